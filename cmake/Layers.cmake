@@ -1,0 +1,30 @@
+# stillpoint_layer(name): one static-in-spirit object library per folder of src/, from every
+# source in it (sub-folders too); *_test.cpp become the test program <name>_test.
+# Adding a file edits no list.
+function(stillpoint_layer name)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
+    set(tests ${sources})
+    list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+    list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+    if(sources)
+        add_library(sp_${name} OBJECT ${sources})
+    else()
+        add_library(sp_${name} INTERFACE)
+    endif()
+    set_property(GLOBAL APPEND PROPERTY STILLPOINT_LAYERS sp_${name})
+    stillpoint_settings(sp_${name})
+    # Tests are linked where every layer is known: src/CMakeLists.txt.
+    set_property(GLOBAL PROPERTY STILLPOINT_TESTS_${name} "${tests}")
+endfunction()
+
+function(stillpoint_settings target)
+    get_target_property(type ${target} TYPE)
+    if(type STREQUAL "INTERFACE_LIBRARY")
+        return()
+    endif()
+    target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
+    target_include_directories(${target} SYSTEM PRIVATE ${XXHASH_INCLUDE_DIR} ${LIBURING_INCLUDE_DIR})
+    target_link_libraries(${target} PRIVATE tl::expected fmt::fmt-header-only Threads::Threads)
+    target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+    target_compile_options(${target} PRIVATE -fvisibility=hidden)
+endfunction()

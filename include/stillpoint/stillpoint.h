@@ -1,0 +1,149 @@
+#ifndef STILLPOINT_STILLPOINT_H
+#define STILLPOINT_STILLPOINT_H
+/* Stillpoint: memory of a multi-threaded program that survives a crash.
+ *
+ * C and C++. Link with -lstillpoint, run under `stillpoint run` (or call sp_open first).
+ * Without a pool every function works on ordinary memory: the program runs volatile.
+ *
+ * Words: a FASE (failure-atomic section) lasts from a thread's outermost lock acquire to the
+ * matching release. Durable memory may be written only inside a FASE; it may be read
+ * anywhere. After a crash it holds the state at one epoch: every FASE of an earlier epoch
+ * whole, no FASE of a later one at all. See docs/guarantees.md.
+ *
+ * Unless a function says otherwise: any thread may call it, it never calls malloc, and it
+ * returns SP_OK (0) or an sp_error. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stillpoint/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- The window of durable addresses ------------------------------------------------ */
+
+/* Every durable address has this value in its bits 40 and up: one window of 1 TiB, chosen
+ * to be free under ASLR and under the address and thread sanitizers. */
+#define SP_WINDOW_SHIFT 40
+#define SP_WINDOW_INDEX ((uintptr_t)0x58)
+
+/* True if `address` lies in the window of durable memory: a shift and a compare. */
+static inline bool stillpoint_is_persistent(const void *address)
+{
+    return ((uintptr_t)address >> SP_WINDOW_SHIFT) == SP_WINDOW_INDEX;
+}
+
+/* ---- Opening ------------------------------------------------------------------------- */
+
+/* Opens (or creates) the pool at `path` for this process and recovers it. `stillpoint run`
+ * does this before main; call it only in a program that is started without it, before its
+ * first durable allocation and before it starts threads. `options` is NULL or text of the
+ * form "interval_ms=50 tracker=mprotect"; names as in `stillpoint run --help`.
+ * Errors: SP_E_ALREADY_OPEN; each SP_E_POOL_*; SP_E_WINDOW_TAKEN; SP_E_NO_SPACE; SP_E_IO;
+ * SP_E_UNSUPPORTED; SP_E_INVALID_ARGUMENT (an unknown option). */
+int sp_open(const char *path, const char *options);
+
+/* Takes a last checkpoint and closes the pool; durable memory may not be touched afterwards.
+ * A normal exit does this by itself. Errors: SP_E_NOT_OPEN, SP_E_INSIDE_FASE, SP_E_IO. */
+int sp_close(void);
+
+/* How the durable memory of this process began. */
+typedef enum sp_start {
+    SP_START_VOLATILE = 0, /* no pool: nothing will survive */
+    SP_START_FRESH = 1,    /* a new pool */
+    SP_START_CLEAN = 2,    /* an earlier run's memory, as it was at its normal exit */
+    SP_START_CRASHED = 3   /* an earlier run's memory, as it was at its last durable epoch */
+} sp_start;
+
+sp_start sp_start_kind(void);
+
+/* The last error message of the calling thread, or "" if there was none: what failed, with
+ * file, offset and system error, and what to do next. Valid until the thread's next call. */
+const char *sp_last_error(void);
+
+/* ---- Durable memory ------------------------------------------------------------------ */
+/* As malloc, calloc, realloc, aligned_alloc and free, on durable memory. Each call is a FASE
+ * of its own or part of the caller's. After a crash no block is leaked: what the recovered
+ * epoch did not have allocated is free. Failure: NULL with errno ENOMEM; sp_last_error()
+ * tells a full disk from a pool at its maximum. Memory from sp_malloc holds old bytes. */
+void *sp_malloc(size_t size_bytes);
+void *sp_calloc(size_t count, size_t size_bytes);
+void *sp_realloc(void *block, size_t size_bytes);
+void *sp_aligned_alloc(size_t alignment_bytes, size_t size_bytes); /* power of two, <= 64 KiB */
+void sp_free(void *block);                                         /* NULL is allowed */
+size_t sp_usable_size(const void *block);
+
+/* Allocates an object that the directory of handles names, or finds it again.
+ * The first call for `handle` returns `size_bytes` of zeroes; later calls, in this run or
+ * after a restart, return the same object. `handle`: 1 to 79 bytes.
+ * NULL and errno: EINVAL (bad name, or another size than the object has), ENOMEM, ENOSPC
+ * (directory full). Cost: a hash look-up and a lock. */
+void *sp_root(const char *handle, size_t size_bytes);
+
+/* Finds a named object without creating it: NULL if there is none. Its size goes to
+ * *size_bytes where that is not NULL. */
+void *sp_root_find(const char *handle, size_t *size_bytes);
+
+/* Frees the named object and forgets its name. Errors: SP_E_HANDLE_MISSING. */
+int sp_root_delete(const char *handle);
+
+/* A durable global variable: `SP_PERSISTENT int counter;` or `SP_PERSISTENT struct t table =
+ * { 1 };` in the program or a shared library it links. It keeps its address and its
+ * initial value until the first checkpoint that finds it changed; after a restart it has the
+ * recovered value before main starts. Same rule as all durable memory: write inside a FASE.
+ * Plain data only: no pointers to volatile memory, no C++ constructors.
+ * Cost: about 0.1 ms of stop time for each MiB of such variables. */
+#define SP_PERSISTENT __attribute__((section("sp_persistent"), used))
+
+/* ---- Failure-atomic sections ---------------------------------------------------------- */
+
+/* Delimits a FASE where the program has no lock to do it. Nests with locks. */
+void sp_fase_begin(void);
+void sp_fase_end(void);
+
+/* Takes a lock (mutex, rwlock, spinlock) out of the accounting: holding it is not a FASE.
+ * For locks that guard nothing durable and are held for long. Call it while the lock is
+ * free. At most 1024 locks: then SP_E_NO_MEMORY. */
+int sp_lock_ignore(const void *lock);
+
+/* ---- Epochs and acknowledgement -------------------------------------------------------- */
+
+/* The running epoch: a FASE of this thread that has ended belongs to it or an earlier one.
+ * Epochs are numbered from 1 and never reused, not even after a crash. 0: no pool. */
+uint64_t sp_epoch(void);
+
+/* The newest durable epoch: all FASEs of it and of earlier ones survive. 0: none yet. */
+uint64_t sp_durable_epoch(void);
+
+/* Waits until `epoch` is durable. timeout_ms: -1 waits for ever. It does not hurry the
+ * checkpoint: use sp_checkpoint for that. To acknowledge a FASE: end it, read sp_epoch(),
+ * wait for that, reply. Errors: SP_E_TIMED_OUT, SP_E_INSIDE_FASE, SP_E_NOT_OPEN,
+ * SP_E_POOL_READ_ONLY (a write failed: it will never be durable), SP_E_DETACHED. */
+int sp_wait_durable(uint64_t epoch, int64_t timeout_ms);
+
+/* Takes a checkpoint now and waits until it is durable. Errors as sp_wait_durable. */
+int sp_checkpoint(void);
+
+/* ---- Facts ------------------------------------------------------------------------------ */
+
+typedef struct sp_heap_statistics {
+    uint64_t heap_bytes;      /* bytes of the pool's present size that blocks can come from */
+    uint64_t allocated_bytes; /* in live blocks, rounded up to their size classes */
+    uint64_t free_bytes;      /* heap_bytes - allocated_bytes - the allocator's own tables */
+    uint64_t live_blocks;
+} sp_heap_statistics;
+
+/* Walks the heap's tables; the figures are exact while no other thread allocates.
+ * Errors: SP_E_NOT_OPEN, SP_E_INVALID_ARGUMENT (NULL). */
+int sp_heap_stats(sp_heap_statistics *out);
+
+/* "1.0.0". */
+const char *sp_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

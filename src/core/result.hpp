@@ -1,0 +1,51 @@
+#pragma once
+// Errors by value. A Failure carries a public code, the system's errno and one clear message,
+// in a fixed buffer: no code path that reports a failure calls malloc.
+
+#include <cstddef>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <utility>
+
+#define FMT_HEADER_ONLY
+#include <fmt/format.h>
+
+#include "stillpoint/error.h"
+
+namespace stillpoint {
+
+struct Failure {
+    static constexpr std::size_t message_bytes_max = 511;
+
+    sp_error code = SP_OK;
+    int os_error = 0;  ///< errno of the refused system call, 0 where there was none.
+    char message[message_bytes_max + 1] = {};
+
+    [[nodiscard]] std::string_view text() const noexcept { return message; }
+};
+
+template <class T>
+using Result = tl::expected<T, Failure>;
+
+/// Makes a Failure. The message says what is wrong and what to do next; it names the file
+/// and offset where there is one. A longer text than the buffer is cut.
+template <class... Args>
+[[nodiscard]] tl::unexpected<Failure> fail(sp_error code, int os_error,
+                                           fmt::format_string<Args...> format, Args&&... args)
+{
+    Failure failure;
+    failure.code = code;
+    failure.os_error = os_error;
+    const auto end = fmt::format_to_n(failure.message, Failure::message_bytes_max, format,
+                                      std::forward<Args>(args)...);
+    *end.out = '\0';
+    return tl::unexpected<Failure>(failure);
+}
+
+/// Passes a failure of one Result type on as another's.
+[[nodiscard]] inline tl::unexpected<Failure> pass_on(const Failure& failure)
+{
+    return tl::unexpected<Failure>(failure);
+}
+
+}  // namespace stillpoint

@@ -1,0 +1,68 @@
+#pragma once
+// The persistent allocator.
+//
+// What is durable: for each span (64 KiB) its size class and, for each block of it, one byte
+// that is 1 while the block is allocated. Nothing else: free lists, thread caches and counters
+// live in DRAM and are rebuilt from those bytes, so a block that a dead thread had cached, or
+// that a rolled-back epoch had allocated, is simply free. A malloc or free dirties one byte.
+//
+// Every member is called inside a FASE (the C API does that), so the engine's quiescent state
+// sees the tables between calls, never in one.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/result.hpp"
+#include "stillpoint/stillpoint.h"
+
+namespace stillpoint {
+
+class Heap {
+public:
+    static constexpr std::size_t span_bytes = 64 * 1024;
+
+    /// Asks for a larger image; returns its new size in bytes, or the failure that
+    /// sp_last_error() shows. Called with no lock of the heap held but the growth lock.
+    using Grow = Result<std::uint64_t> (*)(void* context, std::uint64_t image_bytes_wanted);
+
+    struct Options {
+        std::byte* image_base;          ///< mapped image
+        std::uint64_t heap_offset;      ///< ImageGeometry::heap_offset
+        std::uint64_t image_bytes;      ///< present size
+        std::uint64_t image_bytes_max;  ///< the tables are laid out for this
+        Grow grow;
+        void* grow_context;
+    };
+
+    /// Takes an image as recovered (or zeroed) and builds the DRAM side. It reads the span table
+    /// only; the bytes of a span are read when a thread first wants a block of it. Errors: pool_corrupt, no_memory.
+    [[nodiscard]] static Result<Heap*> attach(const Options& options);
+    /// Drops the DRAM side. No thread may be inside a member.
+    void detach() noexcept;
+
+    /// nullptr: no memory; the reason is in last_failure() of the calling thread.
+    [[nodiscard]] void* allocate(std::size_t size_bytes) noexcept;
+    [[nodiscard]] void* allocate_zeroed(std::size_t size_bytes) noexcept;
+    [[nodiscard]] void* allocate_aligned(std::size_t alignment, std::size_t size_bytes) noexcept;
+    [[nodiscard]] void* reallocate(void* block, std::size_t size_bytes) noexcept;
+    /// A pointer that is not a live block of this heap ends the program with a message that
+    /// says which (double free, interior pointer, foreign address): it cannot be made durable.
+    void deallocate(void* block) noexcept;
+    [[nodiscard]] std::size_t usable_size(const void* block) const noexcept;
+
+    /// Gives the calling thread's cached blocks back: at thread exit.
+    void flush_thread_cache() noexcept;
+
+    [[nodiscard]] sp_heap_statistics statistics() const noexcept;
+    /// Every invariant of the durable tables: classes known, runs within bounds and not
+    /// overlapping, allocation bytes 0 or 1. Errors: pool_corrupt, naming the span.
+    [[nodiscard]] static Result<void> check(const Options& options);
+
+    [[nodiscard]] static const Failure& last_failure() noexcept;
+
+private:
+    Heap() = default;
+    ~Heap() = default;
+};
+
+}  // namespace stillpoint

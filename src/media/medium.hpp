@@ -1,0 +1,92 @@
+#pragma once
+// Medium: where bytes become durable. One interface, two capabilities; an engine asks for the
+// capability it needs, never for a kind by name. The crash explorer is one more Medium.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "core/result.hpp"
+#include "core/units.hpp"
+
+namespace stillpoint {
+
+enum class MediumKind : std::uint8_t { file, dax, memory, sim };
+enum class Durability : std::uint8_t {
+    process,  ///< survives the death of the process
+    power,    ///< survives the death of the machine
+};
+
+/// One page-aligned write of a batch. `offset`, `size` and `data` are multiples of page_bytes.
+struct BlockWrite {
+    std::uint64_t offset;
+    const std::byte* data;
+    std::size_t size;
+};
+
+/// Figures since the medium was opened; every field only grows.
+struct MediumCounters {
+    std::uint64_t bytes_written = 0;
+    std::uint64_t write_calls = 0;
+    std::uint64_t syncs = 0;
+    std::uint64_t lines_written_back = 0;
+    std::uint64_t fences = 0;
+};
+
+/// One open pool file (or what stands for it), exclusively locked.
+///
+/// Threads: calls on one Medium are made by one thread at a time, except read(), which any
+///   number of threads may call, also while another thread writes elsewhere.
+/// Memory: no member but the constructor and resize() calls malloc.
+/// Errors: every failure names the file and the offset. After a failed write() or sync() the
+///   owner must treat the pool as read-only: a later sync() that succeeds proves nothing.
+class Medium {
+public:
+    virtual ~Medium() = default;
+
+    [[nodiscard]] virtual MediumKind kind() const noexcept = 0;
+    [[nodiscard]] virtual std::string_view path() const noexcept = 0;
+    [[nodiscard]] virtual Durability durability() const noexcept = 0;
+    /// The level is a property of the pool, known once its superblock is read.
+    virtual void set_durability(Durability durability) noexcept = 0;
+    [[nodiscard]] virtual std::uint64_t size_bytes() const noexcept = 0;
+    /// "io_uring, O_DIRECT", "pwritev", "clwb", …: what `doctor`, `info` and the start line print.
+    [[nodiscard]] virtual std::string_view mechanism() const noexcept = 0;
+    [[nodiscard]] virtual MediumCounters counters() const noexcept = 0;
+
+    /// Grows the file to `size` bytes with all space allocated. Durable on return.
+    /// Errors: no_space (nothing changed), io.
+    [[nodiscard]] virtual Result<void> resize(std::uint64_t size) = 0;
+
+    /// Reads exactly destination.size() bytes. No alignment is asked.
+    /// Errors: pool_truncated (the file ends before), io.
+    [[nodiscard]] virtual Result<void> read(std::uint64_t offset,
+                                            std::span<std::byte> destination) const = 0;
+
+    // -- Block capability: every medium has it. ------------------------------------------
+    /// Writes the whole batch; when it returns all of it is handed to the medium, in no order.
+    /// Neighbouring writes are merged into large ones. Errors: no_space, io.
+    [[nodiscard]] virtual Result<void> write(std::span<const BlockWrite> batch) = 0;
+    /// Returns once everything written before is durable at durability(). Under
+    /// Durability::process it does nothing on media where the kernel keeps what was written.
+    [[nodiscard]] virtual Result<void> sync() = 0;
+
+    // -- Byte-addressable capability: only where byte_addressable().--------------------------
+    /// True if the medium is naturally written by stores, write backs and fences.
+    [[nodiscard]] virtual bool byte_addressable() const noexcept = 0;
+    /// The mapped bytes, for reading. nullptr unless byte_addressable().
+    [[nodiscard]] virtual const std::byte* mapping() const noexcept = 0;
+    /// Stores into the mapping. Stores of up to 8 aligned bytes do not tear.
+    virtual void store(std::uint64_t offset, const void* data, std::size_t size) noexcept = 0;
+    /// Stores by non-temporal copy: needs no write_back, unordered until fence().
+    /// `offset` and `size` are multiples of cache_line_bytes.
+    virtual void store_nontemporal(std::uint64_t offset, const void* data,
+                                   std::size_t size) noexcept = 0;
+    /// Starts the write back of each line that overlaps the range.
+    virtual void write_back(std::uint64_t offset, std::size_t size) noexcept = 0;
+    /// Returns once every earlier write back and non-temporal store of this thread is durable.
+    virtual void fence() noexcept = 0;
+};
+
+}  // namespace stillpoint

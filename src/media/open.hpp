@@ -1,0 +1,48 @@
+#pragma once
+// Makes and opens media by path: picks the kind that the file system can honestly give.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "media/medium.hpp"
+
+namespace stillpoint {
+
+struct MediumOptions {
+    std::string path;
+    Durability durability = Durability::power;
+    /// Empty: `dax` where the file system grants MAP_SYNC, else `file`.
+    std::optional<MediumKind> kind;
+    // The `memory` kind only: what it emulates.
+    std::uint32_t line_latency_ns = 0;      ///< per line written back (PMThreads §6.1: 100)
+    std::uint32_t page_latency_ns = 0;      ///< per 4 KiB page written (NVthreads: 1000)
+    std::uint32_t bandwidth_mb_per_s = 0;   ///< 0: no cap
+    // Forcing, for tests and for machines where detection is wrong.
+    bool disable_io_uring = false;
+    bool disable_direct_io = false;
+    std::optional<bool> caches_are_persistent;  ///< eADR / GPF; empty: detect
+};
+
+/// Creates the file with mode 0600, locks it, and allocates `size` bytes (multiple of
+/// page_bytes). The name appears durably only with the first sync after this.
+/// Errors: pool_exists, no_space (the file is removed again), pool_read_only (permission),
+///   unsupported (a forced kind that this file system cannot give), io.
+[[nodiscard]] Result<std::unique_ptr<Medium>> create_medium(const MediumOptions& options,
+                                                            std::uint64_t size);
+
+/// Opens and locks an existing file for reading and writing.
+/// Errors: pool_missing, pool_locked (names the process that has it where that can be seen),
+///   pool_read_only, not_a_pool (not a regular file), unsupported, io.
+[[nodiscard]] Result<std::unique_ptr<Medium>> open_medium(const MediumOptions& options);
+
+/// Opens for reading only, with a shared lock if `lock`: `info` and `check`. Writes fail with
+/// pool_read_only. Errors as open_medium.
+[[nodiscard]] Result<std::unique_ptr<Medium>> open_medium_read_only(const MediumOptions& options,
+                                                                    bool lock);
+
+/// The process that holds the exclusive lock on `path`, or 0: for messages and `stats`.
+[[nodiscard]] int lock_holder_pid(const std::string& path);
+
+}  // namespace stillpoint

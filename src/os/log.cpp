@@ -1,0 +1,39 @@
+#include "os/log.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <sys/uio.h>
+#include <unistd.h>
+
+namespace stillpoint::os {
+
+namespace {
+std::atomic<bool> quiet_mode{false};
+}
+
+void set_quiet(bool quiet) noexcept { quiet_mode.store(quiet, std::memory_order_relaxed); }
+
+void write_line(Severity severity, std::string_view text) noexcept
+{
+    if (severity != Severity::error && quiet_mode.load(std::memory_order_relaxed)) {
+        return;
+    }
+    const int saved_errno = errno;
+    std::string_view prefix = "stillpoint: ";
+    if (severity == Severity::warning) {
+        prefix = "stillpoint: warning: ";
+    } else if (severity == Severity::error) {
+        prefix = "stillpoint: error: ";
+    }
+    char newline = '\n';
+    const iovec parts[] = {
+        {const_cast<char*>(prefix.data()), prefix.size()},
+        {const_cast<char*>(text.data()), text.size()},
+        {&newline, 1},
+    };
+    // A message that cannot be written has nowhere else to go.
+    [[maybe_unused]] const ssize_t written = writev(STDERR_FILENO, parts, 3);
+    errno = saved_errno;
+}
+
+}  // namespace stillpoint::os

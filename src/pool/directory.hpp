@@ -1,0 +1,54 @@
+#pragma once
+// Handle directory: names of durable objects, a fixed open-addressing table inside the image.
+// Callers hold a lock of their own and are inside a FASE; the directory does neither.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "core/result.hpp"
+#include "pool/image.hpp"
+
+namespace stillpoint {
+
+struct DirectoryEntry {
+    std::string_view handle;
+    std::uintptr_t address;
+    std::uint64_t size_bytes;
+};
+
+class Directory {
+public:
+    static constexpr std::size_t handle_bytes_max = 79;
+
+    /// `base` is the mapped image. The table is used in place; nothing is copied.
+    Directory(std::byte* base, const ImageGeometry& geometry) noexcept;
+
+    [[nodiscard]] static bool valid_handle(std::string_view handle) noexcept;
+    [[nodiscard]] std::optional<DirectoryEntry> find(std::string_view handle) const noexcept;
+    /// Errors: directory_full; invalid_argument (bad handle, or it exists already).
+    [[nodiscard]] Result<void> insert(std::string_view handle, std::uintptr_t address,
+                                      std::uint64_t size_bytes);
+    /// Gives an existing name to another object. Errors: handle_missing.
+    [[nodiscard]] Result<void> replace(std::string_view handle, std::uintptr_t address,
+                                       std::uint64_t size_bytes);
+    /// Errors: handle_missing.
+    [[nodiscard]] Result<void> erase(std::string_view handle);
+    /// Finds the name of an address (a walk over the table).
+    [[nodiscard]] std::optional<DirectoryEntry> find_by_address(std::uintptr_t address) const noexcept;
+
+    /// Calls visit(entry) for each; a bool result of false stops.
+    template <class Visit>
+    void for_each(Visit&& visit) const;
+
+    /// Every invariant: hashes in their probe runs, names terminated, addresses inside the image,
+    /// no name twice. Errors: pool_corrupt, naming entry and field.
+    [[nodiscard]] Result<void> check(std::uint64_t image_bytes) const;
+
+private:
+    std::byte* base_;
+    ImageGeometry geometry_;
+};
+
+}  // namespace stillpoint

@@ -1,0 +1,34 @@
+#pragma once
+// The image: what durable memory holds, seen through its mapping at the pool's base address.
+//
+//   image header (one page) | handle directory | synchronisation objects | heap
+//
+// All of it is ordinary durable memory: whatever makes the user's data failure-atomic makes
+// these tables failure-atomic too. image_layout.hpp has the structures.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/result.hpp"
+#include "core/units.hpp"
+
+namespace stillpoint {
+
+/// Where the parts of an image lie, in bytes from its base; a pure function of the maximum size.
+struct ImageGeometry {
+    std::uint64_t directory_offset;
+    std::uint64_t directory_capacity;      ///< entries
+    std::uint64_t sync_objects_offset;
+    std::uint64_t sync_objects_capacity;   ///< entries
+    std::uint64_t heap_offset;             ///< page aligned; the heap reaches to the image's end
+
+    [[nodiscard]] static ImageGeometry for_image(std::uint64_t image_bytes_max) noexcept;
+};
+
+/// Writes the image header into a fresh, zeroed image. Call inside a FASE.
+void format_image(std::byte* base, std::uint64_t image_bytes_max) noexcept;
+
+/// Validates the header of a recovered image. Errors: pool_corrupt, pool_version.
+[[nodiscard]] Result<void> check_image(const std::byte* base, std::uint64_t image_bytes_max);
+
+}  // namespace stillpoint

@@ -1,0 +1,117 @@
+#pragma once
+// Pool: one file that holds the image (the durable memory) of one program for one engine.
+//
+// File layout (docs/format/pool.md has every byte; superblock_layout.hpp the structures):
+//   superblock copy 0 | superblock copy 1 | engine area | segment 0 | segment 1 | ...
+// The engine area and the inside of segments belong to the engine. Growth appends a segment.
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/result.hpp"
+#include "core/units.hpp"
+#include "media/medium.hpp"
+
+namespace stillpoint {
+
+using Uuid = std::array<std::uint8_t, 16>;
+
+[[nodiscard]] std::string to_text(const Uuid& uuid);
+
+/// A run of image pages and the part of the file that keeps them.
+struct Segment {
+    std::uint64_t first_image_page;
+    std::uint64_t image_pages;
+    std::uint64_t first_file_page;
+    std::uint64_t file_pages;
+};
+
+/// What an engine tells the pool about its own areas of the file.
+struct EngineFormat {
+    std::string_view name;               ///< at most 15 bytes, e.g. "pmthreads"
+    std::uint32_t layout_version;
+    std::uint64_t area_pages;            ///< fixed engine area behind the superblocks
+    /// File pages that a segment of `image_pages` needs.
+    std::uint64_t (*segment_file_pages)(std::uint64_t image_pages);
+};
+
+/// What the superblock says, validated.
+struct PoolFacts {
+    Uuid uuid;
+    std::uint32_t format_version;
+    std::string engine_name;
+    std::uint32_t engine_layout_version;
+    Durability durability;
+    std::uint64_t feature_bits;
+    std::uintptr_t base_address;
+    std::uint64_t image_bytes;           ///< present size of the durable memory
+    std::uint64_t image_bytes_max;       ///< it never grows beyond this
+    std::uint64_t generation;            ///< how many times the pool was opened for writing
+    std::uint64_t file_bytes;
+    std::uint64_t engine_area_first_page;
+    std::uint64_t engine_area_pages;
+    std::uint64_t created_unix_seconds;
+    bool superblock_repaired;            ///< one of the two copies was bad and was rewritten
+};
+
+/// Threads: facts() and segments() may be read by any thread while grow() runs elsewhere only
+///   through a lock of the caller's; the engine has one.
+class Pool {
+public:
+    struct CreateOptions {
+        EngineFormat format;
+        std::uint64_t image_bytes;       ///< multiple of page_bytes, at least image_bytes_min
+        std::uint64_t image_bytes_max;   ///< >= image_bytes, at most window_bytes
+        std::uintptr_t base_address = window_base;
+    };
+
+    static constexpr std::uint64_t image_bytes_min = 4 * mib;
+    static constexpr std::size_t segments_max = 64;
+
+    /// File bytes that create() needs: what the medium must be created with.
+    [[nodiscard]] static Result<std::uint64_t> file_bytes_for(const CreateOptions& options);
+
+    /// Formats a new medium. When it returns a Pool, a crash at any later instruction leaves a
+    /// file that open() accepts; before that, one that open() rejects as not_a_pool: superblocks are written
+    /// last, after a sync of everything else. `zero_fill` of the engine area is done here; segments are
+    /// zero because the medium allocates them so.
+    /// Errors: invalid_argument, no_space, io.
+    [[nodiscard]] static Result<Pool> create(std::unique_ptr<Medium> medium,
+                                             const CreateOptions& options);
+
+    /// Reads and validates both superblocks, takes the valid one with the larger sequence number, rewrites a
+    /// bad copy, and (unless `read_only`) increments the generation durably.
+    /// Errors: not_a_pool, pool_version, pool_engine (expected.name is not empty and differs),
+    ///   pool_corrupt (both copies bad, or fields that contradict each other or the file),
+    ///   pool_truncated, pool_read_only, io.
+    [[nodiscard]] static Result<Pool> open(std::unique_ptr<Medium> medium,
+                                           const EngineFormat& expected, bool read_only = false);
+
+    /// Appends a segment so that the image has at least `image_bytes` bytes (it doubles up to
+    /// 1 GiB steps where the maximum allows). Durable on return; a crash inside leaves the old size.
+    /// Errors: pool_full (the maximum), no_space, io. Nothing changes on an error.
+    [[nodiscard]] Result<void> grow(std::uint64_t image_bytes, const EngineFormat& format);
+
+    [[nodiscard]] const PoolFacts& facts() const noexcept { return facts_; }
+    [[nodiscard]] std::span<const Segment> segments() const noexcept
+    {
+        return {segments_.data(), segment_count_};
+    }
+    [[nodiscard]] Medium& medium() const noexcept { return *medium_; }
+
+private:
+    Pool() = default;
+    [[nodiscard]] Result<void> write_superblocks();
+
+    std::unique_ptr<Medium> medium_;
+    PoolFacts facts_{};
+    std::array<Segment, segments_max> segments_{};
+    std::size_t segment_count_ = 0;
+    std::uint64_t superblock_sequence_ = 0;
+};
+
+}  // namespace stillpoint

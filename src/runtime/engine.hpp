@@ -1,0 +1,98 @@
+#pragma once
+// Engine: decides which stores become durable together. What every engine obeys (the
+// conformance suite checks each):
+//   1. After start(), memory is the state at exactly one epoch, no older than the newest that
+//      durable_epoch() returned to anyone, no newer than the newest begun.
+//   2. start() may itself crash, and be run again, any number of times.
+//   3. noexcept members never call malloc: they run inside intercepted calls.
+// An engine registers itself in src/engines/registry.cpp; nothing else knows its name.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "core/result.hpp"
+#include "pool/pool.hpp"
+#include "runtime/options.hpp"
+
+namespace stillpoint {
+
+struct RecoveryReport {
+    std::uint64_t epoch = 0;              ///< the durable point the image was returned to; 0: fresh
+    bool clean = true;                    ///< the previous run ended normally
+    std::uint64_t pages_rolled_back = 0;  ///< page copies of an unfinished epoch that were discarded
+    std::uint64_t pages_present = 0;      ///< image pages that have a durable copy
+    bool lazy = false;                    ///< pages are loaded at their first touch
+    std::uint64_t recovery_ns = 0;        ///< from opening to the program's first operation
+};
+
+/// Ordinary memory of the program that the engine keeps durable too (SP_PERSISTENT sections).
+struct MirroredRange {
+    std::byte* program_memory;
+    std::byte* image_copy;  ///< inside the image
+    std::size_t size;
+};
+
+class Engine {
+public:
+    virtual ~Engine() = default;
+
+    /// Maps the image at the pool's base address and recovers it. Threads of the program are not running yet
+    /// or do not touch durable memory. Checkpoints do not begin before run().
+    [[nodiscard]] virtual Result<RecoveryReport> start(Pool pool, const Options& options) = 0;
+    /// Begins periodic checkpoints: after the image is formatted and the heap attached.
+    virtual Result<void> run() = 0;
+    /// Last checkpoint (marked as a normal end if `clean` and quiescence is reached), then stops
+    /// and closes. The mapping stays readable.
+    [[nodiscard]] virtual Result<void> stop(bool clean) = 0;
+    /// In a child after fork: forget threads and descriptors; memory stays as a private copy.
+    virtual void detach_after_fork() noexcept = 0;
+
+    [[nodiscard]] virtual std::byte* image_base() const noexcept = 0;
+    [[nodiscard]] virtual std::uint64_t image_bytes() const noexcept = 0;
+    [[nodiscard]] virtual const PoolFacts& pool_facts() const noexcept = 0;
+    /// New size of the image, at least `wanted`.
+    [[nodiscard]] virtual Result<std::uint64_t> grow(std::uint64_t wanted) = 0;
+    /// At each stop, bytes of `range` that changed are copied into the image before it is
+    /// collected. Call before run().
+    [[nodiscard]] virtual Result<void> mirror(const MirroredRange& range) = 0;
+
+    [[nodiscard]] virtual std::uint64_t epoch() const noexcept = 0;
+    [[nodiscard]] virtual std::uint64_t durable_epoch() const noexcept = 0;
+    /// deadline_ns on the monotonic clock; UINT64_MAX waits for ever.
+    [[nodiscard]] virtual Result<void> wait_durable(std::uint64_t epoch, std::uint64_t deadline_ns) = 0;
+    [[nodiscard]] virtual Result<void> checkpoint_now() = 0;
+
+    /// A page fault on tracked memory that the engine's tracker raised on purpose: true if
+    /// handled, false if the fault is the program's own. Async-signal-safe.
+    [[nodiscard]] virtual bool handle_fault(void* address) noexcept = 0;
+    /// True if the tracker relies on SIGSEGV: the program's own handler must then be chained.
+    [[nodiscard]] virtual bool needs_fault_handler() const noexcept = 0;
+    /// Makes [address, +size) writable for the kernel before a system call stores into it: trackers
+    /// whose protection the kernel would answer with EFAULT.
+    virtual void prepare_kernel_write(void* address, std::size_t size) noexcept = 0;
+};
+
+/// What offline tools ask of an engine, without starting it.
+struct EngineDriver {
+    EngineFormat format;
+    std::unique_ptr<Engine> (*make)();
+    /// Reads the durable epoch and its facts for `info`. Errors: pool_corrupt, io.
+    Result<RecoveryReport> (*inspect)(const Pool& pool);
+    /// Verifies every checksum and invariant of the engine's areas, then the whole recovered image is
+    /// handed to `visit_image` (mapped read-only at another address) for the layers above to check.
+    /// `progress(done, total)` may be null. Errors: pool_corrupt (the first finding), io.
+    Result<RecoveryReport> (*check)(const Pool& pool,
+                                    Result<void> (*visit_image)(void* context, std::byte* base,
+                                                                std::uint64_t image_bytes),
+                                    void* context,
+                                    void (*progress)(std::uint64_t done, std::uint64_t total));
+};
+
+/// All registered engines (src/engines/registry.cpp defines it).
+[[nodiscard]] std::span<const EngineDriver> engine_drivers() noexcept;
+[[nodiscard]] const EngineDriver* find_engine(std::string_view name) noexcept;
+
+}  // namespace stillpoint

@@ -1,0 +1,27 @@
+#pragma once
+// Quiescence: runs a function while no thread is inside a FASE, without ever deadlocking.
+
+#include <cstdint>
+
+namespace stillpoint {
+
+struct StopReport {
+    bool reached = false;          ///< false: withdrawn, `stopped` was not called
+    std::uint64_t wait_ns = 0;     ///< from shutting the gate to the last thread's release
+    std::uint64_t stopped_ns = 0;  ///< time inside `stopped`
+    int blocker_thread_id = 0;     ///< withdrawn: a thread that was inside at the deadline
+    const void* blocker_lock = nullptr;  ///< and its outermost lock (nullptr: sp_fase_begin or a heap call)
+};
+
+/// Shuts the gate, waits until no thread is inside a FASE, calls stopped(context), opens the gate.
+/// Newcomers are held at their outermost acquire meanwhile. If quiescence is not reached within
+/// `attempt_ns` the attempt is withdrawn: held threads go on, and the caller tries again later
+/// with back-off (a thread inside may be busy-waiting for one that is held).
+/// The wait yields, then sleeps on a futex; it never spins. `stopped` runs on the calling
+/// thread, which must be outside a FASE; it must not acquire intercepted locks or call malloc
+/// (a held thread may hold malloc's lock).
+/// Threads: one caller at a time (the engine's checkpoint thread).
+[[nodiscard]] StopReport stop_threads(std::uint64_t attempt_ns, void (*stopped)(void*),
+                                      void* context) noexcept;
+
+}  // namespace stillpoint

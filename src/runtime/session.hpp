@@ -1,0 +1,43 @@
+#pragma once
+// Session: the one open pool of this process, with its engine, heap and directory. The C API
+// and the interposer call in here; neither has logic of its own.
+
+#include <cstdint>
+
+#include "core/result.hpp"
+#include "runtime/engine.hpp"
+
+namespace stillpoint {
+
+/// Before main: opens the pool that STILLPOINT_POOL names, if any. A failure is printed and ends the
+/// process with exit_code_for() of it: a program must never run volatile by mistake.
+void session_start_from_environment() noexcept;
+
+/// sp_open's work.
+[[nodiscard]] Result<void> session_open(const Options& options);
+
+/// The process is about to end in an orderly way (exit, return from main, quick_exit, _exit,
+/// or exec replaces it): last checkpoint, then close. At most once; a no-op without a pool, in
+/// a forked child, or when the calling thread is inside a FASE (then the last epoch stays).
+void session_end() noexcept;
+
+void session_before_fork() noexcept;
+void session_after_fork_in_parent() noexcept;
+/// Detaches the child; its first durable allocation or FASE says so once.
+void session_after_fork_in_child() noexcept;
+
+/// From the SIGSEGV handler: true if the engine's tracker raised the fault.
+[[nodiscard]] bool session_handle_fault(void* address) noexcept;
+[[nodiscard]] bool session_needs_fault_handler() noexcept;
+void session_prepare_kernel_write(void* address, std::size_t size) noexcept;
+
+/// A thread of the program ends: its heap cache goes back.
+void session_thread_exit() noexcept;
+
+/// The engine of the open session, or nullptr.
+[[nodiscard]] Engine* session_engine() noexcept;
+
+/// Exit code of a process that cannot go on: sysexits.h numbers (docs/exit-codes.md).
+[[nodiscard]] int exit_code_for(sp_error code) noexcept;
+
+}  // namespace stillpoint
