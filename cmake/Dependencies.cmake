@@ -1,5 +1,6 @@
 # Every library comes from Debian (docs/decisions/ says why each was chosen).
 find_package(Threads REQUIRED)
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
 find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(GTest REQUIRED)

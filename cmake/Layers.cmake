@@ -1,3 +1,11 @@
+# An include that points the wrong way breaks the build, whichever target is built.
+add_custom_target(check_includes ALL
+    COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/scripts/check_includes.py --quiet
+    COMMENT "Checking the order of the layers" VERBATIM)
+
+# Every program of unit tests: what the sanitizers run.
+add_custom_target(unit_tests)
+
 # stillpoint_layer(name): one static-in-spirit object library per folder of src/, from every
 # source in it (sub-folders too); *_test.cpp become the test program <name>_test.
 # Adding a file edits no list.
@@ -12,6 +20,7 @@ function(stillpoint_layer name)
         add_library(sp_${name} INTERFACE)
     endif()
     set_property(GLOBAL APPEND PROPERTY STILLPOINT_LAYERS sp_${name})
+    add_dependencies(sp_${name} check_includes)
     stillpoint_settings(sp_${name})
     # Tests are linked where every layer is known: src/CMakeLists.txt.
     set_property(GLOBAL PROPERTY STILLPOINT_TESTS_${name} "${tests}")

@@ -1,0 +1,85 @@
+# Stillpoint's commands, for users and contributors: `make help` lists them.
+#
+# Nothing here writes outside this folder, but for the packages that scripts/setup.sh installs and
+# what `make install` is asked to. Temporary files, pools of tests and the compiler cache lie in build/.
+
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+PREFIX ?= /usr/local
+
+export TMPDIR := $(CURDIR)/build/tmp
+export PYTHONDONTWRITEBYTECODE := 1
+export CCACHE_DIR ?= $(CURDIR)/build/ccache
+export CTEST_PARALLEL_LEVEL ?= $(JOBS)
+
+# Only where it is installed; asked when a recipe runs, since setup may have changed the answer.
+launcher = $$(command -v ccache >/dev/null 2>&1 && echo "-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
+say = @printf '\n== %s\n' "$(1)"
+
+.PHONY: all build demo test check asan tsan bench style format-check docs install clean help setup setup-test tmp
+.NOTPARALLEL:
+
+all: build
+
+help:
+	@echo "make              build the release: build/bin/stillpoint, build/lib/libstillpoint.so"
+	@echo "make demo         set up, build, and run the word-index demo with its kills"
+	@echo "make test         set up, build, and run every test, also under the sanitizers"
+	@echo "make check        only the tests of the release build"
+	@echo "make asan, tsan   only the unit tests under AddressSanitizer + UBSan, or ThreadSanitizer"
+	@echo "make style        only the checks of style, layering and documents"
+	@echo "make docs         write the documents that are generated from tables anew"
+	@echo "make bench        run the benchmarks (takes minutes; use an idle machine)"
+	@echo "make install      install to PREFIX (default /usr/local; DESTDIR is honoured)"
+	@echo "make clean        remove what was built"
+	@echo
+	@echo "Variables: JOBS=$(JOBS), PREFIX=$(PREFIX), DESTDIR. Releases and packages: docs/."
+
+setup: tmp
+	@sh scripts/setup.sh build
+
+setup-test: tmp
+	@sh scripts/setup.sh test
+
+tmp:
+	@mkdir -p "$(TMPDIR)"
+
+build: setup tmp
+	$(call say,Building the release in build/)
+	@cmake --preset release -Wno-dev --log-level=WARNING $(launcher)
+	@cmake --build --preset release -j $(JOBS)
+
+demo: build
+	$(call say,Demo: word-index on real files killed and restarted)
+	@python3 scripts/demo.py
+
+# The sanitizers come first, so that the last lines are the summary of the release's tests.
+test: setup-test build asan tsan check
+
+check: build
+	$(call say,Testing the release)
+	@ctest --preset release
+
+asan tsan: setup-test tmp
+	$(call say,Building and testing with the $@ preset in build-$@/)
+	@cmake --preset $@ -Wno-dev --log-level=WARNING $(launcher)
+	@cmake --build --preset $@ -j $(JOBS) --target unit_tests
+	@ctest --preset $@ -L unit
+
+style:
+	@python3 scripts/check_includes.py
+	@python3 scripts/tidy.py
+
+format-check: style
+
+docs: build
+	@python3 scripts/generate_docs.py
+
+bench: build
+	$(call say,Benchmarks: each prints ratios against the same work without Stillpoint)
+	@python3 scripts/bench.py
+
+install: build
+	@cmake --install build --prefix "$(PREFIX)"
+
+clean:
+	rm -rf build build-asan build-tsan build-debug build-clang

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Rejects an include that points the wrong way.
+
+The order of the layers is the list of stillpoint_layer() calls in CMakeLists.txt, lowest first; this
+program reads it from there. The rules:
+
+  src/<layer>/          includes its own layer, lower layers and include/stillpoint/
+  src/engines/<a>/      never includes src/engines/<b>/: what two engines need moves down
+  include/stillpoint/   includes only other public headers and the standard library
+  src/nvhooks/abi/      includes nothing; src/nvhooks/pass/ only the abi;
+                        src/nvhooks/runtime/ the abi and every layer
+  examples/             includes only public headers: they show what a user can do
+  src/core/             no header of the operating system; nobody but src/arch one of the CPU
+  no folder of src/     includes tools/, tests/, bench/ or examples/
+
+What an include names and does not exist is the compiler's to report.
+
+Usage: check_includes.py [--root DIRECTORY]. Exit code 1 if a rule is broken.
+"""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+SOURCE_SUFFIXES = {".h", ".hpp", ".inc", ".c", ".cpp"}
+FOLDERS = ("include", "src", "tools", "tests", "bench", "examples", "fuzz", "layers")
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)
+LAYER = re.compile(r"^\s*stillpoint_layer\((\w+)\)", re.MULTILINE)
+BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+CPU_HEADER = re.compile(r"^(\w*intrin\.h|arm_\w+\.h|cpuid\.h)$")
+SYSTEM_HEADER = re.compile(r"^((sys|linux|asm|netinet|arpa)/.*|(unistd|pthread|fcntl|signal|sched|dlfcn|poll|"
+                           r"semaphore|ucontext|execinfo|liburing)\.h)$")
+
+
+def layers_of(cmake_lists):
+    """Names of the layers, lowest first."""
+    return LAYER.findall(cmake_lists)
+
+
+def place_of(path):
+    """The part of the project that a path (relative to the root) belongs to, e.g. ('src', 'pool')."""
+    parts = path.parts
+    if parts[0] == "src" and len(parts) > 2:
+        if parts[1] in ("engines", "nvhooks") and len(parts) > 3:
+            return ("src", parts[1], parts[2])
+        return ("src", parts[1])
+    return (parts[0],)
+
+
+def rejected_target(layers, source, target):
+    """Why `source` may not include `target`, both relative to the root; None if it may."""
+    here, there = place_of(source), place_of(target)
+    if here == there or there == ("include",):
+        return None
+    if here == ("include",):
+        return "a public header includes only public headers and the standard library"
+    if here == ("examples",):
+        return "examples include only public headers (include/stillpoint/)"
+    if here[0] != "src":
+        return None if there[0] in ("src", here[0], "tests", "bench") else f"{there[0]}/ is not for others"
+    if there[0] != "src":
+        return f"src/ does not depend on {there[0]}/"
+    return rejected_layer(layers, here, there)
+
+
+def rejected_layer(layers, here, there):
+    """The same for two places inside src/."""
+    if here[1] == "nvhooks":
+        part = here[2] if len(here) > 2 else ""
+        if part == "abi":
+            return "src/nvhooks/abi includes nothing"
+        if there == ("src", "nvhooks", "abi"):
+            return None
+        if part == "pass":
+            return "the compiler pass includes only src/nvhooks/abi"
+        return None if there[1] in layers else "unknown layer"
+    if there[1] == "nvhooks":
+        return None if there == ("src", "nvhooks", "abi") else "only the ABI of nvhooks is for others"
+    for place in (here, there):
+        if place[1] not in layers:
+            return f"src/{place[1]} is not a layer of CMakeLists.txt"
+    if layers.index(there[1]) > layers.index(here[1]):
+        return f"src/{there[1]} lies above src/{here[1]}"
+    if here[1] == "engines" and len(here) > 2 and there[1] == "engines" and len(there) > 2:
+        return "an engine never includes another engine: move what both need down"
+    return None
+
+
+def rejected_system_header(source, name):
+    place = place_of(source)
+    if CPU_HEADER.match(name) and place != ("src", "arch") and place[0] != "bench":
+        return "only src/arch knows the CPU"
+    if place == ("src", "core") and SYSTEM_HEADER.match(name):
+        return "src/core knows no operating system"
+    if place == ("src", "nvhooks", "abi"):
+        return "src/nvhooks/abi includes nothing"
+    return None
+
+
+def find_target(root, source, name):
+    """The file that an include names, relative to the root, or None."""
+    for folder in (root / source.parent, root / "src", root / "include", root):
+        candidate = folder / name
+        if candidate.is_file():
+            try:
+                return candidate.resolve().relative_to(root)
+            except ValueError:
+                return None
+    return None
+
+
+def without_comments(text):
+    """The text with block comments blanked, line numbers kept."""
+    return BLOCK_COMMENT.sub(lambda found: "\n" * found.group().count("\n"), text)
+
+
+def check_file(root, layers, source):
+    """Yields 'path:line: error: ...' for each broken rule."""
+    text = without_comments((root / source).read_text(encoding="utf-8", errors="replace"))
+    for found in INCLUDE.finditer(text):
+        quote, name = found.groups()
+        reason = None
+        if quote == "<" and not name.startswith("stillpoint/"):
+            reason = rejected_system_header(source, name)
+        else:
+            target = find_target(root, source, name)
+            if target is not None:
+                reason = rejected_target(layers, source, target)
+        if reason:
+            line = text.count("\n", 0, found.start(1)) + 1
+            yield f"{source}:{line}: error: include of {name}: {reason}"
+
+
+def check_tree(root):
+    """All broken rules of the tree at `root`, and the number of files looked at."""
+    layers = layers_of((root / "CMakeLists.txt").read_text(encoding="utf-8"))
+    if not layers:
+        return ["CMakeLists.txt:1: error: no stillpoint_layer() found, so the order is unknown"], 0
+    errors, files = [], 0
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in SOURCE_SUFFIXES and path.is_file():
+                files += 1
+                errors.extend(check_file(root, layers, path.relative_to(root)))
+    return errors, files
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
+    parser.add_argument("--quiet", action="store_true", help="print errors only")
+    arguments = parser.parse_args()
+    errors, files = check_tree(arguments.root.resolve())
+    for error in errors:
+        print(error, file=sys.stderr)
+    if not errors and not arguments.quiet:
+        print(f"check_includes: {files} files, no include points the wrong way")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

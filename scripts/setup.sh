@@ -1,0 +1,96 @@
+#!/bin/sh
+# setup.sh build|test: makes sure that the Debian packages for building (or also for testing) are
+# installed. Does nothing, in some milliseconds, where they are. Asks for root only to install.
+# On a system without apt it prints what is missing and stops: exit code 69 (EX_UNAVAILABLE).
+set -eu
+
+# The compiler, the build system, and the libraries of cmake/Dependencies.cmake.
+build_packages="gcc g++ cmake ninja-build pkg-config python3 libfmt-dev libcli11-dev libxxhash-dev
+liburing-dev libexpected-dev libgtest-dev libbenchmark-dev"
+# The second compiler, and its runtime for the sanitizers.
+test_packages="clang-19 libclang-rt-19-dev"
+
+case "${1:-build}" in
+build) wanted=$build_packages ;;
+test) wanted="$build_packages $test_packages" ;;
+*)
+    echo "setup: unknown argument '$1'; usage: scripts/setup.sh build|test" >&2
+    exit 64
+    ;;
+esac
+
+# Without dpkg, the commands and headers themselves are looked for.
+found_without_dpkg() {
+    case "$1" in
+    libfmt-dev) header=fmt/format.h ;;
+    libcli11-dev) header=CLI/CLI.hpp ;;
+    libxxhash-dev) header=xxhash.h ;;
+    liburing-dev) header=liburing.h ;;
+    libexpected-dev) header=tl/expected.hpp ;;
+    libgtest-dev) header=gtest/gtest.h ;;
+    libbenchmark-dev) header=benchmark/benchmark.h ;;
+    libclang-rt-19-dev) command -v clang-19 >/dev/null 2>&1 && return 0 || return 1 ;;
+    ninja-build) command -v ninja >/dev/null 2>&1 && return 0 || return 1 ;;
+    *) command -v "$1" >/dev/null 2>&1 && return 0 || return 1 ;;
+    esac
+    [ -e "/usr/include/$header" ] || [ -e "/usr/local/include/$header" ]
+}
+
+missing=""
+if command -v dpkg-query >/dev/null 2>&1; then
+    # shellcheck disable=SC2086  # a list of words on purpose
+    installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' $wanted 2>/dev/null |
+        sed -n 's/^installed //p') || true
+    for package in $wanted; do
+        printf '%s\n' "$installed" | grep -qx "$package" || missing="$missing $package"
+    done
+else
+    for package in $wanted; do
+        found_without_dpkg "$package" || missing="$missing $package"
+    done
+fi
+[ -n "$missing" ] || exit 0
+
+if ! command -v apt-get >/dev/null 2>&1; then
+    echo "setup: this is not a Debian system, so nothing was installed. Missing (Debian's names):" >&2
+    for package in $missing; do echo "  $package" >&2; done
+    echo "setup: install these with your system's package manager, then run make again" >&2
+    exit 69
+fi
+
+as_root=""
+if [ "$(id -u)" -ne 0 ]; then
+    if command -v sudo >/dev/null 2>&1; then
+        as_root="sudo"
+        [ -t 0 ] || as_root="sudo -n" # nobody is there to type a password
+    else
+        echo "setup: packages are missing, and this user is not root and has no sudo. As root, run:" >&2
+        echo "  apt-get install$missing" >&2
+        exit 77
+    fi
+fi
+
+echo "setup: installing$missing"
+export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+# apt's own output is shown only where it fails.
+run_apt() {
+    # shellcheck disable=SC2086
+    if ! $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q "$@" </dev/null >"$log" 2>&1; then
+        tail -n 20 "$log" >&2
+        return 1
+    fi
+}
+# Package lists may be recent enough: first without an update.
+# shellcheck disable=SC2086
+if ! run_apt install -y --no-install-recommends $missing 2>/dev/null; then
+    echo "setup: updating the lists of packages"
+    run_apt update || echo "setup: the update failed (above); trying with the lists as they are" >&2
+    if ! run_apt install -y --no-install-recommends $missing; then
+        echo "setup: installing failed (apt's last lines are above). Mend that, or as root run:" >&2
+        echo "  apt-get install$missing" >&2
+        exit 69
+    fi
+fi
+echo "setup: done"

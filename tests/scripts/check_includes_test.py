@@ -1,0 +1,81 @@
+"""The rules of scripts/check_includes.py, each on a small tree that breaks it."""
+
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+import check_includes  # noqa: E402
+
+CMAKE = "stillpoint_layer(core)\nstillpoint_layer(arch)\nstillpoint_layer(os)\n" \
+        "stillpoint_layer(engines)\nstillpoint_layer(interpose)\n"
+
+
+class CheckIncludes(unittest.TestCase):
+    def errors_of(self, files):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder).resolve()
+            (root / "CMakeLists.txt").write_text(CMAKE)
+            for name, text in files.items():
+                path = root / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            return check_includes.check_tree(root)[0]
+
+    def assert_rejected(self, files, reason):
+        errors = self.errors_of(files)
+        self.assertEqual(len(errors), 1, errors)
+        self.assertIn(reason, errors[0])
+
+    def test_accepts_an_include_of_a_lower_layer_and_of_a_neighbour(self):
+        self.assertEqual(self.errors_of({
+            "src/core/a.hpp": "", "src/os/b.hpp": '#include "core/a.hpp"\n#include "c.hpp"\n',
+            "src/os/c.hpp": '#include "stillpoint/x.h"\n', "include/stillpoint/x.h": "#include <stddef.h>\n",
+        }), [])
+
+    def test_rejects_an_include_of_a_higher_layer_and_names_the_line(self):
+        self.assert_rejected({"src/os/a.hpp": "", "src/core/b.hpp": '\n#include "os/a.hpp"\n'},
+                             "src/core/b.hpp:2: error: include of os/a.hpp: src/os lies above src/core")
+
+    def test_rejects_an_upward_include_by_a_relative_path(self):
+        self.assert_rejected({"src/os/a.hpp": "", "src/core/b.hpp": '#include "../os/a.hpp"\n'}, "lies above")
+
+    def test_rejects_an_engine_that_includes_another_but_not_the_registry(self):
+        files = {"src/engines/one/a.hpp": "", "src/engines/registry.cpp": '#include "engines/one/a.hpp"\n'}
+        self.assertEqual(self.errors_of(files), [])
+        files["src/engines/two/b.cpp"] = '#include "engines/one/a.hpp"\n'
+        self.assert_rejected(files, "an engine never includes another")
+
+    def test_rejects_a_public_header_that_includes_the_inside(self):
+        self.assert_rejected({"src/core/a.hpp": "", "include/stillpoint/x.h": '#include "core/a.hpp"\n'},
+                             "public header")
+
+    def test_rejects_an_example_that_includes_the_inside(self):
+        self.assert_rejected({"src/core/a.hpp": "", "examples/e/main.cpp": '#include "core/a.hpp"\n'}, "examples")
+
+    def test_rejects_the_operating_system_in_core_and_the_cpu_outside_arch(self):
+        self.assert_rejected({"src/core/a.hpp": "#include <unistd.h>\n"}, "operating system")
+        self.assert_rejected({"src/os/a.hpp": "#include <immintrin.h>\n"}, "only src/arch")
+        self.assertEqual(self.errors_of({"src/arch/a.hpp": "#include <immintrin.h>\n"}), [])
+
+    def test_rejects_an_abi_of_nvhooks_that_includes_anything(self):
+        self.assert_rejected({"src/nvhooks/abi/a.h": "#include <stdint.h>\n"}, "includes nothing")
+
+    def test_rejects_a_pass_that_includes_the_runtime(self):
+        self.assert_rejected({"src/nvhooks/pass/a.cpp": '#include "core/a.hpp"\n', "src/core/a.hpp": ""},
+                             "only src/nvhooks/abi")
+
+    def test_rejects_src_that_includes_a_test(self):
+        self.assert_rejected({"tests/a.hpp": "", "src/os/b.cpp": '#include "../../tests/a.hpp"\n'}, "does not depend")
+
+    def test_rejects_a_folder_of_src_that_is_no_layer(self):
+        self.assert_rejected({"src/misc/a.cpp": '#include "core/a.hpp"\n', "src/core/a.hpp": ""}, "not a layer")
+
+    def test_does_not_read_includes_inside_block_comments(self):
+        self.assertEqual(self.errors_of({"src/core/b.hpp": '/*\n#include "os/a.hpp"\n*/\n', "src/os/a.hpp": ""}), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
