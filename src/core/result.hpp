@@ -7,7 +7,7 @@
 #include <tl/expected.hpp>
 #include <utility>
 
-#define FMT_HEADER_ONLY
+#define FMT_HEADER_ONLY 1
 #include <fmt/format.h>
 
 #include "stillpoint/error.h"

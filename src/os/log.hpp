@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#define FMT_HEADER_ONLY
+#define FMT_HEADER_ONLY 1
 #include <fmt/format.h>
 
 namespace stillpoint::os {
