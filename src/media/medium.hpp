@@ -40,7 +40,8 @@ struct MediumCounters {
 ///   number of threads may call, also while another thread writes elsewhere.
 /// Memory: no member but the constructor and resize() calls malloc.
 /// Errors: every failure names the file and the offset. After a failed write() or sync() the
-///   owner must treat the pool as read-only: a later sync() that succeeds proves nothing.
+///   owner must treat the pool as read-only: a later sync() that succeeds proves nothing. The
+///   media enforce it: every later write(), sync() and resize() fails with pool_read_only.
 class Medium {
 public:
     virtual ~Medium() = default;
@@ -63,6 +64,10 @@ public:
     /// Errors: pool_truncated (the file ends before), io.
     [[nodiscard]] virtual Result<void> read(std::uint64_t offset,
                                             std::span<std::byte> destination) const = 0;
+
+    /// In a child after fork: closes what the child inherited, without touching the parent's lock or
+    /// its I/O in flight. A mapping is not inherited at all. Nothing else may be called after it.
+    virtual void detach_after_fork() noexcept {}
 
     // -- Block capability: every medium has it. ------------------------------------------
     /// Writes the whole batch; when it returns all of it is handed to the medium, in no order.

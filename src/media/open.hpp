@@ -23,6 +23,8 @@ struct MediumOptions {
     bool disable_io_uring = false;
     bool disable_direct_io = false;
     std::optional<bool> caches_are_persistent;  ///< eADR / GPF; empty: detect
+    /// Calls that must fail (docs/fault-injection.md); empty: as STILLPOINT_FAULT says.
+    std::string faults;
 };
 
 /// Creates the file with mode 0600, locks it, and allocates `size` bytes (multiple of

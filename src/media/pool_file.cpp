@@ -1,0 +1,405 @@
+#include "media/pool_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "core/units.hpp"
+#include "os/file_lock.hpp"
+
+namespace stillpoint {
+
+namespace {
+
+constexpr unsigned retries_max = 1000;  ///< Of EAGAIN: a file that stays busy is an error.
+
+sp_error code_of(int error) noexcept
+{
+    switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG: return SP_E_NO_SPACE;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+    case ETXTBSY: return SP_E_POOL_READ_ONLY;
+    case EISDIR:
+    case ENXIO:
+    case ELOOP: return SP_E_NOT_A_POOL;
+    case ENOENT:
+    case ENOTDIR: return SP_E_POOL_MISSING;
+    default: return SP_E_IO;
+    }
+}
+
+const char* advice_for(sp_error code) noexcept
+{
+    switch (code) {
+    case SP_E_NO_SPACE: return "free space on that file system, or choose another place";
+    case SP_E_POOL_READ_ONLY: return "check the permissions of the file and its directory";
+    case SP_E_POOL_MISSING: return "check the path";
+    case SP_E_NOT_A_POOL: return "name a regular file";
+    default: return "see the kernel's log (dmesg) for the device";
+    }
+}
+
+/// A descriptor of the directory that holds `path`: its fsync makes a new name durable.
+os::Descriptor open_parent(const std::string& path) noexcept
+{
+    const std::size_t slash = path.rfind('/');
+    const std::string parent = slash == std::string::npos ? "."
+                               : slash == 0               ? "/"
+                                                          : path.substr(0, slash);
+    return os::Descriptor{::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+}
+
+Result<FaultPlan> plan_of(const MediumOptions& options)
+{
+    return options.faults.empty() ? FaultPlan::from_environment()
+                                  : FaultPlan::parse(options.faults);
+}
+
+}  // namespace
+
+const char* describe_errno(int error) noexcept
+{
+    const char* const text = strerrordesc_np(error);
+    return text != nullptr ? text : "unknown error";
+}
+
+Result<PoolFile> PoolFile::create(const MediumOptions& options, std::uint64_t size)
+{
+    if (size == 0 || size % page_bytes != 0) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "a pool file of {} bytes: must be whole pages of {}",
+                    size, page_bytes);
+    }
+    auto plan = plan_of(options);
+    if (!plan) {
+        return pass_on(plan.error());
+    }
+    PoolFile file;
+    file.path_ = options.path;
+    file.durability_ = options.durability;
+    file.faults_ = *plan;
+    file.name_is_durable_ = false;
+    file.directory_ = open_parent(options.path);
+    // O_EXCL also refuses a symbolic link, dangling or not: nobody can redirect the creation.
+    file.file_ = os::Descriptor{
+        ::open(options.path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
+    if (!file.file_.valid()) {
+        const int error = errno;
+        if (error == EEXIST) {
+            return fail(SP_E_POOL_EXISTS, error,
+                        "cannot create {}: the file exists already; open it, or remove it first",
+                        options.path);
+        }
+        const sp_error code = code_of(error);
+        return fail(code, error, "cannot create {}: {}; {}", options.path, describe_errno(error),
+                    advice_for(code));
+    }
+    auto ready = file.lock_and_inspect();
+    if (ready) {
+        ready = file.allocate(0, size);
+    }
+    if (!ready) {
+        unlink(options.path.c_str());
+        return pass_on(ready.error());
+    }
+    file.size_bytes_ = size;
+    return file;
+}
+
+Result<PoolFile> PoolFile::open(const MediumOptions& options, Access access)
+{
+    auto plan = plan_of(options);
+    if (!plan) {
+        return pass_on(plan.error());
+    }
+    PoolFile file;
+    file.path_ = options.path;
+    file.durability_ = options.durability;
+    file.faults_ = *plan;
+    file.access_ = access;
+    // Looked at before it is opened, since opening a device or a FIFO can do something.
+    struct stat facts {};
+    int error = stat(options.path.c_str(), &facts) == 0 ? 0 : errno;
+    if (error == 0 && !S_ISREG(facts.st_mode)) {
+        return fail(SP_E_NOT_A_POOL, 0, "{} is not a regular file; name a pool file", options.path);
+    }
+    if (error == 0) {
+        const int mode = access == Access::write ? O_RDWR : O_RDONLY;
+        file.file_ =
+            os::Descriptor{::open(options.path.c_str(), mode | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+        error = file.file_.valid() ? 0 : errno;
+    }
+    if (error != 0) {
+        const sp_error code = code_of(error);
+        return fail(code, error, "cannot open {}: {}; {}", options.path, describe_errno(error),
+                    advice_for(code));
+    }
+    if (auto ready = file.lock_and_inspect(); !ready) {
+        return pass_on(ready.error());
+    }
+    return file;
+}
+
+Result<void> PoolFile::lock_and_inspect()
+{
+    if (access_ != Access::read_unlocked) {
+        const auto kind =
+            access_ == Access::write ? os::LockKind::exclusive : os::LockKind::shared;
+        if (const int error = os::try_lock_file(fd(), kind); error == EWOULDBLOCK) {
+            const int holder = os::exclusive_lock_holder(path_);
+            if (holder != 0) {
+                return fail(SP_E_POOL_LOCKED, error,
+                            "{} is open in process {}; stop that process, or use another pool",
+                            path_, holder);
+            }
+            return fail(SP_E_POOL_LOCKED, error,
+                        "{} is open in another process; stop it, or use another pool", path_);
+        } else if (error != 0) {
+            return fail(SP_E_IO, error, "cannot lock {}: {}; use a file system that has locks",
+                        path_, describe_errno(error));
+        }
+    }
+    struct stat facts {};
+    if (fstat(fd(), &facts) != 0) {
+        return fail(SP_E_IO, errno, "cannot inspect {}: {}", path_, describe_errno(errno));
+    }
+    if (!S_ISREG(facts.st_mode)) {
+        return fail(SP_E_NOT_A_POOL, 0, "{} is not a regular file; name a pool file", path_);
+    }
+    if (facts.st_nlink == 0) {  // Removed between open and lock.
+        return fail(SP_E_POOL_MISSING, 0, "{} was removed while it was being opened; try again",
+                    path_);
+    }
+    size_bytes_ = static_cast<std::uint64_t>(facts.st_size);
+    struct statfs system {};
+    lives_in_memory_ = fstatfs(fd(), &system) == 0 &&
+                       (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC);
+    return {};
+}
+
+Result<void> PoolFile::grow(std::uint64_t size)
+{
+    if (auto allowed = check_writable(); !allowed) {
+        return allowed;
+    }
+    if (size < size_bytes_ || size % page_bytes != 0) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "{} cannot be resized from {} to {} bytes", path_,
+                    size_bytes_, size);
+    }
+    if (size == size_bytes_) {
+        return {};
+    }
+    const std::uint64_t old_size = size_bytes_;
+    if (auto allocated = allocate(old_size, size); !allocated) {
+        // Give back what a partial allocation took. If this fails too, the file is longer than
+        // its owner says, which does no harm.
+        [[maybe_unused]] const int ignored = ftruncate(fd(), static_cast<off_t>(old_size));
+        return allocated;
+    }
+    size_bytes_ = size;
+    auto synced = sync();
+    if (!synced) {
+        return pass_on(synced.error());
+    }
+    return {};
+}
+
+int PoolFile::allocate_once(std::uint64_t begin, std::uint64_t size) noexcept
+{
+    if (const Fault fault = faults_.next(FaultPoint::allocate)) {
+        return fault.error;
+    }
+    return fallocate(fd(), 0, static_cast<off_t>(begin), static_cast<off_t>(size)) == 0 ? 0
+                                                                                        : errno;
+}
+
+Result<void> PoolFile::allocate(std::uint64_t begin, std::uint64_t end)
+{
+    int error = 0;
+    unsigned tries = 0;
+    do {
+        error = allocate_once(begin, end - begin);
+    } while (error == EINTR && ++tries < retries_max);
+    if (error == EOPNOTSUPP || error == ENOSYS) {
+        error = fill_with_zeroes(begin, end);
+    }
+    if (error == 0) {
+        return {};
+    }
+    const sp_error code = code_of(error);
+    if (code == SP_E_NO_SPACE) {
+        return fail(code, error,
+                    "no space for {} more bytes of {}: {}; free space on that file system, or "
+                    "choose a smaller pool or another place",
+                    end - begin, path_, describe_errno(error));
+    }
+    return fail(code, error, "cannot allocate bytes {} to {} of {}: {}; {}", begin, end, path_,
+                describe_errno(error), advice_for(code));
+}
+
+int PoolFile::fill_with_zeroes(std::uint64_t begin, std::uint64_t end) noexcept
+{
+    static constexpr std::array<std::byte, 64 * kib> zeroes{};
+    unsigned tries = 0;
+    while (begin < end) {
+        const iovec vector{const_cast<std::byte*>(zeroes.data()),
+                           std::min<std::uint64_t>(zeroes.size(), end - begin)};
+        const ssize_t written = write_once(fd(), &vector, 1, begin);
+        if (written < 0) {
+            if ((errno == EINTR || errno == EAGAIN) && ++tries < retries_max) {
+                continue;
+            }
+            return errno;
+        }
+        begin += static_cast<std::uint64_t>(written);
+    }
+    return 0;
+}
+
+Result<void> PoolFile::read(std::uint64_t offset, std::span<std::byte> destination) const
+{
+    std::size_t done = 0;
+    unsigned tries = 0;
+    while (done < destination.size()) {
+        const std::uint64_t at = offset + done;
+        std::size_t wanted = destination.size() - done;
+        const Fault fault = faults_.next(FaultPoint::read);
+        if (fault.cut_short) {
+            wanted = std::max<std::size_t>(wanted / 2, 1);
+        }
+        errno = fault.error;
+        const ssize_t got = fault.error != 0 ? -1
+                                             : pread(fd(), destination.data() + done, wanted,
+                                                     static_cast<off_t>(at));
+        if (got < 0) {
+            const int error = errno;
+            if ((error == EINTR || error == EAGAIN) && ++tries < retries_max) {
+                continue;
+            }
+            return fail(SP_E_IO, error, "reading {} bytes at offset {} of {} failed: {}; {}",
+                        wanted, at, path_, describe_errno(error), advice_for(SP_E_IO));
+        }
+        if (got == 0) {
+            return fail(SP_E_POOL_TRUNCATED, 0,
+                        "{} ends before offset {}: it was cut off, or copied incompletely; restore "
+                        "it from a copy",
+                        path_, at + wanted);
+        }
+        done += static_cast<std::size_t>(got);
+    }
+    return {};
+}
+
+ssize_t PoolFile::write_once(int descriptor, const iovec* vectors, int count,
+                             std::uint64_t offset) noexcept
+{
+    const Fault fault = faults_.next(FaultPoint::write);
+    if (fault.error != 0) {
+        errno = fault.error;
+        return -1;
+    }
+    if (fault.cut_short) {
+        // Through the page cache, since half of a page suits no O_DIRECT descriptor.
+        const iovec half{vectors->iov_base, std::max<std::size_t>(vectors->iov_len / 2, 1)};
+        return pwritev(fd(), &half, 1, static_cast<off_t>(offset));
+    }
+    return pwritev(descriptor, vectors, count, static_cast<off_t>(offset));
+}
+
+int PoolFile::sync_name() noexcept
+{
+    // Without the right to read the directory there is no descriptor to sync it by; syncfs
+    // takes everything on that file system along, which is slow but happens once in a pool's life.
+    const int result = directory_.valid() ? fsync(directory_.get()) : syncfs(fd());
+    if (result != 0) {
+        return errno;
+    }
+    directory_.reset();
+    name_is_durable_ = true;
+    return 0;
+}
+
+Result<bool> PoolFile::sync()
+{
+    if (auto allowed = check_writable(); !allowed) {
+        return pass_on(allowed.error());
+    }
+    if (durability_ == Durability::process) {
+        return false;
+    }
+    int error = faults_.next(FaultPoint::sync).error;
+    if (error == 0) {
+        // A new file's first sync takes all of its metadata, and then its name.
+        const int result = name_is_durable_ ? fdatasync(fd()) : fsync(fd());
+        error = result == 0 ? 0 : errno;
+    }
+    if (error == 0 && !name_is_durable_) {
+        error = sync_name();
+    }
+    if (error == 0) {
+        return true;
+    }
+    // Never tried again, not even after EINTR: the kernel may have dropped the dirty pages, and
+    // then a second call would report success for data that is gone.
+    frozen_ = true;
+    const sp_error code = code_of(error) == SP_E_NO_SPACE ? SP_E_NO_SPACE : SP_E_IO;
+    return fail(code, error,
+                "syncing {} (bytes 0 to {}) failed: {}; the pool is read-only from here on and its last "
+                "durable state is intact; {}, then restart the program",
+                path_, size_bytes_, describe_errno(error), advice_for(code));
+}
+
+Result<void> PoolFile::check_writable() const
+{
+    if (access_ != Access::write) {
+        return fail(SP_E_POOL_READ_ONLY, 0, "{} was opened for reading only", path_);
+    }
+    if (frozen_) {
+        return fail(SP_E_POOL_READ_ONLY, 0,
+                    "{} is read-only since an earlier write or sync failed; restart the program to "
+                    "go on from its last durable state",
+                    path_);
+    }
+    return {};
+}
+
+Result<void> PoolFile::check_range(std::uint64_t offset, std::uint64_t size) const
+{
+    if (offset % page_bytes != 0 || size % page_bytes != 0 || offset > size_bytes_ ||
+        size > size_bytes_ - offset) {
+        return fail(SP_E_INVALID_ARGUMENT, 0,
+                    "a write of {} bytes at offset {} is not made of whole pages inside {} ({} bytes)",
+                    size, offset, path_, size_bytes_);
+    }
+    return {};
+}
+
+tl::unexpected<Failure> PoolFile::fail_write(int error, std::uint64_t offset,
+                                             std::uint64_t size) noexcept
+{
+    frozen_ = true;
+    const sp_error code = code_of(error) == SP_E_NO_SPACE ? SP_E_NO_SPACE : SP_E_IO;
+    return fail(code, error,
+                "writing {} bytes at offset {} of {} failed: {}; the pool is read-only from here on and "
+                "its last durable state is intact; {}, then restart the program",
+                size, offset, path_, describe_errno(error), advice_for(code));
+}
+
+void PoolFile::detach_after_fork() noexcept
+{
+    file_.reset();
+    directory_.reset();
+    access_ = Access::read_unlocked;
+}
+
+}  // namespace stillpoint

@@ -1,0 +1,91 @@
+#pragma once
+// PoolFile: the locked file under every medium: creation, locking, allocation, reading and
+// syncing. How pages are written is the media's business; that a call can fail is this file's.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <sys/uio.h>
+
+#include "core/result.hpp"
+#include "media/fault_plan.hpp"
+#include "media/open.hpp"
+#include "os/descriptor.hpp"
+
+namespace stillpoint {
+
+class PoolFile {
+public:
+    enum class Access { write, read_locked, read_unlocked };
+
+    /// See create_medium. The new file is removed again on every error but pool_exists.
+    [[nodiscard]] static Result<PoolFile> create(const MediumOptions& options, std::uint64_t size);
+    /// See open_medium and open_medium_read_only.
+    [[nodiscard]] static Result<PoolFile> open(const MediumOptions& options, Access access);
+
+    [[nodiscard]] const std::string& path() const noexcept { return path_; }
+    [[nodiscard]] int fd() const noexcept { return file_.get(); }
+    [[nodiscard]] std::uint64_t size_bytes() const noexcept { return size_bytes_; }
+    [[nodiscard]] bool writable() const noexcept { return access_ == Access::write; }
+    [[nodiscard]] Durability durability() const noexcept { return durability_; }
+    void set_durability(Durability durability) noexcept { durability_ = durability; }
+    /// True where the page cache is the file's only home (tmpfs, ramfs).
+    [[nodiscard]] bool lives_in_memory() const noexcept { return lives_in_memory_; }
+
+    /// Grows the file with all space allocated, durable at durability(). Errors: no_space and
+    /// unsupported (nothing changed), pool_read_only, invalid_argument, io.
+    [[nodiscard]] Result<void> grow(std::uint64_t size);
+
+    /// See Medium::read. Any thread.
+    [[nodiscard]] Result<void> read(std::uint64_t offset, std::span<std::byte> destination) const;
+
+    /// One pwritev as the system does it: may be short, may fail with any errno. `fd` is fd() or
+    /// another descriptor of the same file. Takes part in fault injection.
+    [[nodiscard]] ssize_t write_once(int fd, const iovec* vectors, int count,
+                                     std::uint64_t offset) noexcept;
+
+    /// fdatasync, and with the first one the file's name; nothing under Durability::process. A
+    /// failure freezes the file. Returns whether a system call was made. Errors: no_space, io,
+    /// pool_read_only (frozen, or opened for reading).
+    [[nodiscard]] Result<bool> sync();
+
+    /// ok, or why nothing may be written: opened for reading, or frozen by an earlier failure.
+    [[nodiscard]] Result<void> check_writable() const;
+    /// ok if `offset` and `size` name whole pages inside the file.
+    [[nodiscard]] Result<void> check_range(std::uint64_t offset, std::uint64_t size) const;
+
+    /// Turns a refused write into a Failure and freezes the file: what a failed write left on the
+    /// disk is unknown, and the kernel may forget the error, so that no later sync() may succeed.
+    [[nodiscard]] tl::unexpected<Failure> fail_write(int error, std::uint64_t offset,
+                                                     std::uint64_t size) noexcept;
+
+    [[nodiscard]] FaultPlan& faults() const noexcept { return faults_; }
+
+    /// In a child after fork: closes the descriptors. The lock stays with the parent.
+    void detach_after_fork() noexcept;
+
+private:
+    PoolFile() = default;
+    [[nodiscard]] Result<void> lock_and_inspect();
+    [[nodiscard]] Result<void> allocate(std::uint64_t begin, std::uint64_t end);
+    [[nodiscard]] int allocate_once(std::uint64_t begin, std::uint64_t size) noexcept;
+    [[nodiscard]] int fill_with_zeroes(std::uint64_t begin, std::uint64_t end) noexcept;
+    [[nodiscard]] int sync_name() noexcept;
+
+    std::string path_;
+    os::Descriptor file_;
+    os::Descriptor directory_;  ///< Of a new file, until its name is durable.
+    std::uint64_t size_bytes_ = 0;
+    Access access_ = Access::write;
+    Durability durability_ = Durability::power;
+    bool lives_in_memory_ = false;
+    bool name_is_durable_ = true;
+    bool frozen_ = false;
+    mutable FaultPlan faults_;
+};
+
+/// "Input/output error (EIO)": for messages; static text, no malloc.
+[[nodiscard]] const char* describe_errno(int error) noexcept;
+
+}  // namespace stillpoint

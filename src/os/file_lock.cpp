@@ -1,0 +1,90 @@
+#include "os/file_lock.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "os/descriptor.hpp"
+
+namespace stillpoint::os {
+
+int try_lock_file(int fd, LockKind kind) noexcept
+{
+    const int operation = (kind == LockKind::shared ? LOCK_SH : LOCK_EX) | LOCK_NB;
+    while (flock(fd, operation) != 0) {
+        if (errno != EINTR) {
+            return errno;
+        }
+    }
+    return 0;
+}
+
+namespace {
+
+/// The pid of one line of /proc/locks if it is an exclusive flock on `file`, else 0.
+/// "1: FLOCK  ADVISORY  WRITE 1234 08:01:131 0 EOF"; device numbers are hexadecimal. Lines with
+/// "->" are waiters, not holders, and do not match.
+int holder_in_line(const char* line, const struct stat& file) noexcept
+{
+    int pid = 0;
+    unsigned device_major = 0;
+    unsigned device_minor = 0;
+    unsigned long long inode = 0;
+    char mode[8] = {};
+    if (std::sscanf(line, "%*d: FLOCK %*s %7s %d %x:%x:%llu", mode, &pid, &device_major,
+                    &device_minor, &inode) != 5 ||
+        std::strcmp(mode, "WRITE") != 0 || pid <= 0) {
+        return 0;
+    }
+    const bool same = device_major == major(file.st_dev) && device_minor == minor(file.st_dev) &&
+                      inode == file.st_ino;
+    return same ? pid : 0;
+}
+
+}  // namespace
+
+int exclusive_lock_holder(const std::string& path) noexcept
+{
+    struct stat file {};
+    if (stat(path.c_str(), &file) != 0) {
+        return 0;
+    }
+    const Descriptor locks{open("/proc/locks", O_RDONLY | O_CLOEXEC)};
+    if (!locks.valid()) {
+        return 0;
+    }
+    // Read in pieces without malloc; a line never spans more than two pieces.
+    std::array<char, 4096> text{};
+    std::size_t kept = 0;
+    for (;;) {
+        const ssize_t got = read(locks.get(), text.data() + kept, text.size() - 1 - kept);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            return 0;
+        }
+        const std::size_t filled = kept + static_cast<std::size_t>(got);
+        text[filled] = '\0';
+        char* line = text.data();
+        while (char* const line_end = std::strchr(line, '\n')) {
+            *line_end = '\0';
+            if (const int pid = holder_in_line(line, file); pid != 0) {
+                return pid;
+            }
+            line = line_end + 1;
+        }
+        kept = static_cast<std::size_t>(text.data() + filled - line);
+        if (kept == text.size() - 1) {
+            return 0;  // No line of /proc/locks is this long: not the format we know.
+        }
+        std::memmove(text.data(), line, kept);
+    }
+}
+
+}  // namespace stillpoint::os
