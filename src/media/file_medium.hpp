@@ -10,11 +10,18 @@
 #include "media/medium.hpp"
 #include "media/open.hpp"
 #include "media/pool_file.hpp"
+#include "os/io_ring.hpp"
 
 namespace stillpoint {
 
+/// How pages reach the file:
+///   Durability::power    O_DIRECT where the file system has it, so that sync() finds little to do;
+///                        many writes in flight through io_uring, else one after the other.
+///   Durability::process  into the page cache by pwritev: the kernel keeps what was written.
 class FileMedium final : public Medium {
 public:
+    /// `file` is open and locked. Falls back silently where the kernel refuses io_uring or O_DIRECT;
+    /// mechanism() tells.
     FileMedium(PoolFile file, const MediumOptions& options);
 
     [[nodiscard]] MediumKind kind() const noexcept override { return MediumKind::file; }
@@ -45,13 +52,29 @@ public:
 
 private:
     using Vectors = std::array<iovec, BatchRuns::vectors_max>;
+    static constexpr unsigned queue_depth = 64;
+    /// One write in flight.
+    struct Slot {
+        Run run;
+        Vectors vectors;
+    };
+    struct InFlight;
 
+    void open_direct();
+    void open_ring();
+    [[nodiscard]] bool writes_direct() const noexcept;
+    [[nodiscard]] int write_fd() const noexcept;
     [[nodiscard]] Result<void> write_one_by_one(std::span<const BlockWrite> batch);
-    [[nodiscard]] Result<void> finish_run(int fd, Run run);
-    void count_write(std::size_t bytes) noexcept;
+    [[nodiscard]] Result<void> write_queued(std::span<const BlockWrite> batch);
+    [[nodiscard]] Result<void> start_run(InFlight& flight, unsigned slot);
+    [[nodiscard]] Result<void> end_run(Slot& slot, int result);
+    [[nodiscard]] Result<void> finish_run(int fd, Run& run);
 
     PoolFile file_;
-    std::unique_ptr<Vectors> vectors_;
+    os::Descriptor direct_;              ///< The same file with O_DIRECT, where there is that.
+    std::unique_ptr<os::IoRing> ring_;   ///< Where the kernel grants one.
+    std::unique_ptr<std::array<Slot, queue_depth>> slots_;
+    bool ring_is_usable_ = false;
     std::atomic<std::uint64_t> bytes_written_{0};
     std::atomic<std::uint64_t> write_calls_{0};
     std::atomic<std::uint64_t> syncs_{0};
