@@ -6,14 +6,16 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 
 #include "core/result.hpp"
+#include "pool/directory_layout.hpp"
 #include "pool/image.hpp"
 
 namespace stillpoint {
 
 struct DirectoryEntry {
-    std::string_view handle;
+    std::string_view handle;  ///< points into the table: valid until the next insert or erase
     std::uintptr_t address;
     std::uint64_t size_bytes;
 };
@@ -42,13 +44,39 @@ public:
     template <class Visit>
     void for_each(Visit&& visit) const;
 
-    /// Every invariant: hashes in their probe runs, names terminated, addresses inside the image,
-    /// no name twice. Errors: pool_corrupt, naming entry and field.
+    /// Every invariant: hashes in their probe runs, names terminated, addresses inside the heap of
+    /// an image of `image_bytes` bytes at the header's base address (so that an image mapped elsewhere
+    /// can be checked), no name twice, free entries zero. Call check_image() first. Errors: pool_corrupt, naming entry and field.
     [[nodiscard]] Result<void> check(std::uint64_t image_bytes) const;
 
 private:
+    [[nodiscard]] layout::DirectoryRecord* records() const noexcept;
+    [[nodiscard]] static DirectoryEntry entry_of(const layout::DirectoryRecord& record) noexcept;
+    [[nodiscard]] std::uint64_t home_of(std::uint64_t hash) const noexcept;
+    [[nodiscard]] std::uint64_t next_slot(std::uint64_t slot) const noexcept;
+    /// The record of `handle`, or nullptr.
+    [[nodiscard]] layout::DirectoryRecord* locate(std::string_view handle) const noexcept;
+
     std::byte* base_;
     ImageGeometry geometry_;
 };
+
+template <class Visit>
+void Directory::for_each(Visit&& visit) const
+{
+    for (std::uint64_t slot = 0; slot < geometry_.directory_capacity; ++slot) {
+        const layout::DirectoryRecord& record = records()[slot];
+        if (record.hash == 0) {
+            continue;
+        }
+        if constexpr (std::is_convertible_v<std::invoke_result_t<Visit&, DirectoryEntry>, bool>) {
+            if (!visit(entry_of(record))) {
+                return;
+            }
+        } else {
+            visit(entry_of(record));
+        }
+    }
+}
 
 }  // namespace stillpoint

@@ -25,10 +25,14 @@ struct ImageGeometry {
     [[nodiscard]] static ImageGeometry for_image(std::uint64_t image_bytes_max) noexcept;
 };
 
-/// Writes the image header into a fresh, zeroed image. Call inside a FASE.
+/// Writes the image header into a fresh, zeroed image, mapped at the pool's base address. Call
+/// inside a FASE. The tables behind it are valid when zero.
 void format_image(std::byte* base, std::uint64_t image_bytes_max) noexcept;
 
-/// Validates the header of a recovered image. Errors: pool_corrupt, pool_version.
-[[nodiscard]] Result<void> check_image(const std::byte* base, std::uint64_t image_bytes_max);
+/// Validates the header of a recovered image, durable globals included. `base_address` is the pool's
+/// (PoolFacts), which differs from `base` where a tool maps the image elsewhere; 0: not compared.
+/// Errors: pool_corrupt, pool_version.
+[[nodiscard]] Result<void> check_image(const std::byte* base, std::uint64_t image_bytes_max,
+                                       std::uintptr_t base_address = 0);
 
 }  // namespace stillpoint

@@ -55,8 +55,13 @@ struct PoolFacts {
     std::uint64_t engine_area_first_page;
     std::uint64_t engine_area_pages;
     std::uint64_t created_unix_seconds;
-    bool superblock_repaired;            ///< one of the two copies was bad and was rewritten
+    bool superblock_damaged;             ///< one of the two copies was found bad by open()
+    bool superblock_repaired;            ///< and it was rewritten (not by a read-only open)
 };
+
+namespace layout {
+struct Superblock;
+}
 
 /// Threads: facts() and segments() may be read by any thread while grow() runs elsewhere only
 ///   through a lock of the caller's; the engine has one.
@@ -76,10 +81,11 @@ public:
     [[nodiscard]] static Result<std::uint64_t> file_bytes_for(const CreateOptions& options);
 
     /// Formats a new medium. When it returns a Pool, a crash at any later instruction leaves a
-    /// file that open() accepts; before that, one that open() rejects as not_a_pool: superblocks are written
-    /// last, after a sync of everything else. `zero_fill` of the engine area is done here; segments are
-    /// zero because the medium allocates them so.
-    /// Errors: invalid_argument, no_space, io.
+    /// file that open() accepts; before that, either a whole, empty pool or one that open() rejects as
+    /// not_a_pool ("never finished"): superblocks are written last, after a sync of everything
+    /// else. The engine area is zeroed here; segments are zero because the medium allocates
+    /// them so. The pool gets the medium's durability. Cost: 3 syncs.
+    /// Errors: invalid_argument (also: the medium is smaller than file_bytes_for()), no_space, io.
     [[nodiscard]] static Result<Pool> create(std::unique_ptr<Medium> medium,
                                              const CreateOptions& options);
 
@@ -88,12 +94,16 @@ public:
     /// Errors: not_a_pool, pool_version, pool_engine (expected.name is not empty and differs),
     ///   pool_corrupt (both copies bad, or fields that contradict each other or the file),
     ///   pool_truncated, pool_read_only, io.
+    /// Also sets the medium's durability to the pool's. Cost: 3 syncs, none where `read_only`.
     [[nodiscard]] static Result<Pool> open(std::unique_ptr<Medium> medium,
                                            const EngineFormat& expected, bool read_only = false);
 
-    /// Appends a segment so that the image has at least `image_bytes` bytes (it doubles up to
-    /// 1 GiB steps where the maximum allows). Durable on return; a crash inside leaves the old size.
-    /// Errors: pool_full (the maximum), no_space, io. Nothing changes on an error.
+    /// Appends a segment so that the image has at least `image_bytes` bytes, and more by the
+    /// policy of growth.hpp where maximum and disk allow. Durable on return; a crash inside
+    /// leaves the old size or the new one. No malloc but the medium's in resize(). Cost: 2 syncs and the resize.
+    /// Errors: pool_full (the maximum, or no segment left), no_space, io, pool_read_only (opened
+    ///   so, or frozen by an earlier error). Nothing changes on an error, but after a failed
+    ///   write or sync the pool is frozen.
     [[nodiscard]] Result<void> grow(std::uint64_t image_bytes, const EngineFormat& format);
 
     [[nodiscard]] const PoolFacts& facts() const noexcept { return facts_; }
@@ -104,14 +114,30 @@ public:
     [[nodiscard]] Medium& medium() const noexcept { return *medium_; }
 
 private:
+    struct SuperblockDeleter {
+        void operator()(layout::Superblock* superblock) const noexcept;
+    };
+    using SuperblockPointer = std::unique_ptr<layout::Superblock, SuperblockDeleter>;
+
     Pool() = default;
+    [[nodiscard]] static SuperblockPointer new_superblock();
+    [[nodiscard]] Result<void> format_medium();
+    [[nodiscard]] Result<void> check_engine(const EngineFormat& expected) const;
+    [[nodiscard]] Result<void> append_segment(std::uint64_t new_image_bytes, const EngineFormat& format);
+    [[nodiscard]] Result<void> zero_leftover(std::uint64_t begin, std::uint64_t end);
     [[nodiscard]] Result<void> write_superblocks();
+    void take_facts();
 
     std::unique_ptr<Medium> medium_;
+    /// As on the medium, so that what this library does not know is kept when it is rewritten.
+    /// Page aligned: a write's source.
+    SuperblockPointer superblock_;
     PoolFacts facts_{};
     std::array<Segment, segments_max> segments_{};
     std::size_t segment_count_ = 0;
-    std::uint64_t superblock_sequence_ = 0;
+    std::size_t first_copy_ = 1;  ///< of the next update: never the only copy in force
+    bool read_only_ = false;
+    bool frozen_ = false;  ///< a write or sync of superblocks failed: what is durable is not known
 };
 
 }  // namespace stillpoint

@@ -1,0 +1,208 @@
+#pragma once
+// For this layer's tests only: a disk in memory that loses and tears what was not synced.
+//
+// FakeDisk outlives the FakeMedium that a "process" has open. It keeps what is durable, and
+// apart from it what the kernel holds: a kill loses nothing, a power cut leaves any set of the
+// 512-byte sectors written since the last sync. Operations (write, sync, resize) are counted, and a
+// crash can be put inside any of them.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "media/medium.hpp"
+
+namespace stillpoint::testing {
+
+inline constexpr std::size_t sector_bytes = 512;
+using Bytes = std::vector<std::byte>;
+
+class FakeDisk {
+public:
+    static constexpr std::uint64_t never = UINT64_MAX;
+
+    explicit FakeDisk(std::uint64_t size = 0) : durable(size), cached(size) {}
+    explicit FakeDisk(Bytes content) : durable(content), cached(std::move(content)) {}
+
+    /// Calls `visit` with each content that a power cut may leave now: every subset of the
+    /// unsynced sectors while there are at most 8, else none, all, and each one alone or missing.
+    void for_each_power_cut(const std::function<void(const Bytes&)>& visit) const
+    {
+        const std::vector<std::uint64_t> sectors = differing_sectors();
+        std::set<std::vector<bool>> choices;
+        if (sectors.size() <= 8) {
+            for (unsigned mask = 0; mask < (1U << sectors.size()); ++mask) {
+                std::vector<bool> keep(sectors.size());
+                for (std::size_t i = 0; i < sectors.size(); ++i) {
+                    keep[i] = ((mask >> i) & 1U) != 0;
+                }
+                choices.insert(keep);
+            }
+        } else {
+            choices.insert(std::vector<bool>(sectors.size(), false));
+            choices.insert(std::vector<bool>(sectors.size(), true));
+            for (std::size_t i = 0; i < sectors.size(); ++i) {
+                std::vector<bool> alone(sectors.size(), false);
+                alone[i] = true;
+                choices.insert(alone);
+                alone.flip();
+                choices.insert(alone);
+            }
+        }
+        for (const auto& keep : choices) {
+            Bytes image = durable;
+            for (std::size_t i = 0; i < sectors.size(); ++i) {
+                if (keep[i]) {
+                    std::memcpy(image.data() + sectors[i], cached.data() + sectors[i],
+                                std::min<std::size_t>(sector_bytes, image.size() - sectors[i]));
+                }
+            }
+            visit(image);
+        }
+    }
+
+    Bytes durable;
+    Bytes cached;  ///< what read() sees; the same size as `durable`
+    std::uint64_t operations = 0;
+    std::uint64_t syncs = 0;
+    std::uint64_t crash_at = never;      ///< the operation with this number does not return
+    std::uint64_t ignored_sync = never;  ///< canary: the sync with this number does nothing
+    std::uint64_t fail_at = never;       ///< the operation with this number fails with io
+    std::uint64_t size_limit = never;    ///< resize beyond it is no_space
+    std::uint64_t unreadable_page = never;
+    bool read_only = false;
+
+private:
+    std::vector<std::uint64_t> differing_sectors() const
+    {
+        std::vector<std::uint64_t> offsets;
+        for (std::uint64_t at = 0; at < durable.size(); at += sector_bytes) {
+            const auto size = std::min<std::size_t>(sector_bytes, durable.size() - at);
+            if (std::memcmp(durable.data() + at, cached.data() + at, size) != 0) {
+                offsets.push_back(at);
+            }
+        }
+        return offsets;
+    }
+};
+
+class FakeMedium final : public Medium {
+public:
+    explicit FakeMedium(std::shared_ptr<FakeDisk> disk, Durability durability = Durability::power)
+        : disk_(std::move(disk)), durability_(durability)
+    {
+    }
+
+    MediumKind kind() const noexcept override { return MediumKind::sim; }
+    std::string_view path() const noexcept override { return "fake.pool"; }
+    Durability durability() const noexcept override { return durability_; }
+    void set_durability(Durability durability) noexcept override { durability_ = durability; }
+    std::uint64_t size_bytes() const noexcept override { return disk_->cached.size(); }
+    std::string_view mechanism() const noexcept override { return "memory of a test"; }
+    MediumCounters counters() const noexcept override { return {}; }
+
+    Result<void> resize(std::uint64_t size) override
+    {
+        if (size > disk_->size_limit) {
+            return fail(SP_E_NO_SPACE, ENOSPC, "fake.pool: no space for {} bytes", size);
+        }
+        const Step step = next_step();
+        if (step != Step::dead && step != Step::fails) {  // A crash inside: done, but not told.
+            disk_->durable.resize(size);
+            disk_->cached.resize(size);
+        }
+        return outcome(step);
+    }
+
+    Result<void> read(std::uint64_t offset, std::span<std::byte> destination) const override
+    {
+        if (offset / page_bytes == disk_->unreadable_page) {
+            return fail(SP_E_IO, EIO, "fake.pool: read at {}", offset);
+        }
+        if (offset > disk_->cached.size() || destination.size() > disk_->cached.size() - offset) {
+            return fail(SP_E_POOL_TRUNCATED, 0, "fake.pool: read at {} beyond the end", offset);
+        }
+        std::memcpy(destination.data(), disk_->cached.data() + offset, destination.size());
+        return {};
+    }
+
+    Result<void> write(std::span<const BlockWrite> batch) override
+    {
+        if (disk_->read_only) {
+            return fail(SP_E_POOL_READ_ONLY, EACCES, "fake.pool: read-only");
+        }
+        const Step step = next_step();
+        for (const BlockWrite& one : batch) {
+            if (one.offset % page_bytes != 0 || one.size % page_bytes != 0 ||
+                reinterpret_cast<std::uintptr_t>(one.data) % page_bytes != 0) {
+                return fail(SP_E_INVALID_ARGUMENT, 0, "fake.pool: unaligned write at {}", one.offset);
+            }
+            if (step == Step::works || step == Step::crashes) {
+                if (one.offset + one.size > disk_->cached.size()) {
+                    disk_->durable.resize(one.offset + one.size);
+                    disk_->cached.resize(one.offset + one.size);
+                }
+                std::memcpy(disk_->cached.data() + one.offset, one.data, one.size);
+            }
+        }
+        return outcome(step);
+    }
+
+    Result<void> sync() override
+    {
+        const Step step = next_step();
+        if (step == Step::works && disk_->syncs++ != disk_->ignored_sync) {
+            disk_->durable = disk_->cached;
+        }
+        return outcome(step);
+    }
+
+    bool byte_addressable() const noexcept override { return false; }
+    const std::byte* mapping() const noexcept override { return nullptr; }
+    void store(std::uint64_t, const void*, std::size_t) noexcept override {}
+    void store_nontemporal(std::uint64_t, const void*, std::size_t) noexcept override {}
+    void write_back(std::uint64_t, std::size_t) noexcept override {}
+    void fence() noexcept override {}
+
+private:
+    enum class Step { works, crashes, dead, fails };
+
+    Step next_step()
+    {
+        const std::uint64_t number = disk_->operations++;
+        if (number == disk_->fail_at) {
+            return Step::fails;
+        }
+        if (number < disk_->crash_at) {
+            return Step::works;
+        }
+        return number == disk_->crash_at ? Step::crashes : Step::dead;
+    }
+
+    /// A crashed process is played by errors from then on.
+    static Result<void> outcome(Step step)
+    {
+        if (step == Step::works) {
+            return {};
+        }
+        return fail(SP_E_IO, EIO, "fake.pool: {}", step == Step::fails ? "refused" : "crashed");
+    }
+
+    std::shared_ptr<FakeDisk> disk_;
+    Durability durability_;
+};
+
+inline std::unique_ptr<Medium> attach(const std::shared_ptr<FakeDisk>& disk,
+                                      Durability durability = Durability::power)
+{
+    return std::make_unique<FakeMedium>(disk, durability);
+}
+
+}  // namespace stillpoint::testing

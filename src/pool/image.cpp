@@ -1,0 +1,135 @@
+#include "pool/image.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "core/checksum.hpp"
+#include "pool/directory_layout.hpp"
+#include "pool/image_layout.hpp"
+
+namespace stillpoint {
+namespace {
+
+using layout::ImageHeader;
+
+// One directory entry for each 64 KiB that the image may ever have, within these bounds: the
+// tables take 1/512 and 1/1024 of the maximum, and at most 3 MiB from 1 GiB on.
+constexpr std::uint64_t bytes_per_handle = 64 * kib;
+constexpr std::uint64_t directory_capacity_min = 128;
+constexpr std::uint64_t directory_capacity_max = 16384;
+constexpr std::uint64_t sync_objects_per_handle = 4;
+/// The heap hands out spans of this size: they then lie at multiples of it.
+constexpr std::uint64_t heap_alignment = 64 * kib;
+
+std::uint64_t header_checksum(const ImageHeader& header) noexcept
+{
+    const auto* bytes = reinterpret_cast<const std::byte*>(&header);
+    constexpr std::size_t before = offsetof(ImageHeader, checksum);
+    constexpr std::size_t after = before + sizeof(ImageHeader::checksum);
+    const std::uint64_t head = checksum64(bytes, before, layout::image_checksum_seed);
+    return checksum64(bytes + after, offsetof(ImageHeader, reserved) - after, head);
+}
+
+template <class... Args>
+auto corrupt(fmt::format_string<Args...> format, Args&&... args)
+{
+    return fail(SP_E_POOL_CORRUPT, 0, format, std::forward<Args>(args)...);
+}
+
+Result<void> check_durable_globals(const ImageHeader& header)
+{
+    for (std::size_t i = 0; i < layout::durable_globals_max; ++i) {
+        const layout::DurableGlobals& globals = header.durable_globals[i];
+        if (globals.name[0] == '\0') {
+            continue;
+        }
+        if (strnlen(globals.name, sizeof globals.name) == sizeof globals.name) {
+            return corrupt("image header: durable globals {}: the name is not terminated", i);
+        }
+        if (globals.image_offset < header.heap_offset ||
+            globals.image_offset > header.image_bytes_max ||
+            globals.size > header.image_bytes_max - globals.image_offset) {
+            return corrupt("image header: durable globals {}: {} bytes at offset {} are not in the "
+                           "heap, offsets {} to {}", i, globals.size, globals.image_offset,
+                           header.heap_offset, header.image_bytes_max);
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+ImageGeometry ImageGeometry::for_image(std::uint64_t image_bytes_max) noexcept
+{
+    const std::uint64_t handles =
+        std::clamp(std::bit_floor(image_bytes_max / bytes_per_handle), directory_capacity_min,
+                   directory_capacity_max);
+    ImageGeometry geometry{};
+    geometry.directory_offset = sizeof(ImageHeader);
+    geometry.directory_capacity = handles;
+    geometry.sync_objects_offset =
+        geometry.directory_offset + handles * sizeof(layout::DirectoryRecord);
+    geometry.sync_objects_capacity = handles * sync_objects_per_handle;
+    geometry.heap_offset =
+        round_up(geometry.sync_objects_offset +
+                     geometry.sync_objects_capacity * sizeof(layout::SyncObjectRecord),
+                 heap_alignment);
+    return geometry;
+}
+
+void format_image(std::byte* base, std::uint64_t image_bytes_max) noexcept
+{
+    const ImageGeometry geometry = ImageGeometry::for_image(image_bytes_max);
+    auto& header = *reinterpret_cast<ImageHeader*>(base);
+    std::memcpy(header.magic, layout::image_magic, sizeof header.magic);
+    header.version = layout::image_version;
+    header.header_bytes = sizeof header;
+    header.base_address = reinterpret_cast<std::uintptr_t>(base);
+    header.image_bytes_max = image_bytes_max;
+    header.directory_offset = geometry.directory_offset;
+    header.directory_capacity = geometry.directory_capacity;
+    header.sync_objects_offset = geometry.sync_objects_offset;
+    header.sync_objects_capacity = geometry.sync_objects_capacity;
+    header.heap_offset = geometry.heap_offset;
+    header.directory_entry_bytes = sizeof(layout::DirectoryRecord);
+    header.sync_object_bytes = sizeof(layout::SyncObjectRecord);
+    header.checksum = header_checksum(header);
+}
+
+Result<void> check_image(const std::byte* base, std::uint64_t image_bytes_max,
+                         std::uintptr_t base_address)
+{
+    const auto& header = *reinterpret_cast<const ImageHeader*>(base);
+    if (std::memcmp(header.magic, layout::image_magic, sizeof header.magic) != 0) {
+        return corrupt("image header: no magic number: the durable memory was never formatted, or "
+                       "its first page is damaged");
+    }
+    if (header.checksum != header_checksum(header)) {
+        return corrupt("image header: the checksum does not hold");
+    }
+    if (header.version != layout::image_version) {
+        return fail(SP_E_POOL_VERSION, 0,
+                    "image header: version {}, this library reads version {}; use a newer Stillpoint",
+                    header.version, layout::image_version);
+    }
+    const ImageGeometry geometry = ImageGeometry::for_image(image_bytes_max);
+    if (header.header_bytes != sizeof header || header.image_bytes_max != image_bytes_max ||
+        header.directory_offset != geometry.directory_offset ||
+        header.directory_capacity != geometry.directory_capacity ||
+        header.sync_objects_offset != geometry.sync_objects_offset ||
+        header.sync_objects_capacity != geometry.sync_objects_capacity ||
+        header.heap_offset != geometry.heap_offset ||
+        header.directory_entry_bytes != sizeof(layout::DirectoryRecord) ||
+        header.sync_object_bytes != sizeof(layout::SyncObjectRecord)) {
+        return corrupt("image header: its tables are not those of an image of at most {} bytes",
+                       image_bytes_max);
+    }
+    if (base_address != 0 && header.base_address != base_address) {
+        return corrupt("image header: made for base address {:#x}, the pool has {:#x}",
+                       header.base_address, base_address);
+    }
+    return check_durable_globals(header);
+}
+
+}  // namespace stillpoint

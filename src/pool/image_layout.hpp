@@ -1,0 +1,87 @@
+#pragma once
+// Bytes of the image's own tables: structures and constants only. docs/format/pool.md is the
+// description for people.
+//
+// They lie in durable memory at fixed offsets from the pool's base address. The engine makes
+// them failure-atomic and checksums their pages; the checksum in the header covers only what never
+// changes, so that ordinary stores into the tables need no upkeep.
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "core/units.hpp"
+
+namespace stillpoint::layout {
+
+inline constexpr std::uint8_t image_magic[8] = {0x93, 'S', 'T', 'I', 'M', 'A', 'G', 'E'};
+inline constexpr std::uint32_t image_version = 1;
+inline constexpr std::uint64_t image_checksum_seed = 0x5354494d41474548;
+/// Seed of the hash that the handle directory stores with each name: part of the format.
+inline constexpr std::uint64_t directory_hash_seed = 0x5354444952454354;
+inline constexpr std::size_t durable_globals_max = 32;
+
+/// One module (program or shared library) whose SP_PERSISTENT section is kept in the image. The
+/// runtime fills it. Empty: name[0] is 0.
+struct DurableGlobals {
+    char name[48];              ///< of the module, NUL-terminated, rest zero
+    std::uint64_t layout_hash;  ///< of the section; another value: the program was changed
+    std::uint64_t image_offset; ///< of the durable copy, in bytes from the image's base
+    std::uint64_t size;         ///< bytes
+};
+static_assert(sizeof(DurableGlobals) == 72);
+static_assert(offsetof(DurableGlobals, name) == 0);
+static_assert(offsetof(DurableGlobals, layout_hash) == 48);
+static_assert(offsetof(DurableGlobals, image_offset) == 56);
+static_assert(offsetof(DurableGlobals, size) == 64);
+
+/// The image's first page.
+struct ImageHeader {
+    std::uint8_t magic[8];
+    std::uint32_t version;
+    std::uint32_t header_bytes;           ///< 4096
+    std::uint64_t checksum;               ///< of bytes 0 to 15 and 24 to 127
+    std::uint64_t base_address;           ///< where the addresses in the image are valid
+    std::uint64_t image_bytes_max;
+    std::uint64_t directory_offset;       ///< offsets are in bytes from the image's base
+    std::uint64_t directory_capacity;     ///< capacities are in entries
+    std::uint64_t sync_objects_offset;
+    std::uint64_t sync_objects_capacity;
+    std::uint64_t heap_offset;
+    std::uint32_t directory_entry_bytes;  ///< 128
+    std::uint32_t sync_object_bytes;      ///< 16
+    std::uint8_t reserved_fixed[40];      ///< zero
+    // From here on the checksum does not cover the bytes.
+    std::uint8_t reserved[1664];          ///< zero
+    DurableGlobals durable_globals[durable_globals_max];
+};
+static_assert(std::is_trivially_copyable_v<ImageHeader> && std::is_standard_layout_v<ImageHeader>);
+static_assert(sizeof(ImageHeader) == page_bytes);
+static_assert(offsetof(ImageHeader, magic) == 0);
+static_assert(offsetof(ImageHeader, version) == 8);
+static_assert(offsetof(ImageHeader, header_bytes) == 12);
+static_assert(offsetof(ImageHeader, checksum) == 16);
+static_assert(offsetof(ImageHeader, base_address) == 24);
+static_assert(offsetof(ImageHeader, image_bytes_max) == 32);
+static_assert(offsetof(ImageHeader, directory_offset) == 40);
+static_assert(offsetof(ImageHeader, directory_capacity) == 48);
+static_assert(offsetof(ImageHeader, sync_objects_offset) == 56);
+static_assert(offsetof(ImageHeader, sync_objects_capacity) == 64);
+static_assert(offsetof(ImageHeader, heap_offset) == 72);
+static_assert(offsetof(ImageHeader, directory_entry_bytes) == 80);
+static_assert(offsetof(ImageHeader, sync_object_bytes) == 84);
+static_assert(offsetof(ImageHeader, reserved_fixed) == 88);
+static_assert(offsetof(ImageHeader, reserved) == 128);
+static_assert(offsetof(ImageHeader, durable_globals) == 1792);
+
+/// One synchronisation object in durable memory that the runtime has seen in use and resets
+/// after a crash. Its content is the runtime's; the pool reserves the zeroed area.
+struct SyncObjectRecord {
+    std::uint64_t address;  ///< 0: unused
+    std::uint64_t kind;
+};
+static_assert(sizeof(SyncObjectRecord) == 16);
+static_assert(offsetof(SyncObjectRecord, address) == 0);
+static_assert(offsetof(SyncObjectRecord, kind) == 8);
+
+}  // namespace stillpoint::layout

@@ -1,0 +1,484 @@
+#include "pool/pool.hpp"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "os/clock.hpp"
+#include "pool/growth.hpp"
+#include "pool/superblock.hpp"
+
+// How an update of the superblocks survives a crash at any point: the copy that is not in
+// force is written and synced, then the other is written and synced. At every moment at most
+// one copy has a write under way, which may be torn at 512-byte sectors; its checksum then fails and
+// the other, durable, copy is in force. After the first sync the new copy has the larger
+// sequence number. open() syncs before it writes: a process that was killed may have left a
+// copy in the page cache that is good to read but not yet durable, and overwriting the other
+// one then would put both at risk in a power cut.
+
+namespace stillpoint {
+namespace {
+
+using layout::Superblock;
+static_assert(Pool::segments_max == layout::superblock_segments_max);
+
+/// Source of zero writes.
+constexpr std::size_t zero_bytes = 64 * kib;
+alignas(page_bytes) const std::byte zeroes[zero_bytes] = {};
+
+template <class... Args>
+auto invalid(fmt::format_string<Args...> format, Args&&... args)
+{
+    return fail(SP_E_INVALID_ARGUMENT, 0, format, std::forward<Args>(args)...);
+}
+
+Result<void> write_zeroes(Medium& medium, std::uint64_t begin, std::uint64_t end)
+{
+    std::array<BlockWrite, 16> batch;
+    while (begin < end) {
+        std::size_t count = 0;
+        for (; count < batch.size() && begin < end; ++count) {
+            const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(zero_bytes, end - begin));
+            batch[count] = {begin, zeroes, size};
+            begin += size;
+        }
+        if (auto written = medium.write({batch.data(), count}); !written) {
+            return written;
+        }
+    }
+    return {};
+}
+
+Result<void> draw_uuid(std::uint8_t (&uuid)[16])
+{
+    std::size_t filled = 0;
+    while (filled < sizeof uuid) {
+        const ssize_t drawn = ::getrandom(uuid + filled, sizeof uuid - filled, 0);
+        if (drawn < 0 && errno != EINTR) {
+            return fail(SP_E_IO, errno, "getrandom for the pool's UUID: {}", std::strerror(errno));
+        }
+        filled += drawn > 0 ? static_cast<std::size_t>(drawn) : 0;
+    }
+    uuid[6] = static_cast<std::uint8_t>((uuid[6] & 0x0f) | 0x40);  // RFC 4122: version 4
+    uuid[8] = static_cast<std::uint8_t>((uuid[8] & 0x3f) | 0x80);  // and its variant
+    return {};
+}
+
+/// File pages that `format` wants for a segment, or the failure where the number is absurd.
+Result<std::uint64_t> segment_file_pages(const EngineFormat& format, std::uint64_t image_pages)
+{
+    const std::uint64_t file_pages = format.segment_file_pages(image_pages);
+    // 64 TiB: far above two copies of the largest image, far below any overflow.
+    if (file_pages == 0 || file_pages > (std::uint64_t{1} << 34)) {
+        return invalid("engine {}: {} file pages for a segment of {} image pages", format.name,
+                       file_pages, image_pages);
+    }
+    return file_pages;
+}
+
+Result<void> check_options(const Pool::CreateOptions& options)
+{
+    const EngineFormat& format = options.format;
+    if (!valid_engine_name(format.name) || format.segment_file_pages == nullptr) {
+        return invalid("engine name \"{}\" is not 1 to 15 characters of a-z, 0-9, '-' and '_', or "
+                       "the engine does not size its segments", format.name);
+    }
+    if (format.area_pages > (std::uint64_t{1} << 34)) {
+        return invalid("engine {}: an area of {} pages", format.name, format.area_pages);
+    }
+    if (options.image_bytes % page_bytes != 0 || options.image_bytes < Pool::image_bytes_min) {
+        return invalid("pool size {} is not a multiple of {} from {} on", options.image_bytes,
+                       page_bytes, Pool::image_bytes_min);
+    }
+    if (options.image_bytes_max % page_bytes != 0 ||
+        options.image_bytes_max < options.image_bytes || options.image_bytes_max > window_bytes) {
+        return invalid("pool maximum {} is not a multiple of {} from {} (the size) to {}",
+                       options.image_bytes_max, page_bytes, options.image_bytes, window_bytes);
+    }
+    if (options.base_address % layout::base_address_alignment != 0 ||
+        options.base_address < window_base ||
+        options.base_address - window_base > window_bytes - options.image_bytes_max) {
+        return invalid("base address {:#x} is not a multiple of {:#x}, or {} bytes from there leave "
+                       "the window at {:#x}", options.base_address, layout::base_address_alignment,
+                       options.image_bytes_max, window_base);
+    }
+    return {};
+}
+
+/// Reads both copies. One that the medium cannot read is as good as a damaged one.
+SuperblockPair read_pair(const Medium& medium)
+{
+    SuperblockPair pair{};
+    for (std::size_t copy = 0; copy < layout::superblock_copies; ++copy) {
+        Superblock& block = pair.copies[copy];
+        const auto read = medium.read(copy * page_bytes, std::as_writable_bytes(std::span(&block, 1)));
+        pair.states[copy] = read ? judge_superblock(block) : SuperblockState::unreadable;
+    }
+    return pair;
+}
+
+/// A file too short for two superblocks.
+tl::unexpected<Failure> too_short(const Medium& medium)
+{
+    const std::uint64_t size = medium.size_bytes();
+    if (size == 0) {
+        return fail(SP_E_NOT_A_POOL, 0,
+                    "{}: not a pool: the file is empty; delete it, or check the path", medium.path());
+    }
+    std::uint8_t magic[sizeof layout::superblock_magic] = {};
+    const bool readable =
+        size >= sizeof magic && medium.read(0, std::as_writable_bytes(std::span(magic))).has_value();
+    if (readable && std::memcmp(magic, layout::superblock_magic, sizeof magic) == 0) {
+        return fail(SP_E_POOL_TRUNCATED, 0,
+                    "{}: the file was cut to {} bytes, less than its superblocks; restore it from a "
+                    "copy", medium.path(), size);
+    }
+    return fail(SP_E_NOT_A_POOL, 0, "{}: not a pool: the file has only {} bytes; check the path",
+                medium.path(), size);
+}
+
+}  // namespace
+
+std::string to_text(const Uuid& uuid)
+{
+    std::string text;
+    for (std::size_t i = 0; i < uuid.size(); ++i) {
+        fmt::format_to(std::back_inserter(text), "{}{:02x}",
+                       i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+    }
+    return text;
+}
+
+void Pool::SuperblockDeleter::operator()(Superblock* superblock) const noexcept
+{
+    ::operator delete(superblock, std::align_val_t{page_bytes});
+}
+
+Pool::SuperblockPointer Pool::new_superblock()
+{
+    void* page = ::operator new(sizeof(Superblock), std::align_val_t{page_bytes}, std::nothrow);
+    return SuperblockPointer(page == nullptr ? nullptr : ::new (page) Superblock{});
+}
+
+Result<std::uint64_t> Pool::file_bytes_for(const CreateOptions& options)
+{
+    if (auto checked = check_options(options); !checked) {
+        return pass_on(checked.error());
+    }
+    const auto pages = segment_file_pages(options.format, options.image_bytes / page_bytes);
+    if (!pages) {
+        return pages;
+    }
+    return (layout::superblock_copies + options.format.area_pages + *pages) * page_bytes;
+}
+
+Result<Pool> Pool::create(std::unique_ptr<Medium> medium, const CreateOptions& options)
+{
+    const auto file_bytes = file_bytes_for(options);
+    if (!file_bytes) {
+        return pass_on(file_bytes.error());
+    }
+    if (medium->size_bytes() < *file_bytes) {
+        return invalid("{}: {} bytes are too few for this pool, it needs {}", medium->path(),
+                       medium->size_bytes(), *file_bytes);
+    }
+    Pool pool;
+    pool.superblock_ = new_superblock();
+    if (pool.superblock_ == nullptr) {
+        return fail(SP_E_NO_MEMORY, ENOMEM, "{}: no memory for a superblock", medium->path());
+    }
+    Superblock& block = *pool.superblock_;
+    std::memcpy(block.magic, layout::superblock_magic, sizeof block.magic);
+    block.format_version = layout::pool_format_version;
+    block.superblock_bytes = sizeof block;
+    if (auto drawn = draw_uuid(block.uuid); !drawn) {
+        return pass_on(drawn.error());
+    }
+    std::memcpy(block.engine_name, options.format.name.data(), options.format.name.size());
+    block.engine_layout_version = options.format.layout_version;
+    block.page_bytes = page_bytes;
+    block.base_address = options.base_address;
+    block.image_bytes = options.image_bytes;
+    block.image_bytes_max = options.image_bytes_max;
+    block.generation = 1;
+    block.file_bytes = *file_bytes;
+    block.engine_area_first_page = layout::superblock_copies;
+    block.engine_area_pages = options.format.area_pages;
+    block.created_unix_seconds = os::wall_clock_ns() / 1'000'000'000u;
+    block.durability = static_cast<std::uint32_t>(medium->durability());
+    block.segment_count = 1;
+    const std::uint64_t first = block.engine_area_first_page + block.engine_area_pages;
+    block.segments[0] = {0, options.image_bytes / page_bytes, first, *file_bytes / page_bytes - first};
+
+    pool.medium_ = std::move(medium);
+    if (auto formatted = pool.format_medium(); !formatted) {
+        return pass_on(formatted.error());
+    }
+    return pool;
+}
+
+/// Marker and zeroes, sync, then the superblocks: a crash before the first good superblock
+/// leaves the marker or nothing, and never a pool with an engine area that is not zero.
+Result<void> Pool::format_medium()
+{
+    const SuperblockPointer page = new_superblock();
+    if (page == nullptr) {
+        return fail(SP_E_NO_MEMORY, ENOMEM, "{}: no memory for a superblock", medium_->path());
+    }
+    const layout::UnfinishedMarker marker = [] {
+        layout::UnfinishedMarker made{};
+        std::memcpy(made.magic, layout::unfinished_magic, sizeof made.magic);
+        made.format_version = layout::pool_format_version;
+        return made;
+    }();
+    std::memcpy(static_cast<void*>(page.get()), &marker, sizeof marker);
+    const BlockWrite write{0, reinterpret_cast<const std::byte*>(page.get()), page_bytes};
+    if (auto written = medium_->write({&write, 1}); !written) {
+        return written;
+    }
+    // Page 1 as well: a file that was not fresh must not keep an old superblock there.
+    const std::uint64_t area_end =
+        (superblock_->engine_area_first_page + superblock_->engine_area_pages) * page_bytes;
+    if (auto zeroed = write_zeroes(*medium_, page_bytes, area_end); !zeroed) {
+        return zeroed;
+    }
+    if (auto synced = medium_->sync(); !synced) {
+        return synced;
+    }
+    return write_superblocks();
+}
+
+Result<Pool> Pool::open(std::unique_ptr<Medium> medium, const EngineFormat& expected, bool read_only)
+{
+    if (medium->size_bytes() < layout::superblock_copies * page_bytes) {
+        return too_short(*medium);
+    }
+    const SuperblockPair pair = read_pair(*medium);
+    const auto chosen = choose_superblock(pair, medium->path());
+    if (!chosen) {
+        return pass_on(chosen.error());
+    }
+    if (auto valid = validate_superblock(pair.copies[*chosen], medium->path()); !valid) {
+        return pass_on(valid.error());
+    }
+    Pool pool;
+    pool.superblock_ = new_superblock();
+    if (pool.superblock_ == nullptr) {
+        return fail(SP_E_NO_MEMORY, ENOMEM, "{}: no memory for a superblock", medium->path());
+    }
+    *pool.superblock_ = pair.copies[*chosen];
+    pool.medium_ = std::move(medium);
+    pool.read_only_ = read_only;
+    pool.first_copy_ = 1 - *chosen;
+    const std::uint64_t size = pool.medium_->size_bytes();
+    if (size < pool.superblock_->file_bytes) {
+        return fail(SP_E_POOL_TRUNCATED, 0,
+                    "{}: the file has {} bytes, its superblock says {}: its end is missing; restore "
+                    "it from a copy", pool.medium_->path(), size, pool.superblock_->file_bytes);
+    }
+    if (auto checked = pool.check_engine(expected); !checked) {
+        return pass_on(checked.error());
+    }
+    pool.medium_->set_durability(static_cast<Durability>(pool.superblock_->durability));
+    pool.take_facts();
+    pool.facts_.superblock_damaged = pair.states[1 - *chosen] != SuperblockState::good;
+    if (read_only) {
+        return pool;
+    }
+    if (auto synced = pool.medium_->sync(); !synced) {  // The head of this file says why.
+        return pass_on(synced.error());
+    }
+    ++pool.superblock_->generation;
+    if (auto written = pool.write_superblocks(); !written) {
+        return pass_on(written.error());
+    }
+    pool.facts_.superblock_repaired = pool.facts_.superblock_damaged;
+    return pool;
+}
+
+/// Whether the engine that opens the pool can trust its areas to have the sizes it expects.
+Result<void> Pool::check_engine(const EngineFormat& expected) const
+{
+    if (expected.name.empty()) {
+        return {};
+    }
+    const Superblock& block = *superblock_;
+    if (expected.name != std::string_view(block.engine_name)) {
+        return fail(SP_E_POOL_ENGINE, 0,
+                    "{}: the pool belongs to engine {}, not to {}; run it with --engine {}",
+                    medium_->path(), block.engine_name, expected.name, block.engine_name);
+    }
+    if (block.engine_layout_version > expected.layout_version) {
+        return fail(SP_E_POOL_VERSION, 0,
+                    "{}: the pool has layout version {} of engine {}, this library reads up to "
+                    "version {}; use a newer Stillpoint", medium_->path(),
+                    block.engine_layout_version, expected.name, expected.layout_version);
+    }
+    if (block.engine_layout_version < expected.layout_version) {
+        return {};  // Older areas may have other sizes: the engine that reads them knows.
+    }
+    if (block.engine_area_pages < expected.area_pages) {
+        return fail(SP_E_POOL_CORRUPT, 0, "{}: engine area of {} pages, {} needs {}",
+                    medium_->path(), block.engine_area_pages, expected.name, expected.area_pages);
+    }
+    for (std::uint32_t i = 0; expected.segment_file_pages != nullptr && i < block.segment_count; ++i) {
+        const layout::SegmentRecord& segment = block.segments[i];
+        const std::uint64_t needed = expected.segment_file_pages(segment.image_pages);
+        if (segment.file_pages < needed) {
+            return fail(SP_E_POOL_CORRUPT, 0,
+                        "{}: segment {} has {} file pages for {} image pages, {} needs {}",
+                        medium_->path(), i, segment.file_pages, segment.image_pages, expected.name,
+                        needed);
+        }
+    }
+    return {};
+}
+
+Result<void> Pool::grow(std::uint64_t image_bytes, const EngineFormat& format)
+{
+    if (read_only_ || frozen_) {
+        return fail(SP_E_POOL_READ_ONLY, 0, "{}: cannot grow: {}", medium_->path(),
+                    read_only_ ? "the pool is open for reading only"
+                               : "an earlier write of its superblock failed");
+    }
+    const std::uint64_t present = superblock_->image_bytes;
+    const std::uint64_t maximum = superblock_->image_bytes_max;
+    if (image_bytes > maximum || present == maximum) {
+        return fail(SP_E_POOL_FULL, 0,
+                    "{}: {} bytes of durable memory asked, the pool's maximum is {}; a larger maximum is "
+                    "set when a pool is created (--pool-max-mb)", medium_->path(), image_bytes,
+                    maximum);
+    }
+    if (superblock_->segment_count == segments_max) {
+        return fail(SP_E_POOL_FULL, 0, "{}: all {} segments are in use at {} of at most {} bytes",
+                    medium_->path(), segments_max, present, maximum);
+    }
+    const std::uint64_t least = std::min(
+        maximum, round_up(std::max(image_bytes, present + 1), growth::granule_bytes));
+    const std::uint64_t wanted = std::max(least, growth::next_image_bytes(present, maximum));
+    auto grown = append_segment(wanted, format);
+    // A disk that is nearly full may still hold what was asked for; but small segments must not
+    // use up the records that the way to the maximum needs.
+    const bool spare = superblock_->segment_count + 1 + growth::segments_to_maximum(least, maximum) <= segments_max;
+    if (!grown && grown.error().code == SP_E_NO_SPACE && !frozen_ && least < wanted && spare) {
+        grown = append_segment(least, format);
+    }
+    return grown;
+}
+
+Result<void> Pool::append_segment(std::uint64_t new_image_bytes, const EngineFormat& format)
+{
+    const std::uint64_t first_image_page = superblock_->image_bytes / page_bytes;
+    const std::uint64_t image_pages = new_image_bytes / page_bytes - first_image_page;
+    const auto file_pages = segment_file_pages(format, image_pages);
+    if (!file_pages) {
+        return pass_on(file_pages.error());
+    }
+    const std::uint64_t old_end = superblock_->file_bytes;
+    const std::uint64_t new_end = old_end + *file_pages * page_bytes;
+    const std::uint64_t file_size = medium_->size_bytes();
+    if (file_size < new_end) {
+        if (auto resized = medium_->resize(new_end); !resized) {
+            return resized;
+        }
+    }
+    if (auto zeroed = zero_leftover(old_end, std::min(file_size, new_end)); !zeroed) {
+        return zeroed;
+    }
+    const std::uint32_t index = superblock_->segment_count;
+    superblock_->segments[index] = {first_image_page, image_pages, old_end / page_bytes, *file_pages};
+    superblock_->segment_count = index + 1;
+    superblock_->image_bytes = new_image_bytes;
+    superblock_->file_bytes = new_end;
+    if (auto written = write_superblocks(); !written) {
+        // Frozen now: the old facts stay, and nothing builds on a size that may not be durable.
+        superblock_->segments[index] = {};
+        superblock_->segment_count = index;
+        superblock_->image_bytes = first_image_page * page_bytes;
+        superblock_->file_bytes = old_end;
+        return written;
+    }
+    return {};
+}
+
+/// A file may be longer than its superblock says: a growth that crashed, or bytes that somebody
+/// appended. Engines rely on a new segment being zero, so what is not is overwritten.
+Result<void> Pool::zero_leftover(std::uint64_t begin, std::uint64_t end)
+{
+    bool wrote = false;
+    std::array<std::byte, page_bytes> found;  // On the stack: a program's thread may be here.
+    for (std::uint64_t offset = begin; offset < end; offset += page_bytes) {
+        // A file may end inside a page if it was not this library that made it longer.
+        const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(page_bytes, end - offset));
+        if (auto read = medium_->read(offset, std::span(found).first(size)); !read) {
+            return read;
+        }
+        if (std::memcmp(found.data(), zeroes, size) != 0) {
+            if (auto written = write_zeroes(*medium_, offset, offset + page_bytes); !written) {
+                frozen_ = true;
+                return written;
+            }
+            wrote = true;
+        }
+    }
+    if (wrote) {
+        if (auto synced = medium_->sync(); !synced) {
+            frozen_ = true;
+            return synced;
+        }
+    }
+    return {};
+}
+
+Result<void> Pool::write_superblocks()
+{
+    ++superblock_->sequence;
+    seal_superblock(*superblock_);
+    const std::size_t order[layout::superblock_copies] = {first_copy_, 1 - first_copy_};
+    for (const std::size_t copy : order) {
+        const BlockWrite write{copy * page_bytes, reinterpret_cast<const std::byte*>(superblock_.get()),
+                               page_bytes};
+        auto done = medium_->write({&write, 1});
+        if (done) {
+            done = medium_->sync();
+        }
+        if (!done) {
+            frozen_ = true;
+            return done;
+        }
+    }
+    take_facts();
+    return {};
+}
+
+/// No malloc: an engine name fits in the string itself.
+void Pool::take_facts()
+{
+    const Superblock& block = *superblock_;
+    std::copy(std::begin(block.uuid), std::end(block.uuid), facts_.uuid.begin());
+    facts_.format_version = block.format_version;
+    facts_.engine_name = block.engine_name;
+    facts_.engine_layout_version = block.engine_layout_version;
+    facts_.durability = static_cast<Durability>(block.durability);
+    facts_.feature_bits = block.feature_bits;
+    facts_.base_address = block.base_address;
+    facts_.image_bytes = block.image_bytes;
+    facts_.image_bytes_max = block.image_bytes_max;
+    facts_.generation = block.generation;
+    facts_.file_bytes = block.file_bytes;
+    facts_.engine_area_first_page = block.engine_area_first_page;
+    facts_.engine_area_pages = block.engine_area_pages;
+    facts_.created_unix_seconds = block.created_unix_seconds;
+    segment_count_ = block.segment_count;
+    for (std::size_t i = 0; i < segment_count_; ++i) {
+        const layout::SegmentRecord& record = block.segments[i];
+        segments_[i] = {record.first_image_page, record.image_pages, record.first_file_page,
+                        record.file_pages};
+    }
+}
+
+}  // namespace stillpoint
