@@ -5,9 +5,12 @@
 // the matching release. publish-and-check: the thread stores `inside`, then loads the gate; the
 // checkpointer stores the gate, runs membarrier, then loads every `inside`. One of the two sees
 // the other, and the thread pays no fence. Threads outside a FASE are never waited for.
+// docs/quiescence.md has the argument; fase_gate.hpp the inlined form that the interposer uses.
 
 #include <atomic>
 #include <cstdint>
+
+#include "core/result.hpp"
 
 namespace stillpoint {
 
@@ -19,6 +22,30 @@ void fase_enter(const void* lock) noexcept;
 void fase_leave(const void* lock) noexcept;
 /// True if the calling thread is inside a FASE.
 [[nodiscard]] bool inside_fase() noexcept;
+
+/// How the checkpointer's look at other threads is ordered with their stores.
+enum class FaseBarrier {
+    automatic,  ///< membarrier where the kernel has it, else as `fences`
+    fences,     ///< a full fence in every outermost acquire and release
+};
+
+/// Starts the accounting: before it every function here returns at once. Locks that are held by
+/// then are not counted. Calling it again is allowed. Errors: no_memory (no thread key left).
+[[nodiscard]] Result<void> fase_activate(FaseBarrier barrier = FaseBarrier::automatic);
+/// Threads that begin afterwards are not counted; the others go on counting, which nobody reads.
+void fase_deactivate() noexcept;
+/// In a child after fork: only the calling thread exists; the gate is open; accounting is off.
+void fase_reset_after_fork() noexcept;
+
+/// sp_lock_ignore's work: holding `lock` is no FASE any more. Errors: invalid_argument (nullptr),
+/// no_memory (1024 locks are ignored already).
+[[nodiscard]] Result<void> fase_ignore_lock(const void* lock);
+/// A destroyed lock's address may become another lock's: that one is counted again.
+void fase_forget_lock(const void* lock) noexcept;
+
+/// Called on each attached thread when it ends, inside no FASE unless the thread left locks
+/// behind: the session gives the heap's cache back there. nullptr: nothing. Set it before threads run.
+void set_thread_exit_hook(void (*hook)() noexcept) noexcept;
 
 /// RAII: a call into the heap or the directory is a FASE of its own.
 class FaseGuard {

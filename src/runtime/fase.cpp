@@ -1,0 +1,212 @@
+#include "runtime/fase.hpp"
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "os/futex.hpp"
+#include "runtime/fase_gate.hpp"
+#include "runtime/ignored_locks.hpp"
+
+namespace stillpoint {
+
+namespace fase {
+
+constinit Gate gate{};
+constinit Departures departures{};
+constinit thread_local ThreadRecord* own_record = nullptr;
+
+namespace {
+
+constinit IgnoredLocks ignored_locks{};
+
+std::uint32_t gate_bits() noexcept { return gate.bits.load(std::memory_order_acquire); }
+
+bool is_ignored(const void* lock, std::uint32_t bits) noexcept
+{
+    return (bits & locks_ignored) != 0 && lock != nullptr && ignored_locks.contains(lock);
+}
+
+/// Between a thread's publication and its look at the gate.
+void order_publication(std::uint32_t bits) noexcept
+{
+    if ((bits & fences_needed) != 0) {
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+    } else {
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+}
+
+/// Publishes `depth` and tells a waiting checkpointer if that means outside.
+void withdraw_publication(ThreadRecord& record, std::uint32_t depth) noexcept
+{
+    record.depth.store(depth, std::memory_order_release);
+    if (depth == 0) {
+        order_publication(gate_bits());
+        if ((gate_bits() & gate_shut) != 0) {
+            announce_departure();
+        }
+    }
+}
+
+}  // namespace
+
+void announce_departure() noexcept
+{
+    departures.count.fetch_add(1, std::memory_order_release);
+    os::futex_wake(departures.count, 1);
+}
+
+void wait_while_shut() noexcept
+{
+    for (auto bits = gate_bits(); (bits & gate_shut) != 0; bits = gate_bits()) {
+        os::futex_wait(gate.bits, bits);
+    }
+}
+
+void enter_first(const void* lock, LockKind kind) noexcept
+{
+    if (attach_thread() != nullptr) {
+        enter(lock, kind);
+    }
+}
+
+void enter_slowly(ThreadRecord& record, const void* lock, LockKind, std::uint32_t depth) noexcept
+{
+    if (is_ignored(lock, gate_bits())) {
+        withdraw_publication(record, depth);
+        return;
+    }
+    while (true) {
+        order_publication(gate_bits());
+        if ((gate_bits() & gate_shut) == 0) {
+            break;
+        }
+        // An inner lock of a FASE that passed the gate goes on: the checkpoint waits for it. But a
+        // signal handler may have come between an outermost publication and its check: that
+        // FASE has not passed, and the handler must not write either.
+        if (depth != 0 && record.lock.load(std::memory_order_relaxed) != ThreadRecord::no_lock) {
+            break;
+        }
+        withdraw_publication(record, 0);
+        wait_while_shut();
+        record.depth.store(depth + 1, std::memory_order_relaxed);
+    }
+    if (depth == 0) {
+        record.lock.store(reinterpret_cast<std::uintptr_t>(lock), std::memory_order_relaxed);
+    }
+}
+
+void leave_slowly(ThreadRecord& record, const void* lock) noexcept
+{
+    if (is_ignored(lock, gate_bits())) {
+        return;
+    }
+    const auto depth = record.depth.load(std::memory_order_relaxed);
+    if (depth == 0) {
+        // Acquired before the accounting began, or by another thread.
+        end_fase_left_behind(lock);
+        return;
+    }
+    if (depth > 1) {
+        if (record.lock.load(std::memory_order_relaxed) == reinterpret_cast<std::uintptr_t>(lock)) {
+            record.lock.fetch_or(ThreadRecord::released_bit, std::memory_order_relaxed);
+        }
+        record.depth.store(depth - 1, std::memory_order_relaxed);
+        return;
+    }
+    record.lock.store(ThreadRecord::no_lock, std::memory_order_relaxed);
+    withdraw_publication(record, 0);
+}
+
+bool suspend_for_wait(const void* mutex) noexcept
+{
+    ThreadRecord* const record = own_record;
+    if (record == nullptr || record->depth.load(std::memory_order_relaxed) != 1 ||
+        is_ignored(mutex, gate_bits())) {
+        return false;
+    }
+    // The one lock that is counted must be this mutex, not another beside an uncounted mutex.
+    const auto outermost = record->lock.load(std::memory_order_relaxed);
+    if (outermost != reinterpret_cast<std::uintptr_t>(mutex) &&
+        (outermost & ThreadRecord::released_bit) == 0) {
+        return false;
+    }
+    leave(mutex);
+    return true;
+}
+
+bool resume_after_wait(const void* mutex) noexcept
+{
+    ThreadRecord& record = *own_record;
+    record.depth.store(1, std::memory_order_relaxed);
+    order_publication(gate_bits());
+    if ((gate_bits() & gate_shut) != 0) {
+        withdraw_publication(record, 0);
+        return false;
+    }
+    record.lock.store(reinterpret_cast<std::uintptr_t>(mutex), std::memory_order_relaxed);
+    return true;
+}
+
+}  // namespace fase
+
+void fase_enter(const void* lock) noexcept { fase::enter(lock, LockKind::section); }
+void fase_leave(const void* lock) noexcept { fase::leave(lock); }
+
+bool inside_fase() noexcept
+{
+    const ThreadRecord* record = fase::own_record;
+    return record != nullptr && record->depth.load(std::memory_order_relaxed) != 0;
+}
+
+Result<void> fase_activate(FaseBarrier barrier)
+{
+    if (!thread_registry_start()) {
+        return fail(SP_E_NO_MEMORY, 0,
+                    "the process has no thread-specific key left (PTHREAD_KEYS_MAX); Stillpoint "
+                    "needs one");
+    }
+    const bool membarrier =
+        barrier == FaseBarrier::automatic &&
+        syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+    if (membarrier) {
+        fase::gate.bits.fetch_and(~static_cast<std::uint32_t>(fase::fences_needed));
+    } else {
+        fase::gate.bits.fetch_or(fase::fences_needed);
+    }
+    thread_registry_enable(true);
+    return {};
+}
+
+void fase_deactivate() noexcept { thread_registry_enable(false); }
+
+void fase_reset_after_fork() noexcept
+{
+    fase::ignored_locks.reset_after_fork();
+    fase::gate.bits.fetch_and(~static_cast<std::uint32_t>(fase::gate_shut));
+    thread_registry_enable(false);
+    thread_registry_reset_after_fork();
+}
+
+Result<void> fase_ignore_lock(const void* lock)
+{
+    if (lock == nullptr) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "sp_lock_ignore: the lock is NULL");
+    }
+    if (!fase::ignored_locks.add(lock)) {
+        return fail(SP_E_NO_MEMORY, 0, "sp_lock_ignore: {} locks are ignored already, the maximum",
+                    IgnoredLocks::capacity);
+    }
+    fase::gate.bits.fetch_or(fase::locks_ignored);
+    return {};
+}
+
+void fase_forget_lock(const void* lock) noexcept
+{
+    if ((fase::gate.bits.load(std::memory_order_relaxed) & fase::locks_ignored) != 0) {
+        fase::ignored_locks.remove(lock);
+    }
+}
+
+}  // namespace stillpoint

@@ -1,0 +1,99 @@
+#pragma once
+// The inlined fast path of FASE accounting. Lock order: none; nothing here takes a lock but the
+// first use by a thread (the registry's).
+//
+// Cost when no checkpoint is being taken: enter is one thread-local load, two stores and one load of a shared
+// word that nobody writes; leave is two stores and two loads of that word. No fence, no locked instruction.
+
+#include <atomic>
+#include <cstdint>
+
+#include "runtime/thread_registry.hpp"
+
+namespace stillpoint {
+
+/// What kind of lock a FASE begins with: recovery re-initialises ignored ones by it.
+enum class LockKind : std::uint8_t { section, mutex, rwlock, spinlock };
+
+namespace fase {
+
+/// Bits of the gate. Zero, nearly always, lets everything pass.
+enum GateBit : std::uint32_t {
+    gate_shut = 1,       ///< a checkpoint waits for, or is in, a quiescent state
+    locks_ignored = 2,   ///< sp_lock_ignore was called: look each lock up
+    fences_needed = 4,   ///< no membarrier: publish with a full fence
+};
+
+/// Alone in its line: every thread reads it at every lock.
+struct alignas(128) Gate {
+    std::atomic<std::uint32_t> bits{0};
+};
+extern constinit Gate gate;
+
+/// Counts wake-ups of a checkpointer that waits for threads to leave.
+struct alignas(128) Departures {
+    std::atomic<std::uint32_t> count{0};
+};
+extern constinit Departures departures;
+
+/// initial-exec: one instruction, and never a call that may allocate.
+extern constinit thread_local ThreadRecord* own_record [[gnu::tls_model("initial-exec")]];
+
+void enter_first(const void* lock, LockKind kind) noexcept;
+void enter_slowly(ThreadRecord& record, const void* lock, LockKind kind,
+                  std::uint32_t depth) noexcept;
+void leave_slowly(ThreadRecord& record, const void* lock) noexcept;
+/// Tells a checkpointer that waits that a thread is outside now.
+void announce_departure() noexcept;
+/// Returns when the gate is, or was, open.
+void wait_while_shut() noexcept;
+
+inline void enter(const void* lock, LockKind kind) noexcept
+{
+    ThreadRecord* const record = own_record;
+    if (record == nullptr) [[unlikely]] {
+        enter_first(lock, kind);
+        return;
+    }
+    const std::uint32_t depth = record->depth.load(std::memory_order_relaxed);
+    record->depth.store(depth + 1, std::memory_order_relaxed);
+    // Publish before check. The compiler is held here, the CPU by the checkpointer's membarrier.
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (gate.bits.load(std::memory_order_acquire) != 0) [[unlikely]] {
+        enter_slowly(*record, lock, kind, depth);
+        return;
+    }
+    if (depth == 0) {
+        record->lock.store(reinterpret_cast<std::uintptr_t>(lock), std::memory_order_relaxed);
+    }
+}
+
+inline void leave(const void* lock) noexcept
+{
+    ThreadRecord* const record = own_record;
+    if (record == nullptr) [[unlikely]] {
+        return;
+    }
+    if (record->depth.load(std::memory_order_relaxed) != 1 ||
+        gate.bits.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+        leave_slowly(*record, lock);
+        return;
+    }
+    record->lock.store(ThreadRecord::no_lock, std::memory_order_relaxed);
+    record->depth.store(0, std::memory_order_release);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    // Same argument as in enter: this load sees the gate shut, or the checkpointer sees depth 0.
+    if (gate.bits.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+        announce_departure();
+    }
+}
+
+/// Before a condition wait that will release `mutex`: if that is all the thread holds, its FASE
+/// ends here. True: resume() must be tried when the wait has returned with the mutex.
+[[nodiscard]] bool suspend_for_wait(const void* mutex) noexcept;
+/// After the wait, with `mutex` held: inside again, or false if the gate is shut; the thread is then
+/// still outside, and must not write durable memory before a later attempt succeeds.
+[[nodiscard]] bool resume_after_wait(const void* mutex) noexcept;
+
+}  // namespace fase
+}  // namespace stillpoint

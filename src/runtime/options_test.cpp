@@ -1,0 +1,104 @@
+// Invariants: the table is the only list of options; a bad value never changes an option; every
+// error tells the user what would have been right.
+
+#include "runtime/options.hpp"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+
+namespace stillpoint {
+namespace {
+
+TEST(Options, HaveTheDefaultsOfTheTable)
+{
+    const Options options;
+    for (const auto& row : option_rows()) {
+        EXPECT_EQ(option_value(options, row), row.default_text) << row.name;
+    }
+    EXPECT_EQ(options.interval_ms, 100u);
+    EXPECT_EQ(options.engine, "pmthreads");
+    EXPECT_FALSE(options.quiet);
+}
+
+TEST(Options, AcceptTheirOwnDefaultAsText)
+{
+    Options options;
+    for (const auto& row : option_rows()) {
+        EXPECT_TRUE(parse_option(options, row.name, row.default_text)) << row.name;
+    }
+}
+
+TEST(Options, AcceptNamesWithDashes)
+{
+    Options options;
+    ASSERT_TRUE(parse_option(options, "interval-ms", "50"));
+    EXPECT_EQ(options.interval_ms, 50u);
+}
+
+TEST(Options, RejectANumberOutsideItsBoundsAndStateThem)
+{
+    Options options;
+    for (const char* bad : {"0", "3600001", "-1", "1x", "", "99999999999999999999999"}) {
+        const auto result = parse_option(options, "interval_ms", bad);
+        ASSERT_FALSE(result) << bad;
+        EXPECT_EQ(result.error().code, SP_E_INVALID_ARGUMENT);
+        EXPECT_NE(result.error().text().find("3600000"), std::string_view::npos);
+    }
+    EXPECT_EQ(options.interval_ms, 100u);
+}
+
+TEST(Options, RejectAWordThatIsNotAChoiceAndListTheWords)
+{
+    Options options;
+    for (const char* bad : {"", "uff", "auto|uffd", "|"}) {
+        const auto result = parse_option(options, "tracker", bad);
+        ASSERT_FALSE(result) << bad;
+        EXPECT_NE(result.error().text().find("auto|uffd|mprotect"), std::string_view::npos);
+    }
+    EXPECT_EQ(options.tracker, "auto");
+}
+
+TEST(Options, SuggestTheNearestNameForAnUnknownOne)
+{
+    Options options;
+    const auto result = parse_option(options, "intervall_ms", "5");
+    ASSERT_FALSE(result);
+    EXPECT_NE(result.error().text().find("did you mean 'interval_ms'"), std::string_view::npos);
+    EXPECT_NE(result.error().text().find("durability"), std::string_view::npos);
+}
+
+TEST(Options, ReadTheTextOfSpOpen)
+{
+    Options options;
+    ASSERT_TRUE(parse_option_text(options, "  interval_ms=50\ttracker=mprotect quiet "));
+    EXPECT_EQ(options.interval_ms, 50u);
+    EXPECT_EQ(options.tracker, "mprotect");
+    EXPECT_TRUE(options.quiet);
+    EXPECT_TRUE(parse_option_text(options, ""));
+    EXPECT_FALSE(parse_option_text(options, "interval_ms"));
+    EXPECT_FALSE(parse_option_text(options, "=5"));
+    EXPECT_FALSE(parse_option_text(options, "nothing"));
+}
+
+TEST(Options, ComeFromTheEnvironmentAndNameABadVariable)
+{
+    ASSERT_EQ(setenv("STILLPOINT_INTERVAL_MS", "25", 1), 0);
+    auto options = options_from_environment();
+    ASSERT_TRUE(options);
+    EXPECT_EQ(options->interval_ms, 25u);
+    ASSERT_EQ(setenv("STILLPOINT_INTERVAL_MS", "soon", 1), 0);
+    options = options_from_environment();
+    ASSERT_FALSE(options);
+    EXPECT_NE(options.error().text().find("STILLPOINT_INTERVAL_MS"), std::string_view::npos);
+    unsetenv("STILLPOINT_INTERVAL_MS");
+}
+
+TEST(Options, RefuseAPoolThatStartsLargerThanItsMaximum)
+{
+    Options options;
+    options.pool_size_mb = options.pool_max_mb + 1;
+    EXPECT_FALSE(check_options(options));
+}
+
+}  // namespace
+}  // namespace stillpoint

@@ -1,0 +1,85 @@
+#pragma once
+// Statistics: one page of 64-bit words (statistics.inc) that the runtime writes and any process of
+// the same user can read while the program runs. It lives in a memfd: no file is left behind, and it vanishes
+// with the process. Readers find it through /proc/PID/fd of the process that has the pool open.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <sys/types.h>
+
+#include "core/result.hpp"
+
+namespace stillpoint {
+
+/// The shared page. Plain data: the reader's process may be another build.
+struct Statistics {
+    static constexpr std::array<char, 8> expected_magic = {'s', 'p', '-', 's', 't', 'a', 't', 's'};
+    static constexpr std::uint32_t expected_version = 1;
+
+    std::array<char, 8> magic;
+    std::uint32_t version;
+    std::uint32_t row_count;
+    std::uint64_t table_fingerprint;  ///< of the names in statistics.inc: another table, another value
+    std::uint64_t process_id;         ///< as the writer sees itself
+    std::uint64_t started_ns;         ///< monotonic
+    std::array<std::uint8_t, 16> pool_uuid;
+    std::array<char, 64> program_name;   ///< terminated
+    std::array<char, 1024> pool_path;    ///< absolute where it fits, terminated
+
+#define STATISTIC(name, unit, sentence) std::atomic<std::uint64_t> name;
+#include "runtime/statistics.inc"
+#undef STATISTIC
+};
+
+struct StatisticRow {
+    std::string_view name;
+    std::string_view unit;
+    std::string_view sentence;
+    std::atomic<std::uint64_t> Statistics::*field;
+};
+
+[[nodiscard]] std::span<const StatisticRow> statistic_rows() noexcept;
+
+/// The words of this process. Always there: before statistics_open, and where no pool is open, in
+/// private memory. Do not keep the reference across statistics_open. Threads: any; relaxed stores.
+[[nodiscard]] Statistics& statistics() noexcept;
+
+/// Moves the words into a fresh shared page (mode 0600, sealed against resizing and foreign
+/// writers, close-on-exec) and zeroes them. Errors: io, no_memory; the words stay private then.
+[[nodiscard]] Result<void> statistics_open(std::string_view pool_path,
+                                           const std::array<std::uint8_t, 16>& pool_uuid);
+/// Back to private memory; readers that have the page mapped keep its last state.
+void statistics_close() noexcept;
+
+/// Adds one stop time: last, max, p50 and p99. Threads: the engine's checkpoint thread only.
+void record_stop_time(std::uint64_t stop_ns) noexcept;
+
+/// A read-only mapping of another process's page; unmapped when destroyed.
+class StatisticsView {
+public:
+    StatisticsView(StatisticsView&& other) noexcept;
+    StatisticsView& operator=(StatisticsView&& other) noexcept;
+    ~StatisticsView();
+
+    /// The values change under the reader; each is read whole.
+    [[nodiscard]] const Statistics& operator*() const noexcept { return *page_; }
+    [[nodiscard]] const Statistics* operator->() const noexcept { return page_; }
+    /// Terminated even if the writer is hostile.
+    [[nodiscard]] std::string_view program_name() const noexcept;
+    [[nodiscard]] std::string_view pool_path() const noexcept;
+
+private:
+    friend Result<StatisticsView> open_statistics(pid_t process);
+    explicit StatisticsView(const Statistics* page) noexcept : page_(page) {}
+    const Statistics* page_;
+};
+
+/// Finds and maps the page of `process`. Errors: not_open (no such process, or it has no pool open),
+/// io (no permission: another user's), pool_version (another version of Stillpoint wrote it),
+/// pool_corrupt (the page is not sealed or not as long as it must be).
+[[nodiscard]] Result<StatisticsView> open_statistics(pid_t process);
+
+}  // namespace stillpoint

@@ -1,0 +1,103 @@
+// Invariants: the page can be read by another process while it is written; nothing a reader is
+// given can make it fault; quantiles are within an eighth of the truth.
+
+#include "runtime/statistics.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runtime/histogram.hpp"
+
+namespace stillpoint {
+namespace {
+
+TEST(Histogram, PutsEveryValueAtMostAnEighthBelowItsBucketsEnd)
+{
+    for (std::uint64_t value = 0; value < 5'000'000; value += 1 + value / 7) {
+        LogHistogram histogram;
+        histogram.record(value);
+        const auto p50 = histogram.quantile(500);
+        EXPECT_GE(p50, value);
+        EXPECT_LE(p50, value + value / 8 + 1);
+    }
+    LogHistogram top;
+    top.record(UINT64_MAX);
+    EXPECT_EQ(top.quantile(500), UINT64_MAX);
+}
+
+TEST(Histogram, FindsTheMedianAndTheTail)
+{
+    LogHistogram histogram;
+    EXPECT_EQ(histogram.quantile(500), 0u);
+    for (int i = 0; i < 980; ++i) {
+        histogram.record(1000);
+    }
+    for (int i = 0; i < 20; ++i) {
+        histogram.record(1'000'000);
+    }
+    EXPECT_LE(histogram.quantile(500), 1125u);
+    EXPECT_GE(histogram.quantile(990), 1'000'000u);
+}
+
+TEST(Statistics, CanBeReadByAnotherProcessWhileItIsWritten)
+{
+    ASSERT_TRUE(statistics_open("/nonexistent/a.pool", {1, 2, 3}));
+    statistics().epoch = 41;
+    const pid_t writer = getpid();
+    const pid_t reader = fork();
+    if (reader == 0) {
+        auto view = open_statistics(writer);
+        if (!view || view->pool_path() != "/nonexistent/a.pool") {
+            _exit(1);
+        }
+        _exit((*view)->epoch.load() == 41 && (*view)->pool_uuid[2] == 3 ? 0 : 2);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(reader, &status, 0), reader);
+    EXPECT_EQ(status, 0);
+    auto own = open_statistics(writer);
+    ASSERT_TRUE(own);
+    statistics().epoch = 42;
+    EXPECT_EQ((*own)->epoch.load(), 42u);
+    EXPECT_EQ((*own)->process_id, static_cast<std::uint64_t>(writer));
+    EXPECT_FALSE(own->program_name().empty());
+    statistics_close();
+    const auto closed = open_statistics(writer);
+    ASSERT_FALSE(closed);
+    EXPECT_EQ(closed.error().code, SP_E_NOT_OPEN);
+}
+
+TEST(Statistics, KeepStopTimesMaximumAndQuantiles)
+{
+    ASSERT_TRUE(statistics_open("a.pool", {}));
+    for (std::uint64_t i = 1; i <= 100; ++i) {
+        record_stop_time(i * 1000);
+    }
+    EXPECT_EQ(statistics().stop_ns_max, 100'000u);
+    EXPECT_EQ(statistics().stop_ns_last, 100'000u);
+    EXPECT_NEAR(static_cast<double>(statistics().stop_ns_p50), 50'000, 7'000);
+    EXPECT_NEAR(static_cast<double>(statistics().stop_ns_p99), 99'000, 13'000);
+    statistics_close();
+}
+
+TEST(Statistics, AreNotFoundInAProcessWithoutAPoolNorInNoProcess)
+{
+    EXPECT_FALSE(open_statistics(getpid()));
+    EXPECT_FALSE(open_statistics(-5));
+}
+
+TEST(Statistics, RowsNameEveryFieldOnce)
+{
+    statistics().threads = 7;
+    for (const auto& row : statistic_rows()) {
+        if (row.name == "threads") {
+            EXPECT_EQ((statistics().*row.field).load(), 7u);
+        }
+    }
+    statistics().threads = 0;
+    EXPECT_EQ(statistic_rows().front().name, "epoch");
+}
+
+}  // namespace
+}  // namespace stillpoint

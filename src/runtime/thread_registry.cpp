@@ -1,0 +1,279 @@
+#include "runtime/thread_registry.hpp"
+
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstdlib>
+#include <mutex>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "os/futex.hpp"
+#include "os/log.hpp"
+#include "runtime/fase.hpp"
+#include "runtime/fase_gate.hpp"
+#include "runtime/statistics.hpp"
+
+namespace stillpoint {
+
+/// Records come from chunks of this size; they are never given back.
+struct RecordChunk {
+    static constexpr std::size_t bytes = 64 * 1024;
+    static constexpr std::size_t capacity = bytes / sizeof(ThreadRecord) - 1;
+
+    std::atomic<RecordChunk*> next;
+    std::atomic<std::size_t> used;
+    ThreadRecord records[capacity];
+};
+static_assert(sizeof(RecordChunk) <= RecordChunk::bytes);
+
+namespace {
+
+/// Lock order: last of all; nothing is taken while it is held.
+constinit os::FutexLock registry_lock{};
+constinit std::atomic<RecordChunk*> first_chunk{nullptr};
+constinit RecordChunk* last_chunk = nullptr;
+constinit ThreadRecord* unused_records = nullptr;
+constinit std::atomic<bool> enabled{false};
+constinit bool key_made = false;
+constinit pthread_key_t exit_key{};
+using ExitHook = void (*)() noexcept;
+constinit ExitHook exit_hook = nullptr;
+
+/// Signals are blocked while the registry is locked: a handler that takes its thread's first
+/// lock would else wait for itself.
+class RegistryGuard {
+public:
+    RegistryGuard() noexcept
+    {
+        const std::uint64_t all = ~std::uint64_t{0};
+        syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &saved_mask_, sizeof all);
+        registry_lock.lock();
+    }
+    ~RegistryGuard()
+    {
+        registry_lock.unlock();
+        syscall(SYS_rt_sigprocmask, SIG_SETMASK, &saved_mask_, nullptr, sizeof saved_mask_);
+    }
+    RegistryGuard(const RegistryGuard&) = delete;
+    RegistryGuard& operator=(const RegistryGuard&) = delete;
+
+private:
+    std::uint64_t saved_mask_ = 0;  // The kernel's own form of a signal set.
+};
+
+RecordChunk* append_chunk() noexcept
+{
+    void* memory = mmap(nullptr, RecordChunk::bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        os::log(os::Severity::error, "no memory to register thread {}; the program ends here, "
+                "because a thread that is not counted could spoil a checkpoint", gettid());
+        syscall(SYS_exit_group, EX_OSERR);
+    }
+    auto* chunk = static_cast<RecordChunk*>(memory);  // Zeroes are its initial state.
+    if (last_chunk == nullptr) {
+        first_chunk.store(chunk, std::memory_order_release);
+    } else {
+        last_chunk->next.store(chunk, std::memory_order_release);
+    }
+    last_chunk = chunk;
+    return chunk;
+}
+
+template <class Visit>
+void for_each_record(Visit&& visit) noexcept
+{
+    for (auto* chunk = first_chunk.load(std::memory_order_acquire); chunk != nullptr;
+         chunk = chunk->next.load(std::memory_order_acquire)) {
+        const auto used = chunk->used.load(std::memory_order_acquire);
+        for (std::size_t i = 0; i < used; ++i) {
+            visit(chunk->records[i]);
+        }
+    }
+}
+
+void recycle(ThreadRecord& record) noexcept
+{
+    record.state.store(ThreadRecord::unused, std::memory_order_relaxed);
+    record.thread_id.store(0, std::memory_order_relaxed);
+    record.next_unused = unused_records;
+    unused_records = &record;
+    statistics().threads.fetch_sub(1, std::memory_order_relaxed);
+}
+
+/// A thread that locks after its last key destructor is attached again and never detached: such
+/// records are found here, when a chunk is used up, by their threads being gone.
+void reclaim_records_of_ended_threads() noexcept
+{
+    const int process = getpid();
+    for_each_record([process](ThreadRecord& record) {
+        if (record.state.load(std::memory_order_relaxed) == ThreadRecord::live &&
+            record.depth.load(std::memory_order_relaxed) == 0 &&
+            syscall(SYS_tgkill, process, record.thread_id.load(std::memory_order_relaxed), 0) != 0 &&
+            errno == ESRCH) {
+            recycle(record);
+        }
+    });
+}
+
+ThreadRecord& take_record() noexcept
+{
+    if (unused_records == nullptr && last_chunk != nullptr &&
+        last_chunk->used.load(std::memory_order_relaxed) == RecordChunk::capacity) {
+        reclaim_records_of_ended_threads();
+    }
+    if (unused_records != nullptr) {
+        ThreadRecord& record = *unused_records;
+        unused_records = record.next_unused;
+        return record;
+    }
+    RecordChunk* chunk = last_chunk;
+    if (chunk == nullptr || chunk->used.load(std::memory_order_relaxed) == RecordChunk::capacity) {
+        chunk = append_chunk();
+    }
+    const auto index = chunk->used.load(std::memory_order_relaxed);
+    ThreadRecord& record = chunk->records[index];
+    record.lock.store(ThreadRecord::no_lock, std::memory_order_relaxed);
+    chunk->used.store(index + 1, std::memory_order_release);
+    return record;
+}
+
+void report_fase_left_behind(const ThreadRecord& record) noexcept
+{
+    os::log(os::Severity::warning,
+            "thread {} ended while it holds the lock at {:#x}; until that lock is released no "
+            "checkpoint can be taken",
+            record.thread_id.load(std::memory_order_relaxed),
+            record.lock.load(std::memory_order_relaxed) & ~ThreadRecord::released_bit);
+}
+
+/// Destructor of the key. Other keys' destructors may still use locks in later rounds, so the
+/// thread is detached in the last one only.
+extern "C" void detach_thread(void* argument)
+{
+    auto& record = *static_cast<ThreadRecord*>(argument);
+    if (++record.exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
+        pthread_setspecific(exit_key, &record);
+        return;
+    }
+    if (exit_hook != nullptr && enabled.load(std::memory_order_relaxed)) {
+        exit_hook();
+    }
+    // A robust mutex passes to its next owner with EOWNERDEAD: the kernel ends what it guarded.
+    const auto depth = record.depth.load(std::memory_order_relaxed);
+    if (depth != 0) {
+        const auto robust = count_robust_locks_held(nullptr);
+        for (std::uint32_t i = 0; i < (robust < depth ? robust : depth); ++i) {
+            fase_leave(nullptr);
+        }
+    }
+    fase::own_record = nullptr;
+    const RegistryGuard guard;
+    if (record.depth.load(std::memory_order_relaxed) != 0) {
+        report_fase_left_behind(record);
+        record.state.store(ThreadRecord::ended_inside, std::memory_order_release);
+        return;
+    }
+    recycle(record);
+}
+
+}  // namespace
+
+ThreadRecord* attach_thread() noexcept
+{
+    if (!enabled.load(std::memory_order_acquire)) {
+        return nullptr;
+    }
+    {
+        const RegistryGuard guard;
+        if (fase::own_record != nullptr) {
+            return fase::own_record;
+        }
+        ThreadRecord& record = take_record();
+        record.exit_rounds = 0;
+        record.thread_id.store(gettid(), std::memory_order_relaxed);
+        record.state.store(ThreadRecord::live, std::memory_order_release);
+        fase::own_record = &record;
+        statistics().threads.fetch_add(1, std::memory_order_relaxed);
+    }
+    // After own_record is set: for a key beyond the 32nd glibc allocates, and malloc may lock.
+    pthread_setspecific(exit_key, fase::own_record);
+    return fase::own_record;
+}
+
+bool thread_registry_start() noexcept
+{
+    const RegistryGuard guard;
+    if (!key_made) {
+        key_made = pthread_key_create(&exit_key, &detach_thread) == 0;
+    }
+    return key_made;
+}
+
+void thread_registry_enable(bool enable) noexcept
+{
+    enabled.store(enable, std::memory_order_release);
+}
+
+void thread_registry_reset_after_fork() noexcept
+{
+    registry_lock.reset_after_fork();
+    for_each_record([](ThreadRecord& record) {
+        if (&record == fase::own_record) {
+            record.thread_id.store(gettid(), std::memory_order_relaxed);
+        } else if (record.state.load(std::memory_order_relaxed) != ThreadRecord::unused) {
+            record.depth.store(0, std::memory_order_relaxed);
+            record.lock.store(ThreadRecord::no_lock, std::memory_order_relaxed);
+            recycle(record);
+        }
+    });
+}
+
+bool end_fase_left_behind(const void* lock) noexcept
+{
+    bool ended = false;
+    for_each_record([lock, &ended](ThreadRecord& record) {
+        if (ended || record.state.load(std::memory_order_acquire) != ThreadRecord::ended_inside ||
+            record.depth.load(std::memory_order_relaxed) != 1 ||
+            record.lock.load(std::memory_order_relaxed) != reinterpret_cast<std::uintptr_t>(lock)) {
+            return;
+        }
+        const RegistryGuard guard;
+        if (record.state.load(std::memory_order_relaxed) == ThreadRecord::ended_inside) {
+            record.lock.store(ThreadRecord::no_lock, std::memory_order_relaxed);
+            record.depth.store(0, std::memory_order_release);
+            recycle(record);
+            ended = true;
+        }
+    });
+    if (ended) {
+        fase::announce_departure();
+    }
+    return ended;
+}
+
+void set_thread_exit_hook(void (*hook)() noexcept) noexcept { exit_hook = hook; }
+
+ThreadWalk::ThreadWalk() noexcept : chunk_(first_chunk.load(std::memory_order_acquire)) {}
+
+const ThreadRecord* ThreadWalk::current() const noexcept
+{
+    if (chunk_ == nullptr || index_ >= chunk_->used.load(std::memory_order_acquire)) {
+        return nullptr;
+    }
+    return &chunk_->records[index_];
+}
+
+void ThreadWalk::advance() noexcept
+{
+    if (++index_ == RecordChunk::capacity) {
+        chunk_ = chunk_->next.load(std::memory_order_acquire);
+        index_ = 0;
+    }
+}
+
+}  // namespace stillpoint

@@ -1,0 +1,63 @@
+#pragma once
+// The registry of threads that have used a lock: one record each, in memory that is never
+// unmapped, so that the checkpointer may read any record at any time. Records are recycled.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace stillpoint {
+
+/// What one thread publishes. Only the owner stores into depth and lock; 128 bytes, because the
+/// adjacent-line prefetcher would else make two threads share.
+struct alignas(128) ThreadRecord {
+    /// No FASE, or one whose gate check is not done yet: a signal handler that finds it there is held itself.
+    static constexpr std::uintptr_t no_lock = 2;
+    /// The outermost lock was released while an inner one stayed held (hand-over-hand).
+    static constexpr std::uintptr_t released_bit = 1;
+
+    enum State : std::uint32_t {
+        unused = 0,
+        live = 1,
+        ended_inside = 2,  ///< the thread is gone and left a lock held: its FASE never ends
+    };
+
+    std::atomic<std::uint32_t> depth;  ///< counted locks held; not 0: inside a FASE
+    std::atomic<std::uint32_t> state;
+    std::atomic<std::uintptr_t> lock;  ///< outermost lock (0: sp_fase_begin or a heap call), or no_lock
+    std::atomic<int> thread_id;        ///< of the kernel
+    unsigned exit_rounds;              ///< how often the key's destructor has run for this thread
+    ThreadRecord* next_unused;
+};
+
+/// Attaches the calling thread. nullptr: accounting is off. Without DRAM for a record it ends the program:
+/// a thread that is not counted would make checkpoints wrong. Blocks signals while it runs; no malloc.
+[[nodiscard]] ThreadRecord* attach_thread() noexcept;
+
+/// Makes the key whose destructor detaches threads. False: the process has no key left.
+[[nodiscard]] bool thread_registry_start() noexcept;
+void thread_registry_enable(bool enabled) noexcept;
+void thread_registry_reset_after_fork() noexcept;
+
+/// A lock that a thread left held at its end is released by another: if that was all the dead
+/// thread held, its FASE is over. True if so.
+bool end_fase_left_behind(const void* lock) noexcept;
+
+/// Walks the records in a fixed order; new ones are appended. Threads: lock-free, at any time.
+class ThreadWalk {
+public:
+    ThreadWalk() noexcept;
+    /// The record the walk stands at; nullptr at the end.
+    [[nodiscard]] const ThreadRecord* current() const noexcept;
+    void advance() noexcept;
+
+private:
+    const struct RecordChunk* chunk_;
+    std::size_t index_ = 0;
+};
+
+/// Recursion counts of all robust mutexes the calling thread holds, in its list that the kernel
+/// walks when the thread dies. `visit` (may be null) is called with each mutex.
+[[nodiscard]] std::uint32_t count_robust_locks_held(void (*visit)(void* mutex) noexcept) noexcept;
+
+}  // namespace stillpoint
