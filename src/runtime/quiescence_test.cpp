@@ -234,9 +234,7 @@ TEST_P(Quiescence, LetsNestedLocksOfAThreadInsidePassTheShutGate)
 
 TEST_P(Quiescence, HoldsASignalHandlerThatCameBetweenPublicationAndCheck)
 {
-    // The state in which a handler finds its thread: published, not confirmed.
-    fase_enter(nullptr);
-    fase_leave(nullptr);
+    Signal attached;
     Signal published;
     std::atomic<bool> in_handler{false};
     struct Context {
@@ -247,6 +245,8 @@ TEST_P(Quiescence, HoldsASignalHandlerThatCameBetweenPublicationAndCheck)
     std::jthread thread([&] {
         fase_enter(nullptr);
         fase_leave(nullptr);
+        attached.set();
+        // Make the state in which a handler can find its thread: published, not confirmed.
         auto& record = *fase::own_record;
         while ((fase::gate.bits.load() & fase::gate_shut) == 0) {
             std::this_thread::yield();
@@ -259,6 +259,7 @@ TEST_P(Quiescence, HoldsASignalHandlerThatCameBetweenPublicationAndCheck)
         EXPECT_EQ(record.depth.load(), 1u);
         fase_leave(nullptr);
     });
+    attached.wait();
     const auto report = stop_threads(
         long_attempt,
         [](void* argument) {
