@@ -14,12 +14,6 @@ namespace {
 
 constexpr unsigned retries_max = 1000;
 
-/// Counters have one writer (the medium's user) and any number of readers.
-void add(std::atomic<std::uint64_t>& counter, std::uint64_t amount) noexcept
-{
-    counter.store(counter.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
-}
-
 [[noreturn]] void refuse_bytes() noexcept
 {
     os::log(os::Severity::error,
@@ -87,9 +81,9 @@ std::string_view FileMedium::mechanism() const noexcept
 
 MediumCounters FileMedium::counters() const noexcept
 {
-    return {.bytes_written = bytes_written_.load(std::memory_order_relaxed),
-            .write_calls = write_calls_.load(std::memory_order_relaxed),
-            .syncs = syncs_.load(std::memory_order_relaxed)};
+    return {.bytes_written = bytes_written_.get(),
+            .write_calls = write_calls_.get(),
+            .syncs = syncs_.get()};
 }
 
 Result<void> FileMedium::resize(std::uint64_t size) { return file_.grow(size); }
@@ -137,9 +131,9 @@ Result<void> FileMedium::finish_run(int fd, Run& run)
         const int descriptor = whole_pages ? fd : file_.fd();  // O_DIRECT takes no broken pages.
         const ssize_t written =
             file_.write_once(descriptor, run.vectors, run.vector_count, run.offset);
-        add(write_calls_, 1);
+        write_calls_.add(1);
         if (written > 0) {
-            add(bytes_written_, static_cast<std::uint64_t>(written));
+            bytes_written_.add(static_cast<std::uint64_t>(written));
             run.advance(static_cast<std::size_t>(written));
             continue;
         }
@@ -230,9 +224,9 @@ Result<void> FileMedium::start_run(InFlight& flight, unsigned slot_index)
 
 Result<void> FileMedium::end_run(Slot& slot, int result)
 {
-    add(write_calls_, 1);
+    write_calls_.add(1);
     if (result > 0) {
-        add(bytes_written_, static_cast<std::uint64_t>(result));
+        bytes_written_.add(static_cast<std::uint64_t>(result));
         slot.run.advance(static_cast<std::size_t>(result));
     }
     if (slot.run.size == 0) {
@@ -254,7 +248,7 @@ Result<void> FileMedium::sync()
     if (!synced) {
         return pass_on(synced.error());
     }
-    add(syncs_, *synced ? 1 : 0);
+    syncs_.add(*synced ? 1 : 0);
     return {};
 }
 

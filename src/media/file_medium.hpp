@@ -3,10 +3,10 @@
 // error to report and never a signal (docs/decisions/file-medium.md).
 
 #include <array>
-#include <atomic>
 #include <memory>
 
 #include "media/batch_runs.hpp"
+#include "media/counter.hpp"
 #include "media/medium.hpp"
 #include "media/open.hpp"
 #include "media/pool_file.hpp"
@@ -75,9 +75,9 @@ private:
     std::unique_ptr<os::IoRing> ring_;   ///< Where the kernel grants one.
     std::unique_ptr<std::array<Slot, queue_depth>> slots_;
     bool ring_is_usable_ = false;
-    std::atomic<std::uint64_t> bytes_written_{0};
-    std::atomic<std::uint64_t> write_calls_{0};
-    std::atomic<std::uint64_t> syncs_{0};
+    Counter bytes_written_;
+    Counter write_calls_;
+    Counter syncs_;
 };
 
 }  // namespace stillpoint

@@ -1,16 +1,35 @@
 #include "media/open.hpp"
 
+#include <unistd.h>
+
+#include "media/dax_medium.hpp"
 #include "media/file_medium.hpp"
+#include "media/memory_medium.hpp"
 #include "media/pool_file.hpp"
 #include "os/file_lock.hpp"
+#include "os/file_mapping.hpp"
 
 namespace stillpoint {
 
 namespace {
 
+MediumKind best_kind(const PoolFile& file) noexcept
+{
+    const bool can_be_probed = file.size_bytes() >= page_bytes;
+    return can_be_probed && os::FileMapping::grants_direct(file.fd()) ? MediumKind::dax
+                                                                      : MediumKind::file;
+}
+
 Result<std::unique_ptr<Medium>> medium_over(PoolFile file, const MediumOptions& options)
 {
-    return std::make_unique<FileMedium>(std::move(file), options);
+    switch (options.kind.has_value() ? *options.kind : best_kind(file)) {
+    case MediumKind::file: return std::make_unique<FileMedium>(std::move(file), options);
+    case MediumKind::dax: return DaxMedium::open(std::move(file), options);
+    case MediumKind::memory: return MemoryMedium::open(std::move(file), options);
+    case MediumKind::sim: break;
+    }
+    return fail(SP_E_UNSUPPORTED, 0, "a simulated medium has no path: {} cannot be opened as one",
+                options.path);
 }
 
 }  // namespace
@@ -21,7 +40,11 @@ Result<std::unique_ptr<Medium>> create_medium(const MediumOptions& options, std:
     if (!file) {
         return pass_on(file.error());
     }
-    return medium_over(std::move(*file), options);
+    auto medium = medium_over(std::move(*file), options);
+    if (!medium) {
+        unlink(options.path.c_str());  // Still unformatted: nobody can have used it.
+    }
+    return medium;
 }
 
 Result<std::unique_ptr<Medium>> open_medium(const MediumOptions& options)

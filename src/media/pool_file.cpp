@@ -346,9 +346,35 @@ Result<bool> PoolFile::sync()
     if (error == 0 && !name_is_durable_) {
         error = sync_name();
     }
-    if (error == 0) {
-        return true;
+    if (error != 0) {
+        return fail_sync(error);
     }
+    return true;
+}
+
+Result<void> PoolFile::sync_creation()
+{
+    if (auto allowed = check_writable(); !allowed) {
+        return allowed;
+    }
+    if (const Fault fault = faults_.next(FaultPoint::sync)) {
+        return fail_sync(fault.error);
+    }
+    if (name_is_durable_ || durability_ == Durability::process) {
+        return {};
+    }
+    int error = fsync(fd()) == 0 ? 0 : errno;
+    if (error == 0) {
+        error = sync_name();
+    }
+    if (error != 0) {
+        return fail_sync(error);
+    }
+    return {};
+}
+
+tl::unexpected<Failure> PoolFile::fail_sync(int error) noexcept
+{
     // Never tried again, not even after EINTR: the kernel may have dropped the dirty pages, and
     // then a second call would report success for data that is gone.
     frozen_ = true;

@@ -50,6 +50,10 @@ public:
     /// pool_read_only (frozen, or opened for reading).
     [[nodiscard]] Result<bool> sync();
 
+    /// The file's own records and its name, once after its creation, where its bytes are made
+    /// durable in other ways than sync(). Later calls do nothing. Errors as sync().
+    [[nodiscard]] Result<void> sync_creation();
+
     /// ok, or why nothing may be written: opened for reading, or frozen by an earlier failure.
     [[nodiscard]] Result<void> check_writable() const;
     /// ok if `offset` and `size` name whole pages inside the file.
@@ -72,6 +76,7 @@ private:
     [[nodiscard]] int allocate_once(std::uint64_t begin, std::uint64_t size) noexcept;
     [[nodiscard]] int fill_with_zeroes(std::uint64_t begin, std::uint64_t end) noexcept;
     [[nodiscard]] int sync_name() noexcept;
+    [[nodiscard]] tl::unexpected<Failure> fail_sync(int error) noexcept;
 
     std::string path_;
     os::Descriptor file_;

@@ -1,0 +1,184 @@
+#include "media/mapped_medium.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+#include "arch/flush.hpp"
+#include "os/persistent_caches.hpp"
+
+namespace stillpoint {
+
+namespace {
+
+/// Address space to grow into: two copies of the largest image, its tables, and as much again.
+constexpr std::uint64_t reserve_bytes = 4 * window_bytes;
+
+template <class Word>
+bool store_word(std::byte* target, const void* data, std::size_t size) noexcept
+{
+    if (size != sizeof(Word) || reinterpret_cast<std::uintptr_t>(target) % sizeof(Word) != 0) {
+        return false;
+    }
+    Word word;
+    std::memcpy(&word, data, sizeof word);
+    __atomic_store_n(reinterpret_cast<Word*>(target), word, __ATOMIC_RELAXED);
+    return true;
+}
+
+}  // namespace
+
+MappedMedium::MappedMedium(PoolFile file, const MediumOptions& options, os::FileMapping::Mode mode)
+    : file_(std::move(file)),
+      mode_(file_.writable() ? mode : os::FileMapping::Mode::read_only),
+      arch_(arch::Native::detect()),
+      caches_are_persistent_(options.caches_are_persistent.has_value()
+                                 ? *options.caches_are_persistent
+                                 : os::caches_are_persistent())
+{
+}
+
+Result<void> MappedMedium::map()
+{
+    const std::uint64_t size = file_.size_bytes();
+    if (const int error = mapping_.reserve(reserve_bytes, size); error != 0) {
+        return fail(SP_E_NO_MEMORY, error,
+                    "cannot reserve {} bytes of address space for {}: {}; raise the limit (ulimit -v)",
+                    size, file_.path(), describe_errno(error));
+    }
+    if (const int error = mapping_.extend(file_.fd(), size, mode_); error != 0) {
+        if (error == EOPNOTSUPP || error == EINVAL) {
+            return fail(SP_E_UNSUPPORTED, error,
+                        "{} is not on persistent memory that can be mapped directly: its file system "
+                        "refuses MAP_SYNC; mount it with -o dax, or use the file medium",
+                        file_.path());
+        }
+        return fail(SP_E_IO, error, "cannot map {} bytes of {}: {}", size, file_.path(),
+                    describe_errno(error));
+    }
+    describe_mechanism();
+    return {};
+}
+
+void MappedMedium::describe_mechanism() noexcept
+{
+    needs_write_back_ = !caches_are_persistent_ && file_.durability() == Durability::power;
+    const std::string_view write_back = needs_write_back_ ? arch_.write_back_name()
+                                        : caches_are_persistent_
+                                            ? "no write back (persistent caches)"
+                                            : "no write back (durability process)";
+    const auto end = fmt::format_to_n(mechanism_, sizeof mechanism_ - 1, "{}, {}",
+                                      mechanism_prefix(), write_back);
+    *end.out = '\0';
+}
+
+void MappedMedium::set_durability(Durability durability) noexcept
+{
+    file_.set_durability(durability);
+    describe_mechanism();
+}
+
+MediumCounters MappedMedium::counters() const noexcept
+{
+    return {.bytes_written = bytes_written_.get(),
+            .write_calls = write_calls_.get(),
+            .syncs = syncs_.get(),
+            .lines_written_back = lines_written_back_.get(),
+            .fences = fences_.get()};
+}
+
+Result<void> MappedMedium::resize(std::uint64_t size)
+{
+    if (round_up(size, page_bytes) > mapping_.reserved()) {
+        return fail(SP_E_NO_MEMORY, ENOMEM,
+                    "{} cannot grow to {} bytes: this process has address space for {}; raise the "
+                    "limit (ulimit -v) and restart",
+                    file_.path(), size, mapping_.reserved());
+    }
+    if (auto grown = file_.grow(size); !grown) {
+        return grown;
+    }
+    if (const int error = mapping_.extend(file_.fd(), size, mode_); error != 0) {
+        return fail(SP_E_IO, error, "cannot map {} up to byte {}: {}", file_.path(), size,
+                    describe_errno(error));
+    }
+    return {};
+}
+
+Result<void> MappedMedium::read(std::uint64_t offset, std::span<std::byte> destination) const
+{
+    // By a system call and not from the mapping: a bad block is then an error and not SIGBUS.
+    return file_.read(offset, destination);
+}
+
+Result<void> MappedMedium::write(std::span<const BlockWrite> batch)
+{
+    if (auto allowed = file_.check_writable(); !allowed) {
+        return allowed;
+    }
+    for (const BlockWrite& write : batch) {
+        if (auto inside = file_.check_range(write.offset, write.size); !inside) {
+            return inside;
+        }
+    }
+    for (const BlockWrite& write : batch) {
+        if (const Fault fault = file_.faults().next(FaultPoint::write); fault.error != 0) {
+            return file_.fail_write(fault.error, write.offset, write.size);
+        }
+        store_nontemporal(write.offset, write.data, write.size);
+        write_calls_.add(1);
+    }
+    // Here and not only in sync(), which another thread may call: a fence covers its own thread.
+    fence();
+    return {};
+}
+
+Result<void> MappedMedium::sync()
+{
+    fence();
+    syncs_.add(1);
+    return file_.sync_creation();
+}
+
+void MappedMedium::detach_after_fork() noexcept
+{
+    file_.detach_after_fork();
+    mapping_.abandon_after_fork();
+}
+
+void MappedMedium::store(std::uint64_t offset, const void* data, std::size_t size) noexcept
+{
+    std::byte* const target = mapping_.base() + offset;
+    // One instruction for what must not tear; memcpy promises nothing of that kind.
+    if (!store_word<std::uint64_t>(target, data, size) &&
+        !store_word<std::uint32_t>(target, data, size) &&
+        !store_word<std::uint16_t>(target, data, size)) {
+        std::memcpy(target, data, size);
+    }
+}
+
+void MappedMedium::store_nontemporal(std::uint64_t offset, const void* data,
+                                     std::size_t size) noexcept
+{
+    arch_.copy_nontemporal(mapping_.base() + offset, data, size);
+    bytes_written_.add(size);
+    charge_pages(size);
+}
+
+void MappedMedium::write_back(std::uint64_t offset, std::size_t size) noexcept
+{
+    if (!needs_write_back_) {
+        return;
+    }
+    const std::size_t lines = arch::flush(arch_, mapping_.base() + offset, size);
+    lines_written_back_.add(lines);
+    bytes_written_.add(lines * arch::Native::line_bytes);
+    charge_lines(lines);
+}
+
+void MappedMedium::fence() noexcept
+{
+    arch_.fence();
+    fences_.add(1);
+}
+
+}  // namespace stillpoint

@@ -1,0 +1,66 @@
+#pragma once
+// What the byte-addressable media share: a file mapped at an address that does not change, written
+// by stores, write backs and fences.
+
+#include "arch/native.hpp"
+#include "media/counter.hpp"
+#include "media/medium.hpp"
+#include "media/open.hpp"
+#include "media/pool_file.hpp"
+#include "os/file_mapping.hpp"
+
+namespace stillpoint {
+
+class MappedMedium : public Medium {
+public:
+    [[nodiscard]] std::string_view path() const noexcept final { return file_.path(); }
+    [[nodiscard]] Durability durability() const noexcept final { return file_.durability(); }
+    void set_durability(Durability durability) noexcept final;
+    [[nodiscard]] std::uint64_t size_bytes() const noexcept final { return file_.size_bytes(); }
+    [[nodiscard]] std::string_view mechanism() const noexcept final { return mechanism_; }
+    [[nodiscard]] MediumCounters counters() const noexcept final;
+    [[nodiscard]] Result<void> resize(std::uint64_t size) final;
+    [[nodiscard]] Result<void> read(std::uint64_t offset,
+                                    std::span<std::byte> destination) const final;
+    [[nodiscard]] Result<void> write(std::span<const BlockWrite> batch) final;
+    [[nodiscard]] Result<void> sync() final;
+    void detach_after_fork() noexcept final;
+
+    [[nodiscard]] bool byte_addressable() const noexcept final { return true; }
+    [[nodiscard]] const std::byte* mapping() const noexcept final { return mapping_.base(); }
+    void store(std::uint64_t offset, const void* data, std::size_t size) noexcept final;
+    void store_nontemporal(std::uint64_t offset, const void* data,
+                           std::size_t size) noexcept final;
+    void write_back(std::uint64_t offset, std::size_t size) noexcept final;
+    void fence() noexcept final;
+
+protected:
+    MappedMedium(PoolFile file, const MediumOptions& options, os::FileMapping::Mode mode);
+
+    /// Maps the whole file: before anything else. Errors: unsupported, no_memory, io.
+    [[nodiscard]] Result<void> map();
+
+    /// What the medium charges for lines and bytes that reached it: nothing, or an emulated delay.
+    virtual void charge_lines(std::size_t lines) noexcept = 0;
+    virtual void charge_pages(std::size_t bytes) noexcept = 0;
+    /// Writes the medium's words before the instruction's name into mechanism().
+    virtual std::string_view mechanism_prefix() const noexcept = 0;
+
+    void describe_mechanism() noexcept;
+
+private:
+    PoolFile file_;
+    os::FileMapping mapping_;
+    os::FileMapping::Mode mode_;
+    arch::Native arch_;
+    bool caches_are_persistent_;
+    bool needs_write_back_ = true;
+    char mechanism_[96] = {};
+    Counter bytes_written_;
+    Counter write_calls_;
+    Counter syncs_;
+    Counter lines_written_back_;
+    Counter fences_;
+};
+
+}  // namespace stillpoint

@@ -1,0 +1,108 @@
+#include "os/file_mapping.hpp"
+
+#include <cerrno>
+#include <sys/mman.h>
+
+#include "core/units.hpp"
+
+namespace stillpoint::os {
+
+namespace {
+
+bool overlaps_window(const void* begin, std::uint64_t size) noexcept
+{
+    const auto address = reinterpret_cast<std::uintptr_t>(begin);
+    return address < window_base + window_bytes && window_base < address + size;
+}
+
+/// Address space without memory behind it, or nullptr with errno.
+std::byte* reserve_range(std::uint64_t size) noexcept
+{
+    void* const range = mmap(nullptr, size, PROT_NONE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (range == MAP_FAILED) {
+        return nullptr;
+    }
+    if (overlaps_window(range, size)) {
+        munmap(range, size);
+        errno = ENOMEM;
+        return nullptr;
+    }
+    // Also not inherited, so that a child's range is empty as a whole.
+    madvise(range, size, MADV_DONTFORK);
+    return static_cast<std::byte*>(range);
+}
+
+}  // namespace
+
+FileMapping::~FileMapping()
+{
+    if (base_ != nullptr) {
+        munmap(base_, reserved_);
+    }
+}
+
+int FileMapping::reserve(std::uint64_t wanted, std::uint64_t needed) noexcept
+{
+    needed = round_up(needed == 0 ? 1 : needed, page_bytes);
+    std::uint64_t size = round_up(wanted < needed ? needed : wanted, page_bytes);
+    for (;;) {
+        base_ = reserve_range(size);
+        if (base_ != nullptr) {
+            reserved_ = size;
+            return 0;
+        }
+        if (size == needed) {
+            return errno;
+        }
+        size = round_up(size / 2 < needed ? needed : size / 2, page_bytes);
+    }
+}
+
+int FileMapping::extend(int fd, std::uint64_t size, Mode mode) noexcept
+{
+    size = round_up(size, page_bytes);
+    if (size > reserved_) {
+        return ENOMEM;
+    }
+    if (size <= size_) {
+        return 0;
+    }
+    const int protection = mode == Mode::read_only ? PROT_READ : PROT_READ | PROT_WRITE;
+    const int flags =
+        mode == Mode::shared_direct ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
+    void* const place = base_ + size_;
+    const void* const mapped = mmap(place, size - size_, protection, flags | MAP_FIXED, fd,
+                                    static_cast<off_t>(size_));
+    if (mapped == MAP_FAILED) {
+        const int error = errno;
+        // A refused MAP_FIXED may have unmapped what lay there: keep the reservation whole.
+        mmap(place, size - size_, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        madvise(place, size - size_, MADV_DONTFORK);
+        return error;
+    }
+    madvise(place, size - size_, MADV_DONTFORK);
+    size_ = size;
+    return 0;
+}
+
+bool FileMapping::grants_direct(int fd) noexcept
+{
+    void* const probe =
+        mmap(nullptr, page_bytes, PROT_READ, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
+    if (probe == MAP_FAILED) {
+        return false;
+    }
+    munmap(probe, page_bytes);
+    return true;
+}
+
+void FileMapping::abandon_after_fork() noexcept
+{
+    base_ = nullptr;
+    size_ = 0;
+    reserved_ = 0;
+}
+
+}  // namespace stillpoint::os
