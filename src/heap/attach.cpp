@@ -1,0 +1,99 @@
+// Attaching to an image, and letting go of it.
+
+#include <cerrno>
+#include <cstring>
+#include <sys/mman.h>
+
+#include "heap/thread_cache.hpp"
+
+namespace stillpoint {
+
+namespace heap {
+constinit HeapState state;
+}
+
+using namespace heap;
+
+namespace {
+
+/// Address space for the DRAM tables of a heap of the maximum size; pages come as they are used.
+Result<void> map_dram_tables() noexcept
+{
+    const std::uint64_t spans = state.layout.spans_max;
+    const std::uint64_t info_bytes = round_up(spans * sizeof(std::uint64_t), page_bytes);
+    const std::uint64_t link_bytes = round_up(spans * sizeof(SpanLink), page_bytes);
+    const std::uint64_t bits_bytes = round_up(spans * sizeof(FreeBits), page_bytes);
+    const std::uint64_t free_bytes = round_up((spans + 63) / 64 * sizeof(std::uint64_t), page_bytes);
+    state.dram_bytes = info_bytes + link_bytes + bits_bytes + free_bytes + page_bytes;
+    void* memory = mmap(nullptr, state.dram_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        return fail(SP_E_NO_MEMORY, errno,
+                    "no address space for the allocator's {} MiB of tables: raise the limit (ulimit -v), or make a pool with a smaller pool_max_mb",
+                    state.dram_bytes / mib);
+    }
+    state.dram = memory;
+    auto* at = static_cast<std::byte*>(memory);
+    state.info = reinterpret_cast<std::atomic<std::uint64_t>*>(at);
+    at += info_bytes;
+    state.links = reinterpret_cast<SpanLink*>(at);
+    at += link_bytes;
+    state.free_bits = reinterpret_cast<FreeBits*>(at);
+    at += bits_bytes;
+    state.free_spans = reinterpret_cast<std::uint64_t*>(at);
+    return {};
+}
+
+void forget() noexcept
+{
+    drop_all_caches();
+    if (state.dram != nullptr) {
+        munmap(state.dram, state.dram_bytes);
+    }
+    state.dram = nullptr;
+    state.spans_base = nullptr;
+    state.spans_max = 0;
+    state.span_count.store(0, std::memory_order_relaxed);
+    for (Central& central : state.central) {
+        central.partial = no_span;
+        central.unknown = no_span;
+    }
+    state.attached = false;
+}
+
+}  // namespace
+
+Result<Heap*> Heap::attach(const Options& options)
+{
+    if (state.attached) {
+        return fail(SP_E_ALREADY_OPEN, 0, "this process has a heap attached already");
+    }
+    if (options.image_base == nullptr || options.grow == nullptr || options.image_bytes > options.image_bytes_max ||
+        reinterpret_cast<std::uintptr_t>(options.image_base) % span_bytes != 0 || options.heap_offset % page_bytes != 0 ||
+        options.image_bytes_max > window_bytes) {
+        return fail(SP_E_INVALID_ARGUMENT, 0,
+                    "a heap at offset {} of an image of {} bytes, at most {}, at {}: not page aligned or too large",
+                    options.heap_offset, options.image_bytes, options.image_bytes_max,
+                    static_cast<const void*>(options.image_base));
+    }
+    state.options = options;
+    state.image_bytes = options.image_bytes;
+    state.layout = HeapLayout::of(options.heap_offset, options.image_bytes_max);
+    if (auto mapped = map_dram_tables(); !mapped) {
+        return pass_on(mapped.error());
+    }
+    state.spans_base = options.image_base + state.layout.spans_offset;
+    state.spans_max = state.layout.spans_max;
+    state.span_table = reinterpret_cast<std::uint32_t*>(options.image_base + state.layout.span_table_offset);
+    state.coarse_marks = reinterpret_cast<std::uint8_t*>(options.image_base + state.layout.coarse_marks_offset);
+    if (auto loaded = load_span_table(); !loaded) {
+        forget();
+        return pass_on(loaded.error());
+    }
+    state.attached = true;
+    static Heap instance;  // Stateless: `state` is the heap.
+    return &instance;
+}
+
+void Heap::detach() noexcept { forget(); }
+
+}  // namespace stillpoint

@@ -1,0 +1,199 @@
+// Central lists: per class, the free blocks that no thread has cached, as bits per span.
+
+#include <algorithm>
+#include <bit>
+#include <mutex>
+
+#include "heap/heap_state.hpp"
+
+namespace stillpoint::heap {
+
+namespace {
+
+void push(std::uint32_t& head, std::uint32_t span) noexcept
+{
+    SpanLink& link = state.links[span];
+    link.next = head;
+    link.previous = no_span;
+    link.listed = 1;
+    if (head != no_span) {
+        state.links[head].previous = span;
+    }
+    head = span;
+}
+
+void remove(std::uint32_t& head, std::uint32_t span) noexcept
+{
+    SpanLink& link = state.links[span];
+    if (link.previous == no_span) {
+        head = link.next;
+    } else {
+        state.links[link.previous].next = link.next;
+    }
+    if (link.next != no_span) {
+        state.links[link.next].previous = link.previous;
+    }
+    link.listed = 0;
+}
+
+void set_all_free(std::uint32_t span, std::uint32_t blocks) noexcept
+{
+    auto& bits = state.free_bits[span];
+    std::fill(std::begin(bits), std::end(bits), 0);
+    std::fill_n(bits, blocks / 64, ~std::uint64_t{0});
+    if (blocks % 64 != 0) {
+        bits[blocks / 64] = (std::uint64_t{1} << (blocks % 64)) - 1;
+    }
+    state.links[span].free_blocks = static_cast<std::uint16_t>(blocks);
+    state.links[span].first_word = 0;
+}
+
+/// Reads the marks of an unknown span. Any value but 0 counts as allocated: what else than 1 a
+/// damaged file may hold is check()'s business. Under the class lock.
+void scan(std::uint32_t span, std::uint32_t size_class) noexcept
+{
+    Central& central = state.central[size_class];
+    remove(central.unknown, span);
+    std::uint8_t* marks = span_info(span).marks();
+    auto& bits = state.free_bits[span];
+    std::fill(std::begin(bits), std::end(bits), 0);
+    std::uint32_t found = 0;
+    for (std::uint32_t block = 0; block < size_classes[size_class].blocks; ++block) {
+        const bool is_free = load_mark(marks + block) == 0;
+        bits[block / 64] |= std::uint64_t{is_free} << (block % 64);
+        found += is_free;
+    }
+    state.links[span].free_blocks = static_cast<std::uint16_t>(found);
+    state.links[span].first_word = 0;
+    if (found != 0) {
+        push(central.partial, span);
+    }
+    // Release: whoever sees the span as known may clear marks of it, after this scan.
+    state.info[span].store((span_info(span).value() << SpanInfo::value_shift) | size_class,
+                           std::memory_order_release);
+}
+
+/// Takes up to `wanted` blocks of one span. Under the class lock.
+std::uint32_t take_from(std::uint32_t span, const SizeClass& size_class, CachedBlock* out,
+                        std::uint32_t wanted) noexcept
+{
+    SpanLink& link = state.links[span];
+    auto& bits = state.free_bits[span];
+    std::uint8_t* marks = span_info(span).marks();
+    std::byte* first = span_address(span) + size_class.first_block;
+    std::uint32_t taken = 0;
+    std::uint32_t word = link.first_word;
+    while (taken < wanted && taken < link.free_blocks) {
+        if (bits[word] == 0) {
+            ++word;
+            continue;
+        }
+        const auto block = word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits[word]));
+        bits[word] &= bits[word] - 1;
+        out[taken] = {first + std::size_t{block} * size_class.block_bytes, marks + block};
+        ++taken;
+    }
+    link.first_word = static_cast<std::uint16_t>(word);
+    link.free_blocks = static_cast<std::uint16_t>(link.free_blocks - taken);
+    return taken;
+}
+
+/// Gives a partial span a chance to be there. False: none without growing. Under the class lock.
+bool find_partial(std::uint32_t size_class, std::uint64_t scan_budget) noexcept
+{
+    Central& central = state.central[size_class];
+    while (central.partial == no_span && central.unknown != no_span && scan_budget != 0) {
+        scan(central.unknown, size_class);
+        --scan_budget;
+    }
+    if (central.partial != no_span) {
+        return true;
+    }
+    const std::uint32_t span = take_small_span(size_class);
+    if (span == no_span) {
+        return false;
+    }
+    set_all_free(span, size_classes[size_class].blocks);
+    push(central.partial, span);
+    return true;
+}
+
+}  // namespace
+
+std::uint32_t central_take(std::uint32_t size_class, CachedBlock* out, std::uint32_t wanted,
+                           std::uint64_t scan_budget) noexcept
+{
+    Central& central = state.central[size_class];
+    std::uint32_t taken = 0;
+    {
+        const std::lock_guard hold(central.lock);
+        // Further spans are only drawn on where there are some: half a batch is better than a new span.
+        while (taken < wanted && (central.partial != no_span || (taken == 0 && find_partial(size_class, scan_budget)))) {
+            const std::uint32_t span = central.partial;
+            taken += take_from(span, size_classes[size_class], out + taken, wanted - taken);
+            if (state.links[span].free_blocks == 0) {
+                remove(central.partial, span);
+            }
+        }
+    }
+    std::reverse(out, out + taken);
+    return taken;
+}
+
+void central_give(std::uint32_t size_class, const CachedBlock* blocks, std::uint32_t count) noexcept
+{
+    Central& central = state.central[size_class];
+    const std::uint32_t all = size_classes[size_class].blocks;
+    const std::lock_guard hold(central.lock);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const auto span = static_cast<std::uint32_t>(static_cast<std::size_t>(blocks[i].block - state.spans_base) >> span_shift);
+        const auto block = static_cast<std::uint32_t>(blocks[i].mark - span_info(span).marks());
+        SpanLink& link = state.links[span];
+        state.free_bits[span][block / 64] |= std::uint64_t{1} << (block % 64);
+        link.first_word = std::min<std::uint16_t>(link.first_word, static_cast<std::uint16_t>(block / 64));
+        if (link.free_blocks++ == 0) {
+            push(central.partial, span);
+        }
+        // One empty span stays with its class, so that a program that frees and allocates in turn
+        // does not write the span table each time.
+        if (link.free_blocks == all && (link.next != no_span || link.previous != no_span)) {
+            remove(central.partial, span);
+            return_small_span(span);
+        }
+    }
+}
+
+void make_known(std::uint32_t span) noexcept
+{
+    const std::uint32_t size_class = span_info(span).size_class();
+    const std::lock_guard hold(state.central[size_class].lock);
+    if (span_info(span).is_unknown()) {  // Not if another thread was here first.
+        scan(span, size_class);
+    }
+}
+
+void release_empty_spans(std::uint64_t scan_budget) noexcept
+{
+    for (std::uint32_t size_class = 1; size_class <= class_count; ++size_class) {
+        Central& central = state.central[size_class];
+        const std::lock_guard hold(central.lock);
+        for (std::uint64_t left = scan_budget; left != 0 && central.unknown != no_span; --left) {
+            scan(central.unknown, size_class);
+        }
+        for (std::uint32_t span = central.partial; span != no_span;) {
+            const std::uint32_t next = state.links[span].next;
+            if (state.links[span].free_blocks == size_classes[size_class].blocks) {
+                remove(central.partial, span);
+                return_small_span(span);
+            }
+            span = next;
+        }
+    }
+}
+
+void list_unknown(std::uint32_t span, std::uint32_t size_class) noexcept
+{
+    push(state.central[size_class].unknown, span);
+}
+
+}  // namespace stillpoint::heap

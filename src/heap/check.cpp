@@ -1,0 +1,90 @@
+// Reading the durable tables as a whole: for statistics, and to verify every invariant of them.
+
+#include <bit>
+#include <mutex>
+
+#include "heap/heap_state.hpp"
+
+namespace stillpoint {
+
+using namespace heap;
+
+namespace {
+
+std::uint64_t live_blocks_of(std::uint8_t* marks, std::uint32_t blocks) noexcept
+{
+    std::uint64_t live = 0;
+    for (std::uint32_t block = 0; block < blocks; ++block) {
+        live += load_mark(marks + block) != 0;
+    }
+    return live;
+}
+
+Result<void> check_marks(const std::uint8_t* marks, std::uint64_t span, std::uint32_t size_class)
+{
+    for (std::uint32_t block = 0; block < size_classes[size_class].blocks; ++block) {
+        if (marks[block] > 1) {
+            return fail(SP_E_POOL_CORRUPT, 0,
+                        "heap span {}: block {} of {} bytes has the allocation byte {}, which is neither 0 nor 1: the pool is damaged; restore a copy of it",
+                        span, block, size_classes[size_class].block_bytes, marks[block]);
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+sp_heap_statistics Heap::statistics() const noexcept
+{
+    // Spans change hands under this lock only: no mark is read that has become a user's byte.
+    const std::lock_guard hold(state.spans_lock);
+    const std::uint64_t count = state.span_count.load(std::memory_order_acquire);
+    sp_heap_statistics sums{};
+    sums.heap_bytes = count * span_bytes;
+    std::uint64_t table_bytes = 0;
+    for (std::uint64_t span = 0; span < count; ++span) {
+        const SpanInfo info = span_info(span);
+        if (info.is_large()) {
+            sums.live_blocks += 1;
+            sums.allocated_bytes += info.value() * span_bytes;
+            span += info.value() - 1;
+        } else if (info.is_small()) {
+            const SizeClass& c = size_classes[info.size_class()];
+            const std::uint64_t live = live_blocks_of(info.marks(), c.blocks);
+            sums.live_blocks += live;
+            sums.allocated_bytes += live * c.block_bytes;
+            // A span without live blocks counts as free, head and all: it can be had whole.
+            table_bytes += live != 0 ? c.first_block : 0;
+        }
+    }
+    sums.free_bytes = sums.heap_bytes - sums.allocated_bytes - table_bytes;
+    return sums;
+}
+
+Result<void> Heap::check(const Options& options)
+{
+    const HeapLayout layout = HeapLayout::of(options.heap_offset, options.image_bytes_max);
+    const auto* table = reinterpret_cast<const std::uint32_t*>(options.image_base + layout.span_table_offset);
+    const std::uint64_t count = layout.spans_in(options.image_bytes);
+    for (std::uint64_t span = 0; span < count;) {
+        const auto covered = validate_entry(table, span, count);
+        if (!covered) {
+            return pass_on(covered.error());
+        }
+        const SpanEntry entry{table[span]};
+        if (entry.kind() == SpanKind::small) {
+            const std::uint64_t marks_offset =
+                has_coarse_marks(entry.payload())
+                    ? layout.coarse_marks_offset + span * coarse_marks_per_span
+                    : layout.spans_offset + span * span_bytes + fine_marks_offset(span, entry.payload());
+            const auto* marks = reinterpret_cast<const std::uint8_t*>(options.image_base + marks_offset);
+            if (auto good = check_marks(marks, span, entry.payload()); !good) {
+                return good;
+            }
+        }
+        span += *covered;
+    }
+    return {};
+}
+
+}  // namespace stillpoint

@@ -1,0 +1,85 @@
+// When no run fits: idle memory first, then a larger image, then whatever is left anywhere.
+
+#include <algorithm>
+#include <mutex>
+
+#include "heap/thread_cache.hpp"
+
+namespace stillpoint::heap {
+
+namespace {
+
+/// Unknown spans per class that are looked at before the image grows: each may cost the load
+/// of a page from the medium.
+constexpr std::uint64_t scan_budget_before_growth = 16;
+
+void note_full(std::uint64_t spans) noexcept
+{
+    failure_slot() = fail(SP_E_POOL_FULL, 0,
+                          "no room for {} KiB: the durable memory is at its maximum of {} MiB; free some, or make a pool "
+                          "with a larger pool_max_mb",
+                          spans * span_bytes / kib, state.options.image_bytes_max / mib)
+                         .value();
+}
+
+/// True: there are more spans than the caller saw.
+bool grow(const RoomSearch& search) noexcept
+{
+    const std::lock_guard hold(state.growth_lock);
+    const std::uint64_t count = state.span_count.load(std::memory_order_acquire);
+    if (count != search.count_seen) {
+        return true;  // Another thread has grown it meanwhile.
+    }
+    const std::uint64_t at_end = std::min(free_spans_at_end(), search.spans);
+    const std::uint64_t spans_needed = count + (search.spans - at_end);
+    if (spans_needed > state.layout.spans_max || spans_needed == count) {
+        note_full(search.spans);
+        return false;
+    }
+    // Each growth appends a segment to the pool and there are not many of them: grow by a
+    // quarter, which takes 4 MiB to 1 TiB in 56 steps.
+    const std::uint64_t least = state.layout.spans_offset + spans_needed * span_bytes;
+    const std::uint64_t wanted =
+        std::min(std::max(least, round_up(state.image_bytes + state.image_bytes / 4, span_bytes)),
+                 state.options.image_bytes_max);
+    auto grown = state.options.grow(state.options.grow_context, wanted);
+    if (!grown && wanted > least) {
+        grown = state.options.grow(state.options.grow_context, least);
+    }
+    if (!grown) {
+        failure_slot() = grown.error();
+        return false;
+    }
+    state.image_bytes = std::min(*grown, state.options.image_bytes_max);
+    const std::uint64_t now = state.layout.spans_in(state.image_bytes);
+    if (now <= count) {
+        note_full(search.spans);
+        return false;
+    }
+    add_spans(now);
+    return true;
+}
+
+}  // namespace
+
+bool make_room(RoomSearch& search) noexcept
+{
+    if (!search.reclaimed) {
+        search.reclaimed = true;
+        reclaim_dead_threads();
+        release_empty_spans(scan_budget_before_growth);
+        return true;
+    }
+    if (grow(search)) {
+        return true;
+    }
+    if (search.exhausted) {
+        return false;
+    }
+    search.exhausted = true;
+    flush_own_cache();
+    release_empty_spans(UINT64_MAX);
+    return true;
+}
+
+}  // namespace stillpoint::heap

@@ -1,0 +1,294 @@
+// The fast paths and their slow continuations.
+
+#include "heap/heap.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+
+#include "heap/thread_cache.hpp"
+#include "os/log.hpp"
+
+namespace stillpoint {
+
+using namespace heap;
+
+namespace {
+
+/// Unknown spans that one refill looks at before it prefers a free span.
+constexpr std::uint64_t scan_budget_of_refill = 4;
+
+/// A live block, found from its address.
+struct Located {
+    std::uint64_t span;
+    SpanInfo info;
+    std::uint8_t* mark;      ///< nullptr for large runs
+    std::size_t usable_bytes;  ///< 0: no live block begins at the address
+};
+
+Located locate(const void* address) noexcept
+{
+    Located found{};
+    const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(state.spans_base);
+    found.span = offset >> span_shift;
+    if (found.span >= state.spans_max) {
+        return found;
+    }
+    found.info = span_info(found.span);
+    const auto inside = static_cast<std::uint32_t>(offset % span_bytes);
+    if (found.info.is_large()) {
+        found.usable_bytes = inside == 0 ? found.info.value() * span_bytes : 0;
+    } else if (found.info.is_small()) {
+        const SizeClass& c = size_classes[found.info.size_class()];
+        const std::uint32_t from_first = inside - c.first_block;
+        if (inside >= c.first_block && from_first % c.block_bytes == 0) {
+            found.mark = found.info.marks() + from_first / c.block_bytes;
+            found.usable_bytes = load_mark(found.mark) == 1 ? c.block_bytes : 0;
+        }
+    }
+    return found;
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] void die_of_bad_pointer(const void* address, const char* call) noexcept
+{
+    const Located found = locate(address);
+    const char* reason = "it is not an address of durable memory that the heap gave out";
+    if (found.span < state.span_count.load(std::memory_order_relaxed)) {
+        if (found.mark != nullptr) {
+            reason = "the block is free: it was freed twice, or never allocated";
+        } else if (found.info.word == 0) {
+            reason = "nothing is allocated there: it was freed before, or points into the middle of a large block";
+        } else {
+            reason = "it points into the middle of a block, not to its beginning";
+        }
+    }
+    os::log(os::Severity::error, "{}({}): {}; the program ends here, so that this does not become durable", call, address, reason);
+    std::abort();
+}
+
+[[gnu::noinline]] CacheBin* refilled_bin(std::uint32_t size_class) noexcept
+{
+    ThreadCache* cache = thread_cache != nullptr ? thread_cache : register_thread();
+    if (cache == nullptr) {
+        return nullptr;
+    }
+    CacheBin& bin = cache->bins[size_class];
+    if (bin.count != 0) {  // A dead thread's cache may come with contents.
+        return &bin;
+    }
+    RoomSearch search{.spans = 1, .count_seen = 0};
+    do {
+        search.count_seen = state.span_count.load(std::memory_order_acquire);
+        bin.count = central_take(size_class, bin.blocks, transfer_batch(size_class), scan_budget_of_refill);
+    } while (bin.count == 0 && make_room(search));
+    return bin.count != 0 ? &bin : nullptr;
+}
+
+inline void* pop(CacheBin& bin) noexcept
+{
+    const CachedBlock taken = bin.blocks[--bin.count];
+    store_mark(taken.mark, 1);
+    return taken.block;
+}
+
+[[gnu::noinline]] void* allocate_refilling(std::uint32_t size_class) noexcept
+{
+    CacheBin* bin = refilled_bin(size_class);
+    return bin != nullptr ? pop(*bin) : nullptr;
+}
+
+inline void* allocate_small(std::uint32_t size_class) noexcept
+{
+    if (ThreadCache* cache = thread_cache; cache != nullptr) [[likely]] {
+        CacheBin& bin = cache->bins[size_class];
+        if (bin.count != 0) [[likely]] {
+            return pop(bin);
+        }
+    }
+    return allocate_refilling(size_class);
+}
+
+[[gnu::noinline]] void* allocate_large(std::size_t size_bytes) noexcept
+{
+    if (size_bytes > state.options.image_bytes_max) {
+        failure_slot() = fail(SP_E_POOL_FULL, 0, "{} bytes were asked for, but durable memory never grows beyond {}",
+                              size_bytes, state.options.image_bytes_max)
+                             .value();
+        return nullptr;
+    }
+    const std::uint64_t spans = (size_bytes + span_bytes - 1) / span_bytes;
+    RoomSearch search{.spans = spans, .count_seen = 0};
+    do {
+        search.count_seen = state.span_count.load(std::memory_order_acquire);
+        if (std::byte* run = take_large_run(spans); run != nullptr) {
+            return run;
+        }
+    } while (make_room(search));
+    return nullptr;
+}
+
+/// Puts a block whose mark is cleared into the cache.
+[[gnu::noinline]] void cache_slowly(std::uint32_t size_class, CachedBlock block) noexcept
+{
+    ThreadCache* cache = thread_cache != nullptr ? thread_cache : register_thread();
+    if (cache == nullptr) {
+        central_give(size_class, &block, 1);
+        return;
+    }
+    CacheBin& bin = cache->bins[size_class];
+    if (bin.count == bin.capacity) {
+        // The oldest half goes: what was freed last is warm.
+        const std::uint32_t batch = transfer_batch(size_class);
+        central_give(size_class, bin.blocks, batch);
+        bin.count -= batch;
+        std::memmove(bin.blocks, bin.blocks + batch, bin.count * sizeof(CachedBlock));
+    }
+    bin.blocks[bin.count++] = block;
+}
+
+/// Large runs, spans not looked at since attach(), nullptr and bad pointers.
+[[gnu::noinline]] void deallocate_rest(Heap& self, void* block) noexcept
+{
+    if (block == nullptr) {
+        return;
+    }
+    const Located found = locate(block);
+    if (found.usable_bytes == 0) {
+        die_of_bad_pointer(block, "free");
+    }
+    if (found.info.is_large()) {
+        return_large_run(found.span, found.info.value());
+        return;
+    }
+    if (found.info.is_unknown()) {
+        make_known(static_cast<std::uint32_t>(found.span));
+    }
+    self.deallocate(block);
+}
+
+void* move_block(Heap& self, void* block, std::size_t old_bytes, std::size_t new_bytes) noexcept
+{
+    void* moved = self.allocate(new_bytes);
+    if (moved != nullptr) {
+        std::memcpy(moved, block, std::min(old_bytes, new_bytes));
+        self.deallocate(block);
+    }
+    return moved;
+}
+
+}  // namespace
+
+void* Heap::allocate(std::size_t size_bytes) noexcept
+{
+    if (size_bytes <= small_bytes_max) [[likely]] {
+        return allocate_small(class_for(size_bytes));
+    }
+    return allocate_large(size_bytes);
+}
+
+void* Heap::allocate_zeroed(std::size_t size_bytes) noexcept
+{
+    void* block = allocate(size_bytes);
+    if (block == nullptr) {
+        return nullptr;
+    }
+    if (size_bytes < page_bytes) {
+        std::memset(block, 0, size_bytes);
+    } else {
+        // Memory that was never used is zero; reading it costs less than making its pages durable.
+        clear_stale(static_cast<std::byte*>(block), size_bytes);
+    }
+    return block;
+}
+
+void* Heap::allocate_aligned(std::size_t alignment, std::size_t size_bytes) noexcept
+{
+    if (!std::has_single_bit(alignment) || alignment > span_bytes) {
+        failure_slot() = fail(SP_E_INVALID_ARGUMENT, 0, "alignment {} is not a power of two up to {}", alignment, span_bytes).value();
+        return nullptr;
+    }
+    const std::size_t least = std::max(alignment, size_bytes);
+    if (alignment <= block_alignment || least > small_bytes_max) {
+        return allocate(alignment <= block_alignment ? size_bytes : least);
+    }
+    std::uint32_t size_class = class_for(least);
+    while (class_alignment(size_class) < alignment) {
+        ++size_class;  // Ends at a power of two: the largest class is one.
+    }
+    return allocate_small(size_class);
+}
+
+void Heap::deallocate(void* block) noexcept
+{
+    const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(block) - reinterpret_cast<std::uintptr_t>(state.spans_base);
+    const std::uint64_t span = offset >> span_shift;
+    if (span >= state.spans_max) [[unlikely]] {
+        return deallocate_rest(*this, block);
+    }
+    const SpanInfo info = span_info(span);
+    const SizeClass& c = size_classes[info.tag()];
+    const auto from_first = static_cast<std::uint32_t>(offset % span_bytes) - c.first_block;
+    // An offset before block 0 has wrapped to a large number, which gives a large index.
+    const auto index = static_cast<std::uint32_t>((std::uint64_t{from_first / 16} * c.reciprocal) >> reciprocal_shift);
+    if (index >= c.blocks || index * c.block_bytes != from_first) [[unlikely]] {
+        return deallocate_rest(*this, block);
+    }
+    std::uint8_t* mark = info.marks() + index;
+    if (load_mark(mark) != 1) [[unlikely]] {
+        die_of_bad_pointer(block, "free");
+    }
+    store_mark(mark, 0);
+    const CachedBlock freed{static_cast<std::byte*>(block), mark};
+    if (ThreadCache* cache = thread_cache; cache != nullptr) [[likely]] {
+        CacheBin& bin = cache->bins[info.tag()];
+        if (bin.count != bin.capacity) [[likely]] {
+            bin.blocks[bin.count++] = freed;
+            return;
+        }
+    }
+    cache_slowly(info.tag(), freed);
+}
+
+void* Heap::reallocate(void* block, std::size_t size_bytes) noexcept
+{
+    if (block == nullptr) {
+        return allocate(size_bytes);
+    }
+    const Located found = locate(block);
+    if (found.usable_bytes == 0) {
+        die_of_bad_pointer(block, "realloc");
+    }
+    if (found.info.is_large() && size_bytes > small_bytes_max && size_bytes <= state.options.image_bytes_max) {
+        const std::uint64_t from = found.info.value();
+        const std::uint64_t to = (size_bytes + span_bytes - 1) / span_bytes;
+        if (to == from || resize_large_run(found.span, from, to)) {
+            return block;
+        }
+    } else if (size_bytes <= found.usable_bytes && size_bytes > found.usable_bytes / 2) {
+        return block;
+    } else if (size_bytes <= found.usable_bytes && found.usable_bytes <= cache_line_bytes) {
+        return block;  // Nothing worth a move.
+    }
+    void* moved = move_block(*this, block, found.usable_bytes, size_bytes);
+    // A block that could not be made smaller is still large enough.
+    return moved != nullptr || size_bytes > found.usable_bytes ? moved : block;
+}
+
+std::size_t Heap::usable_size(const void* block) const noexcept
+{
+    if (block == nullptr) {
+        return 0;
+    }
+    const Located found = locate(block);
+    if (found.usable_bytes == 0) {
+        die_of_bad_pointer(block, "usable_size");
+    }
+    return found.usable_bytes;
+}
+
+void Heap::flush_thread_cache() noexcept { unregister_thread(); }
+
+const Failure& Heap::last_failure() noexcept { return failure_slot(); }
+
+}  // namespace stillpoint

@@ -1,0 +1,193 @@
+#pragma once
+// The DRAM side of the attached heap. Everything here is rebuilt by attach() from the span table and
+// the marks, and is never made durable. One heap per process is attached at a time, so the state is
+// one object at a fixed address: the fast paths reach it without a pointer.
+//
+// Lock order: registry (thread_cache.cpp) -> growth -> class -> spans. Class locks are taken one
+// at a time. Grow is called under the growth lock only.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "heap/heap.hpp"
+#include "heap/heap_layout.hpp"
+#include "heap/size_classes.hpp"
+#include "os/futex.hpp"
+
+namespace stillpoint::heap {
+
+inline constexpr std::uint32_t no_span = UINT32_MAX;
+
+/// A free block in a thread cache. Its mark is kept with it so that taking it needs no arithmetic.
+/// The block itself is not used for links: a free block must not be dirtied.
+struct CachedBlock {
+    std::byte* block;
+    std::uint8_t* mark;
+};
+
+/// What a thread needs to know about a span to free a block of it: one word, read without a lock.
+/// Low byte: tag. 0: free, or inside a large run. 1 to class_count: small, and the central
+/// list knows which of its blocks are free. unknown_bit + class: small, not looked at since attach().
+/// large_tag: first span of a run. Other bits: address of the marks (small) or length in spans (large).
+struct SpanInfo {
+    static constexpr std::uint64_t unknown_bit = 0x40;
+    static constexpr std::uint64_t large_tag = 0xff;
+    static constexpr unsigned value_shift = 8;
+
+    std::uint64_t word;
+
+    [[nodiscard]] std::uint32_t tag() const noexcept { return static_cast<std::uint32_t>(word & 0xff); }
+    [[nodiscard]] std::uint64_t value() const noexcept { return word >> value_shift; }
+    [[nodiscard]] bool is_large() const noexcept { return tag() == large_tag; }
+    [[nodiscard]] bool is_known() const noexcept { return tag() - 1 < class_count; }
+    [[nodiscard]] bool is_unknown() const noexcept
+    {
+        return (tag() & unknown_bit) != 0 && (tag() & ~unknown_bit) - 1 < class_count;
+    }
+    [[nodiscard]] bool is_small() const noexcept { return is_known() || is_unknown(); }
+    [[nodiscard]] std::uint32_t size_class() const noexcept
+    {
+        return tag() & ~static_cast<std::uint32_t>(unknown_bit);
+    }
+    [[nodiscard]] std::uint8_t* marks() const noexcept { return reinterpret_cast<std::uint8_t*>(value()); }
+};
+static_assert(class_count < SpanInfo::unknown_bit);
+
+/// Central list membership of a small span. Guarded by the lock of its class.
+struct SpanLink {
+    std::uint32_t next;
+    std::uint32_t previous;
+    std::uint16_t free_blocks;  ///< set bits of the span's free bits
+    std::uint16_t first_word;   ///< no free bit lies in a word before this one
+    std::uint32_t listed;       ///< 1: on a list
+};
+static_assert(sizeof(SpanLink) == 16);
+
+using FreeBits = std::uint64_t[blocks_per_span_max / 64];
+
+/// The blocks of one class that no thread has: per span a bit set, so that a span whose bits are
+/// all set can become a free span again.
+struct alignas(64) Central {
+    os::FutexLock lock;
+    std::uint32_t partial = no_span;  ///< list of known spans with free blocks
+    std::uint32_t unknown = no_span;  ///< list of spans not looked at since attach()
+};
+
+struct HeapState {
+    // Read by every call; written by attach and detach only.
+    std::byte* spans_base = nullptr;
+    std::uint64_t spans_max = 0;
+    std::atomic<std::uint64_t>* info = nullptr;  ///< spans_max words
+
+    std::uint32_t* span_table = nullptr;  ///< in the image
+    std::uint8_t* coarse_marks = nullptr;  ///< in the image
+    SpanLink* links = nullptr;
+    FreeBits* free_bits = nullptr;
+    Heap::Options options{};
+    HeapLayout layout{};
+    void* dram = nullptr;  ///< the mapping that holds the DRAM tables
+    std::size_t dram_bytes = 0;
+    bool attached = false;
+
+    // Guarded by spans_lock; span_count may be read without it (it only grows).
+    alignas(64) os::FutexLock spans_lock;
+    std::atomic<std::uint64_t> span_count{0};  ///< present
+    std::uint64_t* free_spans = nullptr;       ///< bit set; ones are free
+    std::uint64_t first_free_word = 0;         ///< no free span lies in a word before this one
+
+    alignas(64) os::FutexLock growth_lock;
+    std::uint64_t image_bytes = 0;  ///< guarded by growth_lock
+
+    Central central[class_count + 1];
+};
+
+extern constinit HeapState state;
+
+[[nodiscard]] inline SpanInfo span_info(std::uint64_t span) noexcept
+{
+    // Acquire: pairs with the release that made an unknown span known, whose scan must not see
+    // the mark that the caller clears next.
+    return {state.info[span].load(std::memory_order_acquire)};
+}
+
+[[nodiscard]] inline std::byte* span_address(std::uint64_t span) noexcept
+{
+    return state.spans_base + (span << span_shift);
+}
+
+/// Marks are read by statistics() while others store them, hence atomic; never ordered.
+[[nodiscard]] inline std::uint8_t load_mark(std::uint8_t* mark) noexcept
+{
+    return std::atomic_ref<std::uint8_t>(*mark).load(std::memory_order_relaxed);
+}
+inline void store_mark(std::uint8_t* mark, std::uint8_t value) noexcept
+{
+    std::atomic_ref<std::uint8_t>(*mark).store(value, std::memory_order_relaxed);
+}
+
+/// Where the marks of a small span begin, in bytes from its own start (fine marks). Spreads spans
+/// over the cache sets of the head; a function of the span, so that nothing need be stored.
+[[nodiscard]] constexpr std::uint32_t fine_marks_offset(std::uint64_t span, std::uint32_t size_class) noexcept
+{
+    const SizeClass& c = size_classes[size_class];
+    const std::uint32_t lines = (c.blocks + 63) / 64;
+    const std::uint32_t choices = c.first_block / 64 - lines + 1;
+    return static_cast<std::uint32_t>(span % choices) * 64;
+}
+
+/// Makes [address, +size) zero without dirtying pages that are zero already.
+void clear_stale(std::byte* address, std::size_t size_bytes) noexcept;
+
+// ---- span_table.cpp: who owns each span ------------------------------------------------------
+
+/// Reads and validates the table; makes spans known to the DRAM side. Errors: pool_corrupt.
+[[nodiscard]] Result<void> load_span_table() noexcept;
+/// Validates one entry of a table of `span_count`. Returns the spans it covers.
+[[nodiscard]] Result<std::uint64_t> validate_entry(const std::uint32_t* table, std::uint64_t span,
+                                                   std::uint64_t span_count);
+/// A free span, cut into blocks of the class, all marks 0; no_span if there is none.
+/// The caller holds the class lock.
+[[nodiscard]] std::uint32_t take_small_span(std::uint32_t size_class) noexcept;
+/// Caller holds the class lock; every block of the span is free and in no thread cache.
+void return_small_span(std::uint32_t span) noexcept;
+[[nodiscard]] std::byte* take_large_run(std::uint64_t spans) noexcept;
+void return_large_run(std::uint64_t first, std::uint64_t spans) noexcept;
+/// Changes the length of a run in place. False: the spans behind it are not free.
+[[nodiscard]] bool resize_large_run(std::uint64_t first, std::uint64_t from, std::uint64_t to) noexcept;
+/// The image has grown: more free spans.
+void add_spans(std::uint64_t new_span_count) noexcept;
+/// Free spans at the end of the heap.
+[[nodiscard]] std::uint64_t free_spans_at_end() noexcept;
+
+// ---- central.cpp -----------------------------------------------------------------------------
+
+/// Moves up to `wanted` free blocks into `out`; returns how many: 0 means that there is none
+/// without growing. Blocks come in descending order, so that a stack hands them out ascending.
+/// `scan_budget`: how many unknown spans may be looked at before a free span is taken instead.
+[[nodiscard]] std::uint32_t central_take(std::uint32_t size_class, CachedBlock* out, std::uint32_t wanted,
+                                         std::uint64_t scan_budget) noexcept;
+void central_give(std::uint32_t size_class, const CachedBlock* blocks, std::uint32_t count) noexcept;
+/// Looks at a span that has not been looked at since attach().
+void make_known(std::uint32_t span) noexcept;
+/// Turns small spans without a live block into free spans: the ones that lists keep back, and up to
+/// `scan_budget` unknown ones per class.
+void release_empty_spans(std::uint64_t scan_budget) noexcept;
+/// Puts an unknown span on its class's list, during attach.
+void list_unknown(std::uint32_t span, std::uint32_t size_class) noexcept;
+
+// ---- growth.cpp ------------------------------------------------------------------------------
+
+/// One caller's search for room: what has been tried.
+struct RoomSearch {
+    std::uint64_t spans;       ///< length of the run that is wanted
+    std::uint64_t count_seen;  ///< state.span_count before the last look
+    bool reclaimed = false;    ///< idle memory that is cheap to find has been given back
+    bool exhausted = false;    ///< all idle memory has been
+};
+
+/// Makes room: gives back what idle memory there is, or grows the image. True: look again. False:
+/// nothing more can be done; the reason is in last_failure(). No lock of the heap is held.
+[[nodiscard]] bool make_room(RoomSearch& search) noexcept;
+
+}  // namespace stillpoint::heap

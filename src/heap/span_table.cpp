@@ -1,0 +1,260 @@
+// The span table: who owns each 64 KiB span. Durable: one word per span or large run. In DRAM: a bit
+// set of free spans, address-ordered first fit; neighbours coalesce because bits do.
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <mutex>
+
+#include "heap/heap_state.hpp"
+
+namespace stillpoint::heap {
+
+namespace {
+
+constexpr std::uint64_t all_free = ~std::uint64_t{0};
+
+void store_entry(std::uint64_t span, SpanEntry entry) noexcept
+{
+    std::atomic_ref<std::uint32_t>(state.span_table[span]).store(entry.word, std::memory_order_relaxed);
+}
+
+void publish(std::uint64_t span, std::uint64_t tag, std::uint64_t value) noexcept
+{
+    state.info[span].store((value << SpanInfo::value_shift) | tag, std::memory_order_release);
+}
+
+std::uint64_t marks_address(std::uint64_t span, std::uint32_t size_class) noexcept
+{
+    if (has_coarse_marks(size_class)) {
+        return reinterpret_cast<std::uint64_t>(state.coarse_marks + span * coarse_marks_per_span);
+    }
+    return reinterpret_cast<std::uint64_t>(span_address(span) + fine_marks_offset(span, size_class));
+}
+
+/// Calls change(word, mask) for each word of the free bits that [first, first + spans) covers.
+template <class Change>
+void for_each_word(std::uint64_t first, std::uint64_t spans, Change change) noexcept
+{
+    while (spans != 0) {
+        const unsigned bit = first % 64;
+        const std::uint64_t here = std::min<std::uint64_t>(64 - bit, spans);
+        const std::uint64_t mask = (here == 64 ? all_free : (std::uint64_t{1} << here) - 1) << bit;
+        change(state.free_spans[first / 64], mask);
+        first += here;
+        spans -= here;
+    }
+}
+
+void mark_taken(std::uint64_t first, std::uint64_t spans) noexcept
+{
+    for_each_word(first, spans, [](std::uint64_t& word, std::uint64_t mask) { word &= ~mask; });
+}
+
+void mark_free(std::uint64_t first, std::uint64_t spans) noexcept
+{
+    for_each_word(first, spans, [](std::uint64_t& word, std::uint64_t mask) { word |= mask; });
+    state.first_free_word = std::min(state.first_free_word, first / 64);
+}
+
+bool all_are_free(std::uint64_t first, std::uint64_t spans) noexcept
+{
+    bool all = true;
+    for_each_word(first, spans, [&](std::uint64_t word, std::uint64_t mask) { all = all && (word & mask) == mask; });
+    return all;
+}
+
+/// First fit, by address. Under spans_lock.
+std::uint64_t find_run(std::uint64_t wanted) noexcept
+{
+    const std::uint64_t words = (state.span_count.load(std::memory_order_relaxed) + 63) / 64;
+    while (state.first_free_word < words && state.free_spans[state.first_free_word] == 0) {
+        ++state.first_free_word;
+    }
+    std::uint64_t run = 0;  // free spans that end where the scan stands
+    for (std::uint64_t w = state.first_free_word; w < words; ++w) {
+        const std::uint64_t word = state.free_spans[w];
+        for (unsigned bit = 0; bit < 64;) {
+            const std::uint64_t rest = word >> bit;
+            if ((rest & 1) == 0) {
+                run = 0;
+                bit += rest == 0 ? 64 - bit : static_cast<unsigned>(std::countr_zero(rest));
+                continue;
+            }
+            const auto ones = static_cast<unsigned>(std::countr_one(rest));
+            run += ones;
+            bit += ones;
+            if (run >= wanted) {
+                return w * 64 + bit - run;
+            }
+        }
+    }
+    return no_span;
+}
+
+}  // namespace
+
+void clear_stale(std::byte* address, std::size_t size_bytes) noexcept
+{
+    while (size_bytes != 0) {
+        // Up to the next line, so that a whole page is only written where something stands in it.
+        const std::size_t to_line = cache_line_bytes - reinterpret_cast<std::uintptr_t>(address) % cache_line_bytes;
+        const std::size_t here = std::min(to_line, size_bytes);
+        std::byte any{0};
+        for (std::size_t i = 0; i < here; ++i) {
+            any |= address[i];
+        }
+        if (any != std::byte{0}) {
+            std::memset(address, 0, here);
+        }
+        address += here;
+        size_bytes -= here;
+    }
+}
+
+Result<std::uint64_t> validate_entry(const std::uint32_t* table, std::uint64_t span, std::uint64_t span_count)
+{
+    const SpanEntry entry{table[span]};
+    const std::uint64_t payload = entry.payload();
+    switch (entry.kind()) {
+    case SpanKind::free_or_rest:
+        if (payload == 0) {
+            return 1;
+        }
+        break;
+    case SpanKind::small:
+        if (payload - 1 < class_count) {
+            return 1;
+        }
+        return fail(SP_E_POOL_CORRUPT, 0,
+                    "heap span {} names size class {}, but there are only {}: the pool is damaged; restore a copy of it",
+                    span, payload, class_count);
+    case SpanKind::large:
+        if (payload == 0 || payload > span_count - span) {
+            return fail(SP_E_POOL_CORRUPT, 0,
+                        "heap span {} begins a run of {} spans, but {} are left: the pool is damaged; restore a copy of it",
+                        span, payload, span_count - span);
+        }
+        for (std::uint64_t rest = span + 1; rest < span + payload; ++rest) {
+            if (table[rest] != 0) {
+                return fail(SP_E_POOL_CORRUPT, 0,
+                            "heap span {} is in use inside the run of {} that begins at span {}: the pool is damaged; restore a copy of it",
+                            rest, payload, span);
+            }
+        }
+        return payload;
+    default: break;
+    }
+    return fail(SP_E_POOL_CORRUPT, 0, "heap span {} has the meaningless entry {:#010x}: the pool is damaged; restore a copy of it",
+                span, entry.word);
+}
+
+Result<void> load_span_table() noexcept
+{
+    const std::uint64_t count = state.layout.spans_in(state.options.image_bytes);
+    state.first_free_word = 0;
+    for (std::uint64_t span = 0; span < count;) {
+        const auto covered = validate_entry(state.span_table, span, count);
+        if (!covered) {
+            return pass_on(covered.error());
+        }
+        const SpanEntry entry{state.span_table[span]};
+        switch (entry.kind()) {
+        case SpanKind::free_or_rest: mark_free(span, 1); break;
+        case SpanKind::small:
+            publish(span, SpanInfo::unknown_bit | entry.payload(), marks_address(span, entry.payload()));
+            list_unknown(static_cast<std::uint32_t>(span), entry.payload());
+            break;
+        case SpanKind::large: publish(span, SpanInfo::large_tag, *covered); break;
+        }
+        span += *covered;
+    }
+    state.span_count.store(count, std::memory_order_release);
+    return {};
+}
+
+std::uint32_t take_small_span(std::uint32_t size_class) noexcept
+{
+    const std::lock_guard hold(state.spans_lock);
+    const std::uint64_t span = find_run(1);
+    if (span == no_span) {
+        return no_span;
+    }
+    mark_taken(span, 1);
+    const std::uint64_t marks = marks_address(span, size_class);
+    clear_stale(reinterpret_cast<std::byte*>(marks), size_classes[size_class].blocks);
+    store_entry(span, SpanEntry::small(size_class));
+    publish(span, size_class, marks);
+    return static_cast<std::uint32_t>(span);
+}
+
+void return_small_span(std::uint32_t span) noexcept
+{
+    return_large_run(span, 1);
+}
+
+std::byte* take_large_run(std::uint64_t spans) noexcept
+{
+    const std::lock_guard hold(state.spans_lock);
+    const std::uint64_t first = find_run(spans);
+    if (first == no_span) {
+        return nullptr;
+    }
+    mark_taken(first, spans);
+    store_entry(first, SpanEntry::large(static_cast<std::uint32_t>(spans)));
+    publish(first, SpanInfo::large_tag, spans);
+    return span_address(first);
+}
+
+void return_large_run(std::uint64_t first, std::uint64_t spans) noexcept
+{
+    const std::lock_guard hold(state.spans_lock);
+    publish(first, 0, 0);
+    store_entry(first, SpanEntry{0});
+    mark_free(first, spans);
+}
+
+bool resize_large_run(std::uint64_t first, std::uint64_t from, std::uint64_t to) noexcept
+{
+    const std::lock_guard hold(state.spans_lock);
+    if (to < from) {
+        mark_free(first + to, from - to);
+    } else {
+        const std::uint64_t count = state.span_count.load(std::memory_order_relaxed);
+        if (to > count - first || !all_are_free(first + from, to - from)) {
+            return false;
+        }
+        mark_taken(first + from, to - from);
+    }
+    store_entry(first, SpanEntry::large(static_cast<std::uint32_t>(to)));
+    publish(first, SpanInfo::large_tag, to);
+    return true;
+}
+
+void add_spans(std::uint64_t new_span_count) noexcept
+{
+    const std::lock_guard hold(state.spans_lock);
+    const std::uint64_t count = state.span_count.load(std::memory_order_relaxed);
+    if (new_span_count <= count) {
+        return;
+    }
+    // No heap has written entries of spans that did not exist; a foreign file may have.
+    clear_stale(reinterpret_cast<std::byte*>(state.span_table + count),
+                (new_span_count - count) * sizeof(SpanEntry));
+    mark_free(count, new_span_count - count);
+    state.span_count.store(new_span_count, std::memory_order_release);
+}
+
+std::uint64_t free_spans_at_end() noexcept
+{
+    const std::lock_guard hold(state.spans_lock);
+    std::uint64_t end = state.span_count.load(std::memory_order_relaxed);
+    std::uint64_t found = 0;
+    while (end != 0 && (state.free_spans[(end - 1) / 64] >> ((end - 1) % 64) & 1) != 0) {
+        --end;
+        ++found;
+    }
+    return found;
+}
+
+}  // namespace stillpoint::heap

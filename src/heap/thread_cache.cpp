@@ -1,0 +1,170 @@
+#include "heap/thread_cache.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <mutex>
+#include <new>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace stillpoint::heap {
+
+constinit thread_local ThreadCache* thread_cache = nullptr;
+
+namespace {
+
+constexpr std::size_t cached_blocks_max = [] {
+    std::size_t sum = 0;
+    for (std::uint32_t c = 1; c <= class_count; ++c) {
+        sum += cache_capacity(c);
+    }
+    return sum;
+}();
+
+struct Registry {
+    os::FutexLock lock;
+    ThreadCache* first = nullptr;  ///< every cache that was ever made
+    ThreadCache* hand = nullptr;   ///< where the next look for dead threads begins
+};
+constinit Registry registry;
+
+/// For threads that have no cache because there was no memory for one.
+constinit Failure shared_failure{};
+
+int own_thread_id() noexcept { return static_cast<int>(syscall(SYS_gettid)); }
+
+/// The thread has ended: its id is nobody's. (An id that a new thread has got looks alive; that
+/// thread adopts the cache when it registers, and the cache is found dead when it ends.)
+bool is_dead(int thread_id) noexcept
+{
+    const int saved_errno = errno;
+    const bool gone = syscall(SYS_tgkill, getpid(), thread_id, 0) != 0 && errno == ESRCH;
+    errno = saved_errno;
+    return gone;
+}
+
+void empty(ThreadCache& cache) noexcept
+{
+    for (std::uint32_t c = 1; c <= class_count; ++c) {
+        CacheBin& bin = cache.bins[c];
+        if (bin.count != 0) {
+            central_give(c, bin.blocks, bin.count);
+            bin.count = 0;
+        }
+    }
+}
+
+ThreadCache* make_cache() noexcept
+{
+    const std::size_t bytes = sizeof(ThreadCache) + cached_blocks_max * sizeof(CachedBlock);
+    const int saved_errno = errno;
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    errno = saved_errno;
+    if (memory == MAP_FAILED) {
+        return nullptr;
+    }
+    auto* cache = new (memory) ThreadCache{};
+    auto* blocks = reinterpret_cast<CachedBlock*>(cache + 1);
+    for (std::uint32_t c = 1; c <= class_count; ++c) {
+        cache->bins[c] = {blocks, 0, cache_capacity(c)};
+        blocks += cache_capacity(c);
+    }
+    cache->next = registry.first;
+    registry.first = cache;
+    return cache;
+}
+
+/// Under the registry's lock. Looks at two caches a call, so that a program which starts many threads
+/// that die unseen does not pile up their caches, and none pays for a search.
+void reclaim_some() noexcept
+{
+    for (int i = 0; i < 2 && registry.first != nullptr; ++i) {
+        ThreadCache* cache = registry.hand != nullptr ? registry.hand : registry.first;
+        registry.hand = cache->next;
+        const int owner = cache->owner.load(std::memory_order_relaxed);
+        if (owner != 0 && is_dead(owner)) {
+            empty(*cache);
+            cache->owner.store(0, std::memory_order_relaxed);
+        }
+    }
+}
+
+}  // namespace
+
+ThreadCache* register_thread() noexcept
+{
+    const int self = own_thread_id();
+    const std::lock_guard hold(registry.lock);
+    reclaim_some();
+    ThreadCache* found = nullptr;
+    for (ThreadCache* cache = registry.first; cache != nullptr; cache = cache->next) {
+        const int owner = cache->owner.load(std::memory_order_relaxed);
+        if (owner == self) {  // A dead thread had this id; what it cached is this thread's now.
+            found = cache;
+            break;
+        }
+        if (owner == 0) {
+            found = cache;
+        }
+    }
+    if (found == nullptr) {
+        found = make_cache();
+    }
+    if (found != nullptr) {
+        found->owner.store(self, std::memory_order_relaxed);
+        found->failure = Failure{};
+    }
+    thread_cache = found;
+    return found;
+}
+
+void flush_own_cache() noexcept
+{
+    if (thread_cache != nullptr) {
+        empty(*thread_cache);
+    }
+}
+
+void unregister_thread() noexcept
+{
+    if (thread_cache == nullptr) {
+        return;
+    }
+    const std::lock_guard hold(registry.lock);
+    empty(*thread_cache);
+    thread_cache->owner.store(0, std::memory_order_relaxed);
+    thread_cache = nullptr;
+}
+
+void reclaim_dead_threads() noexcept
+{
+    const std::lock_guard hold(registry.lock);
+    for (ThreadCache* cache = registry.first; cache != nullptr; cache = cache->next) {
+        const int owner = cache->owner.load(std::memory_order_relaxed);
+        if (owner != 0 && cache != thread_cache && is_dead(owner)) {
+            empty(*cache);
+            cache->owner.store(0, std::memory_order_relaxed);
+        }
+    }
+}
+
+void drop_all_caches() noexcept
+{
+    const std::lock_guard hold(registry.lock);
+    for (ThreadCache* cache = registry.first; cache != nullptr; cache = cache->next) {
+        for (CacheBin& bin : cache->bins) {
+            bin.count = 0;
+        }
+    }
+}
+
+Failure& failure_slot() noexcept
+{
+    if (thread_cache == nullptr && register_thread() == nullptr) {
+        return shared_failure;
+    }
+    return thread_cache->failure;
+}
+
+}  // namespace stillpoint::heap

@@ -1,0 +1,47 @@
+#pragma once
+// Thread caches: per thread and class, a stack of free blocks. Taking from it and putting into it is
+// the fast path: no lock, no atomic read-modify-write. A block freed by another thread than
+// the one that allocated it simply goes into the freeing thread's cache.
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/result.hpp"
+#include "heap/heap_state.hpp"
+
+namespace stillpoint::heap {
+
+struct CacheBin {
+    CachedBlock* blocks;
+    std::uint32_t count;
+    std::uint32_t capacity;
+};
+
+/// Lifetime: from mmap, and never unmapped: it passes from thread to thread, and outlives
+/// detach() (empty), so that a thread's pointer to its own is always valid.
+struct ThreadCache {
+    CacheBin bins[class_count + 1];
+    Failure failure;               ///< last_failure() of the owner
+    std::atomic<int> owner{0};     ///< thread id; 0: nobody's
+    ThreadCache* next = nullptr;   ///< registry list, under its lock
+};
+
+/// The calling thread's cache, or nullptr before its first use and after flush. Initial-exec: this
+/// library is loaded at program start, and a lazily allocated TLS block would call malloc.
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local ThreadCache* thread_cache;
+
+/// Finds or makes the calling thread's cache. nullptr: no memory for one.
+[[nodiscard]] ThreadCache* register_thread() noexcept;
+/// Empties the calling thread's cache into the central lists and gives it up.
+void unregister_thread() noexcept;
+/// Empties it, and keeps it.
+void flush_own_cache() noexcept;
+/// Empties caches of threads that ended without flush_thread_cache().
+void reclaim_dead_threads() noexcept;
+/// At detach: forgets all cached blocks.
+void drop_all_caches() noexcept;
+
+/// Where the calling thread's failures go. Never allocates.
+[[nodiscard]] Failure& failure_slot() noexcept;
+
+}  // namespace stillpoint::heap
