@@ -7,6 +7,7 @@
 #include "os/futex.hpp"
 #include "runtime/fase_gate.hpp"
 #include "runtime/ignored_locks.hpp"
+#include "runtime/sync_objects.hpp"
 
 namespace stillpoint {
 
@@ -49,6 +50,23 @@ void withdraw_publication(ThreadRecord& record, std::uint32_t depth) noexcept
     }
 }
 
+void note_ignored(const void* lock, LockKind kind) noexcept
+{
+    switch (kind) {
+    case LockKind::mutex:
+        sync_object_used(lock, SyncObjectKind::mutex);
+        break;
+    case LockKind::rwlock:
+        sync_object_used(lock, SyncObjectKind::rwlock);
+        break;
+    case LockKind::spinlock:
+        sync_object_used(lock, SyncObjectKind::spinlock);
+        break;
+    case LockKind::section:
+        break;
+    }
+}
+
 }  // namespace
 
 void announce_departure() noexcept
@@ -71,10 +89,12 @@ void enter_first(const void* lock, LockKind kind) noexcept
     }
 }
 
-void enter_slowly(ThreadRecord& record, const void* lock, LockKind, std::uint32_t depth) noexcept
+void enter_slowly(ThreadRecord& record, const void* lock, LockKind kind,
+                  std::uint32_t depth) noexcept
 {
     if (is_ignored(lock, gate_bits())) {
         withdraw_publication(record, depth);
+        note_ignored(lock, kind);  // It may be held at a checkpoint: recovery must free it.
         return;
     }
     while (true) {

@@ -9,6 +9,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "os/futex.hpp"
 #include "runtime/fase_gate.hpp"
 #include "runtime/ignored_locks.hpp"
 #include "runtime/quiescence.hpp"
@@ -129,15 +130,19 @@ TEST_F(Fase, RecordOfAThreadIsReusedAndTheExitHookRunsOnce)
 
 TEST_F(Fase, ManyThreadsAtOnceGetTheirOwnRecords)
 {
-    constexpr int threads = 600;  // More than one chunk of records.
+    constexpr int threads = 520;  // More than one chunk of records.
+    std::atomic<std::uint32_t> everybody_inside{0};
     std::atomic<int> inside{0};
     std::vector<std::jthread> all;
     for (int i = 0; i < threads; ++i) {
-        all.emplace_back([&inside] {
+        all.emplace_back([&] {
             const FaseGuard fase;
-            ++inside;
-            while (inside.load() < threads) {
-                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            if (++inside == threads) {
+                everybody_inside = 1;
+                os::futex_wake(everybody_inside);
+            }
+            while (everybody_inside.load() == 0) {
+                os::futex_wait(everybody_inside, 0);
             }
         });
     }

@@ -16,6 +16,7 @@
 #include "runtime/fase.hpp"
 #include "runtime/fase_gate.hpp"
 #include "runtime/statistics.hpp"
+#include "runtime/sync_objects.hpp"
 
 namespace stillpoint {
 
@@ -166,7 +167,9 @@ extern "C" void detach_thread(void* argument)
     // A robust mutex passes to its next owner with EOWNERDEAD: the kernel ends what it guarded.
     const auto depth = record.depth.load(std::memory_order_relaxed);
     if (depth != 0) {
-        const auto robust = count_robust_locks_held(nullptr);
+        const auto robust = count_robust_locks_held([](void* mutex) noexcept {
+            sync_object_used(mutex, SyncObjectKind::orphaned_mutex);
+        });
         for (std::uint32_t i = 0; i < (robust < depth ? robust : depth); ++i) {
             fase_leave(nullptr);
         }
