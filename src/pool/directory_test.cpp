@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <random>
@@ -67,7 +68,8 @@ TEST(Directory, TakesNamesOfOneToSeventyNineBytes)
     TestImage image;
     const std::string longest(79, 'x');
     EXPECT_EQ(image.directory.insert("", image.heap, 1).error().code, SP_E_INVALID_ARGUMENT);
-    EXPECT_EQ(image.directory.insert(std::string(80, 'x'), image.heap, 1).error().code, SP_E_INVALID_ARGUMENT);
+    EXPECT_EQ(image.directory.insert(std::string(80, 'x'), image.heap, 1).error().code,
+              SP_E_INVALID_ARGUMENT);
     EXPECT_EQ(image.directory.insert(std::string_view("a\0b", 3), image.heap, 1).error().code,
               SP_E_INVALID_ARGUMENT);
     EXPECT_FALSE(image.directory.find(""));

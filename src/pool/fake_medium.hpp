@@ -3,14 +3,14 @@
 //
 // FakeDisk outlives the FakeMedium that a "process" has open. It keeps what is durable, and
 // apart from it what the kernel holds: a kill loses nothing, a power cut leaves any set of the
-// 512-byte sectors written since the last sync. Operations (write, sync, resize) are counted, and a
+// 512-byte sectors written since the last sync, or garbage where they were: a sector that was being
+// written when the power went may read as anything. Operations (write, sync, resize) are counted, and a
 // crash can be put inside any of them.
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <functional>
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -32,7 +32,8 @@ public:
     explicit FakeDisk(Bytes content) : durable(content), cached(std::move(content)) {}
 
     /// Calls `visit` with each content that a power cut may leave now: every subset of the
-    /// unsynced sectors while there are at most 8, else none, all, and each one alone or missing.
+    /// unsynced sectors while there are at most 8, else none, all, and each one alone or missing;
+    /// then garbage in each sector that was under way, and in all of them.
     void for_each_power_cut(const std::function<void(const Bytes&)>& visit) const
     {
         const std::vector<std::uint64_t> sectors = differing_sectors();
@@ -66,10 +67,20 @@ public:
             }
             visit(image);
         }
+        Bytes all = durable;
+        for (const std::uint64_t at : in_flight) {
+            Bytes one = cached;
+            for (Bytes* image : {&one, &all}) {
+                std::fill_n(image->begin() + static_cast<long>(at), sector_bytes, std::byte{0xee});
+            }
+            visit(one);
+        }
+        visit(all);
     }
 
     Bytes durable;
     Bytes cached;  ///< what read() sees; the same size as `durable`
+    std::set<std::uint64_t> in_flight;  ///< offsets of sectors written since the last sync
     std::uint64_t operations = 0;
     std::uint64_t syncs = 0;
     std::uint64_t crash_at = never;      ///< the operation with this number does not return
@@ -150,6 +161,9 @@ public:
                     disk_->cached.resize(one.offset + one.size);
                 }
                 std::memcpy(disk_->cached.data() + one.offset, one.data, one.size);
+                for (std::uint64_t at = 0; at < one.size; at += sector_bytes) {
+                    disk_->in_flight.insert(one.offset + at);
+                }
             }
         }
         return outcome(step);
@@ -160,6 +174,7 @@ public:
         const Step step = next_step();
         if (step == Step::works && disk_->syncs++ != disk_->ignored_sync) {
             disk_->durable = disk_->cached;
+            disk_->in_flight.clear();
         }
         return outcome(step);
     }

@@ -25,6 +25,7 @@ namespace {
 
 using layout::Superblock;
 static_assert(Pool::segments_max == layout::superblock_segments_max);
+static_assert(Pool::image_bytes_min == layout::image_bytes_min);
 
 /// Source of zero writes.
 constexpr std::size_t zero_bytes = 64 * kib;
@@ -363,7 +364,8 @@ Result<void> Pool::grow(std::uint64_t image_bytes, const EngineFormat& format)
     auto grown = append_segment(wanted, format);
     // A disk that is nearly full may still hold what was asked for; but small segments must not
     // use up the records that the way to the maximum needs.
-    const bool spare = superblock_->segment_count + 1 + growth::segments_to_maximum(least, maximum) <= segments_max;
+    const bool spare = superblock_->segment_count + 1 + growth::segments_to_maximum(least, maximum) <=
+                       segments_max;
     if (!grown && grown.error().code == SP_E_NO_SPACE && !frozen_ && least < wanted && spare) {
         grown = append_segment(least, format);
     }

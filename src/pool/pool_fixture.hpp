@@ -11,8 +11,8 @@
 
 namespace stillpoint::testing {
 
-/// One file page for each 64 image pages: keeps the tests' disks small.
-inline std::uint64_t small_segments(std::uint64_t image_pages) { return (image_pages + 63) / 64; }
+/// One file page for each MiB of image: keeps the tests' disks small.
+inline std::uint64_t small_segments(std::uint64_t image_pages) { return (image_pages + 255) / 256; }
 
 inline constexpr EngineFormat test_format{"tester", 3, 4, small_segments};
 

@@ -41,7 +41,7 @@ TEST(PoolCreate, IsFoundAgainByOpenWithTheSameFacts)
     ASSERT_EQ(opened->segments().size(), 1U);
     EXPECT_EQ(opened->segments()[0].image_pages, 1024U);
     EXPECT_EQ(opened->segments()[0].first_file_page, 6U);
-    EXPECT_EQ(opened->segments()[0].file_pages, 16U);
+    EXPECT_EQ(opened->segments()[0].file_pages, 4U);
 }
 
 TEST(PoolCreate, GivesEveryPoolItsOwnVersion4Uuid)
@@ -264,7 +264,7 @@ TEST(PoolGrow, FallsBackToWhatWasAskedOnADiskThatIsNearlyFull)
 {
     auto disk = disk_with_pool(test_options(16 * mib));
     auto pool = open_pool(disk).value();
-    disk->size_limit = disk->cached.size() + 4 * page_bytes;  // One MiB of image.
+    disk->size_limit = disk->cached.size() + page_bytes;  // One MiB of image.
     ASSERT_TRUE(pool.grow(16 * mib + 1, test_format));
     EXPECT_EQ(pool.facts().image_bytes, 17 * mib);
     const auto full = pool.grow(18 * mib, test_format);
@@ -306,7 +306,8 @@ TEST(PoolGrow, ZeroesWhatLiesBehindTheEndOfTheFile)
 
 TEST(PoolGrow, ReachesOneTebibyteWithinTheSegmentTable)
 {
-    for (std::uint64_t first = Pool::image_bytes_min; first <= window_bytes; first = first * 3 / 2 / page_bytes * page_bytes) {
+    for (std::uint64_t first = Pool::image_bytes_min; first <= window_bytes;
+         first = first * 3 / 2 / page_bytes * page_bytes) {
         EXPECT_LE(1 + growth::segments_to_maximum(first, window_bytes), Pool::segments_max);
     }
     std::uint64_t last = 0;

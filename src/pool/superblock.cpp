@@ -104,10 +104,10 @@ Result<void> validate_image(const Superblock& block, std::string_view path)
         return corrupt(path, "image_bytes_max is {}: not a multiple of {} up to {}",
                        block.image_bytes_max, page_bytes, window_bytes);
     }
-    if (block.image_bytes == 0 || block.image_bytes > block.image_bytes_max ||
+    if (block.image_bytes < layout::image_bytes_min || block.image_bytes > block.image_bytes_max ||
         block.image_bytes % page_bytes != 0) {
         return corrupt(path, "image_bytes is {}: not a multiple of {} from {} to {}",
-                       block.image_bytes, page_bytes, page_bytes, block.image_bytes_max);
+                       block.image_bytes, page_bytes, layout::image_bytes_min, block.image_bytes_max);
     }
     if (block.base_address % layout::base_address_alignment != 0) {
         return corrupt(path, "base_address {:#x} is not a multiple of {:#x}", block.base_address,

@@ -40,6 +40,9 @@ inline constexpr std::uint64_t features_known = 0;
 /// The base address is a multiple of this, so that huge pages can back the image.
 inline constexpr std::uint64_t base_address_alignment = 2 * mib;
 
+/// The image's own tables and a first heap span always fit.
+inline constexpr std::uint64_t image_bytes_min = 4 * mib;
+
 /// A run of image pages and the part of the file that keeps them; all in pages.
 struct SegmentRecord {
     std::uint64_t first_image_page;
