@@ -30,11 +30,12 @@ FileMedium::FileMedium(PoolFile file, const MediumOptions& options)
     if (!file_.writable() || file_.lives_in_memory()) {
         return;
     }
-    if (!options.disable_direct_io) {
-        open_direct();
-    }
     if (!options.disable_io_uring) {
         open_ring();
+    }
+    // One direct write at a time is slower than the page cache with fdatasync: only a queue pays.
+    if (ring_is_usable_ && !options.disable_direct_io) {
+        open_direct();
     }
 }
 
@@ -63,7 +64,7 @@ void FileMedium::open_ring()
 
 bool FileMedium::writes_direct() const noexcept
 {
-    return direct_.valid() && file_.durability() == Durability::power;
+    return direct_.valid() && ring_is_usable_ && file_.durability() == Durability::power;
 }
 
 int FileMedium::write_fd() const noexcept { return writes_direct() ? direct_.get() : file_.fd(); }
@@ -76,7 +77,7 @@ std::string_view FileMedium::mechanism() const noexcept
     if (ring_is_usable_) {
         return writes_direct() ? "io_uring, O_DIRECT" : "io_uring, fdatasync";
     }
-    return writes_direct() ? "pwritev, O_DIRECT" : "pwritev, fdatasync";
+    return "pwritev, fdatasync";
 }
 
 MediumCounters FileMedium::counters() const noexcept

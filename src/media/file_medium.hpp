@@ -15,8 +15,8 @@
 namespace stillpoint {
 
 /// How pages reach the file:
-///   Durability::power    O_DIRECT where the file system has it, so that sync() finds little to do;
-///                        many writes in flight through io_uring, else one after the other.
+///   Durability::power    io_uring, many writes in flight, with O_DIRECT where the file system has it, so
+///                        that sync() finds little to do. Without io_uring pwritev and the page cache.
 ///   Durability::process  into the page cache by pwritev: the kernel keeps what was written.
 class FileMedium final : public Medium {
 public:

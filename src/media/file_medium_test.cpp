@@ -218,8 +218,7 @@ INSTANTIATE_TEST_SUITE_P(
     Ways, FileMediumTest,
     testing::Values(Way{"RingAndDirect", false, false, Durability::power},
                     Way{"RingAndPageCache", false, true, Durability::power},
-                    Way{"PwritevAndDirect", true, false, Durability::power},
-                    Way{"PwritevAndPageCache", true, true, Durability::power},
+                    Way{"Pwritev", true, false, Durability::power},
                     Way{"Process", false, false, Durability::process}),
     [](const auto& way) { return std::string{way.param.name}; });
 

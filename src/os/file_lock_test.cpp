@@ -1,0 +1,87 @@
+// Locks between processes. Invariant: one exclusive holder, and /proc/locks names it.
+
+#include <cerrno>
+#include <cstdlib>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+#include "os/descriptor.hpp"
+#include "os/file_lock.hpp"
+
+namespace stillpoint::os {
+namespace {
+
+class FileLock : public testing::Test {
+protected:
+    FileLock()
+    {
+        const char* const parent = std::getenv("TMPDIR");
+        path_ = std::string{parent != nullptr ? parent : "."} + "/file-lock-XXXXXX";
+        file_ = Descriptor{mkstemp(path_.data())};
+    }
+    ~FileLock() override { unlink(path_.c_str()); }
+
+    [[nodiscard]] Descriptor another() const
+    {
+        return Descriptor{open(path_.c_str(), O_RDWR | O_CLOEXEC)};
+    }
+
+    std::string path_;
+    Descriptor file_;
+};
+
+TEST_F(FileLock, ExcludesEveryOtherOpeningWhileItIsExclusive)
+{
+    const Descriptor other = another();
+    EXPECT_EQ(try_lock_file(file_.get(), LockKind::exclusive), 0);
+    EXPECT_EQ(try_lock_file(other.get(), LockKind::exclusive), EWOULDBLOCK);
+    EXPECT_EQ(try_lock_file(other.get(), LockKind::shared), EWOULDBLOCK);
+    file_.reset();
+    EXPECT_EQ(try_lock_file(other.get(), LockKind::exclusive), 0);
+}
+
+TEST_F(FileLock, IsSharedAmongReaders)
+{
+    const Descriptor other = another();
+    EXPECT_EQ(try_lock_file(file_.get(), LockKind::shared), 0);
+    EXPECT_EQ(try_lock_file(other.get(), LockKind::shared), 0);
+    EXPECT_EQ(exclusive_lock_holder(path_), 0) << "a reader is no exclusive holder";
+}
+
+TEST_F(FileLock, NamesItsHolderAlsoFromAnotherProcess)
+{
+    EXPECT_EQ(exclusive_lock_holder(path_), 0);
+    ASSERT_EQ(try_lock_file(file_.get(), LockKind::exclusive), 0);
+    const pid_t holder = getpid();
+    EXPECT_EQ(exclusive_lock_holder(path_), holder);
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(exclusive_lock_holder(path_) == holder ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+}
+
+TEST_F(FileLock, IsFoundAmongMoreLocksThanOnePieceOfTheListHolds)
+{
+    std::vector<std::string> names;
+    std::vector<Descriptor> locked;
+    for (int i = 0; i < 200; ++i) {
+        names.push_back(path_ + "." + std::to_string(i));
+        locked.emplace_back(open(names.back().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+        ASSERT_EQ(try_lock_file(locked.back().get(), LockKind::exclusive), 0);
+    }
+    for (const auto& name : names) {
+        EXPECT_EQ(exclusive_lock_holder(name), getpid());
+        unlink(name.c_str());
+    }
+    EXPECT_EQ(exclusive_lock_holder(path_), 0);
+}
+
+}  // namespace
+}  // namespace stillpoint::os
