@@ -26,6 +26,7 @@ struct RecoveryReport {
     std::uint64_t pages_present = 0;      ///< image pages that have a durable copy
     bool lazy = false;                    ///< pages are loaded at their first touch
     std::uint64_t recovery_ns = 0;        ///< from opening to the program's first operation
+    std::uint64_t captured_unix_ns = 0;   ///< wall clock at which that point was captured; 0: fresh
 };
 
 /// Ordinary memory of the program that the engine keeps durable too (SP_PERSISTENT sections).
@@ -47,6 +48,8 @@ public:
     /// Last checkpoint (marked as a normal end if `clean` and quiescence is reached), then stops
     /// and closes. The mapping stays readable.
     [[nodiscard]] virtual Result<void> stop(bool clean) = 0;
+    /// In the parent, before fork: whatever a child's copy of the memory needs.
+    virtual void before_fork() noexcept = 0;
     /// In a child after fork: forget threads and descriptors; memory stays as a private copy.
     virtual void detach_after_fork() noexcept = 0;
 
@@ -73,6 +76,8 @@ public:
     /// Makes [address, +size) writable for the kernel before a system call stores into it: trackers
     /// whose protection the kernel would answer with EFAULT.
     virtual void prepare_kernel_write(void* address, std::size_t size) noexcept = 0;
+    /// For the start line: "uffd", "mprotect".
+    [[nodiscard]] virtual std::string_view tracker_name() const noexcept = 0;
 };
 
 /// What offline tools ask of an engine, without starting it.

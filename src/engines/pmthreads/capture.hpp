@@ -1,0 +1,73 @@
+#pragma once
+// Capture: the pages of one epoch, copied as they were in one quiescent state.
+//
+// Pre-copy, as virtual machines migrate: while the program runs, written pages are armed again
+// and copied; the stop then copies only what was written meanwhile. A copy that is not written
+// again is as good as one made in the stop. Pages beyond the staging memory have no copy: they
+// are written to the medium straight from the shadow.
+
+#include <cstdint>
+#include <span>
+
+#include "core/result.hpp"
+#include "engines/pmthreads/copy_team.hpp"
+#include "engines/pmthreads/shadow.hpp"
+#include "engines/pmthreads/tracker.hpp"
+#include "os/reserved_array.hpp"
+
+namespace stillpoint::pmthreads {
+
+/// Threads: the checkpoint thread only.
+class Capture {
+public:
+    [[nodiscard]] Result<void> reserve(std::uint64_t image_pages_max, std::uint64_t staging_pages);
+
+    /// Finds the pages written since the last call and copies them. Returns how many were found,
+    /// or a failure (the kernel refused the scan).
+    /// `team`: nullptr copies with the calling thread alone, as in the background.
+    /// Pages without staging memory are appended to unstaged().
+    [[nodiscard]] Result<std::uint64_t> collect(Tracker& tracker, const Shadow& shadow, CopyTeam* team) noexcept;
+
+    /// Image pages of the epoch, in the order in which they were first found. The first
+    /// staged_count() have their copies in staged(i), next to each other in memory.
+    [[nodiscard]] std::uint64_t page_count() const noexcept { return page_count_; }
+    [[nodiscard]] std::uint64_t staged_count() const noexcept
+    {
+        return page_count_ < staging_pages_ ? page_count_ : staging_pages_;
+    }
+    [[nodiscard]] std::uint64_t page(std::uint64_t index) const noexcept { return pages_[index]; }
+    [[nodiscard]] const std::byte* staged(std::uint64_t index) const noexcept
+    {
+        return staging_.data() + index * page_bytes;
+    }
+    /// Indexes of pages found by the last collect() that have no staging memory.
+    [[nodiscard]] std::span<const std::uint32_t> unstaged() const noexcept
+    {
+        return {unstaged_.data(), unstaged_count_};
+    }
+
+    /// Of the pages found by the last collect(), how many were in the epoch before.
+    [[nodiscard]] std::uint64_t found_again() const noexcept { return found_again_; }
+    [[nodiscard]] std::uint64_t staging_bytes_peak() const noexcept { return staging_peak_ * page_bytes; }
+
+    /// Forgets the epoch. Staging memory beyond what recent epochs used goes back to the system.
+    void clear() noexcept;
+
+private:
+    void add(std::uint64_t image_page, const Shadow& shadow) noexcept;
+
+    os::ReservedArray<std::uint32_t> index_of_;  ///< by image page: 1 + index, 0 if not in the epoch
+    os::ReservedArray<std::uint32_t> pages_;
+    os::ReservedArray<std::uint32_t> unstaged_;
+    os::ReservedArray<CopyTeam::PageCopy> copies_;
+    os::ReservedArray<std::byte> staging_;
+    std::uint64_t staging_pages_ = 0;
+    std::uint64_t page_count_ = 0;
+    std::uint64_t unstaged_count_ = 0;
+    std::uint64_t copy_count_ = 0;
+    std::uint64_t found_again_ = 0;
+    std::uint64_t staging_peak_ = 0;
+    std::uint64_t staging_recent_ = 0;
+};
+
+}  // namespace stillpoint::pmthreads

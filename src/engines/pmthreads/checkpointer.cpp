@@ -1,0 +1,318 @@
+#include "engines/pmthreads/checkpointer.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "os/clock.hpp"
+#include "os/log.hpp"
+#include "runtime/quiescence.hpp"
+#include "runtime/statistics.hpp"
+
+namespace stillpoint::pmthreads {
+
+Checkpointer::Checkpointer(const Parts& parts, const Settings& settings) noexcept
+    : parts_(parts),
+      settings_(settings),
+      writer_(*parts.pool, *parts.table, *parts.locations, *parts.medium_lock)
+{
+}
+
+Result<void> Checkpointer::prepare()
+{
+    if (auto done = capture_.reserve(settings_.image_pages_max, settings_.staging_pages); !done) {
+        return done;
+    }
+    return writer_.reserve(settings_.image_pages_max);
+}
+
+Result<void> Checkpointer::start()
+{
+    if (auto done = team_.start(); !done) {
+        return done;
+    }
+    return thread_.start("sp-checkpoint", &run, this);
+}
+
+bool Checkpointer::finish() noexcept
+{
+    if (!thread_.running()) {
+        return false;
+    }
+    finishing_.store(true, std::memory_order_release);
+    request();
+    thread_.join();
+    team_.stop();
+    return finished_clean_;
+}
+
+void Checkpointer::detach_after_fork() noexcept
+{
+    thread_.forget();
+    team_.detach_after_fork();
+}
+
+void Checkpointer::request() noexcept
+{
+    requested_.store(true, std::memory_order_release);
+    wakes_.fetch_add(1, std::memory_order_acq_rel);
+    os::futex_wake(wakes_);
+}
+
+Result<void> Checkpointer::mirror(const MirroredRange& range)
+{
+    if (mirrored_count_ == mirrored_max) {
+        return fail(SP_E_INVALID_ARGUMENT, 0,
+                    "more than {} program files have SP_PERSISTENT variables; put them into fewer",
+                    mirrored_max);
+    }
+    mirrored_[mirrored_count_++] = range;
+    return {};
+}
+
+void Checkpointer::announce_segment(const Segment& segment) noexcept
+{
+    const std::lock_guard guard(announced_lock_);
+    announced_[announced_count_++] = segment;
+}
+
+void Checkpointer::absorb_segments() noexcept
+{
+    const std::lock_guard guard(announced_lock_);
+    for (std::size_t i = 0; i < announced_count_; ++i) {
+        const Segment& segment = announced_[i];
+        parts_.table->extend(segment);
+        parts_.locations->add_free(segment.first_file_page + table_pages_for(segment.image_pages),
+                                   data_pages_per_image_page * segment.image_pages);
+    }
+    announced_count_ = 0;
+}
+
+bool Checkpointer::mirrors_changed() const noexcept
+{
+    return std::any_of(mirrored_.begin(), mirrored_.begin() + static_cast<std::ptrdiff_t>(mirrored_count_),
+                       [](const MirroredRange& range) {
+                           return std::memcmp(range.image_copy, range.program_memory, range.size) != 0;
+                       });
+}
+
+/// Only what changed is stored: each stored page is a page to write.
+void Checkpointer::update_mirrors() noexcept
+{
+    constexpr std::size_t piece_bytes = 1024;
+    for (std::size_t i = 0; i < mirrored_count_; ++i) {
+        const MirroredRange& range = mirrored_[i];
+        for (std::size_t at = 0; at < range.size; at += piece_bytes) {
+            const std::size_t size = std::min(piece_bytes, range.size - at);
+            if (std::memcmp(range.image_copy + at, range.program_memory + at, size) != 0) {
+                std::memcpy(range.image_copy + at, range.program_memory + at, size);
+            }
+        }
+    }
+}
+
+void Checkpointer::sleep_until(std::uint64_t deadline_ns) noexcept
+{
+    while (!requested_.load(std::memory_order_acquire) && os::monotonic_ns() < deadline_ns) {
+        const std::uint32_t seen = wakes_.load(std::memory_order_acquire);
+        if (requested_.load(std::memory_order_acquire)) {
+            break;
+        }
+        os::futex_wait(wakes_, seen, deadline_ns);
+    }
+}
+
+void Checkpointer::run(void* self) { static_cast<Checkpointer*>(self)->loop(); }
+
+void Checkpointer::loop() noexcept
+{
+    constexpr std::uint64_t back_off_first_ns = 1'000'000;
+    constexpr std::uint64_t last_chance_ns = 2'000'000'000;
+    std::uint64_t back_off_ns = back_off_first_ns;
+    std::uint64_t next_ns = os::monotonic_ns() + settings_.interval_ns;
+    std::uint64_t give_up_ns = UINT64_MAX;
+    bool retrying = false;
+    while (true) {
+        sleep_until(next_ns);
+        const bool last = finishing_.load(std::memory_order_acquire);
+        const bool requested = requested_.exchange(false, std::memory_order_acq_rel) || retrying;
+        if (last && give_up_ns == UINT64_MAX) {
+            give_up_ns = os::monotonic_ns() + last_chance_ns;
+        }
+        const std::uint64_t begun_ns = os::monotonic_ns();
+        const Turn turn = take_checkpoint(last, requested);
+        retrying = turn == Turn::withdrawn && requested;
+        if (turn == Turn::failed) {
+            return;
+        }
+        if (last && (turn == Turn::committed || os::monotonic_ns() > give_up_ns)) {
+            finished_clean_ = turn == Turn::committed;
+            return;
+        }
+        if (turn == Turn::withdrawn) {
+            next_ns = os::monotonic_ns() + back_off_ns;
+            back_off_ns = std::min(2 * back_off_ns, settings_.interval_ns);
+            continue;
+        }
+        back_off_ns = back_off_first_ns;
+        const std::uint64_t now_ns = os::monotonic_ns();
+        next_ns = begun_ns + settings_.interval_ns;
+        if (next_ns < now_ns) {
+            statistics().stretched_intervals.fetch_add(1, std::memory_order_relaxed);
+            next_ns = now_ns;
+        }
+    }
+}
+
+Result<void> Checkpointer::write_unstaged() noexcept
+{
+    if (capture_.unstaged().empty()) {
+        return {};
+    }
+    if (!writing_begun_) {
+        writer_.begin(parts_.clock->running());
+        writing_begun_ = true;
+    }
+    for (const std::uint32_t index : capture_.unstaged()) {
+        const std::uint64_t page = capture_.page(index);
+        if (auto written = writer_.write_page(index, page, parts_.shadow->page(page)); !written) {
+            return written;
+        }
+    }
+    return writer_.flush_gathered();
+}
+
+Result<void> Checkpointer::pre_copy() noexcept
+{
+    auto found = capture_.collect(*parts_.tracker, *parts_.shadow, nullptr);
+    if (!found) {
+        return pass_on(found.error());
+    }
+    // While the program runs these bytes may change under the write; then the page is found again
+    // and written again.
+    return write_unstaged();
+}
+
+void Checkpointer::capture_in_stop(void* self) noexcept
+{
+    auto& here = *static_cast<Checkpointer*>(self);
+    here.absorb_segments();
+    here.update_mirrors();
+    auto found = here.capture_.collect(*here.parts_.tracker, *here.parts_.shadow, &here.team_);
+    here.stop_outcome_ = found ? here.write_unstaged() : Result<void>(pass_on(found.error()));
+    here.captured_epoch_ = here.parts_.clock->advance();
+    here.captured_ns_ = os::monotonic_ns();
+    here.captured_unix_ns_ = os::wall_clock_ns();
+}
+
+Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) noexcept
+{
+    if (parts_.clock->failed()) {
+        return Turn::failed;
+    }
+    // A pre-copy finds out whether there is anything to do; where nearly all it copied was
+    // written again it is left out for some turns.
+    constexpr unsigned turns_until_tried_again = 16;
+    if (pre_copy_pays_ || ++turns_without_pre_copy_ >= turns_until_tried_again) {
+        turns_without_pre_copy_ = 0;
+        pre_copy_pays_ = true;
+        if (auto copied = pre_copy(); !copied) {
+            give_up(copied.error());
+            return Turn::failed;
+        }
+        pre_copied_ = capture_.page_count();
+        const bool awaited = parts_.clock->wanted() >= parts_.clock->running();
+        if (pre_copied_ == 0 && !last && !even_if_empty && !awaited && !mirrors_changed()) {
+            statistics().empty_checkpoints.fetch_add(1, std::memory_order_relaxed);
+            return Turn::nothing_to_do;
+        }
+    } else {
+        pre_copied_ = 0;
+    }
+    const std::uint64_t begun_ns = os::monotonic_ns();
+    const StopReport stop = stop_threads(settings_.stop_attempt_ns, &capture_in_stop, this);
+    if (!stop.reached) {
+        statistics().withdrawn_attempts.fetch_add(1, std::memory_order_relaxed);
+        statistics().blocker_thread_id.store(static_cast<std::uint64_t>(stop.blocker_thread_id),
+                                             std::memory_order_relaxed);
+        statistics().blocker_lock.store(reinterpret_cast<std::uintptr_t>(stop.blocker_lock),
+                                        std::memory_order_relaxed);
+        return Turn::withdrawn;
+    }
+    note_stop(os::monotonic_ns() - begun_ns, stop.wait_ns);
+    pre_copy_pays_ = 2 * capture_.found_again() <= pre_copied_ || pre_copied_ < 64;
+    if (!stop_outcome_) {
+        give_up(stop_outcome_.error());
+        return Turn::failed;
+    }
+    const std::uint64_t write_begun_ns = os::monotonic_ns();
+    if (auto written = write_epoch(last); !written) {
+        give_up(written.error());
+        return Turn::failed;
+    }
+    note_commit(os::monotonic_ns() - write_begun_ns);
+    parts_.clock->set_durable(captured_epoch_);
+    capture_.clear();
+    writing_begun_ = false;
+    return Turn::committed;
+}
+
+Result<void> Checkpointer::write_epoch(bool clean) noexcept
+{
+    if (!writing_begun_) {
+        writer_.begin(captured_epoch_);
+    }
+    for (std::uint64_t i = 0; i < capture_.staged_count(); ++i) {
+        if (auto written = writer_.write_page(i, capture_.page(i), capture_.staged(i)); !written) {
+            return written;
+        }
+    }
+    return writer_.commit({captured_epoch_, parts_.shadow->bytes() / page_bytes, captured_unix_ns_, clean});
+}
+
+/// The pool stays at its last durable epoch; the program goes on, and whoever waits for an
+/// epoch learns that it will not come.
+void Checkpointer::give_up(const Failure& failure) noexcept
+{
+    statistics().last_error.store(static_cast<std::uint64_t>(failure.code), std::memory_order_relaxed);
+    os::log(os::Severity::error,
+            "{}; the pool stays at epoch {} and nothing later will be durable: end the program, mend "
+            "the cause and start it again",
+            failure.text(), parts_.clock->durable());
+    parts_.clock->fail_for_good(failure);
+}
+
+void Checkpointer::note_stop(std::uint64_t stop_ns, std::uint64_t quiesce_ns) noexcept
+{
+    Statistics& here = statistics();
+    here.epoch.store(parts_.clock->running(), std::memory_order_relaxed);
+    here.quiesce_ns_last.store(quiesce_ns, std::memory_order_relaxed);
+    record_stop_time(stop_ns);
+    here.precopied_pages_total.fetch_add(
+        pre_copied_ - std::min(pre_copied_, capture_.found_again()), std::memory_order_relaxed);
+}
+
+void Checkpointer::note_commit(std::uint64_t write_ns) noexcept
+{
+    Statistics& here = statistics();
+    const MediumCounters counters = parts_.pool->medium().counters();
+    const std::uint64_t before_ns = here.last_durable_ns.load(std::memory_order_relaxed);
+    here.durable_epoch.store(captured_epoch_, std::memory_order_relaxed);
+    here.last_durable_ns.store(captured_ns_, std::memory_order_relaxed);
+    if (before_ns != 0) {
+        here.last_interval_ns.store(captured_ns_ - before_ns, std::memory_order_relaxed);
+    }
+    here.checkpoints.fetch_add(1, std::memory_order_relaxed);
+    here.dirty_pages_last.store(capture_.page_count(), std::memory_order_relaxed);
+    here.dirty_pages_total.fetch_add(capture_.page_count(), std::memory_order_relaxed);
+    here.bytes_written.store(counters.bytes_written, std::memory_order_relaxed);
+    here.medium_syncs.store(counters.syncs, std::memory_order_relaxed);
+    here.lines_written_back.store(counters.lines_written_back, std::memory_order_relaxed);
+    here.fences.store(counters.fences, std::memory_order_relaxed);
+    here.write_ns_last.store(write_ns, std::memory_order_relaxed);
+    here.staging_bytes_max.store(
+        std::max(capture_.staging_bytes_peak(), capture_.staged_count() * page_bytes),
+        std::memory_order_relaxed);
+}
+
+}  // namespace stillpoint::pmthreads

@@ -1,0 +1,113 @@
+#pragma once
+// Checkpointer: the thread that captures an epoch each interval and makes it durable.
+//
+// One turn:  pre-copy (the program runs) | stop: mirror globals, collect, copy, next epoch |
+//            write and commit (the program runs).
+// An epoch is captured only when the one before is durable: at most one is on its way, memory
+// stays bounded, and where the medium is the limit the interval stretches.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "core/result.hpp"
+#include "engines/pmthreads/capture.hpp"
+#include "engines/pmthreads/copy_team.hpp"
+#include "engines/pmthreads/epoch_clock.hpp"
+#include "engines/pmthreads/epoch_writer.hpp"
+#include "engines/pmthreads/shadow.hpp"
+#include "engines/pmthreads/tracker.hpp"
+#include "os/futex.hpp"
+#include "os/service_thread.hpp"
+#include "runtime/engine.hpp"
+
+namespace stillpoint::pmthreads {
+
+class Checkpointer {
+public:
+    struct Parts {
+        Pool* pool;
+        Shadow* shadow;
+        Tracker* tracker;
+        VersionTable* table;
+        LocationAllocator* locations;
+        os::FutexLock* medium_lock;
+        EpochClock* clock;
+    };
+    struct Settings {
+        std::uint64_t interval_ns;
+        std::uint64_t stop_attempt_ns;
+        std::uint64_t staging_pages;
+        std::uint64_t image_pages_max;
+    };
+
+    Checkpointer(const Parts& parts, const Settings& settings) noexcept;
+    Checkpointer(const Checkpointer&) = delete;
+    Checkpointer& operator=(const Checkpointer&) = delete;
+
+    [[nodiscard]] Result<void> prepare();
+    [[nodiscard]] Result<void> start();
+    /// Takes a last checkpoint and ends the thread. False: no quiescent state was found in time,
+    /// or the pool is read-only; the last durable epoch stands.
+    [[nodiscard]] bool finish() noexcept;
+    void detach_after_fork() noexcept;
+
+    /// A checkpoint as soon as possible. Any thread.
+    void request() noexcept;
+    /// Copied into the image in each stop. Before start() only.
+    [[nodiscard]] Result<void> mirror(const MirroredRange& range);
+    /// A segment that a thread inside a FASE has appended: known to the table from the next stop on.
+    void announce_segment(const Segment& segment) noexcept;
+
+private:
+    enum class Turn { committed, nothing_to_do, withdrawn, failed };
+
+    static constexpr std::size_t mirrored_max = 32;
+
+    static void run(void* self);
+    void loop() noexcept;
+    [[nodiscard]] Turn take_checkpoint(bool last, bool even_if_empty) noexcept;
+    /// Runs in the stop.
+    static void capture_in_stop(void* self) noexcept;
+    [[nodiscard]] Result<void> pre_copy() noexcept;
+    [[nodiscard]] Result<void> write_unstaged() noexcept;
+    [[nodiscard]] Result<void> write_epoch(bool clean) noexcept;
+    [[nodiscard]] bool mirrors_changed() const noexcept;
+    void update_mirrors() noexcept;
+    void absorb_segments() noexcept;
+    void sleep_until(std::uint64_t deadline_ns) noexcept;
+    void give_up(const Failure& failure) noexcept;
+    void note_stop(std::uint64_t stop_ns, std::uint64_t quiesce_ns) noexcept;
+    void note_commit(std::uint64_t write_ns) noexcept;
+
+    Parts parts_;
+    Settings settings_;
+    Capture capture_;
+    CopyTeam team_;
+    EpochWriter writer_;
+    os::ServiceThread thread_;
+
+    std::array<MirroredRange, mirrored_max> mirrored_{};
+    std::size_t mirrored_count_ = 0;
+
+    os::FutexLock announced_lock_;
+    std::array<Segment, Pool::segments_max> announced_{};
+    std::size_t announced_count_ = 0;
+
+    std::atomic<std::uint32_t> wakes_{0};  ///< futex of the sleeping thread
+    std::atomic<bool> requested_{false};
+    std::atomic<bool> finishing_{false};
+    bool finished_clean_ = false;
+
+    // Of the turn in progress.
+    bool writing_begun_ = false;
+    bool pre_copy_pays_ = true;
+    unsigned turns_without_pre_copy_ = 0;
+    std::uint64_t pre_copied_ = 0;
+    std::uint64_t captured_epoch_ = 0;
+    std::uint64_t captured_ns_ = 0;
+    std::uint64_t captured_unix_ns_ = 0;
+    Result<void> stop_outcome_;
+};
+
+}  // namespace stillpoint::pmthreads

@@ -1,0 +1,56 @@
+#pragma once
+// Copies pages with every core while the program is held: the cores are idle then.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "core/result.hpp"
+#include "os/service_thread.hpp"
+
+namespace stillpoint::pmthreads {
+
+/// Threads: copy() by the checkpoint thread only.
+class CopyTeam {
+public:
+    struct PageCopy {
+        std::byte* destination;
+        const std::byte* source;
+    };
+
+    CopyTeam() = default;
+    CopyTeam(const CopyTeam&) = delete;
+    CopyTeam& operator=(const CopyTeam&) = delete;
+    ~CopyTeam() { stop(); }
+
+    /// Starts one assistant for each further core, at most assistants_max. Errors: no_memory.
+    [[nodiscard]] Result<void> start();
+    void stop() noexcept;
+    void detach_after_fork() noexcept;
+
+    /// Returns when all pages are copied. Small jobs are done by the caller alone: waking an
+    /// assistant takes as long as copying some hundred pages.
+    void copy(const PageCopy* pages, std::uint64_t count) noexcept;
+
+private:
+    static constexpr unsigned assistants_max = 3;
+    static constexpr std::uint64_t alone_up_to = 256;
+    static constexpr std::uint64_t pages_at_a_time = 32;
+
+    static void assist(void* self);
+    /// Copies shares of job number `job` until none is left.
+    void copy_shares(std::uint32_t job) noexcept;
+
+    std::array<os::ServiceThread, assistants_max> assistants_;
+    unsigned assistant_count_ = 0;
+    std::atomic<std::uint32_t> job_{0};       ///< number of the job; a futex
+    std::atomic<std::uint32_t> working_{0};   ///< assistants inside the present job
+    /// Number of the job (high half) and its first page that nobody took (low half): one word, so
+    /// that an assistant that comes late cannot take a share of a job it did not look at.
+    std::atomic<std::uint64_t> next_{0};
+    std::atomic<const PageCopy*> pages_{nullptr};
+    std::atomic<std::uint64_t> count_{0};
+    std::atomic<bool> stopping_{false};
+};
+
+}  // namespace stillpoint::pmthreads

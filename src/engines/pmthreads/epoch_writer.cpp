@@ -1,0 +1,230 @@
+#include "engines/pmthreads/epoch_writer.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "engines/pmthreads/commit_record.hpp"
+
+namespace stillpoint::pmthreads {
+
+Result<void> EpochWriter::reserve(std::uint64_t image_pages_max)
+{
+    if (auto done = pending_.reserve(image_pages_max, "the copies of an epoch"); !done) {
+        return done;
+    }
+    if (auto done = superseded_.reserve(image_pages_max, "the copies of an epoch"); !done) {
+        return done;
+    }
+    return gathered_.reserve(gathered_max, "the writes of an epoch");
+}
+
+void EpochWriter::begin(std::uint64_t epoch) noexcept
+{
+    epoch_ = epoch;
+    pending_end_ = 0;
+    gathered_count_ = 0;
+    locations_.begin_epoch();
+}
+
+Result<std::uint32_t> EpochWriter::choose_location(std::uint64_t image_page)
+{
+    if (pool_.medium().byte_addressable()) {
+        const std::uint32_t home = table_.home_location(image_page);
+        for (const std::uint32_t wanted : {table_.working(image_page).location, home, home + 1}) {
+            if (wanted != 0 && locations_.is_free(wanted)) {
+                locations_.take(wanted);
+                return wanted;
+            }
+        }
+    }
+    if (run_.count == 0) {
+        constexpr std::uint32_t run_pages_max = 4096;
+        run_ = locations_.take_run(pool_.medium().byte_addressable() ? 1 : run_pages_max);
+    }
+    if (run_.count == 0) {
+        return fail(SP_E_POOL_FULL, 0, "{}: no free page for a working copy; the pool is damaged",
+                    pool_.medium().path());
+    }
+    --run_.count;
+    return run_.first++;
+}
+
+Result<void> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_page,
+                                     const std::byte* bytes)
+{
+    while (pending_end_ <= index) {
+        pending_[pending_end_++] = {};
+    }
+    Pending& pending = pending_[index];
+    const bool first_time = pending.location == 0;
+    bool has_old_bytes = !first_time;
+    if (first_time) {
+        const std::uint32_t old_location = table_.working(image_page).location;
+        auto location = choose_location(image_page);
+        if (!location) {
+            return pass_on(location.error());
+        }
+        has_old_bytes = *location == old_location;
+        pending.image_page = static_cast<std::uint32_t>(image_page);
+        pending.location = *location;
+    }
+    pending.checksum = page_checksum(bytes, image_page, epoch_);
+    if (pool_.medium().byte_addressable()) {
+        store_changed_lines(pending.location, bytes, !has_old_bytes);
+        return {};
+    }
+    return gather(pending.location, bytes);
+}
+
+/// Byte difference [PMThreads §3.1] at the granularity that the medium writes back.
+void EpochWriter::store_changed_lines(std::uint32_t location, const std::byte* bytes, bool whole_page)
+{
+    Medium& medium = pool_.medium();
+    const std::uint64_t offset = byte_offset(FilePage{location});
+    const std::lock_guard guard(medium_lock_);
+    if (whole_page) {
+        medium.store_nontemporal(offset, bytes, page_bytes);
+        return;
+    }
+    const std::byte* const old_bytes = medium.mapping() + offset;
+    std::size_t at = 0;
+    while (at < page_bytes) {
+        if (std::memcmp(old_bytes + at, bytes + at, cache_line_bytes) == 0) {
+            at += cache_line_bytes;
+            continue;
+        }
+        std::size_t end = at + cache_line_bytes;
+        while (end < page_bytes && std::memcmp(old_bytes + end, bytes + end, cache_line_bytes) != 0) {
+            end += cache_line_bytes;
+        }
+        medium.store(offset + at, bytes + at, end - at);
+        medium.write_back(offset + at, end - at);
+        at = end;
+    }
+}
+
+Result<void> EpochWriter::gather(std::uint32_t location, const std::byte* bytes)
+{
+    const std::uint64_t offset = byte_offset(FilePage{location});
+    if (gathered_count_ > 0) {
+        BlockWrite& last = gathered_[gathered_count_ - 1];
+        if (last.offset + last.size == offset && last.data + last.size == bytes) {
+            last.size += page_bytes;
+            return {};
+        }
+    }
+    if (gathered_count_ == gathered_max) {
+        if (auto flushed = flush_gathered(); !flushed) {
+            return flushed;
+        }
+    }
+    gathered_[gathered_count_++] = {offset, bytes, page_bytes};
+    return {};
+}
+
+Result<void> EpochWriter::flush_gathered()
+{
+    if (gathered_count_ == 0) {
+        return {};
+    }
+    const std::lock_guard guard(medium_lock_);
+    const auto count = static_cast<std::size_t>(gathered_count_);
+    gathered_count_ = 0;
+    return pool_.medium().write({gathered_.data(), count});
+}
+
+Result<void> EpochWriter::write_table()
+{
+    if (pool_.medium().byte_addressable()) {
+        Medium& medium = pool_.medium();
+        const std::lock_guard guard(medium_lock_);
+        table_.take_changed_pages(0, [&](std::uint64_t offset, const std::byte* bytes, std::size_t size) {
+            for (std::size_t at = 0; at < size; at += sizeof(VersionEntry)) {
+                if (std::memcmp(medium.mapping() + offset + at, bytes + at, sizeof(VersionEntry)) != 0) {
+                    medium.store(offset + at, bytes + at, sizeof(VersionEntry));
+                    medium.write_back(offset + at, sizeof(VersionEntry));
+                }
+            }
+        });
+        return {};
+    }
+    Result<void> outcome;
+    // Writing a few unchanged pages costs less than splitting a write.
+    constexpr std::uint64_t gap_pages_max = 3;
+    table_.take_changed_pages(gap_pages_max, [&](std::uint64_t offset, const std::byte* bytes, std::size_t size) {
+        if (gathered_count_ == gathered_max && outcome) {
+            outcome = flush_gathered();
+        }
+        if (outcome) {
+            gathered_[gathered_count_++] = {offset, bytes, size};
+        }
+    });
+    return outcome;
+}
+
+Result<void> EpochWriter::make_durable()
+{
+    const std::lock_guard guard(medium_lock_);
+    if (pool_.medium().byte_addressable()) {
+        pool_.medium().fence();
+        return {};
+    }
+    return pool_.medium().sync();
+}
+
+Result<void> EpochWriter::write_commit_record(const EpochFacts& facts, std::uint64_t pages)
+{
+    CommitRecord record{};
+    record.magic = commit_magic;
+    record.pool_uuid = pool_.facts().uuid;
+    record.epoch = facts.epoch;
+    record.generation = pool_.facts().generation;
+    record.table_digest = table_.digest();
+    record.image_pages = facts.image_pages;
+    record.pages_in_epoch = pages;
+    record.captured_unix_ns = facts.captured_unix_ns;
+    record.flags = facts.clean ? commit_clean : 0u;
+    const std::lock_guard guard(medium_lock_);
+    return store_commit_record(pool_, record);
+}
+
+Result<void> EpochWriter::commit(const EpochFacts& facts)
+{
+    std::uint64_t superseded_count = 0;
+    std::uint64_t pages = 0;
+    for (std::uint64_t i = 0; i < pending_end_; ++i) {
+        const Pending& pending = pending_[i];
+        if (pending.location == 0) {
+            continue;
+        }
+        const VersionSlot& old = table_.consistent(pending.image_page);
+        if (old.epoch != 0) {
+            superseded_[superseded_count++] = old.location;
+        }
+        table_.switch_copy(pending.image_page, {facts.epoch, pending.location, pending.checksum});
+        ++pages;
+    }
+    if (auto done = write_table(); !done) {
+        return done;
+    }
+    if (auto done = flush_gathered(); !done) {
+        return done;
+    }
+    if (auto done = make_durable(); !done) {
+        return done;
+    }
+    if (auto done = write_commit_record(facts, pages); !done) {
+        return done;
+    }
+    if (auto done = make_durable(); !done) {
+        return done;
+    }
+    // Until here the older copies were what a crash would return to.
+    for (std::uint64_t i = 0; i < superseded_count; ++i) {
+        locations_.give_back(superseded_[i]);
+    }
+    return {};
+}
+
+}  // namespace stillpoint::pmthreads

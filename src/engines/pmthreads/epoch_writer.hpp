@@ -1,0 +1,81 @@
+#pragma once
+// EpochWriter: makes a captured epoch durable by failure-atomic version switching
+// [PMThreads §4.2, Algorithm 2].
+//
+// The order, on every medium: working copies and their table entries, in any order | sync or
+// fence | commit record with VER_d + 1 | sync or fence. Until the commit record is there, recovery takes every slot of the
+// epoch for unfinished; so, unlike in Algorithm 2, a slot needs no fence of its own before its page.
+//
+// Where the two media differ is the place of a working copy:
+//   block media: the next free pages of the file, so that an epoch is few large writes;
+//   byte-addressable media: the page's own second copy, where only changed lines are stored.
+
+#include <cstdint>
+
+#include "core/result.hpp"
+#include "engines/pmthreads/location_allocator.hpp"
+#include "engines/pmthreads/pmthreads_layout.hpp"
+#include "engines/pmthreads/version_table.hpp"
+#include "os/futex.hpp"
+#include "os/reserved_array.hpp"
+#include "pool/pool.hpp"
+
+namespace stillpoint::pmthreads {
+
+struct EpochFacts {
+    std::uint64_t epoch;
+    std::uint64_t image_pages;
+    std::uint64_t captured_unix_ns;
+    bool clean;
+};
+
+/// Threads: the checkpoint thread only; the medium's lock keeps a growing pool apart.
+class EpochWriter {
+public:
+    EpochWriter(Pool& pool, VersionTable& table, LocationAllocator& locations,
+                os::FutexLock& medium_lock) noexcept
+        : pool_(pool), table_(table), locations_(locations), medium_lock_(medium_lock)
+    {
+    }
+
+    [[nodiscard]] Result<void> reserve(std::uint64_t image_pages_max);
+
+    void begin(std::uint64_t epoch) noexcept;
+    /// Writes the copy of page number `index` of the epoch. The same index may be written again,
+    /// with newer bytes. Neighbouring indexes with neighbouring bytes become one large write.
+    /// Errors: io, no_space, pool_full (no free location: cannot happen with two data pages for each page).
+    [[nodiscard]] Result<void> write_page(std::uint64_t index, std::uint64_t image_page, const std::byte* bytes);
+    /// Hands what write_page gathered to the medium.
+    [[nodiscard]] Result<void> flush_gathered();
+    /// Switches the roles of all pages written since begin(), and returns when the epoch is durable.
+    [[nodiscard]] Result<void> commit(const EpochFacts& facts);
+
+private:
+    struct Pending {
+        std::uint32_t image_page;
+        std::uint32_t location;  ///< 0: not written in this epoch
+        std::uint32_t checksum;
+    };
+    static constexpr std::size_t gathered_max = 1024;
+
+    [[nodiscard]] Result<std::uint32_t> choose_location(std::uint64_t image_page);
+    [[nodiscard]] Result<void> gather(std::uint32_t location, const std::byte* bytes);
+    void store_changed_lines(std::uint32_t location, const std::byte* bytes, bool whole_page);
+    [[nodiscard]] Result<void> write_table();
+    [[nodiscard]] Result<void> make_durable();
+    [[nodiscard]] Result<void> write_commit_record(const EpochFacts& facts, std::uint64_t pages);
+
+    Pool& pool_;
+    VersionTable& table_;
+    LocationAllocator& locations_;
+    os::FutexLock& medium_lock_;
+    os::ReservedArray<Pending> pending_;
+    os::ReservedArray<std::uint32_t> superseded_;  ///< locations to free after the commit
+    os::ReservedArray<BlockWrite> gathered_;
+    std::uint64_t gathered_count_ = 0;
+    std::uint64_t pending_end_ = 0;
+    std::uint64_t epoch_ = 0;
+    LocationAllocator::Run run_{};  ///< of free pages, being used up
+};
+
+}  // namespace stillpoint::pmthreads

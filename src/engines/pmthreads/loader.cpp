@@ -1,0 +1,249 @@
+#include "engines/pmthreads/loader.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "os/futex.hpp"
+#include "os/log.hpp"
+
+namespace stillpoint::pmthreads {
+
+namespace {
+alignas(page_bytes) constexpr std::byte zero_page[page_bytes] = {};
+}
+
+Result<void> Loader::prepare(const Source& source)
+{
+    source_ = source;
+    if (auto done = loaded_.reserve(source.pages_end / 64 + 1, "the map of loaded pages"); !done) {
+        return done;
+    }
+    if (auto done = order_.reserve(source.pages_end, "the order of loading"); !done) {
+        return done;
+    }
+    if (auto done = fault_buffer_.reserve(cluster_pages * page_bytes, "loading"); !done) {
+        return done;
+    }
+    return batch_buffer_.reserve(batch_pages * page_bytes, "loading");
+}
+
+std::uint64_t Loader::sort_by_location()
+{
+    std::uint64_t count = 0;
+    for (std::uint64_t page = 0; page < source_.pages_end; ++page) {
+        const VersionSlot copy = source_.table->consistent(page);
+        if (copy.epoch != 0) {
+            order_[count++] = {copy.location, static_cast<std::uint32_t>(page)};
+        }
+    }
+    std::sort(order_.data(), order_.data() + count,
+              [](const Located& a, const Located& b) { return a.location < b.location; });
+    return count;
+}
+
+Result<void> Loader::verify(std::uint64_t image_page, const std::byte* bytes) const
+{
+    const VersionSlot& copy = source_.table->consistent(image_page);
+    if (page_checksum(bytes, image_page, copy.epoch) != copy.checksum) {
+        return fail(SP_E_POOL_CORRUPT, 0,
+                    "{}: the copy of image page {} at file offset {} does not match its checksum "
+                    "(written in epoch {}); run `stillpoint check` and restore the pool from a copy",
+                    source_.medium->path(), image_page, byte_offset(FilePage{copy.location}),
+                    copy.epoch);
+    }
+    return {};
+}
+
+Result<void> Loader::read_run(const Located* run, std::uint64_t count, std::byte* buffer) const
+{
+    return source_.medium->read(byte_offset(FilePage{run->location}), {buffer, count * page_bytes});
+}
+
+Result<void> Loader::load_all(std::byte* destination,
+                              void (*progress)(std::uint64_t done, std::uint64_t total))
+{
+    const std::uint64_t total = sort_by_location();
+    std::byte* const buffer = batch_buffer_.data();
+    for (std::uint64_t next = 0; next < total;) {
+        std::uint64_t count = 1;
+        while (count < batch_pages && next + count < total &&
+               order_[next + count].location == order_[next].location + count) {
+            ++count;
+        }
+        if (auto read = read_run(&order_[next], count, buffer); !read) {
+            return read;
+        }
+        for (std::uint64_t i = 0; i < count; ++i) {
+            const std::uint64_t page = order_[next + i].image_page;
+            if (auto verified = verify(page, buffer + i * page_bytes); !verified) {
+                return verified;
+            }
+            std::memcpy(destination + page * page_bytes, buffer + i * page_bytes, page_bytes);
+        }
+        next += count;
+        if (progress != nullptr) {
+            progress(next, total);
+        }
+    }
+    loaded_count_.store(total, std::memory_order_relaxed);
+    complete_.store(1, std::memory_order_release);
+    return {};
+}
+
+Result<void> Loader::start_lazy(std::byte* destination, os::Userfaultfd& uffd)
+{
+    destination_ = destination;
+    uffd_ = &uffd;
+    if (auto done = uffd.register_range(destination, source_.pages_end * page_bytes, true); !done) {
+        return done;
+    }
+    if (auto done = fault_thread_.start("sp-load", &serve_faults, this); !done) {
+        return done;
+    }
+    return read_ahead_thread_.start("sp-readahead", &read_ahead, this);
+}
+
+bool Loader::is_loaded(std::uint64_t image_page) const noexcept
+{
+    return ((std::atomic_ref<std::uint64_t>(loaded_[image_page / 64]).load(std::memory_order_acquire) >>
+             (image_page % 64)) &
+            1u) != 0;
+}
+
+void Loader::place(std::uint64_t image_page, const std::byte* bytes) noexcept
+{
+    uffd_->place_page(destination_ + image_page * page_bytes, bytes, page_bytes);
+    const std::uint64_t bit = std::uint64_t{1} << (image_page % 64);
+    const auto before = std::atomic_ref<std::uint64_t>(loaded_[image_page / 64])
+                            .fetch_or(bit, std::memory_order_acq_rel);
+    if ((before & bit) == 0) {
+        loaded_count_.fetch_add(1, std::memory_order_relaxed);
+    }
+}
+
+/// A page that another thread loaded meanwhile may have been written and its old location used
+/// again since: what was read here is then simply stale.
+void Loader::end_process_unless_loaded(const Failure& failure, std::uint64_t image_page) const noexcept
+{
+    if (is_loaded(image_page)) {
+        return;
+    }
+    os::write_line(os::Severity::error, failure.text());
+    syscall(SYS_exit_group, failure.code == SP_E_POOL_CORRUPT ? EX_DATAERR : EX_IOERR);
+}
+
+void Loader::load_cluster(std::uint64_t image_page, std::byte* buffer)
+{
+    const std::uint64_t first = image_page / cluster_pages * cluster_pages;
+    const std::uint64_t end = std::min(first + cluster_pages, source_.pages_end);
+    // The page that somebody waits for goes first.
+    for (std::uint64_t turn = 0; turn <= end - first; ++turn) {
+        const std::uint64_t page = turn == 0 ? image_page : first + turn - 1;
+        if (is_loaded(page)) {
+            if (turn == 0) {
+                place(page, zero_page);  // Present: this only wakes the waiting thread.
+            }
+            continue;
+        }
+        const VersionSlot copy = source_.table->consistent(page);
+        if (copy.epoch == 0) {
+            place(page, zero_page);
+            continue;
+        }
+        const Located located{copy.location, static_cast<std::uint32_t>(page)};
+        auto outcome = read_run(&located, 1, buffer);
+        if (outcome) {
+            outcome = verify(page, buffer);
+        }
+        if (!outcome) {
+            end_process_unless_loaded(outcome.error(), page);
+            continue;
+        }
+        place(page, buffer);
+    }
+}
+
+void Loader::serve_faults(void* self)
+{
+    auto& loader = *static_cast<Loader*>(self);
+    while (!loader.stopping_.load(std::memory_order_acquire)) {
+        const std::uintptr_t address = loader.uffd_->wait_for_fault();
+        if (address == 0) {
+            continue;
+        }
+        const auto offset = address - reinterpret_cast<std::uintptr_t>(loader.destination_);
+        loader.load_cluster(offset / page_bytes, loader.fault_buffer_.data());
+    }
+}
+
+void Loader::read_ahead(void* self)
+{
+    auto& loader = *static_cast<Loader*>(self);
+    // Behind the program: it is only an advance on faults that may never come.
+    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 10);
+    const std::uint64_t total = loader.sort_by_location();
+    std::byte* const buffer = loader.batch_buffer_.data();
+    for (std::uint64_t next = 0; next < total && !loader.stopping_.load(std::memory_order_acquire);) {
+        std::uint64_t count = 1;
+        while (count < batch_pages && next + count < total &&
+               loader.order_[next + count].location == loader.order_[next].location + count) {
+            ++count;
+        }
+        auto read = loader.read_run(&loader.order_[next], count, buffer);
+        for (std::uint64_t i = 0; i < count; ++i) {
+            const std::uint64_t page = loader.order_[next + i].image_page;
+            if (loader.is_loaded(page)) {
+                continue;
+            }
+            auto outcome = read ? loader.verify(page, buffer + i * page_bytes) : read;
+            if (!outcome) {
+                loader.end_process_unless_loaded(outcome.error(), page);
+                continue;
+            }
+            loader.place(page, buffer + i * page_bytes);
+        }
+        next += count;
+    }
+    for (std::uint64_t page = 0;
+         page < loader.source_.pages_end && !loader.stopping_.load(std::memory_order_acquire); ++page) {
+        if (!loader.is_loaded(page)) {
+            loader.place(page, zero_page);
+        }
+    }
+    loader.order_.discard_from(0);
+    loader.batch_buffer_.discard_from(0);
+    loader.complete_.store(1, std::memory_order_release);
+    os::futex_wake(loader.complete_);
+}
+
+void Loader::finish_loading() noexcept
+{
+    if (!read_ahead_thread_.running()) {
+        return;
+    }
+    while (complete_.load(std::memory_order_acquire) == 0) {
+        os::futex_wait(complete_, 0);
+    }
+}
+
+void Loader::stop() noexcept
+{
+    stopping_.store(true, std::memory_order_release);
+    read_ahead_thread_.join();
+    if (fault_thread_.running()) {
+        uffd_->wake_waiter();
+        fault_thread_.join();
+    }
+}
+
+void Loader::detach_after_fork() noexcept
+{
+    read_ahead_thread_.forget();
+    fault_thread_.forget();
+}
+
+}  // namespace stillpoint::pmthreads

@@ -1,0 +1,96 @@
+#include "engines/pmthreads/location_allocator.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace stillpoint::pmthreads {
+
+Result<void> LocationAllocator::reserve(std::uint64_t file_pages_max)
+{
+    return free_.reserve(file_pages_max, "the map of free pool pages");
+}
+
+void LocationAllocator::add_free(std::uint64_t first, std::uint64_t count) noexcept
+{
+    for (std::uint64_t page = first; page < first + count; ++page) {
+        free_.set(page);
+    }
+    free_pages_ += count;
+    end_ = std::max(end_, first + count);
+}
+
+void LocationAllocator::take(std::uint32_t location) noexcept
+{
+    free_.clear(location);
+    --free_pages_;
+}
+
+void LocationAllocator::give_back(std::uint32_t location) noexcept
+{
+    free_.set(location);
+    ++free_pages_;
+}
+
+LocationAllocator::Run LocationAllocator::find_from(std::uint64_t begin, std::uint64_t end,
+                                                    std::uint32_t wanted,
+                                                    std::uint32_t at_least) const noexcept
+{
+    std::uint64_t page = begin;
+    while (page < end) {
+        const std::uint64_t free_here = free_.word(page / 64) >> (page % 64);
+        if (free_here == 0) {
+            page = (page / 64 + 1) * 64;
+            continue;
+        }
+        page += static_cast<unsigned>(std::countr_zero(free_here));
+        if (page >= end) {
+            break;
+        }
+        const std::uint64_t limit = std::min(end, page + wanted);
+        std::uint64_t stop = page;
+        while (stop < limit) {
+            const std::uint64_t used_here = ~free_.word(stop / 64) >> (stop % 64);
+            const std::uint64_t in_word = 64 - stop % 64;
+            const std::uint64_t run =
+                used_here == 0
+                    ? in_word
+                    : std::min<std::uint64_t>(in_word,
+                                              static_cast<unsigned>(std::countr_zero(used_here)));
+            stop += run;
+            if (run < in_word) {
+                break;
+            }
+        }
+        stop = std::min(stop, limit);
+        if (stop - page >= at_least) {
+            return {static_cast<std::uint32_t>(page), static_cast<std::uint32_t>(stop - page)};
+        }
+        page = stop + 1;
+    }
+    return {};
+}
+
+LocationAllocator::Run LocationAllocator::take_run(std::uint32_t wanted) noexcept
+{
+    while (true) {
+        const std::uint32_t at_least = std::min(wanted, shortest_accepted_);
+        Run run = find_from(cursor_, end_, wanted, at_least);
+        if (run.count == 0) {
+            run = find_from(0, end_, wanted, at_least);
+        }
+        if (run.count != 0) {
+            for (std::uint32_t i = 0; i < run.count; ++i) {
+                free_.clear(run.first + i);
+            }
+            free_pages_ -= run.count;
+            cursor_ = run.first + run.count;
+            return run;
+        }
+        if (shortest_accepted_ == 1) {
+            return {};
+        }
+        shortest_accepted_ /= 4;  // 64, 16, 4, 1
+    }
+}
+
+}  // namespace stillpoint::pmthreads

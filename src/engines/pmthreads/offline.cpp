@@ -1,0 +1,51 @@
+#include "engines/pmthreads/offline.hpp"
+
+#include "engines/pmthreads/loader.hpp"
+#include "engines/pmthreads/recovered_state.hpp"
+#include "os/reserved_array.hpp"
+
+namespace stillpoint::pmthreads {
+
+Result<RecoveryReport> inspect_pool(const Pool& pool)
+{
+    VersionTable table;
+    LocationAllocator locations;
+    auto state = recover_state(pool, table, locations);
+    if (!state) {
+        return pass_on(state.error());
+    }
+    return state->report;
+}
+
+Result<RecoveryReport> check_pool(const Pool& pool,
+                                  Result<void> (*visit_image)(void* context, std::byte* base,
+                                                              std::uint64_t image_bytes),
+                                  void* context,
+                                  void (*progress)(std::uint64_t done, std::uint64_t total))
+{
+    VersionTable table;
+    LocationAllocator locations;
+    auto state = recover_state(pool, table, locations);
+    if (!state) {
+        return pass_on(state.error());
+    }
+    os::ReservedArray<std::byte> image;
+    if (auto done = image.reserve(pool.facts().image_bytes, "the recovered image"); !done) {
+        return pass_on(done.error());
+    }
+    Loader loader;
+    if (auto done = loader.prepare({&table, &pool.medium(), state->pages_end}); !done) {
+        return pass_on(done.error());
+    }
+    if (auto done = loader.load_all(image.data(), progress); !done) {
+        return pass_on(done.error());
+    }
+    if (visit_image != nullptr && state->report.epoch != 0) {
+        if (auto done = visit_image(context, image.data(), pool.facts().image_bytes); !done) {
+            return pass_on(done.error());
+        }
+    }
+    return state->report;
+}
+
+}  // namespace stillpoint::pmthreads

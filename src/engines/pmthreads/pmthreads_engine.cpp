@@ -1,0 +1,200 @@
+#include "engines/pmthreads/pmthreads_engine.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+#include "engines/pmthreads/offline.hpp"
+#include "engines/pmthreads/recovered_state.hpp"
+#include "os/log.hpp"
+#include "runtime/statistics.hpp"
+
+namespace stillpoint::pmthreads {
+
+namespace {
+
+std::unique_ptr<Engine> make() { return std::make_unique<PmthreadsEngine>(); }
+
+constexpr EngineFormat format{"pmthreads", layout_version, engine_area_pages, &segment_file_pages};
+
+}  // namespace
+
+EngineDriver driver() noexcept { return {format, &make, &inspect_pool, &check_pool}; }
+
+PmthreadsEngine::~PmthreadsEngine() { loader_.stop(); }
+
+Result<RecoveryReport> PmthreadsEngine::start(Pool pool, const Options& options)
+{
+    pool_ = std::make_unique<Pool>(std::move(pool));
+    const PoolFacts& facts = pool_->facts();
+    auto state = recover_state(*pool_, table_, locations_);
+    if (!state) {
+        return pass_on(state.error());
+    }
+    RecoveryReport report = state->report;
+    pages_end_ = state->pages_end;
+    // Of an interrupted run one epoch may have been on its way and the next one running: their
+    // numbers may be known outside, and are never used again.
+    const std::uint64_t next = report.epoch == 0 || report.clean ? report.epoch + 1 : report.epoch + 3;
+    clock_.set(next, report.epoch);
+
+    auto tracker = make_tracker(options.tracker, facts.image_bytes_max);
+    if (!tracker) {
+        return pass_on(tracker.error());
+    }
+    tracker_ = std::move(*tracker);
+    if (auto done = shadow_.map(facts.base_address, facts.image_bytes, facts.image_bytes_max); !done) {
+        return pass_on(done.error());
+    }
+    if (auto done = load_image(options.recovery, report); !done) {
+        return pass_on(done.error());
+    }
+    const std::uint64_t staging_pages = options.staging_max_mb * mib / page_bytes;
+    checkpointer_ = std::make_unique<Checkpointer>(
+        Checkpointer::Parts{pool_.get(), &shadow_, tracker_.get(), &table_, &locations_, &medium_lock_,
+                            &clock_},
+        Checkpointer::Settings{options.interval_ms * 1'000'000, options.stop_attempt_ms * 1'000'000,
+                               staging_pages, facts.image_bytes_max / page_bytes});
+    if (auto done = checkpointer_->prepare(); !done) {
+        return pass_on(done.error());
+    }
+    statistics().image_bytes.store(facts.image_bytes, std::memory_order_relaxed);
+    statistics().durable_epoch.store(report.epoch, std::memory_order_relaxed);
+    statistics().epoch.store(next, std::memory_order_relaxed);
+    return report;
+}
+
+Result<void> PmthreadsEngine::load_image(std::string_view choice, RecoveryReport& report)
+{
+    std::byte* const base = shadow_.base();
+    const std::uint64_t loaded_bytes = pages_end_ * page_bytes;
+    os::Userfaultfd* const uffd = tracker_->userfaultfd();
+    const bool lazy_possible =
+        uffd != nullptr && uffd->scope() == os::Userfaultfd::Scope::user_and_kernel;
+    if (choice == "lazy" && !lazy_possible) {
+        return fail(SP_E_UNSUPPORTED, 0,
+                    "recovery=lazy needs the tracker uffd and a userfaultfd that also serves system "
+                    "calls (root, CAP_SYS_PTRACE, or sysctl vm.unprivileged_userfaultfd=1)");
+    }
+    report.lazy = pages_end_ != 0 && lazy_possible && choice != "eager";
+    if (pages_end_ != 0) {
+        if (auto done = loader_.prepare({&table_, &pool_->medium(), pages_end_}); !done) {
+            return done;
+        }
+    }
+    if (report.lazy) {
+        if (auto done = loader_.start_lazy(base, *uffd); !done) {
+            return done;
+        }
+        return loaded_bytes == shadow_.bytes()
+                   ? Result<void>{}
+                   : tracker_->add_range(base + loaded_bytes, shadow_.bytes() - loaded_bytes);
+    }
+    if (pages_end_ != 0) {
+        if (auto done = loader_.load_all(base); !done) {
+            return done;
+        }
+    }
+    if (auto done = tracker_->add_range(base, shadow_.bytes()); !done) {
+        return done;
+    }
+    // Loading wrote the pages; that is not news.
+    os::PageRun runs[64];
+    std::size_t count = 0;
+    const auto end = reinterpret_cast<std::uintptr_t>(base) + loaded_bytes;
+    for (auto at = reinterpret_cast<std::uintptr_t>(base); at < end;) {
+        at = tracker_->collect(at, end, runs, 64, count);
+        if (at == 0) {
+            return fail(SP_E_UNSUPPORTED, errno, "the {} tracker does not work here; force another one",
+                        tracker_->name());
+        }
+    }
+    return {};
+}
+
+Result<void> PmthreadsEngine::run() { return checkpointer_->start(); }
+
+Result<void> PmthreadsEngine::stop(bool clean)
+{
+    Result<void> outcome;
+    const bool finished = clean && checkpointer_->finish();
+    if (clock_.failed()) {
+        outcome = pass_on(clock_.failure());
+    } else if (!finished) {
+        outcome = fail(SP_E_TIMED_OUT, 0,
+                       "no quiescent state for a last checkpoint: a thread stayed inside a failure-atomic "
+                       "section; the pool stays at epoch {}",
+                       clock_.durable());
+    }
+    loader_.stop();
+    return outcome;
+}
+
+void PmthreadsEngine::before_fork() noexcept
+{
+    // A child has no loader: what is not in memory would read as zeroes there.
+    loader_.finish_loading();
+}
+
+void PmthreadsEngine::detach_after_fork() noexcept
+{
+    detached_ = true;
+    loader_.detach_after_fork();
+    checkpointer_->detach_after_fork();
+    tracker_->detach_after_fork();
+}
+
+Result<std::uint64_t> PmthreadsEngine::grow(std::uint64_t wanted)
+{
+    if (detached_) {
+        return fail(SP_E_DETACHED, 0, "a child made by fork cannot grow its parent's pool");
+    }
+    const std::lock_guard guard(medium_lock_);
+    if (wanted <= shadow_.bytes()) {
+        return shadow_.bytes();
+    }
+    const std::size_t segments_before = pool_->segments().size();
+    if (auto grown = pool_->grow(wanted, format); !grown) {
+        return pass_on(grown.error());
+    }
+    const std::uint64_t bytes = pool_->facts().image_bytes;
+    const std::uint64_t bytes_before = shadow_.bytes();
+    if (auto done = shadow_.make_accessible(bytes); !done) {
+        return pass_on(done.error());
+    }
+    if (auto done = tracker_->add_range(shadow_.base() + bytes_before, bytes - bytes_before); !done) {
+        return pass_on(done.error());
+    }
+    for (const Segment& segment : pool_->segments().subspan(segments_before)) {
+        checkpointer_->announce_segment(segment);
+    }
+    shadow_.publish(bytes);
+    statistics().image_bytes.store(bytes, std::memory_order_relaxed);
+    return bytes;
+}
+
+Result<void> PmthreadsEngine::mirror(const MirroredRange& range) { return checkpointer_->mirror(range); }
+
+Result<void> PmthreadsEngine::wait_durable(std::uint64_t epoch, std::uint64_t deadline_ns)
+{
+    return clock_.wait_durable(epoch, deadline_ns);
+}
+
+Result<void> PmthreadsEngine::checkpoint_now()
+{
+    const std::uint64_t epoch = clock_.running();
+    checkpointer_->request();
+    return clock_.wait_durable(epoch, UINT64_MAX);
+}
+
+bool PmthreadsEngine::handle_fault(void* address) noexcept { return tracker_->handle_fault(address); }
+
+bool PmthreadsEngine::needs_fault_handler() const noexcept { return tracker_->needs_fault_handler(); }
+
+void PmthreadsEngine::prepare_kernel_write(void* address, std::size_t size) noexcept
+{
+    tracker_->prepare_kernel_write(address, size);
+}
+
+std::string_view PmthreadsEngine::tracker_name() const noexcept { return tracker_->name(); }
+
+}  // namespace stillpoint::pmthreads

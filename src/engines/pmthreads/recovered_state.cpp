@@ -1,0 +1,84 @@
+#include "engines/pmthreads/recovered_state.hpp"
+
+#include "engines/pmthreads/commit_record.hpp"
+
+namespace stillpoint::pmthreads {
+
+namespace {
+
+Result<void> take_consistent_copies(const Pool& pool, const VersionTable& table,
+                                    LocationAllocator& locations, RecoveredState& state)
+{
+    for (std::uint64_t page = 0; page < table.image_pages(); ++page) {
+        const VersionSlot& copy = table.consistent(page);
+        if (copy.epoch == 0) {
+            continue;
+        }
+        if (!locations.is_free(copy.location)) {
+            return fail(SP_E_POOL_CORRUPT, 0,
+                        "{}: file page {} is the copy of two image pages ({} is one); restore the "
+                        "pool from a copy",
+                        pool.medium().path(), copy.location, page);
+        }
+        locations.take(copy.location);
+        state.pages_end = page + 1;
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table,
+                                     LocationAllocator& locations)
+{
+    const PoolFacts& facts = pool.facts();
+    auto record = load_commit_record(pool);
+    if (!record) {
+        return pass_on(record.error());
+    }
+    RecoveredState state;
+    std::uint64_t digest = 0;
+    if (*record) {
+        state.report.epoch = (*record)->epoch;
+        state.report.captured_unix_ns = (*record)->captured_unix_ns;
+        digest = (*record)->table_digest;
+        // A later generation opened the pool and ended before it committed anything.
+        const bool nobody_opened_since = (*record)->generation + generations_opened >= facts.generation;
+        state.report.clean = ((*record)->flags & commit_clean) != 0 && nobody_opened_since;
+    }
+    const std::uint64_t image_pages_max = facts.image_bytes_max / page_bytes;
+    if (auto done = table.reserve(image_pages_max); !done) {
+        return pass_on(done.error());
+    }
+    // Every segment that the pool may still get, beside what the file has now.
+    const std::uint64_t file_pages_max =
+        facts.file_bytes / page_bytes + segment_file_pages(image_pages_max) + Pool::segments_max;
+    if (file_pages_max > UINT32_MAX) {
+        return fail(SP_E_POOL_CORRUPT, 0, "{}: a pool of {} pages is more than pmthreads can address",
+                    pool.medium().path(), file_pages_max);
+    }
+    if (auto done = locations.reserve(file_pages_max); !done) {
+        return pass_on(done.error());
+    }
+    if (auto done = table.load(pool.medium(), pool.segments(), state.report.epoch); !done) {
+        return pass_on(done.error());
+    }
+    if (table.digest() != digest) {
+        return fail(SP_E_POOL_CORRUPT, 0,
+                    "{}: the version table does not match the commit record of epoch {}; restore the "
+                    "pool from a copy",
+                    pool.medium().path(), state.report.epoch);
+    }
+    for (const Segment& segment : pool.segments()) {
+        locations.add_free(segment.first_file_page + table_pages_for(segment.image_pages),
+                           data_pages_per_image_page * segment.image_pages);
+    }
+    if (auto done = take_consistent_copies(pool, table, locations, state); !done) {
+        return pass_on(done.error());
+    }
+    state.report.pages_rolled_back = table.slots_cleared();
+    state.report.pages_present = table.pages_present();
+    return state;
+}
+
+}  // namespace stillpoint::pmthreads

@@ -1,0 +1,22 @@
+#pragma once
+// What recovery and the offline tools both need: the version table as of the durable epoch, and
+// the free locations that follow from it [PMThreads §4.3].
+
+#include "engines/pmthreads/location_allocator.hpp"
+#include "engines/pmthreads/version_table.hpp"
+#include "pool/pool.hpp"
+#include "runtime/engine.hpp"
+
+namespace stillpoint::pmthreads {
+
+struct RecoveredState {
+    RecoveryReport report;
+    std::uint64_t pages_end = 0;  ///< one past the last image page with a copy
+};
+
+/// Loads `table` and fills `locations`. Writes nothing: a crash here changes nothing.
+/// Errors: pool_corrupt (a location used twice or outside, the digest), pool_truncated, io, no_memory.
+[[nodiscard]] Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table,
+                                                   LocationAllocator& locations);
+
+}  // namespace stillpoint::pmthreads

@@ -1,0 +1,60 @@
+#include "engines/pmthreads/shadow.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <sys/mman.h>
+
+namespace stillpoint::pmthreads {
+
+Result<void> Shadow::map(std::uintptr_t base, std::uint64_t image_bytes,
+                         std::uint64_t image_bytes_max)
+{
+    void* const wanted = reinterpret_cast<void*>(base);
+    void* const mapped = mmap(wanted, image_bytes_max, PROT_NONE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (mapped == MAP_FAILED || mapped != wanted) {
+        const int error = errno;
+        if (mapped != MAP_FAILED) {
+            munmap(mapped, image_bytes_max);
+        }
+        if (error == EEXIST || mapped != MAP_FAILED) {
+            return fail(SP_E_WINDOW_TAKEN, error,
+                        "the addresses {:#x} to {:#x} of the pool are in use in this process; the "
+                        "pool's pointers are valid only there (/proc/self/maps shows what has "
+                        "them)",
+                        base, base + image_bytes_max);
+        }
+        return fail(SP_E_NO_MEMORY, error, "cannot reserve {} MiB of addresses at {:#x}: {}",
+                    image_bytes_max / mib, base, std::strerror(error));
+    }
+    base_ = static_cast<std::byte*>(mapped);
+    bytes_max_ = image_bytes_max;
+    // Huge pages would be split by the first tracked write to each, at ten times the cost of an
+    // ordinary first write.
+    madvise(base_, bytes_max_, MADV_NOHUGEPAGE);
+    if (auto done = make_accessible(image_bytes); !done) {
+        return done;
+    }
+    publish(image_bytes);
+    return {};
+}
+
+Result<void> Shadow::make_accessible(std::uint64_t image_bytes)
+{
+    if (mprotect(base_ + bytes(), image_bytes - bytes(), PROT_READ | PROT_WRITE) != 0) {
+        return fail(SP_E_NO_MEMORY, errno, "cannot make {} MiB of durable memory accessible: {}",
+                    image_bytes / mib, std::strerror(errno));
+    }
+    return {};
+}
+
+void Shadow::unmap() noexcept
+{
+    if (base_ != nullptr) {
+        munmap(base_, bytes_max_);
+        base_ = nullptr;
+        publish(0);
+    }
+}
+
+}  // namespace stillpoint::pmthreads

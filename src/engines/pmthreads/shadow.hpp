@@ -1,0 +1,50 @@
+#pragma once
+// The shadow: the DRAM copy of the image that the program reads and writes [PMThreads §3.1],
+// private anonymous memory at the pool's base address.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/result.hpp"
+#include "core/units.hpp"
+
+namespace stillpoint::pmthreads {
+
+class Shadow {
+public:
+    Shadow() = default;
+    Shadow(const Shadow&) = delete;
+    Shadow& operator=(const Shadow&) = delete;
+    ~Shadow() { unmap(); }
+
+    /// Reserves the addresses of the largest image and makes the present one accessible.
+    /// Errors: window_taken (with what is there), no_memory.
+    [[nodiscard]] Result<void> map(std::uintptr_t base, std::uint64_t image_bytes,
+                                   std::uint64_t image_bytes_max);
+    /// Makes addresses up to `image_bytes` accessible; bytes() stays until publish(), so that nobody
+    /// looks for written pages where the tracker does not know them yet. Errors: no_memory.
+    [[nodiscard]] Result<void> make_accessible(std::uint64_t image_bytes);
+    void publish(std::uint64_t image_bytes) noexcept
+    {
+        bytes_.store(image_bytes, std::memory_order_release);
+    }
+    void unmap() noexcept;
+
+    [[nodiscard]] std::byte* base() const noexcept { return base_; }
+    [[nodiscard]] std::uint64_t bytes() const noexcept
+    {
+        return bytes_.load(std::memory_order_acquire);
+    }
+    [[nodiscard]] std::byte* page(std::uint64_t image_page) const noexcept
+    {
+        return base_ + image_page * page_bytes;
+    }
+
+private:
+    std::byte* base_ = nullptr;
+    std::atomic<std::uint64_t> bytes_{0};
+    std::uint64_t bytes_max_ = 0;
+};
+
+}  // namespace stillpoint::pmthreads

@@ -1,0 +1,55 @@
+#pragma once
+// Trackers: find the pages of the shadow that the program wrote [PMThreads §3.2].
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "core/result.hpp"
+#include "os/userfaultfd.hpp"
+
+namespace stillpoint::pmthreads {
+
+/// A page is *armed* while the next write to it will be noticed.
+class Tracker {
+public:
+    virtual ~Tracker() = default;
+
+    [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+
+    /// Begins to track [begin, begin + size): pages that were never touched count as armed, all
+    /// others as written. Threads: not concurrently with collect().
+    [[nodiscard]] virtual Result<void> add_range(std::byte* begin, std::size_t size) = 0;
+
+    /// Finds pages of [begin, end) that were written since they were armed, arms them again and
+    /// fills `runs`. Returns where it stopped (the caller goes on from there), 0 on failure with errno.
+    /// Outside a quiescent state a page may be written again at once: it is then found by the
+    /// next call. So: arm first, copy afterwards.
+    [[nodiscard]] virtual std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end,
+                                                 os::PageRun* runs, std::size_t capacity,
+                                                 std::size_t& count) noexcept = 0;
+
+    /// True if the fault was a first write to an armed page; it may be retried now.
+    /// Async-signal-safe.
+    [[nodiscard]] virtual bool handle_fault(void* address) noexcept = 0;
+    [[nodiscard]] virtual bool needs_fault_handler() const noexcept = 0;
+    /// Marks [address, +size) written and writable, for a system call that is about to write it.
+    virtual void prepare_kernel_write(void* address, std::size_t size) noexcept = 0;
+    /// The userfaultfd where the tracker has one: missing pages of the same range must use it.
+    [[nodiscard]] virtual os::Userfaultfd* userfaultfd() noexcept { return nullptr; }
+    /// In a child after fork: writable memory, nothing tracked.
+    virtual void detach_after_fork() noexcept = 0;
+};
+
+/// userfaultfd write protection in asynchronous mode + PAGEMAP_SCAN. Errors: unsupported.
+[[nodiscard]] Result<std::unique_ptr<Tracker>> make_uffd_tracker();
+/// mprotect + SIGSEGV, the published PMThreads-P.
+[[nodiscard]] Result<std::unique_ptr<Tracker>> make_mprotect_tracker(std::uint64_t image_bytes_max);
+
+/// "uffd", "mprotect", or "auto": uffd where the kernel has it. Errors: unsupported (a forced
+/// tracker that is not to be had), invalid_argument.
+[[nodiscard]] Result<std::unique_ptr<Tracker>> make_tracker(std::string_view choice,
+                                                            std::uint64_t image_bytes_max);
+
+}  // namespace stillpoint::pmthreads

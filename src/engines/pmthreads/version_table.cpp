@@ -1,0 +1,147 @@
+#include "engines/pmthreads/version_table.hpp"
+
+#include <algorithm>
+
+#include "core/checksum.hpp"
+
+namespace stillpoint::pmthreads {
+
+namespace {
+
+/// Weight of one consistent copy in the digest. A page without a copy weighs nothing.
+std::uint64_t weight(std::uint64_t image_page, const VersionSlot& slot) noexcept
+{
+    if (slot.epoch == 0) {
+        return 0;
+    }
+    const std::uint64_t where_and_what =
+        (std::uint64_t{slot.location} << 32) | std::uint64_t{slot.checksum};
+    return mix64(mix64(image_page, slot.epoch), where_and_what);
+}
+
+}  // namespace
+
+std::uint32_t page_checksum(const std::byte* page, std::uint64_t image_page,
+                            std::uint64_t epoch) noexcept
+{
+    const std::uint64_t sum =
+        checksum64(page, page_bytes, image_page * 0x9e3779b97f4a7c15u + epoch);
+    return static_cast<std::uint32_t>(sum ^ (sum >> 32));
+}
+
+Result<void> VersionTable::reserve(std::uint64_t image_pages_max)
+{
+    if (auto reserved = entries_.reserve(
+            round_up(image_pages_max, entries_per_table_page) + entries_per_table_page,
+            "the version table");
+        !reserved) {
+        return reserved;
+    }
+    return changed_.reserve(table_pages_for(image_pages_max) + 1, "the map of changed table pages");
+}
+
+bool VersionTable::is_data_page(std::uint64_t location) const noexcept
+{
+    for (std::size_t i = 0; i < segment_count_; ++i) {
+        const Segment& segment = segments_[i];
+        const std::uint64_t first = segment.first_file_page + table_pages_for(segment.image_pages);
+        if (location >= first &&
+            location - first < data_pages_per_image_page * segment.image_pages) {
+            return true;
+        }
+    }
+    return false;
+}
+
+Result<void> VersionTable::load_segment(const Medium& medium, const Segment& segment)
+{
+    if (segment.first_image_page % entries_per_table_page != 0 ||
+        segment.first_image_page != image_pages_ ||
+        segment.file_pages != segment_file_pages(segment.image_pages)) {
+        return fail(SP_E_POOL_CORRUPT, 0,
+                    "{}: segment at image page {} has a shape that pmthreads never writes; "
+                    "restore the pool from a copy",
+                    medium.path(), segment.first_image_page);
+    }
+    auto* first = entries_.data() + segment.first_image_page;
+    const std::uint64_t bytes = table_pages_for(segment.image_pages) * page_bytes;
+    if (auto read = medium.read(byte_offset(FilePage{segment.first_file_page}),
+                                {reinterpret_cast<std::byte*>(first), bytes});
+        !read) {
+        return read;
+    }
+    extend(segment);
+    return {};
+}
+
+void VersionTable::extend(const Segment& segment) noexcept
+{
+    segments_[segment_count_++] = segment;
+    image_pages_ = segment.first_image_page + segment.image_pages;
+}
+
+Result<void> VersionTable::clear_uncommitted(std::uint64_t durable_epoch)
+{
+    for (std::uint64_t page = 0; page < image_pages_; ++page) {
+        auto& slots = entries_[page].slots;
+        for (VersionSlot& slot : slots) {
+            if (slot.epoch > durable_epoch) {
+                slot = {};
+                ++slots_cleared_;
+                mark_changed(page);
+            }
+        }
+        const VersionSlot& copy = consistent(page);
+        if (copy.epoch == 0) {
+            continue;
+        }
+        if (slots[0].epoch == slots[1].epoch || !is_data_page(copy.location)) {
+            return fail(SP_E_POOL_CORRUPT, 0,
+                        "version table: the entry of image page {} is damaged (epochs {} and {}, "
+                        "location {}); restore the pool from a copy",
+                        page, slots[0].epoch, slots[1].epoch, copy.location);
+        }
+        digest_ += weight(page, copy);
+        ++pages_present_;
+    }
+    return {};
+}
+
+Result<void> VersionTable::load(const Medium& medium, std::span<const Segment> segments,
+                                std::uint64_t durable_epoch)
+{
+    for (const Segment& segment : segments) {
+        if (auto loaded = load_segment(medium, segment); !loaded) {
+            return loaded;
+        }
+    }
+    return clear_uncommitted(durable_epoch);
+}
+
+void VersionTable::switch_copy(std::uint64_t image_page, const VersionSlot& slot) noexcept
+{
+    const unsigned consistent_now = consistent_index(image_page);
+    auto& slots = entries_[image_page].slots;
+    if (slots[consistent_now].epoch == 0) {
+        ++pages_present_;
+    }
+    digest_ -= weight(image_page, slots[consistent_now]);
+    digest_ += weight(image_page, slot);
+    slots[1 - consistent_now] = slot;
+    mark_changed(image_page);
+}
+
+std::uint32_t VersionTable::home_location(std::uint64_t image_page) const noexcept
+{
+    for (std::size_t i = 0; i < segment_count_; ++i) {
+        const Segment& segment = segments_[i];
+        if (image_page - segment.first_image_page < segment.image_pages) {
+            return static_cast<std::uint32_t>(
+                segment.first_file_page + table_pages_for(segment.image_pages) +
+                data_pages_per_image_page * (image_page - segment.first_image_page));
+        }
+    }
+    return 0;  // Unreachable: callers hold pages of the image.
+}
+
+}  // namespace stillpoint::pmthreads

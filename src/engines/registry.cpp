@@ -1,0 +1,26 @@
+// The engines of this build. An engine is listed here once its conformance suite passes.
+
+#include <array>
+
+#include "engines/pmthreads/pmthreads_engine.hpp"
+#include "runtime/engine.hpp"
+
+namespace stillpoint {
+
+std::span<const EngineDriver> engine_drivers() noexcept
+{
+    static const std::array<EngineDriver, 1> drivers = {pmthreads::driver()};
+    return drivers;
+}
+
+const EngineDriver* find_engine(std::string_view name) noexcept
+{
+    for (const EngineDriver& driver : engine_drivers()) {
+        if (driver.format.name == name) {
+            return &driver;
+        }
+    }
+    return nullptr;
+}
+
+}  // namespace stillpoint

@@ -1,0 +1,114 @@
+#pragma once
+// An array in address space that is reserved for its largest size and costs memory only where
+// it is touched. For tables that grow while a program runs and that code which must not call
+// malloc reads and writes.
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <sys/mman.h>
+#include <type_traits>
+#include <utility>
+
+#include "core/result.hpp"
+#include "core/units.hpp"
+
+namespace stillpoint::os {
+
+/// Elements start as zero bytes. Not thread-safe by itself; elements are plain memory.
+template <class T>
+class ReservedArray {
+    static_assert(std::is_trivially_copyable_v<T>);
+
+public:
+    ReservedArray() = default;
+    ReservedArray(const ReservedArray&) = delete;
+    ReservedArray& operator=(const ReservedArray&) = delete;
+    ReservedArray(ReservedArray&& other) noexcept { swap(other); }
+    ReservedArray& operator=(ReservedArray&& other) noexcept
+    {
+        swap(other);
+        return *this;
+    }
+    ~ReservedArray() { release(); }
+
+    /// Errors: no_memory (no address space).
+    [[nodiscard]] Result<void> reserve(std::uint64_t capacity, const char* purpose)
+    {
+        release();
+        const std::size_t bytes = round_up(capacity * sizeof(T) + 1, page_bytes);
+        void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED) {
+            return fail(SP_E_NO_MEMORY, errno, "cannot reserve {} bytes of address space for {}",
+                        bytes, purpose);
+        }
+        elements_ = static_cast<T*>(memory);
+        capacity_ = capacity;
+        mapped_bytes_ = bytes;
+        return {};
+    }
+
+    [[nodiscard]] T* data() noexcept { return elements_; }
+    [[nodiscard]] const T* data() const noexcept { return elements_; }
+    [[nodiscard]] std::uint64_t capacity() const noexcept { return capacity_; }
+    T& operator[](std::uint64_t index) noexcept { return elements_[index]; }
+    const T& operator[](std::uint64_t index) const noexcept { return elements_[index]; }
+
+    /// Gives the memory of elements from `first` on back to the system; they read as zero.
+    void discard_from(std::uint64_t first) noexcept
+    {
+        const std::size_t begin = round_up(first * sizeof(T), page_bytes);
+        if (begin < mapped_bytes_) {
+            madvise(reinterpret_cast<std::byte*>(elements_) + begin, mapped_bytes_ - begin,
+                    MADV_DONTNEED);
+        }
+    }
+
+private:
+    void release() noexcept
+    {
+        if (elements_ != nullptr) {
+            munmap(elements_, mapped_bytes_);
+        }
+        elements_ = nullptr;
+        capacity_ = 0;
+        mapped_bytes_ = 0;
+    }
+    void swap(ReservedArray& other) noexcept
+    {
+        std::swap(elements_, other.elements_);
+        std::swap(capacity_, other.capacity_);
+        std::swap(mapped_bytes_, other.mapped_bytes_);
+    }
+
+    T* elements_ = nullptr;
+    std::uint64_t capacity_ = 0;
+    std::size_t mapped_bytes_ = 0;
+};
+
+/// A bitmap of the same kind.
+class ReservedBitmap {
+public:
+    [[nodiscard]] Result<void> reserve(std::uint64_t bits, const char* purpose)
+    {
+        bits_ = bits;
+        return words_.reserve((bits + 63) / 64 + 1, purpose);
+    }
+    [[nodiscard]] std::uint64_t bits() const noexcept { return bits_; }
+    [[nodiscard]] bool test(std::uint64_t bit) const noexcept
+    {
+        return ((words_[bit / 64] >> (bit % 64)) & 1u) != 0;
+    }
+    void set(std::uint64_t bit) noexcept { words_[bit / 64] |= std::uint64_t{1} << (bit % 64); }
+    void clear(std::uint64_t bit) noexcept { words_[bit / 64] &= ~(std::uint64_t{1} << (bit % 64)); }
+    /// Bits 64*index to 64*index+63.
+    std::uint64_t& word(std::uint64_t index) noexcept { return words_[index]; }
+    [[nodiscard]] std::uint64_t word(std::uint64_t index) const noexcept { return words_[index]; }
+
+private:
+    ReservedArray<std::uint64_t> words_;
+    std::uint64_t bits_ = 0;
+};
+
+}  // namespace stillpoint::os
