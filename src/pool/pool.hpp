@@ -112,6 +112,8 @@ public:
         return {segments_.data(), segment_count_};
     }
     [[nodiscard]] Medium& medium() const noexcept { return *medium_; }
+    /// Opened for reading only: the generation is the one that the last writer had.
+    [[nodiscard]] bool read_only() const noexcept { return read_only_; }
 
 private:
     struct SuperblockDeleter {

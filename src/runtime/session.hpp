@@ -21,6 +21,12 @@ void session_start_from_environment() noexcept;
 /// a forked child, or when the calling thread is inside a FASE (then the last epoch stays).
 void session_end() noexcept;
 
+/// sp_close's work: as session_end, then durable memory is unmapped. Errors: as Engine::stop().
+[[nodiscard]] Result<void> session_close();
+
+/// Says once, in a program that was started by one that has the pool open, that nothing is durable here.
+void session_warn_if_owned_elsewhere() noexcept;
+
 void session_before_fork() noexcept;
 void session_after_fork_in_parent() noexcept;
 /// Detaches the child; its first durable allocation or FASE says so once.

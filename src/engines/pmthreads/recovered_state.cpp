@@ -42,8 +42,9 @@ Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table,
         state.report.epoch = (*record)->epoch;
         state.report.captured_unix_ns = (*record)->captured_unix_ns;
         digest = (*record)->table_digest;
-        // A later generation opened the pool and ended before it committed anything.
-        const bool nobody_opened_since = (*record)->generation + generations_opened >= facts.generation;
+        // A later generation that opened the pool and ended before it committed anything crashed.
+        const std::uint64_t own_generation = pool.read_only() ? 0 : 1;
+        const bool nobody_opened_since = (*record)->generation + own_generation >= facts.generation;
         state.report.clean = ((*record)->flags & commit_clean) != 0 && nobody_opened_since;
     }
     const std::uint64_t image_pages_max = facts.image_bytes_max / page_bytes;

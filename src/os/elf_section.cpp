@@ -1,0 +1,191 @@
+#include "os/elf_section.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <string_view>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
+
+#include "core/checksum.hpp"
+
+namespace stillpoint::os {
+
+namespace {
+
+/// A read-only view of a file; every access is checked against its size.
+class FileView {
+public:
+    explicit FileView(const char* path)
+    {
+        const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+        struct stat facts {};
+        if (descriptor >= 0 && fstat(descriptor, &facts) == 0 && facts.st_size > 0) {
+            void* view = mmap(nullptr, static_cast<std::size_t>(facts.st_size), PROT_READ, MAP_PRIVATE,
+                              descriptor, 0);
+            if (view != MAP_FAILED) {
+                bytes_ = static_cast<const std::byte*>(view);
+                size_ = static_cast<std::size_t>(facts.st_size);
+            }
+        }
+        if (descriptor >= 0) {
+            close(descriptor);
+        }
+    }
+    FileView(const FileView&) = delete;
+    FileView& operator=(const FileView&) = delete;
+    ~FileView()
+    {
+        if (bytes_ != nullptr) {
+            munmap(const_cast<std::byte*>(bytes_), size_);
+        }
+    }
+
+    template <class T>
+    [[nodiscard]] const T* at(std::uint64_t offset, std::uint64_t count = 1) const
+    {
+        const std::uint64_t bytes = count * sizeof(T);
+        if (offset > size_ || bytes / sizeof(T) != count || bytes > size_ - offset ||
+            offset % alignof(T) != 0) {
+            return nullptr;
+        }
+        return reinterpret_cast<const T*>(bytes_ + offset);
+    }
+    [[nodiscard]] std::string_view text(std::uint64_t offset) const
+    {
+        if (offset >= size_) {
+            return {};
+        }
+        const char* begin = reinterpret_cast<const char*>(bytes_ + offset);
+        return {begin, strnlen(begin, size_ - offset)};
+    }
+
+private:
+    const std::byte* bytes_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+struct Sections {
+    const ElfW(Shdr)* headers = nullptr;
+    std::size_t count = 0;
+    std::uint64_t names_offset = 0;
+};
+
+Sections sections_of(const FileView& file)
+{
+    const auto* header = file.at<ElfW(Ehdr)>(0);
+    if (header == nullptr || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
+        header->e_shentsize != sizeof(ElfW(Shdr))) {
+        return {};
+    }
+    Sections sections;
+    sections.headers = file.at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
+    if (sections.headers == nullptr || header->e_shstrndx >= header->e_shnum) {
+        return {};
+    }
+    sections.count = header->e_shnum;
+    sections.names_offset = sections.headers[header->e_shstrndx].sh_offset;
+    return sections;
+}
+
+struct Symbol {
+    std::uint64_t offset;
+    std::uint64_t size;
+    std::string_view name;
+};
+
+std::uint64_t hash_of_symbols(const FileView& file, const Sections& sections, const ElfW(Shdr) & target)
+{
+    std::vector<Symbol> symbols;
+    for (std::size_t i = 0; i < sections.count; ++i) {
+        const auto& table = sections.headers[i];
+        if (table.sh_type != SHT_SYMTAB || table.sh_link >= sections.count) {
+            continue;
+        }
+        const std::uint64_t count = table.sh_size / sizeof(ElfW(Sym));
+        const auto* entries = file.at<ElfW(Sym)>(table.sh_offset, count);
+        for (std::uint64_t s = 0; entries != nullptr && s < count; ++s) {
+            if ((entries[s].st_info & 0xf) == STT_OBJECT && entries[s].st_value >= target.sh_addr &&
+                entries[s].st_value - target.sh_addr < target.sh_size) {
+                symbols.push_back({entries[s].st_value - target.sh_addr, entries[s].st_size,
+                                   file.text(sections.headers[table.sh_link].sh_offset + entries[s].st_name)});
+            }
+        }
+    }
+    std::sort(symbols.begin(), symbols.end(), [](const Symbol& a, const Symbol& b) {
+        return a.offset != b.offset ? a.offset < b.offset : a.name < b.name;
+    });
+    std::uint64_t hash = 0;
+    for (const Symbol& symbol : symbols) {
+        hash = mix64(mix64(hash, symbol.offset), mix64(symbol.size, checksum64(symbol.name.data(), symbol.name.size(), 0)));
+    }
+    return hash;
+}
+
+std::uint64_t hash_of_build_id(const FileView& file, const Sections& sections)
+{
+    for (std::size_t i = 0; i < sections.count; ++i) {
+        const auto& section = sections.headers[i];
+        if (file.text(sections.names_offset + section.sh_name) == ".note.gnu.build-id") {
+            const auto* bytes = file.at<std::byte>(section.sh_offset, section.sh_size);
+            return bytes != nullptr ? checksum64(bytes, section.sh_size, 0) : 0;
+        }
+    }
+    return 0;
+}
+
+struct Search {
+    std::string_view name;
+    LoadedSection* found;
+    std::size_t capacity;
+    std::size_t count;
+};
+
+int search_module(dl_phdr_info* module, std::size_t /*size*/, void* context)
+{
+    auto& search = *static_cast<Search*>(context);
+    const bool is_program = module->dlpi_name == nullptr || module->dlpi_name[0] == '\0';
+    const char* path = is_program ? "/proc/self/exe" : module->dlpi_name;
+    const FileView file(path);
+    const Sections sections = sections_of(file);
+    for (std::size_t i = 0; i < sections.count && search.count < search.capacity; ++i) {
+        const auto& section = sections.headers[i];
+        constexpr auto wanted_flags = static_cast<ElfW(Xword)>(SHF_ALLOC | SHF_WRITE);
+        if ((section.sh_flags & wanted_flags) != wanted_flags || section.sh_size == 0 ||
+            file.text(sections.names_offset + section.sh_name) != search.name) {
+            continue;
+        }
+        LoadedSection& entry = search.found[search.count++];
+        entry = {};
+        char target[4096] = {};
+        std::string_view full = path;
+        if (is_program) {
+            const ssize_t length = readlink(path, target, sizeof target - 1);
+            full = {target, length > 0 ? static_cast<std::size_t>(length) : 0};
+        }
+        full.remove_prefix(full.rfind('/') == std::string_view::npos ? 0 : full.rfind('/') + 1);
+        full.copy(entry.module_name, sizeof entry.module_name - 1);
+        entry.memory = reinterpret_cast<std::byte*>(module->dlpi_addr + section.sh_addr);
+        entry.size = section.sh_size;
+        entry.layout_hash = hash_of_symbols(file, sections, section);
+        if (entry.layout_hash == 0) {
+            entry.layout_hash = hash_of_build_id(file, sections);
+        }
+    }
+    return 0;
+}
+
+}  // namespace
+
+std::size_t find_sections(const char* name, LoadedSection* found, std::size_t capacity)
+{
+    Search search{name, found, capacity, 0};
+    dl_iterate_phdr(&search_module, &search);
+    return search.count;
+}
+
+}  // namespace stillpoint::os

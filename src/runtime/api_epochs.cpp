@@ -1,0 +1,168 @@
+// The C API: opening, epochs, failure-atomic sections, errors.
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "os/clock.hpp"
+#include "os/log.hpp"
+#include "runtime/api_export.hpp"
+#include "runtime/fase.hpp"
+#include "runtime/fase_gate.hpp"
+#include "runtime/ignored_locks.hpp"
+#include "runtime/options.hpp"
+#include "runtime/session.hpp"
+#include "runtime/session_state.hpp"
+#include "stillpoint/stillpoint.h"
+
+using stillpoint::fail;
+using stillpoint::Failure;
+using stillpoint::open_session;
+using stillpoint::Result;
+using stillpoint::Session;
+
+namespace {
+
+thread_local char last_message[Failure::message_bytes_max + 1];
+
+/// What every call that waits for an epoch asks first.
+Result<Session*> session_to_wait_in()
+{
+    Session* const session = open_session();
+    if (session == nullptr) {
+        return fail(SP_E_NOT_OPEN, 0, "no pool is open: nothing becomes durable");
+    }
+    if (session->detached.load(std::memory_order_acquire)) {
+        return fail(SP_E_DETACHED, 0, "a child made by fork has no pool: nothing becomes durable here");
+    }
+    if (stillpoint::inside_fase()) {
+        return fail(SP_E_INSIDE_FASE, 0,
+                    "the calling thread holds a lock: release it first, or the checkpoint waits for the caller");
+    }
+    return session;
+}
+
+}  // namespace
+
+namespace stillpoint {
+
+int report(const Failure& failure) noexcept
+{
+    std::memcpy(last_message, failure.message, sizeof last_message);
+    return failure.code;
+}
+
+void report_as_errno(const Failure& failure) noexcept
+{
+    report(failure);
+    switch (failure.code) {
+    case SP_E_INVALID_ARGUMENT:
+    case SP_E_HANDLE_SIZE: errno = EINVAL; break;
+    case SP_E_DIRECTORY_FULL: errno = ENOSPC; break;
+    default: errno = ENOMEM; break;
+    }
+}
+
+void warn_if_not_durable(Session* session) noexcept
+{
+    if (session == nullptr) {
+        session_warn_if_owned_elsewhere();
+        return;
+    }
+    if (session->detached.load(std::memory_order_relaxed) &&
+        !session->detached_told.exchange(true, std::memory_order_relaxed)) {
+        os::log(os::Severity::warning,
+                "process {} is a child made by fork: it works on a private copy of its parent's durable "
+                "memory, and nothing it writes there will survive",
+                getpid());
+    }
+}
+
+}  // namespace stillpoint
+
+STILLPOINT_API const char* sp_last_error(void) { return last_message; }
+
+STILLPOINT_API const char* sp_version(void) { return STILLPOINT_VERSION; }
+
+STILLPOINT_API int sp_open(const char* path, const char* options_text)
+{
+    if (path == nullptr || *path == '\0') {
+        return stillpoint::report(fail(SP_E_INVALID_ARGUMENT, 0, "sp_open needs a path").value());
+    }
+    stillpoint::Options options;
+    if (options_text != nullptr) {
+        if (auto parsed = stillpoint::parse_option_text(options, options_text); !parsed) {
+            return stillpoint::report(parsed.error());
+        }
+    }
+    options.pool = path;
+    auto opened = stillpoint::session_open(options);
+    return opened ? SP_OK : stillpoint::report(opened.error());
+}
+
+STILLPOINT_API int sp_close(void)
+{
+    auto session = session_to_wait_in();
+    if (!session) {
+        return stillpoint::report(session.error());
+    }
+    auto closed = stillpoint::session_close();
+    return closed ? SP_OK : stillpoint::report(closed.error());
+}
+
+STILLPOINT_API sp_start sp_start_kind(void)
+{
+    Session* const session = open_session();
+    return session != nullptr ? session->start_kind : SP_START_VOLATILE;
+}
+
+STILLPOINT_API void sp_fase_begin(void) { stillpoint::fase_enter(nullptr); }
+
+STILLPOINT_API void sp_fase_end(void) { stillpoint::fase_leave(nullptr); }
+
+STILLPOINT_API int sp_lock_ignore(const void* lock)
+{
+    if (lock == nullptr) {
+        return SP_E_INVALID_ARGUMENT;
+    }
+    auto ignored = stillpoint::ignore_lock(lock);
+    return ignored ? SP_OK : stillpoint::report(ignored.error());
+}
+
+STILLPOINT_API uint64_t sp_epoch(void)
+{
+    Session* const session = open_session();
+    return session != nullptr ? session->engine->epoch() : 0;
+}
+
+STILLPOINT_API uint64_t sp_durable_epoch(void)
+{
+    Session* const session = open_session();
+    return session != nullptr ? session->engine->durable_epoch() : 0;
+}
+
+STILLPOINT_API int sp_wait_durable(uint64_t epoch, int64_t timeout_ms)
+{
+    auto session = session_to_wait_in();
+    if (!session) {
+        return stillpoint::report(session.error());
+    }
+    constexpr std::uint64_t ns_per_ms = 1'000'000;
+    const std::uint64_t now_ns = stillpoint::os::monotonic_ns();
+    const bool for_ever =
+        timeout_ms < 0 || static_cast<std::uint64_t>(timeout_ms) > (UINT64_MAX - now_ns) / ns_per_ms;
+    const std::uint64_t deadline_ns =
+        for_ever ? UINT64_MAX : now_ns + static_cast<std::uint64_t>(timeout_ms) * ns_per_ms;
+    auto waited = (*session)->engine->wait_durable(epoch, deadline_ns);
+    return waited ? SP_OK : stillpoint::report(waited.error());
+}
+
+STILLPOINT_API int sp_checkpoint(void)
+{
+    auto session = session_to_wait_in();
+    if (!session) {
+        return stillpoint::report(session.error());
+    }
+    auto taken = (*session)->engine->checkpoint_now();
+    return taken ? SP_OK : stillpoint::report(taken.error());
+}

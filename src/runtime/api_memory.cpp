@@ -1,0 +1,146 @@
+// The C API: durable memory. Without a pool each call is libc's own.
+
+#include <cerrno>
+#include <cstdlib>
+#include <malloc.h>
+
+#include "runtime/api_export.hpp"
+#include "runtime/fase.hpp"
+#include "runtime/session_state.hpp"
+#include "runtime/sync_objects.hpp"
+#include "stillpoint/stillpoint.h"
+
+using stillpoint::FaseGuard;
+using stillpoint::Heap;
+using stillpoint::open_session;
+using stillpoint::Session;
+
+namespace {
+
+/// What a heap call that found no memory tells its caller.
+void* checked(void* block) noexcept
+{
+    if (block == nullptr) {
+        stillpoint::report_as_errno(Heap::last_failure());
+    }
+    return block;
+}
+
+}  // namespace
+
+STILLPOINT_API void* sp_malloc(size_t size_bytes)
+{
+    Session* const session = open_session();
+    if (session == nullptr || session->detached.load(std::memory_order_relaxed)) [[unlikely]] {
+        stillpoint::warn_if_not_durable(session);
+        if (session == nullptr) {
+            return std::malloc(size_bytes);
+        }
+    }
+    const FaseGuard fase;
+    return checked(session->heap->allocate(size_bytes));
+}
+
+STILLPOINT_API void* sp_calloc(size_t count, size_t size_bytes)
+{
+    size_t total = 0;
+    if (__builtin_mul_overflow(count, size_bytes, &total)) {
+        errno = ENOMEM;
+        return nullptr;
+    }
+    Session* const session = open_session();
+    if (session == nullptr) {
+        stillpoint::warn_if_not_durable(session);
+        return std::calloc(count, size_bytes);
+    }
+    stillpoint::warn_if_not_durable(session);
+    const FaseGuard fase;
+    return checked(session->heap->allocate_zeroed(total));
+}
+
+STILLPOINT_API void* sp_aligned_alloc(size_t alignment_bytes, size_t size_bytes)
+{
+    constexpr size_t alignment_bytes_max = 64 * 1024;
+    if (alignment_bytes == 0 || (alignment_bytes & (alignment_bytes - 1)) != 0 ||
+        alignment_bytes > alignment_bytes_max) {
+        errno = EINVAL;
+        return nullptr;
+    }
+    Session* const session = open_session();
+    stillpoint::warn_if_not_durable(session);
+    if (session == nullptr) {
+        void* block = nullptr;
+        const size_t alignment = alignment_bytes < sizeof(void*) ? sizeof(void*) : alignment_bytes;
+        const int error = posix_memalign(&block, alignment, size_bytes);
+        if (error != 0) {
+            errno = error;
+            return nullptr;
+        }
+        return block;
+    }
+    const FaseGuard fase;
+    return checked(session->heap->allocate_aligned(alignment_bytes, size_bytes));
+}
+
+STILLPOINT_API void sp_free(void* block)
+{
+    if (block == nullptr) {
+        return;
+    }
+    Session* const session = open_session();
+    if (session == nullptr || !stillpoint_is_persistent(block)) {
+        std::free(block);
+        return;
+    }
+    const FaseGuard fase;
+    stillpoint::sync_objects_block_freed(block, session->heap->usable_size(block));
+    session->heap->deallocate(block);
+}
+
+STILLPOINT_API void* sp_realloc(void* block, size_t size_bytes)
+{
+    if (block == nullptr) {
+        return sp_malloc(size_bytes);
+    }
+    Session* const session = open_session();
+    if (session == nullptr || !stillpoint_is_persistent(block)) {
+        return std::realloc(block, size_bytes);
+    }
+    if (size_bytes == 0) {
+        sp_free(block);
+        return nullptr;
+    }
+    const FaseGuard fase;
+    const size_t old_size = session->heap->usable_size(block);
+    void* const moved = checked(session->heap->reallocate(block, size_bytes));
+    if (moved != nullptr && moved != block) {
+        stillpoint::sync_objects_block_freed(block, old_size);
+    }
+    return moved;
+}
+
+STILLPOINT_API size_t sp_usable_size(const void* block)
+{
+    if (block == nullptr) {
+        return 0;
+    }
+    Session* const session = open_session();
+    if (session == nullptr || !stillpoint_is_persistent(block)) {
+        return malloc_usable_size(const_cast<void*>(block));
+    }
+    return session->heap->usable_size(block);
+}
+
+STILLPOINT_API int sp_heap_stats(sp_heap_statistics* out)
+{
+    if (out == nullptr) {
+        return SP_E_INVALID_ARGUMENT;
+    }
+    Session* const session = open_session();
+    if (session == nullptr) {
+        return SP_E_NOT_OPEN;
+    }
+    const FaseGuard fase;
+    *out = session->heap->statistics();
+    return SP_OK;
+}

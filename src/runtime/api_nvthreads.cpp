@@ -1,0 +1,89 @@
+// The recovery interface of NVthreads and PMThreads (PMThreads, Figure 2), on the same objects.
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+
+#include "runtime/api_export.hpp"
+#include "runtime/fase.hpp"
+#include "runtime/session_state.hpp"
+#include "runtime/volatile_roots.hpp"
+#include "stillpoint/nvthreads.h"
+#include "stillpoint/stillpoint.h"
+
+using stillpoint::Directory;
+using stillpoint::FaseGuard;
+using stillpoint::open_session;
+using stillpoint::Session;
+
+STILLPOINT_API bool crashed(void) { return sp_start_kind() == SP_START_CRASHED; }
+
+STILLPOINT_API void* nvmalloc(size_t size_bytes, const char* handle)
+{
+    if (handle == nullptr) {
+        return sp_calloc(1, size_bytes);
+    }
+    if (!Directory::valid_handle(handle)) {
+        errno = EINVAL;
+        return nullptr;
+    }
+    Session* const session = open_session();
+    // One FASE: a crash leaves the old block with the name, or the new one, and leaks neither.
+    const FaseGuard fase;
+    void* const block = sp_calloc(1, size_bytes == 0 ? 1 : size_bytes);
+    if (block == nullptr) {
+        return nullptr;
+    }
+    if (session == nullptr) {
+        const auto old = stillpoint::find_volatile_root(handle);
+        stillpoint::put_volatile_root(handle, {block, size_bytes});
+        sp_free(old.address);
+        return block;
+    }
+    const std::lock_guard guard(session->directory_lock);
+    const auto address = reinterpret_cast<std::uintptr_t>(block);
+    const auto old = session->directory->find(handle);
+    const auto named = old ? session->directory->replace(handle, address, size_bytes)
+                           : session->directory->insert(handle, address, size_bytes);
+    if (!named) {
+        session->heap->deallocate(block);
+        stillpoint::report_as_errno(named.error());
+        return nullptr;
+    }
+    if (old) {
+        session->heap->deallocate(reinterpret_cast<void*>(old->address));
+    }
+    return block;
+}
+
+STILLPOINT_API void* nvrecover(void* destination, size_t size_bytes, const char* handle)
+{
+    size_t found_bytes = 0;
+    void* const found = sp_root_find(handle, &found_bytes);
+    if (found != nullptr && destination != nullptr) {
+        std::memcpy(destination, found, std::min(size_bytes, found_bytes));
+    }
+    return found;
+}
+
+STILLPOINT_API void nvfree(void* block)
+{
+    if (block == nullptr) {
+        return;
+    }
+    Session* const session = open_session();
+    if (session == nullptr) {
+        stillpoint::forget_volatile_root_of(block);
+        sp_free(block);
+        return;
+    }
+    const FaseGuard fase;
+    {
+        const std::lock_guard guard(session->directory_lock);
+        if (const auto entry = session->directory->find_by_address(reinterpret_cast<std::uintptr_t>(block))) {
+            [[maybe_unused]] const auto erased = session->directory->erase(entry->handle);
+        }
+    }
+    sp_free(block);
+}

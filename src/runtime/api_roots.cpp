@@ -1,0 +1,140 @@
+// The C API: named objects.
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string_view>
+
+#include "runtime/api_export.hpp"
+#include "runtime/fase.hpp"
+#include "runtime/session_state.hpp"
+#include "runtime/sync_objects.hpp"
+#include "runtime/volatile_roots.hpp"
+#include "stillpoint/stillpoint.h"
+
+using stillpoint::Directory;
+using stillpoint::fail;
+using stillpoint::Failure;
+using stillpoint::FaseGuard;
+using stillpoint::Heap;
+using stillpoint::open_session;
+using stillpoint::Result;
+using stillpoint::Session;
+
+namespace {
+
+Result<void*> root_without_pool(std::string_view handle, size_t size_bytes)
+{
+    const auto root = stillpoint::find_volatile_root(handle);
+    if (root.address != nullptr) {
+        if (root.size_bytes != size_bytes) {
+            return fail(SP_E_HANDLE_SIZE, 0, "\"{}\" has {} bytes, not {}", handle, root.size_bytes, size_bytes);
+        }
+        return root.address;
+    }
+    void* const block = std::calloc(1, size_bytes == 0 ? 1 : size_bytes);
+    if (block == nullptr || !stillpoint::put_volatile_root(handle, {block, size_bytes})) {
+        std::free(block);
+        return fail(SP_E_NO_MEMORY, ENOMEM, "no memory for \"{}\"", handle);
+    }
+    return block;
+}
+
+Result<void*> root_in_pool(Session& session, std::string_view handle, size_t size_bytes)
+{
+    const FaseGuard fase;
+    const std::lock_guard guard(session.directory_lock);
+    if (const auto entry = session.directory->find(handle)) {
+        if (entry->size_bytes != size_bytes) {
+            return fail(SP_E_HANDLE_SIZE, 0,
+                        "the durable object \"{}\" has {} bytes, not {}: was its type changed?", handle,
+                        entry->size_bytes, size_bytes);
+        }
+        return reinterpret_cast<void*>(entry->address);
+    }
+    void* const block = session.heap->allocate_zeroed(size_bytes == 0 ? 1 : size_bytes);
+    if (block == nullptr) {
+        return stillpoint::pass_on(Heap::last_failure());
+    }
+    if (auto inserted = session.directory->insert(handle, reinterpret_cast<std::uintptr_t>(block), size_bytes);
+        !inserted) {
+        session.heap->deallocate(block);
+        return stillpoint::pass_on(inserted.error());
+    }
+    return block;
+}
+
+}  // namespace
+
+STILLPOINT_API void* sp_root(const char* handle, size_t size_bytes)
+{
+    Session* const session = open_session();
+    stillpoint::warn_if_not_durable(session);
+    Result<void*> found;
+    if (handle == nullptr || !Directory::valid_handle(handle)) {
+        found = fail(SP_E_INVALID_ARGUMENT, 0, "a handle has 1 to {} bytes", Directory::handle_bytes_max);
+    } else if (session == nullptr) {
+        found = root_without_pool(handle, size_bytes);
+    } else {
+        found = root_in_pool(*session, handle, size_bytes);
+    }
+    if (!found) {
+        stillpoint::report_as_errno(found.error());
+        return nullptr;
+    }
+    return *found;
+}
+
+STILLPOINT_API void* sp_root_find(const char* handle, size_t* size_bytes)
+{
+    if (handle == nullptr || !Directory::valid_handle(handle)) {
+        errno = EINVAL;
+        return nullptr;
+    }
+    Session* const session = open_session();
+    void* address = nullptr;
+    size_t size = 0;
+    if (session == nullptr) {
+        const auto root = stillpoint::find_volatile_root(handle);
+        address = root.address;
+        size = root.size_bytes;
+    } else {
+        const FaseGuard fase;
+        const std::lock_guard guard(session->directory_lock);
+        if (const auto entry = session->directory->find(handle)) {
+            address = reinterpret_cast<void*>(entry->address);
+            size = entry->size_bytes;
+        }
+    }
+    if (address != nullptr && size_bytes != nullptr) {
+        *size_bytes = size;
+    }
+    return address;
+}
+
+STILLPOINT_API int sp_root_delete(const char* handle)
+{
+    if (handle == nullptr || !Directory::valid_handle(handle)) {
+        return SP_E_INVALID_ARGUMENT;
+    }
+    Session* const session = open_session();
+    if (session == nullptr) {
+        const auto root = stillpoint::erase_volatile_root(handle);
+        std::free(root.address);
+        return root.address != nullptr ? SP_OK : SP_E_HANDLE_MISSING;
+    }
+    const FaseGuard fase;
+    const std::lock_guard guard(session->directory_lock);
+    const auto entry = session->directory->find(handle);
+    if (!entry) {
+        return SP_E_HANDLE_MISSING;
+    }
+    auto* const block = reinterpret_cast<void*>(entry->address);
+    if (auto erased = session->directory->erase(handle); !erased) {
+        return stillpoint::report(erased.error());
+    }
+    stillpoint::sync_objects_block_freed(block, session->heap->usable_size(block));
+    session->heap->deallocate(block);
+    return SP_OK;
+}

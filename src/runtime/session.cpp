@@ -1,0 +1,369 @@
+#include "runtime/session.hpp"
+
+#include <cerrno>
+#include <charconv>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <sys/syscall.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "media/open.hpp"
+#include "os/clock.hpp"
+#include "os/log.hpp"
+#include "pool/image.hpp"
+#include "runtime/durable_globals.hpp"
+#include "runtime/fase.hpp"
+#include "runtime/fase_gate.hpp"
+#include "runtime/session_state.hpp"
+#include "runtime/statistics.hpp"
+#include "runtime/sync_objects.hpp"
+
+namespace stillpoint {
+
+namespace {
+
+std::atomic<Session*> current{nullptr};
+std::atomic<bool> ending{false};
+/// The process that opened the pool: its descendants by fork and exec inherit this, and stay out.
+constexpr const char* owner_variable = "STILLPOINT_OWNER";
+constexpr const char* pool_variable = "STILLPOINT_POOL";
+
+std::optional<MediumKind> medium_choice(std::string_view choice)
+{
+    if (choice == "file") {
+        return MediumKind::file;
+    }
+    if (choice == "dax") {
+        return MediumKind::dax;
+    }
+    if (choice == "memory") {
+        return MediumKind::memory;
+    }
+    return std::nullopt;
+}
+
+MediumOptions medium_options(const Options& options)
+{
+    MediumOptions result;
+    result.path = options.pool;
+    result.durability = options.durability == "process" ? Durability::process : Durability::power;
+    result.kind = medium_choice(options.medium);
+    result.line_latency_ns = static_cast<std::uint32_t>(options.line_latency_ns);
+    result.page_latency_ns = static_cast<std::uint32_t>(options.page_latency_ns);
+    result.bandwidth_mb_per_s = static_cast<std::uint32_t>(options.bandwidth_mb_per_s);
+    return result;
+}
+
+Result<Pool> create_pool(const Options& options, const EngineDriver& driver)
+{
+    const Pool::CreateOptions create{driver.format, options.pool_size_mb * mib, options.pool_max_mb * mib};
+    auto file_bytes = Pool::file_bytes_for(create);
+    if (!file_bytes) {
+        return pass_on(file_bytes.error());
+    }
+    auto medium = create_medium(medium_options(options), *file_bytes);
+    if (!medium) {
+        return pass_on(medium.error());
+    }
+    auto pool = Pool::create(std::move(*medium), create);
+    if (!pool) {
+        unlink(options.pool.c_str());  // Nobody has used it: it was made a moment ago.
+    }
+    return pool;
+}
+
+/// Opens the pool, or creates it where there is none.
+Result<Pool> open_or_create_pool(const Options& options, const EngineDriver& driver)
+{
+    auto medium = open_medium(medium_options(options));
+    if (!medium && medium.error().code == SP_E_POOL_MISSING) {
+        return create_pool(options, driver);
+    }
+    if (!medium) {
+        return pass_on(medium.error());
+    }
+    return Pool::open(std::move(*medium), driver.format);
+}
+
+Result<std::uint64_t> grow_image(void* context, std::uint64_t wanted)
+{
+    return static_cast<Engine*>(context)->grow(wanted);
+}
+
+/// Tables, heap, directory and globals of a mapped image. Inside a FASE.
+Result<void> attach_image(Session& session, bool fresh)
+{
+    Engine& engine = *session.engine;
+    const PoolFacts& facts = engine.pool_facts();
+    if (fresh) {
+        format_image(engine.image_base(), facts.image_bytes_max);
+    } else if (auto checked = check_image(engine.image_base(), facts.image_bytes_max, facts.base_address);
+               !checked) {
+        return checked;
+    }
+    const ImageGeometry geometry = ImageGeometry::for_image(facts.image_bytes_max);
+    auto heap = Heap::attach({engine.image_base(), geometry.heap_offset, engine.image_bytes(),
+                              facts.image_bytes_max, &grow_image, &engine});
+    if (!heap) {
+        return pass_on(heap.error());
+    }
+    session.heap = *heap;
+    session.directory.emplace(engine.image_base(), geometry);
+    if (auto attached = sync_objects_attach(engine.image_base(), geometry, engine.image_bytes()); !attached) {
+        return attached;
+    }
+    return restore_durable_globals(engine, *session.heap);
+}
+
+void announce(const Session& session, const Options& options, const RecoveryReport& report,
+              std::string_view mechanism)
+{
+    const char* how = "new pool";
+    if (session.start_kind == SP_START_CLEAN) {
+        how = "reopened after a normal end";
+    } else if (session.start_kind == SP_START_CRASHED) {
+        how = "recovered after a crash";
+    }
+    os::log(os::Severity::note,
+            "{}: {} at epoch {} in {:.1f} ms ({} unfinished page copies discarded); engine pmthreads, "
+            "tracker {}, {}, durability {}, interval {} ms",
+            options.pool, how, report.epoch, static_cast<double>(report.recovery_ns) / 1e6,
+            report.pages_rolled_back, session.engine->tracker_name(), mechanism,
+            session.engine->pool_facts().durability == Durability::power ? "power" : "process",
+            options.interval_ms);
+}
+
+/// Unless this process is what the owner became by exec.
+bool owned_by_another_process()
+{
+    const char* owner = std::getenv(owner_variable);
+    if (owner == nullptr) {
+        return false;
+    }
+    pid_t pid = 0;
+    std::from_chars(owner, owner + std::strlen(owner), pid);
+    return pid != getpid();
+}
+
+[[noreturn]] void end_process(const Failure& failure)
+{
+    os::write_line(os::Severity::error, failure.text());
+    syscall(SYS_exit_group, exit_code_for(failure.code));
+    __builtin_unreachable();
+}
+
+}  // namespace
+
+Session* open_session() noexcept { return current.load(std::memory_order_acquire); }
+
+Engine* session_engine() noexcept
+{
+    Session* const session = open_session();
+    return session != nullptr ? session->engine.get() : nullptr;
+}
+
+int exit_code_for(sp_error code) noexcept
+{
+    switch (code) {
+    case SP_OK: return EX_OK;
+    case SP_E_INVALID_ARGUMENT:
+    case SP_E_HANDLE_MISSING:
+    case SP_E_HANDLE_SIZE: return EX_USAGE;
+    case SP_E_NOT_A_POOL:
+    case SP_E_POOL_TRUNCATED:
+    case SP_E_POOL_VERSION:
+    case SP_E_POOL_ENGINE:
+    case SP_E_POOL_CORRUPT:
+    case SP_E_GLOBALS_CHANGED: return EX_DATAERR;
+    case SP_E_POOL_MISSING:
+    case SP_E_NOT_OPEN: return EX_NOINPUT;
+    case SP_E_POOL_EXISTS:
+    case SP_E_NO_SPACE:
+    case SP_E_POOL_FULL: return EX_CANTCREAT;
+    case SP_E_POOL_LOCKED:
+    case SP_E_TIMED_OUT: return EX_TEMPFAIL;
+    case SP_E_POOL_READ_ONLY: return EX_NOPERM;
+    case SP_E_IO: return EX_IOERR;
+    case SP_E_NO_MEMORY: return EX_OSERR;
+    case SP_E_WINDOW_TAKEN:
+    case SP_E_UNSUPPORTED: return EX_UNAVAILABLE;
+    case SP_E_PROGRAM_REFUSED: return EX_CONFIG;
+    default: return EX_SOFTWARE;
+    }
+}
+
+Result<void> session_open(const Options& options)
+{
+    if (open_session() != nullptr) {
+        return fail(SP_E_ALREADY_OPEN, 0, "this process has the pool {} open already",
+                    statistics().pool_path.data());
+    }
+    const std::uint64_t begun_ns = os::monotonic_ns();
+    os::set_quiet(options.quiet);
+    const EngineDriver* const driver = find_engine(options.engine);
+    if (driver == nullptr) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "there is no engine called \"{}\"", options.engine);
+    }
+    if (auto checked = check_options(options); !checked) {
+        return checked;
+    }
+    auto pool = open_or_create_pool(options, *driver);
+    if (!pool) {
+        return pass_on(pool.error());
+    }
+    if (pool->facts().superblock_repaired) {
+        os::log(os::Severity::warning, "{}: a damaged superblock was repaired from its copy", options.pool);
+    }
+    const std::string mechanism(pool->medium().mechanism());
+    const std::string pool_path = options.pool;
+    // Figures are a service; a program is not refused for want of them.
+    if (auto shared = statistics_open(pool_path, pool->facts().uuid); !shared) {
+        os::write_line(os::Severity::warning, shared.error().text());
+    }
+    auto session = std::make_unique<Session>();
+    session->engine = driver->make();
+    auto report = session->engine->start(std::move(*pool), options);
+    if (!report) {
+        return pass_on(report.error());
+    }
+    const bool fresh = report->epoch == 0;
+    if (auto attached = attach_image(*session, fresh); !attached) {
+        return attached;
+    }
+    session->start_kind = fresh ? SP_START_FRESH : report->clean ? SP_START_CLEAN : SP_START_CRASHED;
+    if (auto activated = fase_activate(); !activated) {
+        return activated;
+    }
+    if (auto running = session->engine->run(); !running) {
+        return running;
+    }
+    report->recovery_ns = os::monotonic_ns() - begun_ns;
+    Statistics& figures = statistics();
+    figures.interval_ns.store(options.interval_ms * 1'000'000, std::memory_order_relaxed);
+    figures.recovery_ns.store(report->recovery_ns, std::memory_order_relaxed);
+    figures.recovered_epoch.store(report->epoch, std::memory_order_relaxed);
+    announce(*session, options, *report, mechanism);
+    ending.store(false, std::memory_order_release);
+    current.store(session.release(), std::memory_order_release);
+    return {};
+}
+
+void session_start_from_environment() noexcept
+{
+    const char* const pool = std::getenv(pool_variable);
+    if (pool == nullptr || *pool == '\0' || owned_by_another_process()) {
+        return;
+    }
+    auto options = options_from_environment();
+    if (!options) {
+        end_process(options.error());
+    }
+    if (auto opened = session_open(*options); !opened) {
+        end_process(opened.error());
+    }
+    setenv(owner_variable, std::to_string(getpid()).c_str(), 1);
+}
+
+void session_end() noexcept
+{
+    Session* const session = open_session();
+    if (session == nullptr || session->detached.load(std::memory_order_acquire) ||
+        ending.exchange(true, std::memory_order_acq_rel)) {
+        return;
+    }
+    if (inside_fase()) {
+        os::log(os::Severity::warning,
+                "the program ends inside a failure-atomic section (a lock is held): no last checkpoint; the "
+                "pool stays at epoch {}",
+                session->engine->durable_epoch());
+        return;
+    }
+    if (auto stopped = session->engine->stop(true); !stopped) {
+        os::write_line(os::Severity::warning, stopped.error().text());
+    }
+}
+
+Result<void> session_close()
+{
+    Session* const session = open_session();
+    if (session == nullptr || ending.exchange(true, std::memory_order_acq_rel)) {
+        return fail(SP_E_NOT_OPEN, 0, "no pool is open, or it is being closed already");
+    }
+    auto stopped = session->engine->stop(true);
+    fase_deactivate();
+    current.store(nullptr, std::memory_order_release);
+    session->heap->detach();
+    statistics_close();
+    delete session;
+    return stopped;
+}
+
+void session_warn_if_owned_elsewhere() noexcept
+{
+    static std::atomic<bool> asked{false};
+    if (asked.load(std::memory_order_relaxed) || asked.exchange(true, std::memory_order_relaxed)) {
+        return;
+    }
+    const char* const pool = std::getenv(pool_variable);
+    if (pool != nullptr && *pool != '\0' && owned_by_another_process()) {
+        os::log(os::Severity::warning,
+                "the pool {} is open in process {}, which started this one (process {}): nothing here is "
+                "durable. Give this program to `stillpoint run` itself, or have a script start it with exec",
+                pool, std::getenv(owner_variable), getpid());
+    }
+}
+
+void session_before_fork() noexcept
+{
+    Session* const session = open_session();
+    if (session != nullptr && !session->detached.load(std::memory_order_acquire)) {
+        session->engine->before_fork();
+    }
+}
+
+void session_after_fork_in_parent() noexcept {}
+
+void session_after_fork_in_child() noexcept
+{
+    Session* const session = open_session();
+    if (session == nullptr || session->detached.exchange(true, std::memory_order_acq_rel)) {
+        return;
+    }
+    fase_deactivate();
+    session->directory_lock.reset_after_fork();
+    session->engine->detach_after_fork();
+}
+
+bool session_handle_fault(void* address) noexcept
+{
+    Engine* const engine = session_engine();
+    return engine != nullptr && engine->handle_fault(address);
+}
+
+bool session_needs_fault_handler() noexcept
+{
+    Engine* const engine = session_engine();
+    return engine != nullptr && engine->needs_fault_handler();
+}
+
+void session_prepare_kernel_write(void* address, std::size_t size) noexcept
+{
+    Engine* const engine = session_engine();
+    if (engine != nullptr) {
+        engine->prepare_kernel_write(address, size);
+    }
+}
+
+void session_thread_exit() noexcept
+{
+    Session* const session = open_session();
+    if (session != nullptr && session->heap != nullptr) {
+        session->heap->flush_thread_cache();
+    }
+}
+
+}  // namespace stillpoint

@@ -1,0 +1,41 @@
+#pragma once
+// The open session's parts, for the C API (api_*.cpp) and session.cpp only.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "core/result.hpp"
+#include "heap/heap.hpp"
+#include "os/futex.hpp"
+#include "pool/directory.hpp"
+#include "runtime/engine.hpp"
+#include "stillpoint/stillpoint.h"
+
+namespace stillpoint {
+
+struct Session {
+    std::unique_ptr<Engine> engine;
+    Heap* heap = nullptr;
+    std::optional<Directory> directory;
+    os::FutexLock directory_lock;  ///< taken inside a FASE, never around one
+    sp_start start_kind = SP_START_VOLATILE;
+    std::atomic<bool> detached{false};  ///< this is a child made by fork
+    std::atomic<bool> detached_told{false};
+};
+
+/// The open session, or nullptr: the process runs volatile. Acquire; one load.
+[[nodiscard]] Session* open_session() noexcept;
+
+/// Keeps the failure for sp_last_error() of this thread, prints nothing, returns its code.
+int report(const Failure& failure) noexcept;
+/// Sets errno from the failure for calls that return a pointer.
+void report_as_errno(const Failure& failure) noexcept;
+
+/// First durable use in a child made by fork, or in a program started by one that has the pool: says
+/// once that nothing here is durable.
+void warn_if_not_durable(Session* session) noexcept;
+
+}  // namespace stillpoint
