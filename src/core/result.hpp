@@ -7,8 +7,7 @@
 #include <tl/expected.hpp>
 #include <utility>
 
-#define FMT_HEADER_ONLY 1
-#include <fmt/format.h>
+#include <fmt/core.h>  // Not format.h: that costs seconds in each file. text.cpp has the one copy of it.
 
 #include "stillpoint/error.h"
 

@@ -4,8 +4,7 @@
 
 #include <string_view>
 
-#define FMT_HEADER_ONLY 1
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace stillpoint::os {
 

@@ -31,11 +31,11 @@ bool has_magic(const Superblock& copy, const std::uint8_t (&magic)[8]) noexcept
 template <class... Args>
 auto corrupt(std::string_view path, fmt::format_string<Args...> format, Args&&... args)
 {
-    fmt::basic_memory_buffer<char, 256> reason;  // inline storage: our reasons are short
-    fmt::format_to(std::back_inserter(reason), format, std::forward<Args>(args)...);
+    char reason[256];
+    const auto end = fmt::format_to_n(reason, sizeof reason, format, std::forward<Args>(args)...);
     return fail(SP_E_POOL_CORRUPT, 0,
                 "{}: superblock: {}; restore the file from a copy, or delete it to start afresh",
-                path, std::string_view(reason.data(), reason.size()));
+                path, std::string_view(reason, static_cast<std::size_t>(end.out - reason)));
 }
 
 Result<void> validate_version(const Superblock& block, std::string_view path)

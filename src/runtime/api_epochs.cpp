@@ -8,8 +8,6 @@
 #include "os/log.hpp"
 #include "runtime/api_export.hpp"
 #include "runtime/fase.hpp"
-#include "runtime/fase_gate.hpp"
-#include "runtime/ignored_locks.hpp"
 #include "runtime/options.hpp"
 #include "runtime/session.hpp"
 #include "runtime/session_state.hpp"
@@ -125,7 +123,7 @@ STILLPOINT_API int sp_lock_ignore(const void* lock)
     if (lock == nullptr) {
         return SP_E_INVALID_ARGUMENT;
     }
-    auto ignored = stillpoint::ignore_lock(lock);
+    auto ignored = stillpoint::fase_ignore_lock(lock);
     return ignored ? SP_OK : stillpoint::report(ignored.error());
 }
 

@@ -7,6 +7,7 @@
 #include "heap/heap.hpp"
 #include "os/elf_section.hpp"
 #include "pool/image_layout.hpp"
+#include "runtime/sync_objects.hpp"
 
 namespace stillpoint {
 
@@ -49,6 +50,7 @@ Result<void> restore(Engine& engine, Heap& heap, const os::LoadedSection& sectio
     } else {
         std::memcpy(section.memory, engine.image_base() + entry->image_offset, section.size);
     }
+    sync_objects_add_mirror(section.memory, engine.image_base() + entry->image_offset, section.size);
     return engine.mirror({section.memory, engine.image_base() + entry->image_offset, section.size});
 }
 

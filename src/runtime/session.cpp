@@ -17,7 +17,6 @@
 #include "pool/image.hpp"
 #include "runtime/durable_globals.hpp"
 #include "runtime/fase.hpp"
-#include "runtime/fase_gate.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/statistics.hpp"
 #include "runtime/sync_objects.hpp"
@@ -235,6 +234,7 @@ Result<void> session_open(const Options& options)
         return attached;
     }
     session->start_kind = fresh ? SP_START_FRESH : report->clean ? SP_START_CLEAN : SP_START_CRASHED;
+    set_thread_exit_hook(&session_thread_exit);
     if (auto activated = fase_activate(); !activated) {
         return activated;
     }
@@ -295,6 +295,7 @@ Result<void> session_close()
     }
     auto stopped = session->engine->stop(true);
     fase_deactivate();
+    sync_objects_detach();
     current.store(nullptr, std::memory_order_release);
     session->heap->detach();
     statistics_close();
@@ -333,7 +334,7 @@ void session_after_fork_in_child() noexcept
     if (session == nullptr || session->detached.exchange(true, std::memory_order_acq_rel)) {
         return;
     }
-    fase_deactivate();
+    fase_reset_after_fork();
     session->directory_lock.reset_after_fork();
     session->engine->detach_after_fork();
 }
