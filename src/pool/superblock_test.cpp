@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <string>
+#include <utility>
 
 #include "pool/pool_fixture.hpp"
 
@@ -153,6 +155,73 @@ TEST(Superblock, NamesBothVersionsOfANewerPool)
     EXPECT_EQ(opened.error().code, SP_E_POOL_VERSION);
     EXPECT_NE(opened.error().text().find("version 7"), std::string_view::npos) << opened.error().message;
     EXPECT_NE(opened.error().text().find("1 to 1"), std::string_view::npos) << opened.error().message;
+}
+
+/// The example of docs/format/pool.md.
+layout::Superblock example_superblock()
+{
+    layout::Superblock block{};
+    std::memcpy(block.magic, layout::superblock_magic, sizeof block.magic);
+    block.format_version = 1;
+    block.superblock_bytes = page_bytes;
+    block.sequence = 7;
+    for (std::uint8_t i = 0; i < 16; ++i) {
+        block.uuid[i] = static_cast<std::uint8_t>(i * 0x11);
+    }
+    block.uuid[6] = 0x46;
+    std::memcpy(block.engine_name, "pmthreads", 9);
+    block.engine_layout_version = 1;
+    block.page_bytes = page_bytes;
+    block.base_address = window_base;
+    block.image_bytes = 128 * mib;
+    block.image_bytes_max = 16 * gib;
+    block.generation = 6;
+    block.file_bytes = std::uint64_t{66'578} * page_bytes;
+    block.engine_area_first_page = 2;
+    block.engine_area_pages = 16;
+    block.created_unix_seconds = 1'790'000'000;
+    block.durability = 1;
+    block.segment_count = 2;
+    block.segments[0] = {0, 16'384, 18, 33'280};
+    block.segments[1] = {16'384, 16'384, 33'298, 33'280};
+    seal_superblock(block);
+    return block;
+}
+
+/// Offset, and the 16 bytes there; all others are zero. A change here is a change of the format.
+const std::pair<std::size_t, const char*> example_bytes[] = {
+    {   0, "93 53 54 50 4f 4f 0d 0a 01 00 00 00 00 10 00 00"},
+    {  16, "69 b5 b3 39 c6 a0 df 75 07 00 00 00 00 00 00 00"},
+    {  32, "00 11 22 33 44 55 46 77 88 99 aa bb cc dd ee ff"},
+    {  48, "70 6d 74 68 72 65 61 64 73 00 00 00 00 00 00 00"},
+    {  64, "01 00 00 00 00 10 00 00 00 00 00 00 00 00 00 00"},
+    {  80, "00 00 00 00 00 58 00 00 00 00 00 08 00 00 00 00"},
+    {  96, "00 00 00 00 04 00 00 00 06 00 00 00 00 00 00 00"},
+    { 112, "00 20 41 10 00 00 00 00 02 00 00 00 00 00 00 00"},
+    { 128, "10 00 00 00 00 00 00 00 80 3b b1 6a 00 00 00 00"},
+    { 144, "01 00 00 00 02 00 00 00 00 00 00 00 00 00 00 00"},
+    {2048, "00 00 00 00 00 00 00 00 00 40 00 00 00 00 00 00"},
+    {2064, "12 00 00 00 00 00 00 00 00 82 00 00 00 00 00 00"},
+    {2080, "00 40 00 00 00 00 00 00 00 40 00 00 00 00 00 00"},
+    {2096, "12 82 00 00 00 00 00 00 00 82 00 00 00 00 00 00"},
+};
+
+TEST(Superblock, HasTheBytesThatTheFormatPageShows)
+{
+    const layout::Superblock block = example_superblock();
+    ASSERT_TRUE(validate_superblock(block, "example"));
+    std::string wanted(page_bytes * 2, '0');
+    for (const auto& [offset, text] : example_bytes) {
+        std::string digits(text);
+        std::erase(digits, ' ');
+        ASSERT_EQ(digits.size(), 32U);
+        wanted.replace(offset * 2, digits.size(), digits);
+    }
+    std::string found;
+    for (const std::byte byte : std::as_bytes(std::span(&block, 1))) {
+        fmt::format_to(std::back_inserter(found), "{:02x}", static_cast<unsigned>(byte));
+    }
+    EXPECT_EQ(found, wanted);
 }
 
 struct Hostile {
