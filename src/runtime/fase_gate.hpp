@@ -27,6 +27,7 @@ enum GateBit : std::uint32_t {
 /// Alone in its line: every thread reads it at every lock.
 struct alignas(128) Gate {
     std::atomic<std::uint32_t> bits{0};
+    std::atomic<bool> accounting{false};  ///< looked at only by threads that have no record yet
 };
 extern constinit Gate gate;
 
@@ -52,7 +53,9 @@ inline void enter(const void* lock, LockKind kind) noexcept
 {
     ThreadRecord* const record = own_record;
     if (record == nullptr) [[unlikely]] {
-        enter_first(lock, kind);
+        if (gate.accounting.load(std::memory_order_acquire)) {
+            enter_first(lock, kind);
+        }
         return;
     }
     const std::uint32_t depth = record->depth.load(std::memory_order_relaxed);

@@ -38,7 +38,6 @@ constinit os::FutexLock registry_lock{};
 constinit std::atomic<RecordChunk*> first_chunk{nullptr};
 constinit RecordChunk* last_chunk = nullptr;
 constinit ThreadRecord* unused_records = nullptr;
-constinit std::atomic<bool> enabled{false};
 constinit bool key_made = false;
 constinit pthread_key_t exit_key{};
 using ExitHook = void (*)() noexcept;
@@ -161,7 +160,7 @@ extern "C" void detach_thread(void* argument)
         pthread_setspecific(exit_key, &record);
         return;
     }
-    if (exit_hook != nullptr && enabled.load(std::memory_order_relaxed)) {
+    if (exit_hook != nullptr && fase::gate.accounting.load(std::memory_order_relaxed)) {
         exit_hook();
     }
     // A robust mutex passes to its next owner with EOWNERDEAD: the kernel ends what it guarded.
@@ -188,7 +187,7 @@ extern "C" void detach_thread(void* argument)
 
 ThreadRecord* attach_thread() noexcept
 {
-    if (!enabled.load(std::memory_order_acquire)) {
+    if (!fase::gate.accounting.load(std::memory_order_acquire)) {
         return nullptr;
     }
     {
@@ -219,7 +218,7 @@ bool thread_registry_start() noexcept
 
 void thread_registry_enable(bool enable) noexcept
 {
-    enabled.store(enable, std::memory_order_release);
+    fase::gate.accounting.store(enable, std::memory_order_release);
 }
 
 void thread_registry_reset_after_fork() noexcept

@@ -1,0 +1,144 @@
+// Condition waits of POSIX and C11. Where the mutex is all that the thread holds, the wait ends the FASE:
+// the monitor's invariant holds there, and a thread that waits for good must not stop checkpoints.
+// docs/quiescence.md, "Condition waits".
+
+#include <cerrno>
+
+#include "interpose/real.hpp"
+#include "runtime/fase_gate.hpp"
+#include "runtime/sync_objects.hpp"
+
+namespace fase = stillpoint::fase;
+
+namespace {
+
+/// glibc's mark of a robust mutex whose owner died and that is not consistent again: releasing
+/// it would make it unusable for good.
+bool is_inconsistent(const pthread_mutex_t& mutex) noexcept
+{
+    constexpr int robust_bit = 16;
+    constexpr int inconsistent_owner = 0x7fffffff;
+    return (mutex.__data.__kind & robust_bit) != 0 && mutex.__data.__owner == inconsistent_owner;
+}
+
+/// One condition wait. If it is left by cancellation, the destructor runs while libc unwinds, after
+/// the mutex was acquired again and before the program's cleanup handlers: they run inside the FASE.
+class Wait {
+public:
+    Wait(const void* condition, pthread_mutex_t* mutex) noexcept : mutex_(mutex)
+    {
+        stillpoint::sync_object_used(condition, stillpoint::SyncObjectKind::condition);
+        // Around the wait the thread is outside its FASE with the mutex held, for an instant: a
+        // checkpoint may see that.
+        stillpoint::sync_object_used(mutex, stillpoint::SyncObjectKind::mutex);
+        outside_ = fase::suspend_for_wait(mutex);
+    }
+    ~Wait()
+    {
+        if (outside_) {
+            get_inside();
+        }
+    }
+    Wait(const Wait&) = delete;
+    Wait& operator=(const Wait&) = delete;
+
+    /// What the intercepted function returns, given what the real one did.
+    int finish(int result) noexcept
+    {
+        if (!outside_) {
+            return result;
+        }
+        outside_ = false;
+        if (result == ENOTRECOVERABLE) {
+            return result;  // The mutex is not held.
+        }
+        const int relocked = get_inside();
+        return relocked == 0 ? result : relocked;
+    }
+
+private:
+    /// The mutex is held. While the gate is shut it is released, so that threads inside can get it and
+    /// finish; the program sees a wake-up without a cause, which is allowed. Returns what a
+    /// second acquire returned, if there was one.
+    int get_inside() noexcept
+    {
+        while (!fase::resume_after_wait(mutex_)) {
+            if (is_inconsistent(*mutex_) || REAL(pthread_mutex_unlock)(mutex_) != 0) {
+                fase::wait_while_shut();
+                continue;
+            }
+            fase::enter(mutex_, stillpoint::LockKind::mutex);
+            const int result = REAL(pthread_mutex_lock)(mutex_);
+            if (result != 0 && result != EOWNERDEAD) {
+                fase::leave(mutex_);
+            }
+            return result;
+        }
+        return 0;
+    }
+
+    pthread_mutex_t* mutex_;
+    bool outside_ = false;
+};
+
+/// C11's mtx_t is glibc's mutex under another name.
+pthread_mutex_t* posix_mutex(mtx_t* mutex) noexcept
+{
+    static_assert(sizeof(mtx_t) == sizeof(pthread_mutex_t));
+    return reinterpret_cast<pthread_mutex_t*>(mutex);
+}
+
+int finish_c11(Wait& wait, int result) noexcept
+{
+    const int finished = wait.finish(0);
+    return finished == 0 ? result : thrd_error;
+}
+
+}  // namespace
+
+SHIM int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex)
+{
+    Wait wait{condition, mutex};
+    return wait.finish(REAL(pthread_cond_wait)(condition, mutex));
+}
+
+SHIM int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
+                                const timespec* deadline)
+{
+    Wait wait{condition, mutex};
+    return wait.finish(REAL(pthread_cond_timedwait)(condition, mutex, deadline));
+}
+
+SHIM int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
+                                const timespec* deadline)
+{
+    Wait wait{condition, mutex};
+    return wait.finish(REAL(pthread_cond_clockwait)(condition, mutex, clock, deadline));
+}
+
+SHIM int pthread_cond_destroy(pthread_cond_t* condition) noexcept
+{
+    const int result = REAL(pthread_cond_destroy)(condition);
+    if (result == 0) {
+        stillpoint::sync_object_destroyed(condition);
+    }
+    return result;
+}
+
+SHIM int cnd_wait(cnd_t* condition, mtx_t* mutex)
+{
+    Wait wait{condition, posix_mutex(mutex)};
+    return finish_c11(wait, REAL(cnd_wait)(condition, mutex));
+}
+
+SHIM int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* deadline)
+{
+    Wait wait{condition, posix_mutex(mutex)};
+    return finish_c11(wait, REAL(cnd_timedwait)(condition, mutex, deadline));
+}
+
+SHIM void cnd_destroy(cnd_t* condition)
+{
+    REAL(cnd_destroy)(condition);
+    stillpoint::sync_object_destroyed(condition);
+}

@@ -1,0 +1,72 @@
+#pragma once
+// The functions of libc behind the intercepted ones.
+//
+// How to add an interceptor:
+//   1. Add a line to intercepted.inc (and its header below, or a declaration if no header has it).
+//   2. Write the shim in the file of its concern: SHIM, then account, call REAL(name)(...), account.
+//      No logic: that belongs into src/runtime, where it is unit-tested.
+//   3. Add it to the table in tests/interpose/accounting.cpp, with its error returns.
+//
+// Rules for code in a shim, which runs inside somebody else's call: no malloc, no intercepted lock,
+// errno as libc left it, and the exception specification of libc's declaration (a cancellation point
+// is left by unwinding: it must not be noexcept).
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <threads.h>
+#include <unistd.h>
+
+/// Defines an intercepted function: exported, with C linkage.
+#define SHIM extern "C" __attribute__((visibility("default")))
+
+// What programs built with _FORTIFY_SOURCE call; headers declare these only there.
+extern "C" {
+ssize_t __read_chk(int file, void* buffer, size_t size, size_t buffer_bytes);
+ssize_t __pread_chk(int file, void* buffer, size_t size, off_t offset, size_t buffer_bytes);
+ssize_t __pread64_chk(int file, void* buffer, size_t size, off64_t offset, size_t buffer_bytes);
+ssize_t __recv_chk(int file, void* buffer, size_t size, size_t buffer_bytes, int flags);
+ssize_t __recvfrom_chk(int file, void* buffer, size_t size, size_t buffer_bytes, int flags,
+                       sockaddr* address, socklen_t* address_bytes);
+size_t __fread_chk(void* buffer, size_t buffer_bytes, size_t size, size_t count, FILE* stream);
+size_t __fread_unlocked_chk(void* buffer, size_t buffer_bytes, size_t size, size_t count,
+                            FILE* stream);
+}
+
+namespace stillpoint::real {
+
+/// Looks every function up: in the library's constructor, or earlier if another library's
+/// constructor calls one first. Threads: any; all store the same pointers.
+void resolve() noexcept;
+
+/// Addresses of the real functions; nullptr until resolve(). Untyped, because types that libc declares with
+/// attributes make poor template arguments; REAL gives the type back.
+struct Addresses {
+#define INTERCEPTED(name, version) std::atomic<void*> name;
+#include "interpose/intercepted.inc"
+#undef INTERCEPTED
+};
+extern constinit Addresses addresses;
+
+[[gnu::always_inline]] inline void* ready(const std::atomic<void*>& address) noexcept
+{
+    void* function = address.load(std::memory_order_relaxed);
+    if (function == nullptr) [[unlikely]] {
+        resolve();
+        function = address.load(std::memory_order_relaxed);
+    }
+    return function;
+}
+
+/// REAL(name)(arguments) calls the real function `name`.
+#define REAL(name)                       \
+    (reinterpret_cast<decltype(&::name)>( \
+        ::stillpoint::real::ready(::stillpoint::real::addresses.name)))
+
+}  // namespace stillpoint::real

@@ -1,0 +1,142 @@
+#include "runtime/fault_handler.hpp"
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "os/futex.hpp"
+
+/// glibc's own name for sigaction, which no interposer replaces.
+extern "C" int __sigaction(int, const struct sigaction*, struct sigaction*) noexcept;
+
+namespace stillpoint {
+
+namespace {
+
+/// The kernel's form of a signal set.
+constexpr std::uint64_t segv_bit = std::uint64_t{1} << (SIGSEGV - 1);
+
+constinit std::atomic<FaultHandler> tracker_handler{nullptr};
+
+/// The program's action. A handler may read it at any instruction of a writer, so each new one
+/// goes to the next place; 64 changes during one read do not happen.
+constinit std::array<struct sigaction, 64> program_actions{};
+constinit std::atomic<const struct sigaction*> program_action{nullptr};
+constinit std::size_t next_place = 0;
+constinit os::FutexLock writers{};
+
+void change_mask(int how, std::uint64_t set) noexcept
+{
+    syscall(SYS_rt_sigprocmask, how, &set, nullptr, sizeof set);
+}
+
+void set_program_action(const struct sigaction& wanted) noexcept
+{
+    struct sigaction& place = program_actions[next_place];
+    next_place = (next_place + 1) % program_actions.size();
+    place = wanted;
+    program_action.store(&place, std::memory_order_release);
+}
+
+/// What the kernel does without a handler: ends the process with a core dump. A fault happens
+/// again by itself when the handler returns; a signal that was sent must be sent again.
+void end_by_default_action(bool sent) noexcept
+{
+    struct sigaction standard{};
+    standard.sa_handler = SIG_DFL;
+    __sigaction(SIGSEGV, &standard, nullptr);
+    if (sent) {
+        syscall(SYS_tgkill, getpid(), gettid(), SIGSEGV);
+    }
+}
+
+void call_program_handler(const struct sigaction& action, int number, siginfo_t* info,
+                          void* context) noexcept
+{
+    std::uint64_t mask = 0;
+    std::memcpy(&mask, &action.sa_mask, sizeof mask);
+    std::uint64_t before = 0;
+    syscall(SYS_rt_sigprocmask, SIG_BLOCK, &mask, &before, sizeof mask);
+    change_mask(SIG_UNBLOCK, segv_bit);
+    if ((action.sa_flags & SA_SIGINFO) != 0) {
+        action.sa_sigaction(number, info, context);
+    } else {
+        action.sa_handler(number);
+    }
+    change_mask(SIG_SETMASK, before);
+}
+
+extern "C" void stillpoint_on_fault(int number, siginfo_t* info, void* context)
+{
+    const int saved_errno = errno;
+    const bool sent = info->si_code <= 0;  // By kill, raise or sigqueue: nobody's page.
+    const FaultHandler handler = tracker_handler.load(std::memory_order_acquire);
+    if (!sent && handler != nullptr && handler(info->si_addr)) {
+        errno = saved_errno;
+        return;
+    }
+    errno = saved_errno;
+    const struct sigaction action = *program_action.load(std::memory_order_acquire);
+    if ((action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_IGN && sent) {
+        return;
+    }
+    if ((action.sa_flags & SA_SIGINFO) == 0 &&
+        (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN)) {
+        end_by_default_action(sent);
+        return;
+    }
+    if ((action.sa_flags & static_cast<int>(SA_RESETHAND)) != 0) {
+        struct sigaction standard{};
+        standard.sa_handler = SIG_DFL;
+        set_program_action(standard);
+    }
+    call_program_handler(action, number, info, context);
+}
+
+}  // namespace
+
+bool fault_handler_installed() noexcept
+{
+    return program_action.load(std::memory_order_acquire) != nullptr;
+}
+
+Result<void> fault_handler_install(FaultHandler handler)
+{
+    tracker_handler.store(handler, std::memory_order_release);
+    if (fault_handler_installed()) {
+        return {};
+    }
+    struct sigaction previous{};
+    if (__sigaction(SIGSEGV, nullptr, &previous) != 0) {
+        return fail(SP_E_IO, errno, "the program's SIGSEGV handler cannot be read: {}",
+                    strerror(errno));
+    }
+    set_program_action(previous);
+    struct sigaction ours{};
+    ours.sa_sigaction = &stillpoint_on_fault;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+    sigemptyset(&ours.sa_mask);
+    if (__sigaction(SIGSEGV, &ours, nullptr) != 0) {
+        program_action.store(nullptr, std::memory_order_release);
+        return fail(SP_E_IO, errno, "a SIGSEGV handler cannot be installed: {}", strerror(errno));
+    }
+    return {};
+}
+
+void fault_handler_exchange(const struct sigaction* wanted, struct sigaction* previous) noexcept
+{
+    const std::scoped_lock writer{writers};
+    const struct sigaction before = *program_action.load(std::memory_order_relaxed);
+    if (wanted != nullptr) {
+        set_program_action(*wanted);
+    }
+    if (previous != nullptr) {
+        *previous = before;
+    }
+}
+
+}  // namespace stillpoint
