@@ -1,0 +1,95 @@
+// The measured process of bench/quiescence.py: one thread changes durable memory; another is
+// busy outside every FASE in a way that would stop a system that waits for all threads.
+//
+// Usage: quiescence_worker none|sleep|compute|read
+//   none     there is no other thread
+//   sleep    it sleeps for ever
+//   compute  it computes for ever
+//   read     it is blocked in read() on a pipe that nobody writes to
+
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <pthread.h>
+#include <sysexits.h>
+#include <thread>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/memory.hpp"
+#include "harness/worker.hpp"
+
+namespace bench {
+namespace {
+
+struct Counter {
+    pthread_mutex_t lock;  ///< zeroed memory is a free mutex
+    std::uint64_t value;
+};
+
+class CounterWorkload final : public Workload {
+public:
+    std::uint64_t perform(unsigned, Random&) override
+    {
+        pthread_mutex_lock(&counter_->lock);
+        ++counter_->value;
+        pthread_mutex_unlock(&counter_->lock);
+        const timespec pause{0, 100'000};
+        nanosleep(&pause, nullptr);
+        return 1;
+    }
+    void settle() override { BenchMemory::settle(); }
+
+private:
+    Counter* counter_ = static_cast<Counter*>(BenchMemory::root("bench.quiescence", sizeof(Counter)));
+};
+
+using Body = void (*)();
+
+void sleep_for_ever()
+{
+    while (true) {
+        sleep(3600);
+    }
+}
+
+void compute_for_ever()
+{
+    std::atomic<std::uint64_t> number{0};  // atomic, so that the loop may not be optimised away
+    while (true) {
+        number.store(number.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+}
+
+void read_for_ever()
+{
+    int ends[2];
+    char byte = 0;
+    if (pipe(ends) == 0) {
+        while (read(ends[0], &byte, 1) >= 0) {
+        }
+    }
+}
+
+}  // namespace
+}  // namespace bench
+
+int main(int count, char** words)
+{
+    using namespace bench;
+    constexpr struct {
+        const char* name;
+        Body body;
+    } others[] = {{"none", nullptr}, {"sleep", sleep_for_ever}, {"compute", compute_for_ever}, {"read", read_for_ever}};
+    for (const auto& other : others) {
+        if (count == 2 && std::strcmp(words[1], other.name) == 0) {
+            CounterWorkload workload;
+            if (other.body != nullptr) {
+                std::thread(other.body).detach();
+            }
+            return serve(workload, 1);
+        }
+    }
+    std::fputs("Usage: quiescence_worker none|sleep|compute|read\n", stderr);
+    return EX_USAGE;
+}

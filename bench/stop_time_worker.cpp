@@ -1,0 +1,143 @@
+// The measured process of bench/stop_time.py: a large heap of which a small part is written in each interval.
+//
+// Usage: stop_time_worker HEAP_MIB PAGES_PER_SECOND
+//
+// Begins as a fresh heap (fills every page) or finds the one of the run that was killed. Prints
+//   first NANOSECONDS      time of its first operation (find the heap, lock, read and write one page), at its end,
+//                          on the monotonic clock: the driver subtracts the moment at which it started the process
+//   ready
+// then serves `run SLICE_NS` as other workers do, and before each answer prints
+//   latency P50_NS P99_NS MAX_NS      of the operations of the slice: what a stop does to the program itself
+
+#include <algorithm>
+#include <charconv>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <pthread.h>
+#include <sysexits.h>
+#include <time.h>
+#include <vector>
+
+#include "harness/memory.hpp"
+#include "harness/worker.hpp"
+
+namespace bench {
+namespace {
+
+constexpr std::size_t page_size_bytes = 4096;
+constexpr std::size_t block_bytes = 1u << 20;
+constexpr std::size_t pages_per_block = block_bytes / page_size_bytes;
+constexpr std::uint64_t heap_mib_max = 64 * 1024;
+constexpr std::uint64_t tick_ns = 1'000'000;
+
+struct LargeHeap {
+    pthread_mutex_t lock;  ///< zeroed memory is a free mutex
+    std::uint64_t block_count;
+    unsigned char* blocks[heap_mib_max];
+};
+
+class StopTimeWorkload final : public Workload {
+public:
+    StopTimeWorkload(std::uint64_t heap_mib, std::uint64_t pages_per_second)
+        : heap_(static_cast<LargeHeap*>(BenchMemory::root("bench.stop_time", sizeof(LargeHeap)))),
+          pages_per_tick_(std::max<std::uint64_t>(1, pages_per_second * tick_ns / 1'000'000'000u))
+    {
+        if (heap_->block_count == 0) {
+            fill(heap_mib);
+        }
+        latencies_.reserve(1u << 22);
+    }
+
+    void touch(std::uint64_t page)
+    {
+        const std::uint64_t begin_ns = monotonic_ns();
+        pthread_mutex_lock(&heap_->lock);
+        auto* at = heap_->blocks[page / pages_per_block] + page % pages_per_block * page_size_bytes;
+        std::uint64_t word = 0;
+        std::memcpy(&word, at, sizeof word);
+        ++word;
+        std::memcpy(at, &word, sizeof word);
+        pthread_mutex_unlock(&heap_->lock);
+        if (latencies_.size() < latencies_.capacity()) {
+            latencies_.push_back(monotonic_ns() - begin_ns);
+        }
+    }
+
+    // Paced: a burst of pages each millisecond, so that the pages of an interval are as many as was asked for.
+    std::uint64_t perform(unsigned, Random& random) override
+    {
+        const std::uint64_t pages = heap_->block_count * pages_per_block;
+        for (std::uint64_t i = 0; i < pages_per_tick_; ++i) {
+            touch(random.below(pages));
+        }
+        const std::uint64_t now_ns = monotonic_ns();
+        if (next_tick_ns_ < now_ns) {
+            next_tick_ns_ = now_ns;  // after a pause there is nothing to catch up with
+        }
+        next_tick_ns_ += tick_ns;
+        const timespec until{static_cast<time_t>(next_tick_ns_ / 1'000'000'000u),
+                             static_cast<long>(next_tick_ns_ % 1'000'000'000u)};
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
+        return pages_per_tick_;
+    }
+
+    void settle() override
+    {
+        BenchMemory::settle();
+        if (latencies_.empty()) {
+            return;
+        }
+        std::sort(latencies_.begin(), latencies_.end());
+        const auto at = [this](double part) {
+            return latencies_[static_cast<std::size_t>(part * static_cast<double>(latencies_.size() - 1))];
+        };
+        std::printf("latency %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", at(0.5), at(0.99), latencies_.back());
+        latencies_.clear();
+    }
+
+private:
+    void fill(std::uint64_t heap_mib)
+    {
+        // One FASE for each block: a FASE for all of it would hold up checkpoints for a second.
+        for (std::uint64_t i = 0; i < heap_mib; ++i) {
+            pthread_mutex_lock(&heap_->lock);
+            auto* block = static_cast<unsigned char*>(BenchMemory::allocate(block_bytes));
+            std::memset(block, static_cast<int>(i & 0xff) + 1, block_bytes);
+            heap_->blocks[i] = block;
+            heap_->block_count = i + 1;
+            pthread_mutex_unlock(&heap_->lock);
+        }
+    }
+
+    LargeHeap* heap_;
+    std::uint64_t pages_per_tick_;
+    std::uint64_t next_tick_ns_ = 0;
+    std::vector<std::uint64_t> latencies_;  ///< of this slice; one thread works
+};
+
+bool parse(const char* text, std::uint64_t minimum, std::uint64_t maximum, std::uint64_t& out)
+{
+    const char* end = text + std::strlen(text);
+    const auto parsed = std::from_chars(text, end, out);
+    return parsed.ec == std::errc() && parsed.ptr == end && out >= minimum && out <= maximum;
+}
+
+}  // namespace
+}  // namespace bench
+
+int main(int count, char** words)
+{
+    using namespace bench;
+    std::uint64_t heap_mib = 0;
+    std::uint64_t pages_per_second = 0;
+    if (count != 3 || !parse(words[1], 1, heap_mib_max, heap_mib) || !parse(words[2], 1, 10'000'000, pages_per_second)) {
+        std::fputs("Usage: stop_time_worker HEAP_MIB PAGES_PER_SECOND\n", stderr);
+        return EX_USAGE;
+    }
+    StopTimeWorkload workload(heap_mib, pages_per_second);
+    workload.touch(0);
+    std::printf("first %" PRIu64 "\n", monotonic_ns());
+    std::fflush(stdout);
+    return serve(workload, 1);
+}
