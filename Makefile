@@ -15,7 +15,7 @@ export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 launcher = $$(command -v ccache >/dev/null 2>&1 && echo "-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
 say = @printf '\n== %s\n' "$(1)"
 
-.PHONY: all build demo test check asan tsan bench style format-check docs install clean help setup setup-test tmp
+.PHONY: all build demo test check asan tsan kill-loop bench style format-check docs install clean help setup setup-test tmp
 .NOTPARALLEL:
 
 all: build
@@ -28,6 +28,7 @@ help:
 	@echo "make asan, tsan   only the unit tests under AddressSanitizer + UBSan, or ThreadSanitizer"
 	@echo "make style        only the checks of style, layering and documents"
 	@echo "make docs         write the documents that are generated from tables anew"
+	@echo "make kill-loop    kill word-index and bank 200 times each and prove that nothing is lost"
 	@echo "make bench        run the benchmarks (takes minutes; use an idle machine)"
 	@echo "make install      install to PREFIX (default /usr/local; DESTDIR is honoured)"
 	@echo "make clean        remove what was built"
@@ -73,6 +74,11 @@ format-check: style
 
 docs: build
 	@python3 scripts/generate_docs.py
+
+kill-loop: build
+	$(call say,Killing each program 200 times at random moments)
+	@python3 tests/kill/kill_loop.py --program bank --kills 200
+	@python3 tests/kill/kill_loop.py --program word-index --kills 200
 
 bench: build
 	$(call say,Benchmarks: each prints ratios against the same work without Stillpoint)

@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+"""Kills a program with SIGKILL again and again, at random moments, also while it recovers, and proves after each
+kill that nothing that was promised is broken:
+
+  - `stillpoint check` finds the pool sound;
+  - the durable epoch of the pool is not older than any that the killed program had been told is durable;
+  - the restarted program finds its invariant intact: bank its sum, its counters, its statements, its heap, and every
+    acknowledged transfer; word-index its list of files;
+  - at the end the program finishes: bank its transfers, word-index the index of a run that nobody disturbed.
+
+Exit code 0: all held. 1: something did not; the line before names the seed and the kill, to repeat it.
+"""
+
+import argparse
+import random
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "scripts"))
+
+from pool_tool import ROOT, Tool, ToolError, kill  # noqa: E402  (the path must be set first)
+
+
+class Broken(Exception):
+    """A promise that was not kept."""
+
+
+def whole_lines(path):
+    """Lines of a file that end: the last one may have been cut off."""
+    if not path.exists():
+        return []
+    return [line for line in path.read_text(errors="replace").splitlines(keepends=True) if line.endswith("\n")]
+
+
+class Bank:
+    """examples/bank: as many transfers as come, then a run that ends."""
+
+    name = "bank"
+
+    def __init__(self, loop):
+        self.loop = loop
+        self.acknowledged = loop.folder / "bank.ack"
+
+    def arguments(self, last):
+        made = self.transfers() if last else 0
+        transfers = made + 20000 if last else 1 << 39
+        return ["--accounts", 500, "--threads", 4, "--transfers", transfers, "--acknowledge", self.acknowledged,
+                "--acknowledge-ms", 1]
+
+    def transfers(self):
+        """Acknowledged so far: a lower bound of what there is."""
+        lines = whole_lines(self.acknowledged)
+        return int(lines[-1].split()[1]) if lines else 0
+
+    def promised_epoch(self):
+        lines = whole_lines(self.acknowledged)
+        return int(lines[-1].split()[0]) if lines else 0
+
+    def judge(self, output):
+        """The output of a killed or finished run, as far as it came."""
+        if "BROKEN" in output or "LOST" in output:
+            raise Broken(output)
+        return "at the start" in output
+
+    def finished(self, _output):
+        """A killed bank has always more to do."""
+        return False
+
+    def judge_end(self, output):
+        if "bank: done" not in output or "BROKEN" in output:
+            raise Broken(output)
+
+
+class WordIndex:
+    """examples/word-index: when the index is finished, a new one is begun in a new pool."""
+
+    name = "word-index"
+
+    def __init__(self, loop):
+        self.loop = loop
+        self.done = 0
+        self.rounds = 0
+        volatile = subprocess.run([loop.tool.program(self.name), "--threads", "2", loop.options.directory],
+                                  stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.digest = re.search(r"digest (\w+)", volatile).group(1)
+
+    def arguments(self, _last):
+        return ["--threads", 2, self.loop.options.directory]
+
+    def promised_epoch(self):
+        return 0  # the program acknowledges nothing; the loop asks `stillpoint stats` instead
+
+    def judge(self, output):
+        if "WRONG" in output:
+            raise Broken(output)
+        found = re.search(r"; (\d+) of \d+ files done", output)
+        if found:
+            if int(found.group(1)) < self.done:
+                raise Broken(f"an earlier run had found {self.done} files done: {output}")
+            self.done = int(found.group(1))
+        if "digest" in output:
+            self.judge_end(output)
+        return found is not None
+
+    def finished(self, output):
+        if "digest" not in output:
+            return False
+        self.done = 0
+        self.rounds += 1
+        return True
+
+    def judge_end(self, output):
+        found = re.search(r"digest (\w+)", output)
+        if not found or found.group(1) != self.digest:
+            raise Broken(f"the index differs from the volatile run's {self.digest}: {output}")
+
+
+class Loop:
+    def __init__(self, options):
+        self.options = options
+        self.random = random.Random(options.seed)
+        self.tool = Tool(options.binaries)
+        self.folder = Path(options.folder)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        self.pool = Path(options.pool_folder or self.folder) / f"kill-loop-{options.program}-{options.seed}.pool"
+        self.pool.unlink(missing_ok=True)
+        self.output = self.folder / "output.txt"
+        self.program = {"bank": Bank, "word-index": WordIndex}[options.program](self)
+        self.promised = 0
+        self.counts = {"kills": 0, "while recovering": 0, "before a pool was there": 0}
+
+    def words(self, last):
+        options = {"interval_ms": self.options.interval_ms, "tracker": self.options.tracker,
+                   "medium": self.options.medium, "durability": self.options.durability,
+                   "pool_size_mb": 16}
+        return self.tool.run_words(self.pool, options, self.program.name, self.program.arguments(last))
+
+    def delay_s(self):
+        """A third of the kills come in the first moments, where the pool is made or recovered."""
+        longest_ms = 30 if self.random.random() < 1 / 3 else self.options.longest_ms
+        return self.random.uniform(0, longest_ms) / 1000
+
+    def ask_stats(self, process):
+        """Sometimes notes the durable epoch just before the kill: it is a promise too."""
+        if self.random.random() < 0.3 and process.poll() is None:
+            try:
+                self.promised = max(self.promised, self.tool.stats(self.pool)["durable_epoch"])
+            except ToolError:
+                pass  # the process has not opened its pool yet, or has just ended
+
+    def killed_run(self):
+        with self.output.open("wb") as output:
+            process = subprocess.Popen(self.words(False), stdout=output, stderr=subprocess.STDOUT)
+            time.sleep(self.delay_s())
+            self.ask_stats(process)
+            _, was_killed = kill(process)
+        text = self.output.read_text(errors="replace")
+        if not was_killed and process.returncode != 0:
+            raise Broken(f"the program ended by itself with exit code {process.returncode}: {text}")
+        begun = self.program.judge(text)
+        if was_killed:
+            self.counts["kills"] += 1
+            self.counts["while recovering"] += 0 if begun else 1
+        if self.program.finished(text):
+            self.new_pool()
+
+    def new_pool(self):
+        self.tool.check(self.pool)
+        self.pool.unlink()
+        self.promised = 0
+
+    def check_pool(self):
+        self.promised = max(self.promised, self.program.promised_epoch())
+        if not self.pool.exists():
+            if self.promised:
+                raise Broken(f"the pool has vanished; epoch {self.promised} was durable")
+            self.counts["before a pool was there"] += 1
+            return
+        self.tool.check(self.pool)
+        recovered = self.tool.info(self.pool)["durable_epoch"]
+        if recovered < self.promised:
+            raise Broken(f"epoch {self.promised} was durable, the pool holds {recovered}")
+
+    def last_run(self):
+        done = subprocess.run(self.words(True), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode != 0:
+            raise Broken(f"the last run ended with exit code {done.returncode}: {done.stdout}")
+        self.program.judge_end(done.stdout)
+        if not self.tool.check(self.pool)["clean"]:
+            raise Broken("the last run ended normally, and the pool says that it did not")
+
+    def run(self):
+        begin = time.monotonic()
+        while self.counts["kills"] < self.options.kills:
+            self.killed_run()
+            self.check_pool()
+            if self.counts["kills"] % 20 == 0 and self.counts["kills"]:
+                print(f"kill_loop: {self.program.name}: {self.counts['kills']} kills, epoch {self.promised}", flush=True)
+        self.last_run()
+        facts = ", ".join(f"{count} {what}" for what, count in self.counts.items())
+        print(f"kill_loop: {self.program.name} ({self.options.tracker}, {self.options.medium}, "
+              f"{self.options.durability}, seed {self.options.seed}): {facts}; all promises kept in "
+              f"{time.monotonic() - begin:.1f} s")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", choices=["bank", "word-index"], default="bank")
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--medium", default="auto", help="as of `stillpoint run`")
+    parser.add_argument("--tracker", default="auto", help="as of `stillpoint run`")
+    parser.add_argument("--durability", default="power", help="as of `stillpoint run`")
+    parser.add_argument("--interval-ms", type=int, default=20)
+    parser.add_argument("--longest-ms", type=int, default=400, help="a run is killed after this time at the latest")
+    parser.add_argument("--directory", default="/usr/include", help="that word-index indexes")
+    parser.add_argument("--binaries", help="folder of the programs (default build/bin)")
+    parser.add_argument("--folder", help="for the pool and the output (default inside build/)")
+    parser.add_argument("--pool-folder", help="for the pool alone, e.g. /dev/shm")
+    options = parser.parse_args()
+    if options.seed is None:
+        options.seed = random.SystemRandom().randrange(1 << 32)
+    if options.folder is None:
+        options.folder = ROOT / "build" / "kill-loop" / f"{options.program}-{options.seed}"
+    loop = None
+    try:
+        loop = Loop(options)
+        loop.run()
+    except (Broken, ToolError) as failure:
+        kills = loop.counts["kills"] if loop else 0
+        print(f"kill_loop: BROKEN at kill {kills}, seed {options.seed}; the pool is kept in {options.folder}: {failure}",
+              file=sys.stderr)
+        return 1
+    loop.pool.unlink(missing_ok=True)
+    shutil.rmtree(options.folder, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
