@@ -1,68 +1,56 @@
 // POSIX mutexes of every kind. A robust mutex that is acquired from a dead owner (EOWNERDEAD) is held, so it
 // counts; every other error means that nothing was acquired or released.
 
-#include <cerrno>
-
+#include "interpose/counted.hpp"
 #include "interpose/real.hpp"
-#include "runtime/fase.hpp"
-#include "runtime/fase_gate.hpp"
 #include "runtime/sync_objects.hpp"
 
 using stillpoint::LockKind;
-namespace fase = stillpoint::fase;
+using stillpoint::interpose::acquire;
+using stillpoint::interpose::release;
+using stillpoint::real::Addresses;
 
-namespace {
+namespace stillpoint::interpose {
 
-[[gnu::always_inline]] inline int settle(const pthread_mutex_t* mutex, int result) noexcept
+void forget(const void* lock) noexcept
 {
-    if (result != 0 && result != EOWNERDEAD) [[unlikely]] {
-        fase::leave(mutex);
-    }
-    return result;
+    fase_forget_lock(lock);
+    sync_object_destroyed(lock);
 }
 
-}  // namespace
+}  // namespace stillpoint::interpose
 
 SHIM int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept
 {
-    fase::enter(mutex, LockKind::mutex);
-    return settle(mutex, REAL(pthread_mutex_lock)(mutex));
+    return acquire<LockKind::mutex, &Addresses::pthread_mutex_lock>(mutex);
 }
 
 SHIM int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept
 {
-    fase::enter(mutex, LockKind::mutex);
-    return settle(mutex, REAL(pthread_mutex_trylock)(mutex));
+    return acquire<LockKind::mutex, &Addresses::pthread_mutex_trylock>(mutex);
 }
 
 SHIM int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* deadline) noexcept
 {
-    fase::enter(mutex, LockKind::mutex);
-    return settle(mutex, REAL(pthread_mutex_timedlock)(mutex, deadline));
+    return acquire<LockKind::mutex, &Addresses::pthread_mutex_timedlock>(mutex, deadline);
 }
 
 SHIM int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
                                  const timespec* deadline) noexcept
 {
-    fase::enter(mutex, LockKind::mutex);
-    return settle(mutex, REAL(pthread_mutex_clocklock)(mutex, clock, deadline));
+    return acquire<LockKind::mutex, &Addresses::pthread_mutex_clocklock>(mutex, clock, deadline);
 }
 
 SHIM int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept
 {
-    const int result = REAL(pthread_mutex_unlock)(mutex);
-    if (result == 0) [[likely]] {
-        fase::leave(mutex);
-    }
-    return result;
+    return release<&Addresses::pthread_mutex_unlock>(mutex);
 }
 
 SHIM int pthread_mutex_destroy(pthread_mutex_t* mutex) noexcept
 {
     const int result = REAL(pthread_mutex_destroy)(mutex);
     if (result == 0) {
-        stillpoint::fase_forget_lock(mutex);
-        stillpoint::sync_object_destroyed(mutex);
+        stillpoint::interpose::forget(mutex);
     }
     return result;
 }

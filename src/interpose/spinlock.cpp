@@ -1,58 +1,33 @@
 // POSIX spinlocks.
 
+#include "interpose/counted.hpp"
 #include "interpose/real.hpp"
-#include "runtime/fase.hpp"
-#include "runtime/fase_gate.hpp"
-#include "runtime/sync_objects.hpp"
 
 using stillpoint::LockKind;
-namespace fase = stillpoint::fase;
-
-namespace {
-
-/// Only its address is used: the lock itself is volatile.
-const void* name_of(pthread_spinlock_t* spinlock) noexcept
-{
-    return const_cast<const int*>(spinlock);
-}
-
-}  // namespace
+using stillpoint::interpose::acquire;
+using stillpoint::interpose::release;
+using stillpoint::real::Addresses;
 
 SHIM int pthread_spin_lock(pthread_spinlock_t* spinlock) noexcept
 {
-    fase::enter(name_of(spinlock), LockKind::spinlock);
-    const int result = REAL(pthread_spin_lock)(spinlock);
-    if (result != 0) [[unlikely]] {
-        fase::leave(name_of(spinlock));
-    }
-    return result;
+    return acquire<LockKind::spinlock, &Addresses::pthread_spin_lock>(spinlock);
 }
 
 SHIM int pthread_spin_trylock(pthread_spinlock_t* spinlock) noexcept
 {
-    fase::enter(name_of(spinlock), LockKind::spinlock);
-    const int result = REAL(pthread_spin_trylock)(spinlock);
-    if (result != 0) {
-        fase::leave(name_of(spinlock));
-    }
-    return result;
+    return acquire<LockKind::spinlock, &Addresses::pthread_spin_trylock>(spinlock);
 }
 
 SHIM int pthread_spin_unlock(pthread_spinlock_t* spinlock) noexcept
 {
-    const int result = REAL(pthread_spin_unlock)(spinlock);
-    if (result == 0) [[likely]] {
-        fase::leave(name_of(spinlock));
-    }
-    return result;
+    return release<&Addresses::pthread_spin_unlock>(spinlock);
 }
 
 SHIM int pthread_spin_destroy(pthread_spinlock_t* spinlock) noexcept
 {
     const int result = REAL(pthread_spin_destroy)(spinlock);
     if (result == 0) {
-        stillpoint::fase_forget_lock(name_of(spinlock));
-        stillpoint::sync_object_destroyed(name_of(spinlock));
+        stillpoint::interpose::forget(const_cast<const int*>(spinlock));
     }
     return result;
 }

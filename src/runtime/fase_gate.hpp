@@ -41,53 +41,58 @@ extern constinit Departures departures;
 extern constinit thread_local ThreadRecord* own_record [[gnu::tls_model("initial-exec")]];
 
 void enter_first(const void* lock, LockKind kind) noexcept;
-void enter_slowly(ThreadRecord& record, const void* lock, LockKind kind,
+[[gnu::cold]] void enter_slowly(ThreadRecord& record, const void* lock, LockKind kind,
                   std::uint32_t depth) noexcept;
 void leave_slowly(ThreadRecord& record, const void* lock) noexcept;
 /// Tells a checkpointer that waits that a thread is outside now.
-void announce_departure() noexcept;
+[[gnu::cold]] void announce_departure() noexcept;
 /// Returns when the gate is, or was, open.
 void wait_while_shut() noexcept;
 
-inline void enter(const void* lock, LockKind kind) noexcept
+/// For the thread that `record` belongs to.
+[[gnu::always_inline]] inline void enter_counted(ThreadRecord& record, const void* lock,
+                                                 LockKind kind) noexcept
 {
-    ThreadRecord* const record = own_record;
-    if (record == nullptr) [[unlikely]] {
-        if (gate.accounting.load(std::memory_order_acquire)) {
-            enter_first(lock, kind);
-        }
-        return;
-    }
-    const std::uint32_t depth = record->depth.load(std::memory_order_relaxed);
-    record->depth.store(depth + 1, std::memory_order_relaxed);
+    const std::uint32_t depth = record.depth.load(std::memory_order_relaxed);
+    record.depth.store(depth + 1, std::memory_order_relaxed);
     // Publish before check. The compiler is held here, the CPU by the checkpointer's membarrier.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (gate.bits.load(std::memory_order_acquire) != 0) [[unlikely]] {
-        enter_slowly(*record, lock, kind, depth);
+        enter_slowly(record, lock, kind, depth);
+    } else if (depth == 0) [[likely]] {
+        record.lock.store(reinterpret_cast<std::uintptr_t>(lock), std::memory_order_relaxed);
+    }
+}
+
+[[gnu::always_inline]] inline void leave_counted(ThreadRecord& record, const void* lock) noexcept
+{
+    if (record.depth.load(std::memory_order_relaxed) != 1 ||
+        gate.bits.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+        leave_slowly(record, lock);
         return;
     }
-    if (depth == 0) {
-        record->lock.store(reinterpret_cast<std::uintptr_t>(lock), std::memory_order_relaxed);
+    record.lock.store(ThreadRecord::no_lock, std::memory_order_relaxed);
+    record.depth.store(0, std::memory_order_release);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    // Same argument as in enter: this load sees the gate shut, or the checkpointer sees depth 0.
+    if (gate.bits.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+        announce_departure();
+    }
+}
+
+inline void enter(const void* lock, LockKind kind) noexcept
+{
+    if (ThreadRecord* const record = own_record; record != nullptr) [[likely]] {
+        enter_counted(*record, lock, kind);
+    } else if (gate.accounting.load(std::memory_order_acquire)) {
+        enter_first(lock, kind);
     }
 }
 
 inline void leave(const void* lock) noexcept
 {
-    ThreadRecord* const record = own_record;
-    if (record == nullptr) [[unlikely]] {
-        return;
-    }
-    if (record->depth.load(std::memory_order_relaxed) != 1 ||
-        gate.bits.load(std::memory_order_relaxed) != 0) [[unlikely]] {
-        leave_slowly(*record, lock);
-        return;
-    }
-    record->lock.store(ThreadRecord::no_lock, std::memory_order_relaxed);
-    record->depth.store(0, std::memory_order_release);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    // Same argument as in enter: this load sees the gate shut, or the checkpointer sees depth 0.
-    if (gate.bits.load(std::memory_order_relaxed) != 0) [[unlikely]] {
-        announce_departure();
+    if (ThreadRecord* const record = own_record; record != nullptr) [[likely]] {
+        leave_counted(*record, lock);
     }
 }
 
