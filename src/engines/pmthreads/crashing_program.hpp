@@ -1,0 +1,56 @@
+#pragma once
+// For the tests of this engine: runs a function as the "program" of a pool in a process of its
+// own, because a process has one pool and a crash is the end of it.
+
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/log.hpp"
+#include "runtime/session.hpp"
+#include "stillpoint/stillpoint.h"
+
+namespace stillpoint::test {
+
+/// Exit code of the program, or 128 + the signal that ended it.
+inline int run_program(const std::function<int()>& program)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        os::set_quiet(true);
+        _exit(program());
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+constexpr int killed = 128 + SIGKILL;
+constexpr int could_not_open = 99;
+
+/// Opens `pool` and runs `body`; a body that returns ends normally, one that calls crash() does not.
+inline int run_with_pool(const std::string& pool, const std::string& options,
+                         const std::function<int()>& body)
+{
+    return run_program([&] {
+        const int opened = sp_open(pool.c_str(), (options + " quiet").c_str());
+        if (opened != SP_OK) {
+            os::write_line(os::Severity::error, sp_last_error());
+            return could_not_open;
+        }
+        const int outcome = body();
+        session_end();
+        return outcome;
+    });
+}
+
+[[noreturn]] inline void crash()
+{
+    kill(getpid(), SIGKILL);
+    abort();
+}
+
+}  // namespace stillpoint::test

@@ -1,0 +1,357 @@
+// What pmthreads promises across a crash, on the real media, with both trackers.
+//
+// Invariants: after a crash memory is as at the last durable epoch, whole; an epoch that did not
+// commit leaves nothing, then or later; epoch numbers are not used twice; recovery can be repeated.
+
+#include <cstdint>
+#include <cstring>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
+
+#include "engines/pmthreads/crashing_program.hpp"
+#include "engines/pmthreads/pmthreads_layout.hpp"
+#include "media/temporary_directory.hpp"
+
+namespace stillpoint::pmthreads {
+namespace {
+
+using test::crash;
+using test::killed;
+using test::run_with_pool;
+
+constexpr std::size_t table_words = 1 << 18;  // 2 MiB: 512 pages
+constexpr std::size_t words_per_page = page_bytes / sizeof(std::uint64_t);
+/// No checkpoint but those that a test asks for.
+constexpr const char* manual = " interval_ms=3600000";
+
+struct State {
+    std::uint64_t value;
+    std::uint64_t* table;
+    std::uint64_t epoch_seen;
+};
+
+State* state()
+{
+    auto* root = static_cast<State*>(sp_root("state", sizeof(State)));
+    if (root->table == nullptr) {
+        sp_fase_begin();
+        root->table = static_cast<std::uint64_t*>(sp_calloc(table_words, sizeof(std::uint64_t)));
+        sp_fase_end();
+    }
+    return root;
+}
+
+void set_all(std::uint64_t value)
+{
+    State* const root = state();
+    sp_fase_begin();
+    root->value = value;
+    for (std::size_t i = 0; i < table_words; i += words_per_page) {
+        root->table[i] = value;
+    }
+    sp_fase_end();
+}
+
+/// 0 if the whole state is `value`.
+int compare_all(std::uint64_t value)
+{
+    const State* const root = state();
+    if (root->value != value) {
+        std::fprintf(stderr, "value is %lu, not %lu\n", root->value, value);
+        return 1;
+    }
+    for (std::size_t i = 0; i < table_words; i += words_per_page) {
+        if (root->table[i] != value) {
+            std::fprintf(stderr, "word %zu is %lu, not %lu\n", i, root->table[i], value);
+            return 2;
+        }
+    }
+    return 0;
+}
+
+class PmthreadsRecovery : public testing::TestWithParam<const char*> {
+protected:
+    int run(const std::function<int()>& body, const std::string& more = manual)
+    {
+        return run_with_pool(pool_, "pool_size_mb=16 " + std::string(GetParam()) + " " + more, body);
+    }
+
+    test::TemporaryDirectory directory_;
+    std::string pool_ = directory_.file("test.pool");
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Configurations, PmthreadsRecovery,
+    testing::Values("tracker=uffd recovery=lazy medium=file", "tracker=uffd recovery=eager medium=file",
+                    "tracker=mprotect medium=file", "tracker=uffd medium=memory",
+                    "tracker=mprotect medium=memory durability=process",
+                    "tracker=uffd medium=file durability=process", "tracker=uffd staging_max_mb=1"),
+    [](const auto& configuration) {
+        std::string name = configuration.param;
+        for (char& letter : name) {
+            letter = std::isalnum(static_cast<unsigned char>(letter)) != 0 ? letter : '_';
+        }
+        return name;
+    });
+
+TEST_P(PmthreadsRecovery, KeepsWhatACheckpointMadeDurableAndNothingLater)
+{
+    EXPECT_EQ(run([] {
+                  set_all(1);
+                  EXPECT_EQ(sp_checkpoint(), SP_OK);
+                  set_all(2);
+                  crash();
+                  return 0;
+              }),
+              killed);
+    for (int again = 0; again < 2; ++again) {
+        EXPECT_EQ(run([] {
+                      const int wrong = sp_start_kind() == SP_START_CRASHED ? compare_all(1) : 3;
+                      if (wrong == 0) {
+                          crash();
+                      }
+                      return wrong;
+                  }),
+                  killed);
+    }
+}
+
+TEST_P(PmthreadsRecovery, KeepsEverythingAtANormalEnd)
+{
+    EXPECT_EQ(run([] {
+                  set_all(7);
+                  return 0;
+              }),
+              0);
+    EXPECT_EQ(run([] { return sp_start_kind() == SP_START_CLEAN ? compare_all(7) : 3; }), 0);
+}
+
+TEST_P(PmthreadsRecovery, IsFreshWhenTheFirstEpochNeverCommitted)
+{
+    EXPECT_EQ(run([] {
+                  set_all(1);
+                  crash();
+                  return 0;
+              }),
+              killed);
+    EXPECT_EQ(run([] { return sp_start_kind() == SP_START_FRESH ? compare_all(0) : 3; }), 0);
+}
+
+TEST_P(PmthreadsRecovery, NeverUsesAnEpochNumberTwice)
+{
+    std::uint64_t numbers[2] = {};
+    int pipe_ends[2];
+    ASSERT_EQ(pipe(pipe_ends), 0);
+    for (std::uint64_t& number : numbers) {
+        EXPECT_EQ(run([&] {
+                      set_all(1);
+                      sp_checkpoint();
+                      const std::uint64_t epoch = sp_epoch();
+                      [[maybe_unused]] const auto written = write(pipe_ends[1], &epoch, sizeof epoch);
+                      crash();
+                      return 0;
+                  }),
+                  killed);
+        ASSERT_EQ(read(pipe_ends[0], &number, sizeof number), static_cast<ssize_t>(sizeof number));
+    }
+    EXPECT_GT(numbers[1], numbers[0] + 1);  // The second run committed one epoch of its own too.
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+}
+
+TEST_P(PmthreadsRecovery, LeavesNothingOfAnEpochThatDidNotCommitEvenLater)
+{
+    EXPECT_EQ(run([] {
+                  set_all(1);
+                  return sp_checkpoint();
+              }),
+              0);
+    // The data of this epoch reaches the file, its commit record does not.
+    setenv("STILLPOINT_FAULT", "sync:EIO@1:always", 1);
+    const int outcome = run([] {
+        set_all(2);
+        const int refused = sp_checkpoint();
+        crash();
+        return refused;
+    });
+    unsetenv("STILLPOINT_FAULT");
+    EXPECT_TRUE(outcome == killed || outcome == test::could_not_open) << outcome;
+    for (int generation = 0; generation < 3; ++generation) {
+        EXPECT_EQ(run([] {
+                      const int wrong = compare_all(1);
+                      // Epochs that do not touch the table pass over the number of the lost one.
+                      for (int i = 0; i < 4; ++i) {
+                          sp_fase_begin();
+                          state()->epoch_seen = sp_epoch();
+                          sp_fase_end();
+                          EXPECT_EQ(sp_checkpoint(), SP_OK);
+                      }
+                      if (wrong == 0) {
+                          crash();
+                      }
+                      return wrong;
+                  }),
+                  killed);
+    }
+}
+
+TEST_P(PmthreadsRecovery, GrowsAndKeepsWhatLiesInTheNewSegment)
+{
+    constexpr std::size_t block_bytes = 8 * mib;
+    constexpr int blocks = 8;  // Four times the first size.
+    EXPECT_EQ(run([] {
+                  auto** list = static_cast<unsigned char**>(sp_root("list", blocks * sizeof(void*)));
+                  for (int i = 0; i < blocks; ++i) {
+                      sp_fase_begin();
+                      list[i] = static_cast<unsigned char*>(sp_malloc(block_bytes));
+                      if (list[i] != nullptr) {
+                          std::memset(list[i], i + 1, block_bytes);
+                      }
+                      sp_fase_end();
+                      if (list[i] == nullptr) {
+                          return 1;
+                      }
+                  }
+                  EXPECT_EQ(sp_checkpoint(), SP_OK);
+                  crash();
+                  return 0;
+              }),
+              killed);
+    EXPECT_EQ(run([] {
+                  auto** list = static_cast<unsigned char**>(sp_root("list", blocks * sizeof(void*)));
+                  for (int i = 0; i < blocks; ++i) {
+                      for (std::size_t at = 0; at < block_bytes; at += 511) {
+                          if (list[i][at] != i + 1) {
+                              return 1;
+                          }
+                      }
+                  }
+                  return 0;
+              }),
+              0);
+}
+
+TEST_P(PmthreadsRecovery, SurvivesManyCrashesAtRandomMoments)
+{
+    for (int round = 0; round < 12; ++round) {
+        const int outcome = run(
+            [round] {
+                const State* const root = state();
+                if (compare_all(root->value) != 0) {
+                    return 1;
+                }
+                if (fork() == 0) {
+                    usleep(static_cast<useconds_t>(3000 + 7000 * round % 41000));
+                    kill(getppid(), SIGKILL);
+                    _exit(0);
+                }
+                for (std::uint64_t value = root->value + 1;; ++value) {
+                    set_all(value);
+                }
+            },
+            "interval_ms=5");
+        ASSERT_EQ(outcome, killed) << "round " << round;
+    }
+}
+
+TEST_P(PmthreadsRecovery, AcknowledgesNothingThatAnErrorKeptFromTheMedium)
+{
+    if (std::string(GetParam()).find("durability=process") != std::string::npos) {
+        GTEST_SKIP() << "there is no sync to fail";
+    }
+    EXPECT_EQ(run([] {
+                  set_all(1);
+                  return sp_checkpoint();
+              }),
+              0);
+    setenv("STILLPOINT_FAULT", "sync:EIO@4", 1);  // Opening takes three.
+    const int outcome = run([] {
+        const std::uint64_t durable = sp_durable_epoch();
+        set_all(2);
+        const int refused = sp_checkpoint();
+        const int still_refused = sp_wait_durable(sp_epoch(), 1000);
+        if (sp_durable_epoch() != durable || refused != SP_E_POOL_READ_ONLY ||
+            still_refused != SP_E_POOL_READ_ONLY) {
+            return 1;
+        }
+        crash();
+        return 0;
+    });
+    unsetenv("STILLPOINT_FAULT");
+    EXPECT_EQ(outcome, killed);
+    EXPECT_EQ(run([] { return compare_all(1); }), 0);
+}
+
+TEST_P(PmthreadsRecovery, GivesAForkedChildAPrivateCopy)
+{
+    EXPECT_EQ(run([] {
+                  set_all(3);
+                  return 0;
+              }),
+              0);
+    EXPECT_EQ(run([] {
+                  session_before_fork();
+                  const pid_t child = fork();
+                  if (child == 0) {
+                      session_after_fork_in_child();
+                      const int wrong = compare_all(3);
+                      set_all(4);
+                      _exit(wrong == 0 && sp_checkpoint() == SP_E_DETACHED ? 0 : 1);
+                  }
+                  int status = 0;
+                  waitpid(child, &status, 0);
+                  return status == 0 ? compare_all(3) : 1;
+              }),
+              0);
+    EXPECT_EQ(run([] { return compare_all(3); }), 0);
+}
+
+TEST(PmthreadsEpochs, AreCommittedForWhoeverWaitsEvenWithoutAWrite)
+{
+    const test::TemporaryDirectory directory;
+    EXPECT_EQ(run_with_pool(directory.file("p"), "pool_size_mb=16 interval_ms=10 durability=process",
+                            [] {
+                                set_all(1);
+                                EXPECT_EQ(sp_checkpoint(), SP_OK);
+                                const std::uint64_t idle = sp_epoch();
+                                EXPECT_EQ(sp_wait_durable(idle, 10'000), SP_OK);
+                                EXPECT_GE(sp_durable_epoch(), idle);
+                                EXPECT_EQ(sp_wait_durable(sp_epoch() + 1000, 20), SP_E_TIMED_OUT);
+                                sp_fase_begin();
+                                EXPECT_EQ(sp_checkpoint(), SP_E_INSIDE_FASE);
+                                EXPECT_EQ(sp_wait_durable(1, 0), SP_E_INSIDE_FASE);
+                                sp_fase_end();
+                                return testing::Test::HasFailure() ? 1 : 0;
+                            }),
+              0);
+}
+
+TEST(PmthreadsMedia, ReadAPoolThatAnotherMediumWrote)
+{
+    const test::TemporaryDirectory directory;
+    const std::string pool = directory.file("p");
+    std::uint64_t value = 0;
+    for (const char* medium : {"medium=file", "medium=memory", "medium=file", "medium=memory"}) {
+        const std::uint64_t before = value++;
+        EXPECT_EQ(run_with_pool(pool, std::string("pool_size_mb=16 ") + medium,
+                                [before] {
+                                    const int wrong = compare_all(before);
+                                    set_all(before + 1);
+                                    sp_checkpoint();
+                                    set_all(999);
+                                    if (wrong == 0) {
+                                        sp_checkpoint();
+                                        set_all(before + 1);
+                                    }
+                                    return wrong;
+                                }),
+                  0)
+            << medium;
+    }
+}
+
+}  // namespace
+}  // namespace stillpoint::pmthreads
