@@ -41,11 +41,24 @@ Result<void*> root_without_pool(std::string_view handle, size_t size_bytes)
     return block;
 }
 
+/// The directory comes from the pool file: an entry is believed only if it names memory that exists.
+bool lies_in_image(const Session& session, const stillpoint::DirectoryEntry& entry) noexcept
+{
+    const auto base = reinterpret_cast<std::uintptr_t>(session.engine->image_base());
+    const std::uint64_t bytes = session.engine->image_bytes();
+    return entry.address > base && entry.address - base < bytes &&
+           entry.size_bytes <= bytes - (entry.address - base);
+}
+
 Result<void*> root_in_pool(Session& session, std::string_view handle, size_t size_bytes)
 {
     const FaseGuard fase;
     const std::lock_guard guard(session.directory_lock);
     if (const auto entry = session.directory->find(handle)) {
+        if (!lies_in_image(session, *entry)) {
+            return fail(SP_E_POOL_CORRUPT, 0,
+                        "the durable object \"{}\" lies outside the pool; run `stillpoint check`", handle);
+        }
         if (entry->size_bytes != size_bytes) {
             return fail(SP_E_HANDLE_SIZE, 0,
                         "the durable object \"{}\" has {} bytes, not {}: was its type changed?", handle,
@@ -102,7 +115,7 @@ STILLPOINT_API void* sp_root_find(const char* handle, size_t* size_bytes)
     } else {
         const FaseGuard fase;
         const std::lock_guard guard(session->directory_lock);
-        if (const auto entry = session->directory->find(handle)) {
+        if (const auto entry = session->directory->find(handle); entry && lies_in_image(*session, *entry)) {
             address = reinterpret_cast<void*>(entry->address);
             size = entry->size_bytes;
         }

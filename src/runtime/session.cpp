@@ -17,6 +17,7 @@
 #include "pool/image.hpp"
 #include "runtime/durable_globals.hpp"
 #include "runtime/fase.hpp"
+#include "runtime/fault_handler.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/statistics.hpp"
 #include "runtime/sync_objects.hpp"
@@ -27,6 +28,9 @@ namespace {
 
 std::atomic<Session*> current{nullptr};
 std::atomic<bool> ending{false};
+/// The engine whose tracker raises faults: set earlier than `current`, since opening a pool
+/// writes durable memory already.
+std::atomic<Engine*> fault_engine{nullptr};
 /// The process that opened the pool: its descendants by fork and exec inherit this, and stay out.
 constexpr const char* owner_variable = "STILLPOINT_OWNER";
 constexpr const char* pool_variable = "STILLPOINT_POOL";
@@ -195,6 +199,25 @@ int exit_code_for(sp_error code) noexcept
     }
 }
 
+namespace {
+
+/// From a recovered image to running checkpoints.
+Result<void> start_session(Session& session, const RecoveryReport& report)
+{
+    const bool fresh = report.epoch == 0;
+    if (auto attached = attach_image(session, fresh); !attached) {
+        return attached;
+    }
+    session.start_kind = fresh ? SP_START_FRESH : report.clean ? SP_START_CLEAN : SP_START_CRASHED;
+    set_thread_exit_hook(&session_thread_exit);
+    if (auto activated = fase_activate(); !activated) {
+        return activated;
+    }
+    return session.engine->run();
+}
+
+}  // namespace
+
 Result<void> session_open(const Options& options)
 {
     if (open_session() != nullptr) {
@@ -229,17 +252,16 @@ Result<void> session_open(const Options& options)
     if (!report) {
         return pass_on(report.error());
     }
-    const bool fresh = report->epoch == 0;
-    if (auto attached = attach_image(*session, fresh); !attached) {
-        return attached;
+    if (session->engine->needs_fault_handler()) {
+        fault_engine.store(session->engine.get(), std::memory_order_release);
+        if (auto installed = fault_handler_install(&session_handle_fault); !installed) {
+            return installed;
+        }
     }
-    session->start_kind = fresh ? SP_START_FRESH : report->clean ? SP_START_CLEAN : SP_START_CRASHED;
-    set_thread_exit_hook(&session_thread_exit);
-    if (auto activated = fase_activate(); !activated) {
-        return activated;
-    }
-    if (auto running = session->engine->run(); !running) {
-        return running;
+    auto started = start_session(*session, *report);
+    if (!started) {
+        fault_engine.store(nullptr, std::memory_order_release);
+        return started;
     }
     report->recovery_ns = os::monotonic_ns() - begun_ns;
     Statistics& figures = statistics();
@@ -297,6 +319,7 @@ Result<void> session_close()
     fase_deactivate();
     sync_objects_detach();
     current.store(nullptr, std::memory_order_release);
+    fault_engine.store(nullptr, std::memory_order_release);
     session->heap->detach();
     statistics_close();
     delete session;
@@ -341,7 +364,7 @@ void session_after_fork_in_child() noexcept
 
 bool session_handle_fault(void* address) noexcept
 {
-    Engine* const engine = session_engine();
+    Engine* const engine = fault_engine.load(std::memory_order_acquire);
     return engine != nullptr && engine->handle_fault(address);
 }
 

@@ -188,6 +188,8 @@ Result<void> Checkpointer::pre_copy() noexcept
     if (!found) {
         return pass_on(found.error());
     }
+    // What was found may lie in a segment that came while the walk went on.
+    absorb_segments();
     // While the program runs these bytes may change under the write; then the page is found again
     // and written again.
     return write_unstaged();

@@ -20,6 +20,9 @@ using test::run_with_pool;
 
 constexpr std::uint64_t mark = 0x6b72614d6b72614d;
 constexpr std::size_t marked_bytes = 64 * 1024;
+
+/// The marks of one page differ from those of the next.
+std::uint64_t mark_of(std::size_t word) { return mark + word / (page_bytes / sizeof mark); }
 constexpr const char* options = "pool_size_mb=16 interval_ms=3600000 durability=process";
 
 std::vector<std::byte> file_bytes(const std::string& path)
@@ -48,7 +51,7 @@ int write_marks()
     auto* words = static_cast<std::uint64_t*>(sp_root("marked", marked_bytes));
     sp_fase_begin();
     for (std::size_t i = 0; i < marked_bytes / sizeof *words; ++i) {
-        words[i] = mark;
+        words[i] = mark_of(i);
     }
     sp_fase_end();
     return sp_checkpoint();
@@ -58,7 +61,7 @@ int read_marks()
 {
     const auto* words = static_cast<const std::uint64_t*>(sp_root("marked", marked_bytes));
     for (std::size_t i = 0; i < marked_bytes / sizeof *words; ++i) {
-        if (words[i] != mark) {
+        if (words[i] != mark_of(i)) {
             return 1;
         }
     }
@@ -75,7 +78,7 @@ protected:
     std::uint64_t marked_page()
     {
         const auto bytes = file_bytes(pool_);
-        std::vector<std::uint64_t> full(page_bytes / sizeof mark, mark);
+        const std::vector<std::uint64_t> full(page_bytes / sizeof mark, mark + 3);
         for (std::uint64_t at = 0; at + page_bytes <= bytes.size(); at += page_bytes) {
             if (std::memcmp(bytes.data() + at, full.data(), page_bytes) == 0) {
                 return at;
