@@ -7,8 +7,8 @@ program reads it from there. The rules:
   src/<layer>/          includes its own layer, lower layers and include/stillpoint/
   src/engines/<a>/      never includes src/engines/<b>/: what two engines need moves down
   include/stillpoint/   includes only other public headers and the standard library
-  src/nvhooks/abi/      includes nothing; src/nvhooks/pass/ only the abi;
-                        src/nvhooks/runtime/ the abi and every layer
+  src/: nvhooks/abi/    includes nothing; nvhooks/pass/ only the abi;
+                        nvhooks/runtime/ the abi and every layer
   examples/             includes only public headers: they show what a user can do
   src/core/             no header of the operating system; nobody but src/arch one of the CPU
   no folder of src/     includes tools/, tests/, bench/ or examples/
@@ -69,11 +69,11 @@ def rejected_layer(layers, here, there):
     if here[1] == "nvhooks":
         part = here[2] if len(here) > 2 else ""
         if part == "abi":
-            return "src/nvhooks/abi includes nothing"
+            return "nvhooks/abi includes nothing"
         if there == ("src", "nvhooks", "abi"):
             return None
         if part == "pass":
-            return "the compiler pass includes only src/nvhooks/abi"
+            return "the compiler pass includes only nvhooks/abi"
         return None if there[1] in layers else "unknown layer"
     if there[1] == "nvhooks":
         return None if there == ("src", "nvhooks", "abi") else "only the ABI of nvhooks is for others"
@@ -94,7 +94,7 @@ def rejected_system_header(source, name):
     if place == ("src", "core") and SYSTEM_HEADER.match(name):
         return "src/core knows no operating system"
     if place == ("src", "nvhooks", "abi"):
-        return "src/nvhooks/abi includes nothing"
+        return "nvhooks/abi includes nothing"
     return None
 
 

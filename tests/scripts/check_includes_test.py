@@ -61,11 +61,11 @@ class CheckIncludes(unittest.TestCase):
         self.assertEqual(self.errors_of({"src/arch/a.hpp": "#include <immintrin.h>\n"}), [])
 
     def test_rejects_an_abi_of_nvhooks_that_includes_anything(self):
-        self.assert_rejected({"src/nvhooks/abi/a.h": "#include <stdint.h>\n"}, "includes nothing")
+        self.assert_rejected({"src/nvhooks/abi/a.h": "#include <stdint.h>\n"}, "nvhooks/abi includes nothing")
 
     def test_rejects_a_pass_that_includes_the_runtime(self):
         self.assert_rejected({"src/nvhooks/pass/a.cpp": '#include "core/a.hpp"\n', "src/core/a.hpp": ""},
-                             "only src/nvhooks/abi")
+                             "only nvhooks/abi")
 
     def test_rejects_src_that_includes_a_test(self):
         self.assert_rejected({"tests/a.hpp": "", "src/os/b.cpp": '#include "../../tests/a.hpp"\n'}, "does not depend")

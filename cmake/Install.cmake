@@ -1,0 +1,26 @@
+# What `make install` (cmake --install) puts where: the command, the library, the public headers, the
+# files by which pkg-config and find_package() find them, and the manual pages.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+install(TARGETS stillpoint EXPORT stillpoint-targets
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS stillpoint_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY include/stillpoint DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/man/*.1)
+install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# pkg-config: relative to its own place, so that the tree can be moved and staged.
+file(RELATIVE_PATH STILLPOINT_PREFIX_FROM_PC
+    /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+configure_file(cmake/stillpoint.pc.in ${CMAKE_BINARY_DIR}/stillpoint.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/stillpoint.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# find_package(stillpoint) gives the target stillpoint::stillpoint.
+set(STILLPOINT_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/stillpoint)
+install(EXPORT stillpoint-targets NAMESPACE stillpoint:: DESTINATION ${STILLPOINT_PACKAGE_DIR}
+    FILE stillpoint-config.cmake)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/stillpoint-config-version.cmake COMPATIBILITY SameMajorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/stillpoint-config-version.cmake DESTINATION ${STILLPOINT_PACKAGE_DIR})

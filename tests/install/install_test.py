@@ -1,0 +1,96 @@
+"""An installed Stillpoint can be found by pkg-config and by find_package, and its command finds its library."""
+
+import os
+import shlex
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+BUILD = Path(os.environ["STILLPOINT_BUILD"])
+CMAKE = os.environ.get("CMAKE", "cmake")
+CC = os.environ.get("CC", "cc")
+
+PROGRAM = """
+#include <stdio.h>
+#include <stillpoint/stillpoint.h>
+
+int main(void)
+{
+    long *counter = sp_root("counter", sizeof *counter);
+    if (counter == NULL) {
+        return 2;
+    }
+    sp_fase_begin();
+    ++*counter;
+    sp_fase_end();
+    printf("%ld %d\\n", *counter, (int)stillpoint_is_persistent(counter));
+    return 0;
+}
+"""
+
+PROJECT = """
+cmake_minimum_required(VERSION 3.25)
+project(consumer LANGUAGES C)
+find_package(stillpoint 1.0 REQUIRED)
+add_executable(consumer consumer.c)
+target_link_libraries(consumer PRIVATE stillpoint::stillpoint)
+"""
+
+
+def output_of(*command, **options):
+    """Standard output; a failure shows what the command said."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=250, **options)
+    if done.returncode != 0:
+        raise AssertionError(f"{command}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+class Installed(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(dir=BUILD)
+        cls.root = Path(cls.folder.name)
+        cls.prefix = cls.root / "prefix"
+        output_of(CMAKE, "--install", str(BUILD), "--prefix", str(cls.prefix))
+        (cls.root / "consumer.c").write_text(PROGRAM)
+        (cls.root / "CMakeLists.txt").write_text(PROJECT)
+        cls.library = next(cls.prefix.rglob("libstillpoint.so")).parent
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def run_twice(self, program):
+        """Runs under the installed command: the counter goes on from run to run."""
+        pool = self.root / f"{Path(program).name}.pool"
+        for expected in ("1 1\n", "2 1\n"):
+            got = output_of(str(self.prefix / "bin/stillpoint"), "run", "--quiet", "--durability", "process",
+                            "--pool-size", "4M", "--pool", str(pool), "--", str(program),
+                            env={**os.environ, "LD_LIBRARY_PATH": str(self.library)})
+            self.assertEqual(got, expected)
+
+    def test_a_program_is_built_through_pkg_config_and_survives_a_restart(self):
+        environment = {**os.environ, "PKG_CONFIG_PATH": str(self.library / "pkgconfig")}
+        flags = output_of("pkg-config", "--cflags", "--libs", "stillpoint", env=environment)
+        program = self.root / "by-pkg-config"
+        output_of(CC, "-o", str(program), str(self.root / "consumer.c"), *shlex.split(flags))
+        self.run_twice(program)
+
+    def test_a_program_is_built_through_find_package_and_survives_a_restart(self):
+        build = self.root / "consumer-build"
+        output_of(CMAKE, "-G", "Ninja", "-S", str(self.root), "-B", str(build), f"-DCMAKE_PREFIX_PATH={self.prefix}",
+                  f"-DCMAKE_C_COMPILER={CC}")
+        output_of(CMAKE, "--build", str(build))
+        self.run_twice(build / "consumer")
+
+    def test_headers_manual_pages_and_nothing_of_the_build_tree_are_installed(self):
+        self.assertTrue((self.prefix / "include/stillpoint/stillpoint.h").is_file())
+        self.assertTrue((self.prefix / "share/man/man1/stillpoint-run.1").is_file())
+        for path in self.prefix.rglob("*"):
+            if path.suffix in {".pc", ".cmake"}:
+                self.assertNotIn(str(BUILD), path.read_text(), path)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,171 @@
+// `stillpoint doctor`: what this machine and file system can honestly promise, and why.
+
+#include <cstring>
+
+#include "command.hpp"
+#include "doctor_facts.hpp"
+#include "json.hpp"
+#include "pool_access.hpp"
+
+namespace stillpoint::tool {
+
+namespace {
+
+constexpr std::string_view examples =
+    "  stillpoint doctor                              the current folder\n"
+    "  stillpoint doctor /mnt/pmem\n"
+    "  stillpoint doctor --json /var/lib/bank\n";
+
+constexpr std::string_view exit_code_lines =
+    "  0 a pool can be kept there; 64 wrong usage; 66 no such path; 69 no pool can be kept there;\n"
+    "  77 no permission\n";
+
+struct DoctorArguments {
+    std::string path = ".";
+    bool json = false;
+};
+
+const char* yes_no(bool value) { return value ? "yes" : "no"; }
+
+std::string cache_text(const FileSystemFacts& files)
+{
+    if (!files.volatile_write_cache) {
+        return "not visible";
+    }
+    return *files.volatile_write_cache ? "write back (volatile; a sync flushes it)" : "write through (none that is volatile)";
+}
+
+void print_facts(const CpuFacts& cpu, const KernelFacts& kernel, const FileSystemFacts& files)
+{
+    fmt::print("CPU\n");
+    fmt::print("  write back              {}\n", cpu.write_back);
+    fmt::print("  persistent caches       {}\n", yes_no(cpu.persistent_caches));
+    fmt::print("kernel {}\n", kernel.release);
+    fmt::print("  userfaultfd             {}\n", !kernel.userfaultfd                ? "no"
+                                                : kernel.userfaultfd_kernel_faults ? "yes, also for faults in system calls"
+                                                                                   : "yes, for faults in user mode only");
+    fmt::print("  WP_ASYNC, PAGEMAP_SCAN  {}, {}\n", yes_no(kernel.wp_async), yes_no(kernel.pagemap_scan));
+    fmt::print("  membarrier              {}\n", yes_no(kernel.membarrier));
+    fmt::print("  io_uring                {}\n",
+               kernel.io_uring_errno == 0 ? "yes" : fmt::format("no ({})", std::strerror(kernel.io_uring_errno)));
+    fmt::print("file system of {}\n", files.folder);
+    fmt::print("  type                    {}{}, {} free\n", files.type, files.read_only ? " (read-only)" : "",
+               size_text(files.free_bytes));
+    fmt::print("  device                  {}, write cache: {}\n", files.device.empty() ? "none" : files.device,
+               cache_text(files));
+    fmt::print("  fallocate, O_DIRECT     {}, {}\n", yes_no(files.allocates), yes_no(files.direct));
+    fmt::print("  DAX (MAP_SYNC)          {}\n", yes_no(files.map_sync));
+}
+
+void print_verdict(const Verdict& verdict)
+{
+    if (!verdict.pool_possible) {
+        fmt::print("a pool here               no: {}\n", verdict.durability_reason);
+        return;
+    }
+    fmt::print("a pool here\n");
+    fmt::print("  durability              {}: {}\n", verdict.power ? "power" : "process only", verdict.durability_reason);
+    for (const std::string& condition : verdict.conditions) {
+        fmt::print("    provided that         {}\n", condition);
+    }
+    fmt::print("  medium                  {}: {}\n", verdict.medium, verdict.medium_reason);
+    fmt::print("  tracker                 {}: {}\n", verdict.tracker, verdict.tracker_reason);
+    fmt::print("  recovery                {}: {}\n", verdict.recovery, verdict.recovery_reason);
+}
+
+void add_machine(Json& json, const CpuFacts& cpu, const KernelFacts& kernel)
+{
+    json.begin_object("cpu")
+        .text("write_back", cpu.write_back)
+        .boolean("persistent_caches", cpu.persistent_caches)
+        .end_object();
+    json.begin_object("kernel")
+        .text("release", kernel.release)
+        .boolean("userfaultfd", kernel.userfaultfd)
+        .boolean("userfaultfd_kernel_faults", kernel.userfaultfd_kernel_faults)
+        .boolean("wp_async", kernel.wp_async)
+        .boolean("pagemap_scan", kernel.pagemap_scan)
+        .boolean("membarrier", kernel.membarrier)
+        .boolean("io_uring", kernel.io_uring_errno == 0)
+        .end_object();
+}
+
+void add_files(Json& json, const FileSystemFacts& files)
+{
+    json.begin_object("file_system")
+        .text("folder", files.folder)
+        .text("type", files.type)
+        .text("device", files.device);
+    if (files.volatile_write_cache) {
+        json.boolean("volatile_write_cache", *files.volatile_write_cache);
+    }
+    json.boolean("in_memory", files.in_memory)
+        .boolean("network", files.network)
+        .boolean("read_only", files.read_only)
+        .boolean("sync_disabled", files.sync_disabled)
+        .boolean("fallocate", files.allocates)
+        .boolean("locks", files.locks)
+        .boolean("o_direct", files.direct)
+        .boolean("map_sync", files.map_sync)
+        .number("free_bytes", files.free_bytes)
+        .end_object();
+}
+
+void add_verdict(Json& json, const Verdict& verdict)
+{
+    json.begin_object("verdict")
+        .boolean("pool_possible", verdict.pool_possible)
+        .text("durability", !verdict.pool_possible ? "none" : verdict.power ? "power" : "process")
+        .text("durability_reason", verdict.durability_reason)
+        .begin_array("conditions");
+    for (const std::string& condition : verdict.conditions) {
+        json.element(condition);
+    }
+    json.end_array()
+        .text("medium", verdict.medium)
+        .text("medium_reason", verdict.medium_reason)
+        .text("tracker", verdict.tracker)
+        .text("tracker_reason", verdict.tracker_reason)
+        .text("recovery", verdict.recovery)
+        .text("recovery_reason", verdict.recovery_reason)
+        .end_object();
+}
+
+int doctor(const DoctorArguments& arguments)
+{
+    const auto files = probe_file_system(arguments.path);
+    if (!files) {
+        return report_failure(files.error());
+    }
+    const CpuFacts cpu = probe_cpu();
+    const KernelFacts kernel = probe_kernel();
+    const Verdict verdict = judge(cpu, kernel, *files);
+    if (arguments.json) {
+        Json json;
+        json.begin_object();
+        add_machine(json, cpu, kernel);
+        add_files(json, *files);
+        add_verdict(json, verdict);
+        fmt::print("{}\n", json.end_object().str());
+    } else {
+        print_facts(cpu, kernel, *files);
+        print_verdict(verdict);
+    }
+    return verdict.pool_possible ? exit_codes::ok : exit_codes::unavailable;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Invocation& invocation)
+{
+    CLI::App* command = app.add_subcommand("doctor", "Say what this machine and file system can promise, and why.");
+    const auto arguments = std::make_shared<DoctorArguments>();
+    command->add_option("PATH", arguments->path, "A folder, or a pool in it. Default: the current folder.");
+    command->add_flag("--json", arguments->json, "Print one JSON object.");
+    command->footer(help_footer(examples, exit_code_lines));
+    command->final_callback([arguments, &invocation] {
+        invocation.action = [arguments] { return doctor(*arguments); };
+    });
+}
+
+}  // namespace stillpoint::tool

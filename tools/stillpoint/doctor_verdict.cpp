@@ -1,0 +1,120 @@
+// What follows from what `doctor` found: each promise with its reason, and nothing that is only hoped.
+
+#include <cstring>
+
+#include "doctor_facts.hpp"
+
+namespace stillpoint::tool {
+
+namespace {
+
+/// Why no pool can be kept there; empty if one can.
+std::string obstacle(const FileSystemFacts& files)
+{
+    if (files.read_only) {
+        return "the file system is mounted read-only";
+    }
+    if (files.create_errno != 0) {
+        return fmt::format("a file cannot be made in {}: {}", files.folder, std::strerror(files.create_errno));
+    }
+    if (!files.locks) {
+        return "the file system has no file locks (flock), so two programs could open one pool";
+    }
+    return {};
+}
+
+void judge_durability(Verdict& verdict, const FileSystemFacts& files)
+{
+    if (files.in_memory) {
+        verdict.durability_reason =
+            fmt::format("{} is memory: it ends with the machine", files.device.empty() ? files.type : files.device);
+        return;
+    }
+    if (files.sync_disabled) {
+        verdict.durability_reason =
+            fmt::format("mounted with '{}': a sync does not reach the disk", files.sync_disabled_option);
+        return;
+    }
+    verdict.power = true;
+    if (files.map_sync) {
+        verdict.durability_reason = "the file system maps persistent memory directly; write backs reach it";
+        verdict.conditions.emplace_back("the memory is persistent: the kernel takes it for that, a RAM disk made to look so is not");
+        return;
+    }
+    verdict.durability_reason = "every checkpoint ends with a sync, and the file system passes it on";
+    if (files.network) {
+        verdict.conditions.emplace_back("the server keeps what it has acknowledged as synced");
+    } else if (files.device.empty()) {
+        verdict.conditions.emplace_back("what lies under this file system honours a sync (it cannot be seen from here)");
+    } else if (files.device.starts_with("loop") || files.device.starts_with("vd") || files.device.starts_with("xvd")) {
+        verdict.conditions.emplace_back(fmt::format("what is behind the virtual disk {} honours a flush", files.device));
+    } else {
+        verdict.conditions.emplace_back(fmt::format("the disk {} honours a flush", files.device));
+    }
+}
+
+void judge_medium(Verdict& verdict, const CpuFacts& cpu, const KernelFacts& kernel, const FileSystemFacts& files)
+{
+    if (files.map_sync) {
+        verdict.medium = "dax";
+        verdict.medium_reason = cpu.persistent_caches ? "stores and fences; caches are persistent, so nothing is written back"
+                                                      : fmt::format("stores, {} and fences", cpu.write_back);
+        return;
+    }
+    verdict.medium = "file";
+    if (!verdict.power) {
+        verdict.medium_reason = "pwritev into the page cache, which outlives the process";
+        return;
+    }
+    const bool ring = kernel.io_uring_errno == 0;
+    verdict.medium_reason = fmt::format("{}{}, then fdatasync", ring ? "io_uring" : "pwritev",
+                                        files.direct ? " with O_DIRECT" : " through the page cache");
+}
+
+void judge_tracker(Verdict& verdict, const KernelFacts& kernel)
+{
+    if (kernel.wp_async && kernel.pagemap_scan) {
+        verdict.tracker = "uffd";
+        verdict.tracker_reason = "the kernel tracks written pages asynchronously";
+    } else {
+        verdict.tracker = "mprotect";
+        verdict.tracker_reason = fmt::format(
+            "{}; the first write to a page costs a signal (Linux 6.7 or newer has the faster way)",
+            !kernel.userfaultfd ? "userfaultfd is refused here"
+            : !kernel.wp_async  ? "userfaultfd has no WP_ASYNC"
+                                : "the kernel has no PAGEMAP_SCAN");
+    }
+}
+
+void judge_recovery(Verdict& verdict, const KernelFacts& kernel)
+{
+    if (kernel.userfaultfd_kernel_faults) {
+        verdict.recovery = "lazy";
+        verdict.recovery_reason = "pages are loaded when first touched, also by system calls";
+    } else {
+        verdict.recovery = "eager";
+        verdict.recovery_reason =
+            kernel.userfaultfd ? "pages that a system call touches first could not be loaded: that needs the privilege "
+                                 "for userfaultfd in kernel mode (root, or vm.unprivileged_userfaultfd=1)"
+                               : "pages cannot be loaded at their first touch without userfaultfd";
+    }
+}
+
+}  // namespace
+
+Verdict judge(const CpuFacts& cpu, const KernelFacts& kernel, const FileSystemFacts& files)
+{
+    Verdict verdict;
+    verdict.durability_reason = obstacle(files);
+    verdict.pool_possible = verdict.durability_reason.empty();
+    if (!verdict.pool_possible) {
+        return verdict;
+    }
+    judge_durability(verdict, files);
+    judge_medium(verdict, cpu, kernel, files);
+    judge_tracker(verdict, kernel);
+    judge_recovery(verdict, kernel);
+    return verdict;
+}
+
+}  // namespace stillpoint::tool

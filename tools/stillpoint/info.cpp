@@ -1,0 +1,165 @@
+// `stillpoint info`: what a pool is, without opening it for writing.
+
+#include <ctime>
+
+#include "command.hpp"
+#include "json.hpp"
+#include "media/open.hpp"
+#include "pool_access.hpp"
+
+namespace stillpoint::tool {
+
+namespace {
+
+constexpr std::string_view examples =
+    "  stillpoint info bank.pool\n"
+    "  stillpoint info --handles bank.pool            the named objects too (reads the whole pool)\n"
+    "  stillpoint info --json bank.pool | python3 -m json.tool\n";
+
+constexpr std::string_view exit_code_lines =
+    "  0 printed; 64 wrong usage; 65 not a sound pool; 66 no such file; 74 input/output error;\n"
+    "  75 in use (--handles only); 77 no permission\n";
+
+struct InfoArguments {
+    std::string path;
+    bool handles = false;
+    bool json = false;
+};
+
+struct Findings {
+    const PoolFacts& facts;
+    RecoveryReport recovery;
+    std::size_t segments;
+    int holder_pid;
+    std::vector<HandleFacts> handles;
+};
+
+std::string_view durability_text(Durability durability)
+{
+    return durability == Durability::power ? "power" : "process";
+}
+
+std::string time_text(std::uint64_t unix_seconds)
+{
+    const auto seconds = static_cast<std::time_t>(unix_seconds);
+    std::tm parts{};
+    localtime_r(&seconds, &parts);
+    char text[64];
+    return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", &parts)};
+}
+
+/// How the last run ended, as far as the file tells.
+std::string state_text(const Findings& found)
+{
+    if (found.holder_pid > 0) {
+        return fmt::format("open by process {}", found.holder_pid);
+    }
+    if (found.recovery.epoch == 0) {
+        return "empty: no epoch is durable yet";
+    }
+    return found.recovery.clean ? "closed normally" : "crashed; the next run recovers the durable epoch";
+}
+
+void print_text(const InfoArguments& arguments, const Findings& found)
+{
+    const PoolFacts& facts = found.facts;
+    fmt::print("pool             {}\n", arguments.path);
+    fmt::print("uuid             {}\n", to_text(facts.uuid));
+    fmt::print("format           version {}, engine {} (layout {})\n", facts.format_version, facts.engine_name,
+               facts.engine_layout_version);
+    fmt::print("durability       {}\n", durability_text(facts.durability));
+    fmt::print("state            {}\n", state_text(found));
+    fmt::print("durable epoch    {}\n", found.recovery.epoch);
+    fmt::print("opened           {} times, created {}\n", facts.generation, time_text(facts.created_unix_seconds));
+    fmt::print("durable memory   {} now, {} at most, at address {:#x}\n", size_text(facts.image_bytes),
+               size_text(facts.image_bytes_max), facts.base_address);
+    fmt::print("file             {} in {} segment{}\n", size_text(facts.file_bytes), found.segments,
+               found.segments == 1 ? "" : "s");
+    fmt::print("pages            {} with a durable copy\n", found.recovery.pages_present);
+    if (facts.superblock_damaged) {
+        fmt::print("superblock       one of its two copies is damaged; the next run rewrites it\n");
+    }
+    if (arguments.handles) {
+        fmt::print("handles          {}\n", found.handles.size());
+        for (const HandleFacts& handle : found.handles) {
+            fmt::print("  {:#x}  {:>10}  {}\n", handle.address, size_text(handle.size_bytes), handle.handle);
+        }
+    }
+}
+
+void print_json(const InfoArguments& arguments, const Findings& found)
+{
+    const PoolFacts& facts = found.facts;
+    Json json;
+    json.begin_object()
+        .text("pool", arguments.path)
+        .text("uuid", to_text(facts.uuid))
+        .number("format_version", facts.format_version)
+        .text("engine", facts.engine_name)
+        .number("engine_layout_version", facts.engine_layout_version)
+        .text("durability", durability_text(facts.durability))
+        .boolean("clean", found.recovery.clean)
+        .number("open_by_pid", found.holder_pid)
+        .number("durable_epoch", found.recovery.epoch)
+        .number("generation", facts.generation)
+        .number("created_unix_seconds", facts.created_unix_seconds)
+        .number("image_bytes", facts.image_bytes)
+        .number("image_bytes_max", facts.image_bytes_max)
+        .number("base_address", facts.base_address)
+        .number("file_bytes", facts.file_bytes)
+        .number("segments", found.segments)
+        .number("pages_present", found.recovery.pages_present)
+        .boolean("superblock_damaged", facts.superblock_damaged);
+    if (arguments.handles) {
+        json.begin_array("handles");
+        for (const HandleFacts& handle : found.handles) {
+            json.begin_object()
+                .text("handle", handle.handle)
+                .number("address", handle.address)
+                .number("size_bytes", handle.size_bytes)
+                .end_object();
+        }
+        json.end_array();
+    }
+    fmt::print("{}\n", json.end_object().str());
+}
+
+int info(const InfoArguments& arguments, bool quiet)
+{
+    // The facts may be read while a program runs; the handles only from a pool at rest.
+    auto opened = open_pool_to_read(arguments.path, arguments.handles);
+    if (!opened) {
+        return report_failure(opened.error());
+    }
+    const auto recovery = opened->driver->inspect(opened->pool);
+    if (!recovery) {
+        return report_failure(recovery.error());
+    }
+    Findings found{opened->pool.facts(), *recovery, opened->pool.segments().size(),
+                   lock_holder_pid(arguments.path), {}};
+    if (arguments.handles) {
+        const auto verified = verify(*opened, !quiet, [&](const HandleFacts& handle) { found.handles.push_back(handle); });
+        if (!verified) {
+            return report_failure(verified.error());
+        }
+    }
+    arguments.json ? print_json(arguments, found) : print_text(arguments, found);
+    return exit_codes::ok;
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, Invocation& invocation)
+{
+    CLI::App* command = app.add_subcommand("info", "Print the facts of a pool; it may be in use.");
+    const auto arguments = std::make_shared<InfoArguments>();
+    command->add_option("POOL", arguments->path, "Path of the pool file.")->required();
+    command->add_flag("--handles", arguments->handles, "Also list the named objects and their sizes.");
+    command->add_flag("--json", arguments->json, "Print one JSON object.");
+    command->footer(help_footer(examples, exit_code_lines));
+    command->final_callback([arguments, &invocation] {
+        invocation.action = [arguments, &invocation] { return info(*arguments, invocation.quiet); };
+    });
+}
+
+}  // namespace stillpoint::tool

@@ -1,0 +1,83 @@
+// stillpoint: runs programs durably, and looks into their pools. One file per subcommand.
+
+#include <cstdio>
+
+#include "command.hpp"
+#include "runtime/session.hpp"
+#include "stillpoint/stillpoint.h"
+
+namespace stillpoint::tool {
+
+int report_error(int exit_code, std::string_view text)
+{
+    fmt::print(stderr, "stillpoint: error: {}\n", text);
+    return exit_code;
+}
+
+int report_failure(const Failure& failure)
+{
+    return report_error(exit_code_for(failure.code), failure.text());
+}
+
+std::string help_footer(std::string_view examples, std::string_view exit_codes)
+{
+    return fmt::format("Examples:\n{}\nExit codes:\n{}All of them: docs/exit-codes.md, stillpoint(1).",
+                       examples, exit_codes);
+}
+
+namespace {
+
+constexpr std::string_view examples =
+    "  stillpoint doctor .                            what can be promised for a pool in this folder\n"
+    "  stillpoint run --pool bank.pool -- ./bank 2    run ./bank, its memory kept in bank.pool\n"
+    "  stillpoint stats bank.pool                     figures of the running program\n"
+    "  stillpoint check bank.pool                     verify every checksum after it has ended\n";
+
+constexpr std::string_view exit_code_lines =
+    "  0 success; 64 wrong usage; 65 damaged or foreign pool; 66 no such pool; 69 not available here;\n"
+    "  73 no space; 74 input/output error; 75 pool in use; 77 no permission\n"
+    "  `run` ends with the program's own code, 126 if it cannot be run durably, 127 if it is not found.\n";
+
+/// Turns what CLI11 found wrong into one line and an exit code.
+int report_usage(const CLI::App& app, const CLI::ParseError& error)
+{
+    if (error.get_exit_code() == 0) {
+        return app.exit(error);  // --help or --version: CLI11 prints them
+    }
+    const CLI::App* used = &app;
+    std::string name = "stillpoint";
+    for (const CLI::App* subcommand : app.get_subcommands()) {
+        used = subcommand;
+        name += " " + used->get_name();
+    }
+    return report_error(exit_codes::usage,
+                        fmt::format("{} (see `{} --help`)", error.what(), name));
+}
+
+}  // namespace
+}  // namespace stillpoint::tool
+
+int main(int argc, char** argv)
+{
+    using namespace stillpoint::tool;
+    CLI::App app{"Stillpoint: memory of a multi-threaded program that survives a crash.", "stillpoint"};
+    Invocation invocation;
+    app.set_version_flag("--version", std::string("stillpoint ") + sp_version());
+    app.add_flag("-q,--quiet", invocation.quiet, "Print errors and results only.");
+    app.require_subcommand(1);
+    app.footer(help_footer(examples, exit_code_lines));
+    add_run(app, invocation);
+    add_info(app, invocation);
+    add_check(app, invocation);
+    add_doctor(app, invocation);
+    add_stats(app, invocation);
+    add_tables(app, invocation);
+    try {
+        app.parse(argc, argv);
+        return invocation.action();
+    } catch (const CLI::ParseError& error) {
+        return report_usage(app, error);
+    } catch (const std::exception& error) {  // no memory, or a defect: never a bare abort
+        return report_error(70, fmt::format("unexpected: {}", error.what()));
+    }
+}

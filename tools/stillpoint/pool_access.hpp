@@ -1,0 +1,43 @@
+#pragma once
+// How `info` and `check` come to a pool: opened for reading only, by whichever engine it names.
+
+#include <functional>
+#include <string>
+
+#include "core/result.hpp"
+#include "pool/pool.hpp"
+#include "runtime/engine.hpp"
+
+namespace stillpoint::tool {
+
+struct OpenedPool {
+    Pool pool;
+    const EngineDriver* driver;
+};
+
+/// Opens `path` without writing to it. `lock`: refuses a pool that a process has open for writing.
+/// Errors: as open_medium_read_only and Pool::open; pool_engine where no engine here knows the pool.
+[[nodiscard]] Result<OpenedPool> open_pool_to_read(const std::string& path, bool lock);
+
+/// What a whole reading of the pool found.
+struct Verification {
+    RecoveryReport recovery;
+    std::uint64_t handles = 0;
+};
+
+struct HandleFacts {
+    std::string handle;
+    std::uintptr_t address;
+    std::uint64_t size_bytes;
+};
+
+/// Verifies every checksum and invariant: the engine's areas, the image header, the handle directory
+/// and the heap's tables. Prints a line of progress where standard error is a terminal and `progress`.
+/// `visit` (may be empty) sees each handle. Errors: pool_corrupt, the first finding; io.
+[[nodiscard]] Result<Verification> verify(const OpenedPool& opened, bool progress,
+                                          const std::function<void(const HandleFacts&)>& visit);
+
+/// "1.5 GiB", "64 MiB", "4096 B".
+[[nodiscard]] std::string size_text(std::uint64_t bytes);
+
+}  // namespace stillpoint::tool

@@ -1,0 +1,248 @@
+// `stillpoint run`: prepares the environment of a program and becomes it. No process of ours stays
+// behind, so signals, exit code, terminal and process id are the program's own.
+
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <unistd.h>
+
+#include "command.hpp"
+#include "option_flags.hpp"
+#include "os/log.hpp"
+#include "program.hpp"
+
+#ifndef STILLPOINT_LIBRARY_FROM_BIN
+#define STILLPOINT_LIBRARY_FROM_BIN "../lib"
+#endif
+
+namespace stillpoint::tool {
+
+namespace {
+
+constexpr std::string_view library_name = "libstillpoint.so.1";
+
+constexpr std::string_view examples =
+    "  stillpoint run --pool bank.pool -- ./bank --threads 2\n"
+    "  stillpoint run --pool bank.pool --interval 20ms --tracker mprotect -- ./bank\n"
+    "  stillpoint run --pool /dev/shm/x.pool --durability process --pool-size 1G -- ./bank\n"
+    "Every option has an environment variable as well: --interval-ms is STILLPOINT_INTERVAL_MS; the\n"
+    "flag wins. A pool that exists keeps its engine, durability and sizes.\n";
+
+constexpr std::string_view exit_code_lines =
+    "  the program's own, once it runs. Before that: 64 wrong usage, or a run inside a run; 65 the\n"
+    "  pool is damaged, foreign, newer or another engine's; 69 not available on this system; 71 no\n"
+    "  memory; 73 no space; 74 input/output error; 75 another process has the pool open; 77 no\n"
+    "  permission; 126 the program cannot be run durably; 127 there is no such program.\n";
+
+struct RunArguments {
+    std::map<std::string, std::string> environment;  ///< of the options that were given
+    std::vector<std::string> command;
+};
+
+bool preloaded(std::string_view list)
+{
+    return list.find("libstillpoint.so") != std::string_view::npos;
+}
+
+/// The folder of this executable, without a slash at the end.
+std::string own_folder()
+{
+    char path[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+    const std::string_view own(path, length > 0 ? static_cast<std::size_t>(length) : 0);
+    return std::string(own.substr(0, own.rfind('/')));
+}
+
+/// The library beside this executable: in the build tree and in every prefix it is installed to.
+std::string find_library()
+{
+    for (const char* folder : {STILLPOINT_LIBRARY_FROM_BIN, "../lib"}) {
+        const std::string candidate = fmt::format("{}/{}/{}", own_folder(), folder, library_name);
+        const std::unique_ptr<char, decltype(&std::free)> resolved(realpath(candidate.c_str(), nullptr),
+                                                                   &std::free);
+        if (resolved) {
+            // The folder is resolved but the name is kept: the loader knows the library by it.
+            const std::string_view path = resolved.get();
+            return fmt::format("{}/{}", path.substr(0, path.rfind('/')), library_name);
+        }
+    }
+    return {};
+}
+
+void prepend(const char* variable, const std::string& value)
+{
+    const char* present = std::getenv(variable);
+    const bool empty = present == nullptr || *present == '\0';
+    setenv(variable, empty ? value.c_str() : fmt::format("{}:{}", value, present).c_str(), 1);
+}
+
+/// Puts the library into the environment. The loader splits LD_PRELOAD at spaces and colons, and
+/// LD_LIBRARY_PATH at colons and semicolons; both expand "$".
+tl::expected<void, Refusal> set_preload()
+{
+    const std::string library = find_library();
+    if (library.empty()) {
+        return tl::unexpected(Refusal{exit_codes::unavailable,
+                                      fmt::format("{} is missing beside {}: install Stillpoint again, or build "
+                                                  "it whole (make)", library_name, own_folder())});
+    }
+    if (library.find_first_of(":;$") != std::string::npos) {
+        return tl::unexpected(Refusal{exit_codes::unavailable,
+                                      fmt::format("{}: the dynamic loader cannot take a path with ':', ';' or '$'. "
+                                                  "Move Stillpoint to another folder", library)});
+    }
+    if (library.find_first_of(" \t\n") == std::string::npos) {
+        prepend("LD_PRELOAD", library);
+        return {};
+    }
+    prepend("LD_LIBRARY_PATH", library.substr(0, library.rfind('/')));
+    prepend("LD_PRELOAD", std::string(library_name));
+    return {};
+}
+
+/// CLI11 hands over what it did not take; a leading "--" only separates.
+tl::expected<std::vector<std::string>, Refusal> command_of(std::vector<std::string> rest)
+{
+    if (!rest.empty() && rest.front() == "--") {
+        rest.erase(rest.begin());
+    } else if (!rest.empty() && rest.front().starts_with("-")) {
+        return tl::unexpected(Refusal{exit_codes::usage,
+                                      fmt::format("run has no option {} (see `stillpoint run --help`); the program's "
+                                                  "own options come after its name", rest.front())});
+    }
+    if (rest.empty()) {
+        return tl::unexpected(Refusal{exit_codes::usage,
+                                      "which program? stillpoint run [options] -- PROGRAM [ARGUMENTS]"});
+    }
+    return rest;
+}
+
+void set_environment(const RunArguments& arguments)
+{
+    for (const auto& [name, value] : arguments.environment) {
+        setenv(name.c_str(), value.c_str(), 1);
+    }
+    // Exec keeps the process id, fork does not: only the program itself, and what it replaces itself
+    // with, opens the pool; commands that it starts run as ordinary programs.
+    setenv("SP_RUN_PID", std::to_string(getpid()).c_str(), 1);
+}
+
+int run(const RunArguments& arguments, std::vector<std::string> rest, bool quiet)
+{
+    const char* preload = std::getenv("LD_PRELOAD");
+    if (preload != nullptr && preloaded(preload)) {
+        return report_error(exit_codes::usage,
+                            "nested `stillpoint run`: this process runs under one already, and one program has one "
+                            "pool. Start the inner program without `stillpoint run`, or unset LD_PRELOAD");
+    }
+    auto command = command_of(std::move(rest));
+    if (!command) {
+        return report_error(command.error().exit_code, command.error().message);
+    }
+    const auto program = find_program(command->front());
+    if (!program) {
+        return report_error(program.error().exit_code, program.error().message);
+    }
+    if (const auto fit = examine_program(*program); !fit) {
+        return report_error(fit.error().exit_code, fit.error().message);
+    }
+    if (const auto set = set_preload(); !set) {
+        return report_error(set.error().exit_code, set.error().message);
+    }
+    set_environment(arguments);
+    const auto options = options_from_environment();
+    if (!options) {
+        return report_failure(options.error());
+    }
+    if (options->pool.empty() && !quiet) {
+        os::log(os::Severity::warning, "no --pool is named: {} runs volatile, nothing will survive",
+                command->front());
+    }
+    std::vector<char*> pointers;
+    for (std::string& word : *command) {
+        pointers.push_back(word.data());
+    }
+    pointers.push_back(nullptr);
+    execv(program->c_str(), pointers.data());
+    return report_error(exit_codes::not_runnable,
+                        fmt::format("cannot run {}: {}", *program, std::strerror(errno)));
+}
+
+/// Keeps a value under the option's environment variable. Returns CLI11's error text, empty if the
+/// table allows the value.
+std::string take(const OptionRow& row, const std::string& text, RunArguments& arguments)
+{
+    std::string value = text;
+    if (row.kind == OptionKind::number) {
+        if (const auto number = parse_quantity(row.name, text)) {
+            value = std::to_string(*number);
+        }
+    } else if (row.name == "pool" && text.empty()) {
+        return "the path of the pool is empty";
+    }
+    Options tried;
+    if (const auto parsed = parse_option(tried, row.name, value); !parsed) {
+        return std::string(parsed.error().text());
+    }
+    arguments.environment[row.environment_name()] = value;
+    return {};
+}
+
+void add_option(CLI::App& command, const OptionRow& row, const std::shared_ptr<RunArguments>& arguments)
+{
+    std::string sentence(row.sentence);
+    if (row.kind == OptionKind::choice) {
+        sentence += fmt::format(" One of {}.", row.words);
+    }
+    if (!row.default_text.empty()) {
+        sentence += fmt::format(" Default {}.", row.default_text);
+    }
+    const char* type = row.kind == OptionKind::number ? "NUMBER" : row.kind == OptionKind::choice ? "WORD" : "PATH";
+    command
+        .add_option_function<std::string>(
+            flags_of(row), [arguments, &row](const std::string& text) { std::ignore = take(row, text, *arguments); },
+            sentence)
+        ->type_name(type)
+        ->check(CLI::Validator(
+            [&row](const std::string& text) {
+                RunArguments tried;
+                return take(row, text, tried);
+            },
+            ""));
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Invocation& invocation)
+{
+    CLI::App* command = app.add_subcommand(
+        "run", "Run a program durably, its durable memory kept in a pool: stillpoint run [OPTIONS] -- PROGRAM [ARGUMENTS...]");
+    const auto arguments = std::make_shared<RunArguments>();
+    for (const OptionRow& row : option_rows()) {
+        if (row.kind != OptionKind::flag) {
+            add_option(*command, row, arguments);
+            continue;
+        }
+        command->add_flag_callback(
+            row.name == "quiet" ? "-q," + row.flag_name() : row.flag_name(),
+            [arguments, &row] { arguments->environment[row.environment_name()] = "1"; }, std::string(row.sentence));
+    }
+    command->prefix_command();
+    command->footer(help_footer(examples, exit_code_lines));
+    command->final_callback([command, arguments, &invocation] {
+        invocation.action = [command, arguments, &invocation] {
+            const bool quiet = invocation.quiet || arguments->environment.contains("STILLPOINT_QUIET");
+            if (quiet) {
+                arguments->environment["STILLPOINT_QUIET"] = "1";
+            }
+            return run(*arguments, command->remaining(), quiet);
+        };
+    });
+}
+
+}  // namespace stillpoint::tool

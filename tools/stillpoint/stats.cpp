@@ -1,0 +1,120 @@
+// `stillpoint stats`: reads the shared page of the program that has a pool open. It stops nothing and
+// asks the program for nothing.
+
+#include <chrono>
+#include <thread>
+#include <unistd.h>
+
+#include "command.hpp"
+#include "json.hpp"
+#include "media/open.hpp"
+#include "runtime/statistics.hpp"
+#include "stillpoint/error.h"
+
+namespace stillpoint::tool {
+
+namespace {
+
+constexpr std::string_view examples =
+    "  stillpoint stats bank.pool\n"
+    "  stillpoint stats --watch 1 bank.pool           again every second, until the program ends\n"
+    "  stillpoint stats --json bank.pool\n"
+    "docs/statistics.md explains every figure.\n";
+
+constexpr std::string_view exit_code_lines =
+    "  0 printed; 64 wrong usage; 66 no such file; 69 no process has the pool open, or it cannot be\n"
+    "  seen from here; 77 no permission\n";
+
+struct StatsArguments {
+    std::string path;
+    bool json = false;
+    double watch_seconds = 0;
+};
+
+/// A value as a person reads it: times in ms, sizes in units, errors in words.
+std::string value_text(const StatisticRow& row, std::uint64_t value)
+{
+    if (row.unit == "ns") {
+        return fmt::format("{:.3f} ms", static_cast<double>(value) / 1e6);
+    }
+    if (row.unit == "bytes" && value >= 1024 * 1024) {
+        return fmt::format("{:.1f} MiB", static_cast<double>(value) / (1024.0 * 1024.0));
+    }
+    if (row.unit == "address") {
+        return value == 0 ? "none" : fmt::format("{:#x}", value);
+    }
+    if (row.unit == "sp_error") {
+        return value == 0 ? "none" : sp_error_string(static_cast<int>(value));
+    }
+    return row.unit.empty() ? std::to_string(value) : fmt::format("{} {}", value, row.unit);
+}
+
+void print_text(const StatisticsView& view, pid_t process)
+{
+    fmt::print("{} (process {}), pool {}\n", view.program_name(), process, view.pool_path());
+    for (const StatisticRow& row : statistic_rows()) {
+        const std::uint64_t value = ((*view).*row.field).load(std::memory_order_relaxed);
+        fmt::print("{:<24} {:>18}  {}\n", row.name, value_text(row, value), row.sentence);
+    }
+}
+
+void print_json(const StatisticsView& view, pid_t process)
+{
+    Json json;
+    json.begin_object()
+        .text("program", view.program_name())
+        .number("process", process)
+        .text("pool", view.pool_path());
+    for (const StatisticRow& row : statistic_rows()) {
+        json.number(row.name, ((*view).*row.field).load(std::memory_order_relaxed));
+    }
+    fmt::print("{}\n", json.end_object().str());
+}
+
+int stats(const StatsArguments& arguments)
+{
+    if (access(arguments.path.c_str(), F_OK) != 0) {
+        return report_error(66, fmt::format("{}: there is no such file", arguments.path));
+    }
+    const pid_t process = lock_holder_pid(arguments.path);
+    if (process == 0) {
+        return report_error(exit_codes::unavailable,
+                            fmt::format("{}: no process has the pool open, or it runs in another container; start the "
+                                        "program with `stillpoint run --pool {} -- PROGRAM`",
+                                        arguments.path, arguments.path));
+    }
+    const auto view = open_statistics(process);
+    if (!view) {
+        return report_failure(view.error());
+    }
+    do {
+        arguments.json ? print_json(*view, process) : print_text(*view, process);
+        std::fflush(stdout);
+        if (arguments.watch_seconds > 0) {
+            std::this_thread::sleep_for(std::chrono::duration<double>(arguments.watch_seconds));
+            if (!arguments.json) {
+                fmt::print("\n");
+            }
+        }
+    } while (arguments.watch_seconds > 0 && lock_holder_pid(arguments.path) == process);
+    return exit_codes::ok;
+}
+
+}  // namespace
+
+void add_stats(CLI::App& app, Invocation& invocation)
+{
+    CLI::App* command = app.add_subcommand("stats", "Print live figures of the program that has a pool open.");
+    const auto arguments = std::make_shared<StatsArguments>();
+    command->add_option("POOL", arguments->path, "Path of the pool file.")->required();
+    command->add_flag("--json", arguments->json, "Print one JSON object; with --watch, one a line.");
+    command->add_option("--watch", arguments->watch_seconds, "Print again every SECONDS until the program ends.")
+        ->type_name("SECONDS")
+        ->check(CLI::Range(0.01, 86400.0));
+    command->footer(help_footer(examples, exit_code_lines));
+    command->final_callback([arguments, &invocation] {
+        invocation.action = [arguments] { return stats(*arguments); };
+    });
+}
+
+}  // namespace stillpoint::tool

@@ -1,0 +1,82 @@
+// `stillpoint tables`: prints the documents that are made from the project's tables. Hidden: it is
+// for scripts/generate_docs.py and for the tests that compare documents with reality.
+
+#include "command.hpp"
+#include "option_flags.hpp"
+#include "runtime/statistics.hpp"
+
+namespace stillpoint::tool {
+
+namespace {
+
+std::string replaced(std::string text, std::string_view what, std::string_view by)
+{
+    for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size())) {
+        text.replace(at, what.size(), by);
+    }
+    return text;
+}
+
+/// What a number, a choice, … may be.
+std::string range_of(const OptionRow& row)
+{
+    switch (row.kind) {
+    case OptionKind::number: return fmt::format("{} to {}", row.minimum, row.maximum);
+    case OptionKind::choice: return "`" + replaced(std::string(row.words), "|", "`, `") + "`";
+    case OptionKind::flag: return "flag";
+    case OptionKind::text: break;
+    }
+    return "text";
+}
+
+void print_options()
+{
+    fmt::print(
+        "# Options\n\n"
+        "Generated from `src/runtime/options.inc` by `make docs`; do not edit.\n\n"
+        "An option is given as a flag of `stillpoint run`, as an environment variable, or in the text of\n"
+        "`sp_open` (`interval_ms=50 tracker=mprotect`). The flag wins over the variable. A number's flag without\n"
+        "the unit in its name takes a value with a unit: `--interval 2s`, `--pool-size 1G`.\n\n"
+        "| flag | environment variable | values | default | meaning |\n"
+        "|---|---|---|---|---|\n");
+    for (const OptionRow& row : option_rows()) {
+        const std::string_view fallback = row.default_text.empty()        ? "none"
+                                          : row.kind == OptionKind::flag ? "off"
+                                                                         : row.default_text;
+        fmt::print("| `{}` | `{}` | {} | {} | {} |\n", replaced(flags_of(row), ",", "`, `"), row.environment_name(),
+                   range_of(row), fallback, row.sentence);
+    }
+}
+
+void print_statistics()
+{
+    fmt::print(
+        "# Statistics\n\n"
+        "Generated from `src/runtime/statistics.inc` by `make docs`; do not edit.\n\n"
+        "A running program keeps these in a page of shared memory; `stillpoint stats POOL` reads it without\n"
+        "stopping anything, and `--json` prints every one under its name. Times are in nanoseconds; a point in\n"
+        "time is on the monotonic clock.\n\n"
+        "| name | unit | meaning |\n"
+        "|---|---|---|\n");
+    for (const StatisticRow& statistic : statistic_rows()) {
+        fmt::print("| `{}` | {} | {} |\n", statistic.name, statistic.unit, statistic.sentence);
+    }
+}
+
+}  // namespace
+
+void add_tables(CLI::App& app, Invocation& invocation)
+{
+    CLI::App* command = app.add_subcommand("tables", "Print a document made from a table: options or statistics.");
+    command->group("");  // hidden
+    const auto name = std::make_shared<std::string>();
+    command->add_option("TABLE", *name)->required()->check(CLI::IsMember({"options", "statistics"}));
+    command->final_callback([name, &invocation] {
+        invocation.action = [name] {
+            *name == "options" ? print_options() : print_statistics();
+            return exit_codes::ok;
+        };
+    });
+}
+
+}  // namespace stillpoint::tool
