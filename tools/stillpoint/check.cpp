@@ -83,15 +83,12 @@ int check(const CheckArguments& arguments, bool quiet)
 
 void add_check(CLI::App& app, Invocation& invocation)
 {
-    CLI::App* command =
-        app.add_subcommand("check", "Verify every checksum and invariant of a pool that no program has open.");
+    CommandLine line(app, invocation, "check", "Verify every checksum and invariant of a pool that no program has open.");
     const auto arguments = std::make_shared<CheckArguments>();
-    command->add_option("POOL", arguments->path, "Path of the pool file.")->required();
-    command->add_flag("--json", arguments->json, "Print one JSON object, also for a damaged pool.");
-    command->footer(help_footer(examples, exit_code_lines));
-    command->final_callback([arguments, &invocation] {
-        invocation.action = [arguments, &invocation] { return check(*arguments, invocation.quiet); };
-    });
+    line.positional("POOL", arguments->path, true, "Path of the pool file.");
+    line.flag("--json", arguments->json, "Print one JSON object, also for a damaged pool.");
+    line.footer(examples, exit_code_lines);
+    line.on_use([arguments, &invocation] { return check(*arguments, invocation.quiet); });
 }
 
 }  // namespace stillpoint::tool

@@ -1,31 +1,53 @@
 #pragma once
-// What the subcommands share: how they join the command line, how they end, how they speak.
+// What the subcommands share: how they describe themselves, how they end, how they speak.
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
-
-#include <CLI/CLI.hpp>
+#include <vector>
 
 #include "core/result.hpp"
+#include "exit_codes.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace stillpoint::tool {
 
-/// Exit codes of the tool's own findings; a Failure's code has exit_code_for() of
-/// runtime/session.hpp. Numbers follow sysexits.h and the shell; docs/exit-codes.md explains each.
-namespace exit_codes {
-inline constexpr int ok = 0;
-inline constexpr int usage = 64;
-inline constexpr int unavailable = 69;
-inline constexpr int not_runnable = 126;
-inline constexpr int program_missing = 127;
-}  // namespace exit_codes
-
-/// What the parsed command line asks for.
+/// What holds for every subcommand, once the command line is parsed.
 struct Invocation {
     bool quiet = false;
-    /// Set by the subcommand that was named; main() calls it once parsing is over.
+    /// Set by the subcommand that was named; main() calls it.
     std::function<int()> action;
+};
+
+/// One subcommand's command line. Thin: it keeps CLI11, which is slow to compile, in one file.
+/// References given to it must stay until the end of the program.
+class CommandLine {
+public:
+    CommandLine(CLI::App& app, Invocation& invocation, const std::string& name, const std::string& sentence);
+
+    void positional(const std::string& name, std::string& value, bool required, const std::string& sentence);
+    void flag(const std::string& names, bool& value, const std::string& sentence);
+    void number(const std::string& names, double& value, double minimum, double maximum, const std::string& type,
+                const std::string& sentence);
+    /// `take` gets the text; what it returns is the error, empty if the text is right.
+    void option(const std::string& names, const std::string& type, std::function<std::string(const std::string&)> take,
+                const std::string& sentence);
+    /// What follows the options is another program's command line: remaining() has it.
+    void ends_with_a_command();
+    [[nodiscard]] std::vector<std::string> remaining() const;
+    void hide();
+    /// The end of --help: examples, and the codes that the subcommand ends with.
+    void footer(std::string_view examples, std::string_view exit_codes);
+    /// What main() does if this subcommand is named.
+    void on_use(std::function<int()> action);
+
+private:
+    CLI::App* command_;
+    Invocation* invocation_;
 };
 
 // One per subcommand, each in the file of its name. `invocation` outlives the parsing.
@@ -41,7 +63,7 @@ int report_error(int exit_code, std::string_view text);
 /// The same for a failure of the library.
 int report_failure(const Failure& failure);
 
-/// The end of every --help: the codes that the subcommand ends with.
+/// The end of a --help text.
 std::string help_footer(std::string_view examples, std::string_view exit_codes);
 
 }  // namespace stillpoint::tool

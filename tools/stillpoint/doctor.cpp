@@ -158,14 +158,12 @@ int doctor(const DoctorArguments& arguments)
 
 void add_doctor(CLI::App& app, Invocation& invocation)
 {
-    CLI::App* command = app.add_subcommand("doctor", "Say what this machine and file system can promise, and why.");
+    CommandLine line(app, invocation, "doctor", "Say what this machine and file system can promise, and why.");
     const auto arguments = std::make_shared<DoctorArguments>();
-    command->add_option("PATH", arguments->path, "A folder, or a pool in it. Default: the current folder.");
-    command->add_flag("--json", arguments->json, "Print one JSON object.");
-    command->footer(help_footer(examples, exit_code_lines));
-    command->final_callback([arguments, &invocation] {
-        invocation.action = [arguments] { return doctor(*arguments); };
-    });
+    line.positional("PATH", arguments->path, false, "A folder, or a pool in it. Default: the current folder.");
+    line.flag("--json", arguments->json, "Print one JSON object.");
+    line.footer(examples, exit_code_lines);
+    line.on_use([arguments] { return doctor(*arguments); });
 }
 
 }  // namespace stillpoint::tool

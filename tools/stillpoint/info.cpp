@@ -151,15 +151,13 @@ int info(const InfoArguments& arguments, bool quiet)
 
 void add_info(CLI::App& app, Invocation& invocation)
 {
-    CLI::App* command = app.add_subcommand("info", "Print the facts of a pool; it may be in use.");
+    CommandLine line(app, invocation, "info", "Print the facts of a pool; it may be in use.");
     const auto arguments = std::make_shared<InfoArguments>();
-    command->add_option("POOL", arguments->path, "Path of the pool file.")->required();
-    command->add_flag("--handles", arguments->handles, "Also list the named objects and their sizes.");
-    command->add_flag("--json", arguments->json, "Print one JSON object.");
-    command->footer(help_footer(examples, exit_code_lines));
-    command->final_callback([arguments, &invocation] {
-        invocation.action = [arguments, &invocation] { return info(*arguments, invocation.quiet); };
-    });
+    line.positional("POOL", arguments->path, true, "Path of the pool file.");
+    line.flag("--handles", arguments->handles, "Also list the named objects and their sizes.");
+    line.flag("--json", arguments->json, "Print one JSON object.");
+    line.footer(examples, exit_code_lines);
+    line.on_use([arguments, &invocation] { return info(*arguments, invocation.quiet); });
 }
 
 }  // namespace stillpoint::tool

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include <CLI/CLI.hpp>
+
 #include "command.hpp"
 #include "runtime/session.hpp"
 #include "stillpoint/stillpoint.h"
@@ -23,6 +25,54 @@ std::string help_footer(std::string_view examples, std::string_view exit_codes)
 {
     return fmt::format("Examples:\n{}\nExit codes:\n{}All of them: docs/exit-codes.md, stillpoint(1).",
                        examples, exit_codes);
+}
+
+CommandLine::CommandLine(CLI::App& app, Invocation& invocation, const std::string& name, const std::string& sentence)
+    : command_(app.add_subcommand(name, sentence)), invocation_(&invocation)
+{
+}
+
+void CommandLine::positional(const std::string& name, std::string& value, bool required, const std::string& sentence)
+{
+    command_->add_option(name, value, sentence)->required(required)->type_name("");
+}
+
+void CommandLine::flag(const std::string& names, bool& value, const std::string& sentence)
+{
+    command_->add_flag(names, value, sentence);
+}
+
+void CommandLine::number(const std::string& names, double& value, double minimum, double maximum,
+                         const std::string& type, const std::string& sentence)
+{
+    command_->add_option(names, value, sentence)->check(CLI::Range(minimum, maximum))->type_name(type);
+}
+
+void CommandLine::option(const std::string& names, const std::string& type,
+                         std::function<std::string(const std::string&)> take, const std::string& sentence)
+{
+    const auto check = [take = std::move(take), names](const std::string& text) {
+        if (const std::string error = take(text); !error.empty()) {
+            throw CLI::ValidationError(names.substr(0, names.find(',')), error);
+        }
+    };
+    command_->add_option_function<std::string>(names, check, sentence)->type_name(type);
+}
+
+void CommandLine::ends_with_a_command() { command_->prefix_command(); }
+
+std::vector<std::string> CommandLine::remaining() const { return command_->remaining(); }
+
+void CommandLine::hide() { command_->group(""); }
+
+void CommandLine::footer(std::string_view examples, std::string_view exit_codes)
+{
+    command_->footer(help_footer(examples, exit_codes));
+}
+
+void CommandLine::on_use(std::function<int()> action)
+{
+    command_->final_callback([invocation = invocation_, action = std::move(action)] { invocation->action = action; });
 }
 
 namespace {

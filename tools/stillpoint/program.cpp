@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-#include "command.hpp"
+#include "exit_codes.hpp"
 
 namespace stillpoint::tool {
 

@@ -5,10 +5,8 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
-#include <algorithm>
 #include <map>
 #include <memory>
-#include <tuple>
 #include <unistd.h>
 
 #include "command.hpp"
@@ -40,6 +38,7 @@ constexpr std::string_view exit_code_lines =
     "  permission; 126 the program cannot be run durably; 127 there is no such program.\n";
 
 struct RunArguments {
+    std::map<const OptionRow*, bool> flags;                ///< those of the table, and whether they were given
     std::map<std::string, std::string> environment;  ///< of the options that were given
     std::vector<std::string> command;
 };
@@ -132,7 +131,7 @@ void set_environment(const RunArguments& arguments)
     setenv("SP_RUN_PID", std::to_string(getpid()).c_str(), 1);
 }
 
-int run(const RunArguments& arguments, std::vector<std::string> rest, bool quiet)
+int run(const RunArguments& arguments, std::vector<std::string> rest)
 {
     const char* preload = std::getenv("LD_PRELOAD");
     if (preload != nullptr && preloaded(preload)) {
@@ -159,7 +158,7 @@ int run(const RunArguments& arguments, std::vector<std::string> rest, bool quiet
     if (!options) {
         return report_failure(options.error());
     }
-    if (options->pool.empty() && !quiet) {
+    if (options->pool.empty() && !options->quiet) {
         os::log(os::Severity::warning, "no --pool is named: {} runs volatile, nothing will survive",
                 command->front());
     }
@@ -193,7 +192,7 @@ std::string take(const OptionRow& row, const std::string& text, RunArguments& ar
     return {};
 }
 
-void add_option(CLI::App& command, const OptionRow& row, const std::shared_ptr<RunArguments>& arguments)
+void add_option(CommandLine& line, const OptionRow& row, const std::shared_ptr<RunArguments>& arguments)
 {
     std::string sentence(row.sentence);
     if (row.kind == OptionKind::choice) {
@@ -203,45 +202,35 @@ void add_option(CLI::App& command, const OptionRow& row, const std::shared_ptr<R
         sentence += fmt::format(" Default {}.", row.default_text);
     }
     const char* type = row.kind == OptionKind::number ? "NUMBER" : row.kind == OptionKind::choice ? "WORD" : "PATH";
-    command
-        .add_option_function<std::string>(
-            flags_of(row), [arguments, &row](const std::string& text) { std::ignore = take(row, text, *arguments); },
-            sentence)
-        ->type_name(type)
-        ->check(CLI::Validator(
-            [&row](const std::string& text) {
-                RunArguments tried;
-                return take(row, text, tried);
-            },
-            ""));
+    line.option(flags_of(row), type, [arguments, &row](const std::string& text) { return take(row, text, *arguments); },
+                sentence);
 }
 
 }  // namespace
 
 void add_run(CLI::App& app, Invocation& invocation)
 {
-    CLI::App* command = app.add_subcommand(
-        "run", "Run a program durably, its durable memory kept in a pool: stillpoint run [OPTIONS] -- PROGRAM [ARGUMENTS...]");
+    CommandLine line(
+        app, invocation, "run",
+        "Run a program durably, its durable memory kept in a pool: stillpoint run [OPTIONS] -- PROGRAM [ARGUMENTS...]");
     const auto arguments = std::make_shared<RunArguments>();
     for (const OptionRow& row : option_rows()) {
-        if (row.kind != OptionKind::flag) {
-            add_option(*command, row, arguments);
-            continue;
+        if (row.kind == OptionKind::flag) {
+            line.flag(row.name == "quiet" ? "-q," + row.flag_name() : row.flag_name(), arguments->flags[&row],
+                      std::string(row.sentence));
+        } else {
+            add_option(line, row, arguments);
         }
-        command->add_flag_callback(
-            row.name == "quiet" ? "-q," + row.flag_name() : row.flag_name(),
-            [arguments, &row] { arguments->environment[row.environment_name()] = "1"; }, std::string(row.sentence));
     }
-    command->prefix_command();
-    command->footer(help_footer(examples, exit_code_lines));
-    command->final_callback([command, arguments, &invocation] {
-        invocation.action = [command, arguments, &invocation] {
-            const bool quiet = invocation.quiet || arguments->environment.contains("STILLPOINT_QUIET");
-            if (quiet) {
-                arguments->environment["STILLPOINT_QUIET"] = "1";
+    line.ends_with_a_command();
+    line.footer(examples, exit_code_lines);
+    line.on_use([line, arguments, &invocation] {
+        for (const auto& [row, given] : arguments->flags) {
+            if (given || (row->name == "quiet" && invocation.quiet)) {
+                arguments->environment[row->environment_name()] = "1";
             }
-            return run(*arguments, command->remaining(), quiet);
-        };
+        }
+        return run(*arguments, line.remaining());
     });
 }
 

@@ -104,17 +104,14 @@ int stats(const StatsArguments& arguments)
 
 void add_stats(CLI::App& app, Invocation& invocation)
 {
-    CLI::App* command = app.add_subcommand("stats", "Print live figures of the program that has a pool open.");
+    CommandLine line(app, invocation, "stats", "Print live figures of the program that has a pool open.");
     const auto arguments = std::make_shared<StatsArguments>();
-    command->add_option("POOL", arguments->path, "Path of the pool file.")->required();
-    command->add_flag("--json", arguments->json, "Print one JSON object; with --watch, one a line.");
-    command->add_option("--watch", arguments->watch_seconds, "Print again every SECONDS until the program ends.")
-        ->type_name("SECONDS")
-        ->check(CLI::Range(0.01, 86400.0));
-    command->footer(help_footer(examples, exit_code_lines));
-    command->final_callback([arguments, &invocation] {
-        invocation.action = [arguments] { return stats(*arguments); };
-    });
+    line.positional("POOL", arguments->path, true, "Path of the pool file.");
+    line.flag("--json", arguments->json, "Print one JSON object; with --watch, one a line.");
+    line.number("--watch", arguments->watch_seconds, 0.01, 86400.0, "SECONDS",
+                "Print again every SECONDS until the program ends.");
+    line.footer(examples, exit_code_lines);
+    line.on_use([arguments] { return stats(*arguments); });
 }
 
 }  // namespace stillpoint::tool

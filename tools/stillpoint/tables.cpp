@@ -67,15 +67,16 @@ void print_statistics()
 
 void add_tables(CLI::App& app, Invocation& invocation)
 {
-    CLI::App* command = app.add_subcommand("tables", "Print a document made from a table: options or statistics.");
-    command->group("");  // hidden
+    CommandLine line(app, invocation, "tables", "Print a document made from a table: options or statistics.");
+    line.hide();
     const auto name = std::make_shared<std::string>();
-    command->add_option("TABLE", *name)->required()->check(CLI::IsMember({"options", "statistics"}));
-    command->final_callback([name, &invocation] {
-        invocation.action = [name] {
-            *name == "options" ? print_options() : print_statistics();
-            return exit_codes::ok;
-        };
+    line.positional("TABLE", *name, true, "options or statistics");
+    line.on_use([name] {
+        if (*name != "options" && *name != "statistics") {
+            return report_error(exit_codes::usage, fmt::format("there is no table '{}': options, statistics", *name));
+        }
+        *name == "options" ? print_options() : print_statistics();
+        return exit_codes::ok;
     });
 }
 

@@ -1,0 +1,13 @@
+#pragma once
+// Exit codes of the tool's own findings; a Failure's code has exit_code_for() of runtime/session.hpp.
+// Numbers follow sysexits.h and the shell; docs/exit-codes.md explains each.
+
+namespace stillpoint::tool::exit_codes {
+
+inline constexpr int ok = 0;
+inline constexpr int usage = 64;
+inline constexpr int unavailable = 69;
+inline constexpr int not_runnable = 126;
+inline constexpr int program_missing = 127;
+
+}  // namespace stillpoint::tool::exit_codes
