@@ -194,7 +194,7 @@ int exit_code_for(sp_error code) noexcept
     case SP_E_NO_MEMORY: return EX_OSERR;
     case SP_E_WINDOW_TAKEN:
     case SP_E_UNSUPPORTED: return EX_UNAVAILABLE;
-    case SP_E_PROGRAM_REFUSED: return EX_CONFIG;
+    case SP_E_PROGRAM_REFUSED: return 126;  // as a shell: found, but cannot be run
     default: return EX_SOFTWARE;
     }
 }

@@ -1,13 +1,14 @@
 """Programs that `stillpoint run` cannot make durable: refused with the reason, 126 or 127, before a pool is made."""
 
 import os
+import re
 import shutil
 import stat
 import struct
 import subprocess
 import unittest
 
-from command_line import BUILD, COUNTER, TOOL, CommandLineTest
+from command_line import BUILD, COUNTER, ROOT, TOOL, CommandLineTest
 
 
 class RunRefuses(CommandLineTest):
@@ -127,6 +128,21 @@ class RunRefuses(CommandLineTest):
         self.assertEqual((done.returncode, done.stdout), (5, "run 1 start 1\n"), done.stderr)
 
 
+class ExitCodes(CommandLineTest):
+    def test_equal_their_document(self):
+        header = (ROOT / "include/stillpoint/error.h").read_text()
+        document = (ROOT / "docs/exit-codes.md").read_text()
+        documented = {name: int(code) for names, code in re.findall(r"^\| (`SP_E.*`) \| (\d+) \|$", document, re.MULTILINE)
+                      for name in re.findall(r"SP_E_\w+", names)}
+        names = {value: name for name, value in re.findall(r"(SP_\w+) = (\d+)", header)}
+        for line in self.stillpoint("tables", "exit-codes").stdout.splitlines():
+            value, code = line.split()
+            if names.pop(value) != "SP_OK":
+                name = dict((v, n) for n, v in re.findall(r"(SP_\w+) = (\d+)", header))[value]
+                self.assertEqual(int(code), documented.get(name, 70), name)
+        self.assertEqual(names, {}, "error values that the table of exit codes does not have")
+
+
 class EveryHelp(CommandLineTest):
     def test_names_examples_and_exit_codes(self):
         for command in ((), ("run",), ("info",), ("check",), ("doctor",), ("stats",)):
@@ -137,8 +153,6 @@ class EveryHelp(CommandLineTest):
                 self.assertIn("Exit codes:\n  ", done.stdout)
 
     def test_agrees_with_the_manual_page_on_every_flag_in_both_directions(self):
-        from command_line import ROOT
-        import re
         for command in ("run", "info", "check", "doctor", "stats"):
             page = (ROOT / f"docs/man/stillpoint-{command}.1").read_text().replace("\\-", "-")
             options = page[page.index(".SH OPTIONS"):page.index(".SH EXIT STATUS")]

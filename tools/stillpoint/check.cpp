@@ -27,7 +27,7 @@ void print_sound(const CheckArguments& arguments, const PoolFacts& facts, const 
 {
     if (arguments.json) {
         Json json;
-        fmt::print("{}\n", json.begin_object()
+        print("{}\n", json.begin_object()
                                .text("pool", arguments.path)
                                .text("result", "sound")
                                .number("durable_epoch", verified.recovery.epoch)
@@ -41,10 +41,10 @@ void print_sound(const CheckArguments& arguments, const PoolFacts& facts, const 
         return;
     }
     if (facts.superblock_damaged) {
-        fmt::print("{}: one of the two superblocks is damaged; the other serves, and the next run rewrites it\n",
+        print("{}: one of the two superblocks is damaged; the other serves, and the next run rewrites it\n",
                    arguments.path);
     }
-    fmt::print("{}: sound at epoch {} ({} pages and {} handles verified in {:.1f} s)\n", arguments.path,
+    print("{}: sound at epoch {} ({} pages and {} handles verified in {:.1f} s)\n", arguments.path,
                verified.recovery.epoch, verified.recovery.pages_present, verified.handles,
                static_cast<double>(elapsed_ns) / 1e9);
 }
@@ -53,7 +53,7 @@ int report_finding(const CheckArguments& arguments, const Failure& failure)
 {
     if (arguments.json) {
         Json json;
-        fmt::print("{}\n", json.begin_object()
+        print("{}\n", json.begin_object()
                                .text("pool", arguments.path)
                                .text("result", failure.code == SP_E_POOL_CORRUPT ? "damaged" : "not checked")
                                .number("error", static_cast<int>(failure.code))

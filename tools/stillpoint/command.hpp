@@ -9,6 +9,7 @@
 
 #include "core/result.hpp"
 #include "exit_codes.hpp"
+#include "output.hpp"
 
 namespace CLI {
 class App;

@@ -37,40 +37,40 @@ std::string cache_text(const FileSystemFacts& files)
 
 void print_facts(const CpuFacts& cpu, const KernelFacts& kernel, const FileSystemFacts& files)
 {
-    fmt::print("CPU\n");
-    fmt::print("  write back              {}\n", cpu.write_back);
-    fmt::print("  persistent caches       {}\n", yes_no(cpu.persistent_caches));
-    fmt::print("kernel {}\n", kernel.release);
-    fmt::print("  userfaultfd             {}\n", !kernel.userfaultfd                ? "no"
-                                                : kernel.userfaultfd_kernel_faults ? "yes, also for faults in system calls"
-                                                                                   : "yes, for faults in user mode only");
-    fmt::print("  WP_ASYNC, PAGEMAP_SCAN  {}, {}\n", yes_no(kernel.wp_async), yes_no(kernel.pagemap_scan));
-    fmt::print("  membarrier              {}\n", yes_no(kernel.membarrier));
-    fmt::print("  io_uring                {}\n",
-               kernel.io_uring_errno == 0 ? "yes" : fmt::format("no ({})", std::strerror(kernel.io_uring_errno)));
-    fmt::print("file system of {}\n", files.folder);
-    fmt::print("  type                    {}{}, {} free\n", files.type, files.read_only ? " (read-only)" : "",
+    print("CPU\n");
+    print("  write back              {}\n", cpu.write_back);
+    print("  persistent caches       {}\n", yes_no(cpu.persistent_caches));
+    print("kernel {}\n", kernel.release);
+    print("  userfaultfd WP_ASYNC    {}\n", !kernel.async_protection      ? "no"
+                                              : kernel.serves_system_calls ? "yes, also for faults in system calls"
+                                                                           : "yes, for faults in user mode only");
+    print("  PAGEMAP_SCAN            {}\n", yes_no(kernel.pagemap_scan));
+    print("  membarrier              {}\n", yes_no(kernel.membarrier));
+    print("  io_uring                {}\n",
+               kernel.io_uring_errno == 0 ? "yes" : text_of("no ({})", std::strerror(kernel.io_uring_errno)));
+    print("file system of {}\n", files.folder);
+    print("  type                    {}{}, {} free\n", files.type, files.read_only ? " (read-only)" : "",
                size_text(files.free_bytes));
-    fmt::print("  device                  {}, write cache: {}\n", files.device.empty() ? "none" : files.device,
+    print("  device                  {}, write cache: {}\n", files.device.empty() ? "none" : files.device,
                cache_text(files));
-    fmt::print("  fallocate, O_DIRECT     {}, {}\n", yes_no(files.allocates), yes_no(files.direct));
-    fmt::print("  DAX (MAP_SYNC)          {}\n", yes_no(files.map_sync));
+    print("  fallocate, O_DIRECT     {}, {}\n", yes_no(files.allocates), yes_no(files.direct));
+    print("  DAX (MAP_SYNC)          {}\n", yes_no(files.map_sync));
 }
 
 void print_verdict(const Verdict& verdict)
 {
     if (!verdict.pool_possible) {
-        fmt::print("a pool here               no: {}\n", verdict.durability_reason);
+        print("a pool here               no: {}\n", verdict.durability_reason);
         return;
     }
-    fmt::print("a pool here\n");
-    fmt::print("  durability              {}: {}\n", verdict.power ? "power" : "process only", verdict.durability_reason);
+    print("a pool here\n");
+    print("  durability              {}: {}\n", verdict.power ? "power" : "process only", verdict.durability_reason);
     for (const std::string& condition : verdict.conditions) {
-        fmt::print("    provided that         {}\n", condition);
+        print("    provided that         {}\n", condition);
     }
-    fmt::print("  medium                  {}: {}\n", verdict.medium, verdict.medium_reason);
-    fmt::print("  tracker                 {}: {}\n", verdict.tracker, verdict.tracker_reason);
-    fmt::print("  recovery                {}: {}\n", verdict.recovery, verdict.recovery_reason);
+    print("  medium                  {}: {}\n", verdict.medium, verdict.medium_reason);
+    print("  tracker                 {}: {}\n", verdict.tracker, verdict.tracker_reason);
+    print("  recovery                {}: {}\n", verdict.recovery, verdict.recovery_reason);
 }
 
 void add_machine(Json& json, const CpuFacts& cpu, const KernelFacts& kernel)
@@ -81,9 +81,8 @@ void add_machine(Json& json, const CpuFacts& cpu, const KernelFacts& kernel)
         .end_object();
     json.begin_object("kernel")
         .text("release", kernel.release)
-        .boolean("userfaultfd", kernel.userfaultfd)
-        .boolean("userfaultfd_kernel_faults", kernel.userfaultfd_kernel_faults)
-        .boolean("wp_async", kernel.wp_async)
+        .boolean("wp_async", kernel.async_protection)
+        .boolean("serves_system_calls", kernel.serves_system_calls)
         .boolean("pagemap_scan", kernel.pagemap_scan)
         .boolean("membarrier", kernel.membarrier)
         .boolean("io_uring", kernel.io_uring_errno == 0)
@@ -146,7 +145,7 @@ int doctor(const DoctorArguments& arguments)
         add_machine(json, cpu, kernel);
         add_files(json, *files);
         add_verdict(json, verdict);
-        fmt::print("{}\n", json.end_object().str());
+        print("{}\n", json.end_object().str());
     } else {
         print_facts(cpu, kernel, *files);
         print_verdict(verdict);

@@ -16,12 +16,12 @@ struct CpuFacts {
 
 struct KernelFacts {
     std::string release;
-    bool userfaultfd = false;
-    bool userfaultfd_kernel_faults = false;  ///< also for faults inside system calls (needs a privilege)
-    bool wp_async = false;                   ///< asynchronous write protection: the tracker uffd needs it
-    bool pagemap_scan = false;               ///< and this
-    bool membarrier = false;                 ///< private expedited: the cheap lock hooks
-    int io_uring_errno = 0;                  ///< 0: usable
+    bool async_protection = false;     ///< userfaultfd with WP_ASYNC: the tracker uffd needs it
+    bool pagemap_scan = false;         ///< and this
+    std::string tracker_obstacle;      ///< what is missing of the two, in words
+    bool serves_system_calls = false;  ///< userfaultfd also for faults inside system calls (a privilege)
+    bool membarrier = false;           ///< private expedited: the cheap lock hooks
+    int io_uring_errno = 0;            ///< 0: usable
 };
 
 struct FileSystemFacts {

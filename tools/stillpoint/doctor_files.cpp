@@ -15,6 +15,7 @@
 
 #include "core/units.hpp"
 #include "doctor_facts.hpp"
+#include "output.hpp"
 #include "os/descriptor.hpp"
 
 namespace stillpoint::tool {
@@ -47,7 +48,7 @@ std::string unescaped(const std::string& text)
 Mount find_mount(const std::string& folder, dev_t device)
 {
     std::ifstream table("/proc/self/mountinfo");
-    const std::string wanted = fmt::format("{}:{}", major(device), minor(device));
+    const std::string wanted = text_of("{}:{}", major(device), minor(device));
     Mount best;
     for (std::string line; std::getline(table, line);) {
         std::istringstream words(line);
@@ -94,7 +95,7 @@ std::string option_that_disables_sync(const Mount& mount)
 std::filesystem::path device_folder(dev_t device, const Mount& mount)
 {
     std::error_code error;
-    auto folder = std::filesystem::canonical(fmt::format("/sys/dev/block/{}:{}", major(device), minor(device)), error);
+    auto folder = std::filesystem::canonical(text_of("/sys/dev/block/{}:{}", major(device), minor(device)), error);
     if (error && mount.source.starts_with("/dev/")) {
         folder = std::filesystem::canonical("/sys/class/block/" + std::filesystem::path(mount.source).filename().string(), error);
     }
@@ -131,7 +132,7 @@ void try_mapping(FileSystemFacts& facts, int fd)
 /// One O_DIRECT write of a page, through a second descriptor of the same nameless file.
 void try_direct(FileSystemFacts& facts, int fd)
 {
-    const os::Descriptor direct(open(fmt::format("/proc/self/fd/{}", fd).c_str(), O_RDWR | O_DIRECT | O_CLOEXEC));
+    const os::Descriptor direct(open(text_of("/proc/self/fd/{}", fd).c_str(), O_RDWR | O_DIRECT | O_CLOEXEC));
     alignas(page_bytes) static const std::byte page[page_bytes] = {};
     facts.direct = direct.valid() && pwrite(direct.get(), page, sizeof page, 0) == static_cast<ssize_t>(sizeof page);
 }

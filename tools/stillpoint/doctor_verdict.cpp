@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "doctor_facts.hpp"
+#include "output.hpp"
 
 namespace stillpoint::tool {
 
@@ -15,7 +16,7 @@ std::string obstacle(const FileSystemFacts& files)
         return "the file system is mounted read-only";
     }
     if (files.create_errno != 0) {
-        return fmt::format("a file cannot be made in {}: {}", files.folder, std::strerror(files.create_errno));
+        return text_of("a file cannot be made in {}: {}", files.folder, std::strerror(files.create_errno));
     }
     if (!files.locks) {
         return "the file system has no file locks (flock), so two programs could open one pool";
@@ -27,12 +28,12 @@ void judge_durability(Verdict& verdict, const FileSystemFacts& files)
 {
     if (files.in_memory) {
         verdict.durability_reason =
-            fmt::format("{} is memory: it ends with the machine", files.device.empty() ? files.type : files.device);
+            text_of("{} is memory: it ends with the machine", files.device.empty() ? files.type : files.device);
         return;
     }
     if (files.sync_disabled) {
         verdict.durability_reason =
-            fmt::format("mounted with '{}': a sync does not reach the disk", files.sync_disabled_option);
+            text_of("mounted with '{}': a sync does not reach the disk", files.sync_disabled_option);
         return;
     }
     verdict.power = true;
@@ -47,9 +48,9 @@ void judge_durability(Verdict& verdict, const FileSystemFacts& files)
     } else if (files.device.empty()) {
         verdict.conditions.emplace_back("what lies under this file system honours a sync (it cannot be seen from here)");
     } else if (files.device.starts_with("loop") || files.device.starts_with("vd") || files.device.starts_with("xvd")) {
-        verdict.conditions.emplace_back(fmt::format("what is behind the virtual disk {} honours a flush", files.device));
+        verdict.conditions.emplace_back(text_of("what is behind the virtual disk {} honours a flush", files.device));
     } else {
-        verdict.conditions.emplace_back(fmt::format("the disk {} honours a flush", files.device));
+        verdict.conditions.emplace_back(text_of("the disk {} honours a flush", files.device));
     }
 }
 
@@ -58,7 +59,7 @@ void judge_medium(Verdict& verdict, const CpuFacts& cpu, const KernelFacts& kern
     if (files.map_sync) {
         verdict.medium = "dax";
         verdict.medium_reason = cpu.persistent_caches ? "stores and fences; caches are persistent, so nothing is written back"
-                                                      : fmt::format("stores, {} and fences", cpu.write_back);
+                                                      : text_of("stores, {} and fences", cpu.write_back);
         return;
     }
     verdict.medium = "file";
@@ -67,37 +68,34 @@ void judge_medium(Verdict& verdict, const CpuFacts& cpu, const KernelFacts& kern
         return;
     }
     const bool ring = kernel.io_uring_errno == 0;
-    verdict.medium_reason = fmt::format("{}{}, then fdatasync", ring ? "io_uring" : "pwritev",
+    verdict.medium_reason = text_of("{}{}, then fdatasync", ring ? "io_uring" : "pwritev",
                                         files.direct ? " with O_DIRECT" : " through the page cache");
 }
 
 void judge_tracker(Verdict& verdict, const KernelFacts& kernel)
 {
-    if (kernel.wp_async && kernel.pagemap_scan) {
+    if (kernel.async_protection && kernel.pagemap_scan) {
         verdict.tracker = "uffd";
-        verdict.tracker_reason = "the kernel tracks written pages asynchronously";
+        verdict.tracker_reason = "the kernel notes written pages by itself (userfaultfd WP_ASYNC, PAGEMAP_SCAN)";
     } else {
         verdict.tracker = "mprotect";
-        verdict.tracker_reason = fmt::format(
-            "{}; the first write to a page costs a signal (Linux 6.7 or newer has the faster way)",
-            !kernel.userfaultfd ? "userfaultfd is refused here"
-            : !kernel.wp_async  ? "userfaultfd has no WP_ASYNC"
-                                : "the kernel has no PAGEMAP_SCAN");
+        verdict.tracker_reason = "the first write to a page costs a signal, because " + kernel.tracker_obstacle;
     }
 }
 
 void judge_recovery(Verdict& verdict, const KernelFacts& kernel)
 {
-    if (kernel.userfaultfd_kernel_faults) {
+    if (verdict.tracker == "uffd" && kernel.serves_system_calls) {
         verdict.recovery = "lazy";
         verdict.recovery_reason = "pages are loaded when first touched, also by system calls";
-    } else {
-        verdict.recovery = "eager";
-        verdict.recovery_reason =
-            kernel.userfaultfd ? "pages that a system call touches first could not be loaded: that needs the privilege "
-                                 "for userfaultfd in kernel mode (root, or vm.unprivileged_userfaultfd=1)"
-                               : "pages cannot be loaded at their first touch without userfaultfd";
+        return;
     }
+    verdict.recovery = "eager";
+    verdict.recovery_reason =
+        verdict.tracker == "uffd"
+            ? "pages that a system call touches first could not be loaded: that needs a privilege (root, or "
+              "vm.unprivileged_userfaultfd=1)"
+            : "loading pages at their first touch needs the tracker uffd";
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ std::string time_text(std::uint64_t unix_seconds)
 std::string state_text(const Findings& found)
 {
     if (found.holder_pid > 0) {
-        return fmt::format("open by process {}", found.holder_pid);
+        return text_of("open by process {}", found.holder_pid);
     }
     if (found.recovery.epoch == 0) {
         return "empty: no epoch is durable yet";
@@ -63,26 +63,26 @@ std::string state_text(const Findings& found)
 void print_text(const InfoArguments& arguments, const Findings& found)
 {
     const PoolFacts& facts = found.facts;
-    fmt::print("pool             {}\n", arguments.path);
-    fmt::print("uuid             {}\n", to_text(facts.uuid));
-    fmt::print("format           version {}, engine {} (layout {})\n", facts.format_version, facts.engine_name,
+    print("pool             {}\n", arguments.path);
+    print("uuid             {}\n", to_text(facts.uuid));
+    print("format           version {}, engine {} (layout {})\n", facts.format_version, facts.engine_name,
                facts.engine_layout_version);
-    fmt::print("durability       {}\n", durability_text(facts.durability));
-    fmt::print("state            {}\n", state_text(found));
-    fmt::print("durable epoch    {}\n", found.recovery.epoch);
-    fmt::print("opened           {} times, created {}\n", facts.generation, time_text(facts.created_unix_seconds));
-    fmt::print("durable memory   {} now, {} at most, at address {:#x}\n", size_text(facts.image_bytes),
+    print("durability       {}\n", durability_text(facts.durability));
+    print("state            {}\n", state_text(found));
+    print("durable epoch    {}\n", found.recovery.epoch);
+    print("opened           {} times, created {}\n", facts.generation, time_text(facts.created_unix_seconds));
+    print("durable memory   {} now, {} at most, at address {:#x}\n", size_text(facts.image_bytes),
                size_text(facts.image_bytes_max), facts.base_address);
-    fmt::print("file             {} in {} segment{}\n", size_text(facts.file_bytes), found.segments,
+    print("file             {} in {} segment{}\n", size_text(facts.file_bytes), found.segments,
                found.segments == 1 ? "" : "s");
-    fmt::print("pages            {} with a durable copy\n", found.recovery.pages_present);
+    print("pages            {} with a durable copy\n", found.recovery.pages_present);
     if (facts.superblock_damaged) {
-        fmt::print("superblock       one of its two copies is damaged; the next run rewrites it\n");
+        print("superblock       one of its two copies is damaged; the next run rewrites it\n");
     }
     if (arguments.handles) {
-        fmt::print("handles          {}\n", found.handles.size());
+        print("handles          {}\n", found.handles.size());
         for (const HandleFacts& handle : found.handles) {
-            fmt::print("  {:#x}  {:>10}  {}\n", handle.address, size_text(handle.size_bytes), handle.handle);
+            print("  {:#x}  {:>10}  {}\n", handle.address, size_text(handle.size_bytes), handle.handle);
         }
     }
 }
@@ -121,7 +121,7 @@ void print_json(const InfoArguments& arguments, const Findings& found)
         }
         json.end_array();
     }
-    fmt::print("{}\n", json.end_object().str());
+    print("{}\n", json.end_object().str());
 }
 
 int info(const InfoArguments& arguments, bool quiet)

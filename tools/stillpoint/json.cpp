@@ -1,6 +1,6 @@
 #include "json.hpp"
 
-#include <fmt/format.h>
+#include "output.hpp"
 
 namespace stillpoint::tool {
 
@@ -15,7 +15,7 @@ std::string quoted(std::string_view value)
             out += '\\';
             out += c;
         } else if (static_cast<unsigned char>(c) < 0x20) {
-            out += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
+            out += text_of("\\u{:04x}", static_cast<unsigned char>(c));
         } else {
             out += c;
         }

@@ -12,7 +12,7 @@ namespace stillpoint::tool {
 
 int report_error(int exit_code, std::string_view text)
 {
-    fmt::print(stderr, "stillpoint: error: {}\n", text);
+    print_error("stillpoint: error: {}\n", text);
     return exit_code;
 }
 
@@ -23,7 +23,7 @@ int report_failure(const Failure& failure)
 
 std::string help_footer(std::string_view examples, std::string_view exit_codes)
 {
-    return fmt::format("Examples:\n{}\nExit codes:\n{}All of them: docs/exit-codes.md, stillpoint(1).",
+    return text_of("Examples:\n{}\nExit codes:\n{}All of them: docs/exit-codes.md, stillpoint(1).",
                        examples, exit_codes);
 }
 
@@ -101,7 +101,7 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error)
         name += " " + used->get_name();
     }
     return report_error(exit_codes::usage,
-                        fmt::format("{} (see `{} --help`)", error.what(), name));
+                        text_of("{} (see `{} --help`)", error.what(), name));
 }
 
 }  // namespace
@@ -128,6 +128,6 @@ int main(int argc, char** argv)
     } catch (const CLI::ParseError& error) {
         return report_usage(app, error);
     } catch (const std::exception& error) {  // no memory, or a defect: never a bare abort
-        return report_error(70, fmt::format("unexpected: {}", error.what()));
+        return report_error(70, text_of("unexpected: {}", error.what()));
     }
 }

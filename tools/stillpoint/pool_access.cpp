@@ -6,6 +6,7 @@
 #include "heap/heap.hpp"
 #include "media/open.hpp"
 #include "os/clock.hpp"
+#include "output.hpp"
 #include "pool/directory.hpp"
 #include "pool/image.hpp"
 
@@ -27,7 +28,7 @@ Result<void> check_layers(void* context, std::byte* base, std::uint64_t image_by
 {
     auto& visit = *static_cast<ImageVisit*>(context);
     const std::uint64_t image_bytes_max = visit.facts.image_bytes_max;
-    if (auto header = check_image(base, image_bytes_max); !header) {
+    if (auto header = check_image(base, image_bytes_max, visit.facts.base_address); !header) {
         return header;
     }
     const ImageGeometry geometry = ImageGeometry::for_image(image_bytes_max);
@@ -61,11 +62,11 @@ void print_progress(std::uint64_t done, std::uint64_t total)
         return;
     }
     last_ns = now;
-    fmt::print(stderr, "\rstillpoint: verified {} % ({} of {} pages)", done * 100 / total, done, total);
+    print_error("\rstillpoint: verified {} % ({} of {} pages)", done * 100 / total, done, total);
     std::fflush(stderr);
 }
 
-void erase_progress() { fmt::print(stderr, "\r\033[K"); }
+void erase_progress() { print_error("\r\033[K"); }
 
 }  // namespace
 
@@ -117,7 +118,7 @@ std::string size_text(std::uint64_t bytes)
 {
     constexpr std::string_view units[] = {"KiB", "MiB", "GiB", "TiB"};
     if (bytes < kib) {
-        return fmt::format("{} B", bytes);
+        return text_of("{} B", bytes);
     }
     double value = static_cast<double>(bytes) / static_cast<double>(kib);
     std::size_t unit = 0;
@@ -125,7 +126,7 @@ std::string size_text(std::uint64_t bytes)
         value /= 1024.0;
         ++unit;
     }
-    std::string digits = fmt::format("{:.1f}", value);
+    std::string digits = text_of("{:.1f}", value);
     if (digits.ends_with(".0")) {
         digits.resize(digits.size() - 2);
     }

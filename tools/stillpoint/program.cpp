@@ -12,9 +12,8 @@
 #include <unistd.h>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "exit_codes.hpp"
+#include "output.hpp"
 
 namespace stillpoint::tool {
 
@@ -26,7 +25,7 @@ constexpr int script_depth_max = 4;
 template <class... Args>
 tl::unexpected<Refusal> refuse(int exit_code, fmt::format_string<Args...> format, Args&&... args)
 {
-    return tl::unexpected(Refusal{exit_code, fmt::format(format, std::forward<Args>(args)...)});
+    return tl::unexpected(Refusal{exit_code, text_of(format, std::forward<Args>(args)...)});
 }
 
 /// A file open for reading; closed at the end.
@@ -198,14 +197,14 @@ tl::expected<std::string, Refusal> find_program(std::string_view name)
 {
     if (name.find('/') == std::string_view::npos) {
         for (const std::string& folder : search_path()) {
-            std::string candidate = fmt::format("{}/{}", folder, name);
+            std::string candidate = text_of("{}/{}", folder, name);
             if (is_executable_file(candidate)) {
                 return candidate;
             }
         }
         const bool here = access(std::string(name).c_str(), F_OK) == 0;
         return refuse(exit_codes::program_missing, "{}: no such program in PATH{}", name,
-                      here ? fmt::format("; for the file in this folder, say ./{}", name) : std::string());
+                      here ? text_of("; for the file in this folder, say ./{}", name) : std::string());
     }
     std::string path(name);
     struct stat status{};

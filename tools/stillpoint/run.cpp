@@ -61,13 +61,13 @@ std::string own_folder()
 std::string find_library()
 {
     for (const char* folder : {STILLPOINT_LIBRARY_FROM_BIN, "../lib"}) {
-        const std::string candidate = fmt::format("{}/{}/{}", own_folder(), folder, library_name);
+        const std::string candidate = text_of("{}/{}/{}", own_folder(), folder, library_name);
         const std::unique_ptr<char, decltype(&std::free)> resolved(realpath(candidate.c_str(), nullptr),
                                                                    &std::free);
         if (resolved) {
             // The folder is resolved but the name is kept: the loader knows the library by it.
             const std::string_view path = resolved.get();
-            return fmt::format("{}/{}", path.substr(0, path.rfind('/')), library_name);
+            return text_of("{}/{}", path.substr(0, path.rfind('/')), library_name);
         }
     }
     return {};
@@ -77,7 +77,7 @@ void prepend(const char* variable, const std::string& value)
 {
     const char* present = std::getenv(variable);
     const bool empty = present == nullptr || *present == '\0';
-    setenv(variable, empty ? value.c_str() : fmt::format("{}:{}", value, present).c_str(), 1);
+    setenv(variable, empty ? value.c_str() : text_of("{}:{}", value, present).c_str(), 1);
 }
 
 /// Puts the library into the environment. The loader splits LD_PRELOAD at spaces and colons, and
@@ -87,12 +87,12 @@ tl::expected<void, Refusal> set_preload()
     const std::string library = find_library();
     if (library.empty()) {
         return tl::unexpected(Refusal{exit_codes::unavailable,
-                                      fmt::format("{} is missing beside {}: install Stillpoint again, or build "
+                                      text_of("{} is missing beside {}: install Stillpoint again, or build "
                                                   "it whole (make)", library_name, own_folder())});
     }
     if (library.find_first_of(":;$") != std::string::npos) {
         return tl::unexpected(Refusal{exit_codes::unavailable,
-                                      fmt::format("{}: the dynamic loader cannot take a path with ':', ';' or '$'. "
+                                      text_of("{}: the dynamic loader cannot take a path with ':', ';' or '$'. "
                                                   "Move Stillpoint to another folder", library)});
     }
     if (library.find_first_of(" \t\n") == std::string::npos) {
@@ -111,7 +111,7 @@ tl::expected<std::vector<std::string>, Refusal> command_of(std::vector<std::stri
         rest.erase(rest.begin());
     } else if (!rest.empty() && rest.front().starts_with("-")) {
         return tl::unexpected(Refusal{exit_codes::usage,
-                                      fmt::format("run has no option {} (see `stillpoint run --help`); the program's "
+                                      text_of("run has no option {} (see `stillpoint run --help`); the program's "
                                                   "own options come after its name", rest.front())});
     }
     if (rest.empty()) {
@@ -126,9 +126,9 @@ void set_environment(const RunArguments& arguments)
     for (const auto& [name, value] : arguments.environment) {
         setenv(name.c_str(), value.c_str(), 1);
     }
-    // Exec keeps the process id, fork does not: only the program itself, and what it replaces itself
-    // with, opens the pool; commands that it starts run as ordinary programs.
-    setenv("SP_RUN_PID", std::to_string(getpid()).c_str(), 1);
+    // The library sets it to the process that opens the pool. What is left of an earlier run would keep this
+    // program out.
+    unsetenv("STILLPOINT_OWNER");
 }
 
 int run(const RunArguments& arguments, std::vector<std::string> rest)
@@ -158,6 +158,9 @@ int run(const RunArguments& arguments, std::vector<std::string> rest)
     if (!options) {
         return report_failure(options.error());
     }
+    if (const auto fit = check_options(*options); !fit) {
+        return report_failure(fit.error());
+    }
     if (options->pool.empty() && !options->quiet) {
         os::log(os::Severity::warning, "no --pool is named: {} runs volatile, nothing will survive",
                 command->front());
@@ -169,7 +172,7 @@ int run(const RunArguments& arguments, std::vector<std::string> rest)
     pointers.push_back(nullptr);
     execv(program->c_str(), pointers.data());
     return report_error(exit_codes::not_runnable,
-                        fmt::format("cannot run {}: {}", *program, std::strerror(errno)));
+                        text_of("cannot run {}: {}", *program, std::strerror(errno)));
 }
 
 /// Keeps a value under the option's environment variable. Returns CLI11's error text, empty if the
@@ -196,10 +199,10 @@ void add_option(CommandLine& line, const OptionRow& row, const std::shared_ptr<R
 {
     std::string sentence(row.sentence);
     if (row.kind == OptionKind::choice) {
-        sentence += fmt::format(" One of {}.", row.words);
+        sentence += text_of(" One of {}.", row.words);
     }
     if (!row.default_text.empty()) {
-        sentence += fmt::format(" Default {}.", row.default_text);
+        sentence += text_of(" Default {}.", row.default_text);
     }
     const char* type = row.kind == OptionKind::number ? "NUMBER" : row.kind == OptionKind::choice ? "WORD" : "PATH";
     line.option(flags_of(row), type, [arguments, &row](const std::string& text) { return take(row, text, *arguments); },

@@ -35,26 +35,26 @@ struct StatsArguments {
 std::string value_text(const StatisticRow& row, std::uint64_t value)
 {
     if (row.unit == "ns") {
-        return fmt::format("{:.3f} ms", static_cast<double>(value) / 1e6);
+        return text_of("{:.3f} ms", static_cast<double>(value) / 1e6);
     }
     if (row.unit == "bytes" && value >= 1024 * 1024) {
-        return fmt::format("{:.1f} MiB", static_cast<double>(value) / (1024.0 * 1024.0));
+        return text_of("{:.1f} MiB", static_cast<double>(value) / (1024.0 * 1024.0));
     }
     if (row.unit == "address") {
-        return value == 0 ? "none" : fmt::format("{:#x}", value);
+        return value == 0 ? "none" : text_of("{:#x}", value);
     }
     if (row.unit == "sp_error") {
         return value == 0 ? "none" : sp_error_string(static_cast<int>(value));
     }
-    return row.unit.empty() ? std::to_string(value) : fmt::format("{} {}", value, row.unit);
+    return row.unit.empty() ? std::to_string(value) : text_of("{} {}", value, row.unit);
 }
 
 void print_text(const StatisticsView& view, pid_t process)
 {
-    fmt::print("{} (process {}), pool {}\n", view.program_name(), process, view.pool_path());
+    print("{} (process {}), pool {}\n", view.program_name(), process, view.pool_path());
     for (const StatisticRow& row : statistic_rows()) {
         const std::uint64_t value = ((*view).*row.field).load(std::memory_order_relaxed);
-        fmt::print("{:<24} {:>18}  {}\n", row.name, value_text(row, value), row.sentence);
+        print("{:<24} {:>18}  {}\n", row.name, value_text(row, value), row.sentence);
     }
 }
 
@@ -68,18 +68,18 @@ void print_json(const StatisticsView& view, pid_t process)
     for (const StatisticRow& row : statistic_rows()) {
         json.number(row.name, ((*view).*row.field).load(std::memory_order_relaxed));
     }
-    fmt::print("{}\n", json.end_object().str());
+    print("{}\n", json.end_object().str());
 }
 
 int stats(const StatsArguments& arguments)
 {
     if (access(arguments.path.c_str(), F_OK) != 0) {
-        return report_error(66, fmt::format("{}: there is no such file", arguments.path));
+        return report_error(66, text_of("{}: there is no such file", arguments.path));
     }
     const pid_t process = lock_holder_pid(arguments.path);
     if (process == 0) {
         return report_error(exit_codes::unavailable,
-                            fmt::format("{}: no process has the pool open, or it runs in another container; start the "
+                            text_of("{}: no process has the pool open, or it runs in another container; start the "
                                         "program with `stillpoint run --pool {} -- PROGRAM`",
                                         arguments.path, arguments.path));
     }
@@ -93,7 +93,7 @@ int stats(const StatsArguments& arguments)
         if (arguments.watch_seconds > 0) {
             std::this_thread::sleep_for(std::chrono::duration<double>(arguments.watch_seconds));
             if (!arguments.json) {
-                fmt::print("\n");
+                print("\n");
             }
         }
     } while (arguments.watch_seconds > 0 && lock_holder_pid(arguments.path) == process);

@@ -3,6 +3,7 @@
 
 #include "command.hpp"
 #include "option_flags.hpp"
+#include "runtime/session.hpp"
 #include "runtime/statistics.hpp"
 
 namespace stillpoint::tool {
@@ -21,7 +22,7 @@ std::string replaced(std::string text, std::string_view what, std::string_view b
 std::string range_of(const OptionRow& row)
 {
     switch (row.kind) {
-    case OptionKind::number: return fmt::format("{} to {}", row.minimum, row.maximum);
+    case OptionKind::number: return text_of("{} to {}", row.minimum, row.maximum);
     case OptionKind::choice: return "`" + replaced(std::string(row.words), "|", "`, `") + "`";
     case OptionKind::flag: return "flag";
     case OptionKind::text: break;
@@ -31,7 +32,7 @@ std::string range_of(const OptionRow& row)
 
 void print_options()
 {
-    fmt::print(
+    print(
         "# Options\n\n"
         "Generated from `src/runtime/options.inc` by `make docs`; do not edit.\n\n"
         "An option is given as a flag of `stillpoint run`, as an environment variable, or in the text of\n"
@@ -43,14 +44,14 @@ void print_options()
         const std::string_view fallback = row.default_text.empty()        ? "none"
                                           : row.kind == OptionKind::flag ? "off"
                                                                          : row.default_text;
-        fmt::print("| `{}` | `{}` | {} | {} | {} |\n", replaced(flags_of(row), ",", "`, `"), row.environment_name(),
+        print("| `{}` | `{}` | {} | {} | {} |\n", replaced(flags_of(row), ",", "`, `"), row.environment_name(),
                    range_of(row), fallback, row.sentence);
     }
 }
 
 void print_statistics()
 {
-    fmt::print(
+    print(
         "# Statistics\n\n"
         "Generated from `src/runtime/statistics.inc` by `make docs`; do not edit.\n\n"
         "A running program keeps these in a page of shared memory; `stillpoint stats POOL` reads it without\n"
@@ -59,7 +60,15 @@ void print_statistics()
         "| name | unit | meaning |\n"
         "|---|---|---|\n");
     for (const StatisticRow& statistic : statistic_rows()) {
-        fmt::print("| `{}` | {} | {} |\n", statistic.name, statistic.unit, statistic.sentence);
+        print("| `{}` | {} | {} |\n", statistic.name, statistic.unit, statistic.sentence);
+    }
+}
+
+/// "code exit-code" for each error value; values are numbered from 0 without a gap.
+void print_exit_codes()
+{
+    for (int code = SP_OK; code <= SP_E_NOT_DURABLE_ADDRESS; ++code) {
+        print("{} {}\n", code, exit_code_for(static_cast<sp_error>(code)));
     }
 }
 
@@ -67,15 +76,20 @@ void print_statistics()
 
 void add_tables(CLI::App& app, Invocation& invocation)
 {
-    CommandLine line(app, invocation, "tables", "Print a document made from a table: options or statistics.");
+    CommandLine line(app, invocation, "tables", "Print a document made from a table.");
     line.hide();
     const auto name = std::make_shared<std::string>();
-    line.positional("TABLE", *name, true, "options or statistics");
+    line.positional("TABLE", *name, true, "options, statistics or exit-codes");
     line.on_use([name] {
-        if (*name != "options" && *name != "statistics") {
-            return report_error(exit_codes::usage, fmt::format("there is no table '{}': options, statistics", *name));
+        if (*name == "options") {
+            print_options();
+        } else if (*name == "statistics") {
+            print_statistics();
+        } else if (*name == "exit-codes") {
+            print_exit_codes();
+        } else {
+            return report_error(exit_codes::usage, text_of("there is no table '{}'", *name));
         }
-        *name == "options" ? print_options() : print_statistics();
         return exit_codes::ok;
     });
 }
