@@ -30,6 +30,9 @@ constexpr OptionRow rows[] = {
 };
 
 constexpr std::string_view environment_prefix = "STILLPOINT_";
+/// Variables of that prefix that are no options: the session's mark of the process that opened the
+/// pool, and the plan of the fault injection.
+constexpr std::string_view other_variables[] = {"owner", "fault"};
 
 bool same_name(std::string_view row_name, std::string_view given) noexcept
 {
@@ -223,6 +226,9 @@ Result<Options> options_from_environment()
         std::ranges::transform(name, name.begin(), [](char c) {
             return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
         });
+        if (std::ranges::find(other_variables, name) != std::end(other_variables)) {
+            continue;
+        }
         if (find_option(name) == nullptr) {
             os::log(os::Severity::warning, "{} is set but names no option; did you mean {}?",
                     variable_name.substr(0, 80), nearest_option(name).environment_name());

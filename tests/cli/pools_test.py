@@ -6,9 +6,10 @@ import shutil
 import subprocess
 import unittest
 
-from command_line import COUNTER, SMALL, TOOL, CommandLineTest
+from command_line import BUILD, COUNTER, SMALL, TOOL, CommandLineTest
 
 PAGE = 4096
+FORGE = BUILD / "bin/cli_forge"
 
 
 class BadPools(CommandLineTest):
@@ -55,6 +56,14 @@ class BadPools(CommandLineTest):
                 file.seek(copy * PAGE + 64)
                 file.write(b"\xa5" * 16)
         self.assert_bad(pool, 65)
+
+    def test_a_pool_whose_superblocks_hold_what_this_version_does_not_know(self):
+        for field, message in (("version", "version"), ("engine", "otherengine"), ("base", "base|address|window"),
+                               ("layout", "layout"), ("feature", "feature")):
+            pool = self.folder / f"{field}.pool"
+            self.assertEqual(self.run_counter(pool=pool).returncode, 0)
+            subprocess.run([FORGE, pool, field], check=True)
+            self.assert_bad(pool, 65, message)
 
     def test_a_pool_that_another_process_has_open(self):
         pool = self.new_pool()

@@ -20,6 +20,8 @@ namespace stillpoint::tool {
 /// What holds for every subcommand, once the command line is parsed.
 struct Invocation {
     bool quiet = false;
+    /// What follows "--" after `run`.
+    std::vector<std::string> command;
     /// Set by the subcommand that was named; main() calls it.
     std::function<int()> action;
 };
@@ -37,9 +39,9 @@ public:
     /// `take` gets the text; what it returns is the error, empty if the text is right.
     void option(const std::string& names, const std::string& type, std::function<std::string(const std::string&)> take,
                 const std::string& sentence);
-    /// What follows the options is another program's command line: remaining() has it.
+    /// What follows the options, with or without "--", is another program's command line.
     void ends_with_a_command();
-    [[nodiscard]] std::vector<std::string> remaining() const;
+    [[nodiscard]] std::vector<std::string> command() const;
     void hide();
     /// The end of --help: examples, and the codes that the subcommand ends with.
     void footer(std::string_view examples, std::string_view exit_codes);

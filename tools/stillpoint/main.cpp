@@ -61,7 +61,12 @@ void CommandLine::option(const std::string& names, const std::string& type,
 
 void CommandLine::ends_with_a_command() { command_->prefix_command(); }
 
-std::vector<std::string> CommandLine::remaining() const { return command_->remaining(); }
+std::vector<std::string> CommandLine::command() const
+{
+    std::vector<std::string> words = command_->remaining();
+    words.insert(words.end(), invocation_->command.begin(), invocation_->command.end());
+    return words;
+}
 
 void CommandLine::hide() { command_->group(""); }
 
@@ -87,6 +92,25 @@ constexpr std::string_view exit_code_lines =
     "  0 success; 64 wrong usage; 65 damaged or foreign pool; 66 no such pool; 69 not available here;\n"
     "  73 no space; 74 input/output error; 75 pool in use; 77 no permission\n"
     "  `run` ends with the program's own code, 126 if it cannot be run durably, 127 if it is not found.\n";
+
+/// Takes the program's command line, behind the "--" of `run`, out of ours: CLI11 would look for positional
+/// arguments there. Returns how many arguments are left.
+int split_command(int argc, char** argv, Invocation& invocation)
+{
+    bool is_run = false;
+    for (int index = 1; index < argc; ++index) {
+        const std::string_view word = argv[index];
+        if (word == "--" && is_run) {
+            invocation.command.assign(argv + index + 1, argv + argc);
+            return index;
+        }
+        is_run = is_run || word == "run";
+        if (!is_run && !word.starts_with("-")) {
+            break;  // another subcommand
+        }
+    }
+    return argc;
+}
 
 /// Turns what CLI11 found wrong into one line and an exit code.
 int report_usage(const CLI::App& app, const CLI::ParseError& error)
@@ -123,7 +147,7 @@ int main(int argc, char** argv)
     add_stats(app, invocation);
     add_tables(app, invocation);
     try {
-        app.parse(argc, argv);
+        app.parse(split_command(argc, argv, invocation), argv);
         return invocation.action();
     } catch (const CLI::ParseError& error) {
         return report_usage(app, error);

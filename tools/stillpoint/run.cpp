@@ -104,21 +104,17 @@ tl::expected<void, Refusal> set_preload()
     return {};
 }
 
-/// CLI11 hands over what it did not take; a leading "--" only separates.
-tl::expected<std::vector<std::string>, Refusal> command_of(std::vector<std::string> rest)
+/// Empty: there is no such thing to run, and the error says why.
+std::string error_in(const std::vector<std::string>& command)
 {
-    if (!rest.empty() && rest.front() == "--") {
-        rest.erase(rest.begin());
-    } else if (!rest.empty() && rest.front().starts_with("-")) {
-        return tl::unexpected(Refusal{exit_codes::usage,
-                                      text_of("run has no option {} (see `stillpoint run --help`); the program's "
-                                                  "own options come after its name", rest.front())});
+    if (command.empty()) {
+        return "which program? stillpoint run [OPTIONS] -- PROGRAM [ARGUMENTS]";
     }
-    if (rest.empty()) {
-        return tl::unexpected(Refusal{exit_codes::usage,
-                                      "which program? stillpoint run [options] -- PROGRAM [ARGUMENTS]"});
+    if (command.front().starts_with("-")) {
+        return text_of("run has no option {} (see `stillpoint run --help`); the program's own options come after its name",
+                       command.front());
     }
-    return rest;
+    return {};
 }
 
 void set_environment(const RunArguments& arguments)
@@ -131,7 +127,7 @@ void set_environment(const RunArguments& arguments)
     unsetenv("STILLPOINT_OWNER");
 }
 
-int run(const RunArguments& arguments, std::vector<std::string> rest)
+int run(const RunArguments& arguments, std::vector<std::string> command)
 {
     const char* preload = std::getenv("LD_PRELOAD");
     if (preload != nullptr && preloaded(preload)) {
@@ -139,11 +135,10 @@ int run(const RunArguments& arguments, std::vector<std::string> rest)
                             "nested `stillpoint run`: this process runs under one already, and one program has one "
                             "pool. Start the inner program without `stillpoint run`, or unset LD_PRELOAD");
     }
-    auto command = command_of(std::move(rest));
-    if (!command) {
-        return report_error(command.error().exit_code, command.error().message);
+    if (const std::string error = error_in(command); !error.empty()) {
+        return report_error(exit_codes::usage, error);
     }
-    const auto program = find_program(command->front());
+    const auto program = find_program(command.front());
     if (!program) {
         return report_error(program.error().exit_code, program.error().message);
     }
@@ -163,10 +158,10 @@ int run(const RunArguments& arguments, std::vector<std::string> rest)
     }
     if (options->pool.empty() && !options->quiet) {
         os::log(os::Severity::warning, "no --pool is named: {} runs volatile, nothing will survive",
-                command->front());
+                command.front());
     }
     std::vector<char*> pointers;
-    for (std::string& word : *command) {
+    for (std::string& word : command) {
         pointers.push_back(word.data());
     }
     pointers.push_back(nullptr);
@@ -233,7 +228,7 @@ void add_run(CLI::App& app, Invocation& invocation)
                 arguments->environment[row->environment_name()] = "1";
             }
         }
-        return run(*arguments, line.remaining());
+        return run(*arguments, line.command());
     });
 }
 
