@@ -21,7 +21,7 @@ bool forge(stillpoint::layout::Superblock& superblock, std::string_view field)
     } else if (field == "layout") {
         ++superblock.engine_layout_version;
     } else if (field == "feature") {
-        superblock.feature_bits |= std::uint64_t{1} << 63;
+        superblock.feature_bits |= 1;
     } else {
         return false;
     }
