@@ -35,7 +35,9 @@ public:
     };
 
     /// Takes an image as recovered (or zeroed) and builds the DRAM side. It reads the span table
-    /// only; the bytes of a span are read when a thread first wants a block of it. Errors: pool_corrupt, no_memory.
+    /// only; the bytes of a span are read when a thread first wants a block of it. One heap per
+    /// process is attached at a time. image_base must be a multiple of span_bytes.
+    /// Errors: pool_corrupt, no_memory, already_open, invalid_argument.
     [[nodiscard]] static Result<Heap*> attach(const Options& options);
     /// Drops the DRAM side. No thread may be inside a member.
     void detach() noexcept;
@@ -44,18 +46,21 @@ public:
     [[nodiscard]] void* allocate(std::size_t size_bytes) noexcept;
     [[nodiscard]] void* allocate_zeroed(std::size_t size_bytes) noexcept;
     [[nodiscard]] void* allocate_aligned(std::size_t alignment, std::size_t size_bytes) noexcept;
+    /// nullptr as `block` allocates. Size 0 makes the block as small as blocks are; it does not free it.
     [[nodiscard]] void* reallocate(void* block, std::size_t size_bytes) noexcept;
     /// A pointer that is not a live block of this heap ends the program with a message that
     /// says which (double free, interior pointer, foreign address): it cannot be made durable.
     void deallocate(void* block) noexcept;
     [[nodiscard]] std::size_t usable_size(const void* block) const noexcept;
 
-    /// Gives the calling thread's cached blocks back: at thread exit.
+    /// Gives the calling thread's cached blocks back: at thread exit. The thread may go on to use
+    /// the heap. A thread that ends without this is noticed later, at the next shortage.
     void flush_thread_cache() noexcept;
 
     [[nodiscard]] sp_heap_statistics statistics() const noexcept;
     /// Every invariant of the durable tables: classes known, runs within bounds and not
     /// overlapping, allocation bytes 0 or 1. Errors: pool_corrupt, naming the span.
+    /// Needs no attached heap, and the image may be mapped read-only and anywhere; no thread changes it meanwhile.
     [[nodiscard]] static Result<void> check(const Options& options);
 
     [[nodiscard]] static const Failure& last_failure() noexcept;

@@ -163,7 +163,7 @@ void add_spans(std::uint64_t new_span_count) noexcept;
 // ---- central.cpp -----------------------------------------------------------------------------
 
 /// Moves up to `wanted` free blocks into `out`; returns how many: 0 means that there is none
-/// without growing. Blocks come in descending order, so that a stack hands them out ascending.
+/// without growing. Later blocks come first, so that a stack hands them out in ascending order.
 /// `scan_budget`: how many unknown spans may be looked at before a free span is taken instead.
 [[nodiscard]] std::uint32_t central_take(std::uint32_t size_class, CachedBlock* out, std::uint32_t wanted,
                                          std::uint64_t scan_budget) noexcept;
