@@ -3,10 +3,12 @@
 //   - a failed write or sync freezes the medium: nothing later can look durable;
 //   - neighbouring pages are one system call (golden counts).
 
+#include <atomic>
 #include <cerrno>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <thread>
 
 #include "media/open.hpp"
 #include "media/temporary_directory.hpp"
@@ -212,6 +214,31 @@ TEST_P(FileMediumTest, GrowsWithZeroesAndKeepsWhatWasThere)
     const BlockWrite second[] = {write_of(pages[0], 39)};
     ASSERT_TRUE(medium->write(second));
     EXPECT_EQ(page_value(*medium, 39), 1u);
+}
+
+TEST_P(FileMediumTest, IsReadByOtherThreadsWhileOneWritesElsewhere)
+{
+    const auto medium = create(64);
+    const auto pages = numbered_pages(2);
+    const BlockWrite fixed[] = {write_of(pages[0], 0)};
+    ASSERT_TRUE(medium->write(fixed));
+    std::atomic<bool> wrong{false};
+    std::vector<std::thread> readers;
+    for (int i = 0; i < 2; ++i) {
+        readers.emplace_back([&] {
+            for (int round = 0; round < 50; ++round) {
+                wrong = wrong || page_value(*medium, 0) != 1;
+            }
+        });
+    }
+    for (std::uint64_t page = 2; page < 60; page += 2) {
+        const BlockWrite batch[] = {write_of(pages[1], page), write_of(pages[1], page + 2)};
+        EXPECT_TRUE(medium->write(batch));
+    }
+    for (auto& reader : readers) {
+        reader.join();
+    }
+    EXPECT_FALSE(wrong);
 }
 
 INSTANTIATE_TEST_SUITE_P(
