@@ -155,8 +155,8 @@ Result<void> PoolFile::lock_and_inspect()
     if (access_ != Access::read_unlocked) {
         const auto kind =
             access_ == Access::write ? os::LockKind::exclusive : os::LockKind::shared;
-        if (const int error = os::try_lock_file(fd(), kind); error == EWOULDBLOCK) {
-            const int holder = os::exclusive_lock_holder(path_);
+        int holder = 0;
+        if (const int error = os::lock_file(fd(), kind, path_, holder); error == EWOULDBLOCK) {
             if (holder != 0) {
                 return fail(SP_E_POOL_LOCKED, error,
                             "{} is open in process {}; stop that process, or use another pool",

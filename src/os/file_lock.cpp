@@ -2,8 +2,10 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -46,7 +48,44 @@ int holder_in_line(const char* line, const struct stat& file) noexcept
     return same ? pid : 0;
 }
 
+/// True for a process that was killed and not yet waited for, too.
+bool has_ended(int pid) noexcept
+{
+    if (kill(pid, 0) != 0 && errno == ESRCH) {
+        return true;
+    }
+    std::array<char, 32> path{};
+    std::snprintf(path.data(), path.size(), "/proc/%d/stat", pid);
+    const Descriptor status{open(path.data(), O_RDONLY | O_CLOEXEC)};
+    std::array<char, 256> text{};
+    if (!status.valid() || read(status.get(), text.data(), text.size() - 1) <= 0) {
+        return false;
+    }
+    // "pid (name) state …": the name may hold anything, so the state is behind the last parenthesis.
+    const char* const end_of_name = std::strrchr(text.data(), ')');
+    return end_of_name != nullptr && (end_of_name[2] == 'Z' || end_of_name[2] == 'X');
+}
+
 }  // namespace
+
+int lock_file(int fd, LockKind kind, const std::string& path, int& holder) noexcept
+{
+    constexpr int attempts = 200;
+    constexpr timespec pause{0, 10'000'000};
+    int error = 0;
+    for (int attempt = 0; attempt < attempts; ++attempt) {
+        error = try_lock_file(fd, kind);
+        if (error != EWOULDBLOCK) {
+            return error;
+        }
+        holder = exclusive_lock_holder(path);
+        if (holder != 0 && !has_ended(holder)) {
+            return error;
+        }
+        nanosleep(&pause, nullptr);
+    }
+    return error;
+}
 
 int exclusive_lock_holder(const std::string& path) noexcept
 {

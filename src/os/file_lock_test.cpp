@@ -83,5 +83,38 @@ TEST_F(FileLock, IsFoundAmongMoreLocksThanOnePieceOfTheListHolds)
     EXPECT_EQ(exclusive_lock_holder(path_), 0);
 }
 
+TEST_F(FileLock, IsRefusedAtOnceWhileItsHolderLives)
+{
+    ASSERT_EQ(try_lock_file(file_.get(), LockKind::exclusive), 0);
+    const Descriptor other = another();
+    int holder = 0;
+    EXPECT_EQ(lock_file(other.get(), LockKind::exclusive, path_, holder), EWOULDBLOCK);
+    EXPECT_EQ(holder, getpid());
+}
+
+TEST_F(FileLock, IsWaitedForWhereItsHolderHasEndedAndTheKernelStillKeepsIt)
+{
+    // The holder ends at once; a child of its own keeps the open file, and so the lock, until it is told.
+    int told[2];
+    ASSERT_EQ(pipe(told), 0);
+    const pid_t holder = fork();
+    if (holder == 0) {
+        if (try_lock_file(file_.get(), LockKind::exclusive) == 0 && fork() == 0) {
+            char byte = 0;
+            close(told[1]);
+            [[maybe_unused]] const ssize_t got = read(told[0], &byte, 1);
+        }
+        _exit(0);
+    }
+    waitpid(holder, nullptr, 0);
+    file_.reset();
+    close(told[0]);
+    const Descriptor other = another();
+    EXPECT_EQ(try_lock_file(other.get(), LockKind::exclusive), EWOULDBLOCK);
+    close(told[1]);
+    int seen = 0;
+    EXPECT_EQ(lock_file(other.get(), LockKind::exclusive, path_, seen), 0);
+}
+
 }  // namespace
 }  // namespace stillpoint::os
