@@ -16,6 +16,7 @@ BENCHMARKS = [
     ["throughput.py", "--workload", "hash_map"],
     ["stop_time.py"],
     ["quiescence.py"],
+    ["allocator.py"],
 ]
 
 

@@ -19,6 +19,17 @@ namespace {
 /// Unknown spans that one refill looks at before it prefers a free span.
 constexpr std::uint64_t scan_budget_of_refill = 4;
 
+constexpr std::uint32_t no_block = UINT32_MAX;
+
+/// Which block of its span begins at `inside` the span; no_block: none.
+[[gnu::always_inline]] inline std::uint32_t block_index(const SizeClass& c, std::uint32_t inside) noexcept
+{
+    // An offset before block 0 wraps to a large number, which gives a large index.
+    const std::uint32_t from_first = inside - c.first_block;
+    const auto index = static_cast<std::uint32_t>((std::uint64_t{from_first / 16} * c.reciprocal) >> reciprocal_shift);
+    return index < c.blocks && index * c.block_bytes == from_first ? index : no_block;
+}
+
 /// A live block, found from its address.
 struct Located {
     std::uint64_t span;
@@ -41,9 +52,9 @@ Located locate(const void* address) noexcept
         found.usable_bytes = inside == 0 ? found.info.value() * span_bytes : 0;
     } else if (found.info.is_small()) {
         const SizeClass& c = size_classes[found.info.size_class()];
-        const std::uint32_t from_first = inside - c.first_block;
-        if (inside >= c.first_block && from_first % c.block_bytes == 0) {
-            found.mark = found.info.marks() + from_first / c.block_bytes;
+        const std::uint32_t index = block_index(c, inside);
+        if (index != no_block) {
+            found.mark = found.info.marks() + index;
             found.usable_bytes = load_mark(found.mark) == 1 ? c.block_bytes : 0;
         }
     }
@@ -228,10 +239,8 @@ void Heap::deallocate(void* block) noexcept
     }
     const SpanInfo info = span_info(span);
     const SizeClass& c = size_classes[info.tag()];
-    const auto from_first = static_cast<std::uint32_t>(offset % span_bytes) - c.first_block;
-    // An offset before block 0 has wrapped to a large number, which gives a large index.
-    const auto index = static_cast<std::uint32_t>((std::uint64_t{from_first / 16} * c.reciprocal) >> reciprocal_shift);
-    if (index >= c.blocks || index * c.block_bytes != from_first) [[unlikely]] {
+    const std::uint32_t index = block_index(c, static_cast<std::uint32_t>(offset % span_bytes));
+    if (index == no_block) [[unlikely]] {
         return deallocate_rest(*this, block);
     }
     std::uint8_t* mark = info.marks() + index;

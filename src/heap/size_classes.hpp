@@ -117,12 +117,12 @@ inline constexpr auto coarse_lookup = make_lookup<256, small_bytes_max / 256 + 1
 }
 
 /// How many blocks of a class a thread keeps to itself: 64 KiB of them, but at least 8 and at
-/// most 256. Half of that moves at a time. Batches of 64 and more keep threads apart: 64
+/// most 512. Half of that moves at a time. Batches of 64 and more keep threads apart: 64
 /// marks are one cache line.
 [[nodiscard]] constexpr std::uint32_t cache_capacity(std::uint32_t size_class) noexcept
 {
     const std::uint32_t blocks = static_cast<std::uint32_t>(span_bytes) / size_classes[size_class].block_bytes;
-    return blocks < 8 ? 8 : blocks > 256 ? 256 : blocks;
+    return blocks < 8 ? 8 : blocks > 512 ? 512 : blocks;
 }
 [[nodiscard]] constexpr std::uint32_t transfer_batch(std::uint32_t size_class) noexcept
 {
