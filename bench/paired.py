@@ -19,10 +19,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 
-from pool_tool import ROOT, Tool, ToolError, kill, table  # noqa: E402  (the path must be set first)
+from pool_tool import ROOT, Tool, ToolError, Watch, kill, table  # noqa: E402  (the path must be set first)
 
-__all__ = ["ROOT", "Configuration", "Tool", "ToolError", "Worker", "common_arguments", "kill", "pool_folders", "run_rounds",
-           "shared_memory_folder", "table"]
+__all__ = ["ROOT", "Configuration", "StopTimes", "Tool", "ToolError", "Worker", "common_arguments", "kill", "pool_folders",
+           "run_rounds", "table"]
 
 
 @dataclasses.dataclass
@@ -95,6 +95,27 @@ class Worker:
         """After a failure: no process is left behind."""
         if self.process.poll() is None:
             kill(self.process)
+
+
+class StopTimes:
+    """The stop time of each checkpoint while the object lives, and how many checkpoints there were. The runtime's
+    own percentiles are of the whole run: the filling of the workload's data would be in them."""
+
+    def __init__(self, tool, pool):
+        self.watch = Watch(tool, pool)
+
+    def end(self):
+        samples = self.watch.end()
+        # The last sample of each epoch shows the stop that began the epoch; the first epoch began before the watch.
+        stops = {sample["epoch"]: sample["stop_ns_last"] for sample in samples}
+        times = sorted(list(stops.values())[1:])
+        if not times:
+            return {}
+        first, last = samples[0], samples[-1]
+        grown = {name: last[name] - first[name] for name in
+                 ("checkpoints", "stretched_intervals", "withdrawn_attempts", "bytes_written", "dirty_pages_total")}
+        return {"stop_ns_p50": times[len(times) // 2], "stop_ns_p99": times[min(len(times) - 1, len(times) * 99 // 100)],
+                "stop_ns_max": times[-1], "stops": len(times), **grown}
 
 
 @dataclasses.dataclass

@@ -2,7 +2,7 @@
 """Stop time of a large heap of which a small part is written in each interval; then its recovery after a kill.
 
 The worker fills the heap, then writes single pages at random, paced so that the wished part of the heap is written in
-each interval. Stop times come from the runtime's statistics; latency is what the program itself saw of its
+each interval. Stop times are the runtime's statistics, sampled for each checkpoint; latency is what the program itself saw of its
 operations (lock, write a word, unlock), stops included. Then the process is killed with SIGKILL and started
 again. Recovery is given twice: by the runtime's statistics (from opening the pool to the program's first
 operation) and by the clock on the wall (from starting the process, so with exec and loading, to the end of its
@@ -13,7 +13,7 @@ import json
 import sys
 import time
 
-from paired import Configuration, Tool, ToolError, Worker, common_arguments, kill, pool_folders, table
+from paired import Configuration, StopTimes, Tool, ToolError, Worker, common_arguments, kill, pool_folders, table
 
 PAGES_PER_MIB = 256
 
@@ -24,11 +24,13 @@ def measure_kind(tool, arguments, configuration):
     worker = Worker(tool, configuration, shape)
     try:
         worker.slice(1000)  # not counted: the checkpoints that follow the filling
-        before = tool.stats(configuration.pool)
+        stops = StopTimes(tool, configuration.pool)
         # Long slices: the handing over would otherwise be a part of what is measured.
         for _ in range(max(1, int(arguments.seconds / 2))):
             worker.slice(2000)
-        after = tool.stats(configuration.pool)
+        stopped = stops.end()
+        if not stopped:
+            raise ToolError("there was no checkpoint while the program worked")
         latencies = worker.notes["latency"][-max(1, int(arguments.seconds / 2)):]
         kill(worker.process)
         begin_ns = time.monotonic_ns()
@@ -36,15 +38,13 @@ def measure_kind(tool, arguments, configuration):
         try:
             recovered = tool.stats(configuration.pool)
             first_ns = restarted.notes["first"][0][0] - begin_ns
-            checkpoints = after["checkpoints"] - before["checkpoints"]
-            pages = (after["dirty_pages_total"] - before["dirty_pages_total"]) / max(1, checkpoints)
             restarted.end()
         finally:
             restarted.destroy()
     finally:
         worker.destroy()
-    return {"name": configuration.name, "checkpoints": checkpoints, "dirty_pages_per_checkpoint": pages,
-            **{name: after[name] for name in ("stop_ns_p50", "stop_ns_p99", "stop_ns_max", "stretched_intervals")},
+    return {"name": configuration.name, **stopped,
+            "dirty_pages_per_checkpoint": stopped["dirty_pages_total"] / max(1, stopped["checkpoints"]),
             "latency_ns_p50": sorted(one[0] for one in latencies)[len(latencies) // 2],
             "latency_ns_p99": max(one[1] for one in latencies), "latency_ns_max": max(one[2] for one in latencies),
             "recovery_ns": recovered["recovery_ns"], "first_operation_ns": first_ns}

@@ -6,14 +6,14 @@ functions with no pool. The others are durable: with the pool in shared memory a
 userfaultfd or by mprotect; and with the pool on this file system's disk and durability `power`.
 
 Columns: ratio is operations per second against plain (median of the rounds, and their quartiles); CPU is the CPU time per
-operation against plain, checkpoints included; stop times are the runtime's statistics: how long a checkpoint could hold
-the program's threads.
+operation against plain, checkpoints included; stop times are the runtime's statistics, sampled: how long each checkpoint
+could hold the program's threads; stretched counts intervals that had to wait for the medium.
 """
 
 import json
 import sys
 
-from paired import Configuration, Tool, ToolError, Worker, common_arguments, pool_folders, run_rounds, table
+from paired import Configuration, StopTimes, Tool, ToolError, Worker, common_arguments, pool_folders, run_rounds, table
 
 
 def configurations(disk, shared, interval_ms):
@@ -26,15 +26,6 @@ def configurations(disk, shared, interval_ms):
     chosen.append(Configuration("uffd, disk, power", "throughput_worker", disk / "power.pool",
                                 {**base, "tracker": "uffd", "durability": "power"}))
     return chosen
-
-
-def add_statistics(tool, worker, facts):
-    if worker.configuration.options is None:
-        return
-    found = tool.stats(worker.configuration.pool)
-    for name in ("checkpoints", "stretched_intervals", "stop_ns_p50", "stop_ns_p99", "stop_ns_max", "bytes_written",
-                 "dirty_pages_last", "withdrawn_attempts"):
-        facts[name] = found[name]
 
 
 def print_table(facts):
@@ -60,10 +51,10 @@ def measure(arguments):
                 if not arguments.only or configuration.name == "plain" or any(
                         word in configuration.name for word in arguments.only):
                     workers.append(Worker(tool, configuration, shape))
+            stops = [StopTimes(tool, worker.configuration.pool) if worker.configuration.pool else None
+                     for worker in workers]
             outcomes = run_rounds(workers, arguments.slice_ms, arguments.seconds)
-            facts = [outcome.facts() for outcome in outcomes]
-            for worker, fact in zip(workers, facts):
-                add_statistics(tool, worker, fact)
+            facts = [{**outcome.facts(), **(stop.end() if stop else {})} for outcome, stop in zip(outcomes, stops)]
             for worker in workers:
                 worker.end()
             return facts

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -51,6 +52,23 @@ class Tool:
 
     def stats(self, pool):
         return self._json("stats", "--json", pool)
+
+
+class Watch:
+    """Samples of the statistics of a running program, taken by `stillpoint stats --watch` until end()."""
+
+    def __init__(self, tool, pool, seconds=0.025):
+        self.lines = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen([tool.program("stillpoint"), "stats", "--json", "--watch", str(seconds), str(pool)],
+                                        stdout=self.lines, stderr=subprocess.DEVNULL)
+
+    def end(self):
+        """Stops the sampling. Returns the samples, oldest first."""
+        kill(self.process)
+        self.lines.seek(0)
+        samples = [json.loads(line) for line in self.lines if line.endswith("\n")]
+        self.lines.close()
+        return samples
 
 
 class Program:

@@ -132,7 +132,7 @@ class Loop:
         self.output = self.folder / "output.txt"
         self.program = {"bank": Bank, "word-index": WordIndex}[options.program](self)
         self.promised = 0
-        self.counts = {"kills": 0, "while recovering": 0, "before a pool was there": 0}
+        self.counts = {"kills": 0, "before the program began its work": 0, "before the pool was made": 0}
 
     def words(self, last):
         options = {"interval_ms": self.options.interval_ms, "tracker": self.options.tracker,
@@ -165,7 +165,7 @@ class Loop:
         begun = self.program.judge(text)
         if was_killed:
             self.counts["kills"] += 1
-            self.counts["while recovering"] += 0 if begun else 1
+            self.counts["before the program began its work"] += 0 if begun else 1
         if self.program.finished(text):
             self.new_pool()
 
@@ -179,9 +179,18 @@ class Loop:
         if not self.pool.exists():
             if self.promised:
                 raise Broken(f"the pool has vanished; epoch {self.promised} was durable")
-            self.counts["before a pool was there"] += 1
+            self.counts["before the pool was made"] += 1
             return
-        self.tool.check(self.pool)
+        try:
+            self.tool.check(self.pool)
+        except ToolError as failure:
+            # A kill while the pool is made leaves a file without a superblock. The next run refuses it and says
+            # that it holds no data, and that it is to be deleted: so that is done. Afterwards it must not happen.
+            if self.promised or "creation was never finished" not in str(failure):
+                raise
+            self.pool.unlink()
+            self.counts["before the pool was made"] += 1
+            return
         recovered = self.tool.info(self.pool)["durable_epoch"]
         if recovered < self.promised:
             raise Broken(f"epoch {self.promised} was durable, the pool holds {recovered}")
