@@ -7,6 +7,7 @@
 #include "os/futex.hpp"
 #include "runtime/fase_gate.hpp"
 #include "runtime/ignored_locks.hpp"
+#include "runtime/statistics.hpp"
 #include "runtime/sync_objects.hpp"
 
 namespace stillpoint {
@@ -203,6 +204,7 @@ void fase_deactivate() noexcept { thread_registry_enable(false); }
 
 void fase_reset_after_fork() noexcept
 {
+    statistics_close();  // The shared page is the parent's.
     fase::ignored_locks.reset_after_fork();
     fase::gate.bits.fetch_and(~static_cast<std::uint32_t>(fase::gate_shut));
     thread_registry_enable(false);
