@@ -7,8 +7,19 @@
 
 using stillpoint::LockKind;
 using stillpoint::interpose::acquire;
-using stillpoint::interpose::release;
+using stillpoint::interpose::acquire_fallibly;
+using stillpoint::interpose::acquire_surely;
+using stillpoint::interpose::release_otherwise;
+using stillpoint::interpose::release_surely;
 using stillpoint::real::Addresses;
+
+namespace {
+
+/// PTHREAD_MUTEX_INITIALIZER's kind, and std::mutex's: locking and unlocking it never fails. The kind's place
+/// is part of glibc's binary interface.
+bool cannot_fail(const pthread_mutex_t& mutex) noexcept { return mutex.__data.__kind == 0; }
+
+}  // namespace
 
 namespace stillpoint::interpose {
 
@@ -22,7 +33,10 @@ void forget(const void* lock) noexcept
 
 SHIM int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept
 {
-    return acquire<LockKind::mutex, &Addresses::pthread_mutex_lock>(mutex);
+    if (cannot_fail(*mutex)) [[likely]] {
+        return acquire_surely<LockKind::mutex, &Addresses::pthread_mutex_lock>(mutex);
+    }
+    return acquire_fallibly<LockKind::mutex, &Addresses::pthread_mutex_lock>(mutex);
 }
 
 SHIM int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept
@@ -43,7 +57,10 @@ SHIM int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
 
 SHIM int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept
 {
-    return release<&Addresses::pthread_mutex_unlock>(mutex);
+    if (cannot_fail(*mutex)) [[likely]] {
+        return release_surely<&Addresses::pthread_mutex_unlock>(mutex);
+    }
+    return release_otherwise<&Addresses::pthread_mutex_unlock>(mutex);
 }
 
 SHIM int pthread_mutex_destroy(pthread_mutex_t* mutex) noexcept

@@ -43,7 +43,7 @@ namespace stillpoint::real {
 
 /// Looks every function up: in the library's constructor, or earlier if another library's
 /// constructor calls one first. Threads: any; all store the same pointers.
-void resolve() noexcept;
+[[gnu::cold]] void resolve() noexcept;
 
 /// Addresses of the real functions; nullptr until resolve(). Untyped, because types that libc declares with
 /// attributes make poor template arguments; REAL gives the type back.
@@ -52,7 +52,7 @@ struct Addresses {
 #include "interpose/intercepted.inc"
 #undef INTERCEPTED
 };
-extern constinit Addresses addresses;
+[[gnu::visibility("hidden")]] extern constinit Addresses addresses;
 
 [[gnu::always_inline]] inline void* ready(const std::atomic<void*>& address) noexcept
 {

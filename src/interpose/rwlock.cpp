@@ -1,12 +1,12 @@
 // POSIX read-write locks. A reader is inside a FASE too: it must not see half of a checkpoint's stop,
-// and one unlock function serves both.
+// and one unlock function, which glibc never lets fail, serves both.
 
 #include "interpose/counted.hpp"
 #include "interpose/real.hpp"
 
 using stillpoint::LockKind;
 using stillpoint::interpose::acquire;
-using stillpoint::interpose::release;
+using stillpoint::interpose::release_surely;
 using stillpoint::real::Addresses;
 
 SHIM int pthread_rwlock_rdlock(pthread_rwlock_t* rwlock) noexcept
@@ -53,7 +53,7 @@ SHIM int pthread_rwlock_clockwrlock(pthread_rwlock_t* rwlock, clockid_t clock,
 
 SHIM int pthread_rwlock_unlock(pthread_rwlock_t* rwlock) noexcept
 {
-    return release<&Addresses::pthread_rwlock_unlock>(rwlock);
+    return release_surely<&Addresses::pthread_rwlock_unlock>(rwlock);
 }
 
 SHIM int pthread_rwlock_destroy(pthread_rwlock_t* rwlock) noexcept

@@ -1,16 +1,17 @@
-// POSIX spinlocks.
+// POSIX spinlocks. glibc never fails to lock or unlock one.
 
 #include "interpose/counted.hpp"
 #include "interpose/real.hpp"
 
 using stillpoint::LockKind;
 using stillpoint::interpose::acquire;
-using stillpoint::interpose::release;
+using stillpoint::interpose::acquire_surely;
+using stillpoint::interpose::release_surely;
 using stillpoint::real::Addresses;
 
 SHIM int pthread_spin_lock(pthread_spinlock_t* spinlock) noexcept
 {
-    return acquire<LockKind::spinlock, &Addresses::pthread_spin_lock>(spinlock);
+    return acquire_surely<LockKind::spinlock, &Addresses::pthread_spin_lock>(spinlock);
 }
 
 SHIM int pthread_spin_trylock(pthread_spinlock_t* spinlock) noexcept
@@ -20,7 +21,7 @@ SHIM int pthread_spin_trylock(pthread_spinlock_t* spinlock) noexcept
 
 SHIM int pthread_spin_unlock(pthread_spinlock_t* spinlock) noexcept
 {
-    return release<&Addresses::pthread_spin_unlock>(spinlock);
+    return release_surely<&Addresses::pthread_spin_unlock>(spinlock);
 }
 
 SHIM int pthread_spin_destroy(pthread_spinlock_t* spinlock) noexcept

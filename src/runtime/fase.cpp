@@ -118,6 +118,16 @@ void enter_slowly(ThreadRecord& record, const void* lock, LockKind kind,
     }
 }
 
+void enter_nested(ThreadRecord& record, const void* lock, LockKind kind) noexcept
+{
+    const auto depth = record.depth.load(std::memory_order_relaxed);
+    record.depth.store(depth + 1, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (gate_bits() != 0) [[unlikely]] {
+        enter_slowly(record, lock, kind, depth);
+    }
+}
+
 void leave_slowly(ThreadRecord& record, const void* lock) noexcept
 {
     if (is_ignored(lock, gate_bits())) {

@@ -29,18 +29,20 @@ struct alignas(128) Gate {
     std::atomic<std::uint32_t> bits{0};
     std::atomic<bool> accounting{false};  ///< looked at only by threads that have no record yet
 };
-extern constinit Gate gate;
+[[gnu::visibility("hidden")]] extern constinit Gate gate;  // Hidden: addressed without the GOT.
 
 /// Counts wake-ups of a checkpointer that waits for threads to leave.
 struct alignas(128) Departures {
     std::atomic<std::uint32_t> count{0};
 };
-extern constinit Departures departures;
+[[gnu::visibility("hidden")]] extern constinit Departures departures;
 
 /// initial-exec: one instruction, and never a call that may allocate.
-extern constinit thread_local ThreadRecord* own_record [[gnu::tls_model("initial-exec")]];
+extern constinit thread_local ThreadRecord* own_record
+    [[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]];
 
 void enter_first(const void* lock, LockKind kind) noexcept;
+void enter_nested(ThreadRecord& record, const void* lock, LockKind kind) noexcept;
 [[gnu::cold]] void enter_slowly(ThreadRecord& record, const void* lock, LockKind kind,
                   std::uint32_t depth) noexcept;
 void leave_slowly(ThreadRecord& record, const void* lock) noexcept;
@@ -49,33 +51,61 @@ void leave_slowly(ThreadRecord& record, const void* lock) noexcept;
 /// Returns when the gate is, or was, open.
 void wait_while_shut() noexcept;
 
-/// For the thread that `record` belongs to.
-[[gnu::always_inline]] inline void enter_counted(ThreadRecord& record, const void* lock,
-                                                 LockKind kind) noexcept
+/// What try_enter found.
+enum class Entry { inside, gate_not_clear, nested };
+
+/// The common case of enter, for the thread that `record` belongs to: its outermost lock, the gate clear.
+/// gate_not_clear: published; enter_slowly with depth 0 must follow. nested: nothing is done yet.
+[[gnu::always_inline]] inline Entry try_enter(ThreadRecord& record, const void* lock) noexcept
 {
-    const std::uint32_t depth = record.depth.load(std::memory_order_relaxed);
-    record.depth.store(depth + 1, std::memory_order_relaxed);
+    if (record.depth.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+        return Entry::nested;
+    }
+    // A constant, not depth + 1: the store need not wait for the load, and nor need the locked
+    // instruction of the acquire that follows it.
+    record.depth.store(1, std::memory_order_relaxed);
     // Publish before check. The compiler is held here, the CPU by the checkpointer's membarrier.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (gate.bits.load(std::memory_order_acquire) != 0) [[unlikely]] {
-        enter_slowly(record, lock, kind, depth);
-    } else if (depth == 0) [[likely]] {
-        record.lock.store(reinterpret_cast<std::uintptr_t>(lock), std::memory_order_relaxed);
+        return Entry::gate_not_clear;
+    }
+    record.lock.store(reinterpret_cast<std::uintptr_t>(lock), std::memory_order_relaxed);
+    return Entry::inside;
+}
+
+/// True if leave_outermost may be used: one lock is held, and the gate is clear.
+[[gnu::always_inline]] inline bool is_plain_leave(const ThreadRecord& record) noexcept
+{
+    return record.depth.load(std::memory_order_relaxed) == 1 &&
+           gate.bits.load(std::memory_order_relaxed) == 0;
+}
+
+/// True if announce_departure must follow.
+[[gnu::always_inline]] inline bool leave_outermost(ThreadRecord& record) noexcept
+{
+    record.lock.store(ThreadRecord::no_lock, std::memory_order_relaxed);
+    record.depth.store(0, std::memory_order_release);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    // Same argument as in enter: this load sees the gate shut, or the checkpointer sees depth 0.
+    return gate.bits.load(std::memory_order_relaxed) != 0;
+}
+
+[[gnu::always_inline]] inline void enter_counted(ThreadRecord& record, const void* lock,
+                                                 LockKind kind) noexcept
+{
+    const Entry entry = try_enter(record, lock);
+    if (entry == Entry::gate_not_clear) [[unlikely]] {
+        enter_slowly(record, lock, kind, 0);
+    } else if (entry == Entry::nested) [[unlikely]] {
+        enter_nested(record, lock, kind);
     }
 }
 
 [[gnu::always_inline]] inline void leave_counted(ThreadRecord& record, const void* lock) noexcept
 {
-    if (record.depth.load(std::memory_order_relaxed) != 1 ||
-        gate.bits.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    if (!is_plain_leave(record)) [[unlikely]] {
         leave_slowly(record, lock);
-        return;
-    }
-    record.lock.store(ThreadRecord::no_lock, std::memory_order_relaxed);
-    record.depth.store(0, std::memory_order_release);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    // Same argument as in enter: this load sees the gate shut, or the checkpointer sees depth 0.
-    if (gate.bits.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    } else if (leave_outermost(record)) [[unlikely]] {
         announce_departure();
     }
 }

@@ -30,9 +30,9 @@ enum class SyncObjectKind : std::uint64_t {
 
 namespace sync_objects {
 /// Not 0: a table is attached. Alone tested on the way of every condition wait.
-extern constinit std::atomic<std::uint32_t> attached;
-extern constinit std::atomic<std::uint32_t> mirror_count;
-extern constinit std::atomic<std::uint32_t> entry_count;
+[[gnu::visibility("hidden")]] extern constinit std::atomic<std::uint32_t> attached;
+[[gnu::visibility("hidden")]] extern constinit std::atomic<std::uint32_t> mirror_count;
+[[gnu::visibility("hidden")]] extern constinit std::atomic<std::uint32_t> entry_count;
 
 void note_slowly(const void* address, SyncObjectKind kind) noexcept;
 void forget_slowly(const void* address, std::size_t size) noexcept;
