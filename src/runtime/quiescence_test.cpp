@@ -123,7 +123,7 @@ TEST_P(Quiescence, NeverRunsTheFunctionWhileAFaseWritesItsData)
         int torn = 0;
     } context{halves};
     int reached = 0;
-    while (running.load() != 0) {
+    do {
         const auto report = stop_threads(
             long_attempt,
             [](void* argument) {
@@ -135,7 +135,7 @@ TEST_P(Quiescence, NeverRunsTheFunctionWhileAFaseWritesItsData)
             &context);
         reached += report.reached ? 1 : 0;
         std::this_thread::yield();
-    }
+    } while (running.load() != 0);
     EXPECT_EQ(context.torn, 0);
     EXPECT_GT(reached, 0);
 }

@@ -1,0 +1,50 @@
+#include "recording_session.hpp"
+
+#include <cstdint>
+#include <unistd.h>
+
+#include "runtime/session.hpp"
+
+namespace recording {
+std::atomic<int> ends{0};
+std::atomic<int> forks_in_parent{0};
+std::atomic<int> forks_in_child{0};
+std::atomic<int> threads_ended{0};
+std::atomic<void*> prepared_address{nullptr};
+std::atomic<std::size_t> prepared_bytes{0};
+std::atomic<bool> open{false};
+}  // namespace recording
+
+namespace stillpoint {
+
+void session_start_from_environment() noexcept {}
+
+// Written where a parent can count it: the process is about to end.
+void session_end() noexcept
+{
+    ++recording::ends;
+    [[maybe_unused]] const auto written = write(STDOUT_FILENO, "E", 1);
+}
+
+void session_before_fork() noexcept {}
+void session_after_fork_in_parent() noexcept { ++recording::forks_in_parent; }
+void session_after_fork_in_child() noexcept { ++recording::forks_in_child; }
+bool session_handle_fault(void*) noexcept { return false; }
+bool session_needs_fault_handler() noexcept { return false; }
+
+void session_prepare_kernel_write(void* address, std::size_t size) noexcept
+{
+    recording::prepared_address = address;
+    recording::prepared_bytes = size;
+}
+
+void session_thread_exit() noexcept { ++recording::threads_ended; }
+
+// Only compared with nullptr by the shims.
+Engine* session_engine() noexcept
+{
+    static std::uintptr_t somewhere = 0;
+    return recording::open ? reinterpret_cast<Engine*>(&somewhere) : nullptr;
+}
+
+}  // namespace stillpoint
