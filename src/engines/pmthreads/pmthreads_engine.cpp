@@ -141,6 +141,7 @@ void PmthreadsEngine::detach_after_fork() noexcept
     loader_.detach_after_fork();
     checkpointer_->detach_after_fork();
     tracker_->detach_after_fork();
+    pool_->medium().detach_after_fork();
 }
 
 Result<std::uint64_t> PmthreadsEngine::grow(std::uint64_t wanted)
