@@ -25,10 +25,22 @@ extern "C" {
 
 /* ---- The window of durable addresses ------------------------------------------------ */
 
-/* Every durable address has this value in its bits 40 and up: one window of 1 TiB, chosen
- * to be free under ASLR and under the address and thread sanitizers. */
+/* Every durable address has this value in its bits 40 and up: one window of 1 TiB, where neither
+ * address space randomisation nor the address sanitizer puts anything. The thread sanitizer
+ * accepts program memory in few places only, and gets a window of its own: pools made under it
+ * cannot be opened without it, nor the reverse. */
 #define SP_WINDOW_SHIFT 40
+#if defined(__SANITIZE_THREAD__)
 #define SP_WINDOW_INDEX ((uintptr_t)0x58)
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SP_WINDOW_INDEX ((uintptr_t)0x58)
+#else
+#define SP_WINDOW_INDEX ((uintptr_t)0x48)
+#endif
+#else
+#define SP_WINDOW_INDEX ((uintptr_t)0x48)
+#endif
 
 /* True if `address` lies in the window of durable memory: a shift and a compare. */
 static inline bool stillpoint_is_persistent(const void *address)

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "stillpoint/stillpoint.h"
+
 namespace stillpoint {
 
 /// Pages are the unit of tracking and of both durable copies. Fixed by the pool format.
@@ -29,8 +31,8 @@ constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) noexce
     return (value + unit - 1) / unit * unit;
 }
 
-/// The window of durable addresses (include/stillpoint/stillpoint.h states the same).
-inline constexpr std::uintptr_t window_base = std::uintptr_t{0x58} << 40;
-inline constexpr std::uint64_t window_bytes = std::uint64_t{1} << 40;
+/// The window of durable addresses.
+inline constexpr std::uintptr_t window_base = SP_WINDOW_INDEX << SP_WINDOW_SHIFT;
+inline constexpr std::uint64_t window_bytes = std::uint64_t{1} << SP_WINDOW_SHIFT;
 
 }  // namespace stillpoint

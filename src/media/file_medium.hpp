@@ -34,6 +34,7 @@ public:
     [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return file_.size_bytes(); }
     [[nodiscard]] std::string_view mechanism() const noexcept override;
     [[nodiscard]] MediumCounters counters() const noexcept override;
+    [[nodiscard]] Result<void> publish() override { return file_.publish(); }
     [[nodiscard]] Result<void> resize(std::uint64_t size) override;
     [[nodiscard]] Result<void> read(std::uint64_t offset,
                                     std::span<std::byte> destination) const override;

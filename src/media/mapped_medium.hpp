@@ -19,6 +19,7 @@ public:
     [[nodiscard]] std::uint64_t size_bytes() const noexcept final { return file_.size_bytes(); }
     [[nodiscard]] std::string_view mechanism() const noexcept final { return mechanism_; }
     [[nodiscard]] MediumCounters counters() const noexcept final;
+    [[nodiscard]] Result<void> publish() final { return file_.publish(); }
     [[nodiscard]] Result<void> resize(std::uint64_t size) final;
     [[nodiscard]] Result<void> read(std::uint64_t offset,
                                     std::span<std::byte> destination) const final;

@@ -69,6 +69,10 @@ public:
     /// its I/O in flight. A mapping is not inherited at all. Nothing else may be called after it.
     virtual void detach_after_fork() noexcept {}
 
+    /// Gives a file that was created with publish_later its name, durably at durability(). Nothing
+    /// for others. Errors: pool_exists (somebody was quicker), io.
+    [[nodiscard]] virtual Result<void> publish() { return {}; }
+
     // -- Block capability: every medium has it. ------------------------------------------
     /// Writes the whole batch; when it returns all of it is handed to the medium, in no order.
     /// Neighbouring writes are merged into large ones. Errors: no_space, io.

@@ -90,11 +90,7 @@ Result<PoolFile> PoolFile::create(const MediumOptions& options, std::uint64_t si
     file.faults_ = *plan;
     file.name_is_durable_ = false;
     file.directory_ = open_parent(options.path);
-    // O_EXCL also refuses a symbolic link, dangling or not: nobody can redirect the creation.
-    file.file_ = os::Descriptor{
-        ::open(options.path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
-    if (!file.file_.valid()) {
-        const int error = errno;
+    if (const int error = file.open_new(options.publish_later); error != 0) {
         if (error == EEXIST) {
             return fail(SP_E_POOL_EXISTS, error,
                         "cannot create {}: the file exists already; open it, or remove it first",
@@ -109,11 +105,52 @@ Result<PoolFile> PoolFile::create(const MediumOptions& options, std::uint64_t si
         ready = file.allocate(0, size);
     }
     if (!ready) {
-        unlink(options.path.c_str());
+        if (!file.unnamed_) {
+            unlink(options.path.c_str());
+        }
         return pass_on(ready.error());
     }
     file.size_bytes_ = size;
     return file;
+}
+
+/// errno, or 0.
+int PoolFile::open_new(bool unnamed) noexcept
+{
+    struct stat facts {};
+    if (unnamed && lstat(path_.c_str(), &facts) == 0) {
+        return EEXIST;  // publish() would refuse; this is sooner.
+    }
+    if (unnamed && directory_.valid()) {
+        file_ = os::Descriptor{openat(directory_.get(), ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600)};
+        unnamed_ = file_.valid();
+    }
+    if (!unnamed_) {
+        // O_EXCL also refuses a symbolic link, dangling or not: nobody can redirect the creation.
+        file_ = os::Descriptor{::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
+    }
+    return file_.valid() ? 0 : errno;
+}
+
+Result<void> PoolFile::publish()
+{
+    if (!unnamed_) {
+        return {};
+    }
+    char own_name[32];
+    *fmt::format_to_n(own_name, sizeof own_name - 1, "/proc/self/fd/{}", fd()).out = '\0';
+    if (linkat(AT_FDCWD, own_name, AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) != 0) {
+        const int error = errno;
+        if (error == EEXIST) {
+            return fail(SP_E_POOL_EXISTS, error,
+                        "cannot create {}: another process has just made it; start the program again", path_);
+        }
+        const sp_error code = code_of(error);
+        return fail(code, error, "cannot name the new pool {}: {}; {}", path_, describe_errno(error),
+                    advice_for(code));
+    }
+    unnamed_ = false;
+    return sync_creation();
 }
 
 Result<PoolFile> PoolFile::open(const MediumOptions& options, Access access)
@@ -176,7 +213,7 @@ Result<void> PoolFile::lock_and_inspect()
     if (!S_ISREG(facts.st_mode)) {
         return fail(SP_E_NOT_A_POOL, 0, "{} is not a regular file; name a pool file", path_);
     }
-    if (facts.st_nlink == 0) {  // Removed between open and lock.
+    if (facts.st_nlink == 0 && !unnamed_) {  // Removed between open and lock.
         return fail(SP_E_POOL_MISSING, 0, "{} was removed while it was being opened; try again",
                     path_);
     }
@@ -343,7 +380,7 @@ Result<bool> PoolFile::sync()
         const int result = name_is_durable_ ? fdatasync(fd()) : fsync(fd());
         error = result == 0 ? 0 : errno;
     }
-    if (error == 0 && !name_is_durable_) {
+    if (error == 0 && !name_is_durable_ && !unnamed_) {
         error = sync_name();
     }
     if (error != 0) {
@@ -364,7 +401,7 @@ Result<void> PoolFile::sync_creation()
         return {};
     }
     int error = fsync(fd()) == 0 ? 0 : errno;
-    if (error == 0) {
+    if (error == 0 && !unnamed_) {
         error = sync_name();
     }
     if (error != 0) {

@@ -37,6 +37,9 @@ public:
     /// unsupported (nothing changed), pool_read_only, invalid_argument, io.
     [[nodiscard]] Result<void> grow(std::uint64_t size);
 
+    /// See Medium::publish.
+    [[nodiscard]] Result<void> publish();
+
     /// See Medium::read. Any thread.
     [[nodiscard]] Result<void> read(std::uint64_t offset, std::span<std::byte> destination) const;
 
@@ -72,6 +75,7 @@ public:
 private:
     PoolFile() = default;
     [[nodiscard]] Result<void> lock_and_inspect();
+    [[nodiscard]] int open_new(bool unnamed) noexcept;
     [[nodiscard]] Result<void> allocate(std::uint64_t begin, std::uint64_t end);
     [[nodiscard]] int allocate_once(std::uint64_t begin, std::uint64_t size) noexcept;
     [[nodiscard]] int fill_with_zeroes(std::uint64_t begin, std::uint64_t end) noexcept;
@@ -86,6 +90,7 @@ private:
     Durability durability_ = Durability::power;
     bool lives_in_memory_ = false;
     bool name_is_durable_ = true;
+    bool unnamed_ = false;  ///< created without a name, until publish()
     bool frozen_ = false;
     mutable FaultPlan faults_;
 };

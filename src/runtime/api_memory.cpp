@@ -5,12 +5,12 @@
 #include <malloc.h>
 
 #include "runtime/api_export.hpp"
-#include "runtime/fase.hpp"
+#include "runtime/fase_gate.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/sync_objects.hpp"
 #include "stillpoint/stillpoint.h"
 
-using stillpoint::FaseGuard;
+using FaseGuard = stillpoint::fase::InlineGuard;
 using stillpoint::Heap;
 using stillpoint::open_session;
 using stillpoint::Session;
@@ -93,7 +93,9 @@ STILLPOINT_API void sp_free(void* block)
         return;
     }
     const FaseGuard fase;
-    stillpoint::sync_objects_block_freed(block, session->heap->usable_size(block));
+    if (stillpoint::sync_objects_recorded()) {
+        stillpoint::sync_objects_block_freed(block, session->heap->usable_size(block));
+    }
     session->heap->deallocate(block);
 }
 

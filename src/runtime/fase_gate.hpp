@@ -126,6 +126,15 @@ inline void leave(const void* lock) noexcept
     }
 }
 
+/// FaseGuard for calls so short that two function calls would show: sp_malloc and sp_free.
+class InlineGuard {
+public:
+    InlineGuard() noexcept { enter(nullptr, LockKind::section); }
+    ~InlineGuard() { leave(nullptr); }
+    InlineGuard(const InlineGuard&) = delete;
+    InlineGuard& operator=(const InlineGuard&) = delete;
+};
+
 /// Before a condition wait that will release `mutex`: if that is all the thread holds, its FASE
 /// ends here. True: resume() must be tried when the wait has returned with the mutex.
 [[nodiscard]] bool suspend_for_wait(const void* mutex) noexcept;

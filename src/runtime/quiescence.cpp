@@ -14,9 +14,10 @@ namespace stillpoint {
 
 namespace {
 
-/// A FASE lasts microseconds as a rule: giving the CPU away a few times is cheaper than sleeping
-/// and being woken. Spinning would displace the very thread that is waited for.
-constexpr unsigned yields_before_sleep = 8;
+/// A FASE lasts microseconds as a rule: giving the CPU away once is cheaper than sleeping and being
+/// woken. Spinning would displace the very thread that is waited for; and on a busy machine each
+/// yield may give milliseconds to an unrelated process, whereas a sleeper is woken at once.
+constexpr unsigned yields_before_sleep = 1;
 
 void shut_gate() noexcept
 {

@@ -68,13 +68,18 @@ Result<Pool> create_pool(const Options& options, const EngineDriver& driver)
     if (!file_bytes) {
         return pass_on(file_bytes.error());
     }
-    auto medium = create_medium(medium_options(options), *file_bytes);
+    MediumOptions unnamed = medium_options(options);
+    unnamed.publish_later = true;
+    auto medium = create_medium(unnamed, *file_bytes);
     if (!medium) {
         return pass_on(medium.error());
     }
     auto pool = Pool::create(std::move(*medium), create);
     if (!pool) {
-        unlink(options.pool.c_str());  // Nobody has used it: it was made a moment ago.
+        return pool;
+    }
+    if (auto named = pool->medium().publish(); !named) {
+        return pass_on(named.error());
     }
     return pool;
 }

@@ -81,11 +81,17 @@ inline void sync_object_destroyed(const void* address) noexcept
     }
 }
 
+/// False, nearly always: then sync_objects_block_freed() has nothing to look for.
+[[nodiscard]] inline bool sync_objects_recorded() noexcept
+{
+    return sync_objects::entry_count.load(std::memory_order_relaxed) != 0;
+}
+
 /// A heap block is about to be freed or moved: objects in it exist no more. Call inside the FASE that
 /// frees it. One load while no object is recorded.
 inline void sync_objects_block_freed(const void* address, std::size_t size) noexcept
 {
-    if (sync_objects::entry_count.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    if (sync_objects_recorded()) [[unlikely]] {
         sync_objects::forget_slowly(address, size);
     }
 }

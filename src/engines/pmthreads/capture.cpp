@@ -93,9 +93,11 @@ void Capture::clear() noexcept
     staging_peak_ = std::max(staging_peak_, used);
     // A slow decay: a program that writes in bursts keeps its staging memory between them.
     staging_recent_ = std::max(used, staging_recent_ - staging_recent_ / 64);
-    constexpr std::uint64_t worth_returning_pages = 16 * 256;  // 16 MiB
-    if (used > staging_recent_ + worth_returning_pages || staging_recent_ > used + worth_returning_pages) {
+    staging_held_ = std::max(staging_held_, used);
+    constexpr std::uint64_t worth_returning_pages = 16 * mib / page_bytes;
+    if (staging_held_ > 2 * staging_recent_ + worth_returning_pages) {
         staging_.discard_from(staging_recent_ * page_bytes);
+        staging_held_ = staging_recent_;
     }
     page_count_ = 0;
     unstaged_count_ = 0;

@@ -67,7 +67,8 @@ private:
     std::uint64_t copy_count_ = 0;
     std::uint64_t found_again_ = 0;
     std::uint64_t staging_peak_ = 0;
-    std::uint64_t staging_recent_ = 0;
+    std::uint64_t staging_recent_ = 0;  ///< pages that recent epochs used
+    std::uint64_t staging_held_ = 0;    ///< pages that have memory
 };
 
 }  // namespace stillpoint::pmthreads

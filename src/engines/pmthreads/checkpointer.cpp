@@ -184,15 +184,30 @@ Result<void> Checkpointer::write_unstaged() noexcept
 
 Result<void> Checkpointer::pre_copy() noexcept
 {
-    auto found = capture_.collect(*parts_.tracker, *parts_.shadow, nullptr);
-    if (!found) {
-        return pass_on(found.error());
+    // A program that fills memory writes as much again while a large first pass copies: each pass
+    // is shorter than the one before, until the rest is small. Where the rest does not shrink,
+    // further passes would copy the same pages for nothing.
+    constexpr unsigned passes_max = 5;
+    constexpr std::uint64_t small_rest_pages = 1024;
+    std::uint64_t found_before = UINT64_MAX;
+    for (unsigned pass = 0; pass < passes_max; ++pass) {
+        auto found = capture_.collect(*parts_.tracker, *parts_.shadow, nullptr);
+        if (!found) {
+            return pass_on(found.error());
+        }
+        // What was found may lie in a segment that came while the walk went on.
+        absorb_segments();
+        // While the program runs these bytes may change under the write; then the page is found
+        // again and written again.
+        if (auto written = write_unstaged(); !written) {
+            return written;
+        }
+        if (*found <= small_rest_pages || *found > found_before / 2) {
+            break;
+        }
+        found_before = *found;
     }
-    // What was found may lie in a segment that came while the walk went on.
-    absorb_segments();
-    // While the program runs these bytes may change under the write; then the page is found again
-    // and written again.
-    return write_unstaged();
+    return {};
 }
 
 void Checkpointer::capture_in_stop(void* self) noexcept

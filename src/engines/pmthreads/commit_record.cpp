@@ -54,17 +54,21 @@ Result<void> store_commit_record(Pool& pool, CommitRecord record)
 Result<std::optional<CommitRecord>> load_commit_record(const Pool& pool)
 {
     std::optional<CommitRecord> newest;
+    Failure unreadable;
     unsigned damaged_pairs = 0;
     for (std::uint64_t parity = 0; parity < 2; ++parity) {
         bool pair_has_bytes = false;
         bool pair_has_record = false;
+        bool pair_is_unreadable = false;
         for (std::size_t copy = 0; copy < copies; ++copy) {
             CommitRecord record{};
             const std::uint64_t offset = byte_offset(FilePage{page_of(pool, parity, copy)});
             if (auto read = pool.medium().read(
                     offset, {reinterpret_cast<std::byte*>(&record), sizeof record});
                 !read) {
-                return pass_on(read.error());
+                unreadable = read.error();  // The twin may do.
+                pair_is_unreadable = true;
+                continue;
             }
             const CommitRecord zero{};
             pair_has_bytes |= std::memcmp(&record, &zero, sizeof record) != 0;
@@ -75,6 +79,9 @@ Result<std::optional<CommitRecord>> load_commit_record(const Pool& pool)
             if (!newest || record.epoch > newest->epoch) {
                 newest = record;
             }
+        }
+        if (pair_is_unreadable && !pair_has_record) {
+            return pass_on(unreadable);  // It may have held the newest epoch.
         }
         if (pair_has_bytes && !pair_has_record) {
             ++damaged_pairs;

@@ -25,6 +25,12 @@ Result<void> Loader::prepare(const Source& source)
     if (auto done = order_.reserve(source.pages_end, "the order of loading"); !done) {
         return done;
     }
+    if (auto done = slots_.reserve(source.pages_end, "the copies to load"); !done) {
+        return done;
+    }
+    for (std::uint64_t page = 0; page < source.pages_end; ++page) {
+        slots_[page] = source.table->consistent(page);
+    }
     if (auto done = fault_buffer_.reserve(cluster_pages * page_bytes, "loading"); !done) {
         return done;
     }
@@ -35,7 +41,7 @@ std::uint64_t Loader::sort_by_location()
 {
     std::uint64_t count = 0;
     for (std::uint64_t page = 0; page < source_.pages_end; ++page) {
-        const VersionSlot copy = source_.table->consistent(page);
+        const VersionSlot copy = slots_[page];
         if (copy.epoch != 0) {
             order_[count++] = {copy.location, static_cast<std::uint32_t>(page)};
         }
@@ -47,7 +53,7 @@ std::uint64_t Loader::sort_by_location()
 
 Result<void> Loader::verify(std::uint64_t image_page, const std::byte* bytes) const
 {
-    const VersionSlot& copy = source_.table->consistent(image_page);
+    const VersionSlot& copy = slots_[image_page];
     if (page_checksum(bytes, image_page, copy.epoch) != copy.checksum) {
         return fail(SP_E_POOL_CORRUPT, 0,
                     "{}: the copy of image page {} at file offset {} does not match its checksum "
@@ -98,9 +104,6 @@ Result<void> Loader::start_lazy(std::byte* destination, os::Userfaultfd& uffd)
 {
     destination_ = destination;
     uffd_ = &uffd;
-    if (auto done = uffd.register_range(destination, source_.pages_end * page_bytes, true); !done) {
-        return done;
-    }
     if (auto done = fault_thread_.start("sp-load", &serve_faults, this); !done) {
         return done;
     }
@@ -149,7 +152,7 @@ void Loader::load_cluster(std::uint64_t image_page, std::byte* buffer)
             }
             continue;
         }
-        const VersionSlot copy = source_.table->consistent(page);
+        const VersionSlot copy = slots_[page];
         if (copy.epoch == 0) {
             place(page, zero_page);
             continue;

@@ -18,6 +18,8 @@
 
 namespace stillpoint::pmthreads {
 
+/// It works on a copy of the consistent slots: a page that is not loaded yet is not dirty, so its slot
+/// stays what it was, while the checkpoint thread switches those of others.
 /// Threads: start and stop by the owner; the rest is internal. A damaged or unreadable page found while
 /// the program runs ends the process with a message: the program must not see it.
 class Loader {
@@ -40,8 +42,8 @@ public:
     [[nodiscard]] Result<void> load_all(std::byte* destination,
                                         void (*progress)(std::uint64_t done, std::uint64_t total) = nullptr);
 
-    /// Serves first touches from now on, and reads ahead in the background. The range
-    /// [destination, + pages_end pages) becomes tracked by `uffd` too. Errors: unsupported, no_memory.
+    /// Serves first touches from now on, and reads ahead in the background. `uffd` reports absent
+    /// pages of [destination, + pages_end pages) already. Errors: no_memory.
     [[nodiscard]] Result<void> start_lazy(std::byte* destination, os::Userfaultfd& uffd);
 
     /// Returns once every page is in memory: before fork, since a child has no loader.
@@ -76,6 +78,7 @@ private:
     void end_process_unless_loaded(const Failure& failure, std::uint64_t image_page) const noexcept;
 
     Source source_{};
+    os::ReservedArray<VersionSlot> slots_;  ///< by image page
     std::byte* destination_ = nullptr;
     os::Userfaultfd* uffd_ = nullptr;
     mutable os::ReservedArray<std::uint64_t> loaded_;  ///< a bit for each page

@@ -1,6 +1,7 @@
 // The tracker of the published PMThreads-P: pages are read-only until first written; the fault
 // is taken as SIGSEGV [PMThreads §3.2]. Slower than userfaultfd (6 to 12 us a fault), and works everywhere.
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <sys/mman.h>
@@ -23,7 +24,8 @@ public:
 
     [[nodiscard]] std::string_view name() const noexcept override { return "mprotect"; }
 
-    [[nodiscard]] Result<void> add_range(std::byte* begin, std::size_t size) override
+    [[nodiscard]] Result<void> add_range(std::byte* begin, std::size_t size,
+                                         std::size_t /*served_bytes*/) override
     {
         if (base_ == 0) {
             base_ = reinterpret_cast<std::uintptr_t>(begin);
@@ -59,9 +61,13 @@ public:
                 page = first + 1;
                 continue;
             }
-            if (mprotect(reinterpret_cast<void*>(address_of(first)), (last - first) * page_bytes,
-                         PROT_READ) != 0) {
-                return 0;
+            if (!protect(first, last - first, PROT_READ)) {
+                if (errno != ENOMEM) {
+                    return 0;
+                }
+                // No mapping is left to split off: the pages stay writable, so each later call
+                // must find them again.
+                mark(first, last - first);
             }
             runs[count++] = {address_of(first), address_of(last)};
             page = last;
@@ -111,15 +117,40 @@ private:
 
     /// Writable first, marked second: were it marked first, a collect between the two would take
     /// the mark and protect the page, and this would then open it with no mark left.
+    ///
+    /// Each run of writable pages is a mapping, and a process has 65530 of them by default: where
+    /// one more is refused a larger run is opened, until it meets its neighbours.
     bool open_page(std::uint64_t page) noexcept
     {
         const int saved_errno = errno;
-        const bool opened = mprotect(reinterpret_cast<void*>(address_of(page)), page_bytes,
-                                     PROT_READ | PROT_WRITE) == 0;
-        std::atomic_ref<Word>(written_[page / 64])
-            .fetch_or(Word{1} << (page % 64), std::memory_order_seq_cst);
+        const std::uint64_t end_page =
+            (tracked_end_.load(std::memory_order_acquire) - base_) / page_bytes;
+        bool opened = false;
+        for (std::uint64_t run = 1; !opened; run *= 8) {
+            const std::uint64_t first = page / run * run;
+            const std::uint64_t count = std::min(run, end_page - first);
+            opened = protect(first, count, PROT_READ | PROT_WRITE);
+            if (opened) {
+                mark(first, count);
+            } else if (errno != ENOMEM || run >= end_page) {
+                break;
+            }
+        }
         errno = saved_errno;
         return opened;
+    }
+
+    [[nodiscard]] bool protect(std::uint64_t first, std::uint64_t count, int protection) const noexcept
+    {
+        return mprotect(reinterpret_cast<void*>(address_of(first)), count * page_bytes, protection) == 0;
+    }
+
+    void mark(std::uint64_t first, std::uint64_t count) noexcept
+    {
+        for (std::uint64_t page = first; page < first + count; ++page) {
+            std::atomic_ref<Word>(written_[page / 64])
+                .fetch_or(Word{1} << (page % 64), std::memory_order_seq_cst);
+        }
     }
 
     bool take(std::uint64_t page) noexcept

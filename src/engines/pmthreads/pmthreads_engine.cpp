@@ -32,10 +32,7 @@ Result<RecoveryReport> PmthreadsEngine::start(Pool pool, const Options& options)
     }
     RecoveryReport report = state->report;
     pages_end_ = state->pages_end;
-    // Of an interrupted run one epoch may have been on its way and the next one running: their
-    // numbers may be known outside, and are never used again.
-    const std::uint64_t next = report.epoch == 0 || report.clean ? report.epoch + 1 : report.epoch + 3;
-    clock_.set(next, report.epoch);
+    clock_.set(state->next_epoch, report.epoch);
 
     auto tracker = make_tracker(options.tracker, facts.image_bytes_max);
     if (!tracker) {
@@ -59,7 +56,7 @@ Result<RecoveryReport> PmthreadsEngine::start(Pool pool, const Options& options)
     }
     statistics().image_bytes.store(facts.image_bytes, std::memory_order_relaxed);
     statistics().durable_epoch.store(report.epoch, std::memory_order_relaxed);
-    statistics().epoch.store(next, std::memory_order_relaxed);
+    statistics().epoch.store(state->next_epoch, std::memory_order_relaxed);
     return report;
 }
 
@@ -81,34 +78,15 @@ Result<void> PmthreadsEngine::load_image(std::string_view choice, RecoveryReport
             return done;
         }
     }
-    if (report.lazy) {
-        if (auto done = loader_.start_lazy(base, *uffd); !done) {
-            return done;
-        }
-        return loaded_bytes == shadow_.bytes()
-                   ? Result<void>{}
-                   : tracker_->add_range(base + loaded_bytes, shadow_.bytes() - loaded_bytes);
-    }
-    if (pages_end_ != 0) {
+    if (pages_end_ != 0 && !report.lazy) {
         if (auto done = loader_.load_all(base); !done) {
             return done;
         }
     }
-    if (auto done = tracker_->add_range(base, shadow_.bytes()); !done) {
+    if (auto done = tracker_->add_range(base, shadow_.bytes(), report.lazy ? loaded_bytes : 0); !done) {
         return done;
     }
-    // Loading wrote the pages; that is not news.
-    os::PageRun runs[64];
-    std::size_t count = 0;
-    const auto end = reinterpret_cast<std::uintptr_t>(base) + loaded_bytes;
-    for (auto at = reinterpret_cast<std::uintptr_t>(base); at < end;) {
-        at = tracker_->collect(at, end, runs, 64, count);
-        if (at == 0) {
-            return fail(SP_E_UNSUPPORTED, errno, "the {} tracker does not work here; force another one",
-                        tracker_->name());
-        }
-    }
-    return {};
+    return report.lazy ? loader_.start_lazy(base, *uffd) : Result<void>{};
 }
 
 Result<void> PmthreadsEngine::run() { return checkpointer_->start(); }
@@ -157,16 +135,16 @@ Result<std::uint64_t> PmthreadsEngine::grow(std::uint64_t wanted)
     if (auto grown = pool_->grow(wanted, format); !grown) {
         return pass_on(grown.error());
     }
+    for (const Segment& segment : pool_->segments().subspan(segments_before)) {
+        checkpointer_->announce_segment(segment);
+    }
     const std::uint64_t bytes = pool_->facts().image_bytes;
     const std::uint64_t bytes_before = shadow_.bytes();
     if (auto done = shadow_.make_accessible(bytes); !done) {
         return pass_on(done.error());
     }
-    if (auto done = tracker_->add_range(shadow_.base() + bytes_before, bytes - bytes_before); !done) {
+    if (auto done = tracker_->add_range(shadow_.base() + bytes_before, bytes - bytes_before, 0); !done) {
         return pass_on(done.error());
-    }
-    for (const Segment& segment : pool_->segments().subspan(segments_before)) {
-        checkpointer_->announce_segment(segment);
     }
     shadow_.publish(bytes);
     statistics().image_bytes.store(bytes, std::memory_order_relaxed);

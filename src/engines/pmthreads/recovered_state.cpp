@@ -38,7 +38,9 @@ Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table,
     }
     RecoveredState state;
     std::uint64_t digest = 0;
+    std::uint64_t committed_generation = 1;
     if (*record) {
+        committed_generation = (*record)->generation;
         state.report.epoch = (*record)->epoch;
         state.report.captured_unix_ns = (*record)->captured_unix_ns;
         digest = (*record)->table_digest;
@@ -47,6 +49,12 @@ Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table,
         const bool nobody_opened_since = (*record)->generation + own_generation >= facts.generation;
         state.report.clean = ((*record)->flags & commit_clean) != 0 && nobody_opened_since;
     }
+    // A run that ends in a crash has one epoch on its way, perhaps, and the next one running. Their
+    // numbers may be known outside and are never used again; nor are those of runs since the last
+    // commit that committed nothing. The step is odd, so the record in force is not overwritten.
+    const std::uint64_t runs_since =
+        facts.generation > committed_generation ? facts.generation - committed_generation : 0;
+    state.next_epoch = state.report.epoch + 1 + (state.report.clean ? 0 : 2 * runs_since);
     const std::uint64_t image_pages_max = facts.image_bytes_max / page_bytes;
     if (auto done = table.reserve(image_pages_max); !done) {
         return pass_on(done.error());

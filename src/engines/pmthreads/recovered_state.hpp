@@ -11,6 +11,7 @@ namespace stillpoint::pmthreads {
 
 struct RecoveredState {
     RecoveryReport report;
+    std::uint64_t next_epoch = 1;
     std::uint64_t pages_end = 0;  ///< one past the last image page with a copy
 };
 

@@ -14,6 +14,7 @@
 #include "engines/pmthreads/crashing_program.hpp"
 #include "engines/pmthreads/pmthreads_layout.hpp"
 #include "media/temporary_directory.hpp"
+#include "runtime/statistics.hpp"
 
 namespace stillpoint::pmthreads {
 namespace {
@@ -150,13 +151,16 @@ TEST_P(PmthreadsRecovery, IsFreshWhenTheFirstEpochNeverCommitted)
 
 TEST_P(PmthreadsRecovery, NeverUsesAnEpochNumberTwice)
 {
-    std::uint64_t numbers[2] = {};
+    // The second run commits nothing at all.
+    std::uint64_t numbers[3] = {};
     int pipe_ends[2];
     ASSERT_EQ(pipe(pipe_ends), 0);
     for (std::uint64_t& number : numbers) {
         ASSERT_EQ(run([&] {
                       set_all(1);
-                      sp_checkpoint();
+                      if (&number != &numbers[1]) {
+                          sp_checkpoint();
+                      }
                       const std::uint64_t epoch = sp_epoch();
                       [[maybe_unused]] const auto written = write(pipe_ends[1], &epoch, sizeof epoch);
                       crash();
@@ -165,7 +169,8 @@ TEST_P(PmthreadsRecovery, NeverUsesAnEpochNumberTwice)
                   killed);
         ASSERT_EQ(read(pipe_ends[0], &number, sizeof number), static_cast<ssize_t>(sizeof number));
     }
-    EXPECT_GT(numbers[1], numbers[0] + 1);  // The second run committed one epoch of its own too.
+    EXPECT_GT(numbers[1], numbers[0]);
+    EXPECT_GT(numbers[2], numbers[1] + 1);  // The third run committed one epoch of its own.
     close(pipe_ends[0]);
     close(pipe_ends[1]);
 }
@@ -207,6 +212,39 @@ TEST_P(PmthreadsRecovery, LeavesNothingOfAnEpochThatDidNotCommitEvenLater)
                   }),
                   killed);
     }
+}
+
+TEST(PmthreadsTracking, DoesNotTakeUntouchedMemoryForWritten)
+{
+    const test::TemporaryDirectory directory;
+    for (int generation = 0; generation < 2; ++generation) {
+        EXPECT_EQ(run_with_pool(directory.file("p"), std::string("pool_size_mb=64 durability=process") + manual,
+                                [] {
+                                    state();
+                                    sp_checkpoint();
+                                    // The table, and the allocator's and the directory's pages.
+                                    return statistics().dirty_pages_last.load() < 600 ? 0 : 1;
+                                }),
+                  0);
+    }
+}
+
+TEST(PmthreadsTracking, ByMprotectOutlivesTheKernelsLimitOfMappings)
+{
+    const test::TemporaryDirectory directory;
+    EXPECT_EQ(run_with_pool(directory.file("p"),
+                            std::string("tracker=mprotect pool_size_mb=512 durability=process") + manual,
+                            [] {
+                                constexpr std::size_t pages = 80'000;
+                                auto* bytes = static_cast<std::byte*>(sp_malloc(pages * page_bytes));
+                                sp_fase_begin();
+                                for (std::size_t page = 0; page < pages; page += 2) {
+                                    bytes[page * page_bytes] = std::byte{1};
+                                }
+                                sp_fase_end();
+                                return sp_checkpoint();
+                            }),
+              0);
 }
 
 TEST_P(PmthreadsRecovery, GrowsAndKeepsWhatLiesInTheNewSegment)

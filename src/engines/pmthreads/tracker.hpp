@@ -18,9 +18,11 @@ public:
 
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
 
-    /// Begins to track [begin, begin + size): pages that were never touched count as armed, all
-    /// others as written. Threads: not concurrently with collect().
-    [[nodiscard]] virtual Result<void> add_range(std::byte* begin, std::size_t size) = 0;
+    /// Begins to track [begin, begin + size) with every page armed: what was written before is not
+    /// news. Absent pages of the first `served_bytes` are faults for userfaultfd()'s owner to
+    /// serve; 0 where there is none. Errors: unsupported, no_memory.
+    [[nodiscard]] virtual Result<void> add_range(std::byte* begin, std::size_t size,
+                                                 std::size_t served_bytes) = 0;
 
     /// Finds pages of [begin, end) that were written since they were armed, arms them again and
     /// fills `runs`. Returns where it stopped (the caller goes on from there), 0 on failure with errno.

@@ -1,3 +1,6 @@
+#include <cerrno>
+#include <cstring>
+
 #include "engines/pmthreads/tracker.hpp"
 
 namespace stillpoint::pmthreads {
@@ -13,9 +16,20 @@ public:
 
     [[nodiscard]] std::string_view name() const noexcept override { return "uffd"; }
 
-    [[nodiscard]] Result<void> add_range(std::byte* begin, std::size_t size) override
+    [[nodiscard]] Result<void> add_range(std::byte* begin, std::size_t size,
+                                         std::size_t served_bytes) override
     {
-        return uffd_.register_range(begin, size, false);
+        if (served_bytes != 0) {
+            if (auto done = uffd_.register_range(begin, served_bytes, true); !done) {
+                return done;
+            }
+        }
+        if (served_bytes != size) {
+            if (auto done = uffd_.register_range(begin + served_bytes, size - served_bytes, false); !done) {
+                return done;
+            }
+        }
+        return arm(reinterpret_cast<std::uintptr_t>(begin), size);
     }
 
     [[nodiscard]] std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, os::PageRun* runs,
@@ -32,6 +46,22 @@ public:
     void detach_after_fork() noexcept override { uffd_.close(); }
 
 private:
+    /// The kernel reports an absent page that was never armed as written.
+    [[nodiscard]] Result<void> arm(std::uintptr_t begin, std::size_t size) noexcept
+    {
+        os::PageRun runs[64];
+        std::size_t count = 0;
+        for (std::uintptr_t at = begin; at < begin + size;) {
+            at = scanner_.collect_written(at, begin + size, runs, 64, count);
+            if (at == 0) {
+                return fail(SP_E_UNSUPPORTED, errno,
+                            "PAGEMAP_SCAN does not work here ({}); use the tracker mprotect",
+                            std::strerror(errno));
+            }
+        }
+        return {};
+    }
+
     os::Userfaultfd uffd_;
     os::PagemapScanner scanner_;
 };
