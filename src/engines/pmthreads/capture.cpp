@@ -29,15 +29,16 @@ Result<void> Capture::reserve(std::uint64_t image_pages_max, std::uint64_t stagi
     return {};
 }
 
-void Capture::add(std::uint64_t image_page, const Shadow& shadow) noexcept
+void Capture::add(std::uint64_t image_page, bool certain, const Shadow& shadow) noexcept
 {
     std::uint32_t index = index_of_[image_page];
     if (index == 0) {
-        pages_[page_count_] = static_cast<std::uint32_t>(image_page);
+        pages_[page_count_] = {static_cast<std::uint32_t>(image_page), certain};
         index = static_cast<std::uint32_t>(++page_count_);
         index_of_[image_page] = index;
     } else {
         ++found_again_;
+        pages_[index - 1].certain |= certain;
     }
     --index;
     if (index < staging_pages_) {
@@ -48,11 +49,11 @@ void Capture::add(std::uint64_t image_page, const Shadow& shadow) noexcept
     }
 }
 
-Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow,
+Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow, Look look,
                                        CopyTeam* team) noexcept
 {
     constexpr std::size_t runs_max = 256;
-    os::PageRun runs[runs_max];
+    WrittenRun runs[runs_max];
     const auto base = reinterpret_cast<std::uintptr_t>(shadow.base());
     const auto end = base + shadow.bytes();
     copy_count_ = 0;
@@ -61,7 +62,7 @@ Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow,
     std::uint64_t found = 0;
     for (std::uintptr_t at = base; at < end;) {
         std::size_t run_count = 0;
-        at = tracker.collect(at, end, runs, runs_max, run_count);
+        at = tracker.collect(at, end, look, runs, runs_max, run_count);
         if (at == 0) {
             return fail(SP_E_IO, errno, "the {} tracker cannot find written pages: {}",
                         tracker.name(), std::strerror(errno));
@@ -69,7 +70,7 @@ Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow,
         for (std::size_t i = 0; i < run_count; ++i) {
             const std::uint64_t last = (runs[i].end - base) / page_bytes;
             for (std::uint64_t page = (runs[i].begin - base) / page_bytes; page < last; ++page) {
-                add(page, shadow);
+                add(page, runs[i].certain, shadow);
                 ++found;
             }
         }
@@ -87,7 +88,7 @@ Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow,
 void Capture::clear() noexcept
 {
     for (std::uint64_t i = 0; i < page_count_; ++i) {
-        index_of_[pages_[i]] = 0;
+        index_of_[pages_[i].image_page] = 0;
     }
     const std::uint64_t used = staged_count();
     staging_peak_ = std::max(staging_peak_, used);

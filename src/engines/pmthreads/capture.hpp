@@ -26,7 +26,8 @@ public:
     /// or a failure (the kernel refused the scan).
     /// `team`: nullptr copies with the calling thread alone, as in the background.
     /// Pages without staging memory are appended to unstaged().
-    [[nodiscard]] Result<std::uint64_t> collect(Tracker& tracker, const Shadow& shadow, CopyTeam* team) noexcept;
+    [[nodiscard]] Result<std::uint64_t> collect(Tracker& tracker, const Shadow& shadow, Look look,
+                                                CopyTeam* team) noexcept;
 
     /// Image pages of the epoch, in the order in which they were first found. The first
     /// staged_count() have their copies in staged(i), next to each other in memory.
@@ -35,7 +36,9 @@ public:
     {
         return page_count_ < staging_pages_ ? page_count_ : staging_pages_;
     }
-    [[nodiscard]] std::uint64_t page(std::uint64_t index) const noexcept { return pages_[index]; }
+    [[nodiscard]] std::uint64_t page(std::uint64_t index) const noexcept { return pages_[index].image_page; }
+    /// False: the page may be as it was in the epoch before.
+    [[nodiscard]] bool certainly_written(std::uint64_t index) const noexcept { return pages_[index].certain; }
     [[nodiscard]] const std::byte* staged(std::uint64_t index) const noexcept
     {
         return staging_.data() + index * page_bytes;
@@ -54,10 +57,15 @@ public:
     void clear() noexcept;
 
 private:
-    void add(std::uint64_t image_page, const Shadow& shadow) noexcept;
+    struct Page {
+        std::uint32_t image_page;
+        bool certain;
+    };
+
+    void add(std::uint64_t image_page, bool certain, const Shadow& shadow) noexcept;
 
     os::ReservedArray<std::uint32_t> index_of_;  ///< by image page: 1 + index, 0 if not in the epoch
-    os::ReservedArray<std::uint32_t> pages_;
+    os::ReservedArray<Page> pages_;
     os::ReservedArray<std::uint32_t> unstaged_;
     os::ReservedArray<CopyTeam::PageCopy> copies_;
     os::ReservedArray<std::byte> staging_;

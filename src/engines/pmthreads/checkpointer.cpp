@@ -175,7 +175,7 @@ Result<void> Checkpointer::write_unstaged() noexcept
     }
     for (const std::uint32_t index : capture_.unstaged()) {
         const std::uint64_t page = capture_.page(index);
-        if (auto written = writer_.write_page(index, page, parts_.shadow->page(page)); !written) {
+        if (auto written = writer_.write_page(index, page, parts_.shadow->page(page), true); !written) {
             return written;
         }
     }
@@ -191,7 +191,7 @@ Result<void> Checkpointer::pre_copy() noexcept
     constexpr std::uint64_t small_rest_pages = 1024;
     std::uint64_t found_before = UINT64_MAX;
     for (unsigned pass = 0; pass < passes_max; ++pass) {
-        auto found = capture_.collect(*parts_.tracker, *parts_.shadow, nullptr);
+        auto found = capture_.collect(*parts_.tracker, *parts_.shadow, Look::background, nullptr);
         if (!found) {
             return pass_on(found.error());
         }
@@ -215,7 +215,7 @@ void Checkpointer::capture_in_stop(void* self) noexcept
     auto& here = *static_cast<Checkpointer*>(self);
     here.absorb_segments();
     here.update_mirrors();
-    auto found = here.capture_.collect(*here.parts_.tracker, *here.parts_.shadow, &here.team_);
+    auto found = here.capture_.collect(*here.parts_.tracker, *here.parts_.shadow, Look::stop, &here.team_);
     here.stop_outcome_ = found ? here.write_unstaged() : Result<void>(pass_on(found.error()));
     here.captured_epoch_ = here.parts_.clock->advance();
     here.captured_ns_ = os::monotonic_ns();
@@ -239,7 +239,8 @@ Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) 
         }
         pre_copied_ = capture_.page_count();
         const bool awaited = parts_.clock->wanted() >= parts_.clock->running();
-        if (pre_copied_ == 0 && !last && !even_if_empty && !awaited && !mirrors_changed()) {
+        if (pre_copied_ == 0 && !last && !even_if_empty && !awaited && !mirrors_changed() &&
+            !parts_.tracker->has_unarmed_pages()) {
             statistics().empty_checkpoints.fetch_add(1, std::memory_order_relaxed);
             return Turn::nothing_to_do;
         }
@@ -257,6 +258,7 @@ Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) 
         return Turn::withdrawn;
     }
     note_stop(os::monotonic_ns() - begun_ns, stop.wait_ns);
+    parts_.tracker->end_epoch();
     pre_copy_pays_ = 2 * capture_.found_again() <= pre_copied_ || pre_copied_ < 64;
     if (!stop_outcome_) {
         give_up(stop_outcome_.error());
@@ -280,7 +282,9 @@ Result<void> Checkpointer::write_epoch(bool clean) noexcept
         writer_.begin(captured_epoch_);
     }
     for (std::uint64_t i = 0; i < capture_.staged_count(); ++i) {
-        if (auto written = writer_.write_page(i, capture_.page(i), capture_.staged(i)); !written) {
+        if (auto written = writer_.write_page(i, capture_.page(i), capture_.staged(i),
+                                             capture_.certainly_written(i));
+            !written) {
             return written;
         }
     }

@@ -13,6 +13,9 @@ Result<void> EpochWriter::reserve(std::uint64_t image_pages_max)
     if (auto done = pending_.reserve(image_pages_max, "the copies of an epoch"); !done) {
         return done;
     }
+    if (auto done = content_hashes_.reserve(image_pages_max, "the hashes of pages"); !done) {
+        return done;
+    }
     if (auto done = superseded_.reserve(image_pages_max, "the copies of an epoch"); !done) {
         return done;
     }
@@ -51,13 +54,18 @@ Result<std::uint32_t> EpochWriter::choose_location(std::uint64_t image_page)
 }
 
 Result<void> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_page,
-                                     const std::byte* bytes)
+                                     const std::byte* bytes, bool certain)
 {
     while (pending_end_ <= index) {
         pending_[pending_end_++] = {};
     }
     Pending& pending = pending_[index];
     const bool first_time = pending.location == 0;
+    const std::uint64_t content = content_hash(bytes, table_.hash_seed());
+    if (!certain && first_time && content == content_hashes_[image_page]) {
+        return {};
+    }
+    content_hashes_[image_page] = content;
     bool has_old_bytes = !first_time;
     if (first_time) {
         const std::uint32_t old_location = table_.working(image_page).location;
@@ -69,7 +77,7 @@ Result<void> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_pa
         pending.image_page = static_cast<std::uint32_t>(image_page);
         pending.location = *location;
     }
-    pending.checksum = page_checksum(bytes, image_page, epoch_);
+    pending.checksum = page_checksum(content, image_page, epoch_);
     if (pool_.medium().byte_addressable()) {
         store_changed_lines(pending.location, bytes, !has_old_bytes);
         return {};

@@ -42,9 +42,11 @@ public:
 
     void begin(std::uint64_t epoch) noexcept;
     /// Writes the copy of page number `index` of the epoch. The same index may be written again,
-    /// with newer bytes. Neighbouring indexes with neighbouring bytes become one large write.
+    /// with newer bytes. `certain` false: where the bytes are those of the page's consistent copy nothing is
+    /// written. Neighbouring indexes with neighbouring bytes become one large write.
     /// Errors: io, no_space, pool_full (no free location: cannot happen with two data pages for each page).
-    [[nodiscard]] Result<void> write_page(std::uint64_t index, std::uint64_t image_page, const std::byte* bytes);
+    [[nodiscard]] Result<void> write_page(std::uint64_t index, std::uint64_t image_page,
+                                          const std::byte* bytes, bool certain);
     /// Hands what write_page gathered to the medium.
     [[nodiscard]] Result<void> flush_gathered();
     /// Switches the roles of all pages written since begin(), and returns when the epoch is durable.
@@ -70,6 +72,9 @@ private:
     LocationAllocator& locations_;
     os::FutexLock& medium_lock_;
     os::ReservedArray<Pending> pending_;
+    /// Of each page's newest written copy, by image page; 0: not written by this run. 64 bits tell
+    /// copies of one page apart; the seed is the pool's, which nobody who fills memory from outside knows.
+    os::ReservedArray<std::uint64_t> content_hashes_;
     os::ReservedArray<std::uint32_t> superseded_;  ///< locations to free after the commit
     os::ReservedArray<BlockWrite> gathered_;
     std::uint64_t gathered_count_ = 0;

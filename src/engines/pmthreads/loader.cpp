@@ -54,7 +54,7 @@ std::uint64_t Loader::sort_by_location()
 Result<void> Loader::verify(std::uint64_t image_page, const std::byte* bytes) const
 {
     const VersionSlot& copy = slots_[image_page];
-    if (page_checksum(bytes, image_page, copy.epoch) != copy.checksum) {
+    if (page_checksum(content_hash(bytes, source_.table->hash_seed()), image_page, copy.epoch) != copy.checksum) {
         return fail(SP_E_POOL_CORRUPT, 0,
                     "{}: the copy of image page {} at file offset {} does not match its checksum "
                     "(written in epoch {}); run `stillpoint check` and restore the pool from a copy",

@@ -39,8 +39,9 @@ public:
 
     /// The bit is taken before the page is protected: a write in between faults only after the
     /// protection, and its handler sets the bit again.
-    [[nodiscard]] std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, os::PageRun* runs,
-                                         std::size_t capacity, std::size_t& count) noexcept override
+    [[nodiscard]] std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, Look /*look*/,
+                                         WrittenRun* runs, std::size_t capacity,
+                                         std::size_t& count) noexcept override
     {
         count = 0;
         std::uint64_t page = (begin - base_) / page_bytes;
@@ -69,7 +70,7 @@ public:
                 // must find them again.
                 mark(first, last - first);
             }
-            runs[count++] = {address_of(first), address_of(last)};
+            runs[count++] = {address_of(first), address_of(last), true};
             page = last;
         }
         return end;

@@ -28,7 +28,7 @@ inline constexpr std::uint64_t data_pages_per_image_page = 2;
 struct VersionSlot {
     std::uint64_t epoch;     ///< seq of the paper: the epoch that wrote this copy
     std::uint32_t location;  ///< file page that holds the copy
-    std::uint32_t checksum;  ///< of its 4096 bytes, seeded with image page and epoch
+    std::uint32_t checksum;  ///< of its 4096 bytes, image page and epoch
 };
 static_assert(sizeof(VersionSlot) == 16 && std::is_trivially_copyable_v<VersionSlot>);
 static_assert(offsetof(VersionSlot, location) == 8 && offsetof(VersionSlot, checksum) == 12);

@@ -56,7 +56,7 @@ Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table,
         facts.generation > committed_generation ? facts.generation - committed_generation : 0;
     state.next_epoch = state.report.epoch + 1 + (state.report.clean ? 0 : 2 * runs_since);
     const std::uint64_t image_pages_max = facts.image_bytes_max / page_bytes;
-    if (auto done = table.reserve(image_pages_max); !done) {
+    if (auto done = table.reserve(image_pages_max, facts.uuid); !done) {
         return pass_on(done.error());
     }
     // Every segment that the pool may still get, beside what the file has now.

@@ -11,6 +11,19 @@
 
 namespace stillpoint::pmthreads {
 
+/// A run of pages that were written, or may have been.
+struct WrittenRun {
+    std::uintptr_t begin;
+    std::uintptr_t end;
+    bool certain;  ///< false: the pages are not armed at all; compare before writing them out
+};
+
+/// When the tracker is asked.
+enum class Look {
+    background,  ///< the program runs and writes on
+    stop,        ///< in a quiescent state: everything written since the last stop must be found
+};
+
 /// A page is *armed* while the next write to it will be noticed.
 class Tracker {
 public:
@@ -29,8 +42,13 @@ public:
     /// Outside a quiescent state a page may be written again at once: it is then found by the
     /// next call. So: arm first, copy afterwards.
     [[nodiscard]] virtual std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end,
-                                                 os::PageRun* runs, std::size_t capacity,
+                                                 Look look, WrittenRun* runs,
+                                                 std::size_t capacity,
                                                  std::size_t& count) noexcept = 0;
+    /// An epoch was captured: the tracker may change what it arms.
+    virtual void end_epoch() noexcept {}
+    /// True while some pages are not armed: only a stop tells whether they were written.
+    [[nodiscard]] virtual bool has_unarmed_pages() const noexcept { return false; }
 
     /// True if the fault was a first write to an armed page; it may be retried now.
     /// Async-signal-safe.
@@ -45,7 +63,7 @@ public:
 };
 
 /// userfaultfd write protection in asynchronous mode + PAGEMAP_SCAN. Errors: unsupported.
-[[nodiscard]] Result<std::unique_ptr<Tracker>> make_uffd_tracker();
+[[nodiscard]] Result<std::unique_ptr<Tracker>> make_uffd_tracker(std::uint64_t image_bytes_max);
 /// mprotect + SIGSEGV, the published PMThreads-P.
 [[nodiscard]] Result<std::unique_ptr<Tracker>> make_mprotect_tracker(std::uint64_t image_bytes_max);
 

@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "core/units.hpp"
+#include "engines/pmthreads/hot_chunks.hpp"
 #include "engines/pmthreads/tracker.hpp"
 
 namespace stillpoint::pmthreads {
@@ -13,12 +16,16 @@ public:
         : uffd_(std::move(uffd)), scanner_(std::move(scanner))
     {
     }
+    [[nodiscard]] Result<void> reserve(std::uint64_t image_bytes_max) { return hot_.reserve(image_bytes_max); }
 
     [[nodiscard]] std::string_view name() const noexcept override { return "uffd"; }
 
     [[nodiscard]] Result<void> add_range(std::byte* begin, std::size_t size,
                                          std::size_t served_bytes) override
     {
+        if (base_ == 0) {
+            base_ = reinterpret_cast<std::uintptr_t>(begin);
+        }
         if (served_bytes != 0) {
             if (auto done = uffd_.register_range(begin, served_bytes, true); !done) {
                 return done;
@@ -32,11 +39,33 @@ public:
         return arm(reinterpret_cast<std::uintptr_t>(begin), size);
     }
 
-    [[nodiscard]] std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, os::PageRun* runs,
-                                         std::size_t capacity, std::size_t& count) noexcept override
+    [[nodiscard]] std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, Look look,
+                                         WrittenRun* runs, std::size_t capacity,
+                                         std::size_t& count) noexcept override
     {
-        return scanner_.collect_written(begin, end, runs, capacity, count);
+        count = 0;
+        if (!hot_.any()) {
+            return scan(begin, end, runs, capacity, count);
+        }
+        std::uintptr_t at = begin;
+        while (at < end && count < capacity) {
+            const std::uintptr_t hot_end = end_of_hot(at, end);
+            if (hot_end != at) {
+                if (look == Look::stop) {
+                    runs[count++] = {at, hot_end, false};
+                }
+                at = hot_end;
+                continue;
+            }
+            at = scan(at, end_of_cold(at, end), runs, capacity, count);
+            if (at == 0) {
+                return 0;
+            }
+        }
+        return at;
     }
+    void end_epoch() noexcept override { hot_.end_epoch(); }
+    [[nodiscard]] bool has_unarmed_pages() const noexcept override { return hot_.any(); }
 
     [[nodiscard]] bool handle_fault(void* /*address*/) noexcept override { return false; }
     [[nodiscard]] bool needs_fault_handler() const noexcept override { return false; }
@@ -46,6 +75,42 @@ public:
     void detach_after_fork() noexcept override { uffd_.close(); }
 
 private:
+    [[nodiscard]] std::uint64_t chunk_at(std::uintptr_t address) const noexcept
+    {
+        return (address - base_) / HotChunks::chunk_bytes;
+    }
+    [[nodiscard]] std::uintptr_t end_of_hot(std::uintptr_t at, std::uintptr_t end) const noexcept
+    {
+        while (at < end && hot_.is_hot(chunk_at(at))) {
+            at = std::min(end, base_ + (chunk_at(at) + 1) * HotChunks::chunk_bytes);
+        }
+        return at;
+    }
+    [[nodiscard]] std::uintptr_t end_of_cold(std::uintptr_t at, std::uintptr_t end) const noexcept
+    {
+        while (at < end && !hot_.is_hot(chunk_at(at))) {
+            at = std::min(end, base_ + (chunk_at(at) + 1) * HotChunks::chunk_bytes);
+        }
+        return at;
+    }
+
+    /// Appends to `runs`; returns where the walk stopped.
+    [[nodiscard]] std::uintptr_t scan(std::uintptr_t begin, std::uintptr_t end, WrittenRun* runs,
+                                      std::size_t capacity, std::size_t& count) noexcept
+    {
+        constexpr std::size_t found_max = 256;
+        os::PageRun found[found_max];
+        std::size_t found_count = 0;
+        const std::uintptr_t stopped = scanner_.collect_written(
+            begin, end, found, std::min(found_max, capacity - count), found_count);
+        for (std::size_t i = 0; i < found_count; ++i) {
+            runs[count++] = {found[i].begin, found[i].end, true};
+            hot_.note_written((found[i].begin - base_) / page_bytes,
+                              (found[i].end - found[i].begin) / page_bytes);
+        }
+        return stopped;
+    }
+
     /// The kernel reports an absent page that was never armed as written.
     [[nodiscard]] Result<void> arm(std::uintptr_t begin, std::size_t size) noexcept
     {
@@ -64,11 +129,13 @@ private:
 
     os::Userfaultfd uffd_;
     os::PagemapScanner scanner_;
+    HotChunks hot_;
+    std::uintptr_t base_ = 0;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Tracker>> make_uffd_tracker()
+Result<std::unique_ptr<Tracker>> make_uffd_tracker(std::uint64_t image_bytes_max)
 {
     auto uffd = os::Userfaultfd::open();
     if (!uffd) {
@@ -78,7 +145,11 @@ Result<std::unique_ptr<Tracker>> make_uffd_tracker()
     if (!scanner) {
         return pass_on(scanner.error());
     }
-    return std::make_unique<UffdTracker>(std::move(*uffd), std::move(*scanner));
+    auto tracker = std::make_unique<UffdTracker>(std::move(*uffd), std::move(*scanner));
+    if (auto reserved = tracker->reserve(image_bytes_max); !reserved) {
+        return pass_on(reserved.error());
+    }
+    return tracker;
 }
 
 Result<std::unique_ptr<Tracker>> make_tracker(std::string_view choice,
@@ -91,7 +162,7 @@ Result<std::unique_ptr<Tracker>> make_tracker(std::string_view choice,
         return fail(SP_E_INVALID_ARGUMENT, 0,
                     "unknown tracker \"{}\"; pmthreads has auto, uffd and mprotect", choice);
     }
-    auto uffd = make_uffd_tracker();
+    auto uffd = make_uffd_tracker(image_bytes_max);
     if (uffd || choice == "uffd") {
         return uffd;
     }

@@ -21,16 +21,21 @@ std::uint64_t weight(std::uint64_t image_page, const VersionSlot& slot) noexcept
 
 }  // namespace
 
-std::uint32_t page_checksum(const std::byte* page, std::uint64_t image_page,
+std::uint64_t content_hash(const std::byte* page, std::uint64_t seed) noexcept
+{
+    return checksum64(page, page_bytes, seed);
+}
+
+std::uint32_t page_checksum(std::uint64_t content_hash, std::uint64_t image_page,
                             std::uint64_t epoch) noexcept
 {
-    const std::uint64_t sum =
-        checksum64(page, page_bytes, image_page * 0x9e3779b97f4a7c15u + epoch);
+    const std::uint64_t sum = mix64(content_hash, image_page * 0x9e3779b97f4a7c15u + epoch);
     return static_cast<std::uint32_t>(sum ^ (sum >> 32));
 }
 
-Result<void> VersionTable::reserve(std::uint64_t image_pages_max)
+Result<void> VersionTable::reserve(std::uint64_t image_pages_max, const Uuid& pool)
 {
+    hash_seed_ = checksum64(pool.data(), pool.size(), commit_magic);
     if (auto reserved = entries_.reserve(
             round_up(image_pages_max, entries_per_table_page) + entries_per_table_page,
             "the version table");

@@ -18,15 +18,20 @@
 
 namespace stillpoint::pmthreads {
 
-/// Checksum of a page copy, bound to its image page and epoch.
-[[nodiscard]] std::uint32_t page_checksum(const std::byte* page, std::uint64_t image_page,
+/// Hash of the 4096 bytes of a page; `seed` is VersionTable::hash_seed().
+[[nodiscard]] std::uint64_t content_hash(const std::byte* page, std::uint64_t seed) noexcept;
+/// Checksum of a page copy: its content hash, bound to its image page and epoch.
+[[nodiscard]] std::uint32_t page_checksum(std::uint64_t content_hash, std::uint64_t image_page,
                                           std::uint64_t epoch) noexcept;
 
 /// Threads: written by the checkpoint thread alone. Loader threads read slots of pages that are
 /// not loaded yet; such pages are not dirty, so their slots do not change.
 class VersionTable {
 public:
-    [[nodiscard]] Result<void> reserve(std::uint64_t image_pages_max);
+    [[nodiscard]] Result<void> reserve(std::uint64_t image_pages_max, const Uuid& pool);
+
+    /// Of content hashes: the pool's own.
+    [[nodiscard]] std::uint64_t hash_seed() const noexcept { return hash_seed_; }
 
     /// Reads the tables of `segments` and clears slots of epochs beyond `durable_epoch`.
     /// Every location is checked to lie in a segment's data pages and to be used once.
@@ -86,6 +91,7 @@ private:
     std::array<Segment, Pool::segments_max> segments_{};
     std::size_t segment_count_ = 0;
     std::uint64_t image_pages_ = 0;
+    std::uint64_t hash_seed_ = 0;
     std::uint64_t digest_ = 0;
     std::uint64_t slots_cleared_ = 0;
     std::uint64_t pages_present_ = 0;
