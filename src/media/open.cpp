@@ -15,6 +15,10 @@ namespace {
 
 MediumKind best_kind(const PoolFile& file) noexcept
 {
+    if (file.lives_in_memory()) {
+        // Stores reach such a file's only copy; write calls would copy each page once more.
+        return MediumKind::memory;
+    }
     const bool can_be_probed = file.size_bytes() >= page_bytes;
     return can_be_probed && os::FileMapping::grants_direct(file.fd()) ? MediumKind::dax
                                                                       : MediumKind::file;
@@ -40,8 +44,9 @@ Result<std::unique_ptr<Medium>> create_medium(const MediumOptions& options, std:
     if (!file) {
         return pass_on(file.error());
     }
+    const bool named = file->named();
     auto medium = medium_over(std::move(*file), options);
-    if (!medium) {
+    if (!medium && named) {
         unlink(options.path.c_str());  // Still unformatted: nobody can have used it.
     }
     return medium;

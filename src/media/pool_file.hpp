@@ -37,6 +37,8 @@ public:
     /// unsupported (nothing changed), pool_read_only, invalid_argument, io.
     [[nodiscard]] Result<void> grow(std::uint64_t size);
 
+    /// False between a creation with publish_later and publish().
+    [[nodiscard]] bool named() const noexcept { return !unnamed_; }
     /// See Medium::publish.
     [[nodiscard]] Result<void> publish();
 

@@ -176,7 +176,7 @@ Result<void> Checkpointer::write_unstaged() noexcept
     for (const std::uint32_t index : capture_.unstaged()) {
         const std::uint64_t page = capture_.page(index);
         if (auto written = writer_.write_page(index, page, parts_.shadow->page(page), true); !written) {
-            return written;
+            return pass_on(written.error());
         }
     }
     return writer_.flush_gathered();
@@ -258,7 +258,6 @@ Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) 
         return Turn::withdrawn;
     }
     note_stop(os::monotonic_ns() - begun_ns, stop.wait_ns);
-    parts_.tracker->end_epoch();
     pre_copy_pays_ = 2 * capture_.found_again() <= pre_copied_ || pre_copied_ < 64;
     if (!stop_outcome_) {
         give_up(stop_outcome_.error());
@@ -269,6 +268,7 @@ Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) 
         give_up(written.error());
         return Turn::failed;
     }
+    parts_.tracker->end_epoch();
     note_commit(os::monotonic_ns() - write_begun_ns);
     parts_.clock->set_durable(captured_epoch_);
     capture_.clear();
@@ -285,7 +285,9 @@ Result<void> Checkpointer::write_epoch(bool clean) noexcept
         if (auto written = writer_.write_page(i, capture_.page(i), capture_.staged(i),
                                              capture_.certainly_written(i));
             !written) {
-            return written;
+            return pass_on(written.error());
+        } else if (!*written) {
+            parts_.tracker->note_unchanged(capture_.page(i));
         }
     }
     return writer_.commit({captured_epoch_, parts_.shadow->bytes() / page_bytes, captured_unix_ns_, clean});

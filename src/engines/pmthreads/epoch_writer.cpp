@@ -53,7 +53,7 @@ Result<std::uint32_t> EpochWriter::choose_location(std::uint64_t image_page)
     return run_.first++;
 }
 
-Result<void> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_page,
+Result<bool> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_page,
                                      const std::byte* bytes, bool certain)
 {
     while (pending_end_ <= index) {
@@ -63,7 +63,7 @@ Result<void> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_pa
     const bool first_time = pending.location == 0;
     const std::uint64_t content = content_hash(bytes, table_.hash_seed());
     if (!certain && first_time && content == content_hashes_[image_page]) {
-        return {};
+        return false;
     }
     content_hashes_[image_page] = content;
     bool has_old_bytes = !first_time;
@@ -80,9 +80,12 @@ Result<void> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_pa
     pending.checksum = page_checksum(content, image_page, epoch_);
     if (pool_.medium().byte_addressable()) {
         store_changed_lines(pending.location, bytes, !has_old_bytes);
-        return {};
+        return true;
     }
-    return gather(pending.location, bytes);
+    if (auto gathered = gather(pending.location, bytes); !gathered) {
+        return pass_on(gathered.error());
+    }
+    return true;
 }
 
 /// Byte difference [PMThreads §3.1] at the granularity that the medium writes back.

@@ -44,8 +44,9 @@ public:
     /// Writes the copy of page number `index` of the epoch. The same index may be written again,
     /// with newer bytes. `certain` false: where the bytes are those of the page's consistent copy nothing is
     /// written. Neighbouring indexes with neighbouring bytes become one large write.
-    /// Errors: io, no_space, pool_full (no free location: cannot happen with two data pages for each page).
-    [[nodiscard]] Result<void> write_page(std::uint64_t index, std::uint64_t image_page,
+    /// Returns whether anything is written. Errors: io, no_space, pool_full (no free location: cannot
+    /// happen with two data pages for each page).
+    [[nodiscard]] Result<bool> write_page(std::uint64_t index, std::uint64_t image_page,
                                           const std::byte* bytes, bool certain);
     /// Hands what write_page gathered to the medium.
     [[nodiscard]] Result<void> flush_gathered();

@@ -26,21 +26,25 @@ void HotChunks::end_epoch() noexcept
 {
     for (std::uint64_t i = 0; i < chunks_end_; ++i) {
         Chunk& chunk = chunks_[i];
+        if (chunk.settling) {
+            chunk.settling = false;
+            --unarmed_count_;
+        }
         if (chunk.epochs_left != 0) {
-            --chunk.epochs_left;
-            if (chunk.epochs_left == 0) {
-                --hot_count_;
-                // One more full epoch, this time counted by faults, and it is hot again.
-                chunk.full_epochs = full_epochs_to_be_hot - 2;
-            }
-        } else if (chunk.written >= nearly_all_pages) {
+            chunk.epochs_left = chunk.unchanged >= many_unchanged
+                                    ? std::uint8_t{0}
+                                    : static_cast<std::uint8_t>(chunk.epochs_left - 1);
+            chunk.settling = chunk.epochs_left == 0;
+            chunk.full_epochs = 0;
+        } else if (chunk.written >= nearly_all_pages && chunk.unchanged == 0) {
             if (++chunk.full_epochs == full_epochs_to_be_hot) {
                 chunk.epochs_left = hot_epochs;
-                ++hot_count_;
+                ++unarmed_count_;
             }
         } else {
             chunk.full_epochs = 0;
         }
+        chunk.unchanged = 0;
         chunk.written = 0;
     }
 }

@@ -45,7 +45,9 @@ public:
                                                  Look look, WrittenRun* runs,
                                                  std::size_t capacity,
                                                  std::size_t& count) noexcept = 0;
-    /// An epoch was captured: the tracker may change what it arms.
+    /// The page, found without certainty, was not written.
+    virtual void note_unchanged(std::uint64_t /*image_page*/) noexcept {}
+    /// An epoch was captured and compared: the tracker may change what it arms.
     virtual void end_epoch() noexcept {}
     /// True while some pages are not armed: only a stop tells whether they were written.
     [[nodiscard]] virtual bool has_unarmed_pages() const noexcept { return false; }

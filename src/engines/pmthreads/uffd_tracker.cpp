@@ -45,7 +45,7 @@ public:
     {
         count = 0;
         if (!hot_.any()) {
-            return scan(begin, end, runs, capacity, count);
+            return scan(begin, end, true, runs, capacity, count);
         }
         std::uintptr_t at = begin;
         while (at < end && count < capacity) {
@@ -57,13 +57,15 @@ public:
                 at = hot_end;
                 continue;
             }
-            at = scan(at, end_of_cold(at, end), runs, capacity, count);
+            const bool certain = !hot_.is_settling(chunk_at(at));
+            at = scan(at, end_of_cold(at, end), certain, runs, capacity, count);
             if (at == 0) {
                 return 0;
             }
         }
         return at;
     }
+    void note_unchanged(std::uint64_t image_page) noexcept override { hot_.note_unchanged(image_page); }
     void end_epoch() noexcept override { hot_.end_epoch(); }
     [[nodiscard]] bool has_unarmed_pages() const noexcept override { return hot_.any(); }
 
@@ -86,17 +88,20 @@ private:
         }
         return at;
     }
+    /// End of a run of armed memory, or of settling memory.
     [[nodiscard]] std::uintptr_t end_of_cold(std::uintptr_t at, std::uintptr_t end) const noexcept
     {
-        while (at < end && !hot_.is_hot(chunk_at(at))) {
+        const bool settling = hot_.is_settling(chunk_at(at));
+        while (at < end && !hot_.is_hot(chunk_at(at)) && hot_.is_settling(chunk_at(at)) == settling) {
             at = std::min(end, base_ + (chunk_at(at) + 1) * HotChunks::chunk_bytes);
         }
         return at;
     }
 
     /// Appends to `runs`; returns where the walk stopped.
-    [[nodiscard]] std::uintptr_t scan(std::uintptr_t begin, std::uintptr_t end, WrittenRun* runs,
-                                      std::size_t capacity, std::size_t& count) noexcept
+    [[nodiscard]] std::uintptr_t scan(std::uintptr_t begin, std::uintptr_t end, bool certain,
+                                      WrittenRun* runs, std::size_t capacity,
+                                      std::size_t& count) noexcept
     {
         constexpr std::size_t found_max = 256;
         os::PageRun found[found_max];
@@ -104,7 +109,7 @@ private:
         const std::uintptr_t stopped = scanner_.collect_written(
             begin, end, found, std::min(found_max, capacity - count), found_count);
         for (std::size_t i = 0; i < found_count; ++i) {
-            runs[count++] = {found[i].begin, found[i].end, true};
+            runs[count++] = {found[i].begin, found[i].end, certain};
             hot_.note_written((found[i].begin - base_) / page_bytes,
                               (found[i].end - found[i].begin) / page_bytes);
         }
