@@ -2,9 +2,9 @@
 // Acquire and release with accounting, as the shims of all lock kinds do them: one small function each after
 // inlining. Two forms:
 //   acquire, release: account, call, look at the result.
-//   acquire_surely, release_surely: for calls that cannot fail. They account first and end in a jump
-//     to the real function. A pass-through that calls and returns costs 40 % of an uncontended lock + unlock
-//     (stack writes must drain before the locked instruction), the accounting only 5 %.
+//   acquire_surely, release_surely: for calls that cannot fail. They account first and end in a jump to the
+//     real function: a call and a return cost more than the accounting (stack writes must drain before the
+//     locked instruction).
 //
 // A thread that has a record proves that the constructor has run (accounting begins after it), so
 // the fast path needs no check that the real functions are known.
@@ -125,12 +125,6 @@ template <Address address, class Lock>
     return release<address>(lock);
 }
 
-template <LockKind kind, Address address, class Lock>
-[[gnu::noinline]] int acquire_fallibly(Lock* lock) noexcept
-{
-    return acquire<kind, address>(lock);
-}
-
 template <Address address, class Lock>
 [[gnu::noinline, gnu::cold]] int announce_and_release(Lock* lock) noexcept
 {
@@ -156,7 +150,6 @@ template <Address address, class Lock>
     }
     return call_resolved<address>(lock);
 }
-
 
 /// After a successful destroy: another lock may get the address.
 void forget(const void* lock) noexcept;

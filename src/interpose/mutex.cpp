@@ -3,21 +3,41 @@
 
 #include "interpose/counted.hpp"
 #include "interpose/real.hpp"
+#include "runtime/plain_mutex.hpp"
 #include "runtime/sync_objects.hpp"
 
 using stillpoint::LockKind;
 using stillpoint::interpose::acquire;
-using stillpoint::interpose::acquire_fallibly;
-using stillpoint::interpose::acquire_surely;
-using stillpoint::interpose::release_otherwise;
-using stillpoint::interpose::release_surely;
+using stillpoint::interpose::release;
 using stillpoint::real::Addresses;
+
+namespace fase = stillpoint::fase;
 
 namespace {
 
-/// PTHREAD_MUTEX_INITIALIZER's kind, and std::mutex's: locking and unlocking it never fails. The kind's place
-/// is part of glibc's binary interface.
-bool cannot_fail(const pthread_mutex_t& mutex) noexcept { return mutex.__data.__kind == 0; }
+/// Any mutex, any result; the rare cases of the in-line code. Out of line, or that would need a stack frame.
+[[gnu::noinline]] int lock_through_libc(pthread_mutex_t* mutex) noexcept
+{
+    return acquire<LockKind::mutex, &Addresses::pthread_mutex_lock>(mutex);
+}
+
+[[gnu::noinline]] int unlock_through_libc(pthread_mutex_t* mutex) noexcept
+{
+    return release<&Addresses::pthread_mutex_unlock>(mutex);
+}
+
+/// Published, and the gate was not clear.
+[[gnu::noinline, gnu::cold]] int lock_after_slow_entry(pthread_mutex_t* mutex) noexcept
+{
+    fase::enter_slowly(*fase::own_record, mutex, LockKind::mutex, 0);
+    return stillpoint::interpose::call_resolved<&Addresses::pthread_mutex_lock>(mutex);
+}
+
+[[gnu::noinline, gnu::cold]] int announce_departure() noexcept
+{
+    fase::announce_departure();
+    return 0;
+}
 
 }  // namespace
 
@@ -33,10 +53,19 @@ void forget(const void* lock) noexcept
 
 SHIM int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept
 {
-    if (cannot_fail(*mutex)) [[likely]] {
-        return acquire_surely<LockKind::mutex, &Addresses::pthread_mutex_lock>(mutex);
+    stillpoint::ThreadRecord* const record = fase::own_record;
+    if (record == nullptr || !stillpoint::is_plain_mutex(*mutex)) [[unlikely]] {
+        return lock_through_libc(mutex);
     }
-    return acquire_fallibly<LockKind::mutex, &Addresses::pthread_mutex_lock>(mutex);
+    const auto entry = fase::try_enter(*record, mutex);
+    if (entry != fase::Entry::inside) [[unlikely]] {
+        return entry == fase::Entry::nested ? lock_through_libc(mutex) : lock_after_slow_entry(mutex);
+    }
+    if (!stillpoint::try_lock_plain(*mutex, record->thread_id.load(std::memory_order_relaxed)))
+        [[unlikely]] {
+        return stillpoint::interpose::call_resolved<&Addresses::pthread_mutex_lock>(mutex);
+    }
+    return 0;
 }
 
 SHIM int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept
@@ -57,10 +86,12 @@ SHIM int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
 
 SHIM int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept
 {
-    if (cannot_fail(*mutex)) [[likely]] {
-        return release_surely<&Addresses::pthread_mutex_unlock>(mutex);
+    stillpoint::ThreadRecord* const record = fase::own_record;
+    if (record == nullptr || !stillpoint::is_plain_mutex(*mutex) || !fase::is_plain_leave(*record) ||
+        !stillpoint::try_unlock_plain(*mutex)) [[unlikely]] {
+        return unlock_through_libc(mutex);
     }
-    return release_otherwise<&Addresses::pthread_mutex_unlock>(mutex);
+    return fase::leave_outermost(*record) ? announce_departure() : 0;
 }
 
 SHIM int pthread_mutex_destroy(pthread_mutex_t* mutex) noexcept

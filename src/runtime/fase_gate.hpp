@@ -22,6 +22,7 @@ enum GateBit : std::uint32_t {
     gate_shut = 1,       ///< a checkpoint waits for, or is in, a quiescent state
     locks_ignored = 2,   ///< sp_lock_ignore was called: look each lock up
     fences_needed = 4,   ///< no membarrier: publish with a full fence
+    libc_only = 8,       ///< plain mutexes are not as expected: none is locked in line
 };
 
 /// Alone in its line: every thread reads it at every lock.
