@@ -64,14 +64,14 @@ void register_process_handlers() noexcept
 
 }  // namespace stillpoint::interpose
 
-SHIM [[noreturn]] void _exit(int status)
+SHIM void _exit(int status)
 {
     end_session(nullptr);
     REAL(_exit)(status);
     __builtin_unreachable();
 }
 
-SHIM [[noreturn]] void _Exit(int status) noexcept
+SHIM void _Exit(int status) noexcept
 {
     end_session(nullptr);
     REAL(_Exit)(status);

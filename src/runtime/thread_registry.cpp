@@ -151,12 +151,12 @@ void report_fase_left_behind(const ThreadRecord& record) noexcept
             record.lock.load(std::memory_order_relaxed) & ~ThreadRecord::released_bit);
 }
 
-/// Destructor of the key. Other keys' destructors may still use locks in later rounds, so the
-/// thread is detached in the last one only.
+/// Destructor of the key. Other keys' destructors may still use locks in later rounds, so the thread is detached
+/// as late as can be; the last round belongs to the sanitizers, which forget the thread there.
 extern "C" void detach_thread(void* argument)
 {
     auto& record = *static_cast<ThreadRecord*>(argument);
-    if (++record.exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
+    if (++record.exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS - 1) {
         pthread_setspecific(exit_key, &record);
         return;
     }
