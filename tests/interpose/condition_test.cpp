@@ -282,20 +282,76 @@ TEST_F(ConditionWait, OfC11EndsAndResumesTheFase)
     mtx_destroy(&c11_mutex);
 }
 
-TEST_F(ConditionWait, WithARobustMutexOfADeadOwnerKeepsItDuringAStop)
+void make_robust(pthread_mutex_t& mutex)
 {
     pthread_mutexattr_t attributes;
     pthread_mutexattr_init(&attributes);
     pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
-    pthread_mutex_t robust;
-    pthread_mutex_init(&robust, &attributes);
+    pthread_mutex_init(&mutex, &attributes);
     pthread_mutexattr_destroy(&attributes);
+}
+
+TEST_F(ConditionWait, ThatMakesARobustMutexUnusableLeavesTheThreadOutside)
+{
+    pthread_mutex_t robust;
+    make_robust(robust);
     std::jthread([&] { pthread_mutex_lock(&robust); }).join();
     ASSERT_EQ(pthread_mutex_lock(&robust), EOWNERDEAD);
     // Not consistent: the wait's release makes it unusable, and libc says so.
     const auto deadline = in(CLOCK_REALTIME, 1);
     EXPECT_EQ(pthread_cond_timedwait(&condition, &robust, &deadline), ENOTRECOVERABLE);
     EXPECT_FALSE(inside_fase());
+    pthread_mutex_destroy(&robust);
+}
+
+TEST_F(ConditionWait, ThatInheritsARobustMutexDuringAStopKeepsItUntilTheStopIsOver)
+{
+    pthread_mutex_t robust;
+    make_robust(robust);
+    std::atomic<int> result{-1};
+    std::jthread waiter([&] {
+        pthread_mutex_lock(&robust);
+        waiting = true;
+        result = pthread_cond_wait(&condition, &robust);
+        EXPECT_TRUE(inside_fase());
+        EXPECT_EQ(pthread_mutex_consistent(&robust), 0);
+        pthread_mutex_unlock(&robust);
+    });
+    while (!waiting) {
+        std::this_thread::yield();
+    }
+    std::atomic<bool> held{false};
+    std::jthread owner([&] {
+        pthread_mutex_lock(&robust);  // Free once the waiter waits.
+        pthread_cond_signal(&condition);
+        held = true;
+        // It ends, with the mutex, while a stop waits for it: the waiter wakes up in that stop.
+        while ((fase::gate.bits.load() & fase::gate_shut) == 0) {
+            std::this_thread::yield();
+        }
+    });
+    while (!held) {
+        std::this_thread::yield();
+    }
+    struct Context {
+        std::atomic<int>* result;
+        bool returned = false;
+    } context{&result};
+    EXPECT_TRUE(reach(
+        20'000 * ms,
+        [](void* argument) {
+            auto& shared = *static_cast<Context*>(argument);
+            for (int i = 0; i < 2000; ++i) {
+                std::this_thread::yield();
+            }
+            shared.returned = shared.result->load() != -1;
+        },
+        &context));
+    waiter.join();
+    EXPECT_EQ(result, EOWNERDEAD);
+    EXPECT_FALSE(context.returned);
+    EXPECT_EQ(pthread_mutex_lock(&robust), 0);
+    pthread_mutex_unlock(&robust);
     pthread_mutex_destroy(&robust);
 }
 
