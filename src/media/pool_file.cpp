@@ -305,6 +305,12 @@ int PoolFile::fill_with_zeroes(std::uint64_t begin, std::uint64_t end) noexcept
 
 Result<void> PoolFile::read(std::uint64_t offset, std::span<std::byte> destination) const
 {
+    // The kernel's own read-ahead is too small for a table of megabytes on a fast disk.
+    constexpr std::size_t large = mib;
+    if (destination.size() >= large) {
+        posix_fadvise(fd(), static_cast<off_t>(offset), static_cast<off_t>(destination.size()),
+                      POSIX_FADV_WILLNEED);
+    }
     std::size_t done = 0;
     unsigned tries = 0;
     while (done < destination.size()) {

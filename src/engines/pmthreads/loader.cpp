@@ -139,34 +139,47 @@ void Loader::end_process_unless_loaded(const Failure& failure, std::uint64_t ima
     syscall(SYS_exit_group, failure.code == SP_E_POOL_CORRUPT ? EX_DATAERR : EX_IOERR);
 }
 
+/// Loads up to `count` pages from `first` on that lie next to each other in the file too, and are not
+/// loaded; returns how many it dealt with, at least one.
+std::uint64_t Loader::load_neighbours(std::uint64_t first, std::uint64_t count, std::byte* buffer)
+{
+    const VersionSlot slot = slots_[first];
+    if (is_loaded(first)) {
+        return 1;
+    }
+    if (slot.epoch == 0) {
+        place(first, zero_page);
+        return 1;
+    }
+    std::uint64_t run = 1;
+    while (run < count && slots_[first + run].epoch != 0 && !is_loaded(first + run) &&
+           slots_[first + run].location == slot.location + run) {
+        ++run;
+    }
+    const Located located{slot.location, static_cast<std::uint32_t>(first)};
+    const auto read = read_run(&located, run, buffer);
+    for (std::uint64_t i = 0; i < run; ++i) {
+        const auto outcome = read ? verify(first + i, buffer + i * page_bytes) : read;
+        if (!outcome) {
+            end_process_unless_loaded(outcome.error(), first + i);
+            continue;
+        }
+        place(first + i, buffer + i * page_bytes);
+    }
+    return run;
+}
+
 void Loader::load_cluster(std::uint64_t image_page, std::byte* buffer)
 {
+    if (is_loaded(image_page)) {
+        place(image_page, zero_page);  // Present: this only wakes the waiting thread.
+        return;
+    }
+    load_neighbours(image_page, 1, buffer);  // Somebody waits for this one.
     const std::uint64_t first = image_page / cluster_pages * cluster_pages;
     const std::uint64_t end = std::min(first + cluster_pages, source_.pages_end);
-    // The page that somebody waits for goes first.
-    for (std::uint64_t turn = 0; turn <= end - first; ++turn) {
-        const std::uint64_t page = turn == 0 ? image_page : first + turn - 1;
-        if (is_loaded(page)) {
-            if (turn == 0) {
-                place(page, zero_page);  // Present: this only wakes the waiting thread.
-            }
-            continue;
-        }
-        const VersionSlot copy = slots_[page];
-        if (copy.epoch == 0) {
-            place(page, zero_page);
-            continue;
-        }
-        const Located located{copy.location, static_cast<std::uint32_t>(page)};
-        auto outcome = read_run(&located, 1, buffer);
-        if (outcome) {
-            outcome = verify(page, buffer);
-        }
-        if (!outcome) {
-            end_process_unless_loaded(outcome.error(), page);
-            continue;
-        }
-        place(page, buffer);
+    for (std::uint64_t page = first; page < end;) {
+        page += load_neighbours(page, end - page, buffer);
     }
 }
 

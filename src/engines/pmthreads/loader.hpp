@@ -72,6 +72,7 @@ private:
     /// Reads and verifies `count` copies that lie next to each other in the file.
     [[nodiscard]] Result<void> read_run(const Located* run, std::uint64_t count, std::byte* buffer) const;
     [[nodiscard]] Result<void> verify(std::uint64_t image_page, const std::byte* bytes) const;
+    std::uint64_t load_neighbours(std::uint64_t first, std::uint64_t count, std::byte* buffer);
     void load_cluster(std::uint64_t image_page, std::byte* buffer);
     void place(std::uint64_t image_page, const std::byte* bytes) noexcept;
     [[nodiscard]] bool is_loaded(std::uint64_t image_page) const noexcept;
