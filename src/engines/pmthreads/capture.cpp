@@ -5,6 +5,8 @@
 #include <cstring>
 #include <sys/mman.h>
 
+#include "engines/pmthreads/hot_chunks.hpp"
+
 namespace stillpoint::pmthreads {
 
 Result<void> Capture::reserve(std::uint64_t image_pages_max, std::uint64_t staging_pages)
@@ -24,6 +26,13 @@ Result<void> Capture::reserve(std::uint64_t image_pages_max, std::uint64_t stagi
     }
     if (auto done = staging_.reserve(staging_pages_ * page_bytes, "page copies"); !done) {
         return done;
+    }
+    for (Piece& piece : pieces_) {
+        // At most every other page begins a run.
+        if (auto done = piece.runs.reserve(image_pages_max / 2 + HotChunks::chunk_pages, "the pages of an epoch");
+            !done) {
+            return done;
+        }
     }
     madvise(staging_.data(), staging_pages_ * page_bytes, MADV_HUGEPAGE);
     return {};
@@ -49,28 +58,59 @@ void Capture::add(std::uint64_t image_page, bool certain, const Shadow& shadow) 
     }
 }
 
+void Capture::search_pieces(void* context, std::uint64_t begin, std::uint64_t end)
+{
+    const Search& search = *static_cast<const Search*>(context);
+    for (std::uint64_t i = begin; i < end; ++i) {
+        Piece& piece = search.capture->pieces_[i];
+        piece.run_count = 0;
+        piece.error = 0;
+        const std::uint64_t first = std::min(search.pages, i * search.pages_in_piece);
+        const std::uint64_t last = std::min(search.pages, first + search.pages_in_piece);
+        const std::uintptr_t stop = search.base + last * page_bytes;
+        for (std::uintptr_t at = search.base + first * page_bytes; at < stop;) {
+            std::size_t count = 0;
+            at = search.tracker->collect(at, stop, search.look, piece.runs.data() + piece.run_count,
+                                         piece.runs.capacity() - piece.run_count, count);
+            if (at == 0) {
+                piece.error = errno;
+                break;
+            }
+            piece.run_count += count;
+        }
+    }
+}
+
 Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow, Look look,
                                        CopyTeam* team) noexcept
 {
-    constexpr std::size_t runs_max = 256;
-    WrittenRun runs[runs_max];
-    const auto base = reinterpret_cast<std::uintptr_t>(shadow.base());
-    const auto end = base + shadow.bytes();
+    // A walk over less than this is over before an assistant is awake.
+    constexpr std::uint64_t worth_sharing_pages = 128 * mib / page_bytes;
+    const std::uint64_t image_pages = shadow.bytes() / page_bytes;
+    const bool shared = team != nullptr && image_pages > worth_sharing_pages;
+    const std::uint64_t piece_count = shared ? pieces_max : 1;
+    Search search{this, &tracker, reinterpret_cast<std::uintptr_t>(shadow.base()), image_pages,
+                  round_up((image_pages + piece_count - 1) / piece_count, HotChunks::chunk_pages), look};
+    if (shared) {
+        team->share(piece_count, 1, &search_pieces, &search);
+    } else {
+        search_pieces(&search, 0, 1);
+    }
     copy_count_ = 0;
     unstaged_count_ = 0;
     found_again_ = 0;
     std::uint64_t found = 0;
-    for (std::uintptr_t at = base; at < end;) {
-        std::size_t run_count = 0;
-        at = tracker.collect(at, end, look, runs, runs_max, run_count);
-        if (at == 0) {
-            return fail(SP_E_IO, errno, "the {} tracker cannot find written pages: {}",
-                        tracker.name(), std::strerror(errno));
+    for (std::uint64_t i = 0; i < piece_count; ++i) {
+        const Piece& piece = pieces_[i];
+        if (piece.error != 0) {
+            return fail(SP_E_IO, piece.error, "the {} tracker cannot find written pages: {}",
+                        tracker.name(), std::strerror(piece.error));
         }
-        for (std::size_t i = 0; i < run_count; ++i) {
-            const std::uint64_t last = (runs[i].end - base) / page_bytes;
-            for (std::uint64_t page = (runs[i].begin - base) / page_bytes; page < last; ++page) {
-                add(page, runs[i].certain, shadow);
+        for (std::uint64_t r = 0; r < piece.run_count; ++r) {
+            const WrittenRun& run = piece.runs[r];
+            const std::uint64_t last = (run.end - search.base) / page_bytes;
+            for (std::uint64_t page = (run.begin - search.base) / page_bytes; page < last; ++page) {
+                add(page, run.certain, shadow);
                 ++found;
             }
         }

@@ -6,6 +6,7 @@
 // again is as good as one made in the stop. Pages beyond the staging memory have no copy: they
 // are written to the medium straight from the shadow.
 
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -62,10 +63,28 @@ private:
         bool certain;
     };
 
+    /// A part of the image that one thread looks through.
+    struct Piece {
+        os::ReservedArray<WrittenRun> runs;
+        std::uint64_t run_count = 0;
+        int error = 0;  ///< errno where the tracker could not look
+    };
+    struct Search {
+        Capture* capture;
+        Tracker* tracker;
+        std::uintptr_t base;
+        std::uint64_t pages;
+        std::uint64_t pages_in_piece;
+        Look look;
+    };
+    static constexpr std::uint64_t pieces_max = 8;
+
+    static void search_pieces(void* search, std::uint64_t begin, std::uint64_t end);
     void add(std::uint64_t image_page, bool certain, const Shadow& shadow) noexcept;
 
     os::ReservedArray<std::uint32_t> index_of_;  ///< by image page: 1 + index, 0 if not in the epoch
     os::ReservedArray<Page> pages_;
+    std::array<Piece, pieces_max> pieces_;
     os::ReservedArray<std::uint32_t> unstaged_;
     os::ReservedArray<CopyTeam::PageCopy> copies_;
     os::ReservedArray<std::byte> staging_;

@@ -42,46 +42,65 @@ void CopyTeam::detach_after_fork() noexcept
     assistant_count_ = 0;
 }
 
-void CopyTeam::copy_shares(std::uint32_t job) noexcept
+void CopyTeam::take_shares(std::uint32_t job) noexcept
 {
     std::uint64_t next = next_.load(std::memory_order_acquire);
     while (next >> 32 == job) {
         const std::uint64_t begin = next & UINT32_MAX;
-        const PageCopy* const pages = pages_.load(std::memory_order_acquire);
+        const Work work = work_.load(std::memory_order_acquire);
+        void* const context = context_.load(std::memory_order_acquire);
         const std::uint64_t count = count_.load(std::memory_order_acquire);
         if (begin >= count) {
             return;
         }
-        const std::uint64_t end = std::min(begin + pages_at_a_time, count);
+        const std::uint64_t end =
+            std::min(begin + at_a_time_.load(std::memory_order_acquire), count);
+        // Success means that the job has shares left, so that what was read above is its own.
         if (!next_.compare_exchange_weak(next, next - begin + end, std::memory_order_acq_rel,
                                          std::memory_order_acquire)) {
             continue;
         }
-        for (std::uint64_t i = begin; i < end; ++i) {
-            std::memcpy(pages[i].destination, pages[i].source, page_bytes);
-        }
+        work(context, begin, end);
         next = next_.load(std::memory_order_acquire);
+    }
+}
+
+void CopyTeam::share(std::uint64_t count, std::uint64_t at_a_time, Work work, void* context) noexcept
+{
+    if (assistant_count_ == 0) {
+        work(context, 0, count);
+        return;
+    }
+    work_.store(work, std::memory_order_release);
+    context_.store(context, std::memory_order_release);
+    count_.store(count, std::memory_order_release);
+    at_a_time_.store(at_a_time, std::memory_order_release);
+    const std::uint32_t job = job_.load(std::memory_order_relaxed) + 1;
+    next_.store(std::uint64_t{job} << 32, std::memory_order_seq_cst);
+    job_.store(job, std::memory_order_release);
+    os::futex_wake(job_);
+    take_shares(job);
+    // All shares are taken; an assistant that took one has counted itself before.
+    while (working_.load(std::memory_order_seq_cst) != 0) {
+        sched_yield();
     }
 }
 
 void CopyTeam::copy(const PageCopy* pages, std::uint64_t count) noexcept
 {
-    if (count <= alone_up_to || assistant_count_ == 0) {
-        for (std::uint64_t i = 0; i < count; ++i) {
-            std::memcpy(pages[i].destination, pages[i].source, page_bytes);
+    constexpr std::uint64_t alone_up_to = 256;
+    constexpr std::uint64_t pages_at_a_time = 32;
+    const Work copy_pages = [](void* context, std::uint64_t begin, std::uint64_t end) {
+        const auto* copies = static_cast<const PageCopy*>(context);
+        for (std::uint64_t i = begin; i < end; ++i) {
+            std::memcpy(copies[i].destination, copies[i].source, page_bytes);
         }
-        return;
-    }
-    pages_.store(pages, std::memory_order_release);
-    count_.store(count, std::memory_order_release);
-    const std::uint32_t job = job_.load(std::memory_order_relaxed) + 1;
-    next_.store(std::uint64_t{job} << 32, std::memory_order_seq_cst);
-    job_.store(job, std::memory_order_release);
-    os::futex_wake(job_);
-    copy_shares(job);
-    // All shares are taken; an assistant that took one has counted itself before.
-    while (working_.load(std::memory_order_seq_cst) != 0) {
-        sched_yield();
+    };
+    auto* const context = const_cast<PageCopy*>(pages);
+    if (count <= alone_up_to) {
+        copy_pages(context, 0, count);
+    } else {
+        share(count, pages_at_a_time, copy_pages, context);
     }
 }
 
@@ -98,7 +117,7 @@ void CopyTeam::assist(void* self)
             return;
         }
         team.working_.fetch_add(1, std::memory_order_seq_cst);
-        team.copy_shares(seen);
+        team.take_shares(seen);
         team.working_.fetch_sub(1, std::memory_order_seq_cst);
     }
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Copies pages with every core while the program is held: the cores are idle then.
+// Work that a stop waits for, shared by every core: the program is held, so the cores are idle.
 
 #include <array>
 #include <atomic>
@@ -10,13 +10,15 @@
 
 namespace stillpoint::pmthreads {
 
-/// Threads: copy() by the checkpoint thread only.
+/// Threads: share() and copy() by the checkpoint thread only.
 class CopyTeam {
 public:
     struct PageCopy {
         std::byte* destination;
         const std::byte* source;
     };
+    /// Does items [begin, end). Runs on several threads at once, for different items.
+    using Work = void (*)(void* context, std::uint64_t begin, std::uint64_t end);
 
     CopyTeam() = default;
     CopyTeam(const CopyTeam&) = delete;
@@ -28,28 +30,31 @@ public:
     void stop() noexcept;
     void detach_after_fork() noexcept;
 
+    /// Returns when work has been called for all items [0, count), `at_a_time` in a call.
+    void share(std::uint64_t count, std::uint64_t at_a_time, Work work, void* context) noexcept;
+
     /// Returns when all pages are copied. Small jobs are done by the caller alone: waking an
     /// assistant takes as long as copying some hundred pages.
     void copy(const PageCopy* pages, std::uint64_t count) noexcept;
 
 private:
     static constexpr unsigned assistants_max = 3;
-    static constexpr std::uint64_t alone_up_to = 256;
-    static constexpr std::uint64_t pages_at_a_time = 32;
 
     static void assist(void* self);
-    /// Copies shares of job number `job` until none is left.
-    void copy_shares(std::uint32_t job) noexcept;
+    /// Does shares of job number `job` until none is left.
+    void take_shares(std::uint32_t job) noexcept;
 
     std::array<os::ServiceThread, assistants_max> assistants_;
     unsigned assistant_count_ = 0;
     std::atomic<std::uint32_t> job_{0};       ///< number of the job; a futex
     std::atomic<std::uint32_t> working_{0};   ///< assistants inside the present job
-    /// Number of the job (high half) and its first page that nobody took (low half): one word, so
+    /// Number of the job (high half) and its first item that nobody took (low half): one word, so
     /// that an assistant that comes late cannot take a share of a job it did not look at.
     std::atomic<std::uint64_t> next_{0};
-    std::atomic<const PageCopy*> pages_{nullptr};
+    std::atomic<Work> work_{nullptr};
+    std::atomic<void*> context_{nullptr};
     std::atomic<std::uint64_t> count_{0};
+    std::atomic<std::uint64_t> at_a_time_{1};
     std::atomic<bool> stopping_{false};
 };
 

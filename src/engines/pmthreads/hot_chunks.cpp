@@ -17,14 +17,14 @@ void HotChunks::note_written(std::uint64_t first_page, std::uint64_t count) noex
         const std::uint64_t stop = std::min(end_page, (chunk + 1) * chunk_pages);
         chunks_[chunk].written = static_cast<std::uint8_t>(
             std::min<std::uint64_t>(UINT8_MAX, chunks_[chunk].written + (stop - page)));
-        chunks_end_ = std::max(chunks_end_, chunk + 1);
         page = stop;
     }
 }
 
 void HotChunks::end_epoch() noexcept
 {
-    for (std::uint64_t i = 0; i < chunks_end_; ++i) {
+    const std::uint64_t chunks_end = chunks_end_.load(std::memory_order_acquire);
+    for (std::uint64_t i = 0; i < chunks_end; ++i) {
         Chunk& chunk = chunks_[i];
         if (chunk.settling) {
             chunk.settling = false;

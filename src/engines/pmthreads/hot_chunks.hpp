@@ -3,6 +3,7 @@
 // each page and epoch and tells nothing: they are left unarmed for a while, taken as written, and
 // compared with what was written out last.
 
+#include <atomic>
 #include <cstdint>
 
 #include "core/result.hpp"
@@ -11,7 +12,7 @@
 
 namespace stillpoint::pmthreads {
 
-/// Threads: the checkpoint thread only.
+/// Threads: the checkpoint thread; note_written() by several at once, for different chunks.
 class HotChunks {
 public:
     static constexpr std::uint64_t chunk_pages = 64;
@@ -29,6 +30,11 @@ public:
     /// Some chunk is hot or settling.
     [[nodiscard]] bool any() const noexcept { return unarmed_count_ != 0; }
 
+    /// The image has `bytes` bytes now.
+    void cover(std::uint64_t bytes) noexcept
+    {
+        chunks_end_.store((bytes + chunk_bytes - 1) / chunk_bytes, std::memory_order_release);
+    }
     /// Pages [first, first + count) of the image were found written.
     void note_written(std::uint64_t first_page, std::uint64_t count) noexcept;
     /// The page was taken as written, and was not.
@@ -51,7 +57,7 @@ private:
     static constexpr std::uint8_t many_unchanged = 16;
 
     os::ReservedArray<Chunk> chunks_;
-    std::uint64_t chunks_end_ = 0;  ///< one past the highest chunk ever written
+    std::atomic<std::uint64_t> chunks_end_{0};
     std::uint64_t unarmed_count_ = 0;  ///< hot and settling chunks
 };
 

@@ -26,6 +26,7 @@ public:
         if (base_ == 0) {
             base_ = reinterpret_cast<std::uintptr_t>(begin);
         }
+        hot_.cover(reinterpret_cast<std::uintptr_t>(begin) + size - base_);
         if (served_bytes != 0) {
             if (auto done = uffd_.register_range(begin, served_bytes, true); !done) {
                 return done;
