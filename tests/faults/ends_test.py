@@ -1,0 +1,84 @@
+"""Crashes, signals, and ends of a process: each ends as it would without us, and leaves the documented state."""
+
+import signal
+import unittest
+
+from faulty_runs import CLEAN, CRASHED, FRESH, FaultyRun
+
+
+class Crash(FaultyRun):
+    def for_each_tracker(self, check):
+        for tracker in self.trackers():
+            with self.subTest(tracker=tracker):
+                self.pool.unlink(missing_ok=True)
+                check({"--tracker": tracker})
+
+    def assert_dies(self, number, options, *arguments):
+        """By that signal, without a word; the pool comes back at its checkpoint."""
+        done = self.run_program(*arguments, options=options)
+        self.assertEqual((done.returncode, done.stdout), (-number, f"start {FRESH} count 0\n"), done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assert_starts(CRASHED, 1, options=options)
+
+    def test_of_two_threads_at_once_by_their_faults(self):
+        self.for_each_tracker(lambda options: self.assert_dies(signal.SIGSEGV, options, "crash", "fault"))
+
+    def test_of_two_threads_at_once_by_abort(self):
+        self.for_each_tracker(lambda options: self.assert_dies(signal.SIGABRT, options, "crash", "abort"))
+
+    def test_by_a_null_pointer_without_a_handler(self):
+        self.for_each_tracker(lambda options: self.assert_dies(signal.SIGSEGV, options, "end", "null"))
+
+    def test_that_the_programs_own_handler_catches_and_jumps_out_of(self):
+        def check(options):
+            for count, how in ((0, "sigaction"), (3, "signal")):
+                done = self.run_program("handler", how, options=options)
+                self.assertEqual((done.returncode, done.stdout.splitlines()[1:]), (0, ["handled 3"]), done.stderr)
+                self.assert_starts(CLEAN, count + 3, options=options)
+        self.for_each_tracker(check)
+
+
+class End(FaultyRun):
+    def assert_end(self, how, code, kind, count):
+        done = self.run_program("end", how)
+        self.assertEqual((done.returncode, done.stdout), (code, f"start {FRESH} count 0\n"), done.stderr)
+        self.assert_starts(kind, count)
+        return done
+
+    def test_by_exit_is_clean(self):
+        self.assert_end("exit", 5, CLEAN, 2)
+
+    def test_by_underscore_exit_is_clean(self):
+        self.assert_end("_exit", 5, CLEAN, 2)
+
+    def test_by_quick_exit_is_clean(self):
+        self.assert_end("quick_exit", 5, CLEAN, 2)
+
+    def test_by_abort_is_a_crash(self):
+        self.assert_end("abort", -signal.SIGABRT, CRASHED, 1)
+
+    def test_by_exit_with_a_lock_held_warns_and_is_a_crash(self):
+        done = self.assert_end("holding", 5, CRASHED, 1)
+        self.assertRegex(done.stderr, r"warning: the program ends inside a failure-atomic section .*stays at epoch \d+")
+
+    def test_by_exec_is_clean_for_the_next_program(self):
+        done = self.run_program("end", "exec")
+        self.assertEqual((done.returncode, done.stdout), (0, f"start {FRESH} count 0\nstart {CLEAN} count 2\n"), done.stderr)
+
+
+class Fork(FaultyRun):
+    def test_detaches_the_child_which_is_told_once_and_leaves_the_parent_alone(self):
+        for tracker in self.trackers():
+            with self.subTest(tracker=tracker):
+                self.pool.unlink(missing_ok=True)
+                options = {"--tracker": tracker}
+                done = self.run_program("fork", options=options)
+                self.assertEqual((done.returncode, done.stdout), (0, f"start {FRESH} count 0\nchild 0 commit 0 count 1\n"),
+                                 done.stderr)
+                self.assertEqual(done.stderr.count("is a child made by fork"), 1, done.stderr)
+                self.assertEqual(len(done.stderr.splitlines()), 2, done.stderr)
+                self.assert_starts(CLEAN, 1, options=options)
+
+
+if __name__ == "__main__":
+    unittest.main()
