@@ -1,7 +1,5 @@
 #include "pool/pool.hpp"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -16,7 +14,7 @@
 // force is written and synced, then the other is written and synced. At every moment at most
 // one copy has a write under way, which may be torn at 512-byte sectors; its checksum then fails and
 // the other, durable, copy is in force. After the first sync the new copy has the larger
-// sequence number. open() syncs before it writes: a process that was killed may have left a
+// sequence number. record_opening() syncs before it writes: a process that was killed may have left a
 // copy in the page cache that is good to read but not yet durable, and overwriting the other
 // one then would put both at risk in a power cut.
 
@@ -51,21 +49,6 @@ Result<void> write_zeroes(Medium& medium, std::uint64_t begin, std::uint64_t end
             return written;
         }
     }
-    return {};
-}
-
-Result<void> draw_uuid(std::uint8_t (&uuid)[16])
-{
-    std::size_t filled = 0;
-    while (filled < sizeof uuid) {
-        const ssize_t drawn = ::getrandom(uuid + filled, sizeof uuid - filled, 0);
-        if (drawn < 0 && errno != EINTR) {
-            return fail(SP_E_IO, errno, "getrandom for the pool's UUID: {}", std::strerror(errno));
-        }
-        filled += drawn > 0 ? static_cast<std::size_t>(drawn) : 0;
-    }
-    uuid[6] = static_cast<std::uint8_t>((uuid[6] & 0x0f) | 0x40);  // RFC 4122: version 4
-    uuid[8] = static_cast<std::uint8_t>((uuid[8] & 0x3f) | 0x80);  // and its variant
     return {};
 }
 
@@ -144,16 +127,6 @@ tl::unexpected<Failure> too_short(const Medium& medium)
 
 }  // namespace
 
-std::string to_text(const Uuid& uuid)
-{
-    std::string text;
-    for (std::size_t i = 0; i < uuid.size(); ++i) {
-        fmt::format_to(std::back_inserter(text), "{}{:02x}",
-                       i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
-    }
-    return text;
-}
-
 void Pool::SuperblockDeleter::operator()(Superblock* superblock) const noexcept
 {
     ::operator delete(superblock, std::align_val_t{page_bytes});
@@ -196,8 +169,10 @@ Result<Pool> Pool::create(std::unique_ptr<Medium> medium, const CreateOptions& o
     std::memcpy(block.magic, layout::superblock_magic, sizeof block.magic);
     block.format_version = layout::pool_format_version;
     block.superblock_bytes = sizeof block;
-    if (auto drawn = draw_uuid(block.uuid); !drawn) {
+    if (auto drawn = draw_uuid(); !drawn) {
         return pass_on(drawn.error());
+    } else {
+        std::copy(drawn->begin(), drawn->end(), block.uuid);
     }
     std::memcpy(block.engine_name, options.format.name.data(), options.format.name.size());
     block.engine_layout_version = options.format.layout_version;
@@ -253,7 +228,8 @@ Result<void> Pool::format_medium()
     return write_superblocks();
 }
 
-Result<Pool> Pool::open(std::unique_ptr<Medium> medium, const EngineFormat& expected, bool read_only)
+Result<Pool> Pool::open(std::unique_ptr<Medium> medium, const EngineFormat& expected, bool read_only,
+                        bool record_later)
 {
     if (medium->size_bytes() < layout::superblock_copies * page_bytes) {
         return too_short(*medium);
@@ -290,14 +266,14 @@ Result<Pool> Pool::open(std::unique_ptr<Medium> medium, const EngineFormat& expe
     if (read_only) {
         return pool;
     }
-    if (auto synced = pool.medium_->sync(); !synced) {  // The head of this file says why.
-        return pass_on(synced.error());
-    }
     ++pool.superblock_->generation;
-    if (auto written = pool.write_superblocks(); !written) {
-        return pass_on(written.error());
+    pool.facts_.generation = pool.superblock_->generation;
+    pool.opening_unrecorded_ = true;
+    if (!record_later) {
+        if (auto recorded = pool.record_opening(); !recorded) {
+            return pass_on(recorded.error());
+        }
     }
-    pool.facts_.superblock_repaired = pool.facts_.superblock_damaged;
     return pool;
 }
 
@@ -339,6 +315,23 @@ Result<void> Pool::check_engine(const EngineFormat& expected) const
     return {};
 }
 
+Result<void> Pool::record_opening()
+{
+    if (!opening_unrecorded_) {
+        return {};
+    }
+    if (auto synced = medium_->sync(); !synced) {  // The head of this file says why.
+        frozen_ = true;
+        return synced;
+    }
+    if (auto written = write_superblocks(); !written) {
+        return written;
+    }
+    opening_unrecorded_ = false;
+    facts_.superblock_repaired = facts_.superblock_damaged;
+    return {};
+}
+
 Result<void> Pool::grow(std::uint64_t image_bytes, const EngineFormat& format)
 {
     if (read_only_ || frozen_) {
@@ -361,6 +354,9 @@ Result<void> Pool::grow(std::uint64_t image_bytes, const EngineFormat& format)
     const std::uint64_t least = std::min(
         maximum, round_up(std::max(image_bytes, present + 1), growth::granule_bytes));
     const std::uint64_t wanted = std::max(least, growth::next_image_bytes(present, maximum));
+    if (auto recorded = record_opening(); !recorded) {
+        return recorded;
+    }
     auto grown = append_segment(wanted, format);
     // A disk that is nearly full may still hold what was asked for; but small segments must not
     // use up the records that the way to the maximum needs.

@@ -15,12 +15,9 @@
 #include "core/result.hpp"
 #include "core/units.hpp"
 #include "media/medium.hpp"
+#include "pool/uuid.hpp"
 
 namespace stillpoint {
-
-using Uuid = std::array<std::uint8_t, 16>;
-
-[[nodiscard]] std::string to_text(const Uuid& uuid);
 
 /// A run of image pages and the part of the file that keeps them.
 struct Segment {
@@ -95,8 +92,15 @@ public:
     ///   pool_corrupt (both copies bad, or fields that contradict each other or the file),
     ///   pool_truncated, pool_read_only, io.
     /// Also sets the medium's durability to the pool's. Cost: 3 syncs, none where `read_only`.
+    /// `record_later`: writes nothing; facts() has the new generation already. For a caller that may
+    /// yet refuse the pool, which must then be as it was.
     [[nodiscard]] static Result<Pool> open(std::unique_ptr<Medium> medium,
-                                           const EngineFormat& expected, bool read_only = false);
+                                           const EngineFormat& expected, bool read_only = false,
+                                           bool record_later = false);
+
+    /// Writes what open() with `record_later` did not: before anything of this generation is made
+    /// durable or told to anybody. Does nothing the second time. Cost: 3 syncs. Errors: no_space, io.
+    [[nodiscard]] Result<void> record_opening();
 
     /// Appends a segment so that the image has at least `image_bytes` bytes, and more by the
     /// policy of growth.hpp where maximum and disk allow. Durable on return; a crash inside
@@ -139,6 +143,7 @@ private:
     std::size_t segment_count_ = 0;
     std::size_t first_copy_ = 1;  ///< of the next update: never the only copy in force
     bool read_only_ = false;
+    bool opening_unrecorded_ = false;  ///< the generation in memory is one more than the medium's
     bool frozen_ = false;  ///< a write or sync of superblocks failed: what is durable is not known
 };
 

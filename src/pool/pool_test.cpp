@@ -104,6 +104,32 @@ TEST(PoolCreate, RefusesAMediumThatIsTooSmall)
     EXPECT_EQ(made.error().code, SP_E_INVALID_ARGUMENT);
 }
 
+TEST(PoolOpen, ThatIsRecordedLaterLeavesThePoolAsItWasUntilThenOrUntilItGrows)
+{
+    const auto disk = disk_with_pool();
+    const Bytes before = disk->durable;
+    {
+        const auto refused = Pool::open(attach(disk), test_format, false, true);
+        ASSERT_TRUE(refused);
+        EXPECT_EQ(refused->facts().generation, 2u);
+    }
+    EXPECT_EQ(disk->operations, 0u);
+    EXPECT_TRUE(disk->durable == before);
+    {
+        auto used = Pool::open(attach(disk), test_format, false, true);
+        ASSERT_TRUE(used);
+        ASSERT_TRUE(used->record_opening());
+        const auto operations = disk->operations;
+        ASSERT_TRUE(used->record_opening());
+        EXPECT_EQ(disk->operations, operations);
+    }
+    EXPECT_EQ(superblock_copy(disk->durable, 0).generation, 2u);
+    auto grown = Pool::open(attach(disk), test_format, false, true);
+    ASSERT_TRUE(grown);
+    ASSERT_TRUE(grown->grow(8 * mib, test_format));
+    EXPECT_EQ(superblock_copy(disk->durable, 0).generation, 3u);
+}
+
 TEST(PoolOpen, SaysThatAnEmptyFileIsNotAPool)
 {
     const auto opened = open_content({});

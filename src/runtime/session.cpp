@@ -94,7 +94,8 @@ Result<Pool> open_or_create_pool(const Options& options, const EngineDriver& dri
     if (!medium) {
         return pass_on(medium.error());
     }
-    return Pool::open(std::move(*medium), driver.format);
+    // Recorded when the engine runs: until then the pool may be refused, and stays as it is.
+    return Pool::open(std::move(*medium), driver.format, false, true);
 }
 
 Result<std::uint64_t> grow_image(void* context, std::uint64_t wanted)
@@ -242,9 +243,6 @@ Result<void> session_open(const Options& options)
     if (!pool) {
         return pass_on(pool.error());
     }
-    if (pool->facts().superblock_repaired) {
-        os::log(os::Severity::warning, "{}: a damaged superblock was repaired from its copy", options.pool);
-    }
     const std::string mechanism(pool->medium().mechanism());
     const std::string pool_path = options.pool;
     // Figures are a service; a program is not refused for want of them.
@@ -267,6 +265,9 @@ Result<void> session_open(const Options& options)
     if (!started) {
         fault_engine.store(nullptr, std::memory_order_release);
         return started;
+    }
+    if (session->engine->pool_facts().superblock_repaired) {
+        os::log(os::Severity::warning, "{}: a damaged superblock was repaired from its copy", options.pool);
     }
     report->recovery_ns = os::monotonic_ns() - begun_ns;
     Statistics& figures = statistics();

@@ -120,11 +120,11 @@ class FailingDisk(FaultyRun):
         self.assert_refused(done, 74, r"a\.pool: no good superblock: copy 0 at offset 0 is unreadable", "check the disk")
         self.assert_starts(CLEAN, 1)
 
-    def test_that_cannot_read_the_tables_refuses(self):
+    def test_that_cannot_read_the_tables_refuses_and_changes_nothing(self):
         self.assertEqual(self.run_program("commits", "1").returncode, 0)
-        done = self.run_program(fault="read:EIO@3:always")
+        done = self.assert_untouched_by(self.pool, lambda: self.run_program(fault="read:EIO@3:always"))
         self.assert_refused(done, 74, r"reading \d+ bytes at offset \d+ of \S*a\.pool failed: .*Input/output error")
-        self.assert_starts(None, 1)
+        self.assert_starts(CLEAN, 1)
 
     def test_that_does_half_of_each_piece_of_work_is_not_noticed(self):
         for fault in ("write:short@1:always", "read:short@1:always", "write:EINTR@2,read:EINTR@1,write:EAGAIN@4"):

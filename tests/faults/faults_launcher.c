@@ -33,7 +33,7 @@ int main(int argc, char **argv)
         fputs("usage: faults_launcher userfaultfd|pagemap_scan ERRNO COMMAND...\n", stderr);
         return 64;
     }
-    const unsigned answer = SECCOMP_RET_ERRNO | (unsigned)(atoi(argv[2]) & SECCOMP_RET_DATA);
+    const unsigned answer = SECCOMP_RET_ERRNO | ((unsigned)atoi(argv[2]) & SECCOMP_RET_DATA);
     struct sock_filter without_userfaultfd[] = {
         LOAD(nr), SKIP_UNLESS(SYS_userfaultfd, 1), ANSWER(answer), ANSWER(SECCOMP_RET_ALLOW)};
     /* The low half of the second argument: the same offset on the little-endian machines that there are. */

@@ -89,7 +89,16 @@ Result<void> PmthreadsEngine::load_image(std::string_view choice, RecoveryReport
     return report.lazy ? loader_.start_lazy(base, *uffd) : Result<void>{};
 }
 
-Result<void> PmthreadsEngine::run() { return checkpointer_->start(); }
+Result<void> PmthreadsEngine::run()
+{
+    {
+        const std::lock_guard guard(medium_lock_);
+        if (auto recorded = pool_->record_opening(); !recorded) {
+            return recorded;
+        }
+    }
+    return checkpointer_->start();
+}
 
 Result<void> PmthreadsEngine::stop(bool clean)
 {
