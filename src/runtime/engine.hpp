@@ -43,8 +43,8 @@ public:
     /// Maps the image at the pool's base address and recovers it. Threads of the program are not running yet
     /// or do not touch durable memory. Checkpoints do not begin before run().
     [[nodiscard]] virtual Result<RecoveryReport> start(Pool pool, const Options& options) = 0;
-    /// Records the opening in the pool, which start() left as it was, and begins periodic checkpoints: after the
-    /// image is formatted and the heap attached.
+    /// Gives a new pool its name, records the opening in the pool, which start() left as it was, and begins
+    /// periodic checkpoints: after the image is formatted and the heap attached.
     virtual Result<void> run() = 0;
     /// Last checkpoint (marked as a normal end if `clean` and quiescence is reached), then stops
     /// and closes. The mapping stays readable.

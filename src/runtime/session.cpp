@@ -74,14 +74,8 @@ Result<Pool> create_pool(const Options& options, const EngineDriver& driver)
     if (!medium) {
         return pass_on(medium.error());
     }
-    auto pool = Pool::create(std::move(*medium), create);
-    if (!pool) {
-        return pool;
-    }
-    if (auto named = pool->medium().publish(); !named) {
-        return pass_on(named.error());
-    }
-    return pool;
+    // It gets its name when the engine runs: a start that is refused or killed leaves no file.
+    return Pool::create(std::move(*medium), create);
 }
 
 /// Opens the pool, or creates it where there is none.

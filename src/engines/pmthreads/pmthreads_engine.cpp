@@ -96,6 +96,9 @@ Result<void> PmthreadsEngine::run()
         if (auto recorded = pool_->record_opening(); !recorded) {
             return recorded;
         }
+        if (auto published = pool_->medium().publish(); !published) {
+            return published;
+        }
     }
     return checkpointer_->start();
 }
