@@ -62,6 +62,11 @@ void judge_medium(Verdict& verdict, const CpuFacts& cpu, const KernelFacts& kern
                                                       : text_of("stores, {} and fences", cpu.write_back);
         return;
     }
+    if (files.in_memory) {
+        verdict.medium = "memory";
+        verdict.medium_reason = "stores into a mapping of the file, which is memory already";
+        return;
+    }
     verdict.medium = "file";
     if (!verdict.power) {
         verdict.medium_reason = "pwritev into the page cache, which outlives the process";
