@@ -17,6 +17,7 @@ BENCHMARKS = [
     ["stop_time.py"],
     ["quiescence.py"],
     ["allocator.py"],
+    ["locks.py"],
 ]
 
 

@@ -6,7 +6,7 @@ set -eu
 
 # The compiler, the build system, and the libraries of cmake/Dependencies.cmake.
 build_packages="gcc g++ cmake ninja-build pkg-config python3 libfmt-dev libcli11-dev libxxhash-dev
-liburing-dev libexpected-dev libgtest-dev libbenchmark-dev"
+liburing-dev libexpected-dev libgtest-dev"
 # The second compiler, and its runtime for the sanitizers.
 test_packages="clang-19 libclang-rt-19-dev"
 
@@ -28,7 +28,6 @@ found_without_dpkg() {
     liburing-dev) header=liburing.h ;;
     libexpected-dev) header=tl/expected.hpp ;;
     libgtest-dev) header=gtest/gtest.h ;;
-    libbenchmark-dev) header=benchmark/benchmark.h ;;
     libclang-rt-19-dev) command -v clang-19 >/dev/null 2>&1 && return 0 || return 1 ;;
     ninja-build) command -v ninja >/dev/null 2>&1 && return 0 || return 1 ;;
     *) command -v "$1" >/dev/null 2>&1 && return 0 || return 1 ;;
