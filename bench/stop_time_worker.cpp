@@ -10,7 +10,6 @@
 //   latency P50_NS P99_NS MAX_NS      of the operations of the slice: what a stop does to the program itself
 
 #include <algorithm>
-#include <charconv>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
@@ -115,13 +114,6 @@ private:
     std::uint64_t next_tick_ns_ = 0;
     std::vector<std::uint64_t> latencies_;  ///< of this slice; one thread works
 };
-
-bool parse(const char* text, std::uint64_t minimum, std::uint64_t maximum, std::uint64_t& out)
-{
-    const char* end = text + std::strlen(text);
-    const auto parsed = std::from_chars(text, end, out);
-    return parsed.ec == std::errc() && parsed.ptr == end && out >= minimum && out <= maximum;
-}
 
 }  // namespace
 }  // namespace bench

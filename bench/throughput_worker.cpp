@@ -4,7 +4,6 @@
 // Usage: throughput_worker btree|hash_map THREADS KEYS PERCENT_UPDATES
 
 #include <atomic>
-#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <sysexits.h>
@@ -90,13 +89,6 @@ private:
     Shape shape_;
     HashMap<BenchMemory> map_;
 };
-
-bool parse(const char* text, std::uint64_t minimum, std::uint64_t maximum, std::uint64_t& out)
-{
-    const char* end = text + std::strlen(text);
-    const auto parsed = std::from_chars(text, end, out);
-    return parsed.ec == std::errc() && parsed.ptr == end && out >= minimum && out <= maximum;
-}
 
 }  // namespace
 }  // namespace bench

@@ -1,8 +1,10 @@
 #include "worker.hpp"
 
+#include <charconv>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <sys/resource.h>
 #include <sysexits.h>
 #include <time.h>
@@ -113,6 +115,13 @@ int serve(Workload& workload, unsigned threads)
         std::fflush(stdout);
     }
     return EXIT_SUCCESS;
+}
+
+bool parse(const char* text, std::uint64_t minimum, std::uint64_t maximum, std::uint64_t& out)
+{
+    const char* end = text + std::strlen(text);
+    const auto parsed = std::from_chars(text, end, out);
+    return parsed.ec == std::errc() && parsed.ptr == end && out >= minimum && out <= maximum;
 }
 
 }  // namespace bench

@@ -70,4 +70,7 @@ int serve(Workload& workload, unsigned threads);
 /// CPU time of this process, all threads, user and system.
 [[nodiscard]] std::uint64_t process_cpu_ns() noexcept;
 
+/// A whole number from the command line; false where it is none, or out of bounds.
+bool parse(const char* text, std::uint64_t minimum, std::uint64_t maximum, std::uint64_t& out);
+
 }  // namespace bench

@@ -49,11 +49,10 @@ STILLPOINT_API void* sp_calloc(size_t count, size_t size_bytes)
         return nullptr;
     }
     Session* const session = open_session();
+    stillpoint::warn_if_not_durable(session);
     if (session == nullptr) {
-        stillpoint::warn_if_not_durable(session);
         return std::calloc(count, size_bytes);
     }
-    stillpoint::warn_if_not_durable(session);
     const FaseGuard fase;
     return checked(session->heap->allocate_zeroed(total));
 }

@@ -97,7 +97,7 @@ Result<std::uint64_t> grow_image(void* context, std::uint64_t wanted)
     return static_cast<Engine*>(context)->grow(wanted);
 }
 
-/// Tables, heap, directory and globals of a mapped image. Inside a FASE.
+/// Tables, heap, directory and globals of a mapped image, before anything can capture it.
 Result<void> attach_image(Session& session, bool fresh)
 {
     Engine& engine = *session.engine;
@@ -132,10 +132,11 @@ void announce(const Session& session, const Options& options, const RecoveryRepo
         how = "recovered after a crash";
     }
     os::log(os::Severity::note,
-            "{}: {} at epoch {} in {:.1f} ms ({} unfinished page copies discarded); engine pmthreads, "
+            "{}: {} at epoch {} in {:.1f} ms ({} unfinished page copies discarded); engine {}, "
             "tracker {}, {}, durability {}, interval {} ms",
             options.pool, how, report.epoch, static_cast<double>(report.recovery_ns) / 1e6,
-            report.pages_rolled_back, session.engine->tracker_name(), mechanism,
+            report.pages_rolled_back, session.engine->pool_facts().engine_name,
+            session.engine->tracker_name(), mechanism,
             session.engine->pool_facts().durability == Durability::power ? "power" : "process",
             options.interval_ms);
 }

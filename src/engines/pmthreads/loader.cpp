@@ -51,6 +51,16 @@ std::uint64_t Loader::sort_by_location()
     return count;
 }
 
+std::uint64_t Loader::run_from(std::uint64_t next, std::uint64_t total) const noexcept
+{
+    std::uint64_t count = 1;
+    while (count < batch_pages && next + count < total &&
+           order_[next + count].location == order_[next].location + count) {
+        ++count;
+    }
+    return count;
+}
+
 Result<void> Loader::verify(std::uint64_t image_page, const std::byte* bytes) const
 {
     const VersionSlot& copy = slots_[image_page];
@@ -75,11 +85,7 @@ Result<void> Loader::load_all(std::byte* destination,
     const std::uint64_t total = sort_by_location();
     std::byte* const buffer = batch_buffer_.data();
     for (std::uint64_t next = 0; next < total;) {
-        std::uint64_t count = 1;
-        while (count < batch_pages && next + count < total &&
-               order_[next + count].location == order_[next].location + count) {
-            ++count;
-        }
+        const std::uint64_t count = run_from(next, total);
         if (auto read = read_run(&order_[next], count, buffer); !read) {
             return read;
         }
@@ -204,11 +210,7 @@ void Loader::read_ahead(void* self)
     const std::uint64_t total = loader.sort_by_location();
     std::byte* const buffer = loader.batch_buffer_.data();
     for (std::uint64_t next = 0; next < total && !loader.stopping_.load(std::memory_order_acquire);) {
-        std::uint64_t count = 1;
-        while (count < batch_pages && next + count < total &&
-               loader.order_[next + count].location == loader.order_[next].location + count) {
-            ++count;
-        }
+        const std::uint64_t count = loader.run_from(next, total);
         auto read = loader.read_run(&loader.order_[next], count, buffer);
         for (std::uint64_t i = 0; i < count; ++i) {
             const std::uint64_t page = loader.order_[next + i].image_page;

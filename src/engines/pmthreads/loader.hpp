@@ -69,6 +69,8 @@ private:
     static void read_ahead(void* self);
     /// The copies in the order of the file.
     [[nodiscard]] std::uint64_t sort_by_location();
+    /// How many of the sorted copies from `next` on lie next to each other: one read, at most a batch.
+    [[nodiscard]] std::uint64_t run_from(std::uint64_t next, std::uint64_t total) const noexcept;
     /// Reads and verifies `count` copies that lie next to each other in the file.
     [[nodiscard]] Result<void> read_run(const Located* run, std::uint64_t count, std::byte* buffer) const;
     [[nodiscard]] Result<void> verify(std::uint64_t image_page, const std::byte* bytes) const;
