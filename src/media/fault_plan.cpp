@@ -2,8 +2,10 @@
 
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <optional>
+#include <unistd.h>
 
 namespace stillpoint {
 
@@ -20,12 +22,14 @@ constexpr Named<FaultPoint> point_names[] = {
     {"write", FaultPoint::write},
     {"sync", FaultPoint::sync},
     {"fallocate", FaultPoint::allocate},
+    {"persist", FaultPoint::persist},
 };
 
 constexpr Named<Fault> fault_names[] = {
     {"EIO", {.error = EIO}},       {"ENOSPC", {.error = ENOSPC}}, {"EDQUOT", {.error = EDQUOT}},
     {"EINTR", {.error = EINTR}},   {"EAGAIN", {.error = EAGAIN}}, {"EROFS", {.error = EROFS}},
     {"EOPNOTSUPP", {.error = EOPNOTSUPP}},                        {"short", {.cut_short = true}},
+    {"kill", {.kill = true}},
 };
 
 template <class Value, std::size_t count>
@@ -48,6 +52,23 @@ std::string_view take_until(std::string_view& text, char mark) noexcept
     return head;
 }
 
+bool is_possible(FaultPoint point, const Fault& fault) noexcept
+{
+    if (point == FaultPoint::persist) {
+        return fault.kill;  // Not a call: there is nothing that could fail.
+    }
+    return !fault.cut_short || point == FaultPoint::read || point == FaultPoint::write;
+}
+
+/// As a crash comes: no handler, no flush, no destructor.
+[[noreturn]] void die() noexcept
+{
+    kill(getpid(), SIGKILL);
+    for (;;) {
+        pause();
+    }
+}
+
 }  // namespace
 
 Result<FaultPlan> FaultPlan::parse(std::string_view text)
@@ -63,14 +84,13 @@ Result<FaultPlan> FaultPlan::parse(std::string_view text)
         const auto parsed = std::from_chars(number.data(), number.data() + number.size(), call);
         const bool number_is_good = parsed.ec == std::errc{} &&
                                     parsed.ptr == number.data() + number.size() && call > 0;
-        const bool short_is_possible = !fault || !fault->cut_short || point == FaultPoint::read ||
-                                       point == FaultPoint::write;
-        if (!point || !fault || !number_is_good || !short_is_possible ||
+        if (!point || !fault || !number_is_good || !is_possible(*point, *fault) ||
             (!rest.empty() && rest != "always")) {
             return fail(SP_E_INVALID_ARGUMENT, 0,
                         "fault rule \"{}\" is not understood; write point:what@n[:always] with "
-                        "point read, write, sync or fallocate and what EIO, ENOSPC, EDQUOT, EINTR, "
-                        "EAGAIN, EROFS, EOPNOTSUPP or (read, write) short, e.g. sync:EIO@2",
+                        "point read, write, sync, fallocate or persist and what EIO, ENOSPC, EDQUOT, EINTR, "
+                        "EAGAIN, EROFS, EOPNOTSUPP, kill or (read, write) short, e.g. sync:EIO@2 or "
+                        "persist:kill@7",
                         rule_text);
         }
         if (plan.rule_count_ == rules_max) {
@@ -96,10 +116,17 @@ Fault FaultPlan::next(FaultPoint point) noexcept
         return {};
     }
     auto& calls = calls_[static_cast<std::size_t>(point)];
-    const std::uint64_t call = __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
+    return obey_rules(point, __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED));
+}
+
+Fault FaultPlan::obey_rules(FaultPoint point, std::uint64_t call) noexcept
+{
     for (std::size_t i = 0; i < rule_count_; ++i) {
         const Rule& rule = rules_[i];
         if (rule.point == point && (rule.call == call || (rule.always && call > rule.call))) {
+            if (rule.fault.kill) {
+                die();
+            }
             return rule.fault;
         }
     }

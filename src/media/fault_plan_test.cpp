@@ -2,6 +2,7 @@
 // is not a rule is refused and never ignored.
 
 #include <cerrno>
+#include <csignal>
 #include <gtest/gtest.h>
 
 #include "media/fault_plan.hpp"
@@ -53,12 +54,35 @@ TEST(FaultPlan, RefusesTextThatIsNotARule)
 {
     for (const char* const text :
          {"write", "write:EIO", "write:EIO@", "write:EIO@0", "write:EIO@x", "write:EIO@1x",
-          "write:EWHAT@1", "append:EIO@1", "write:EIO@1:sometimes", "sync:short@1", ",", "@1:",
+          "write:EWHAT@1", "append:EIO@1", "write:EIO@1:sometimes", "sync:short@1",
+          "persist:EIO@1", "persist:short@1", "persist:kill", ",", "@1:",
           "write:EIO@1,,sync:EIO@1", "write:EIO@99999999999999999999"}) {
         const auto parsed = FaultPlan::parse(text);
         ASSERT_FALSE(parsed) << text;
         EXPECT_EQ(parsed.error().code, SP_E_INVALID_ARGUMENT);
     }
+}
+
+TEST(FaultPlan, CountsPersistPointsAlsoWithoutRules)
+{
+    FaultPlan none;
+    none.persist();
+    none.persist();
+    EXPECT_EQ(none.persist_points(), 2u);
+    FaultPlan later = plan("persist:kill@3");
+    later.persist();
+    later.persist();
+    EXPECT_EQ(later.persist_points(), 2u);
+}
+
+TEST(FaultPlanDeathTest, KillsTheProcessAtThePointThatTheRuleNames)
+{
+    FaultPlan persist = plan("persist:kill@2");
+    persist.persist();
+    EXPECT_EXIT(persist.persist(), testing::KilledBySignal(SIGKILL), "");
+    FaultPlan write = plan("write:kill@1");
+    EXPECT_FALSE(write.next(FaultPoint::sync));
+    EXPECT_EXIT((void)write.next(FaultPoint::write), testing::KilledBySignal(SIGKILL), "");
 }
 
 TEST(FaultPlan, RefusesMoreRulesThanItKeeps)

@@ -84,7 +84,8 @@ MediumCounters FileMedium::counters() const noexcept
 {
     return {.bytes_written = bytes_written_.get(),
             .write_calls = write_calls_.get(),
-            .syncs = syncs_.get()};
+            .syncs = syncs_.get(),
+            .persist_points = file_.faults().persist_points()};
 }
 
 Result<void> FileMedium::resize(std::uint64_t size) { return file_.grow(size); }
@@ -207,6 +208,7 @@ Result<void> FileMedium::start_run(InFlight& flight, unsigned slot_index)
 {
     Slot& slot = (*slots_)[slot_index];
     Run& run = slot.run;
+    file_.faults().persist();
     const Fault fault = file_.faults().next(FaultPoint::write);
     if (fault.error != 0) {
         return end_run(slot, -fault.error);
@@ -225,6 +227,7 @@ Result<void> FileMedium::start_run(InFlight& flight, unsigned slot_index)
 
 Result<void> FileMedium::end_run(Slot& slot, int result)
 {
+    file_.faults().persist();  // This write has ended; others may be on their way.
     write_calls_.add(1);
     if (result > 0) {
         bytes_written_.add(static_cast<std::uint64_t>(result));

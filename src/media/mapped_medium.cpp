@@ -83,7 +83,8 @@ MediumCounters MappedMedium::counters() const noexcept
             .write_calls = write_calls_.get(),
             .syncs = syncs_.get(),
             .lines_written_back = lines_written_back_.get(),
-            .fences = fences_.get()};
+            .fences = fences_.get(),
+            .persist_points = file_.faults().persist_points()};
 }
 
 Result<void> MappedMedium::resize(std::uint64_t size)
@@ -147,6 +148,7 @@ void MappedMedium::detach_after_fork() noexcept
 
 void MappedMedium::store(std::uint64_t offset, const void* data, std::size_t size) noexcept
 {
+    file_.faults().persist();
     std::byte* const target = mapping_.base() + offset;
     // One instruction for what must not tear; memcpy promises nothing of that kind.
     if (!store_word<std::uint64_t>(target, data, size) &&
@@ -159,6 +161,7 @@ void MappedMedium::store(std::uint64_t offset, const void* data, std::size_t siz
 void MappedMedium::store_nontemporal(std::uint64_t offset, const void* data,
                                      std::size_t size) noexcept
 {
+    file_.faults().persist();
     arch_.copy_nontemporal(mapping_.base() + offset, data, size);
     bytes_written_.add(size);
     charge_pages(size);
@@ -169,6 +172,7 @@ void MappedMedium::write_back(std::uint64_t offset, std::size_t size) noexcept
     if (!needs_write_back_) {
         return;
     }
+    file_.faults().persist();
     const std::size_t lines = arch::flush(arch_, mapping_.base() + offset, size);
     lines_written_back_.add(lines);
     bytes_written_.add(lines * arch::Native::line_bytes);
@@ -177,8 +181,10 @@ void MappedMedium::write_back(std::uint64_t offset, std::size_t size) noexcept
 
 void MappedMedium::fence() noexcept
 {
+    file_.faults().persist();
     arch_.fence();
     fences_.add(1);
+    file_.faults().persist();  // Durable, and nobody knows it yet.
 }
 
 }  // namespace stillpoint

@@ -32,6 +32,7 @@ struct MediumCounters {
     std::uint64_t syncs = 0;
     std::uint64_t lines_written_back = 0;
     std::uint64_t fences = 0;
+    std::uint64_t persist_points = 0;  ///< see FaultPoint::persist
 };
 
 /// One open pool file (or what stands for it), exclusively locked.

@@ -139,6 +139,7 @@ Result<void> PoolFile::publish()
     }
     char own_name[32];
     *fmt::format_to_n(own_name, sizeof own_name - 1, "/proc/self/fd/{}", fd()).out = '\0';
+    faults_.persist();
     if (linkat(AT_FDCWD, own_name, AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) != 0) {
         const int error = errno;
         if (error == EEXIST) {
@@ -253,6 +254,7 @@ Result<void> PoolFile::grow(std::uint64_t size)
 
 int PoolFile::allocate_once(std::uint64_t begin, std::uint64_t size) noexcept
 {
+    faults_.persist();
     if (const Fault fault = faults_.next(FaultPoint::allocate)) {
         return fault.error;
     }
@@ -346,6 +348,7 @@ Result<void> PoolFile::read(std::uint64_t offset, std::span<std::byte> destinati
 ssize_t PoolFile::write_once(int descriptor, const iovec* vectors, int count,
                              std::uint64_t offset) noexcept
 {
+    faults_.persist();
     const Fault fault = faults_.next(FaultPoint::write);
     if (fault.error != 0) {
         errno = fault.error;
@@ -363,6 +366,7 @@ int PoolFile::sync_name() noexcept
 {
     // Without the right to read the directory there is no descriptor to sync it by; syncfs
     // takes everything on that file system along, which is slow but happens once in a pool's life.
+    faults_.persist();
     const int result = directory_.valid() ? fsync(directory_.get()) : syncfs(fd());
     if (result != 0) {
         return errno;
@@ -377,6 +381,7 @@ Result<bool> PoolFile::sync()
     if (auto allowed = check_writable(); !allowed) {
         return pass_on(allowed.error());
     }
+    faults_.persist();
     if (durability_ == Durability::process) {
         return false;
     }
@@ -392,6 +397,7 @@ Result<bool> PoolFile::sync()
     if (error != 0) {
         return fail_sync(error);
     }
+    faults_.persist();  // Durable, and nobody knows it yet.
     return true;
 }
 
@@ -400,6 +406,7 @@ Result<void> PoolFile::sync_creation()
     if (auto allowed = check_writable(); !allowed) {
         return allowed;
     }
+    faults_.persist();
     if (const Fault fault = faults_.next(FaultPoint::sync)) {
         return fail_sync(fault.error);
     }

@@ -331,6 +331,7 @@ void Checkpointer::note_commit(std::uint64_t write_ns) noexcept
     here.bytes_written.store(counters.bytes_written, std::memory_order_relaxed);
     here.medium_syncs.store(counters.syncs, std::memory_order_relaxed);
     here.lines_written_back.store(counters.lines_written_back, std::memory_order_relaxed);
+    here.persist_points.store(counters.persist_points, std::memory_order_relaxed);
     here.fences.store(counters.fences, std::memory_order_relaxed);
     here.write_ns_last.store(write_ns, std::memory_order_relaxed);
     here.staging_bytes_max.store(
