@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "os/file_lock.hpp"
 #include "os/log.hpp"
 
 namespace stillpoint {
@@ -45,7 +46,8 @@ void FileMedium::open_direct()
     char name[32];
     *fmt::format_to_n(name, sizeof name - 1, "/proc/self/fd/{}", file_.fd()).out = '\0';
     os::Descriptor direct{open(name, O_RDWR | O_DIRECT | O_CLOEXEC)};
-    if (!direct.valid()) {
+    // Writes that are queued outlive a killed process. They must not reach a pool that is open again by then.
+    if (!direct.valid() || os::mark_queued_writes(direct.get()) != 0) {
         return;
     }
     // Some file systems accept the flag and refuse the I/O, or want more alignment than a page.

@@ -206,6 +206,11 @@ Result<void> PoolFile::lock_and_inspect()
             return fail(SP_E_IO, error, "cannot lock {}: {}; use a file system that has locks",
                         path_, describe_errno(error));
         }
+        if (os::await_queued_writes(fd()) != 0) {
+            return fail(SP_E_POOL_LOCKED, 0,
+                        "{}: writes of a process that was killed are still on their way to the disk; try "
+                        "again later, or see the kernel's log (dmesg) for the device", path_);
+        }
     }
     struct stat facts {};
     if (fstat(fd(), &facts) != 0) {

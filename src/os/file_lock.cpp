@@ -66,14 +66,45 @@ bool has_ended(int pid) noexcept
     return end_of_name != nullptr && (end_of_name[2] == 'Z' || end_of_name[2] == 'X');
 }
 
+constexpr int attempts_for_unknown = 200;  ///< two seconds
+constexpr int attempts_for_dead = 3000;    ///< thirty
+constexpr timespec pause_between{0, 10'000'000};
+
+/// One byte far behind the end of any file: it keeps clear of locks that others may take on real bytes.
+struct flock queued_writes_mark() noexcept
+{
+    struct flock mark {};
+    mark.l_type = F_WRLCK;
+    mark.l_whence = SEEK_SET;
+    mark.l_start = off_t{1} << 62;
+    mark.l_len = 1;
+    return mark;
+}
+
 }  // namespace
+
+int mark_queued_writes(int fd) noexcept
+{
+    struct flock mark = queued_writes_mark();
+    return fcntl(fd, F_OFD_SETLK, &mark) == 0 ? 0 : errno;
+}
+
+int await_queued_writes(int fd) noexcept
+{
+    for (int attempt = 0; attempt < attempts_for_dead; ++attempt) {
+        struct flock mark = queued_writes_mark();
+        if (fcntl(fd, F_OFD_GETLK, &mark) != 0 || mark.l_type == F_UNLCK) {
+            return 0;
+        }
+        nanosleep(&pause_between, nullptr);
+    }
+    return ETIMEDOUT;
+}
 
 int lock_file(int fd, LockKind kind, const std::string& path, int& holder) noexcept
 {
-    constexpr int attempts = 200;
-    constexpr timespec pause{0, 10'000'000};
     int error = 0;
-    for (int attempt = 0; attempt < attempts; ++attempt) {
+    for (int attempt = 0; attempt < (holder != 0 ? attempts_for_dead : attempts_for_unknown); ++attempt) {
         error = try_lock_file(fd, kind);
         if (error != EWOULDBLOCK) {
             return error;
@@ -82,7 +113,7 @@ int lock_file(int fd, LockKind kind, const std::string& path, int& holder) noexc
         if (holder != 0 && !has_ended(holder)) {
             return error;
         }
-        nanosleep(&pause, nullptr);
+        nanosleep(&pause_between, nullptr);
     }
     return error;
 }

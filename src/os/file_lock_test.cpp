@@ -116,5 +116,33 @@ TEST_F(FileLock, IsWaitedForWhereItsHolderHasEndedAndTheKernelStillKeepsIt)
     EXPECT_EQ(lock_file(other.get(), LockKind::exclusive, path_, seen), 0);
 }
 
+TEST_F(FileLock, MarksQueuedWritesForAsLongAsTheOpenFileLives)
+{
+    const Descriptor next = another();
+    EXPECT_EQ(await_queued_writes(next.get()), 0);
+    ASSERT_EQ(mark_queued_writes(file_.get()), 0);
+    EXPECT_EQ(mark_queued_writes(next.get()), EAGAIN);
+    EXPECT_EQ(await_queued_writes(file_.get()), 0) << "its own mark is not in its way";
+    EXPECT_EQ(try_lock_file(next.get(), LockKind::exclusive), 0) << "a mark is not a lock";
+    // A child stands for the kernel, which keeps the open file for some time longer.
+    int told[2];
+    ASSERT_EQ(pipe(told), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        char byte = 0;
+        [[maybe_unused]] const ssize_t got = read(told[0], &byte, 1);
+        usleep(50'000);
+        _exit(0);
+    }
+    file_.reset();
+    EXPECT_EQ(mark_queued_writes(next.get()), EAGAIN);
+    close(told[0]);
+    ASSERT_EQ(write(told[1], "x", 1), 1);
+    EXPECT_EQ(await_queued_writes(next.get()), 0);
+    EXPECT_EQ(mark_queued_writes(next.get()), 0);
+    waitpid(child, nullptr, 0);
+    close(told[1]);
+}
+
 }  // namespace
 }  // namespace stillpoint::os
