@@ -6,6 +6,11 @@
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PREFIX ?= /usr/local
 
+# Of make soak: how many kills, which moments, and after how many seconds to stop (0: not before the end).
+KILLS ?= 10000
+SEED ?= 1
+LIMIT_S ?= 0
+
 export TMPDIR := $(CURDIR)/build/tmp
 export PYTHONDONTWRITEBYTECODE := 1
 export CCACHE_DIR ?= $(CURDIR)/build/ccache
@@ -15,7 +20,7 @@ export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 launcher = $$(command -v ccache >/dev/null 2>&1 && echo "-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
 say = @printf '\n== %s\n' "$(1)"
 
-.PHONY: all build demo test check asan tsan kill-loop bench style format-check docs install clean help setup setup-test tmp
+.PHONY: all build demo test check asan tsan kill-loop soak bench style format-check docs install clean help setup setup-test tmp
 .NOTPARALLEL:
 
 all: build
@@ -29,6 +34,7 @@ help:
 	@echo "make style        only the checks of style, layering and documents"
 	@echo "make docs         write the documents that are generated from tables anew"
 	@echo "make kill-loop    kill word-index and bank 200 times each and prove that nothing is lost"
+	@echo "make soak         kill a checking program KILLS=$(KILLS) times, at every persist point and at random (SEED, LIMIT_S)"
 	@echo "make bench        run the benchmarks (takes minutes; use an idle machine)"
 	@echo "make install      install to PREFIX (default /usr/local; DESTDIR is honoured)"
 	@echo "make clean        remove what was built"
@@ -79,6 +85,10 @@ kill-loop: build
 	$(call say,Killing each program 200 times at random moments)
 	@python3 tests/kill/kill_loop.py --program bank --kills 200
 	@python3 tests/kill/kill_loop.py --program word-index --kills 200
+
+soak: build
+	$(call say,Killing soak_program $(KILLS) times at every persist point and at random moments)
+	@python3 tests/kill/soak.py --kills $(KILLS) --seed $(SEED) --limit-s $(LIMIT_S) --jobs $(JOBS)
 
 bench: build
 	$(call say,Benchmarks: each prints ratios against the same work without Stillpoint)

@@ -1,0 +1,48 @@
+"""A soak that finds nothing proves something only if it would find something: with a program that breaks a rule on
+purpose it must say so, with the seed and the command that repeats it. soak_program.cpp has the defects."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SOAK = Path(__file__).with_name("soak.py")
+BUILD = Path(os.environ.get("STILLPOINT_BUILD", Path(__file__).resolve().parents[2] / "build"))
+
+
+class SoakFindsDefects(unittest.TestCase):
+    def soak(self, defect, kills):
+        with tempfile.TemporaryDirectory(prefix="soak-", dir=BUILD) as folder:
+            return subprocess.run([sys.executable, "-B", str(SOAK), "--defect", defect, "--kills", str(kills), "--seed", "7",
+                                   "--only", "file-process-mprotect", "--limit-s", "60", "--binaries", str(BUILD / "bin"),
+                                   "--folder", f"{folder}/soak"], capture_output=True, text=True, check=False, timeout=200)
+
+    def assert_found(self, defect, *words):
+        done = self.soak(defect, 1000)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        for word in (*words, "seed 7", f"soak.py --seed 7 --kills 1000 --only file-process-mprotect --fresh --defect {defect}"):
+            self.assertIn(word, done.stderr)
+        return done.stdout
+
+    def test_an_acknowledgement_that_comes_too_early(self):
+        self.assertIn("acknowledged epochs lost: 1", self.assert_found("early-ack", "acknowledged", "is lost"))
+
+    def test_a_transfer_in_two_failure_atomic_sections(self):
+        self.assert_found("torn", "the sum of the accounts")
+
+    def test_a_store_outside_a_failure_atomic_section(self):
+        self.assert_found("outside", "the count of a thread")
+
+    def test_a_block_that_nobody_frees(self):
+        self.assert_found("leak", "the live blocks of the heap")
+
+    def test_a_program_without_defects_passes(self):
+        done = self.soak("none", 12)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("acknowledged epochs lost: 0", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,377 @@
+// The program that the soak kills: threads change durable state that can be checked, and what they were
+// told is durable is noted in a file outside the pool, mapped, so that a kill does not take it along.
+//
+//   soak_program NOTES [--threads N] [--operations N] [--phases N] [--verify] [--defect WORD]
+//
+// With --operations it does so many in each thread, in phases with a checkpoint after each, and ends;
+// without, it works until it is killed. State: accounts whose sum never changes; for each thread a list
+// of heap blocks filled with a pattern, and a count that equals its pushes and pops. Each start verifies
+// all of it, the allocator's figures, and that nothing that was acknowledged is missing.
+//
+// Exit codes: 0 done; 2 cannot run; 3 the state is broken; 4 something acknowledged is lost.
+// --defect breaks a rule on purpose, so that the soak can show that it would notice: early-ack
+// (acknowledges what is not durable yet), torn (a transfer in two FASEs), outside (stores outside a
+// FASE), leak (forgets a block).
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <mutex>
+#include <random>
+#include <string_view>
+#include <sys/mman.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include "stillpoint/stillpoint.h"
+
+namespace {
+
+constexpr unsigned threads_max = 8;
+constexpr unsigned account_count = 64;
+constexpr std::uint64_t first_balance = 1000;
+constexpr std::uint64_t list_length_max = 120;
+
+/// Outside the pool; tests/kill/soak.py reads it by these offsets.
+struct Notes {
+    std::atomic<std::uint64_t> epoch;             ///< acknowledged
+    std::atomic<std::uint64_t> count[threads_max];  ///< operations of each thread, acknowledged
+    std::atomic<std::uint64_t> stage;             ///< of this run: 0 not in main yet, 1 in main, 2 verified
+    std::atomic<std::uint64_t> recovered_epoch;   ///< what this run began with
+    std::atomic<std::uint64_t> operations;        ///< found by this run, of all threads
+};
+
+struct Block {
+    Block* next;
+    std::uint64_t value;
+    std::uint64_t size;  ///< of the whole block
+};
+
+struct alignas(4096) Worker {
+    std::uint64_t count;
+    std::uint64_t pushes;
+    std::uint64_t pops;
+    Block* first;
+};
+
+struct Account {
+    std::uint64_t balance;
+    std::uint64_t room[63];
+};
+
+struct State {
+    std::uint64_t made;  ///< 1 once everything below has its first value
+    std::uint64_t thread_count;
+    Account accounts[account_count];
+    Worker workers[threads_max];
+};
+
+struct Arguments {
+    const char* notes = nullptr;
+    unsigned threads = 3;
+    std::uint64_t operations = 0;
+    std::uint64_t phases = 3;
+    bool verify_only = false;
+    std::string_view defect = "none";
+};
+
+Arguments arguments;
+Notes* notes;
+State* state;
+std::mutex account_locks[account_count];
+std::mutex worker_locks[threads_max];
+std::atomic<std::uint64_t> finished[threads_max];  ///< operations whose FASE has ended
+
+[[noreturn]] void end(int code, const char* what, std::uint64_t wanted = 0, std::uint64_t found = 0)
+{
+    std::fprintf(stderr, "soak_program: %s (wanted %llu, found %llu)\n", what,
+                 static_cast<unsigned long long>(wanted), static_cast<unsigned long long>(found));
+    _exit(code);
+}
+
+[[nodiscard]] unsigned char pattern_of(const Block& block) noexcept
+{
+    return static_cast<unsigned char>(block.value * 7 + block.size);
+}
+
+void expect_equal(const char* what, std::uint64_t wanted, std::uint64_t found)
+{
+    if (wanted != found) {
+        end(3, what, wanted, found);
+    }
+}
+
+void verify_block(const Block& block)
+{
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(&block);
+    for (std::uint64_t at = sizeof block; at < block.size; ++at) {
+        if (bytes[at] != pattern_of(block)) {
+            end(3, "a block does not hold its pattern", pattern_of(block), bytes[at]);
+        }
+    }
+}
+
+// -- One operation ----------------------------------------------------------------------------
+
+std::uint64_t size_of_next(std::minstd_rand& random)
+{
+    const auto dice = random() % 100;
+    if (dice < 2) {
+        return 64 * 1024 + random() % (192 * 1024);  // Spans of their own: the pool grows by these.
+    }
+    return sizeof(Block) + random() % (dice < 70 ? 200 : 6000);
+}
+
+void push(Worker& worker, std::minstd_rand& random)
+{
+    const std::uint64_t size = size_of_next(random);
+    auto* const block = static_cast<Block*>(sp_malloc(size));
+    if (block == nullptr) {
+        return;  // The pool is at its maximum; pops go on.
+    }
+    *block = {worker.first, random(), size};
+    std::memset(reinterpret_cast<unsigned char*>(block) + sizeof *block, pattern_of(*block), size - sizeof *block);
+    worker.first = block;
+    ++worker.pushes;
+}
+
+void pop(Worker& worker)
+{
+    Block* const block = worker.first;
+    verify_block(*block);
+    worker.first = block->next;
+    ++worker.pops;
+    if (arguments.defect != "leak") {
+        sp_free(block);
+    }
+}
+
+void transfer(std::minstd_rand& random)
+{
+    const unsigned from = random() % account_count;
+    const unsigned to = (from + 1 + random() % (account_count - 1)) % account_count;
+    std::unique_lock first(account_locks[from < to ? from : to]);
+    std::unique_lock second(account_locks[from < to ? to : from]);
+    const std::uint64_t amount = random() % (state->accounts[from].balance + 1);
+    state->accounts[from].balance -= amount;
+    state->accounts[to].balance += amount;
+}
+
+/// A transfer in two FASEs: a checkpoint between them loses the amount.
+void transfer_torn(std::minstd_rand& random)
+{
+    const unsigned from = random() % account_count;
+    const unsigned to = (from + 1 + random() % (account_count - 1)) % account_count;
+    std::uint64_t amount = 0;
+    {
+        const std::lock_guard guard(account_locks[from]);
+        amount = random() % (state->accounts[from].balance + 1);
+        state->accounts[from].balance -= amount;
+    }
+    usleep(100);
+    const std::lock_guard guard(account_locks[to]);
+    state->accounts[to].balance += amount;
+}
+
+void operate(unsigned number, std::minstd_rand& random)
+{
+    Worker& worker = state->workers[number];
+    if (arguments.defect == "torn") {
+        transfer_torn(random);
+    }
+    {
+        const std::lock_guard guard(worker_locks[number]);
+        if (arguments.defect != "torn") {
+            transfer(random);
+        }
+        const std::uint64_t length = worker.pushes - worker.pops;
+        if (length == 0 || (length < list_length_max && random() % 3 != 0)) {
+            push(worker, random);
+        } else {
+            pop(worker);
+        }
+        if (arguments.defect != "outside") {
+            worker.count = worker.pushes + worker.pops;
+        }
+    }
+    if (arguments.defect == "outside") {
+        usleep(100);
+        worker.count = worker.pushes + worker.pops;
+    }
+    finished[number].store(worker.count);
+}
+
+// -- Acknowledging ----------------------------------------------------------------------------
+
+/// Waits until what is finished now is durable, and notes it.
+void acknowledge(bool checkpoint)
+{
+    std::uint64_t counts[threads_max];
+    for (unsigned i = 0; i < threads_max; ++i) {
+        counts[i] = finished[i].load();
+    }
+    const std::uint64_t epoch = sp_epoch();
+    if (arguments.defect != "early-ack") {
+        const int error = checkpoint ? sp_checkpoint() : sp_wait_durable(epoch, -1);
+        if (error != 0) {
+            end(2, sp_last_error(), 0, static_cast<std::uint64_t>(error));
+        }
+    } else if (checkpoint) {
+        usleep(1000);
+    }
+    for (unsigned i = 0; i < threads_max; ++i) {
+        notes->count[i].store(counts[i]);
+    }
+    notes->epoch.store(epoch);
+}
+
+// -- Beginning --------------------------------------------------------------------------------
+
+void verify()
+{
+    std::uint64_t sum = 0;
+    for (const Account& account : state->accounts) {
+        sum += account.balance;
+    }
+    expect_equal("the sum of the accounts", account_count * first_balance, sum);
+    std::uint64_t blocks = 1;  // the root
+    std::uint64_t operations = 0;
+    for (unsigned i = 0; i < threads_max; ++i) {
+        const Worker& worker = state->workers[i];
+        expect_equal("the count of a thread", worker.pushes + worker.pops, worker.count);
+        std::uint64_t length = 0;
+        for (const Block* block = worker.first; block != nullptr && length <= list_length_max; block = block->next) {
+            verify_block(*block);
+            ++length;
+        }
+        expect_equal("the length of a list", worker.pushes - worker.pops, length);
+        blocks += length;
+        operations += worker.count;
+        if (worker.count < notes->count[i].load()) {
+            end(4, "an acknowledged operation is lost", notes->count[i].load(), worker.count);
+        }
+        finished[i].store(worker.count);
+    }
+    sp_heap_statistics heap{};
+    if (sp_heap_stats(&heap) != 0) {
+        end(3, sp_last_error());
+    }
+    expect_equal("the live blocks of the heap", blocks, heap.live_blocks);
+    notes->operations.store(operations);
+}
+
+void begin()
+{
+    if (sp_start_kind() == SP_START_VOLATILE) {
+        end(2, "this run is volatile: name a pool");
+    }
+    if (sp_durable_epoch() < notes->epoch.load()) {
+        end(4, "an acknowledged epoch is lost", notes->epoch.load(), sp_durable_epoch());
+    }
+    notes->recovered_epoch.store(sp_durable_epoch());
+    state = static_cast<State*>(sp_root("soak", sizeof *state));
+    if (state == nullptr) {
+        end(2, sp_last_error());
+    }
+    if (state->made == 0) {
+        if (notes->epoch.load() != 0 && notes->count[0].load() != 0) {
+            end(4, "everything is lost", notes->epoch.load());
+        }
+        sp_fase_begin();
+        for (Account& account : state->accounts) {
+            account.balance = first_balance;
+        }
+        state->made = 1;
+        sp_fase_end();
+    }
+    verify();
+    notes->stage.store(2);
+}
+
+void open_notes()
+{
+    const int file = open(arguments.notes, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (file < 0 || ftruncate(file, sizeof(Notes)) != 0) {
+        end(2, "cannot open the notes");
+    }
+    void* const mapped = mmap(nullptr, sizeof(Notes), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (mapped == MAP_FAILED) {
+        end(2, "cannot map the notes");
+    }
+    notes = static_cast<Notes*>(mapped);
+    notes->stage.store(1);
+}
+
+bool parse(int argc, char** argv)
+{
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view word = argv[i];
+        if (word == "--verify") {
+            arguments.verify_only = true;
+        } else if (!word.starts_with("--")) {
+            arguments.notes = argv[i];
+        } else if (i + 1 == argc) {
+            return false;
+        } else if (const char* const value = argv[++i]; word == "--threads") {
+            arguments.threads = static_cast<unsigned>(std::strtoul(value, nullptr, 10));
+        } else if (word == "--operations") {
+            arguments.operations = std::strtoull(value, nullptr, 10);
+        } else if (word == "--phases") {
+            arguments.phases = std::strtoull(value, nullptr, 10);
+        } else if (word == "--defect") {
+            arguments.defect = value;
+        } else {
+            return false;
+        }
+    }
+    return arguments.notes != nullptr && arguments.threads >= 1 && arguments.threads <= threads_max &&
+           arguments.phases != 0;
+}
+
+/// Runs every thread for `operations` operations; for ever if that is 0.
+void work(std::uint64_t operations, std::uint64_t phase)
+{
+    std::vector<std::thread> threads;
+    for (unsigned number = 0; number < arguments.threads; ++number) {
+        threads.emplace_back([=] {
+            std::minstd_rand random(static_cast<unsigned>(1 + number + 100 * phase + 10'000 * finished[number].load()));
+            for (std::uint64_t i = 0; operations == 0 || i < operations; ++i) {
+                operate(number, random);
+            }
+        });
+    }
+    while (operations == 0) {
+        acknowledge(false);
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+    if (!parse(argc, argv)) {
+        std::fputs("usage: soak_program NOTES [--threads N] [--operations N] [--phases N] [--verify] [--defect WORD]\n",
+                   stderr);
+        return 2;
+    }
+    open_notes();
+    begin();
+    if (arguments.verify_only) {
+        return 0;
+    }
+    if (arguments.operations == 0) {
+        work(0, 0);
+    }
+    for (std::uint64_t phase = 0; phase < arguments.phases; ++phase) {
+        work(arguments.operations / arguments.phases, phase);
+        acknowledge(true);
+    }
+    return 0;
+}
