@@ -1,0 +1,63 @@
+#pragma once
+// For tests and fuzzers only: what a restart would find in a pool, as values that can be compared.
+
+#include <utility>
+#include <vector>
+
+#include "engines/pmthreads/loader.hpp"
+#include "engines/pmthreads/pmthreads_engine.hpp"
+#include "engines/pmthreads/recovered_state.hpp"
+#include "os/reserved_array.hpp"
+
+namespace stillpoint::pmthreads {
+
+struct RecoveredImage {
+    using Bytes = std::vector<std::byte>;
+
+    RecoveryReport report;
+    std::uint64_t next_epoch = 0;
+    PoolFacts facts{};
+    std::vector<std::pair<std::uint64_t, Bytes>> pages;  ///< image page and bytes of those that have a copy
+    std::vector<std::uint64_t> locations;                ///< of those copies
+
+    [[nodiscard]] bool same_as(const RecoveredImage& other) const
+    {
+        return report.epoch == other.report.epoch && report.clean == other.report.clean &&
+               next_epoch == other.next_epoch && facts.uuid == other.facts.uuid &&
+               facts.generation == other.facts.generation && facts.image_bytes == other.facts.image_bytes &&
+               facts.image_bytes_max == other.facts.image_bytes_max &&
+               facts.base_address == other.facts.base_address && facts.durability == other.facts.durability &&
+               pages == other.pages;
+    }
+};
+
+/// The engine's own recovery of an open pool; every page is read and verified. Fills `table` and `locations`.
+inline Result<RecoveredImage> recover_image(const Pool& pool, VersionTable& table, LocationAllocator& locations)
+{
+    auto recovered = recover_state(pool, table, locations);
+    if (!recovered) {
+        return pass_on(recovered.error());
+    }
+    RecoveredImage image{recovered->report, recovered->next_epoch, pool.facts(), {}, {}};
+    os::ReservedArray<std::byte> memory;
+    if (auto done = memory.reserve(pool.facts().image_bytes, "a test"); !done) {
+        return pass_on(done.error());
+    }
+    Loader loader;
+    if (auto done = loader.prepare({&table, &pool.medium(), recovered->pages_end}); !done) {
+        return pass_on(done.error());
+    }
+    if (auto done = loader.load_all(memory.data()); !done) {
+        return pass_on(done.error());
+    }
+    for (std::uint64_t page = 0; page < recovered->pages_end; ++page) {
+        if (table.consistent(page).epoch != 0) {
+            const std::byte* const bytes = memory.data() + page * page_bytes;
+            image.pages.emplace_back(page, RecoveredImage::Bytes(bytes, bytes + page_bytes));
+            image.locations.push_back(table.consistent(page).location);
+        }
+    }
+    return image;
+}
+
+}  // namespace stillpoint::pmthreads

@@ -1,0 +1,114 @@
+#pragma once
+// For tests only: a pool file in memory that is damaged in one place, recovered, and put back as it was, many thousand
+// times a second. What recovery writes is undone too.
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "media/medium.hpp"
+
+namespace stillpoint::testing {
+
+class PatchedFile {
+public:
+    explicit PatchedFile(std::vector<std::byte> content) : bytes_(std::move(content)) {}
+
+    [[nodiscard]] const std::vector<std::byte>& bytes() const noexcept { return bytes_; }
+
+    /// Overwrites; undo() takes it back. The file grows where it must.
+    void patch(std::uint64_t offset, const std::byte* data, std::size_t size)
+    {
+        resize(std::max<std::uint64_t>(bytes_.size(), offset + size));
+        saved_.push_back({offset, {bytes_.begin() + static_cast<std::ptrdiff_t>(offset),
+                                   bytes_.begin() + static_cast<std::ptrdiff_t>(offset + size)}});
+        std::memcpy(bytes_.data() + offset, data, size);
+    }
+    void flip_bit(std::uint64_t bit)
+    {
+        const std::byte changed = bytes_[bit / 8] ^ std::byte(1U << (bit % 8));
+        patch(bit / 8, &changed, 1);
+    }
+    void resize(std::uint64_t size)
+    {
+        if (size > bytes_.size()) {
+            size_before_ = size_before_ == 0 ? bytes_.size() : size_before_;
+            bytes_.resize(size);
+        }
+    }
+    void undo()
+    {
+        for (; !saved_.empty(); saved_.pop_back()) {
+            const auto& [offset, old] = saved_.back();
+            std::memcpy(bytes_.data() + offset, old.data(), old.size());
+        }
+        if (size_before_ != 0) {
+            bytes_.resize(size_before_);
+            size_before_ = 0;
+        }
+    }
+
+private:
+    std::vector<std::byte> bytes_;
+    std::vector<std::pair<std::uint64_t, std::vector<std::byte>>> saved_;
+    std::uint64_t size_before_ = 0;  ///< 0: not resized
+};
+
+class PatchedMedium final : public Medium {
+public:
+    explicit PatchedMedium(std::shared_ptr<PatchedFile> file) : file_(std::move(file)) {}
+
+    MediumKind kind() const noexcept override { return MediumKind::sim; }
+    std::string_view path() const noexcept override { return "patched.pool"; }
+    Durability durability() const noexcept override { return durability_; }
+    void set_durability(Durability durability) noexcept override { durability_ = durability; }
+    std::uint64_t size_bytes() const noexcept override { return file_->bytes().size(); }
+    std::string_view mechanism() const noexcept override { return "memory of a test"; }
+    MediumCounters counters() const noexcept override { return {}; }
+
+    Result<void> resize(std::uint64_t size) override
+    {
+        if (size > size_limit) {
+            return fail(SP_E_NO_SPACE, ENOSPC, "patched.pool: no space for {} bytes", size);
+        }
+        file_->resize(size);
+        return {};
+    }
+    Result<void> read(std::uint64_t offset, std::span<std::byte> destination) const override
+    {
+        const std::uint64_t size = file_->bytes().size();
+        if (offset > size || destination.size() > size - offset) {
+            return fail(SP_E_POOL_TRUNCATED, 0, "patched.pool: read at {} beyond the end", offset);
+        }
+        std::memcpy(destination.data(), file_->bytes().data() + offset, destination.size());
+        return {};
+    }
+    Result<void> write(std::span<const BlockWrite> batch) override
+    {
+        for (const BlockWrite& one : batch) {
+            if (one.offset > file_->bytes().size() || one.size > file_->bytes().size() - one.offset) {
+                return fail(SP_E_INVALID_ARGUMENT, 0, "patched.pool: a write at {} beyond the end", one.offset);
+            }
+            file_->patch(one.offset, one.data, one.size);
+        }
+        return {};
+    }
+    Result<void> sync() override { return {}; }
+
+    bool byte_addressable() const noexcept override { return false; }
+    const std::byte* mapping() const noexcept override { return nullptr; }
+    void store(std::uint64_t, const void*, std::size_t) noexcept override {}
+    void store_nontemporal(std::uint64_t, const void*, std::size_t) noexcept override {}
+    void write_back(std::uint64_t, std::size_t) noexcept override {}
+    void fence() noexcept override {}
+
+    static constexpr std::uint64_t size_limit = std::uint64_t{1} << 30;
+
+private:
+    std::shared_ptr<PatchedFile> file_;
+    Durability durability_ = Durability::power;
+};
+
+}  // namespace stillpoint::testing
