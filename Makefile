@@ -5,6 +5,7 @@
 
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 60
 
 # Of make soak: how many kills, which moments, and after how many seconds to stop (0: not before the end).
 KILLS ?= 10000
@@ -20,7 +21,7 @@ export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 launcher = $$(command -v ccache >/dev/null 2>&1 && echo "-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
 say = @printf '\n== %s\n' "$(1)"
 
-.PHONY: all build demo test check asan tsan kill-loop soak bench style format-check docs install clean help setup setup-test tmp
+.PHONY: all build demo test check asan tsan kill-loop soak mutations fuzz bench style format-check docs install clean help setup setup-test tmp
 .NOTPARALLEL:
 
 all: build
@@ -35,6 +36,8 @@ help:
 	@echo "make docs         write the documents that are generated from tables anew"
 	@echo "make kill-loop    kill word-index and bank 200 times each and prove that nothing is lost"
 	@echo "make soak         kill a checking program KILLS=$(KILLS) times, at every persist point and at random (SEED, LIMIT_S)"
+	@echo "make mutations    damage every bit of a pool's structures, one after the other (ten minutes)"
+	@echo "make fuzz         run each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make bench        run the benchmarks (takes minutes; use an idle machine)"
 	@echo "make install      install to PREFIX (default /usr/local; DESTDIR is honoured)"
 	@echo "make clean        remove what was built"
@@ -89,6 +92,16 @@ kill-loop: build
 soak: build
 	$(call say,Killing soak_program $(KILLS) times at every persist point and at random moments)
 	@python3 tests/kill/soak.py --kills $(KILLS) --seed $(SEED) --limit-s $(LIMIT_S) --jobs $(JOBS)
+
+mutations: build
+	$(call say,Damaging every bit, sector and page of a pool)
+	@STILLPOINT_MUTATIONS=all build/bin/engines_test --gtest_filter='Mutations.*'
+
+fuzz: setup-test tmp
+	$(call say,Fuzzing what is read from outside, under AddressSanitizer and UBSan)
+	@cmake --preset asan -Wno-dev --log-level=WARNING $(launcher)
+	@cmake --build --preset asan -j $(JOBS) --target fuzzers
+	@python3 -B scripts/fuzz.py --seconds $(FUZZ_SECONDS) --jobs $(JOBS)
 
 bench: build
 	$(call say,Benchmarks: each prints ratios against the same work without Stillpoint)

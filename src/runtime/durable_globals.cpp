@@ -42,6 +42,12 @@ Result<void> restore(Engine& engine, Heap& heap, const os::LoadedSection& sectio
         entry->layout_hash = section.layout_hash;
         entry->image_offset = static_cast<std::uint64_t>(copy - engine.image_base());
         entry->size = section.size;
+    } else if (entry->image_offset > engine.image_bytes() || entry->size > engine.image_bytes() - entry->image_offset) {
+        // The header's own check knows only the largest size that the image may have.
+        return fail(SP_E_POOL_CORRUPT, 0,
+                    "the pool's copy of the SP_PERSISTENT variables of {} ({} bytes at offset {}) lies outside its "
+                    "memory: restore the pool from a copy",
+                    section.module_name, entry->size, entry->image_offset);
     } else if (entry->size != section.size || entry->layout_hash != section.layout_hash) {
         return fail(SP_E_GLOBALS_CHANGED, 0,
                     "the SP_PERSISTENT variables of {} have changed since the pool was written ({} bytes "

@@ -1,5 +1,6 @@
 #include "runtime/sync_object_reset.hpp"
 
+#include <cstdint>
 #include <cstring>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -173,6 +174,14 @@ std::size_t sync_object_bytes(SyncObjectKind kind) noexcept
 
 bool reset_sync_object(void* object, SyncObjectKind kind) noexcept
 {
+    // An entry of a damaged table may name any address.
+    const std::size_t alignment =
+        kind == SyncObjectKind::spinlock ? alignof(pthread_spinlock_t) : alignof(pthread_mutex_t);
+    static_assert(alignof(pthread_cond_t) == alignof(pthread_mutex_t) && alignof(pthread_barrier_t) == alignof(pthread_mutex_t) &&
+                  alignof(sem_t) == alignof(pthread_mutex_t) && alignof(pthread_rwlock_t) == alignof(pthread_mutex_t));
+    if (reinterpret_cast<std::uintptr_t>(object) % alignment != 0) {
+        return false;
+    }
     switch (kind) {
     case SyncObjectKind::condition:
         return reset_condition(*static_cast<pthread_cond_t*>(object));
