@@ -21,7 +21,8 @@ export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 launcher = $$(command -v ccache >/dev/null 2>&1 && echo "-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
 say = @printf '\n== %s\n' "$(1)"
 
-.PHONY: all build demo test check asan tsan kill-loop soak mutations fuzz bench style format-check docs install clean help setup setup-test tmp
+.PHONY: all build demo test check asan tsan kill-loop soak mutations fuzz bench style format-check docs install
+.PHONY: clean help setup setup-test tmp
 .NOTPARALLEL:
 
 all: build
