@@ -146,8 +146,16 @@ class Arrangement:
             return True
         if code != 0:
             text = self.output.read_text(errors="replace").strip()
+            if self.was_never_a_pool(text):
+                self.new_pool()
+                return False
             raise Broken(f"exit code {code}: {text}", lost=code == 4)
         return False
+
+    def was_never_a_pool(self, text):
+        """Where the file system has no files without names, a kill inside the creation leaves a file that says so."""
+        nothing_promised = not self.notes.path.exists() or self.notes.value(0) == 0
+        return nothing_promised and ("creation was never finished" in text or "the file is empty" in text)
 
     def run_to_end(self, arguments, fault=None):
         process = self.start(arguments, fault)
@@ -173,6 +181,9 @@ class Arrangement:
         try:
             found = self.tool.check(self.pool)
         except ToolError as failure:
+            if self.was_never_a_pool(str(failure)):
+                self.new_pool()
+                return
             raise Broken(str(failure)) from failure
         if self.notes.path.exists() and found["durable_epoch"] < self.notes.value(0):
             raise Broken(f"epoch {self.notes.value(0)} was acknowledged, the pool holds {found['durable_epoch']}", lost=True)

@@ -20,7 +20,7 @@ namespace stillpoint::tool {
 /// What holds for every subcommand, once the command line is parsed.
 struct Invocation {
     bool quiet = false;
-    /// What follows "--" after `run`.
+    /// What follows "--" after `run` or `crashtest`.
     std::vector<std::string> command;
     /// Set by the subcommand that was named; main() calls it.
     std::function<int()> action;
@@ -59,6 +59,7 @@ void add_info(CLI::App& app, Invocation& invocation);
 void add_check(CLI::App& app, Invocation& invocation);
 void add_doctor(CLI::App& app, Invocation& invocation);
 void add_stats(CLI::App& app, Invocation& invocation);
+void add_crashtest(CLI::App& app, Invocation& invocation);
 void add_tables(CLI::App& app, Invocation& invocation);
 
 /// Prints "stillpoint: error: text" on standard error and returns `exit_code`.

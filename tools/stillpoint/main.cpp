@@ -93,19 +93,19 @@ constexpr std::string_view exit_code_lines =
     "  73 no space; 74 input/output error; 75 pool in use; 77 no permission\n"
     "  `run` ends with the program's own code, 126 if it cannot be run durably, 127 if it is not found.\n";
 
-/// Takes the program's command line, behind the "--" of `run`, out of ours: CLI11 would look for positional
+/// Takes the program's command line, behind the "--" of `run` and `crashtest`, out of ours: CLI11 would look for positional
 /// arguments there. Returns how many arguments are left.
 int split_command(int argc, char** argv, Invocation& invocation)
 {
-    bool is_run = false;
+    bool takes_a_command = false;
     for (int index = 1; index < argc; ++index) {
         const std::string_view word = argv[index];
-        if (word == "--" && is_run) {
+        if (word == "--" && takes_a_command) {
             invocation.command.assign(argv + index + 1, argv + argc);
             return index;
         }
-        is_run = is_run || word == "run";
-        if (!is_run && !word.starts_with("-")) {
+        takes_a_command = takes_a_command || word == "run" || word == "crashtest";
+        if (!takes_a_command && !word.starts_with("-")) {
             break;  // another subcommand
         }
     }
@@ -145,6 +145,7 @@ int main(int argc, char** argv)
     add_check(app, invocation);
     add_doctor(app, invocation);
     add_stats(app, invocation);
+    add_crashtest(app, invocation);
     add_tables(app, invocation);
     try {
         app.parse(split_command(argc, argv, invocation), argv);

@@ -5,14 +5,13 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <unistd.h>
 
 #include "command.hpp"
-#include "option_flags.hpp"
 #include "os/log.hpp"
 #include "program.hpp"
+#include "runtime_flags.hpp"
 
 #ifndef STILLPOINT_LIBRARY_FROM_BIN
 #define STILLPOINT_LIBRARY_FROM_BIN "../lib"
@@ -36,12 +35,6 @@ constexpr std::string_view exit_code_lines =
     "  pool is damaged, foreign, newer or another engine's; 69 not available on this system; 71 no\n"
     "  memory; 73 no space; 74 input/output error; 75 another process has the pool open; 77 no\n"
     "  permission; 126 the program cannot be run durably; 127 there is no such program.\n";
-
-struct RunArguments {
-    std::map<const OptionRow*, bool> flags;                ///< those of the table, and whether they were given
-    std::map<std::string, std::string> environment;  ///< of the options that were given
-    std::vector<std::string> command;
-};
 
 bool preloaded(std::string_view list)
 {
@@ -117,7 +110,7 @@ std::string error_in(const std::vector<std::string>& command)
     return {};
 }
 
-void set_environment(const RunArguments& arguments)
+void set_environment(const RuntimeFlags& arguments)
 {
     for (const auto& [name, value] : arguments.environment) {
         setenv(name.c_str(), value.c_str(), 1);
@@ -127,7 +120,7 @@ void set_environment(const RunArguments& arguments)
     unsetenv("STILLPOINT_OWNER");
 }
 
-int run(const RunArguments& arguments, std::vector<std::string> command)
+int run(const RuntimeFlags& arguments, std::vector<std::string> command)
 {
     const char* preload = std::getenv("LD_PRELOAD");
     if (preload != nullptr && preloaded(preload)) {
@@ -170,40 +163,6 @@ int run(const RunArguments& arguments, std::vector<std::string> command)
                         text_of("cannot run {}: {}", *program, std::strerror(errno)));
 }
 
-/// Keeps a value under the option's environment variable. Returns CLI11's error text, empty if the
-/// table allows the value.
-std::string take(const OptionRow& row, const std::string& text, RunArguments& arguments)
-{
-    std::string value = text;
-    if (row.kind == OptionKind::number) {
-        if (const auto number = parse_quantity(row.name, text)) {
-            value = std::to_string(*number);
-        }
-    } else if (row.name == "pool" && text.empty()) {
-        return "the path of the pool is empty";
-    }
-    Options tried;
-    if (const auto parsed = parse_option(tried, row.name, value); !parsed) {
-        return std::string(parsed.error().text());
-    }
-    arguments.environment[row.environment_name()] = value;
-    return {};
-}
-
-void add_option(CommandLine& line, const OptionRow& row, const std::shared_ptr<RunArguments>& arguments)
-{
-    std::string sentence(row.sentence);
-    if (row.kind == OptionKind::choice) {
-        sentence += text_of(" One of {}.", row.words);
-    }
-    if (!row.default_text.empty()) {
-        sentence += text_of(" Default {}.", row.default_text);
-    }
-    const char* type = row.kind == OptionKind::number ? "NUMBER" : row.kind == OptionKind::choice ? "WORD" : "PATH";
-    line.option(flags_of(row), type, [arguments, &row](const std::string& text) { return take(row, text, *arguments); },
-                sentence);
-}
-
 }  // namespace
 
 void add_run(CLI::App& app, Invocation& invocation)
@@ -211,23 +170,12 @@ void add_run(CLI::App& app, Invocation& invocation)
     CommandLine line(
         app, invocation, "run",
         "Run a program durably, its durable memory kept in a pool: stillpoint run [OPTIONS] -- PROGRAM [ARGUMENTS...]");
-    const auto arguments = std::make_shared<RunArguments>();
-    for (const OptionRow& row : option_rows()) {
-        if (row.kind == OptionKind::flag) {
-            line.flag(row.name == "quiet" ? "-q," + row.flag_name() : row.flag_name(), arguments->flags[&row],
-                      std::string(row.sentence));
-        } else {
-            add_option(line, row, arguments);
-        }
-    }
+    const auto arguments = std::make_shared<RuntimeFlags>();
+    add_runtime_flags(line, arguments, [](const OptionRow&) { return true; });
     line.ends_with_a_command();
     line.footer(examples, exit_code_lines);
     line.on_use([line, arguments, &invocation] {
-        for (const auto& [row, given] : arguments->flags) {
-            if (given || (row->name == "quiet" && invocation.quiet)) {
-                arguments->environment[row->environment_name()] = "1";
-            }
-        }
+        arguments->settle(invocation.quiet);
         return run(*arguments, line.command());
     });
 }
