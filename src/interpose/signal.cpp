@@ -1,6 +1,6 @@
-// SIGSEGV, while a tracker relies on it: the program's handler is kept behind the tracker's, and
-// the signal stays unblocked, because the kernel ends a process that faults with it blocked. Everything else goes
-// straight to libc.
+// SIGSEGV, while a tracker relies on it, and SIGBUS, while a pool is open: the program's handler is kept behind the
+// runtime's, and the signal stays unblocked, because the kernel ends a process that faults with it blocked. Everything
+// else goes straight to libc.
 
 #include <cerrno>
 
@@ -9,58 +9,63 @@
 
 namespace {
 
-/// `set` without SIGSEGV, in `storage`, where the signal must stay unblocked.
-const sigset_t* without_segv(int how, const sigset_t* set, sigset_t& storage) noexcept
+using stillpoint::fault_handler_installed;
+
+/// `set` without the signals that must stay unblocked, in `storage` where there is one.
+const sigset_t* without_ours(int how, const sigset_t* set, sigset_t& storage) noexcept
 {
-    if (set == nullptr || how == SIG_UNBLOCK || !stillpoint::fault_handler_installed() ||
-        sigismember(set, SIGSEGV) != 1) {
+    if (set == nullptr || how == SIG_UNBLOCK) {
         return set;
     }
-    storage = *set;
-    sigdelset(&storage, SIGSEGV);
-    return &storage;
+    const sigset_t* result = set;
+    for (const int number : {SIGSEGV, SIGBUS}) {
+        if (fault_handler_installed(number) && sigismember(result, number) == 1) {
+            storage = *result;
+            sigdelset(&storage, number);
+            result = &storage;
+        }
+    }
+    return result;
 }
 
 }  // namespace
 
 SHIM int sigaction(int number, const struct sigaction* wanted, struct sigaction* previous) noexcept
 {
-    if (!stillpoint::fault_handler_installed()) {
-        return REAL(sigaction)(number, wanted, previous);
-    }
-    if (number == SIGSEGV) {
-        stillpoint::fault_handler_exchange(wanted, previous);
+    if (fault_handler_installed(number)) {
+        stillpoint::fault_handler_exchange(number, wanted, previous);
         return 0;
     }
-    if (wanted == nullptr) {
+    sigset_t storage;
+    if (wanted == nullptr || without_ours(SIG_BLOCK, &wanted->sa_mask, storage) == &wanted->sa_mask) {
         return REAL(sigaction)(number, wanted, previous);
     }
     struct sigaction unblocking = *wanted;
-    sigdelset(&unblocking.sa_mask, SIGSEGV);
+    unblocking.sa_mask = storage;
     return REAL(sigaction)(number, &unblocking, previous);
 }
 
 SHIM sighandler_t signal(int number, sighandler_t handler) noexcept
 {
-    if (number != SIGSEGV || handler == SIG_ERR || !stillpoint::fault_handler_installed()) {
+    if (handler == SIG_ERR || !fault_handler_installed(number)) {
         return REAL(signal)(number, handler);
     }
     struct sigaction wanted{};
     struct sigaction previous{};
     wanted.sa_handler = handler;
     wanted.sa_flags = SA_RESTART;  // What glibc's signal() means.
-    stillpoint::fault_handler_exchange(&wanted, &previous);
+    stillpoint::fault_handler_exchange(number, &wanted, &previous);
     return previous.sa_handler;
 }
 
 SHIM int sigprocmask(int how, const sigset_t* set, sigset_t* previous) noexcept
 {
     sigset_t storage;
-    return REAL(sigprocmask)(how, without_segv(how, set, storage), previous);
+    return REAL(sigprocmask)(how, without_ours(how, set, storage), previous);
 }
 
 SHIM int pthread_sigmask(int how, const sigset_t* set, sigset_t* previous) noexcept
 {
     sigset_t storage;
-    return REAL(pthread_sigmask)(how, without_segv(how, set, storage), previous);
+    return REAL(pthread_sigmask)(how, without_ours(how, set, storage), previous);
 }

@@ -102,6 +102,9 @@ Result<void> FileMedium::write(std::span<const BlockWrite> batch)
     if (auto allowed = file_.check_writable(); !allowed) {
         return allowed;
     }
+    if (auto intact = file_.check_intact(); !intact) {
+        return intact;
+    }
     for (const BlockWrite& write : batch) {
         if (auto inside = file_.check_range(write.offset, write.size); !inside) {
             return inside;
@@ -257,6 +260,8 @@ Result<void> FileMedium::sync()
     syncs_.add(*synced ? 1 : 0);
     return {};
 }
+
+Result<void> FileMedium::check_intact() { return file_.check_intact(); }
 
 void FileMedium::detach_after_fork() noexcept
 {

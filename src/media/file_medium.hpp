@@ -40,6 +40,7 @@ public:
                                     std::span<std::byte> destination) const override;
     [[nodiscard]] Result<void> write(std::span<const BlockWrite> batch) override;
     [[nodiscard]] Result<void> sync() override;
+    [[nodiscard]] Result<void> check_intact() override;
     void detach_after_fork() noexcept override;
 
     // A file has no byte-addressable capability: its owner asks byte_addressable() first.

@@ -116,6 +116,9 @@ Result<void> MappedMedium::write(std::span<const BlockWrite> batch)
     if (auto allowed = file_.check_writable(); !allowed) {
         return allowed;
     }
+    if (auto intact = file_.check_intact(); !intact) {
+        return intact;
+    }
     for (const BlockWrite& write : batch) {
         if (auto inside = file_.check_range(write.offset, write.size); !inside) {
             return inside;
@@ -138,6 +141,15 @@ Result<void> MappedMedium::sync()
     fence();
     syncs_.add(1);
     return file_.sync_creation();
+}
+
+bool MappedMedium::absorb_lost_page(void* address) noexcept
+{
+    if (!mapping_.replace_page(address)) {
+        return false;
+    }
+    file_.note_lost_page();
+    return true;
 }
 
 void MappedMedium::detach_after_fork() noexcept

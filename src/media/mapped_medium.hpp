@@ -25,6 +25,8 @@ public:
                                     std::span<std::byte> destination) const final;
     [[nodiscard]] Result<void> write(std::span<const BlockWrite> batch) final;
     [[nodiscard]] Result<void> sync() final;
+    [[nodiscard]] Result<void> check_intact() final { return file_.check_intact(); }
+    [[nodiscard]] bool absorb_lost_page(void* address) noexcept final;
     void detach_after_fork() noexcept final;
 
     [[nodiscard]] bool byte_addressable() const noexcept final { return true; }

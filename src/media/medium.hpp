@@ -82,6 +82,18 @@ public:
     /// Durability::process it does nothing on media where the kernel keeps what was written.
     [[nodiscard]] virtual Result<void> sync() = 0;
 
+    /// ok, or why what was written may be gone although no call failed: the file was cut off or deleted, a mapped
+    /// page was lost, or the program has put another file behind the descriptor. To be asked before anything is acknowledged.
+    /// Errors: io, pool_truncated; the pool is read-only then.
+    [[nodiscard]] virtual Result<void> check_intact() { return {}; }
+    /// A mapped byte at `address` is gone (SIGBUS). True if it was this medium's: it reads as anything from then on, and
+    /// check_intact() fails. Async-signal-safe.
+    [[nodiscard]] virtual bool absorb_lost_page(void* address) noexcept
+    {
+        static_cast<void>(address);
+        return false;
+    }
+
     // -- Byte-addressable capability: only where byte_addressable().--------------------------
     /// True if the medium is naturally written by stores, write backs and fences.
     [[nodiscard]] virtual bool byte_addressable() const noexcept = 0;

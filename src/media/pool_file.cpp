@@ -224,6 +224,7 @@ Result<void> PoolFile::lock_and_inspect()
                     path_);
     }
     size_bytes_ = static_cast<std::uint64_t>(facts.st_size);
+    identity_ = {facts.st_dev, facts.st_ino};
     struct statfs system {};
     lives_in_memory_ = fstatfs(fd(), &system) == 0 &&
                        (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC);
@@ -241,6 +242,9 @@ Result<void> PoolFile::grow(std::uint64_t size)
     }
     if (size == size_bytes_) {
         return {};
+    }
+    if (auto intact = check_intact(); !intact) {
+        return intact;
     }
     const std::uint64_t old_size = size_bytes_;
     if (auto allocated = allocate(old_size, size); !allocated) {

@@ -2,10 +2,12 @@
 // PoolFile: the locked file under every medium: creation, locking, allocation, reading and
 // syncing. How pages are written is the media's business; that a call can fail is this file's.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <sys/types.h>
 #include <sys/uio.h>
 
 #include "core/result.hpp"
@@ -61,6 +63,11 @@ public:
 
     /// ok, or why nothing may be written: opened for reading, or frozen by an earlier failure.
     [[nodiscard]] Result<void> check_writable() const;
+    /// See Medium::check_intact. One fstat. Freezes the file where it is not.
+    [[nodiscard]] Result<void> check_intact();
+    /// A page of the file's mapping was lost: check_intact() fails from here on. Async-signal-safe.
+    void note_lost_page() noexcept { lost_page_.store(true, std::memory_order_release); }
+
     /// ok if `offset` and `size` name whole pages inside the file.
     [[nodiscard]] Result<void> check_range(std::uint64_t offset, std::uint64_t size) const;
 
@@ -75,6 +82,22 @@ public:
     void detach_after_fork() noexcept;
 
 private:
+    /// Which file it is, whatever number its descriptor has.
+    struct Identity {
+        dev_t device = 0;
+        ino_t inode = 0;
+    };
+    /// An atomic that moves with its owner, before any thread can share it.
+    struct LostPage : std::atomic<bool> {
+        LostPage() noexcept : std::atomic<bool>(false) {}
+        LostPage(LostPage&& other) noexcept : std::atomic<bool>(other.load()) {}
+        LostPage& operator=(LostPage&& other) noexcept
+        {
+            store(other.load());
+            return *this;
+        }
+    };
+
     PoolFile() = default;
     [[nodiscard]] Result<void> lock_and_inspect();
     [[nodiscard]] int open_new(bool unnamed) noexcept;
@@ -94,6 +117,8 @@ private:
     bool name_is_durable_ = true;
     bool unnamed_ = false;  ///< created without a name, until publish()
     bool frozen_ = false;
+    Identity identity_;
+    LostPage lost_page_;
     mutable FaultPlan faults_;
 };
 

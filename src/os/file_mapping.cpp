@@ -87,6 +87,16 @@ int FileMapping::extend(int fd, std::uint64_t size, Mode mode) noexcept
     return 0;
 }
 
+bool FileMapping::replace_page(void* address) noexcept
+{
+    const auto offset = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(base_);
+    if (base_ == nullptr || offset >= size_) {
+        return false;
+    }
+    return mmap(base_ + offset / page_bytes * page_bytes, page_bytes, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+}
+
 bool FileMapping::grants_direct(int fd) noexcept
 {
     void* const probe =

@@ -29,6 +29,10 @@ public:
     /// is refused, ENOMEM beyond the reservation. No malloc.
     [[nodiscard]] int extend(int fd, std::uint64_t size, Mode mode) noexcept;
 
+    /// Puts a page of zeroes that belongs to no file where `address` lies, so that the instruction which met a
+    /// lost page (SIGBUS) can go on. False if the address is not in the mapping. Async-signal-safe.
+    [[nodiscard]] bool replace_page(void* address) noexcept;
+
     [[nodiscard]] std::byte* base() const noexcept { return base_; }
     [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
     [[nodiscard]] std::uint64_t reserved() const noexcept { return reserved_; }

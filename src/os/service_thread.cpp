@@ -41,9 +41,10 @@ Result<void> ServiceThread::start(const char* name, void (*run)(void*), void* co
     run_ = run;
     context_ = context;
     static const auto create = libc_function("pthread_create", &pthread_create);
-    // The new thread inherits the mask: it must never run with a signal open. The system call is
-    // made directly because the interposer has the library's function.
-    const std::uint64_t all = ~std::uint64_t{0};
+    // The new thread inherits the mask: it must never run with a signal open but SIGBUS, with which the
+    // kernel says that mapped memory is gone. The system call is made directly because the interposer has the
+    // library's function.
+    const std::uint64_t all = ~(std::uint64_t{1} << (SIGBUS - 1));
     std::uint64_t before = 0;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
     const int error = create(&thread_, nullptr, &entry, this);

@@ -72,6 +72,13 @@ public:
     /// A page fault on tracked memory that the engine's tracker raised on purpose: true if
     /// handled, false if the fault is the program's own. Async-signal-safe.
     [[nodiscard]] virtual bool handle_fault(void* address) noexcept = 0;
+    /// Memory at `address` is gone (SIGBUS): true if it was the medium's and the engine goes on without it: nothing later is
+    /// acknowledged. Async-signal-safe.
+    [[nodiscard]] virtual bool absorb_lost_page(void* address) noexcept
+    {
+        static_cast<void>(address);
+        return false;
+    }
     /// True if the tracker relies on SIGSEGV: the program's own handler must then be chained.
     [[nodiscard]] virtual bool needs_fault_handler() const noexcept = 0;
     /// Makes [address, +size) writable for the kernel before a system call stores into it: trackers

@@ -17,40 +17,48 @@ namespace stillpoint {
 
 namespace {
 
-/// The kernel's form of a signal set.
-constexpr std::uint64_t segv_bit = std::uint64_t{1} << (SIGSEGV - 1);
+/// One signal that is ours first.
+struct Watched {
+    int number;
+    std::atomic<FaultHandler> handler{nullptr};
+    /// The program's action. A handler may read it at any instruction of a writer, so each new one
+    /// goes to the next place; 64 changes during one read do not happen.
+    std::array<struct sigaction, 64> program_actions{};
+    std::atomic<const struct sigaction*> program_action{nullptr};
+    std::size_t next_place = 0;
+    os::FutexLock writers{};
 
-constinit std::atomic<FaultHandler> tracker_handler{nullptr};
+    void set_program_action(const struct sigaction& wanted) noexcept
+    {
+        struct sigaction& place = program_actions[next_place];
+        next_place = (next_place + 1) % program_actions.size();
+        place = wanted;
+        program_action.store(&place, std::memory_order_release);
+    }
+};
 
-/// The program's action. A handler may read it at any instruction of a writer, so each new one
-/// goes to the next place; 64 changes during one read do not happen.
-constinit std::array<struct sigaction, 64> program_actions{};
-constinit std::atomic<const struct sigaction*> program_action{nullptr};
-constinit std::size_t next_place = 0;
-constinit os::FutexLock writers{};
+constinit Watched segv{SIGSEGV};
+constinit Watched bus{SIGBUS};
+
+Watched* watched(int number) noexcept
+{
+    return number == SIGSEGV ? &segv : number == SIGBUS ? &bus : nullptr;
+}
 
 void change_mask(int how, std::uint64_t set) noexcept
 {
     syscall(SYS_rt_sigprocmask, how, &set, nullptr, sizeof set);
 }
 
-void set_program_action(const struct sigaction& wanted) noexcept
-{
-    struct sigaction& place = program_actions[next_place];
-    next_place = (next_place + 1) % program_actions.size();
-    place = wanted;
-    program_action.store(&place, std::memory_order_release);
-}
-
 /// What the kernel does without a handler: ends the process with a core dump. A fault happens
 /// again by itself when the handler returns; a signal that was sent must be sent again.
-void end_by_default_action(bool sent) noexcept
+void end_by_default_action(int number, bool sent) noexcept
 {
     struct sigaction standard{};
     standard.sa_handler = SIG_DFL;
-    __sigaction(SIGSEGV, &standard, nullptr);
+    __sigaction(number, &standard, nullptr);
     if (sent) {
-        syscall(SYS_tgkill, getpid(), gettid(), SIGSEGV);
+        syscall(SYS_tgkill, getpid(), gettid(), number);
     }
 }
 
@@ -61,7 +69,7 @@ void call_program_handler(const struct sigaction& action, int number, siginfo_t*
     std::memcpy(&mask, &action.sa_mask, sizeof mask);
     std::uint64_t before = 0;
     syscall(SYS_rt_sigprocmask, SIG_BLOCK, &mask, &before, sizeof mask);
-    change_mask(SIG_UNBLOCK, segv_bit);
+    change_mask(SIG_UNBLOCK, std::uint64_t{1} << (number - 1));  // The kernel's form of a set.
     if ((action.sa_flags & SA_SIGINFO) != 0) {
         action.sa_sigaction(number, info, context);
     } else {
@@ -74,65 +82,69 @@ extern "C" void stillpoint_on_fault(int number, siginfo_t* info, void* context)
 {
     const int saved_errno = errno;
     const bool sent = info->si_code <= 0;  // By kill, raise or sigqueue: nobody's page.
-    const FaultHandler handler = tracker_handler.load(std::memory_order_acquire);
+    Watched& signal = *watched(number);
+    const FaultHandler handler = signal.handler.load(std::memory_order_acquire);
     if (!sent && handler != nullptr && handler(info->si_addr)) {
         errno = saved_errno;
         return;
     }
     errno = saved_errno;
-    const struct sigaction action = *program_action.load(std::memory_order_acquire);
+    const struct sigaction action = *signal.program_action.load(std::memory_order_acquire);
     if ((action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_IGN && sent) {
         return;
     }
     if ((action.sa_flags & SA_SIGINFO) == 0 &&
         (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN)) {
-        end_by_default_action(sent);
+        end_by_default_action(number, sent);
         return;
     }
     if ((action.sa_flags & static_cast<int>(SA_RESETHAND)) != 0) {
         struct sigaction standard{};
         standard.sa_handler = SIG_DFL;
-        set_program_action(standard);
+        signal.set_program_action(standard);
     }
     call_program_handler(action, number, info, context);
 }
 
 }  // namespace
 
-bool fault_handler_installed() noexcept
+bool fault_handler_installed(int number) noexcept
 {
-    return program_action.load(std::memory_order_acquire) != nullptr;
+    const Watched* const signal = watched(number);
+    return signal != nullptr && signal->program_action.load(std::memory_order_acquire) != nullptr;
 }
 
-Result<void> fault_handler_install(FaultHandler handler)
+Result<void> fault_handler_install(int number, FaultHandler handler)
 {
-    tracker_handler.store(handler, std::memory_order_release);
-    if (fault_handler_installed()) {
+    Watched& signal = *watched(number);
+    signal.handler.store(handler, std::memory_order_release);
+    if (fault_handler_installed(number)) {
         return {};
     }
     struct sigaction previous{};
-    if (__sigaction(SIGSEGV, nullptr, &previous) != 0) {
-        return fail(SP_E_IO, errno, "the program's SIGSEGV handler cannot be read: {}",
+    if (__sigaction(number, nullptr, &previous) != 0) {
+        return fail(SP_E_IO, errno, "the program's handler of signal {} cannot be read: {}", number,
                     strerror(errno));
     }
-    set_program_action(previous);
+    signal.set_program_action(previous);
     struct sigaction ours{};
     ours.sa_sigaction = &stillpoint_on_fault;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
     sigemptyset(&ours.sa_mask);
-    if (__sigaction(SIGSEGV, &ours, nullptr) != 0) {
-        program_action.store(nullptr, std::memory_order_release);
-        return fail(SP_E_IO, errno, "a SIGSEGV handler cannot be installed: {}", strerror(errno));
+    if (__sigaction(number, &ours, nullptr) != 0) {
+        signal.program_action.store(nullptr, std::memory_order_release);
+        return fail(SP_E_IO, errno, "a handler of signal {} cannot be installed: {}", number, strerror(errno));
     }
     return {};
 }
 
-void fault_handler_exchange(const struct sigaction* wanted, struct sigaction* previous) noexcept
+void fault_handler_exchange(int number, const struct sigaction* wanted, struct sigaction* previous) noexcept
 {
-    const std::scoped_lock writer{writers};
-    const struct sigaction before = *program_action.load(std::memory_order_relaxed);
+    Watched& signal = *watched(number);
+    const std::scoped_lock writer{signal.writers};
+    const struct sigaction before = *signal.program_action.load(std::memory_order_relaxed);
     if (wanted != nullptr) {
-        set_program_action(*wanted);
+        signal.set_program_action(*wanted);
     }
     if (previous != nullptr) {
         *previous = before;

@@ -1,9 +1,9 @@
 #pragma once
-// The SIGSEGV handler for trackers that protect pages, and the program's own handler behind it.
+// SIGSEGV for trackers that protect pages, SIGBUS for memory that is gone, and the program's own handlers behind ours.
 //
-// While installed, the program's sigaction for SIGSEGV is kept here and called for every fault that the
-// tracker did not raise, with the semantics the program asked for (SA_SIGINFO, SA_RESETHAND, sa_mask).
-// One difference: SIGSEGV stays unblocked in the program's handler, because that may write durable memory too.
+// While installed, the program's sigaction for that signal is kept here and called for every fault that is its
+// own, with the semantics the program asked for (SA_SIGINFO, SA_RESETHAND, sa_mask).
+// One difference: the signal stays unblocked in the program's handler, because that may use durable memory too.
 
 #include <csignal>
 
@@ -14,13 +14,14 @@ namespace stillpoint {
 /// True: handled, the instruction can run again. Async-signal-safe.
 using FaultHandler = bool (*)(void* address) noexcept;
 
-/// Puts `handler` before whatever the program has for SIGSEGV now. Install before pages are
+/// Puts `handler` before whatever the program has for `number` (SIGSEGV or SIGBUS) now. Install before pages are
 /// protected. Installing again replaces `handler` only. Errors: io (the system refused).
-[[nodiscard]] Result<void> fault_handler_install(FaultHandler handler);
-[[nodiscard]] bool fault_handler_installed() noexcept;
+[[nodiscard]] Result<void> fault_handler_install(int number, FaultHandler handler);
+/// False for every other signal.
+[[nodiscard]] bool fault_handler_installed(int number) noexcept;
 
-/// sigaction(SIGSEGV, wanted, previous) as the program sees it. Either may be null.
+/// sigaction(number, wanted, previous) as the program sees it. Either may be null.
 /// Only while installed.
-void fault_handler_exchange(const struct sigaction* wanted, struct sigaction* previous) noexcept;
+void fault_handler_exchange(int number, const struct sigaction* wanted, struct sigaction* previous) noexcept;
 
 }  // namespace stillpoint

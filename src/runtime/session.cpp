@@ -250,11 +250,14 @@ Result<void> session_open(const Options& options)
     if (!report) {
         return pass_on(report.error());
     }
-    if (session->engine->needs_fault_handler()) {
-        fault_engine.store(session->engine.get(), std::memory_order_release);
-        if (auto installed = fault_handler_install(&session_handle_fault); !installed) {
-            return installed;
-        }
+    fault_engine.store(session->engine.get(), std::memory_order_release);
+    auto installed = fault_handler_install(SIGBUS, &session_handle_lost_memory);
+    if (installed && session->engine->needs_fault_handler()) {
+        installed = fault_handler_install(SIGSEGV, &session_handle_fault);
+    }
+    if (!installed) {
+        fault_engine.store(nullptr, std::memory_order_release);
+        return installed;
     }
     auto started = start_session(*session, *report);
     if (!started) {
@@ -367,6 +370,25 @@ bool session_handle_fault(void* address) noexcept
 {
     Engine* const engine = fault_engine.load(std::memory_order_acquire);
     return engine != nullptr && engine->handle_fault(address);
+}
+
+bool session_handle_lost_memory(void* address) noexcept
+{
+    Engine* const engine = fault_engine.load(std::memory_order_acquire);
+    if (engine == nullptr) {
+        return false;
+    }
+    if (engine->absorb_lost_page(address)) {
+        return true;
+    }
+    const auto offset = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(engine->image_base());
+    if (offset >= engine->image_bytes()) {
+        return false;
+    }
+    // The program's own memory: what stood there cannot be had again but from the pool.
+    end_process(fail(SP_E_IO, EIO,
+                      "the memory at {} is gone (SIGBUS: a hardware error, or a poisoned page); durable memory is as it was at "
+                      "epoch {}: start the program again", address, engine->durable_epoch()).value());
 }
 
 bool session_needs_fault_handler() noexcept

@@ -20,10 +20,12 @@ resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_
 
 
 class FaultyRun(CommandLineTest):
+    program = PROGRAM
+
     def run_program(self, *arguments, pool=None, options=(), fault=None, launcher=()):
         environment = {"STILLPOINT_FAULT": fault} if fault else {}
         chosen = {**OPTIONS, **dict(options), "--pool": pool or self.pool}
-        words = ("run", *(word for option in chosen.items() for word in option), "--", PROGRAM, *arguments)
+        words = ("run", *(word for option in chosen.items() for word in option), "--", self.program, *arguments)
         if launcher:
             return self.stillpoint(*launcher, TOOL, *words, tool=LAUNCHER, **environment)
         return self.stillpoint(*words, **environment)

@@ -305,7 +305,7 @@ TEST(Fault, OfATrackedPageIsServedEvenWithAllSignalsBlocked)
 {
     const auto ended = in_child([] {
         tracked_page = protected_page();
-        if (!stillpoint::fault_handler_install(&serve_tracked_page)) {
+        if (!stillpoint::fault_handler_install(SIGSEGV, &serve_tracked_page)) {
             abort();
         }
         sigset_t all;
@@ -335,7 +335,7 @@ TEST(Fault, OfTheProgramReachesItsOwnHandlerSetBeforeOrAfter)
             if (before) {
                 set_handler();
             }
-            if (!stillpoint::fault_handler_install(&serve_tracked_page)) {
+            if (!stillpoint::fault_handler_install(SIGSEGV, &serve_tracked_page)) {
                 abort();
             }
             if (!before) {
@@ -361,14 +361,14 @@ TEST(Fault, OfTheProgramReachesItsOwnHandlerSetBeforeOrAfter)
 TEST(Fault, OfAProgramWithoutAHandlerKillsIt)
 {
     const auto ended = in_child([] {
-        (void)stillpoint::fault_handler_install(&serve_tracked_page);
+        (void)stillpoint::fault_handler_install(SIGSEGV, &serve_tracked_page);
         EXPECT_EQ(signal(SIGSEGV, SIG_DFL), SIG_DFL);
         *wild_pointer = 1;
     });
     ASSERT_TRUE(WIFSIGNALED(ended.status));
     EXPECT_EQ(WTERMSIG(ended.status), SIGSEGV);
     const auto sent = in_child([] {
-        (void)stillpoint::fault_handler_install(&serve_tracked_page);
+        (void)stillpoint::fault_handler_install(SIGSEGV, &serve_tracked_page);
         raise(SIGSEGV);
     });
     ASSERT_TRUE(WIFSIGNALED(sent.status));
@@ -378,7 +378,7 @@ TEST(Fault, OfAProgramWithoutAHandlerKillsIt)
 TEST(Fault, HandlerThatAsksToBeResetRunsOnce)
 {
     const auto ended = in_child([] {
-        (void)stillpoint::fault_handler_install(&serve_tracked_page);
+        (void)stillpoint::fault_handler_install(SIGSEGV, &serve_tracked_page);
         struct sigaction action{};
         action.sa_flags = static_cast<int>(SA_RESETHAND);
         action.sa_handler = [](int) { say("r"); };

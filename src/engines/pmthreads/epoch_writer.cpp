@@ -179,9 +179,11 @@ Result<void> EpochWriter::make_durable()
     const std::lock_guard guard(medium_lock_);
     if (pool_.medium().byte_addressable()) {
         pool_.medium().fence();
-        return {};
+    } else if (auto synced = pool_.medium().sync(); !synced) {
+        return synced;
     }
-    return pool_.medium().sync();
+    // Behind the sync, so that nothing is acknowledged that a file cut off meanwhile has lost.
+    return pool_.medium().check_intact();
 }
 
 Result<void> EpochWriter::write_commit_record(const EpochFacts& facts, std::uint64_t pages)

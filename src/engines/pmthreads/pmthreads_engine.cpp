@@ -179,6 +179,8 @@ Result<void> PmthreadsEngine::checkpoint_now()
 
 bool PmthreadsEngine::handle_fault(void* address) noexcept { return tracker_->handle_fault(address); }
 
+bool PmthreadsEngine::absorb_lost_page(void* address) noexcept { return pool_->medium().absorb_lost_page(address); }
+
 bool PmthreadsEngine::needs_fault_handler() const noexcept { return tracker_->needs_fault_handler(); }
 
 void PmthreadsEngine::prepare_kernel_write(void* address, std::size_t size) noexcept

@@ -40,6 +40,7 @@ public:
     [[nodiscard]] Result<void> checkpoint_now() override;
 
     [[nodiscard]] bool handle_fault(void* address) noexcept override;
+    [[nodiscard]] bool absorb_lost_page(void* address) noexcept override;
     [[nodiscard]] bool needs_fault_handler() const noexcept override;
     void prepare_kernel_write(void* address, std::size_t size) noexcept override;
     [[nodiscard]] std::string_view tracker_name() const noexcept override;

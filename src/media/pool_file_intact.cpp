@@ -1,0 +1,33 @@
+// Whether the file is still the one that was opened, and whole. A call on a file that was cut off, or on a descriptor that the
+// program has closed or put another file behind, need not fail: a write makes a cut file long again, with holes.
+
+#include <cerrno>
+#include <sys/stat.h>
+
+#include "media/pool_file.hpp"
+
+namespace stillpoint {
+
+Result<void> PoolFile::check_intact()
+{
+    const char* what = nullptr;
+    sp_error code = SP_E_IO;
+    struct stat facts {};
+    if (lost_page_.load(std::memory_order_acquire)) {
+        what = "a page of it that was mapped is gone: the file was cut off, or its medium failed";
+    } else if (fstat(fd(), &facts) != 0 || facts.st_dev != identity_.device || facts.st_ino != identity_.inode) {
+        what = "its descriptor is closed or another file's: the program closes descriptors that it did not open";
+    } else if (static_cast<std::uint64_t>(facts.st_size) < size_bytes_) {
+        what = "somebody cut the file off while it was open";
+        code = SP_E_POOL_TRUNCATED;
+    } else if (facts.st_nlink == 0 && !unnamed_) {
+        what = "somebody deleted the file while it was open";
+    }
+    if (what == nullptr) {
+        return {};
+    }
+    frozen_ = true;
+    return fail(code, 0, "{}: {}; nothing later becomes durable", path_, what);
+}
+
+}  // namespace stillpoint
