@@ -22,7 +22,7 @@ launcher = $$(command -v ccache >/dev/null 2>&1 && echo "-DCMAKE_C_COMPILER_LAUN
 say = @printf '\n== %s\n' "$(1)"
 
 .PHONY: all build demo test check asan tsan kill-loop soak mutations fuzz bench style format-check docs install
-.PHONY: clean help setup setup-test tmp
+.PHONY: schedules clean help setup setup-test tmp
 .NOTPARALLEL:
 
 all: build
@@ -38,6 +38,7 @@ help:
 	@echo "make kill-loop    kill word-index and bank 200 times each and prove that nothing is lost"
 	@echo "make soak         kill a checking program KILLS=$(KILLS) times, at every persist point and at random (SEED, LIMIT_S)"
 	@echo "make mutations    damage every bit of a pool's structures, one after the other (ten minutes)"
+	@echo "make schedules    explore the schedules of the quiescence protocol at length, and its canaries (an hour)"
 	@echo "make fuzz         run each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make bench        run the benchmarks (takes minutes; use an idle machine)"
 	@echo "make install      install to PREFIX (default /usr/local; DESTDIR is honoured)"
@@ -97,6 +98,13 @@ soak: build
 mutations: build
 	$(call say,Damaging every bit, sector and page of a pool)
 	@STILLPOINT_MUTATIONS=all build/bin/engines_test --gtest_filter='Mutations.*'
+
+SCHEDULE_SECONDS ?= 60
+schedules: build
+	$(call say,Exploring the schedules of the quiescence protocol: at most $(SCHEDULE_SECONDS) s for each scenario and model)
+	@build/bin/schedules --seconds $(SCHEDULE_SECONDS) --states 20000000 --random-seconds 5
+	$(call say,The same with each ordering taken away: every one must be noticed)
+	@build/bin/schedules --mutants --states 30000
 
 fuzz: setup-test tmp
 	$(call say,Fuzzing what is read from outside, under AddressSanitizer and UBSan)

@@ -1,10 +1,8 @@
 #include "runtime/fase.hpp"
 
-#include <linux/membarrier.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include "os/futex.hpp"
+#include "core/sync.hpp"
+#include "os/futex_calls.hpp"
+#include "os/thread_calls.hpp"
 #include "runtime/fase_gate.hpp"
 #include "runtime/ignored_locks.hpp"
 #include "runtime/statistics.hpp"
@@ -22,20 +20,18 @@ namespace {
 
 constinit IgnoredLocks ignored_locks{};
 
-std::uint32_t gate_bits() noexcept { return gate.bits.load(std::memory_order_acquire); }
-
-bool is_ignored(const void* lock, std::uint32_t bits) noexcept
+bool is_ignored(const void* lock) noexcept
 {
-    return (bits & locks_ignored) != 0 && lock != nullptr && ignored_locks.contains(lock);
+    return (gate.bits.load(std::memory_order_relaxed) & locks_ignored) != 0 && lock != nullptr && ignored_locks.contains(lock);
 }
 
 /// Between a thread's publication and its look at the gate.
-void order_publication(std::uint32_t bits) noexcept
+void order_publication() noexcept
 {
-    if ((bits & fences_needed) != 0) {
-        std::atomic_thread_fence(std::memory_order_seq_cst);
+    if ((gate.bits.load(std::memory_order_relaxed) & fences_needed) != 0) {
+        sync::fence(std::memory_order_seq_cst);
     } else {
-        std::atomic_signal_fence(std::memory_order_seq_cst);
+        sync::compiler_fence(std::memory_order_seq_cst);
     }
 }
 
@@ -44,8 +40,8 @@ void withdraw_publication(ThreadRecord& record, std::uint32_t depth) noexcept
 {
     record.depth.store(depth, std::memory_order_release);
     if (depth == 0) {
-        order_publication(gate_bits());
-        if ((gate_bits() & gate_shut) != 0) {
+        order_publication();
+        if ((gate.bits.load(std::memory_order_relaxed) & gate_shut) != 0) {
             announce_departure();
         }
     }
@@ -78,7 +74,11 @@ void announce_departure() noexcept
 
 void wait_while_shut() noexcept
 {
-    for (auto bits = gate_bits(); (bits & gate_shut) != 0; bits = gate_bits()) {
+    while (true) {
+        const auto bits = gate.bits.load(std::memory_order_relaxed);  // The caller's look at the gate acquires.
+        if ((bits & gate_shut) == 0) {
+            return;
+        }
         os::futex_wait(gate.bits, bits);
     }
 }
@@ -93,14 +93,14 @@ void enter_first(const void* lock, LockKind kind) noexcept
 void enter_slowly(ThreadRecord& record, const void* lock, LockKind kind,
                   std::uint32_t depth) noexcept
 {
-    if (is_ignored(lock, gate_bits())) {
+    if (is_ignored(lock)) {
         withdraw_publication(record, depth);
         note_ignored(lock, kind);  // It may be held at a checkpoint: recovery must free it.
         return;
     }
     while (true) {
-        order_publication(gate_bits());
-        if ((gate_bits() & gate_shut) == 0) {
+        order_publication();
+        if ((gate.bits.load(std::memory_order_acquire) & gate_shut) == 0) {
             break;
         }
         // An inner lock of a FASE that passed the gate goes on: the checkpoint waits for it. But a
@@ -122,15 +122,15 @@ void enter_nested(ThreadRecord& record, const void* lock, LockKind kind) noexcep
 {
     const auto depth = record.depth.load(std::memory_order_relaxed);
     record.depth.store(depth + 1, std::memory_order_relaxed);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (gate_bits() != 0) [[unlikely]] {
+    sync::compiler_fence(std::memory_order_seq_cst);
+    if (gate.bits.load(std::memory_order_acquire) != 0) [[unlikely]] {
         enter_slowly(record, lock, kind, depth);
     }
 }
 
 void leave_slowly(ThreadRecord& record, const void* lock) noexcept
 {
-    if (is_ignored(lock, gate_bits())) {
+    if (is_ignored(lock)) {
         return;
     }
     const auto depth = record.depth.load(std::memory_order_relaxed);
@@ -154,7 +154,7 @@ bool suspend_for_wait(const void* mutex) noexcept
 {
     ThreadRecord* const record = own_record;
     if (record == nullptr || record->depth.load(std::memory_order_relaxed) != 1 ||
-        is_ignored(mutex, gate_bits())) {
+        is_ignored(mutex)) {
         return false;
     }
     // The one lock that is counted must be this mutex, not another beside an uncounted mutex.
@@ -171,8 +171,8 @@ bool resume_after_wait(const void* mutex) noexcept
 {
     ThreadRecord& record = *own_record;
     record.depth.store(1, std::memory_order_relaxed);
-    order_publication(gate_bits());
-    if ((gate_bits() & gate_shut) != 0) {
+    order_publication();
+    if ((gate.bits.load(std::memory_order_acquire) & gate_shut) != 0) {
         withdraw_publication(record, 0);
         return false;
     }
@@ -199,8 +199,7 @@ Result<void> fase_activate(FaseBarrier barrier)
                     "needs one");
     }
     const bool membarrier =
-        barrier == FaseBarrier::automatic &&
-        syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+        barrier == FaseBarrier::automatic && os::register_for_membarrier();
     if (membarrier) {
         fase::gate.bits.fetch_and(~static_cast<std::uint32_t>(fase::fences_needed));
     } else {

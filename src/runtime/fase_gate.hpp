@@ -5,9 +5,9 @@
 // Cost when no checkpoint is being taken: enter is one thread-local load, two stores and one load of a shared
 // word that nobody writes; leave is two stores and two loads of that word. No fence, no locked instruction.
 
-#include <atomic>
 #include <cstdint>
 
+#include "core/sync.hpp"
 #include "runtime/thread_registry.hpp"
 
 namespace stillpoint {
@@ -27,14 +27,14 @@ enum GateBit : std::uint32_t {
 
 /// Alone in its line: every thread reads it at every lock.
 struct alignas(128) Gate {
-    std::atomic<std::uint32_t> bits{0};
-    std::atomic<bool> accounting{false};  ///< looked at only by threads that have no record yet
+    sync::Atomic<std::uint32_t> bits{0};
+    sync::Atomic<bool> accounting{false};  ///< looked at only by threads that have no record yet
 };
 [[gnu::visibility("hidden")]] extern constinit Gate gate;  // Hidden: addressed without the GOT.
 
 /// Counts wake-ups of a checkpointer that waits for threads to leave.
 struct alignas(128) Departures {
-    std::atomic<std::uint32_t> count{0};
+    sync::Atomic<std::uint32_t> count{0};
 };
 [[gnu::visibility("hidden")]] extern constinit Departures departures;
 
@@ -66,7 +66,7 @@ enum class Entry { inside, gate_not_clear, nested };
     // instruction of the acquire that follows it.
     record.depth.store(1, std::memory_order_relaxed);
     // Publish before check. The compiler is held here, the CPU by the checkpointer's membarrier.
-    std::atomic_signal_fence(std::memory_order_seq_cst);
+    sync::compiler_fence(std::memory_order_seq_cst);
     if (gate.bits.load(std::memory_order_acquire) != 0) [[unlikely]] {
         return Entry::gate_not_clear;
     }
@@ -86,7 +86,7 @@ enum class Entry { inside, gate_not_clear, nested };
 {
     record.lock.store(ThreadRecord::no_lock, std::memory_order_relaxed);
     record.depth.store(0, std::memory_order_release);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
+    sync::compiler_fence(std::memory_order_seq_cst);
     // Same argument as in enter: this load sees the gate shut, or the checkpointer sees depth 0.
     return gate.bits.load(std::memory_order_relaxed) != 0;
 }

@@ -3,10 +3,10 @@
 // without a lock by every acquire and release once there is one.
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "core/sync.hpp"
 #include "os/futex.hpp"
 
 namespace stillpoint {
@@ -29,7 +29,7 @@ private:
         return (lock * 0x9e3779b97f4a7c15u) >> 52;  // 12 bits: 4096 slots
     }
 
-    std::array<std::atomic<std::uintptr_t>, slots> locks_{};
+    std::array<sync::Atomic<std::uintptr_t>, slots> locks_{};
     os::FutexLock writers_;
     std::size_t used_ = 0;
 };

@@ -9,8 +9,9 @@
 // holders. So it has been since glibc 2.3; plain_mutex_is_as_expected() verifies it when the library is loaded, and
 // where it does not hold every lock goes to libc.
 
-#include <atomic>
 #include <pthread.h>
+
+#include "core/sync.hpp"
 
 namespace stillpoint {
 
@@ -24,7 +25,7 @@ namespace stillpoint {
 [[gnu::always_inline]] inline bool try_lock_plain(pthread_mutex_t& mutex, int thread_id) noexcept
 {
     int seen = 0;
-    if (!std::atomic_ref{mutex.__data.__lock}.compare_exchange_strong(
+    if (!sync::AtomicRef{mutex.__data.__lock}.compare_exchange_strong(
             seen, 1, std::memory_order_acquire, std::memory_order_relaxed)) [[unlikely]] {
         return false;
     }
@@ -40,7 +41,7 @@ namespace stillpoint {
     mutex.__data.__owner = 0;  // Before the release: afterwards it is the next holder's.
     --mutex.__data.__nusers;
     int seen = 1;
-    if (std::atomic_ref{mutex.__data.__lock}.compare_exchange_strong(
+    if (sync::AtomicRef{mutex.__data.__lock}.compare_exchange_strong(
             seen, 0, std::memory_order_release, std::memory_order_relaxed)) [[likely]] {
         return true;
     }

@@ -1,12 +1,9 @@
 #include "runtime/quiescence.hpp"
 
-#include <linux/membarrier.h>
-#include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
+#include "core/sync.hpp"
 #include "os/clock.hpp"
-#include "os/futex.hpp"
+#include "os/futex_calls.hpp"
+#include "os/thread_calls.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/fase_gate.hpp"
 
@@ -23,11 +20,9 @@ void shut_gate() noexcept
 {
     const auto bits = fase::gate.bits.fetch_or(fase::gate_shut, std::memory_order_seq_cst);
     if ((bits & fase::fences_needed) != 0) {
-        std::atomic_thread_fence(std::memory_order_seq_cst);
+        sync::fence(std::memory_order_seq_cst);
     } else {
-        // Each running thread executes a full fence between two of its instructions before this
-        // returns; a thread that does not run has had one when it was descheduled.
-        syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+        os::membarrier();
     }
 }
 
@@ -63,7 +58,7 @@ const ThreadRecord* wait_until_outside(std::uint64_t deadline_ns) noexcept
             return inside;
         }
         if (looks < yields_before_sleep) {
-            sched_yield();
+            os::yield_cpu();
         } else {
             os::futex_wait(fase::departures.count, departures, deadline_ns);
         }

@@ -1,18 +1,14 @@
 #include "runtime/thread_registry.hpp"
 
-#include <cerrno>
 #include <climits>
-#include <csignal>
-#include <cstdlib>
-#include <mutex>
-#include <pthread.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "core/sync.hpp"
 #include "os/futex.hpp"
 #include "os/log.hpp"
+#include "os/thread_calls.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/fase_gate.hpp"
 #include "runtime/statistics.hpp"
@@ -25,8 +21,8 @@ struct RecordChunk {
     static constexpr std::size_t bytes = 64 * 1024;
     static constexpr std::size_t capacity = bytes / sizeof(ThreadRecord) - 1;
 
-    std::atomic<RecordChunk*> next;
-    std::atomic<std::size_t> used;
+    sync::Atomic<RecordChunk*> next;
+    sync::Atomic<std::size_t> used;
     ThreadRecord records[capacity];
 };
 static_assert(sizeof(RecordChunk) <= RecordChunk::bytes);
@@ -35,11 +31,11 @@ namespace {
 
 /// Lock order: last of all; nothing is taken while it is held.
 constinit os::FutexLock registry_lock{};
-constinit std::atomic<RecordChunk*> first_chunk{nullptr};
+constinit sync::Atomic<RecordChunk*> first_chunk{nullptr};
 constinit RecordChunk* last_chunk = nullptr;
 constinit ThreadRecord* unused_records = nullptr;
 constinit bool key_made = false;
-constinit pthread_key_t exit_key{};
+constinit os::ExitKey exit_key{};
 using ExitHook = void (*)() noexcept;
 constinit ExitHook exit_hook = nullptr;
 
@@ -47,31 +43,21 @@ constinit ExitHook exit_hook = nullptr;
 /// lock would else wait for itself.
 class RegistryGuard {
 public:
-    RegistryGuard() noexcept
-    {
-        const std::uint64_t all = ~std::uint64_t{0};
-        syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &saved_mask_, sizeof all);
-        registry_lock.lock();
-    }
-    ~RegistryGuard()
-    {
-        registry_lock.unlock();
-        syscall(SYS_rt_sigprocmask, SIG_SETMASK, &saved_mask_, nullptr, sizeof saved_mask_);
-    }
+    RegistryGuard() noexcept { registry_lock.lock(); }
+    ~RegistryGuard() { registry_lock.unlock(); }
     RegistryGuard(const RegistryGuard&) = delete;
     RegistryGuard& operator=(const RegistryGuard&) = delete;
 
 private:
-    std::uint64_t saved_mask_ = 0;  // The kernel's own form of a signal set.
+    os::SignalsBlocked blocked_;
 };
 
 RecordChunk* append_chunk() noexcept
 {
-    void* memory = mmap(nullptr, RecordChunk::bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) {
+    void* memory = os::zeroed_memory(RecordChunk::bytes);
+    if (memory == nullptr) {
         os::log(os::Severity::error, "no memory to register thread {}; the program ends here, "
-                "because a thread that is not counted could spoil a checkpoint", gettid());
+                "because a thread that is not counted could spoil a checkpoint", os::thread_id());
         syscall(SYS_exit_group, EX_OSERR);
     }
     auto* chunk = static_cast<RecordChunk*>(memory);  // Zeroes are its initial state.
@@ -109,12 +95,10 @@ void recycle(ThreadRecord& record) noexcept
 /// records are found here, when a chunk is used up, by their threads being gone.
 void reclaim_records_of_ended_threads() noexcept
 {
-    const int process = getpid();
-    for_each_record([process](ThreadRecord& record) {
+    for_each_record([](ThreadRecord& record) {
         if (record.state.load(std::memory_order_relaxed) == ThreadRecord::live &&
             record.depth.load(std::memory_order_relaxed) == 0 &&
-            syscall(SYS_tgkill, process, record.thread_id.load(std::memory_order_relaxed), 0) != 0 &&
-            errno == ESRCH) {
+            os::thread_is_gone(record.thread_id.load(std::memory_order_relaxed))) {
             recycle(record);
         }
     });
@@ -157,7 +141,7 @@ extern "C" void detach_thread(void* argument)
 {
     auto& record = *static_cast<ThreadRecord*>(argument);
     if (++record.exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS - 1) {
-        pthread_setspecific(exit_key, &record);
+        os::set_exit_value(exit_key, &record);
         return;
     }
     if (exit_hook != nullptr && fase::gate.accounting.load(std::memory_order_relaxed)) {
@@ -197,13 +181,13 @@ ThreadRecord* attach_thread() noexcept
         }
         ThreadRecord& record = take_record();
         record.exit_rounds = 0;
-        record.thread_id.store(gettid(), std::memory_order_relaxed);
+        record.thread_id.store(os::thread_id(), std::memory_order_relaxed);
         record.state.store(ThreadRecord::live, std::memory_order_release);
         fase::own_record = &record;
         statistics().threads.fetch_add(1, std::memory_order_relaxed);
     }
     // After own_record is set: for a key beyond the 32nd glibc allocates, and malloc may lock.
-    pthread_setspecific(exit_key, fase::own_record);
+    os::set_exit_value(exit_key, fase::own_record);
     return fase::own_record;
 }
 
@@ -211,7 +195,7 @@ bool thread_registry_start() noexcept
 {
     const RegistryGuard guard;
     if (!key_made) {
-        key_made = pthread_key_create(&exit_key, &detach_thread) == 0;
+        key_made = os::make_exit_key(exit_key, &detach_thread);
     }
     return key_made;
 }
@@ -226,7 +210,7 @@ void thread_registry_reset_after_fork() noexcept
     registry_lock.reset_after_fork();
     for_each_record([](ThreadRecord& record) {
         if (&record == fase::own_record) {
-            record.thread_id.store(gettid(), std::memory_order_relaxed);
+            record.thread_id.store(os::thread_id(), std::memory_order_relaxed);
         } else if (record.state.load(std::memory_order_relaxed) != ThreadRecord::unused) {
             record.depth.store(0, std::memory_order_relaxed);
             record.lock.store(ThreadRecord::no_lock, std::memory_order_relaxed);

@@ -2,9 +2,10 @@
 // The registry of threads that have used a lock: one record each, in memory that is never
 // unmapped, so that the checkpointer may read any record at any time. Records are recycled.
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
+
+#include "core/sync.hpp"
 
 namespace stillpoint {
 
@@ -22,10 +23,10 @@ struct alignas(128) ThreadRecord {
         ended_inside = 2,  ///< the thread is gone and left a lock held: its FASE never ends
     };
 
-    std::atomic<std::uint32_t> depth;  ///< counted locks held; not 0: inside a FASE
-    std::atomic<std::uint32_t> state;
-    std::atomic<std::uintptr_t> lock;  ///< outermost lock (0: sp_fase_begin or a heap call), or no_lock
-    std::atomic<int> thread_id;        ///< of the kernel
+    sync::Atomic<std::uint32_t> depth;  ///< counted locks held; not 0: inside a FASE
+    sync::Atomic<std::uint32_t> state;
+    sync::Atomic<std::uintptr_t> lock;  ///< outermost lock (0: sp_fase_begin or a heap call), or no_lock
+    sync::Atomic<int> thread_id;        ///< of the kernel
     unsigned exit_rounds;              ///< how often the key's destructor has run for this thread
     ThreadRecord* next_unused;
 };

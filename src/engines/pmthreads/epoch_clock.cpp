@@ -1,5 +1,7 @@
 #include "engines/pmthreads/epoch_clock.hpp"
 
+#include "os/clock.hpp"
+
 namespace stillpoint::pmthreads {
 
 Result<void> EpochClock::wait_durable(std::uint64_t epoch, std::uint64_t deadline_ns) noexcept

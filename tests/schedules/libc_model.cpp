@@ -1,0 +1,135 @@
+#include "tests/schedules/libc_model.hpp"
+
+#include "core/sync.hpp"
+#include "interpose/real.hpp"
+#include "os/futex_calls.hpp"
+#include "os/thread_calls.hpp"
+#include "runtime/sync_objects.hpp"
+#include "runtime/thread_registry.hpp"
+
+namespace stillpoint {
+
+namespace real {
+constinit Addresses addresses{};
+}  // namespace real
+
+// The rest of the library, as far as explored code reaches it: nothing of a scenario lies in durable memory but
+// DurableWords, and no mutex is robust.
+namespace sync_objects {
+constinit std::atomic<std::uint32_t> attached{0};
+constinit std::atomic<std::uint32_t> mirror_count{0};
+constinit std::atomic<std::uint32_t> entry_count{0};
+void note_slowly(const void*, SyncObjectKind) noexcept {}
+void forget_slowly(const void*, std::size_t) noexcept {}
+}  // namespace sync_objects
+
+std::uint32_t count_robust_locks_held(void (*)(void*) noexcept) noexcept { return 0; }
+
+namespace schedules {
+
+namespace {
+
+using FutexWord = sync::Atomic<std::uint32_t>;
+static_assert(sizeof(FutexWord) == sizeof(int));
+
+FutexWord& word_of(pthread_mutex_t* mutex) noexcept
+{
+    return *reinterpret_cast<FutexWord*>(&mutex->__data.__lock);
+}
+
+void own(pthread_mutex_t* mutex) noexcept
+{
+    mutex->__data.__owner = os::thread_id();
+    ++mutex->__data.__nusers;
+}
+
+// glibc 2.36: nptl/lowlevellock.c and nptl/pthread_mutex_lock.c, the plain kind.
+int lock_mutex(pthread_mutex_t* mutex) noexcept
+{
+    FutexWord& word = word_of(mutex);
+    std::uint32_t seen = 0;
+    if (!word.compare_exchange_strong(seen, 1, std::memory_order_acquire)) {
+        while (word.exchange(2, std::memory_order_acquire) != 0) {
+            os::futex_wait(word, 2);
+        }
+    }
+    own(mutex);
+    return 0;
+}
+
+int try_lock_mutex(pthread_mutex_t* mutex) noexcept
+{
+    std::uint32_t seen = 0;
+    if (!word_of(mutex).compare_exchange_strong(seen, 1, std::memory_order_acquire)) {
+        return EBUSY;
+    }
+    own(mutex);
+    return 0;
+}
+
+int unlock_mutex(pthread_mutex_t* mutex) noexcept
+{
+    mutex->__data.__owner = 0;
+    --mutex->__data.__nusers;
+    if (word_of(mutex).exchange(0, std::memory_order_release) == 2) {
+        os::futex_wake(word_of(mutex), 1);
+    }
+    return 0;
+}
+
+int lock_spin(pthread_spinlock_t* spinlock) noexcept
+{
+    auto& word = *reinterpret_cast<FutexWord*>(const_cast<int*>(spinlock));
+    while (word.exchange(1, std::memory_order_acquire) != 0) {
+        schedules::Operation operation{.kind = Kind::await, .order = std::memory_order_relaxed,
+                                       .address = &word, .bytes = sizeof word};
+        operation.site = std::source_location::current();
+        perform(operation);
+    }
+    return 0;
+}
+
+int unlock_spin(pthread_spinlock_t* spinlock) noexcept
+{
+    reinterpret_cast<FutexWord*>(const_cast<int*>(spinlock))->store(0, std::memory_order_release);
+    return 0;
+}
+
+FutexWord& signals_of(pthread_cond_t* condition) noexcept { return *reinterpret_cast<FutexWord*>(condition); }
+
+int wait_for_condition(pthread_cond_t* condition, pthread_mutex_t* mutex) noexcept
+{
+    const auto signals = signals_of(condition).load(std::memory_order_relaxed);
+    unlock_mutex(mutex);
+    os::futex_wait(signals_of(condition), signals);
+    return lock_mutex(mutex);
+}
+
+template <class Function>
+void install(std::atomic<void*>& address, Function* function) noexcept
+{
+    address.store(reinterpret_cast<void*>(function), std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void install_libc_model() noexcept
+{
+    using real::addresses;
+    install(addresses.pthread_mutex_lock, &lock_mutex);
+    install(addresses.pthread_mutex_trylock, &try_lock_mutex);
+    install(addresses.pthread_mutex_unlock, &unlock_mutex);
+    install(addresses.pthread_spin_lock, &lock_spin);
+    install(addresses.pthread_spin_unlock, &unlock_spin);
+    install(addresses.pthread_cond_wait, &wait_for_condition);
+}
+
+int signal_condition(pthread_cond_t& condition) noexcept
+{
+    signals_of(&condition).fetch_add(1, std::memory_order_relaxed);
+    os::futex_wake(signals_of(&condition), INT_MAX);
+    return 0;
+}
+
+}  // namespace schedules
+}  // namespace stillpoint

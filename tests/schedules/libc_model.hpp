@@ -1,0 +1,14 @@
+#pragma once
+// What stands behind the shims in the explorer: glibc's mutex (its real algorithm on the mutex's own words), its
+// spinlock, and a condition variable that wakes in the order of arrival and for no other reason.
+
+#include <pthread.h>
+
+namespace stillpoint::schedules {
+
+/// Makes the shims call the functions of the model. Before the first schedule.
+void install_libc_model() noexcept;
+
+int signal_condition(pthread_cond_t& condition) noexcept;
+
+}  // namespace stillpoint::schedules

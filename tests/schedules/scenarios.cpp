@@ -1,0 +1,356 @@
+#include <iterator>
+
+#include "interpose/real.hpp"
+#include "runtime/fase.hpp"
+#include "tests/schedules/checks.hpp"
+#include "tests/schedules/libc_model.hpp"
+
+namespace stillpoint::schedules {
+
+namespace {
+
+/// What the threads of a scenario share besides durable memory: begins as zeroes.
+struct Shared {
+    pthread_mutex_t mutex;
+    pthread_mutex_t other;
+    pthread_cond_t condition;
+    pthread_spinlock_t spinlock;
+    sync::Atomic<std::uint32_t> flag;
+    sync::Atomic<std::uint32_t> second_flag;
+    int arrived;
+    const ThreadRecord* record;
+};
+constinit Shared shared{};
+
+void write_in_section(int word) noexcept
+{
+    fase_enter(nullptr);
+    write_word(word);
+    fase_leave(nullptr);
+    forget_past();
+}
+
+void write_under(pthread_mutex_t& mutex, int word) noexcept
+{
+    pthread_mutex_lock(&mutex);
+    write_word(word);
+    pthread_mutex_unlock(&mutex);
+}
+
+// ---- Sections ------------------------------------------------------------------------------------------------
+
+void writer_twice_or_checkpoint(int thread)
+{
+    if (thread == 0) {
+        write_in_section(0);
+        write_in_section(0);
+    } else {
+        must_take_checkpoint();
+    }
+}
+
+void writer_or_checkpoint(int thread)
+{
+    if (thread == 0) {
+        write_in_section(0);
+    } else {
+        must_take_checkpoint();
+    }
+}
+
+void writers_or_checkpoint(int thread)
+{
+    if (thread < 2) {
+        write_in_section(thread);
+    } else {
+        must_take_checkpoint();
+    }
+}
+
+void writer_twice_or_two_checkpoints(int thread)
+{
+    if (thread == 0) {
+        write_in_section(0);
+        write_in_section(0);
+    } else {
+        must_take_checkpoint();
+        must_take_checkpoint();
+    }
+}
+
+/// Inner locks, released in the order of their acquisition (hand over hand).
+void nested_or_checkpoint(int thread)
+{
+    if (thread == 1) {
+        must_take_checkpoint();
+        return;
+    }
+    int outer = 0;
+    int inner = 0;
+    fase_enter(&outer);
+    write_word(0);
+    fase_enter(&inner);
+    write_word(1);
+    fase_leave(&outer);
+    write_word(0);
+    require(inside_fase(), "a FASE ended with its outermost lock while an inner one was held");
+    fase_leave(&inner);
+    require(!inside_fase(), "a FASE went on after its last lock");
+}
+
+// ---- Locks, through the shims --------------------------------------------------------------------------------
+
+void mutex_or_checkpoint(int thread)
+{
+    if (thread < 2) {
+        write_under(shared.mutex, 0);
+    } else {
+        must_take_checkpoint();
+    }
+}
+
+void try_lock_or_checkpoint(int thread)
+{
+    if (thread == 2) {
+        must_take_checkpoint();
+    } else if (thread == 1) {
+        write_under(shared.mutex, 0);
+    } else if (pthread_mutex_trylock(&shared.mutex) == 0) {
+        write_word(0);
+        pthread_mutex_unlock(&shared.mutex);
+    } else {
+        require(!inside_fase(), "a lock that was not acquired began a FASE");
+    }
+}
+
+void spinlock_or_checkpoint(int thread)
+{
+    if (thread == 2) {
+        must_take_checkpoint();
+        return;
+    }
+    pthread_spin_lock(&shared.spinlock);
+    write_word(0);
+    pthread_spin_unlock(&shared.spinlock);
+}
+
+/// Two mutexes in one order, the inner one also taken alone: a thread inside may wait for one that is held.
+void nested_mutexes_or_checkpoint(int thread)
+{
+    if (thread == 2) {
+        must_take_checkpoint();
+    } else if (thread == 1) {
+        write_under(shared.other, 1);
+    } else {
+        pthread_mutex_lock(&shared.mutex);
+        write_word(0);
+        write_under(shared.other, 1);
+        pthread_mutex_unlock(&shared.mutex);
+    }
+}
+
+// ---- Condition waits -----------------------------------------------------------------------------------------
+
+void consumer_producer_or_checkpoint(int thread)
+{
+    if (thread == 2) {
+        must_take_checkpoint();
+    } else if (thread == 1) {
+        pthread_mutex_lock(&shared.mutex);
+        write_word(0);
+        shared.arrived = 1;
+        signal_condition(shared.condition);
+        pthread_mutex_unlock(&shared.mutex);
+    } else {
+        pthread_mutex_lock(&shared.mutex);
+        while (shared.arrived == 0) {
+            pthread_cond_wait(&shared.condition, &shared.mutex);
+            require(inside_fase(), "a condition wait returned outside the FASE");
+        }
+        write_word(0);
+        pthread_mutex_unlock(&shared.mutex);
+    }
+}
+
+/// A waiter whom nobody wakes before the checkpoint is over.
+void waiter_or_checkpoint_then_signal(int thread)
+{
+    if (thread == 0) {
+        pthread_mutex_lock(&shared.mutex);
+        write_word(0);
+        while (shared.arrived == 0) {
+            pthread_cond_wait(&shared.condition, &shared.mutex);
+        }
+        write_word(0);
+        pthread_mutex_unlock(&shared.mutex);
+        return;
+    }
+    must_take_checkpoint();
+    pthread_mutex_lock(&shared.mutex);
+    shared.arrived = 1;
+    signal_condition(shared.condition);
+    pthread_mutex_unlock(&shared.mutex);
+    must_take_checkpoint();
+}
+
+// ---- Births and ends -----------------------------------------------------------------------------------------
+
+/// A thread whose FASE begins when another has ended: it gets that one's record.
+void record_reuse_or_checkpoint(int thread)
+{
+    if (thread == 0) {
+        write_in_section(0);
+    } else if (thread == 1) {
+        must_take_checkpoint();
+        must_take_checkpoint();
+    } else {
+        write_in_section(1);
+    }
+}
+
+/// A thread ends with a lock; another, which has used locks before, releases it.
+void left_behind_or_checkpoint(int thread)
+{
+    if (thread == 1) {
+        pthread_mutex_lock(&shared.mutex);
+        write_word(0);
+        shared.record = fase::own_record;
+        shared.flag.store(1, std::memory_order_release);
+    } else if (thread == 0) {
+        await<std::uint32_t>(shared.flag, 1);
+        // As the program would, after a join.
+        await<std::uint32_t>(shared.record->state, ThreadRecord::ended_inside);
+        pthread_mutex_unlock(&shared.mutex);
+    } else {
+        must_take_checkpoint();
+    }
+}
+
+// ---- Withdrawal ----------------------------------------------------------------------------------------------
+
+void writers_or_short_attempts(int thread)
+{
+    if (thread < 2) {
+        write_in_section(thread);
+    } else if (!take_checkpoint(short_attempt_ns)) {
+        must_take_checkpoint();
+    }
+}
+
+/// A thread inside busy-waits for one that the stop holds: only withdrawal helps.
+void spinner_or_short_attempts(int thread)
+{
+    if (thread == 0) {
+        fase_enter(nullptr);
+        write_word(0);
+        await<std::uint32_t>(shared.flag, 1);
+        fase_leave(nullptr);
+    } else if (thread == 1) {
+        fase_enter(nullptr);
+        shared.flag.store(1, std::memory_order_release);
+        fase_leave(nullptr);
+    } else {
+        for (int attempt = 0; !take_checkpoint(short_attempt_ns); ++attempt) {
+            require(attempt < 4, "attempts are withdrawn for ever");
+        }
+    }
+}
+
+// ---- Outside -------------------------------------------------------------------------------------------------
+
+/// A thread that has been inside blocks outside until the checkpoint is over: it must not be waited for.
+void blocked_outside_or_checkpoint(int thread)
+{
+    if (thread == 0) {
+        write_in_section(0);
+        await<std::uint32_t>(shared.flag, 1);
+        write_in_section(0);
+    } else {
+        must_take_checkpoint();
+        shared.flag.store(1, std::memory_order_release);
+    }
+}
+
+void begin_with_an_ignored_lock() noexcept
+{
+    begin_with_membarrier();
+    require(fase_ignore_lock(&shared.other).has_value(), "no room for an ignored lock");
+}
+
+/// A thread holds an ignored lock until the checkpoint is over; another one's locks count.
+void ignored_or_checkpoint(int thread)
+{
+    if (thread == 0) {
+        pthread_mutex_lock(&shared.other);
+        await<std::uint32_t>(shared.flag, 1);
+        pthread_mutex_unlock(&shared.other);
+        require(!inside_fase(), "an ignored lock began a FASE");
+    } else if (thread == 1) {
+        write_under(shared.mutex, 0);
+    } else {
+        must_take_checkpoint();
+        shared.flag.store(1, std::memory_order_release);
+    }
+}
+
+// ---- Signals -------------------------------------------------------------------------------------------------
+
+void handler_with_a_fase()
+{
+    fase_enter(&shared.other);
+    write_word(1);
+    fase_leave(&shared.other);
+}
+
+constexpr Scenario all[] = {
+    {"section", "a writer, twice inside, and a checkpoint", 2, begin_with_membarrier,
+     writer_twice_or_checkpoint, finish_clean, 1},
+    {"section-fences", "the same without membarrier", 2, begin_with_fences,
+     writer_twice_or_checkpoint, finish_clean, 1},
+    {"writers", "two writers and a checkpoint", 3, begin_with_membarrier,
+     writers_or_checkpoint, finish_clean, 2},
+    {"writers-fences", "the same without membarrier", 3, begin_with_fences,
+     writers_or_checkpoint, finish_clean, 2},
+    {"two-stops", "a writer and two checkpoints in a row", 2, begin_with_membarrier,
+     writer_twice_or_two_checkpoints, finish_clean, 1},
+    {"nested", "nested FASEs, hand over hand", 2, begin_with_membarrier,
+     nested_or_checkpoint, finish_clean, 1},
+    {"nested-fences", "the same without membarrier", 2, begin_with_fences,
+     nested_or_checkpoint, finish_clean, 1},
+    {"mutex", "two writers with one mutex", 3, begin_with_membarrier,
+     mutex_or_checkpoint, finish_clean, 2},
+    {"nested-mutexes", "a mutex inside another's FASE, and alone", 3, begin_with_membarrier,
+     nested_mutexes_or_checkpoint, finish_clean, 2},
+    {"try-lock", "a try-lock against a lock", 3, begin_with_membarrier,
+     try_lock_or_checkpoint, finish_clean, 2},
+    {"spinlock", "two writers with one spinlock", 3, begin_with_membarrier,
+     spinlock_or_checkpoint, finish_clean, 2},
+    {"condition", "a condition wait inside a FASE, and who ends it", 3, begin_with_membarrier,
+     consumer_producer_or_checkpoint, finish_clean, 2},
+    {"condition-fences", "the same without membarrier", 3, begin_with_fences,
+     consumer_producer_or_checkpoint, finish_clean, 2},
+    {"waiter", "a waiter that nobody wakes before the checkpoint is over", 2, begin_with_membarrier,
+     waiter_or_checkpoint_then_signal, finish_clean, 1},
+    {"birth", "a thread is born and ends during a checkpoint", 2, begin_with_membarrier,
+     writer_or_checkpoint, finish_clean},
+    {"births", "threads are born and end during two checkpoints", 3, begin_with_membarrier,
+     record_reuse_or_checkpoint, finish_clean},
+    {"left-behind", "a thread ends with a lock, another releases it", 3, begin_with_membarrier,
+     left_behind_or_checkpoint, finish_clean, 1},
+    {"withdrawal", "the attempt's time ends while writers enter", 3, begin_with_membarrier,
+     writers_or_short_attempts, finish_clean, 2, -1, nullptr, 1},
+    {"spinner", "a thread inside busy-waits for one that is held", 3, begin_with_membarrier,
+     spinner_or_short_attempts, finish_clean, 2, -1, nullptr, 1},
+    {"outside", "a thread blocks outside until the checkpoint is over", 2, begin_with_membarrier,
+     blocked_outside_or_checkpoint, finish_clean, 1},
+    {"ignored", "an ignored lock is held during the checkpoint", 3, begin_with_an_ignored_lock,
+     ignored_or_checkpoint, finish_clean, 2},
+    {"signal", "a handler with a FASE, at each operation of a writer", 2, begin_with_membarrier,
+     writer_or_checkpoint, finish_clean, 1, 0, handler_with_a_fase},
+};
+
+}  // namespace
+
+std::span<const Scenario> scenarios() noexcept { return all; }
+
+}  // namespace stillpoint::schedules
