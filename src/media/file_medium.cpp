@@ -54,6 +54,7 @@ void FileMedium::open_direct()
     alignas(page_bytes) std::byte probe[page_bytes];
     if (pread(direct.get(), probe, sizeof probe, 0) >= 0) {
         direct_ = std::move(direct);
+        direct_.claim();
     }
 }
 
@@ -102,7 +103,7 @@ Result<void> FileMedium::write(std::span<const BlockWrite> batch)
     if (auto allowed = file_.check_writable(); !allowed) {
         return allowed;
     }
-    if (auto intact = file_.check_intact(); !intact) {
+    if (auto intact = check_intact(); !intact) {
         return intact;
     }
     for (const BlockWrite& write : batch) {
@@ -261,7 +262,7 @@ Result<void> FileMedium::sync()
     return {};
 }
 
-Result<void> FileMedium::check_intact() { return file_.check_intact(); }
+Result<void> FileMedium::check_intact() { return file_.check_intact(direct_.get()); }
 
 void FileMedium::detach_after_fork() noexcept
 {

@@ -190,6 +190,7 @@ Result<PoolFile> PoolFile::open(const MediumOptions& options, Access access)
 
 Result<void> PoolFile::lock_and_inspect()
 {
+    file_.claim();
     if (access_ != Access::read_unlocked) {
         const auto kind =
             access_ == Access::write ? os::LockKind::exclusive : os::LockKind::shared;

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <sys/types.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 
 #include "core/result.hpp"
@@ -63,8 +63,9 @@ public:
 
     /// ok, or why nothing may be written: opened for reading, or frozen by an earlier failure.
     [[nodiscard]] Result<void> check_writable() const;
-    /// See Medium::check_intact. One fstat. Freezes the file where it is not.
-    [[nodiscard]] Result<void> check_intact();
+    /// See Medium::check_intact. One fstat for each descriptor; `other` is one more of this file, or -1. Freezes the
+    /// file where it is not intact.
+    [[nodiscard]] Result<void> check_intact(int other = -1);
     /// A page of the file's mapping was lost: check_intact() fails from here on. Async-signal-safe.
     void note_lost_page() noexcept { lost_page_.store(true, std::memory_order_release); }
 
@@ -99,6 +100,7 @@ private:
     };
 
     PoolFile() = default;
+    [[nodiscard]] bool is_descriptor_of_this(int fd, struct stat& facts) const noexcept;
     [[nodiscard]] Result<void> lock_and_inspect();
     [[nodiscard]] int open_new(bool unnamed) noexcept;
     [[nodiscard]] Result<void> allocate(std::uint64_t begin, std::uint64_t end);

@@ -8,14 +8,19 @@
 
 namespace stillpoint {
 
-Result<void> PoolFile::check_intact()
+bool PoolFile::is_descriptor_of_this(int fd, struct stat& facts) const noexcept
+{
+    return fstat(fd, &facts) == 0 && facts.st_dev == identity_.device && facts.st_ino == identity_.inode;
+}
+
+Result<void> PoolFile::check_intact(int other)
 {
     const char* what = nullptr;
     sp_error code = SP_E_IO;
     struct stat facts {};
     if (lost_page_.load(std::memory_order_acquire)) {
         what = "a page of it that was mapped is gone: the file was cut off, or its medium failed";
-    } else if (fstat(fd(), &facts) != 0 || facts.st_dev != identity_.device || facts.st_ino != identity_.inode) {
+    } else if ((other >= 0 && !is_descriptor_of_this(other, facts)) || !is_descriptor_of_this(fd(), facts)) {
         what = "its descriptor is closed or another file's: the program closes descriptors that it did not open";
     } else if (static_cast<std::uint64_t>(facts.st_size) < size_bytes_) {
         what = "somebody cut the file off while it was open";

@@ -1,8 +1,9 @@
 #pragma once
 // A file descriptor that is closed when its owner goes away.
 
-#include <unistd.h>
 #include <utility>
+
+#include "os/own_descriptors.hpp"
 
 namespace stillpoint::os {
 
@@ -23,13 +24,15 @@ public:
     Descriptor& operator=(const Descriptor&) = delete;
     ~Descriptor() { reset(); }
 
+    /// Gives it a high number that the program cannot close (own_descriptors.hpp).
+    void claim() noexcept { fd_ = claim_descriptor(fd_); }
     /// -1 where there is none.
     [[nodiscard]] int get() const noexcept { return fd_; }
     [[nodiscard]] bool valid() const noexcept { return fd_ >= 0; }
     void reset() noexcept
     {
         if (fd_ >= 0) {
-            ::close(std::exchange(fd_, -1));  // Errors mean nothing here: sync() came before.
+            close_descriptor(std::exchange(fd_, -1));  // Errors mean nothing here: sync() came before.
         }
     }
 

@@ -1,7 +1,8 @@
 #include "os/io_ring.hpp"
 
 #include <cerrno>
-#include <unistd.h>
+
+#include "os/own_descriptors.hpp"
 
 namespace stillpoint::os {
 
@@ -19,12 +20,15 @@ std::unique_ptr<IoRing> IoRing::open(unsigned entries, int& error)
         return nullptr;
     }
     error = 0;
+    ring->ring_.ring_fd = claim_descriptor(ring->ring_.ring_fd);
+    ring->ring_.enter_ring_fd = ring->ring_.ring_fd;
     return ring;
 }
 
 IoRing::~IoRing()
 {
     if (!abandoned_) {
+        disown_descriptor(ring_.ring_fd);  // liburing closes it.
         io_uring_queue_exit(&ring_);
     }
 }
@@ -69,7 +73,7 @@ void IoRing::abandon_after_fork() noexcept
     if (!abandoned_) {
         // liburing marks the ring's pages as not inherited; whatever lies at their address in the
         // child is not ours to unmap.
-        ::close(ring_.ring_fd);
+        close_descriptor(ring_.ring_fd);
         abandoned_ = true;
     }
 }

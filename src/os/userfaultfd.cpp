@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "os/own_descriptors.hpp"
+
 namespace stillpoint::os {
 
 namespace {
@@ -62,8 +64,8 @@ Result<Userfaultfd> Userfaultfd::open()
                     "the kernel refuses userfaultfd ({}); use the tracker mprotect",
                     std::strerror(errno));
     }
-    const int wake_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    Userfaultfd result(static_cast<int>(descriptor), wake_descriptor, scope);
+    const int wake_descriptor = claim_descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    Userfaultfd result(claim_descriptor(static_cast<int>(descriptor)), wake_descriptor, scope);
     if (wake_descriptor < 0) {
         return fail(SP_E_NO_MEMORY, errno, "cannot make an eventfd ({})", std::strerror(errno));
     }
@@ -84,7 +86,7 @@ void Userfaultfd::close() noexcept
 {
     for (int* descriptor : {&descriptor_, &wake_descriptor_}) {
         if (*descriptor >= 0) {
-            ::close(*descriptor);
+            close_descriptor(*descriptor);
             *descriptor = -1;
         }
     }
@@ -118,6 +120,9 @@ std::uintptr_t Userfaultfd::wait_for_fault() noexcept
             std::uint64_t wakes = 0;
             [[maybe_unused]] const auto drained = read(wake_descriptor_, &wakes, sizeof wakes);
             return 0;
+        }
+        if ((ready[0].revents & POLLNVAL) != 0) {
+            return lost;
         }
         uffd_msg message{};
         if ((ready[0].revents & POLLIN) != 0 &&
@@ -157,7 +162,7 @@ bool Userfaultfd::place_page(std::byte* destination, const std::byte* source,
 
 Result<PagemapScanner> PagemapScanner::open()
 {
-    const int descriptor = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    const int descriptor = claim_descriptor(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
     if (descriptor < 0) {
         return fail(SP_E_UNSUPPORTED, errno,
                     "cannot open /proc/self/pagemap ({}); use the tracker mprotect",
@@ -177,7 +182,7 @@ Result<PagemapScanner> PagemapScanner::open()
 PagemapScanner::~PagemapScanner()
 {
     if (descriptor_ >= 0) {
-        ::close(descriptor_);
+        close_descriptor(descriptor_);
     }
 }
 

@@ -14,6 +14,7 @@
 
 #include "core/units.hpp"
 #include "os/clock.hpp"
+#include "os/own_descriptors.hpp"
 #include "runtime/histogram.hpp"
 
 namespace stillpoint {
@@ -154,13 +155,13 @@ Result<void> statistics_open(std::string_view pool_path,
                              const std::array<std::uint8_t, 16>& pool_uuid)
 {
     statistics_close();
-    const int file = memfd_create(memfd_name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    const int file = os::claim_descriptor(memfd_create(memfd_name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (file < 0) {
         return fail(SP_E_IO, errno, "the statistics page cannot be made: {}", strerror(errno));
     }
     auto mapped = map_fresh_page(file);
     if (!mapped) {
-        close(file);
+        os::close_descriptor(file);
         return pass_on(mapped.error());
     }
     Statistics& page = **mapped;
@@ -188,7 +189,7 @@ void statistics_close() noexcept
     // The page stays mapped: another thread may be about to store into it. One per sp_open.
     current.store(&private_words, std::memory_order_release);
     if (shared_file >= 0) {
-        close(std::exchange(shared_file, -1));
+        os::close_descriptor(std::exchange(shared_file, -1));
     }
 }
 

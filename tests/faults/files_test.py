@@ -150,6 +150,39 @@ class OtherNames(TamperedRun):
         self.assert_refused(self.run_program(pool=symbolic), 75, "symbolic.pool", str(process.pid))
 
 
+class Descriptors(TamperedRun):
+    def assert_own_files_are_left_alone(self):
+        for path in self.folder.glob("own*"):
+            self.assertEqual(path.read_bytes(), b"mine", path.name)
+            path.unlink()
+
+    def test_of_the_runtime_cannot_be_closed_or_replaced_through_libc(self):
+        for options in self.media():
+            for how in ("closefrom", "close_range", "close", "dup2"):
+                with self.subTest(options=options, how=how):
+                    self.pool.unlink(missing_ok=True)
+                    done = self.run_program("descriptors", how, options=options)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertEqual(facts_of(done, r"^commit (\d+) result (\d+)$"), [(1, 0), (2, 0), (3, 0), (4, 0)], done.stdout)
+                    self.assertIn("grown yes\n", done.stdout)
+                    self.assert_own_files_are_left_alone()
+                    self.assert_starts(CLEAN, 4, options=options)
+
+    def test_that_a_system_call_closed_or_replaced_are_noticed(self):
+        for options in self.media():
+            for how in ("raw", "raw dup2"):
+                with self.subTest(options=options, how=how):
+                    self.pool.unlink(missing_ok=True)
+                    done = self.run_program("descriptors", how, options=options)
+                    self.assertGreaterEqual(done.returncode, 0, done.stderr)
+                    self.assertIn("error: ", done.stderr)
+                    commits = facts_of(done, r"^commit (\d+) result (\d+)$")
+                    self.assertEqual(commits[0], (1, 0))
+                    self.assertTrue(all(result != 0 for _, result in commits[1:]), done.stdout)
+                    self.assert_own_files_are_left_alone()
+                    self.assert_starts(CRASHED, 1, options=options)
+
+
 class Poison(TamperedRun):
     """A page that the hardware lost, as the kernel reports it: SIGBUS."""
 

@@ -197,6 +197,14 @@ void Loader::serve_faults(void* self)
         if (address == 0) {
             continue;
         }
+        if (address == os::Userfaultfd::lost) {
+            if (loader.complete_.load(std::memory_order_acquire) == 0) {
+                os::write_line(os::Severity::error, "the program has closed Stillpoint's userfaultfd while pages of the pool "
+                                                    "were still to be loaded: it must not close descriptors by system calls");
+                syscall(SYS_exit_group, EX_SOFTWARE);
+            }
+            return;
+        }
         const auto offset = address - reinterpret_cast<std::uintptr_t>(loader.destination_);
         loader.load_cluster(offset / page_bytes, loader.fault_buffer_.data());
     }
