@@ -18,6 +18,15 @@ SMALL = (*TINY, "--interval", "3ms", "--max-ms", "60")
 LONG = (*TINY, "--interval", "3ms", "--min-ms", "150", "--max-ms", "300", "--moments", "random")  # on a slow machine, too
 
 
+def is_running(pid):
+    """Neither gone nor a zombie."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 class CrashTest(CommandLineTest):
     def crashtest(self, *arguments, **environment):
         return self.stillpoint("crashtest", *arguments, TMPDIR=str(self.folder), **environment)
@@ -89,6 +98,20 @@ class CrashTest(CommandLineTest):
         done = self.crashtest(*LONG, "--kills", "9", "--check-timeout", "0.3", "--check", "sleep 300", "--", TRANSFERS, "good")
         self.assertEqual(done.returncode, 1)
         self.assertIn("did not end in 0.3 s", done.stderr)
+
+    def test_what_the_program_has_started_is_killed_as_well(self):
+        child = self.folder / "child.sh"
+        child.write_text('#!/bin/bash\necho $$ >> pids\nexec sleep 300\n')
+        child.chmod(0o755)
+        counter = BUILD / "bin/cli_counter"
+        done = self.crashtest(*LONG, "--kills", "4", "--", counter, "child", child)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        pids = [int(line) for line in (self.folder / "pids").read_text().split()]
+        self.assertGreater(len(pids), 0)
+        deadline = time.monotonic() + 30  # Its new parent may not have waited for it yet.
+        while any(map(is_running, pids)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assertEqual([pid for pid in pids if is_running(pid)], [])
 
     def test_a_pool_that_was_there_stays_there(self):
         self.run_counter()

@@ -5,7 +5,8 @@ Each arrangement (medium, tracker, durability) gets its share of the kills:
 
   - at every persist point: a new pool, a kill at point 1, 2, 3, ... until the program ends by itself; after a
     kill one more while it recovers, at a point that goes up likewise; then the state is verified;
-  - at random moments, a third of them in the first milliseconds (creation, recovery), on a pool that lives on.
+  - at random moments, on a pool that lives on: a third of them in the first milliseconds (creation, recovery), the
+    others after the program has verified its state and gone to work.
 
 Each start of the program (tests/kill/soak_program.cpp) verifies its whole state, the allocator, and that no epoch and no
 operation is missing that an earlier run was told is durable: it notes those outside the pool. `stillpoint check`
@@ -27,6 +28,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -97,7 +99,8 @@ class Arrangement:
         self.medium, self.durability, self.tracker, in_memory = ARRANGEMENTS[name]
         self.tool = Tool(options.binaries)
         self.folder = Path(options.folder) / name
-        self.pool_folder = Path(options.memory_folder) / f"stillpoint-soak-{os.getuid()}-{options.seed}-{name}" \
+        place = zlib.crc32(str(self.folder.absolute()).encode())  # Soaks in other folders have their own.
+        self.pool_folder = Path(options.memory_folder) / f"stillpoint-soak-{os.getuid()}-{place:08x}" \
             if in_memory else self.folder
         self.folder.mkdir(parents=True, exist_ok=True)
         if os.access(self.pool_folder.parent, os.W_OK):
@@ -214,9 +217,12 @@ class Arrangement:
 
     def random_once(self, kill):
         dice = random.Random(f"{self.options.seed}/{self.name}/{kill}")
-        longest_ms = self.options.longest_ms if dice.random() > 1 / 3 else 12
-        moment_s = dice.uniform(0, longest_ms) / 1000
+        at_work = dice.random() > 1 / 3
+        moment_s = dice.uniform(0, self.options.longest_ms if at_work else 12) / 1000
         process = self.start(["--threads", str(dice.choice((2, 3, 4)))])
+        give_up = time.monotonic() + DEADLINE_S
+        while at_work and process.poll() is None and self.notes.stage() != 2 and time.monotonic() < give_up:
+            time.sleep(0.001)
         try:
             process.wait(moment_s)
         except subprocess.TimeoutExpired:
@@ -270,7 +276,7 @@ class Soak:
             if name not in ARRANGEMENTS:
                 raise ToolError(f"no arrangement is called {name}; there are {', '.join(ARRANGEMENTS)}")
         self.key = f"seed {options.seed} kills {options.kills} defect {options.defect} of {' '.join(names)}"
-        if options.fresh or not self.load_key():
+        if options.fresh or options.no_resume or not self.load_key():
             shutil.rmtree(options.folder, ignore_errors=True)
         Path(options.folder).mkdir(parents=True, exist_ok=True)
         self.arrangements = [Arrangement(name, options, self.stop) for name in names]
@@ -387,7 +393,7 @@ class Soak:
               f"{time.monotonic() - self.begin:.0f} s, {self.total('recoveries')} recoveries verified, "
               f"{self.total('checks')} pools checked; acknowledged epochs lost: {self.total('lost')}")
         if not self.failures and not self.is_done():
-            print("soak: stopped early; the same command goes on from here")
+            print("soak: stopped early" + ("" if self.options.no_resume else "; the same command goes on from here"))
         for one, failure in self.failures:
             print(f"soak: BROKEN: {one.name}, kill {one.figures['kills']}, seed {self.options.seed}: {failure}\n"
                   f"soak: the pool is kept in {one.pool_folder}; to repeat it:\n  {one.command()}", file=sys.stderr)
@@ -408,8 +414,9 @@ def main():
     parser.add_argument("--limit-s", type=float, default=0, help="stop after this time; 0: when all is done")
     parser.add_argument("--only", default="", help=f"some of: {', '.join(ARRANGEMENTS)}")
     parser.add_argument("--jobs", type=int, default=2, help="arrangements at a time")
-    parser.add_argument("--longest-ms", type=float, default=60, help="a random kill comes after this time at the latest")
+    parser.add_argument("--longest-ms", type=float, default=50, help="of work before a random kill, at most")
     parser.add_argument("--fresh", action="store_true", help="forget what an earlier call with this seed has done")
+    parser.add_argument("--no-resume", action="store_true", help="begin anew, and keep nothing for a later call but failures")
     parser.add_argument("--defect", default="none", help="of the program: none, early-ack, torn, outside, leak")
     parser.add_argument("--binaries", default=None, help="folder of the programs (default build/bin)")
     parser.add_argument("--folder", default=str(ROOT / "build" / "soak"), help="for pools, notes and what is done")
@@ -421,7 +428,7 @@ def main():
     except (ToolError, OSError) as failure:
         print(f"soak: {failure}", file=sys.stderr)
         return 2
-    if code == 0 and soak.is_done():
+    if code == 0 and (soak.is_done() or options.no_resume):
         soak.clean()
     return code
 
