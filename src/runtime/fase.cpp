@@ -121,8 +121,9 @@ void enter_slowly(ThreadRecord& record, const void* lock, LockKind kind,
 void enter_nested(ThreadRecord& record, const void* lock, LockKind kind) noexcept
 {
     const auto depth = record.depth.load(std::memory_order_relaxed);
+    // No order is needed between the two: the outermost publication has been made, and a signal, if that
+    // is what came between it and its check, comes between two instructions.
     record.depth.store(depth + 1, std::memory_order_relaxed);
-    sync::compiler_fence(std::memory_order_seq_cst);
     if (gate.bits.load(std::memory_order_acquire) != 0) [[unlikely]] {
         enter_slowly(record, lock, kind, depth);
     }

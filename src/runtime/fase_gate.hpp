@@ -115,7 +115,7 @@ inline void enter(const void* lock, LockKind kind) noexcept
 {
     if (ThreadRecord* const record = own_record; record != nullptr) [[likely]] {
         enter_counted(*record, lock, kind);
-    } else if (gate.accounting.load(std::memory_order_acquire)) {
+    } else if (gate.accounting.load(std::memory_order_relaxed)) {
         enter_first(lock, kind);
     }
 }

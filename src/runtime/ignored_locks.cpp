@@ -8,7 +8,7 @@ bool IgnoredLocks::contains(const void* lock) const noexcept
 {
     const auto wanted = reinterpret_cast<std::uintptr_t>(lock);
     for (std::size_t i = 0, slot = first_slot(wanted); i < slots; ++i, slot = (slot + 1) % slots) {
-        const auto found = locks_[slot].load(std::memory_order_acquire);
+        const auto found = locks_[slot].load(std::memory_order_relaxed);
         if (found == wanted) {
             return true;
         }
@@ -33,7 +33,7 @@ bool IgnoredLocks::add(const void* lock) noexcept
     while (locks_[slot].load(std::memory_order_relaxed) > removed) {
         slot = (slot + 1) % slots;
     }
-    locks_[slot].store(wanted, std::memory_order_release);
+    locks_[slot].store(wanted, std::memory_order_relaxed);
     ++used_;
     return true;
 }
@@ -50,11 +50,11 @@ void IgnoredLocks::remove(const void* lock) noexcept
         slot = (slot + 1) % slots;
     }
     --used_;
-    locks_[slot].store(removed, std::memory_order_release);
+    locks_[slot].store(removed, std::memory_order_relaxed);
     // The end of a probe run needs no marks: nothing lies behind them. Keeps misses short.
     while (locks_[(slot + 1) % slots].load(std::memory_order_relaxed) == 0 &&
            locks_[slot].load(std::memory_order_relaxed) == removed) {
-        locks_[slot].store(0, std::memory_order_release);
+        locks_[slot].store(0, std::memory_order_relaxed);
         slot = (slot + slots - 1) % slots;
     }
 }

@@ -11,6 +11,8 @@
 
 namespace stillpoint {
 
+/// Entries are addresses and nothing behind them, so every access is relaxed: the program itself must see to it that
+/// sp_lock_ignore happens before another thread uses the lock.
 class IgnoredLocks {
 public:
     static constexpr std::size_t capacity = 1024;

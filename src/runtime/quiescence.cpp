@@ -18,7 +18,7 @@ constexpr unsigned yields_before_sleep = 1;
 
 void shut_gate() noexcept
 {
-    const auto bits = fase::gate.bits.fetch_or(fase::gate_shut, std::memory_order_seq_cst);
+    const auto bits = fase::gate.bits.fetch_or(fase::gate_shut, std::memory_order_relaxed);
     if ((bits & fase::fences_needed) != 0) {
         sync::fence(std::memory_order_seq_cst);
     } else {
@@ -28,8 +28,8 @@ void shut_gate() noexcept
 
 void open_gate() noexcept
 {
-    fase::gate.bits.fetch_and(~static_cast<std::uint32_t>(fase::gate_shut),
-                              std::memory_order_seq_cst);
+    // Whoever enters comes after what the stop has read.
+    fase::gate.bits.fetch_and(~static_cast<std::uint32_t>(fase::gate_shut), std::memory_order_release);
     os::futex_wake(fase::gate.bits);
 }
 

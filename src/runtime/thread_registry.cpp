@@ -16,9 +16,10 @@
 
 namespace stillpoint {
 
-/// Records come from chunks of this size; they are never given back.
+/// Records come from chunks of this size; they are never given back. Pointers to chunks are relaxed: a chunk
+/// begins as the kernel's zeroes, so there is nothing that its pointer could arrive before.
 struct RecordChunk {
-    static constexpr std::size_t bytes = 64 * 1024;
+    static constexpr std::size_t bytes = os::zeroed_memory_unit;
     static constexpr std::size_t capacity = bytes / sizeof(ThreadRecord) - 1;
 
     sync::Atomic<RecordChunk*> next;
@@ -62,9 +63,9 @@ RecordChunk* append_chunk() noexcept
     }
     auto* chunk = static_cast<RecordChunk*>(memory);  // Zeroes are its initial state.
     if (last_chunk == nullptr) {
-        first_chunk.store(chunk, std::memory_order_release);
+        first_chunk.store(chunk, std::memory_order_relaxed);
     } else {
-        last_chunk->next.store(chunk, std::memory_order_release);
+        last_chunk->next.store(chunk, std::memory_order_relaxed);
     }
     last_chunk = chunk;
     return chunk;
@@ -73,8 +74,8 @@ RecordChunk* append_chunk() noexcept
 template <class Visit>
 void for_each_record(Visit&& visit) noexcept
 {
-    for (auto* chunk = first_chunk.load(std::memory_order_acquire); chunk != nullptr;
-         chunk = chunk->next.load(std::memory_order_acquire)) {
+    for (auto* chunk = first_chunk.load(std::memory_order_relaxed); chunk != nullptr;
+         chunk = chunk->next.load(std::memory_order_relaxed)) {
         const auto used = chunk->used.load(std::memory_order_acquire);
         for (std::size_t i = 0; i < used; ++i) {
             visit(chunk->records[i]);
@@ -161,7 +162,7 @@ extern "C" void detach_thread(void* argument)
     const RegistryGuard guard;
     if (record.depth.load(std::memory_order_relaxed) != 0) {
         report_fase_left_behind(record);
-        record.state.store(ThreadRecord::ended_inside, std::memory_order_release);
+        record.state.store(ThreadRecord::ended_inside, std::memory_order_relaxed);
         return;
     }
     recycle(record);
@@ -182,7 +183,7 @@ ThreadRecord* attach_thread() noexcept
         ThreadRecord& record = take_record();
         record.exit_rounds = 0;
         record.thread_id.store(os::thread_id(), std::memory_order_relaxed);
-        record.state.store(ThreadRecord::live, std::memory_order_release);
+        record.state.store(ThreadRecord::live, std::memory_order_relaxed);
         fase::own_record = &record;
         statistics().threads.fetch_add(1, std::memory_order_relaxed);
     }
@@ -221,15 +222,19 @@ void thread_registry_reset_after_fork() noexcept
 
 bool end_fase_left_behind(const void* lock) noexcept
 {
+    const auto is_left_behind = [lock](const ThreadRecord& record) {
+        return record.state.load(std::memory_order_relaxed) == ThreadRecord::ended_inside &&
+               record.depth.load(std::memory_order_relaxed) == 1 &&
+               record.lock.load(std::memory_order_relaxed) == reinterpret_cast<std::uintptr_t>(lock);
+    };
     bool ended = false;
-    for_each_record([lock, &ended](ThreadRecord& record) {
-        if (ended || record.state.load(std::memory_order_acquire) != ThreadRecord::ended_inside ||
-            record.depth.load(std::memory_order_relaxed) != 1 ||
-            record.lock.load(std::memory_order_relaxed) != reinterpret_cast<std::uintptr_t>(lock)) {
+    for_each_record([&](ThreadRecord& record) {
+        if (ended || !is_left_behind(record)) {
             return;
         }
         const RegistryGuard guard;
-        if (record.state.load(std::memory_order_relaxed) == ThreadRecord::ended_inside) {
+        // All of it again: the record may be another thread's by now, which ended with another lock.
+        if (is_left_behind(record)) {
             record.lock.store(ThreadRecord::no_lock, std::memory_order_relaxed);
             record.depth.store(0, std::memory_order_release);
             recycle(record);
@@ -244,7 +249,7 @@ bool end_fase_left_behind(const void* lock) noexcept
 
 void set_thread_exit_hook(void (*hook)() noexcept) noexcept { exit_hook = hook; }
 
-ThreadWalk::ThreadWalk() noexcept : chunk_(first_chunk.load(std::memory_order_acquire)) {}
+ThreadWalk::ThreadWalk() noexcept : chunk_(first_chunk.load(std::memory_order_relaxed)) {}
 
 const ThreadRecord* ThreadWalk::current() const noexcept
 {
@@ -257,7 +262,7 @@ const ThreadRecord* ThreadWalk::current() const noexcept
 void ThreadWalk::advance() noexcept
 {
     if (++index_ == RecordChunk::capacity) {
-        chunk_ = chunk_->next.load(std::memory_order_acquire);
+        chunk_ = chunk_->next.load(std::memory_order_relaxed);
         index_ = 0;
     }
 }

@@ -19,6 +19,8 @@ void write_word(int word) noexcept
 
 namespace {
 
+constexpr int threads_with_names = 6;
+
 /// What a checkpoint does in a stop.
 void copy_durable(void*) noexcept
 {
@@ -30,11 +32,11 @@ void copy_durable(void*) noexcept
     ++durable.stops;
 }
 
+/// A CPU weaker than x86 may show a thread inside before its name: then the report names nobody.
 bool names_somebody(const StopReport& report) noexcept
 {
-    // A CPU weaker than x86 may show a thread inside before its name: then the report names nobody.
-    return report.blocker_thread_id == 0 || (report.blocker_thread_id >= os::first_thread_id &&
-           report.blocker_thread_id < os::first_thread_id + 16);
+    const int thread = report.blocker_thread_id - os::first_thread_id;
+    return (thread >= 0 && thread < threads_with_names) || (report.blocker_thread_id == 0 && !stores_arrive_in_order());
 }
 
 void begin(FaseBarrier barrier) noexcept
@@ -48,6 +50,8 @@ bool take_checkpoint(std::uint64_t attempt_ns) noexcept
 {
     const auto report = stop_threads(attempt_ns, &copy_durable, nullptr);
     require(report.reached || names_somebody(report), "a withdrawn attempt names a thread that there is not");
+    durable.blocker_thread_id = report.blocker_thread_id;
+    durable.blocker_lock = report.blocker_lock;
     return report.reached;
 }
 
@@ -66,6 +70,8 @@ void finish_clean() noexcept
     for (ThreadWalk walk; const ThreadRecord* record = walk.current(); walk.advance()) {
         require(record->depth.load() == 0, "a record says inside after its thread ended");
         require(record->lock.load() == ThreadRecord::no_lock, "a record names a lock after its thread ended");
+        require(record->state.load() != ThreadRecord::unused || record->thread_id.load() == 0,
+                "a record that nobody uses has a thread's name");
         live += record->state.load() == ThreadRecord::live ? 1u : 0u;
     }
     require(live == durable.registered, "a record was not given back");

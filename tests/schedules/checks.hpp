@@ -21,6 +21,8 @@ struct Durable {
     std::uint64_t registered = 0;  ///< threads that have a record at the end
     int open = 0;     ///< FASEs that have written and are not finished
     int stops = 0;    ///< that were reached
+    int blocker_thread_id = 0;  ///< of the last attempt
+    const void* blocker_lock = nullptr;
 };
 extern Durable durable;
 

@@ -21,10 +21,7 @@ namespace stillpoint::schedules {
 namespace {
 
 constexpr std::size_t stack_bytes = 256 * 1024;
-constexpr std::size_t arena_bytes = 256 * 1024;
-/// Scenarios use the first records of a chunk only.
-constexpr std::size_t chunk_bytes = 64 * 1024;
-constexpr std::size_t chunk_bytes_used = 4096;
+constexpr std::size_t arena_bytes = 16 * 1024;
 constexpr unsigned steps_max = 2000;
 
 std::byte* map_memory(std::size_t bytes)
@@ -62,9 +59,7 @@ void Execution::begin(const Scenario& scenario, Model model, const Mutant* mutan
     } else {
         std::memcpy(__data_start, initial_data_.data(), data_bytes);
     }
-    for (std::size_t used = 0; used < arena_used_; used += chunk_bytes) {
-        std::memset(arena_ + used, 0, chunk_bytes_used);
-    }
+    std::memset(arena_, 0, arena_used_);
     scenario_ = &scenario;
     model_ = model;
     mutant_ = mutant;
@@ -268,7 +263,9 @@ std::uint64_t Execution::perform(Operation& operation) noexcept
     }
     if (running_ == scenario_->interrupted && !in_handler_ && signals_blocked_ == 0 && interruptible_++ == signal_at_) {
         in_handler_ = true;
+        memory_.interrupt(running_);
         scenario_->handler();
+        memory_.interrupt(running_);
         in_handler_ = false;
     }
     const bool mutated = is_mutated(operation);
@@ -340,6 +337,9 @@ int current_thread() noexcept
 {
     return execution().running() >= 0 ? execution().running() : execution().registering();
 }
+
+bool stores_arrive_in_order() noexcept { return execution().model() != Model::weak; }
+unsigned operations_so_far() noexcept { return execution().steps(); }
 
 void violation(const char* what) noexcept
 {

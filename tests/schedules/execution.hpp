@@ -76,6 +76,8 @@ public:
     [[noreturn]] void leave_after_violation() noexcept;
     void note_violation(const char* what) noexcept;
     [[nodiscard]] int running() const noexcept { return running_; }
+    [[nodiscard]] Model model() const noexcept { return model_; }
+    [[nodiscard]] unsigned steps() const noexcept { return steps_; }
     [[nodiscard]] int registering() const noexcept { return registering_; }
     [[nodiscard]] void* take_memory(std::size_t bytes) noexcept;
     void set_exit_destructor(void (*destructor)(void*)) noexcept { exit_destructor_ = destructor; }

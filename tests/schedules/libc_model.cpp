@@ -1,7 +1,11 @@
 #include "tests/schedules/libc_model.hpp"
 
+#include <algorithm>
+#include <cstring>
+
 #include "core/sync.hpp"
 #include "interpose/real.hpp"
+#include "os/log.hpp"
 #include "os/futex_calls.hpp"
 #include "os/thread_calls.hpp"
 #include "runtime/sync_objects.hpp"
@@ -23,9 +27,22 @@ void note_slowly(const void*, SyncObjectKind) noexcept {}
 void forget_slowly(const void*, std::size_t) noexcept {}
 }  // namespace sync_objects
 
+namespace os {
+void write_line(Severity, std::string_view text) noexcept { schedules::note_message(text); }
+}  // namespace os
+
 std::uint32_t count_robust_locks_held(void (*)(void*) noexcept) noexcept { return 0; }
 
 namespace schedules {
+
+constinit char last_message[256] = {};
+
+void note_message(std::string_view text) noexcept
+{
+    const std::size_t bytes = std::min(text.size(), sizeof last_message - 1);
+    std::memcpy(last_message, text.data(), bytes);
+    last_message[bytes] = 0;
+}
 
 namespace {
 

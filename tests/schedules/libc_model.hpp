@@ -3,11 +3,16 @@
 // spinlock, and a condition variable that wakes in the order of arrival and for no other reason.
 
 #include <pthread.h>
+#include <string_view>
 
 namespace stillpoint::schedules {
 
 /// Makes the shims call the functions of the model. Before the first schedule.
 void install_libc_model() noexcept;
+
+/// What the library said last to the user in this schedule.
+extern char last_message[256];
+void note_message(std::string_view text) noexcept;
 
 int signal_condition(pthread_cond_t& condition) noexcept;
 

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <string>
 
-#include "os/log.hpp"
 #include "tests/schedules/explorer.hpp"
 #include "tests/schedules/libc_model.hpp"
 
@@ -208,7 +207,6 @@ int main(int count, char** arguments)
         return 2;
     }
     install_libc_model();
-    stillpoint::os::set_quiet(true);
     if (options.list) {
         for (const Scenario& scenario : scenarios()) {
             std::printf("%-18s %s\n", scenario.name, scenario.what);

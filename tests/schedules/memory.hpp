@@ -68,6 +68,8 @@ public:
     [[nodiscard]] std::uint64_t read_under_queue_lock(int thread, const Operation& operation, unsigned choice) noexcept;
     void pass_queue_lock(int thread, const Operation& operation) noexcept;
     void membarrier(int thread) noexcept;
+    /// A signal comes between two instructions: what the compiler may still move is decided.
+    void interrupt(int thread) noexcept { settle(thread); }
     /// False: it races with another thread's access.
     [[nodiscard]] bool plain(int thread, const Operation& operation) noexcept;
     [[nodiscard]] std::uint64_t latest(const void* address, unsigned bytes) const noexcept;
@@ -135,7 +137,7 @@ private:
 
 [[nodiscard]] constexpr std::uint64_t mix(std::uint64_t seed, std::uint64_t value) noexcept
 {
-    std::uint64_t hash = (seed ^ value) * 0x9e3779b97f4a7c15u;
+    std::uint64_t hash = seed * 0xff51afd7ed558ccdu + value + 0x9e3779b97f4a7c15u;
     hash ^= hash >> 32;
     hash *= 0xd6e8feb86659fd93u;
     return hash ^ (hash >> 29);

@@ -50,6 +50,11 @@ std::uint64_t perform(Operation& operation) noexcept;
 /// The number of the calling thread in its scenario.
 [[nodiscard]] int current_thread() noexcept;
 
+/// False in the model of CPUs weaker than x86.
+[[nodiscard]] bool stores_arrive_in_order() noexcept;
+/// How many operations this schedule has come to.
+[[nodiscard]] unsigned operations_so_far() noexcept;
+
 /// A property does not hold: the schedule is a counterexample. Does not return inside a thread.
 void violation(const char* what) noexcept;
 inline void require(bool holds, const char* what) noexcept

@@ -1,6 +1,10 @@
-#include <iterator>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
 
 #include "interpose/real.hpp"
+#include "os/futex.hpp"
+#include "os/thread_calls.hpp"
 #include "runtime/fase.hpp"
 #include "tests/schedules/checks.hpp"
 #include "tests/schedules/libc_model.hpp"
@@ -33,6 +37,7 @@ void write_in_section(int word) noexcept
 void write_under(pthread_mutex_t& mutex, int word) noexcept
 {
     pthread_mutex_lock(&mutex);
+    require(mutex.__data.__owner == os::thread_id(), "a mutex is held in another thread's name");
     write_word(word);
     pthread_mutex_unlock(&mutex);
 }
@@ -56,6 +61,27 @@ void writer_or_checkpoint(int thread)
     } else {
         must_take_checkpoint();
     }
+}
+
+/// The same, of a thread that looks at its record too.
+void newborn_or_checkpoint(int thread)
+{
+    if (thread == 0) {
+        write_in_section(0);
+        require(fase::own_record->state.load() == ThreadRecord::live, "a living thread's record is not marked");
+        require(fase::own_record->thread_id.load() == os::thread_id(), "a record has no name");
+    } else {
+        must_take_checkpoint();
+    }
+}
+
+/// How many accesses a lock and an unlock make while the gate is clear: the fast path, by count.
+void count_of_fast_path(int)
+{
+    const unsigned before = operations_so_far();
+    fase_enter(nullptr);
+    fase_leave(nullptr);
+    require(operations_so_far() - before == 11, "the fast path of a FASE has another number of accesses");
 }
 
 void writers_or_checkpoint(int thread)
@@ -167,7 +193,7 @@ void consumer_producer_or_checkpoint(int thread)
             pthread_cond_wait(&shared.condition, &shared.mutex);
             require(inside_fase(), "a condition wait returned outside the FASE");
         }
-        write_word(0);
+        write_under(shared.other, 0);
         pthread_mutex_unlock(&shared.mutex);
     }
 }
@@ -191,6 +217,27 @@ void waiter_or_checkpoint_then_signal(int thread)
     signal_condition(shared.condition);
     pthread_mutex_unlock(&shared.mutex);
     must_take_checkpoint();
+}
+
+/// A wait with the second of two mutexes, the first of which is released already: it ends the FASE.
+void hand_over_hand_waiter_or_checkpoint(int thread)
+{
+    if (thread == 0) {
+        pthread_mutex_lock(&shared.other);
+        pthread_mutex_lock(&shared.mutex);
+        pthread_mutex_unlock(&shared.other);
+        write_word(0);
+        while (shared.arrived == 0) {
+            pthread_cond_wait(&shared.condition, &shared.mutex);
+        }
+        pthread_mutex_unlock(&shared.mutex);
+        return;
+    }
+    must_take_checkpoint();
+    pthread_mutex_lock(&shared.mutex);
+    shared.arrived = 1;
+    signal_condition(shared.condition);
+    pthread_mutex_unlock(&shared.mutex);
 }
 
 // ---- Births and ends -----------------------------------------------------------------------------------------
@@ -220,6 +267,10 @@ void left_behind_or_checkpoint(int thread)
         await<std::uint32_t>(shared.flag, 1);
         // As the program would, after a join.
         await<std::uint32_t>(shared.record->state, ThreadRecord::ended_inside);
+        char wanted[128];
+        std::snprintf(wanted, sizeof wanted, "thread %d ended while it holds the lock at %p", os::first_thread_id + 1,
+                      static_cast<void*>(&shared.mutex));
+        require(std::strstr(last_message, wanted) != nullptr, "the warning does not name the thread and its lock");
         pthread_mutex_unlock(&shared.mutex);
     } else {
         must_take_checkpoint();
@@ -241,15 +292,24 @@ void writers_or_short_attempts(int thread)
 void spinner_or_short_attempts(int thread)
 {
     if (thread == 0) {
-        fase_enter(nullptr);
+        pthread_mutex_lock(&shared.mutex);
+        shared.second_flag.store(1, std::memory_order_release);
         write_word(0);
         await<std::uint32_t>(shared.flag, 1);
-        fase_leave(nullptr);
+        pthread_mutex_unlock(&shared.mutex);
     } else if (thread == 1) {
         fase_enter(nullptr);
         shared.flag.store(1, std::memory_order_release);
         fase_leave(nullptr);
     } else {
+        await<std::uint32_t>(shared.second_flag, 1);
+        if (take_checkpoint(short_attempt_ns)) {
+            return;
+        }
+        const int spinner = os::first_thread_id;
+        require(durable.blocker_thread_id != spinner || durable.blocker_lock == &shared.mutex ||
+                    shared.flag.load(std::memory_order_relaxed) != 0,
+                "a withdrawn attempt names another lock than the blocker's");
         for (int attempt = 0; !take_checkpoint(short_attempt_ns); ++attempt) {
             require(attempt < 4, "attempts are withdrawn for ever");
         }
@@ -286,11 +346,44 @@ void ignored_or_checkpoint(int thread)
         pthread_mutex_unlock(&shared.other);
         require(!inside_fase(), "an ignored lock began a FASE");
     } else if (thread == 1) {
-        write_under(shared.mutex, 0);
+        pthread_mutex_lock(&shared.mutex);
+        fase_enter(&shared.other);
+        fase_leave(&shared.other);
+        write_word(0);
+        pthread_mutex_unlock(&shared.mutex);
     } else {
         must_take_checkpoint();
         shared.flag.store(1, std::memory_order_release);
     }
+}
+
+// ---- The beginning of the accounting -------------------------------------------------------------------------
+
+void begin_without_accounting() noexcept {}
+
+/// What a thread does before it counts is in no checkpoint's reach.
+void writer_or_activation(int thread)
+{
+    if (thread == 1) {
+        begin_with_fences();
+        must_take_checkpoint();
+        return;
+    }
+    fase_enter(nullptr);
+    if (inside_fase()) {
+        write_word(0);
+    }
+    fase_leave(nullptr);
+}
+
+// ---- The runtime's own lock ----------------------------------------------------------------------------------
+
+constinit os::FutexLock runtime_lock{};
+
+void writers_with_the_runtimes_lock(int)
+{
+    const std::scoped_lock guard{runtime_lock};
+    write_word(0);
 }
 
 // ---- Signals -------------------------------------------------------------------------------------------------
@@ -331,8 +424,10 @@ constexpr Scenario all[] = {
      consumer_producer_or_checkpoint, finish_clean, 2},
     {"waiter", "a waiter that nobody wakes before the checkpoint is over", 2, begin_with_membarrier,
      waiter_or_checkpoint_then_signal, finish_clean, 1},
+    {"hand-over-hand", "the same with the second of two mutexes", 2, begin_with_membarrier,
+     hand_over_hand_waiter_or_checkpoint, finish_clean, 1},
     {"birth", "a thread is born and ends during a checkpoint", 2, begin_with_membarrier,
-     writer_or_checkpoint, finish_clean},
+     newborn_or_checkpoint, finish_clean},
     {"births", "threads are born and end during two checkpoints", 3, begin_with_membarrier,
      record_reuse_or_checkpoint, finish_clean},
     {"left-behind", "a thread ends with a lock, another releases it", 3, begin_with_membarrier,
@@ -345,6 +440,12 @@ constexpr Scenario all[] = {
      blocked_outside_or_checkpoint, finish_clean, 1},
     {"ignored", "an ignored lock is held during the checkpoint", 3, begin_with_an_ignored_lock,
      ignored_or_checkpoint, finish_clean, 2},
+    {"activation", "the accounting begins while a thread uses locks", 2, begin_without_accounting,
+     writer_or_activation, finish_clean},
+    {"runtime-lock", "three threads with the runtime's own lock", 3, begin_without_accounting,
+     writers_with_the_runtimes_lock, finish_clean},
+    {"fast-path", "the number of accesses of one lock and unlock", 1, begin_with_membarrier,
+     count_of_fast_path, finish_clean, 1},
     {"signal", "a handler with a FASE, at each operation of a writer", 2, begin_with_membarrier,
      writer_or_checkpoint, finish_clean, 1, 0, handler_with_a_fase},
 };

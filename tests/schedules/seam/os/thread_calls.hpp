@@ -42,6 +42,9 @@ using ExitKey = unsigned;
 }
 inline void set_exit_value(ExitKey, void* value) noexcept { schedules::set_exit_value(value); }
 
+/// Two records a chunk, so that scenarios use up one.
+inline constexpr std::size_t zeroed_memory_unit = 3 * 128;
+
 [[nodiscard]] inline void* zeroed_memory(std::size_t bytes) noexcept { return schedules::schedule_memory(bytes); }
 
 }  // namespace stillpoint::os
