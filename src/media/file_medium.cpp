@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "media/sim/observe.hpp"
 #include "os/file_lock.hpp"
 #include "os/log.hpp"
 
@@ -110,6 +111,9 @@ Result<void> FileMedium::write(std::span<const BlockWrite> batch)
         if (auto inside = file_.check_range(write.offset, write.size); !inside) {
             return inside;
         }
+    }
+    for (const BlockWrite& write : batch) {
+        sim::observe(sim::EventKind::block_write, write.offset, write.data, write.size);
     }
     // Into the page cache one thread writes as fast as memory goes; a queue pays where there is a disk
     // to wait for, and more than one write.

@@ -4,6 +4,9 @@
 #include <cstring>
 
 #include "arch/flush.hpp"
+#include "core/canary.hpp"
+#include "media/errno_text.hpp"
+#include "media/sim/observe.hpp"
 #include "os/persistent_caches.hpp"
 
 namespace stillpoint {
@@ -132,15 +135,19 @@ Result<void> MappedMedium::write(std::span<const BlockWrite> batch)
         write_calls_.add(1);
     }
     // Here and not only in sync(), which another thread may call: a fence covers its own thread.
-    fence();
+    if (!is_removed(Canary::mapped_write_fence)) {
+        fence();
+    }
     return {};
 }
 
 Result<void> MappedMedium::sync()
 {
-    fence();
+    if (!is_removed(Canary::mapped_sync_fence)) {
+        fence();
+    }
     syncs_.add(1);
-    return file_.sync_creation();
+    return is_removed(Canary::first_sync_of_mapped) ? Result<void>{} : file_.sync_metadata();
 }
 
 bool MappedMedium::absorb_lost_page(void* address) noexcept
@@ -161,6 +168,7 @@ void MappedMedium::detach_after_fork() noexcept
 void MappedMedium::store(std::uint64_t offset, const void* data, std::size_t size) noexcept
 {
     file_.faults().persist();
+    sim::observe(sim::EventKind::store, offset, data, size);
     std::byte* const target = mapping_.base() + offset;
     // One instruction for what must not tear; memcpy promises nothing of that kind.
     if (!store_word<std::uint64_t>(target, data, size) &&
@@ -174,6 +182,7 @@ void MappedMedium::store_nontemporal(std::uint64_t offset, const void* data,
                                      std::size_t size) noexcept
 {
     file_.faults().persist();
+    sim::observe(sim::EventKind::nontemporal_store, offset, data, size);
     arch_.copy_nontemporal(mapping_.base() + offset, data, size);
     bytes_written_.add(size);
     charge_pages(size);
@@ -185,6 +194,7 @@ void MappedMedium::write_back(std::uint64_t offset, std::size_t size) noexcept
         return;
     }
     file_.faults().persist();
+    sim::observe(sim::EventKind::write_back, offset, nullptr, size);
     const std::size_t lines = arch::flush(arch_, mapping_.base() + offset, size);
     lines_written_back_.add(lines);
     bytes_written_.add(lines * arch::Native::line_bytes);
@@ -195,6 +205,7 @@ void MappedMedium::fence() noexcept
 {
     file_.faults().persist();
     arch_.fence();
+    sim::observe(sim::EventKind::fence);
     fences_.add(1);
     file_.faults().persist();  // Durable, and nobody knows it yet.
 }

@@ -6,6 +6,7 @@
 #include "media/file_medium.hpp"
 #include "media/memory_medium.hpp"
 #include "media/pool_file.hpp"
+#include "media/sim/sim_medium.hpp"
 #include "os/file_lock.hpp"
 #include "os/file_mapping.hpp"
 
@@ -40,6 +41,9 @@ Result<std::unique_ptr<Medium>> medium_over(PoolFile file, const MediumOptions& 
 
 Result<std::unique_ptr<Medium>> create_medium(const MediumOptions& options, std::uint64_t size)
 {
+    if (sim::Stage* const stage = sim::stage(); stage != nullptr) {
+        return sim::SimMedium::create(*stage, options, size);
+    }
     auto file = PoolFile::create(options, size);
     if (!file) {
         return pass_on(file.error());
@@ -54,6 +58,9 @@ Result<std::unique_ptr<Medium>> create_medium(const MediumOptions& options, std:
 
 Result<std::unique_ptr<Medium>> open_medium(const MediumOptions& options)
 {
+    if (sim::Stage* const stage = sim::stage(); stage != nullptr) {
+        return sim::SimMedium::open(*stage, options);
+    }
     auto file = PoolFile::open(options, PoolFile::Access::write);
     if (!file) {
         return pass_on(file.error());

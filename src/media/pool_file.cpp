@@ -11,7 +11,10 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "core/canary.hpp"
 #include "core/units.hpp"
+#include "media/errno_text.hpp"
+#include "media/sim/observe.hpp"
 #include "os/file_lock.hpp"
 
 namespace stillpoint {
@@ -20,46 +23,6 @@ namespace {
 
 constexpr unsigned retries_max = 1000;  ///< Of EAGAIN: a file that stays busy is an error.
 
-sp_error code_of(int error) noexcept
-{
-    switch (error) {
-    case ENOSPC:
-    case EDQUOT:
-    case EFBIG: return SP_E_NO_SPACE;
-    case EACCES:
-    case EPERM:
-    case EROFS:
-    case ETXTBSY: return SP_E_POOL_READ_ONLY;
-    case EISDIR:
-    case ENXIO:
-    case ELOOP: return SP_E_NOT_A_POOL;
-    case ENOENT:
-    case ENOTDIR: return SP_E_POOL_MISSING;
-    default: return SP_E_IO;
-    }
-}
-
-const char* advice_for(sp_error code) noexcept
-{
-    switch (code) {
-    case SP_E_NO_SPACE: return "free space on that file system, or choose another place";
-    case SP_E_POOL_READ_ONLY: return "check the permissions of the file and its directory";
-    case SP_E_POOL_MISSING: return "check the path";
-    case SP_E_NOT_A_POOL: return "name a regular file";
-    default: return "see the kernel's log (dmesg) for the device";
-    }
-}
-
-/// A descriptor of the directory that holds `path`: its fsync makes a new name durable.
-os::Descriptor open_parent(const std::string& path) noexcept
-{
-    const std::size_t slash = path.rfind('/');
-    const std::string parent = slash == std::string::npos ? "."
-                               : slash == 0               ? "/"
-                                                          : path.substr(0, slash);
-    return os::Descriptor{::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-}
-
 Result<FaultPlan> plan_of(const MediumOptions& options)
 {
     return options.faults.empty() ? FaultPlan::from_environment()
@@ -67,12 +30,6 @@ Result<FaultPlan> plan_of(const MediumOptions& options)
 }
 
 }  // namespace
-
-const char* describe_errno(int error) noexcept
-{
-    const char* const text = strerrordesc_np(error);
-    return text != nullptr ? text : "unknown error";
-}
 
 Result<PoolFile> PoolFile::create(const MediumOptions& options, std::uint64_t size)
 {
@@ -88,15 +45,14 @@ Result<PoolFile> PoolFile::create(const MediumOptions& options, std::uint64_t si
     file.path_ = options.path;
     file.durability_ = options.durability;
     file.faults_ = *plan;
-    file.name_is_durable_ = false;
-    file.directory_ = open_parent(options.path);
+    file.open_directory();
     if (const int error = file.open_new(options.publish_later); error != 0) {
         if (error == EEXIST) {
             return fail(SP_E_POOL_EXISTS, error,
                         "cannot create {}: the file exists already; open it, or remove it first",
                         options.path);
         }
-        const sp_error code = code_of(error);
+        const sp_error code = code_of_errno(error);
         return fail(code, error, "cannot create {}: {}; {}", options.path, describe_errno(error),
                     advice_for(code));
     }
@@ -111,6 +67,10 @@ Result<PoolFile> PoolFile::create(const MediumOptions& options, std::uint64_t si
         return pass_on(ready.error());
     }
     file.size_bytes_ = size;
+    sim::observe(sim::EventKind::resize, 0, nullptr, 0, size);
+    if (!file.unnamed_) {
+        sim::observe(sim::EventKind::name);
+    }
     return file;
 }
 
@@ -146,12 +106,13 @@ Result<void> PoolFile::publish()
             return fail(SP_E_POOL_EXISTS, error,
                         "cannot create {}: another process has just made it; start the program again", path_);
         }
-        const sp_error code = code_of(error);
+        const sp_error code = code_of_errno(error);
         return fail(code, error, "cannot name the new pool {}: {}; {}", path_, describe_errno(error),
                     advice_for(code));
     }
     unnamed_ = false;
-    return sync_creation();
+    sim::observe(sim::EventKind::name);
+    return sync_metadata();
 }
 
 Result<PoolFile> PoolFile::open(const MediumOptions& options, Access access)
@@ -178,12 +139,15 @@ Result<PoolFile> PoolFile::open(const MediumOptions& options, Access access)
         error = file.file_.valid() ? 0 : errno;
     }
     if (error != 0) {
-        const sp_error code = code_of(error);
+        const sp_error code = code_of_errno(error);
         return fail(code, error, "cannot open {}: {}; {}", options.path, describe_errno(error),
                     advice_for(code));
     }
     if (auto ready = file.lock_and_inspect(); !ready) {
         return pass_on(ready.error());
+    }
+    if (access == Access::write) {
+        file.open_directory();
     }
     return file;
 }
@@ -255,11 +219,9 @@ Result<void> PoolFile::grow(std::uint64_t size)
         return allocated;
     }
     size_bytes_ = size;
-    auto synced = sync();
-    if (!synced) {
-        return pass_on(synced.error());
-    }
-    return {};
+    sim::observe(sim::EventKind::resize, 0, nullptr, 0, size);
+    metadata_is_durable_ = false;
+    return is_removed(Canary::growth_sync) ? Result<void>{} : sync_metadata();
 }
 
 int PoolFile::allocate_once(std::uint64_t begin, std::uint64_t size) noexcept
@@ -285,7 +247,7 @@ Result<void> PoolFile::allocate(std::uint64_t begin, std::uint64_t end)
     if (error == 0) {
         return {};
     }
-    const sp_error code = code_of(error);
+    const sp_error code = code_of_errno(error);
     if (code == SP_E_NO_SPACE) {
         return fail(code, error,
                     "no space for {} more bytes of {}: {}; free space on that file system, or "
@@ -372,79 +334,6 @@ ssize_t PoolFile::write_once(int descriptor, const iovec* vectors, int count,
     return pwritev(descriptor, vectors, count, static_cast<off_t>(offset));
 }
 
-int PoolFile::sync_name() noexcept
-{
-    // Without the right to read the directory there is no descriptor to sync it by; syncfs
-    // takes everything on that file system along, which is slow but happens once in a pool's life.
-    faults_.persist();
-    const int result = directory_.valid() ? fsync(directory_.get()) : syncfs(fd());
-    if (result != 0) {
-        return errno;
-    }
-    directory_.reset();
-    name_is_durable_ = true;
-    return 0;
-}
-
-Result<bool> PoolFile::sync()
-{
-    if (auto allowed = check_writable(); !allowed) {
-        return pass_on(allowed.error());
-    }
-    faults_.persist();
-    if (durability_ == Durability::process) {
-        return false;
-    }
-    int error = faults_.next(FaultPoint::sync).error;
-    if (error == 0) {
-        // A new file's first sync takes all of its metadata, and then its name.
-        const int result = name_is_durable_ ? fdatasync(fd()) : fsync(fd());
-        error = result == 0 ? 0 : errno;
-    }
-    if (error == 0 && !name_is_durable_ && !unnamed_) {
-        error = sync_name();
-    }
-    if (error != 0) {
-        return fail_sync(error);
-    }
-    faults_.persist();  // Durable, and nobody knows it yet.
-    return true;
-}
-
-Result<void> PoolFile::sync_creation()
-{
-    if (auto allowed = check_writable(); !allowed) {
-        return allowed;
-    }
-    faults_.persist();
-    if (const Fault fault = faults_.next(FaultPoint::sync)) {
-        return fail_sync(fault.error);
-    }
-    if (name_is_durable_ || durability_ == Durability::process) {
-        return {};
-    }
-    int error = fsync(fd()) == 0 ? 0 : errno;
-    if (error == 0 && !unnamed_) {
-        error = sync_name();
-    }
-    if (error != 0) {
-        return fail_sync(error);
-    }
-    return {};
-}
-
-tl::unexpected<Failure> PoolFile::fail_sync(int error) noexcept
-{
-    // Never tried again, not even after EINTR: the kernel may have dropped the dirty pages, and
-    // then a second call would report success for data that is gone.
-    frozen_ = true;
-    const sp_error code = code_of(error) == SP_E_NO_SPACE ? SP_E_NO_SPACE : SP_E_IO;
-    return fail(code, error,
-                "syncing {} (bytes 0 to {}) failed: {}; the pool is read-only from here on and its last "
-                "durable state is intact; {}, then restart the program",
-                path_, size_bytes_, describe_errno(error), advice_for(code));
-}
-
 Result<void> PoolFile::check_writable() const
 {
     if (access_ != Access::write) {
@@ -474,7 +363,7 @@ tl::unexpected<Failure> PoolFile::fail_write(int error, std::uint64_t offset,
                                              std::uint64_t size) noexcept
 {
     frozen_ = true;
-    const sp_error code = code_of(error) == SP_E_NO_SPACE ? SP_E_NO_SPACE : SP_E_IO;
+    const sp_error code = code_of_errno(error) == SP_E_NO_SPACE ? SP_E_NO_SPACE : SP_E_IO;
     return fail(code, error,
                 "writing {} bytes at offset {} of {} failed: {}; the pool is read-only from here on and "
                 "its last durable state is intact; {}, then restart the program",

@@ -52,14 +52,15 @@ public:
     [[nodiscard]] ssize_t write_once(int fd, const iovec* vectors, int count,
                                      std::uint64_t offset) noexcept;
 
-    /// fdatasync, and with the first one the file's name; nothing under Durability::process. A
-    /// failure freezes the file. Returns whether a system call was made. Errors: no_space, io,
+    /// fdatasync; the first one of a run and the first after a growth is sync_metadata(). Nothing under
+    /// Durability::process. A failure freezes the file. Returns whether a system call was made. Errors: no_space, io,
     /// pool_read_only (frozen, or opened for reading).
     [[nodiscard]] Result<bool> sync();
 
-    /// The file's own records and its name, once after its creation, where its bytes are made
-    /// durable in other ways than sync(). Later calls do nothing. Errors as sync().
-    [[nodiscard]] Result<void> sync_creation();
+    /// fsync of the file, and of the directory that has its name, once in a run and once after each
+    /// growth: an earlier run may have been killed between making or growing the file and syncing that,
+    /// and what this run makes durable would go with the name or the size. Other calls do nothing. Errors as sync().
+    [[nodiscard]] Result<void> sync_metadata();
 
     /// ok, or why nothing may be written: opened for reading, or frozen by an earlier failure.
     [[nodiscard]] Result<void> check_writable() const;
@@ -106,25 +107,23 @@ private:
     [[nodiscard]] Result<void> allocate(std::uint64_t begin, std::uint64_t end);
     [[nodiscard]] int allocate_once(std::uint64_t begin, std::uint64_t size) noexcept;
     [[nodiscard]] int fill_with_zeroes(std::uint64_t begin, std::uint64_t end) noexcept;
+    void open_directory();
     [[nodiscard]] int sync_name() noexcept;
     [[nodiscard]] tl::unexpected<Failure> fail_sync(int error) noexcept;
 
     std::string path_;
     os::Descriptor file_;
-    os::Descriptor directory_;  ///< Of a new file, until its name is durable.
+    os::Descriptor directory_;  ///< that has the file's name
     std::uint64_t size_bytes_ = 0;
     Access access_ = Access::write;
     Durability durability_ = Durability::power;
     bool lives_in_memory_ = false;
-    bool name_is_durable_ = true;
+    bool metadata_is_durable_ = true;  ///< this run has synced size and name
     bool unnamed_ = false;  ///< created without a name, until publish()
     bool frozen_ = false;
     Identity identity_;
     LostPage lost_page_;
     mutable FaultPlan faults_;
 };
-
-/// "Input/output error (EIO)": for messages; static text, no malloc.
-[[nodiscard]] const char* describe_errno(int error) noexcept;
 
 }  // namespace stillpoint

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "core/canary.hpp"
 #include "os/clock.hpp"
 #include "pool/growth.hpp"
 #include "pool/superblock.hpp"
@@ -213,17 +214,23 @@ Result<void> Pool::format_medium()
     }();
     std::memcpy(static_cast<void*>(page.get()), &marker, sizeof marker);
     const BlockWrite write{0, reinterpret_cast<const std::byte*>(page.get()), page_bytes};
-    if (auto written = medium_->write({&write, 1}); !written) {
-        return written;
+    if (!is_removed(Canary::unfinished_marker)) {
+        if (auto written = medium_->write({&write, 1}); !written) {
+            return written;
+        }
     }
     // Page 1 as well: a file that was not fresh must not keep an old superblock there.
     const std::uint64_t area_end =
         (superblock_->engine_area_first_page + superblock_->engine_area_pages) * page_bytes;
-    if (auto zeroed = write_zeroes(*medium_, page_bytes, area_end); !zeroed) {
-        return zeroed;
+    if (!is_removed(Canary::area_zeroes)) {
+        if (auto zeroed = write_zeroes(*medium_, page_bytes, area_end); !zeroed) {
+            return zeroed;
+        }
     }
-    if (auto synced = medium_->sync(); !synced) {
-        return synced;
+    if (!is_removed(Canary::format_sync)) {
+        if (auto synced = medium_->sync(); !synced) {
+            return synced;
+        }
     }
     return write_superblocks();
 }
@@ -320,9 +327,14 @@ Result<void> Pool::record_opening()
     if (!opening_unrecorded_) {
         return {};
     }
-    if (auto synced = medium_->sync(); !synced) {  // The head of this file says why.
-        frozen_ = true;
-        return synced;
+    if (!is_removed(Canary::opening_sync)) {
+        if (auto synced = medium_->sync(); !synced) {  // The head of this file says why.
+            frozen_ = true;
+            return synced;
+        }
+    }
+    if (is_removed(Canary::opening_record)) {
+        return {};
     }
     if (auto written = write_superblocks(); !written) {
         return written;
@@ -415,7 +427,7 @@ Result<void> Pool::zero_leftover(std::uint64_t begin, std::uint64_t end)
         if (auto read = medium_->read(offset, std::span(found).first(size)); !read) {
             return read;
         }
-        if (std::memcmp(found.data(), zeroes, size) != 0) {
+        if (std::memcmp(found.data(), zeroes, size) != 0 && !is_removed(Canary::leftover_zeroes)) {
             if (auto written = write_zeroes(*medium_, offset, offset + page_bytes); !written) {
                 frozen_ = true;
                 return written;
@@ -423,7 +435,7 @@ Result<void> Pool::zero_leftover(std::uint64_t begin, std::uint64_t end)
             wrote = true;
         }
     }
-    if (wrote) {
+    if (wrote && !is_removed(Canary::leftover_sync)) {
         if (auto synced = medium_->sync(); !synced) {
             frozen_ = true;
             return synced;
@@ -441,7 +453,9 @@ Result<void> Pool::write_superblocks()
         const BlockWrite write{copy * page_bytes, reinterpret_cast<const std::byte*>(superblock_.get()),
                                page_bytes};
         auto done = medium_->write({&write, 1});
-        if (done) {
+        const bool no_sync = is_removed(copy == order[0] ? Canary::first_superblock_sync
+                                                         : Canary::second_superblock_sync);
+        if (done && !no_sync) {
             done = medium_->sync();
         }
         if (!done) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <span>
 
+#include "core/canary.hpp"
 #include "core/checksum.hpp"
 
 namespace stillpoint {
@@ -214,8 +215,9 @@ void seal_superblock(Superblock& superblock) noexcept
 SuperblockState judge_superblock(const Superblock& copy) noexcept
 {
     if (has_magic(copy, layout::superblock_magic)) {
-        return copy.checksum == superblock_checksum(copy) ? SuperblockState::good
-                                                          : SuperblockState::damaged;
+        return copy.checksum == superblock_checksum(copy) || is_removed(Canary::superblock_checksum)
+                   ? SuperblockState::good
+                   : SuperblockState::damaged;
     }
     if (has_magic(copy, layout::unfinished_magic)) {
         return SuperblockState::unfinished;

@@ -18,8 +18,11 @@ Checkpointer::Checkpointer(const Parts& parts, const Settings& settings) noexcep
 {
 }
 
-Result<void> Checkpointer::prepare()
+Result<void> Checkpointer::prepare(bool after_crash)
 {
+    if (after_crash) {
+        writer_.begin_after_crash();
+    }
     if (auto done = capture_.reserve(settings_.image_pages_max, settings_.staging_pages); !done) {
         return done;
     }

@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cstring>
+#include <span>
 
+#include "core/canary.hpp"
 #include "core/checksum.hpp"
 
 namespace stillpoint::pmthreads {
@@ -18,9 +20,10 @@ std::uint64_t record_checksum(const CommitRecord& record) noexcept
 
 bool is_valid(const CommitRecord& record, const Pool& pool, std::uint64_t parity) noexcept
 {
-    return record.magic == commit_magic && record.checksum == record_checksum(record) &&
-           record.pool_uuid == pool.facts().uuid && record.parity == parity &&
-           record.epoch % 2 == parity && record.epoch != 0;
+    const bool sound = record.checksum == record_checksum(record) || is_removed(Canary::commit_checksum);
+    return record.magic == commit_magic && sound && record.pool_uuid == pool.facts().uuid &&
+           record.parity == parity && record.epoch != 0 &&
+           (record.epoch % 2 == parity || is_removed(Canary::commit_parity));
 }
 
 std::uint64_t page_of(const Pool& pool, std::uint64_t parity, std::size_t copy) noexcept
@@ -32,18 +35,21 @@ std::uint64_t page_of(const Pool& pool, std::uint64_t parity, std::size_t copy) 
 
 Result<void> store_commit_record(Pool& pool, CommitRecord record)
 {
-    record.parity = static_cast<std::uint32_t>(record.epoch % 2);
+    record.parity = is_removed(Canary::commit_parity) ? 0 : static_cast<std::uint32_t>(record.epoch % 2);
     record.checksum = record_checksum(record);
     alignas(page_bytes) std::array<std::byte, copies * page_bytes> pages{};
-    for (std::size_t copy = 0; copy < copies; ++copy) {
+    const std::size_t copies_written = is_removed(Canary::commit_second_copy) ? 1 : copies;
+    for (std::size_t copy = 0; copy < copies_written; ++copy) {
         std::memcpy(pages.data() + copy * page_bytes, &record, sizeof record);
     }
     const std::uint64_t offset = byte_offset(FilePage{page_of(pool, record.parity, 0)});
     Medium& medium = pool.medium();
     if (medium.byte_addressable()) {
-        for (std::size_t copy = 0; copy < copies; ++copy) {
+        for (std::size_t copy = 0; copy < copies_written; ++copy) {
             medium.store(offset + copy * page_bytes, &record, sizeof record);
-            medium.write_back(offset + copy * page_bytes, sizeof record);
+            if (!is_removed(Canary::commit_write_back)) {
+                medium.write_back(offset + copy * page_bytes, sizeof record);
+            }
         }
         return {};
     }
@@ -94,6 +100,51 @@ Result<std::optional<CommitRecord>> load_commit_record(const Pool& pool)
                     pool.medium().path(), page_of(pool, 0, 0), page_of(pool, 1, 1));
     }
     return newest;
+}
+
+void write_back_commit_records(Pool& pool) noexcept
+{
+    if (pool.medium().byte_addressable() && !is_removed(Canary::recovered_record_durable)) {
+        pool.medium().write_back(byte_offset(FilePage{page_of(pool, 0, 0)}), engine_area_pages * page_bytes);
+    }
+}
+
+Result<void> mend_torn_commit_records(Pool& pool)
+{
+    alignas(page_bytes) static constexpr std::array<std::byte, page_bytes> zeroes{};
+    alignas(page_bytes) std::array<std::byte, page_bytes> twin{};
+    Medium& medium = pool.medium();
+    bool mended = false;
+    for (std::uint64_t parity = 0; parity < 2 && !is_removed(Canary::torn_record_mended); ++parity) {
+        std::array<CommitRecord, copies> records{};
+        std::array<bool, copies> valid{};
+        for (std::size_t copy = 0; copy < copies; ++copy) {
+            // What cannot be read is written too: a disk may mend a bad sector by that.
+            valid[copy] = medium.read(byte_offset(FilePage{page_of(pool, parity, copy)}),
+                                      std::as_writable_bytes(std::span(&records[copy], 1)))
+                              .has_value() &&
+                          is_valid(records[copy], pool, parity);
+        }
+        for (std::size_t copy = 0; copy < copies; ++copy) {
+            const std::size_t other = 1 - copy;
+            const bool stale = valid[other] && (!valid[copy] || records[copy].epoch < records[other].epoch);
+            const bool torn = !valid[0] && !valid[1] &&
+                              std::memcmp(&records[copy], zeroes.data(), sizeof(CommitRecord)) != 0;
+            if (!stale && !torn) {
+                continue;
+            }
+            twin = zeroes;
+            if (stale) {
+                std::memcpy(twin.data(), &records[other], sizeof(CommitRecord));
+            }
+            const BlockWrite write{byte_offset(FilePage{page_of(pool, parity, copy)}), twin.data(), page_bytes};
+            if (auto written = medium.write({&write, 1}); !written) {
+                return written;
+            }
+            mended = true;
+        }
+    }
+    return mended ? medium.sync() : Result<void>{};
 }
 
 }  // namespace stillpoint::pmthreads

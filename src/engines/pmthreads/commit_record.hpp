@@ -17,4 +17,13 @@ namespace stillpoint::pmthreads {
 /// Errors: pool_corrupt (records that are neither valid nor what an interrupted write leaves), io.
 [[nodiscard]] Result<std::optional<CommitRecord>> load_commit_record(const Pool& pool);
 
+/// Byte-addressable media: starts the write back of the records that recovery relied on. A killed
+/// process may have stored one and not made it durable; what is read may be in the caches only.
+void write_back_commit_records(Pool& pool) noexcept;
+
+/// Makes both pages of each pair alike, or zero where neither is valid; durable on return. A torn record
+/// may lack only words that the next record of its pair has too: a crash that tears that one
+/// would complete it, long after its table entries are gone. Errors: io, no_space.
+[[nodiscard]] Result<void> mend_torn_commit_records(Pool& pool);
+
 }  // namespace stillpoint::pmthreads

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "core/canary.hpp"
 #include "engines/pmthreads/commit_record.hpp"
 
 namespace stillpoint::pmthreads {
@@ -19,7 +20,24 @@ Result<void> EpochWriter::reserve(std::uint64_t image_pages_max)
     if (auto done = superseded_.reserve(image_pages_max, "the copies of an epoch"); !done) {
         return done;
     }
+    if (auto done = written_here_.reserve(
+            pool_.facts().file_bytes / page_bytes + segment_file_pages(image_pages_max) + Pool::segments_max,
+            "the map of written pool pages");
+        !done) {
+        return done;
+    }
     return gathered_.reserve(gathered_max, "the writes of an epoch");
+}
+
+/// Whether the bytes of `location` that can be read are durable, so that equal ones need not be stored.
+bool EpochWriter::holds_durable_bytes(std::uint32_t location) noexcept
+{
+    if (!after_crash_ || is_removed(Canary::whole_page_first)) {
+        return true;
+    }
+    const bool written = written_here_.test(location);
+    written_here_.set(location);
+    return written;
 }
 
 void EpochWriter::begin(std::uint64_t epoch) noexcept
@@ -69,11 +87,14 @@ Result<bool> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_pa
     bool has_old_bytes = !first_time;
     if (first_time) {
         const std::uint32_t old_location = table_.working(image_page).location;
+        if (is_removed(Canary::superseded_copies) && table_.consistent(image_page).epoch != 0) {
+            locations_.give_back(table_.consistent(image_page).location);
+        }
         auto location = choose_location(image_page);
         if (!location) {
             return pass_on(location.error());
         }
-        has_old_bytes = *location == old_location;
+        has_old_bytes = *location == old_location && holds_durable_bytes(*location);
         pending.image_page = static_cast<std::uint32_t>(image_page);
         pending.location = *location;
     }
@@ -110,7 +131,9 @@ void EpochWriter::store_changed_lines(std::uint32_t location, const std::byte* b
             end += cache_line_bytes;
         }
         medium.store(offset + at, bytes + at, end - at);
-        medium.write_back(offset + at, end - at);
+        if (!is_removed(Canary::line_write_back)) {
+            medium.write_back(offset + at, end - at);
+        }
         at = end;
     }
 }
@@ -147,6 +170,9 @@ Result<void> EpochWriter::flush_gathered()
 
 Result<void> EpochWriter::write_table()
 {
+    if (is_removed(Canary::table_write)) {
+        return {};
+    }
     if (pool_.medium().byte_addressable()) {
         Medium& medium = pool_.medium();
         const std::lock_guard guard(medium_lock_);
@@ -154,7 +180,9 @@ Result<void> EpochWriter::write_table()
             for (std::size_t at = 0; at < size; at += sizeof(VersionEntry)) {
                 if (std::memcmp(medium.mapping() + offset + at, bytes + at, sizeof(VersionEntry)) != 0) {
                     medium.store(offset + at, bytes + at, sizeof(VersionEntry));
-                    medium.write_back(offset + at, sizeof(VersionEntry));
+                    if (!is_removed(Canary::table_write_back)) {
+                        medium.write_back(offset + at, sizeof(VersionEntry));
+                    }
                 }
             }
         });
@@ -212,7 +240,7 @@ Result<void> EpochWriter::commit(const EpochFacts& facts)
             continue;
         }
         const VersionSlot& old = table_.consistent(pending.image_page);
-        if (old.epoch != 0) {
+        if (old.epoch != 0 && !is_removed(Canary::superseded_copies)) {
             superseded_[superseded_count++] = old.location;
         }
         table_.switch_copy(pending.image_page, {facts.epoch, pending.location, pending.checksum});
@@ -224,14 +252,18 @@ Result<void> EpochWriter::commit(const EpochFacts& facts)
     if (auto done = flush_gathered(); !done) {
         return done;
     }
-    if (auto done = make_durable(); !done) {
-        return done;
+    if (!is_removed(Canary::epoch_durable)) {
+        if (auto done = make_durable(); !done) {
+            return done;
+        }
     }
     if (auto done = write_commit_record(facts, pages); !done) {
         return done;
     }
-    if (auto done = make_durable(); !done) {
-        return done;
+    if (!is_removed(Canary::commit_durable)) {
+        if (auto done = make_durable(); !done) {
+            return done;
+        }
     }
     // Until here the older copies were what a crash would return to.
     for (std::uint64_t i = 0; i < superseded_count; ++i) {

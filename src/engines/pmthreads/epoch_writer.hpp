@@ -40,6 +40,9 @@ public:
 
     [[nodiscard]] Result<void> reserve(std::uint64_t image_pages_max);
 
+    /// The run before ended in a crash: before the first epoch.
+    void begin_after_crash() noexcept { after_crash_ = true; }
+
     void begin(std::uint64_t epoch) noexcept;
     /// Writes the copy of page number `index` of the epoch. The same index may be written again,
     /// with newer bytes. `certain` false: where the bytes are those of the page's consistent copy nothing is
@@ -62,6 +65,7 @@ private:
     static constexpr std::size_t gathered_max = 1024;
 
     [[nodiscard]] Result<std::uint32_t> choose_location(std::uint64_t image_page);
+    [[nodiscard]] bool holds_durable_bytes(std::uint32_t location) noexcept;
     [[nodiscard]] Result<void> gather(std::uint32_t location, const std::byte* bytes);
     void store_changed_lines(std::uint32_t location, const std::byte* bytes, bool whole_page);
     [[nodiscard]] Result<void> write_table();
@@ -82,6 +86,10 @@ private:
     std::uint64_t pending_end_ = 0;
     std::uint64_t epoch_ = 0;
     LocationAllocator::Run run_{};  ///< of free pages, being used up
+    /// By file page, after a crash on byte-addressable media: this run has stored the whole page. Until then
+    /// lines that a killed process left in the caches read as if they were durable.
+    os::ReservedBitmap written_here_;
+    bool after_crash_ = false;
 };
 
 }  // namespace stillpoint::pmthreads

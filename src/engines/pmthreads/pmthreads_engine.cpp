@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "engines/pmthreads/commit_record.hpp"
 #include "engines/pmthreads/offline.hpp"
 #include "engines/pmthreads/recovered_state.hpp"
 #include "os/log.hpp"
@@ -32,6 +33,7 @@ Result<RecoveryReport> PmthreadsEngine::start(Pool pool, const Options& options)
     }
     RecoveryReport report = state->report;
     pages_end_ = state->pages_end;
+    after_crash_ = state->after_crash;
     clock_.set(state->next_epoch, report.epoch);
 
     auto tracker = make_tracker(options.tracker, facts.image_bytes_max);
@@ -51,7 +53,7 @@ Result<RecoveryReport> PmthreadsEngine::start(Pool pool, const Options& options)
                             &clock_},
         Checkpointer::Settings{options.interval_ms * 1'000'000, options.stop_attempt_ms * 1'000'000,
                                staging_pages, facts.image_bytes_max / page_bytes});
-    if (auto done = checkpointer_->prepare(); !done) {
+    if (auto done = checkpointer_->prepare(after_crash_); !done) {
         return pass_on(done.error());
     }
     statistics().image_bytes.store(facts.image_bytes, std::memory_order_relaxed);
@@ -93,14 +95,32 @@ Result<void> PmthreadsEngine::run()
 {
     {
         const std::lock_guard guard(medium_lock_);
+        write_back_what_was_recovered();
         if (auto recorded = pool_->record_opening(); !recorded) {
             return recorded;
         }
         if (auto published = pool_->medium().publish(); !published) {
             return published;
         }
+        if (auto mended = mend_torn_commit_records(*pool_); !mended) {
+            return mended;
+        }
     }
     return checkpointer_->start();
+}
+
+/// Where a process was killed, and not the machine, recovery has read what may still be in the CPU's caches
+/// only. A power cut would take it back: it must not before anybody builds on it. The sync at
+/// the head of record_opening() has the fence; on block media that sync alone does it all.
+void PmthreadsEngine::write_back_what_was_recovered() noexcept
+{
+    if (!pool_->medium().byte_addressable()) {
+        return;
+    }
+    write_back_commit_records(*pool_);
+    if (after_crash_) {
+        table_.write_back(pool_->medium());
+    }
 }
 
 Result<void> PmthreadsEngine::stop(bool clean)

@@ -48,6 +48,7 @@ public:
 private:
     /// Finds the durable epoch and rebuilds table and free locations.
     [[nodiscard]] Result<RecoveryReport> recover_table();
+    void write_back_what_was_recovered() noexcept;
     [[nodiscard]] Result<void> load_image(std::string_view choice, RecoveryReport& report);
 
     std::unique_ptr<Pool> pool_;
@@ -60,6 +61,7 @@ private:
     os::FutexLock medium_lock_;  ///< checkpoint thread against a growing pool
     std::unique_ptr<Checkpointer> checkpointer_;
     std::uint64_t pages_end_ = 0;  ///< one past the last image page with a durable copy
+    bool after_crash_ = false;
     bool detached_ = false;
 };
 

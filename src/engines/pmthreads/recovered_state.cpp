@@ -1,5 +1,6 @@
 #include "engines/pmthreads/recovered_state.hpp"
 
+#include "core/canary.hpp"
 #include "engines/pmthreads/commit_record.hpp"
 
 namespace stillpoint::pmthreads {
@@ -52,9 +53,12 @@ Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table,
     // A run that ends in a crash has one epoch on its way, perhaps, and the next one running. Their
     // numbers may be known outside and are never used again; nor are those of runs since the last
     // commit that committed nothing. The step is odd, so the record in force is not overwritten.
+    // A pool that was named and never committed has no record, and the first run is generation 1.
     const std::uint64_t runs_since =
         facts.generation > committed_generation ? facts.generation - committed_generation : 0;
-    state.next_epoch = state.report.epoch + 1 + (state.report.clean ? 0 : 2 * runs_since);
+    state.after_crash = *record ? !state.report.clean : runs_since != 0;
+    const bool numbers_may_be_known = state.after_crash && !is_removed(Canary::skipped_numbers);
+    state.next_epoch = state.report.epoch + 1 + (numbers_may_be_known ? 2 * runs_since : 0);
     const std::uint64_t image_pages_max = facts.image_bytes_max / page_bytes;
     if (auto done = table.reserve(image_pages_max, facts.uuid); !done) {
         return pass_on(done.error());
@@ -72,7 +76,7 @@ Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table,
     if (auto done = table.load(pool.medium(), pool.segments(), state.report.epoch); !done) {
         return pass_on(done.error());
     }
-    if (table.digest() != digest) {
+    if (table.digest() != digest && !is_removed(Canary::table_digest)) {
         return fail(SP_E_POOL_CORRUPT, 0,
                     "{}: the version table does not match the commit record of epoch {}; restore the "
                     "pool from a copy",

@@ -13,6 +13,8 @@ struct RecoveredState {
     RecoveryReport report;
     std::uint64_t next_epoch = 1;
     std::uint64_t pages_end = 0;  ///< one past the last image page with a copy
+    /// The run before ended in a crash: what it stored may be readable and yet not durable.
+    bool after_crash = false;
 };
 
 /// Loads `table` and fills `locations`. Writes nothing: a crash here changes nothing.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/canary.hpp"
 #include "core/checksum.hpp"
 
 namespace stillpoint::pmthreads {
@@ -90,7 +91,7 @@ Result<void> VersionTable::clear_uncommitted(std::uint64_t durable_epoch)
     for (std::uint64_t page = 0; page < image_pages_; ++page) {
         auto& slots = entries_[page].slots;
         for (VersionSlot& slot : slots) {
-            if (slot.epoch > durable_epoch) {
+            if (slot.epoch > durable_epoch && !is_removed(Canary::unfinished_slots)) {
                 slot = {};
                 ++slots_cleared_;
                 mark_changed(page);
@@ -134,6 +135,15 @@ void VersionTable::switch_copy(std::uint64_t image_page, const VersionSlot& slot
     digest_ += weight(image_page, slot);
     slots[1 - consistent_now] = slot;
     mark_changed(image_page);
+}
+
+void VersionTable::write_back(Medium& medium) const noexcept
+{
+    for (std::size_t i = 0; i < segment_count_ && !is_removed(Canary::recovered_table_durable); ++i) {
+        const Segment& segment = segments_[i];
+        medium.write_back(byte_offset(FilePage{segment.first_file_page}),
+                          table_pages_for(segment.image_pages) * page_bytes);
+    }
 }
 
 std::uint32_t VersionTable::home_location(std::uint64_t image_page) const noexcept

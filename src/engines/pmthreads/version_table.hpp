@@ -72,6 +72,10 @@ public:
     [[nodiscard]] std::uint32_t home_location(std::uint64_t image_page) const noexcept;
     [[nodiscard]] std::uint64_t image_pages() const noexcept { return image_pages_; }
 
+    /// Byte-addressable media: starts the write back of the whole table, which a killed process may have
+    /// stored to and not made durable. One line for each two pages of the image.
+    void write_back(Medium& medium) const noexcept;
+
     /// Calls visit(file_offset, bytes, size) for each run of changed table pages, and forgets
     /// that they changed. Runs that lie up to `gap_pages_max` unchanged pages apart are joined.
     template <class Visit>

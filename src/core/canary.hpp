@@ -1,0 +1,31 @@
+#pragma once
+// Canaries: switches that take one flush, fence, sync, checksum or write out of the code, for the test that
+// shows that the crash explorer notices (docs/crash-explorer.md). The product is built without:
+// is_removed() is then a constant, and nothing of it remains.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace stillpoint {
+
+enum class Canary : std::uint8_t {
+#define STILLPOINT_CANARY(name, text) name,
+#include "core/canaries.inc"
+#undef STILLPOINT_CANARY
+};
+
+// Two names for the linker: files built with the switches and files built without are linked together.
+#if defined(STILLPOINT_CANARIES)
+inline namespace with_canaries {
+/// Whether this process runs without what the canary stands for.
+[[nodiscard]] bool is_removed(Canary canary) noexcept;
+}
+#else
+inline namespace without_canaries {
+[[nodiscard]] constexpr bool is_removed(Canary) noexcept { return false; }
+}
+#endif
+
+}  // namespace stillpoint

@@ -1,0 +1,15 @@
+#pragma once
+// What an errno of a pool file means to its user.
+
+#include "stillpoint/error.h"
+
+namespace stillpoint {
+
+/// "Input/output error (EIO)": for messages; static text, no malloc.
+[[nodiscard]] const char* describe_errno(int error) noexcept;
+/// The public code of a system call that failed on a pool file.
+[[nodiscard]] sp_error code_of_errno(int error) noexcept;
+/// What to do about it; static text that ends a message.
+[[nodiscard]] const char* advice_for(sp_error code) noexcept;
+
+}  // namespace stillpoint

@@ -1,0 +1,119 @@
+#pragma once
+// CrashModel: what a crash may leave of the events of a trace. docs/crash-model.md states the
+// rules and their sources; crash_model_test.cpp shows each as a litmus test.
+//
+// The model keeps what is certainly durable, what a process reads, and, for each unit that lands on its
+// own (a cache line, a sector, the file's size, its name), the list of what may have landed beyond the
+// certain. A crash takes one version of each unit, independently.
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "media/sim/page_map.hpp"
+#include "media/sim/trace.hpp"
+
+namespace stillpoint::sim {
+
+enum class Profile : std::uint8_t {
+    process,            ///< the process dies, the machine does not: what was handed over stays
+    persistent_caches,  ///< power fails; caches are durable (eADR, GPF), non-temporal stores once fenced
+    cache_line,         ///< power fails; a line is durable once written back and fenced
+    page,               ///< power fails; a sector is durable once synced
+};
+
+[[nodiscard]] std::string_view to_text(Profile profile) noexcept;
+
+inline constexpr std::size_t sector_bytes = 512;
+
+/// A file as a crash leaves it.
+struct CrashImage {
+    PageMap content;
+    bool named = true;  ///< false: there is no file of that name
+
+    [[nodiscard]] std::uint64_t digest() const noexcept
+    {
+        return named ? content.digest() : 0;
+    }
+};
+
+class CrashModel {
+public:
+    /// What can be in several states after a crash now, independently of the others.
+    struct Unit {
+        enum class Kind : std::uint8_t { line, sector, size, name };
+        Kind kind;
+        std::uint64_t offset;    ///< in the file; 0 for size and name
+        std::uint64_t versions;  ///< 0: nothing beyond the certain; versions - 1: all of it
+        std::uint64_t newest;    ///< number of the event that touched it last
+    };
+
+    /// A file whose present content is durable.
+    CrashModel(Profile profile, CrashImage durable);
+
+    [[nodiscard]] Profile profile() const noexcept { return profile_; }
+
+    /// Takes the next event of a trace. Events that do not concern the medium do nothing.
+    void apply(const Event& event);
+
+    /// The process dies: what it stored stays readable, and what is not durable stays so. Write backs
+    /// that no fence followed are not counted on.
+    void kill();
+
+    /// What a process reads now, and would find after a kill.
+    [[nodiscard]] const CrashImage& visible() const noexcept { return visible_; }
+
+    /// All units with more than one version.
+    [[nodiscard]] std::vector<Unit> units() const;
+    /// The image that takes versions[i] of units[i]; the units are those of units() now.
+    [[nodiscard]] CrashImage image(std::span<const Unit> units,
+                                   std::span<const std::uint64_t> versions) const;
+
+private:
+    static constexpr std::size_t line_bytes = 64;
+    using LineBytes = std::array<std::byte, line_bytes>;
+
+    /// A store, or the part of one that concerns one line.
+    struct Store {
+        std::uint64_t number;  ///< of the event
+        std::uint32_t thread;
+        bool ordered;          ///< persists after the stores before it to its line
+        std::uint64_t mask;    ///< bit i: byte i of the line
+        LineBytes bytes;
+    };
+    struct Line {
+        std::vector<Store> stores;
+    };
+    struct Sector {
+        std::vector<std::array<std::byte, sector_bytes>> versions;
+        bool newest_is_lost = false;  ///< by a failed sync: no later sync makes it certain
+        std::uint64_t newest = 0;
+    };
+
+    void store(const Event& event, bool ordered);
+    void block_write(const Event& event);
+    void fence(std::uint32_t thread);
+    void settle(std::uint64_t line_offset, Line& line, std::size_t index);
+    void settle_stores(std::uint64_t last_number);
+    void settle_all_but_unfenced();
+    void sync();
+    [[nodiscard]] std::uint64_t versions_of(const Line& line) const noexcept;
+    void put_version(PageMap& content, std::uint64_t offset, const Line& line, std::uint64_t version) const;
+
+    Profile profile_;
+    CrashImage durable_;  ///< its content is as long as the visible one: durable_size_ counts
+    CrashImage visible_;
+    std::uint64_t durable_size_;
+    std::map<std::uint64_t, Line> lines_;
+    std::map<std::uint64_t, Sector> sectors_;
+    std::vector<std::uint64_t> sizes_;  ///< since the last sync
+    bool name_pending_ = false;
+    std::uint64_t events_ = 0;
+    /// By thread: line and number of the newest store that its write backs cover.
+    std::map<std::uint32_t, std::map<std::uint64_t, std::uint64_t>> written_back_;
+};
+
+}  // namespace stillpoint::sim

@@ -1,0 +1,262 @@
+#include "media/sim/sim_medium.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <vector>
+
+#include "arch/flush.hpp"
+
+namespace stillpoint::sim {
+
+namespace {
+
+Stage* the_stage = nullptr;
+
+tl::unexpected<Failure> outside(std::string_view path, std::uint64_t offset, std::uint64_t size)
+{
+    return fail(SP_E_INVALID_ARGUMENT, 0, "{}: {} bytes at offset {} are not whole pages inside the file",
+                path, size, offset);
+}
+
+tl::unexpected<Failure> beyond_the_end(std::string_view path, std::uint64_t offset)
+{
+    return fail(SP_E_POOL_TRUNCATED, 0, "{}: the file ends before offset {}", path, offset);
+}
+
+}  // namespace
+
+void set_stage(Stage* stage) noexcept { the_stage = stage; }
+Stage* stage() noexcept { return the_stage; }
+
+Stage::Stage(bool byte_addressable, CrashImage file)
+    : byte_addressable_(byte_addressable), named_(file.named), size_bytes_(file.content.size_bytes()),
+      fd_(memfd_create("simulated file", MFD_CLOEXEC))
+{
+    const bool sized = fd_ >= 0 && ftruncate(fd_, static_cast<off_t>(reserved_bytes)) == 0;
+    void* const writable =
+        sized ? mmap(nullptr, reserved_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd_, 0)
+              : MAP_FAILED;
+    void* const readable =
+        sized ? mmap(nullptr, reserved_bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd_, 0) : MAP_FAILED;
+    if (writable == MAP_FAILED || readable == MAP_FAILED) {
+        throw std::bad_alloc();
+    }
+    writable_ = static_cast<std::byte*>(writable);
+    readable_ = static_cast<const std::byte*>(readable);
+    file.content.for_each_page([this](std::uint64_t page, const std::byte* bytes) {
+        std::memcpy(writable_ + page * page_bytes, bytes, page_bytes);
+    });
+}
+
+Stage::~Stage()
+{
+    munmap(writable_, reserved_bytes);
+    munmap(const_cast<std::byte*>(readable_), reserved_bytes);
+    close(fd_);
+}
+
+SimMedium::SimMedium(Stage& stage, const MediumOptions& options)
+    : stage_(stage), path_(options.path), durability_(options.durability)
+{
+}
+
+Result<std::unique_ptr<Medium>> SimMedium::create(Stage& stage, const MediumOptions& options,
+                                                  std::uint64_t size)
+{
+    if (stage.named_) {
+        return fail(SP_E_POOL_EXISTS, EEXIST, "cannot create {}: the file exists already", options.path);
+    }
+    if (size > Stage::reserved_bytes) {
+        return fail(SP_E_NO_SPACE, ENOSPC, "no space for {} bytes of {}", size, options.path);
+    }
+    auto medium = std::unique_ptr<SimMedium>(new SimMedium(stage, options));
+    stage.size_bytes_ = size;
+    record(EventKind::resize, 0, nullptr, 0, size);
+    if (!options.publish_later || stage.primitive) {
+        stage.named_ = true;
+        record(EventKind::name);
+    }
+    if (stage.primitive) {
+        medium->leave_noise(2 * page_bytes, 4 * page_bytes);
+    }
+    return medium;
+}
+
+Result<std::unique_ptr<Medium>> SimMedium::open(Stage& stage, const MediumOptions& options)
+{
+    if (!stage.named_) {
+        return fail(SP_E_POOL_MISSING, ENOENT, "cannot open {}: there is no such file", options.path);
+    }
+    auto medium = std::unique_ptr<SimMedium>(new SimMedium(stage, options));
+    if (stage.primitive) {
+        // Zeroes, as an interrupted growth leaves; then what only a stranger can have left.
+        constexpr std::uint64_t zero_bytes = 8 * mib;
+        constexpr std::uint64_t noise_bytes = 96 * kib;
+        constexpr std::uint64_t appended_bytes = 40 * mib;
+        const std::uint64_t end = stage.size_bytes_;
+        if (end < appended_bytes) {
+            stage.size_bytes_ = end + appended_bytes;
+            record(EventKind::resize, 0, nullptr, 0, stage.size_bytes_);
+            medium->leave_noise(end + zero_bytes, noise_bytes);
+        }
+    }
+    return medium;
+}
+
+/// Bytes that are there for good.
+void SimMedium::leave_noise(std::uint64_t offset, std::size_t size)
+{
+    // Small numbers: an engine could take them for its own.
+    const std::vector<std::uint64_t> noise(size / sizeof(std::uint64_t), 1);
+    put(byte_addressable() ? EventKind::nontemporal_store : EventKind::block_write, offset, noise.data(), size);
+    if (byte_addressable()) {
+        record(EventKind::fence);
+    }
+    record(EventKind::sync);
+}
+
+MediumCounters SimMedium::counters() const noexcept
+{
+    return {.bytes_written = bytes_written_.get(),
+            .write_calls = write_calls_.get(),
+            .syncs = syncs_.get(),
+            .lines_written_back = lines_written_back_.get(),
+            .fences = fences_.get()};
+}
+
+Result<void> SimMedium::publish()
+{
+    if (!stage_.named_) {
+        stage_.named_ = true;
+        record(EventKind::name);
+    }
+    return sync_file();
+}
+
+Result<void> SimMedium::resize(std::uint64_t size)
+{
+    if (size > Stage::reserved_bytes) {
+        return fail(SP_E_NO_SPACE, ENOSPC, "no space for {} bytes of {}", size, path_);
+    }
+    stage_.size_bytes_ = size;
+    record(EventKind::resize, 0, nullptr, 0, size);
+    metadata_is_durable_ = false;
+    return sync_file();
+}
+
+Result<void> SimMedium::read(std::uint64_t offset, std::span<std::byte> destination) const
+{
+    if (offset > stage_.size_bytes_ || destination.size() > stage_.size_bytes_ - offset) {
+        return beyond_the_end(path_, offset + destination.size());
+    }
+    std::memcpy(destination.data(), stage_.readable_ + offset, destination.size());
+    return {};
+}
+
+void SimMedium::put(EventKind kind, std::uint64_t offset, const void* data, std::size_t size) noexcept
+{
+    record(kind, offset, data, size);
+    std::memcpy(stage_.writable_ + offset, data, size);
+    bytes_written_.add(size);
+}
+
+Result<void> SimMedium::write(std::span<const BlockWrite> batch)
+{
+    if (frozen_) {
+        return fail(SP_E_POOL_READ_ONLY, 0, "{} is read-only since an earlier sync failed", path_);
+    }
+    for (const BlockWrite& write : batch) {
+        if (write.offset % page_bytes != 0 || write.size % page_bytes != 0 ||
+            write.offset > stage_.size_bytes_ || write.size > stage_.size_bytes_ - write.offset) {
+            return outside(path_, write.offset, write.size);
+        }
+    }
+    for (const BlockWrite& write : batch) {
+        put(byte_addressable() ? EventKind::nontemporal_store : EventKind::block_write, write.offset, write.data,
+            write.size);
+        write_calls_.add(1);
+    }
+    if (byte_addressable()) {
+        fence();
+    }
+    return {};
+}
+
+Result<void> SimMedium::sync()
+{
+    if (byte_addressable()) {
+        fence();
+        syncs_.add(1);
+        return metadata_is_durable_ ? Result<void>{} : sync_file();
+    }
+    return sync_file();
+}
+
+/// A run's first sync takes along what an earlier run may have left undone: size and name.
+Result<void> SimMedium::sync_file()
+{
+    if (frozen_) {
+        return fail(SP_E_POOL_READ_ONLY, 0, "{} is read-only since an earlier sync failed", path_);
+    }
+    if (durability_ == Durability::process) {
+        return {};
+    }
+    if (syncs_begun_++ == stage_.failing_sync) {
+        frozen_ = true;
+        record(EventKind::sync_failed);
+        return fail(SP_E_IO, EIO, "syncing {} failed: simulated", path_);
+    }
+    record(EventKind::sync);
+    if (!metadata_is_durable_ && stage_.named_) {
+        record(EventKind::name_sync);
+        metadata_is_durable_ = true;
+    }
+    syncs_.add(1);
+    return {};
+}
+
+const std::byte* SimMedium::mapping() const noexcept
+{
+    return byte_addressable() ? stage_.readable_ : nullptr;
+}
+
+void SimMedium::store(std::uint64_t offset, const void* data, std::size_t size) noexcept
+{
+    put(EventKind::store, offset, data, size);
+}
+
+void SimMedium::store_nontemporal(std::uint64_t offset, const void* data, std::size_t size) noexcept
+{
+    put(EventKind::nontemporal_store, offset, data, size);
+}
+
+void SimMedium::write_back(std::uint64_t offset, std::size_t size) noexcept
+{
+    record(EventKind::write_back, offset, nullptr, size);
+    lines_written_back_.add(arch::lines_in(offset, size, cache_line_bytes));
+}
+
+void SimMedium::fence() noexcept
+{
+    record(EventKind::fence);
+    fences_.add(1);
+}
+
+Result<void> ImageMedium::read(std::uint64_t offset, std::span<std::byte> destination) const
+{
+    if (offset > content_.size_bytes() || destination.size() > content_.size_bytes() - offset) {
+        return beyond_the_end(path(), offset + destination.size());
+    }
+    content_.read(offset, destination.data(), destination.size());
+    return {};
+}
+
+tl::unexpected<Failure> ImageMedium::refuse()
+{
+    return fail(SP_E_POOL_READ_ONLY, 0, "a crash image is read-only");
+}
+
+}  // namespace stillpoint::sim

@@ -1,0 +1,134 @@
+#pragma once
+// The simulated medium, as a program sees it, and as an offline tool does.
+//
+// A Stage takes the place of every path while it is set: create_medium() and open_medium() then give a
+// SimMedium over its file. The program reads the file through a view that it cannot write, so a
+// store that does not go through the medium's calls, and would escape the trace, faults.
+
+#include <cstdint>
+#include <memory>
+
+#include "media/counter.hpp"
+#include "media/medium.hpp"
+#include "media/open.hpp"
+#include "media/sim/crash_model.hpp"
+#include "media/sim/trace.hpp"
+
+namespace stillpoint::sim {
+
+/// The one file of a simulated machine. One program at a time, one pool.
+class Stage {
+public:
+    /// `byte_addressable`: what the medium offers; `file`: what it holds.
+    Stage(bool byte_addressable, CrashImage file);
+    Stage(const Stage&) = delete;
+    Stage& operator=(const Stage&) = delete;
+    ~Stage();
+
+    [[nodiscard]] bool byte_addressable() const noexcept { return byte_addressable_; }
+
+    /// The file's bytes, as everybody may read them.
+    [[nodiscard]] const std::byte* visible_bytes() const noexcept { return readable_; }
+
+    /// The sync with this number, counted from 0, fails. Later ones would succeed, as a kernel's do.
+    std::uint64_t failing_sync = UINT64_MAX;
+    /// A file system without unnamed files, on which a file has its name as soon as it is made; and with bytes
+    /// of others where a pool must not count on zeroes: in a new file's pages 2 to 5, and behind the end of an old one.
+    bool primitive = false;
+
+private:
+    friend class SimMedium;
+    static constexpr std::uint64_t reserved_bytes = 1 * gib;
+
+    bool byte_addressable_;
+    bool named_;
+    std::uint64_t size_bytes_;
+    int fd_;
+    std::byte* writable_;        ///< of the medium alone
+    const std::byte* readable_;  ///< the same memory, for everybody
+};
+
+/// Set by a test program before it opens its pool; nullptr: paths are paths. Not thread-safe.
+void set_stage(Stage* stage) noexcept;
+[[nodiscard]] Stage* stage() noexcept;
+
+class SimMedium final : public Medium {
+public:
+    [[nodiscard]] static Result<std::unique_ptr<Medium>> create(Stage& stage, const MediumOptions& options,
+                                                                std::uint64_t size);
+    [[nodiscard]] static Result<std::unique_ptr<Medium>> open(Stage& stage, const MediumOptions& options);
+
+    [[nodiscard]] MediumKind kind() const noexcept override { return MediumKind::sim; }
+    [[nodiscard]] std::string_view path() const noexcept override { return path_; }
+    [[nodiscard]] Durability durability() const noexcept override { return durability_; }
+    void set_durability(Durability durability) noexcept override { durability_ = durability; }
+    [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return stage_.size_bytes_; }
+    [[nodiscard]] std::string_view mechanism() const noexcept override { return "simulated"; }
+    [[nodiscard]] MediumCounters counters() const noexcept override;
+    [[nodiscard]] Result<void> publish() override;
+    [[nodiscard]] Result<void> resize(std::uint64_t size) override;
+    [[nodiscard]] Result<void> read(std::uint64_t offset, std::span<std::byte> destination) const override;
+    [[nodiscard]] Result<void> write(std::span<const BlockWrite> batch) override;
+    [[nodiscard]] Result<void> sync() override;
+    [[nodiscard]] bool byte_addressable() const noexcept override { return stage_.byte_addressable_; }
+    [[nodiscard]] const std::byte* mapping() const noexcept override;
+    void store(std::uint64_t offset, const void* data, std::size_t size) noexcept override;
+    void store_nontemporal(std::uint64_t offset, const void* data, std::size_t size) noexcept override;
+    void write_back(std::uint64_t offset, std::size_t size) noexcept override;
+    void fence() noexcept override;
+
+private:
+    SimMedium(Stage& stage, const MediumOptions& options);
+    void leave_noise(std::uint64_t offset, std::size_t size);
+    void put(EventKind kind, std::uint64_t offset, const void* data, std::size_t size) noexcept;
+    [[nodiscard]] Result<void> sync_file();
+
+    Stage& stage_;
+    std::string path_;
+    Durability durability_;
+    bool metadata_is_durable_ = false;  ///< this run has synced size and name
+    bool frozen_ = false;
+    std::uint64_t syncs_begun_ = 0;
+    Counter bytes_written_;
+    Counter write_calls_;
+    Counter syncs_;
+    Counter lines_written_back_;
+    Counter fences_;
+};
+
+/// A crash image for an offline look: reads only.
+class ImageMedium final : public Medium {
+public:
+    /// `content` outlives the medium.
+    ImageMedium(const PageMap& content, bool byte_addressable) noexcept
+        : content_(content), byte_addressable_(byte_addressable)
+    {
+    }
+
+    [[nodiscard]] MediumKind kind() const noexcept override { return MediumKind::sim; }
+    [[nodiscard]] std::string_view path() const noexcept override { return "crash image"; }
+    [[nodiscard]] Durability durability() const noexcept override { return durability_; }
+    void set_durability(Durability durability) noexcept override { durability_ = durability; }
+    [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return content_.size_bytes(); }
+    [[nodiscard]] std::string_view mechanism() const noexcept override { return "simulated"; }
+    [[nodiscard]] MediumCounters counters() const noexcept override { return {}; }
+    [[nodiscard]] Result<void> resize(std::uint64_t) override { return refuse(); }
+    [[nodiscard]] Result<void> read(std::uint64_t offset, std::span<std::byte> destination) const override;
+    [[nodiscard]] Result<void> write(std::span<const BlockWrite>) override { return refuse(); }
+    [[nodiscard]] Result<void> sync() override { return refuse(); }
+    [[nodiscard]] bool byte_addressable() const noexcept override { return byte_addressable_; }
+    [[nodiscard]] const std::byte* mapping() const noexcept override { return nullptr; }
+    void store(std::uint64_t, const void*, std::size_t) noexcept override {}
+    void store_nontemporal(std::uint64_t, const void*, std::size_t) noexcept override {}
+    void write_back(std::uint64_t, std::size_t) noexcept override {}
+    void fence() noexcept override {}
+
+private:
+    [[nodiscard]] static tl::unexpected<Failure> refuse();
+
+    const PageMap& content_;
+    bool byte_addressable_;
+    Durability durability_ = Durability::power;
+};
+
+}  // namespace stillpoint::sim

@@ -1,0 +1,53 @@
+#pragma once
+// A campaign: one thing to explore, with a name of its own: "pmthreads/uffd/page/bank".
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/canary.hpp"
+#include "explorer.hpp"
+
+namespace stillpoint::explorer {
+
+struct CampaignResult {
+    Figures figures;
+    std::vector<Violation> violations;
+    std::string skipped;  ///< why nothing was done, or ""
+};
+
+struct CampaignSettings {
+    Limits limits;
+    std::uint64_t seed = 1;
+    std::string scratch;
+};
+
+struct Campaign {
+    std::string name;
+    std::function<CampaignResult(const CampaignSettings&)> run;
+};
+
+/// What every engine of the build must pass: an engine joins by being registered.
+[[nodiscard]] std::vector<Campaign> conformance_campaigns();
+/// Pools with one sector, line or page damaged: refused, or recovered whole.
+[[nodiscard]] std::vector<Campaign> damage_campaigns();
+/// What the real media promise to engines: their own fences and syncs, held to the crash model.
+[[nodiscard]] std::vector<Campaign> media_campaigns();
+/// That the explorer notices a store which its trace has not.
+[[nodiscard]] std::vector<Campaign> stray_store_campaigns();
+
+struct CanaryEntry {
+    Canary canary;
+    std::string name;  ///< with dashes
+    std::string what;  ///< is removed
+};
+[[nodiscard]] const std::vector<CanaryEntry>& canaries();
+/// Removes one in this process and its children.
+void remove_canary(Canary canary) noexcept;
+/// The campaigns that look for it, the likeliest first.
+[[nodiscard]] std::vector<Campaign> campaigns_against(const CanaryEntry& canary);
+
+/// Why the tracker cannot be had here, or "".
+[[nodiscard]] std::string tracker_missing(const std::string& tracker);
+
+}  // namespace stillpoint::explorer

@@ -1,0 +1,103 @@
+#include <algorithm>
+#include <array>
+#include <atomic>
+
+#include "campaign.hpp"
+
+namespace stillpoint {
+
+namespace {
+std::atomic<int> removed{-1};
+}
+
+inline namespace with_canaries {
+bool is_removed(Canary canary) noexcept
+{
+    return removed.load(std::memory_order_relaxed) == static_cast<int>(canary);
+}
+}  // namespace with_canaries
+
+namespace explorer {
+
+void remove_canary(Canary canary) noexcept { removed.store(static_cast<int>(canary), std::memory_order_relaxed); }
+
+const std::vector<CanaryEntry>& canaries()
+{
+    static const std::vector<CanaryEntry> entries = [] {
+        std::vector<CanaryEntry> made = {
+#define STILLPOINT_CANARY(name, text) {Canary::name, #name, text},
+#include "core/canaries.inc"
+#undef STILLPOINT_CANARY
+        };
+        for (CanaryEntry& entry : made) {
+            std::replace(entry.name.begin(), entry.name.end(), '_', '-');
+        }
+        return made;
+    }();
+    return entries;
+}
+
+namespace {
+
+/// Where a canary is likeliest to be caught: the rest is tried after it.
+struct FirstTry {
+    Canary canary;
+    std::string_view part_of_name;
+};
+
+constexpr std::array first_tries = {
+    FirstTry{Canary::mapped_write_fence, "media/memory"},
+    FirstTry{Canary::mapped_sync_fence, "media/memory"},
+    FirstTry{Canary::first_sync_of_mapped, "media/memory"},
+    FirstTry{Canary::file_sync, "media/file"},
+    FirstTry{Canary::first_file_sync, "media/file"},
+    FirstTry{Canary::directory_sync, "media/file"},
+    FirstTry{Canary::growth_sync, "media/file"},
+    FirstTry{Canary::freeze_after_failed_sync, "media/file"},
+    FirstTry{Canary::unfinished_marker, "primitive-files/page"},
+    FirstTry{Canary::area_zeroes, "primitive-files/page"},
+    FirstTry{Canary::format_sync, "primitive-files/page"},
+    FirstTry{Canary::superblock_checksum, "damage/page"},
+    FirstTry{Canary::commit_checksum, "damage/page"},
+    FirstTry{Canary::commit_second_copy, "damage/page"},
+    FirstTry{Canary::table_digest, "damage/page"},
+    FirstTry{Canary::page_checksum, "damage/page"},
+    FirstTry{Canary::leftover_zeroes, "primitive-files/page"},
+    FirstTry{Canary::leftover_sync, "primitive-files/page"},
+    FirstTry{Canary::first_superblock_sync, "mprotect/page/growth"},
+    FirstTry{Canary::second_superblock_sync, "primitive-files/page"},
+    FirstTry{Canary::opening_sync, "mprotect/page/growth"},
+    FirstTry{Canary::opening_record, "mprotect/page/bank"},
+    FirstTry{Canary::line_write_back, "mprotect/line/bank"},
+    FirstTry{Canary::table_write_back, "mprotect/line/bank"},
+    FirstTry{Canary::commit_write_back, "mprotect/line/bank"},
+    FirstTry{Canary::whole_page_first, "mprotect/line/bank"},
+    FirstTry{Canary::recovered_record_durable, "mprotect/line/bank"},
+    FirstTry{Canary::recovered_table_durable, "mprotect/line/bank"},
+    FirstTry{Canary::torn_record_mended, "mprotect/line/bank"},
+};
+
+}  // namespace
+
+std::vector<Campaign> campaigns_against(const CanaryEntry& canary)
+{
+    std::vector<Campaign> campaigns;
+    const auto add = [&](std::vector<Campaign> more) {
+        std::move(more.begin(), more.end(), std::back_inserter(campaigns));
+    };
+    std::vector<Campaign> conformance = conformance_campaigns();
+    // mprotect is everywhere, and trackers have no part in what a crash leaves.
+    std::erase_if(conformance, [](const Campaign& campaign) { return campaign.name.find("/uffd/") != std::string::npos; });
+    add(std::move(conformance));
+    add(media_campaigns());
+    add(damage_campaigns());
+    const auto first = std::find_if(first_tries.begin(), first_tries.end(),
+                                    [&](const FirstTry& entry) { return entry.canary == canary.canary; });
+    const std::string_view wanted = first != first_tries.end() ? first->part_of_name : "mprotect/page/bank";
+    std::stable_partition(campaigns.begin(), campaigns.end(),
+                          [&](const Campaign& campaign) { return campaign.name.find(wanted) != std::string::npos; });
+    return campaigns;
+}
+
+}  // namespace explorer
+}  // namespace stillpoint

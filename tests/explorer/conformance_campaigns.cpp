@@ -1,0 +1,95 @@
+#include "campaign.hpp"
+#include "os/userfaultfd.hpp"
+#include "runtime/engine.hpp"
+
+namespace stillpoint::explorer {
+
+namespace {
+
+constexpr sim::Profile profiles[] = {sim::Profile::process, sim::Profile::persistent_caches,
+                                     sim::Profile::cache_line, sim::Profile::page};
+constexpr const char* trackers[] = {"uffd", "mprotect"};
+
+Campaign exploration(std::string name, ProgramPlan plan)
+{
+    auto run = [name, plan](const CampaignSettings& settings) {
+        CampaignResult result;
+        if (result.skipped = tracker_missing(plan.tracker); !result.skipped.empty()) {
+            return result;
+        }
+        ProgramPlan seeded = plan;
+        seeded.seed = settings.seed;
+        Explorer explorer(name, seeded, settings.limits, settings.seed, settings.scratch);
+        explorer.run();
+        return CampaignResult{explorer.figures(), explorer.violations(), ""};
+    };
+    return {std::move(name), std::move(run)};
+}
+
+}  // namespace
+
+std::string tracker_missing(const std::string& tracker)
+{
+    static const bool has_userfaultfd = os::Userfaultfd::open().has_value();
+    return tracker == "uffd" && !has_userfaultfd ? "this kernel gives this process no userfaultfd" : "";
+}
+
+std::vector<Campaign> conformance_campaigns()
+{
+    std::vector<Campaign> campaigns;
+    for (const EngineDriver& driver : engine_drivers()) {
+        const std::string engine(driver.format.name);
+        for (const WorkloadEntry& workload : workloads()) {
+            for (const sim::Profile profile : profiles) {
+                for (const char* const tracker : trackers) {
+                    ProgramPlan plan;
+                    plan.workload = &workload;
+                    plan.engine = engine;
+                    plan.tracker = tracker;
+                    plan.profile = profile;
+                    campaigns.push_back(exploration(engine + "/" + tracker + "/" + std::string(to_text(profile)) + "/" +
+                                                        std::string(workload.name),
+                                                    plan));
+                }
+            }
+        }
+        for (const sim::Profile profile : {sim::Profile::cache_line, sim::Profile::page}) {
+            ProgramPlan plan;
+            plan.workload = &workloads().front();
+            plan.engine = engine;
+            plan.tracker = "auto";
+            plan.profile = profile;
+            plan.timed = true;
+            campaigns.push_back(exploration(engine + "/timed/" + std::string(to_text(profile)), plan));
+            plan.timed = false;
+            plan.failing_sync = 9;
+            campaigns.push_back(exploration(engine + "/failed-sync/" + std::string(to_text(profile)), plan));
+            plan.failing_sync = UINT64_MAX;
+            plan.primitive_files = true;
+            plan.workload = &workload_called("growth");
+            campaigns.push_back(exploration(engine + "/primitive-files/" + std::string(to_text(profile)), plan));
+            plan.primitive_files = false;
+            plan.workload = &workloads().front();
+            plan.place = profile == sim::Profile::page ? Place::real_file : Place::real_memory;
+            campaigns.push_back(exploration(engine + "/real-" + std::string(to_text(profile)), plan));
+        }
+    }
+    return campaigns;
+}
+
+std::vector<Campaign> stray_store_campaigns()
+{
+    std::vector<Campaign> campaigns;
+    for (const EngineDriver& driver : engine_drivers()) {
+        ProgramPlan plan;
+        plan.workload = &workloads().front();
+        plan.engine = driver.format.name;
+        plan.tracker = "auto";
+        plan.profile = sim::Profile::cache_line;
+        plan.stray_store = true;
+        campaigns.push_back(exploration(plan.engine + "/stray-store", plan));
+    }
+    return campaigns;
+}
+
+}  // namespace stillpoint::explorer

@@ -1,0 +1,153 @@
+// Damage: one sector of a pool at rest holds something else. It is noticed, or it does not matter.
+
+#include <algorithm>
+#include <cstring>
+
+#include "campaign.hpp"
+#include "runtime/engine.hpp"
+
+namespace stillpoint::explorer {
+
+namespace {
+
+/// Traces of the same pool: what it held at the end, and at a moment before, for stale bytes.
+struct Pool {
+    sim::CrashImage now;
+    sim::CrashImage before;
+    History history;
+};
+
+enum class Kind { zeroes, noise, one_bit, stale, other_sector };
+constexpr Kind kinds[] = {Kind::zeroes, Kind::noise, Kind::one_bit, Kind::stale, Kind::other_sector};
+constexpr const char* kind_names[] = {"zeroed", "noise", "one bit flipped", "stale", "a copy of another"};
+
+using Sector = std::array<std::byte, sim::sector_bytes>;
+
+Sector damaged(const Pool& pool, std::uint64_t offset, Kind kind, std::uint64_t other, Random& random)
+{
+    Sector sector{};
+    pool.now.content.read(offset, sector.data(), sector.size());
+    switch (kind) {
+    case Kind::zeroes: sector.fill(std::byte{0}); break;
+    case Kind::noise:
+        for (std::byte& byte : sector) {
+            byte = static_cast<std::byte>(random());
+        }
+        break;
+    case Kind::one_bit: sector[random() % sector.size()] ^= static_cast<std::byte>(1u << (random() % 8)); break;
+    case Kind::stale:
+        if (offset + sector.size() <= pool.before.content.size_bytes()) {
+            pool.before.content.read(offset, sector.data(), sector.size());
+        }
+        break;
+    case Kind::other_sector: pool.now.content.read(other, sector.data(), sector.size()); break;
+    }
+    return sector;
+}
+
+/// Sectors that are not all zero now.
+std::vector<std::uint64_t> used_sectors(const sim::PageMap& content)
+{
+    static constexpr Sector zeroes{};
+    std::vector<std::uint64_t> offsets;
+    content.for_each_page([&](std::uint64_t page, const std::byte* bytes) {
+        for (std::size_t at = 0; at < page_bytes; at += sim::sector_bytes) {
+            if (std::memcmp(bytes + at, zeroes.data(), sim::sector_bytes) != 0) {
+                offsets.push_back(page * page_bytes + at);
+            }
+        }
+    });
+    return offsets;
+}
+
+Pool make_pool(const ProgramPlan& plan, ProgramRunner& runner, CampaignResult& result)
+{
+    Pool pool;
+    const ProgramRun run = runner.run(plan, sim::CrashImage{{}, false});
+    if (!run.problem.empty()) {
+        result.violations.push_back({"damage", "making the pool", run.problem});
+        ++result.figures.violations;
+        return pool;
+    }
+    sim::CrashModel model(plan.profile, sim::CrashImage{{}, false});
+    std::uint64_t acknowledged = 0;
+    for (const sim::Event& event : run.events) {
+        model.apply(event);
+        pool.history.apply(event);
+        if (event.kind == sim::EventKind::acknowledge && ++acknowledged == 3) {
+            pool.before = model.visible();
+        }
+    }
+    pool.now = model.visible();
+    return pool;
+}
+
+CampaignResult run_damage(const std::string& name, ProgramPlan plan, const CampaignSettings& settings)
+{
+    CampaignResult result;
+    ++result.figures.runs;
+    plan.seed = settings.seed;
+    ProgramRunner runner(settings.scratch);
+    const Pool pool = make_pool(plan, runner, result);
+    if (!result.violations.empty()) {
+        return result;
+    }
+    const Recovered sound = recover(plan, pool.now);
+    Random random(settings.seed);
+    std::vector<std::uint64_t> sectors = used_sectors(pool.now.content);
+    const std::vector<std::uint64_t> all = sectors;
+    std::shuffle(sectors.begin(), sectors.end(), random);
+    for (const std::uint64_t offset : sectors) {
+        for (const Kind kind : kinds) {
+            if (result.figures.states >= settings.limits.states) {
+                return result;
+            }
+            sim::CrashImage image = pool.now;
+            const Sector sector = damaged(pool, offset, kind, all[random() % all.size()], random);
+            image.content.write(offset, sector.data(), sector.size());
+            ++result.figures.states;
+            ++result.figures.recoveries;
+            const Recovered recovered = recover(plan, image);
+            const bool harmless = recovered.kind == Recovered::Kind::state && recovered.epoch == sound.epoch &&
+                                  judge(recovered, pool.history).empty();
+            if (recovered.kind != Recovered::Kind::refused && !harmless) {
+                ++result.figures.violations;
+                result.violations.push_back({name,
+                                             "sector at offset " + std::to_string(offset) + " " +
+                                                 kind_names[static_cast<std::size_t>(kind)],
+                                             "recovered epoch " + std::to_string(recovered.epoch) + " of " +
+                                                 std::to_string(sound.epoch) + ": " + judge(recovered, pool.history)});
+                return result;
+            }
+        }
+    }
+    return result;
+}
+
+}  // namespace
+
+std::vector<Campaign> damage_campaigns()
+{
+    std::vector<Campaign> campaigns;
+    for (const EngineDriver& driver : engine_drivers()) {
+        for (const sim::Profile profile : {sim::Profile::cache_line, sim::Profile::page}) {
+            ProgramPlan plan;
+            plan.workload = &workloads().front();
+            plan.engine = driver.format.name;
+            plan.tracker = "auto";
+            plan.profile = profile;
+            plan.operations = 16;
+            const std::string name = plan.engine + "/damage/" + std::string(to_text(profile));
+            campaigns.push_back({name, [name, plan](const CampaignSettings& settings) {
+                                     const auto begun = std::chrono::steady_clock::now();
+                                     CampaignResult result = run_damage(name, plan, settings);
+                                     result.figures.seconds =
+                                         std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+                                     return result;
+                                 }});
+        }
+    }
+    return campaigns;
+}
+
+}  // namespace stillpoint::explorer

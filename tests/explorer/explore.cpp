@@ -1,0 +1,225 @@
+// explore: the crash explorer. docs/crash-explorer.md is its manual.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "jobs.hpp"
+#include "report.hpp"
+
+namespace stillpoint::explorer {
+
+namespace {
+
+struct Arguments {
+    std::uint64_t states = 100'000;
+    double seconds = 0;
+    std::uint64_t seed = 1;
+    unsigned jobs = std::max(1u, std::thread::hardware_concurrency());
+    std::string campaign;
+    std::string canary;
+    bool canaries = false;
+    bool list = false;
+    bool json = false;
+    bool quiet = false;
+    std::string scratch;
+};
+
+constexpr int found_violations = 1;
+
+double seconds_since(std::chrono::steady_clock::time_point begun)
+{
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+}
+
+std::vector<Campaign> all_campaigns()
+{
+    std::vector<Campaign> all = conformance_campaigns();
+    for (auto* const more : {&damage_campaigns, &media_campaigns}) {
+        for (Campaign& campaign : more()) {
+            all.push_back(std::move(campaign));
+        }
+    }
+    return all;
+}
+
+CampaignSettings settings_of(const Arguments& arguments, std::uint64_t states, double seconds)
+{
+    CampaignSettings settings;
+    settings.limits.states = states;
+    settings.limits.seconds = seconds;
+    settings.seed = arguments.seed;
+    settings.scratch = arguments.scratch;
+    return settings;
+}
+
+/// Stray stores must be found: a campaign without a violation is the failure.
+CampaignResult expect_violation(CampaignResult result)
+{
+    if (result.violations.empty() && result.skipped.empty()) {
+        ++result.figures.violations;
+        result.violations.push_back({"", "", "a store past the medium was not noticed"});
+    } else {
+        result.violations.clear();
+        result.figures.violations = 0;
+    }
+    return result;
+}
+
+int run_campaigns(const Arguments& arguments)
+{
+    std::vector<Campaign> campaigns = all_campaigns();
+    const std::size_t ordinary = campaigns.size();
+    for (Campaign& campaign : stray_store_campaigns()) {
+        campaign.run = [run = campaign.run](const CampaignSettings& settings) { return expect_violation(run(settings)); };
+        campaigns.push_back(std::move(campaign));
+    }
+    std::erase_if(campaigns, [&](const Campaign& campaign) {
+        return campaign.name.find(arguments.campaign) == std::string::npos;
+    });
+    if (campaigns.empty()) {
+        fmt::print(stderr, "explore: no campaign has \"{}\" in its name; --list names them\n", arguments.campaign);
+        return 64;
+    }
+    const auto begun = std::chrono::steady_clock::now();
+    const std::uint64_t share = arguments.states / std::min(campaigns.size(), ordinary) + 1;
+    // Of the time, each process gets an equal part of the campaigns.
+    const double slots = static_cast<double>(campaigns.size()) / arguments.jobs + 1;
+    const double seconds = arguments.seconds > 0 ? arguments.seconds / slots : 3600;
+    std::vector<Job> jobs;
+    for (const Campaign& campaign : campaigns) {
+        jobs.push_back([&, share, seconds] { return campaign.run(settings_of(arguments, share, seconds)); });
+    }
+    Report report(arguments.json, arguments.quiet);
+    std::size_t done = 0;
+    const bool whole = run_jobs(jobs, arguments.jobs, [&](std::size_t index, const CampaignResult& result) {
+        report.campaign_ended(campaigns[index].name, result, ++done, campaigns.size());
+    });
+    report.summary(seconds_since(begun), arguments.jobs,
+                   fmt::format("explore --states {} --seed {}", arguments.states, arguments.seed), !whole);
+    return report.failed() ? found_violations : whole ? 0 : 130;
+}
+
+/// Runs campaigns against a canary until one finds a violation; its name goes to `skipped`.
+CampaignResult hunt(const Arguments& arguments, const CanaryEntry& canary)
+{
+    remove_canary(canary.canary);
+    CampaignResult total;
+    const std::vector<Campaign> campaigns = campaigns_against(canary);
+    // Thoroughly where it is likeliest to show, then everywhere.
+    for (std::size_t i = 0; i < campaigns.size(); ++i) {
+        const Campaign& campaign = campaigns[i];
+        const std::uint64_t states = i == 0 ? 30'000 : 2'000;
+        CampaignResult result = campaign.run(settings_of(arguments, states, 30));
+        total.figures.add(result.figures);
+        if (!result.violations.empty()) {
+            total.skipped = fmt::format("{} after {} states: {}", campaign.name, total.figures.states,
+                                        result.violations.front().what);
+            return total;
+        }
+    }
+    return total;
+}
+
+int run_canaries(const Arguments& arguments)
+{
+    std::vector<CanaryEntry> chosen = canaries();
+    std::erase_if(chosen, [&](const CanaryEntry& entry) {
+        return !arguments.canary.empty() && entry.name != arguments.canary;
+    });
+    if (chosen.empty()) {
+        fmt::print(stderr, "explore: there is no canary \"{}\"; --list names them\n", arguments.canary);
+        return 64;
+    }
+    const auto begun = std::chrono::steady_clock::now();
+    std::vector<Job> jobs;
+    for (const CanaryEntry& canary : chosen) {
+        jobs.push_back([&] { return hunt(arguments, canary); });
+    }
+    Report report(arguments.json, arguments.quiet);
+    std::size_t done = 0;
+    const bool whole = run_jobs(jobs, arguments.jobs, [&](std::size_t index, const CampaignResult& result) {
+        report.canary_ended(chosen[index], result.skipped, ++done, chosen.size());
+    });
+    report.canary_summary(seconds_since(begun));
+    return report.failed() ? found_violations : whole ? 0 : 130;
+}
+
+int list()
+{
+    for (const Campaign& campaign : all_campaigns()) {
+        fmt::print("{}\n", campaign.name);
+    }
+    for (const Campaign& campaign : stray_store_campaigns()) {
+        fmt::print("{}\n", campaign.name);
+    }
+    for (const CanaryEntry& canary : canaries()) {
+        fmt::print("canary {:<28} {}\n", canary.name, canary.what);
+    }
+    return 0;
+}
+
+void declare(CLI::App& app, Arguments& arguments)
+{
+    app.add_option("--states", arguments.states, "Crash states to judge, over all campaigns.")->check(CLI::PositiveNumber);
+    app.add_option("--seconds", arguments.seconds, "Wall clock to take at most; campaigns out of time end early.")
+        ->check(CLI::NonNegativeNumber);
+    app.add_option("--seed", arguments.seed, "Of programs and samples: the same seed explores the same.");
+    app.add_option("--jobs", arguments.jobs, "Processes at a time.")->check(CLI::Range(1u, 1024u));
+    app.add_option("--campaign", arguments.campaign, "Only campaigns with this in their names.");
+    app.add_flag("--canaries", arguments.canaries, "Remove one fence, sync or checksum at a time: each must be noticed.");
+    app.add_option("--canary", arguments.canary, "Only this canary.");
+    app.add_flag("--list", arguments.list, "Name campaigns and canaries, and end.");
+    app.add_flag("--json", arguments.json, "Print one JSON object.");
+    app.add_flag("--quiet", arguments.quiet, "Print the summary only.");
+    app.add_option("--scratch", arguments.scratch, "Directory for real files (default: $TMPDIR, or /tmp).");
+    app.footer("Exit code: 0 no violation, every canary killed; 1 otherwise; 64 wrong usage; 130 interrupted.\n\n"
+               "Examples:\n  explore --states 1000000\n  explore --campaign uffd/page --seed 7\n  explore --canaries\n"
+               "  explore --canary commit-durable\n");
+}
+
+int explore(int argc, char** argv)
+{
+    CLI::App app("Crashes programs at every moment of simulated and real media, and asks an oracle about each state.",
+                 "explore");
+    Arguments arguments;
+    declare(app, arguments);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? 0 : 64;
+    }
+    if (arguments.list) {
+        return list();
+    }
+    std::error_code none;
+    const std::filesystem::path given = arguments.scratch.empty() ? std::filesystem::temp_directory_path(none)
+                                                                  : std::filesystem::path(arguments.scratch);
+    std::string own = (given / "explore-XXXXXX").string();
+    if (mkdtemp(own.data()) == nullptr) {
+        fmt::print(stderr, "explore: cannot make a directory in {}; name another with --scratch\n", given.string());
+        return 73;
+    }
+    arguments.scratch = own;
+    const int code = arguments.canaries || !arguments.canary.empty() ? run_canaries(arguments) : run_campaigns(arguments);
+    std::filesystem::remove_all(own, none);
+    return code;
+}
+
+}  // namespace
+}  // namespace stillpoint::explorer
+
+int main(int argc, char** argv)
+{
+    try {
+        return stillpoint::explorer::explore(argc, argv);
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "explore: {}\n", error.what());
+        return 70;
+    }
+}

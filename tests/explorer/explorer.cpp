@@ -1,0 +1,271 @@
+#include "explorer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/checksum.hpp"
+
+namespace stillpoint::explorer {
+
+namespace {
+
+using sim::Event;
+using sim::EventKind;
+
+constexpr std::size_t violations_kept = 5;
+constexpr std::size_t recovered_kept = 20'000;  // They hold the digests of their pages.
+
+bool stores_bytes(EventKind kind) noexcept
+{
+    return kind == EventKind::store || kind == EventKind::nontemporal_store || kind == EventKind::block_write;
+}
+
+/// Before these, the set of images is the largest since the one before.
+bool makes_durable(EventKind kind) noexcept
+{
+    return kind == EventKind::fence || kind == EventKind::sync || kind == EventKind::sync_failed ||
+           kind == EventKind::name_sync;
+}
+
+/// A store that the process was killed in the middle of.
+Event cut_off(const Event& event, Random& random)
+{
+    const std::uint64_t unit = event.kind == EventKind::block_write ? sim::sector_bytes : 8;
+    Event cut = event;
+    cut.size = std::max<std::uint64_t>(unit, random() % event.size / unit * unit);
+    return cut;
+}
+
+/// Stores to a part of the file's head: they are few, and what all depends on.
+std::vector<std::size_t> stores_between(const std::vector<Event>& events, std::uint64_t begin, std::uint64_t end)
+{
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < events.size(); ++i) {
+        if (stores_bytes(events[i].kind) && events[i].offset >= begin && events[i].offset < end) {
+            found.push_back(i);
+        }
+    }
+    return found;
+}
+
+std::string_view name_of(EventKind kind) noexcept
+{
+    switch (kind) {
+    case EventKind::store: return "a store";
+    case EventKind::nontemporal_store: return "a non-temporal store";
+    case EventKind::write_back: return "a write back";
+    case EventKind::fence: return "a fence";
+    case EventKind::block_write: return "a write";
+    case EventKind::sync:
+    case EventKind::sync_failed: return "a sync";
+    case EventKind::resize: return "a growth";
+    case EventKind::name: return "the naming";
+    case EventKind::name_sync: return "a sync of the name";
+    case EventKind::acknowledge: return "an acknowledgement";
+    default: return "a note";
+    }
+}
+
+}  // namespace
+
+void Figures::add(const Figures& other) noexcept
+{
+    states += other.states;
+    recoveries += other.recoveries;
+    moments += other.moments;
+    exhausted += other.exhausted;
+    runs += other.runs;
+    violations += other.violations;
+    seconds += other.seconds;
+    cut_short = cut_short || other.cut_short;
+}
+
+Explorer::Explorer(std::string name, ProgramPlan plan, const Limits& limits, std::uint64_t seed, std::string scratch)
+    : name_(std::move(name)), plan_(std::move(plan)), limits_(limits), random_(seed), runner_(std::move(scratch))
+{
+}
+
+double Explorer::elapsed_seconds() const
+{
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
+}
+
+bool Explorer::exhausted() const
+{
+    return figures_.states >= limits_.states || figures_.violations != 0 || elapsed_seconds() > limits_.seconds;
+}
+
+void Explorer::run()
+{
+    // The same program with another seed each time round.
+    for (std::uint64_t round = 0; !exhausted(); ++round) {
+        plan_.seed = plan_.seed * 31 + round;
+        plan_.ends_normally = round % 2 == 1;
+        const std::uint64_t before = figures_.states;
+        explore({std::make_shared<sim::CrashModel>(plan_.profile, sim::CrashImage{{}, false}), {},
+                 "seed " + std::to_string(plan_.seed)},
+                1);
+        if (figures_.states == before) {
+            break;  // Nothing new: smaller than its limit.
+        }
+    }
+    figures_.seconds = elapsed_seconds();
+    figures_.cut_short = figures_.seconds > limits_.seconds;
+}
+
+void Explorer::explore(const Crash& start, unsigned generation)
+{
+    ++figures_.runs;
+    ProgramRun run = runner_.run(plan_, start.model->visible());
+    if (!run.problem.empty()) {
+        report(start.text, "run " + std::to_string(generation) + ": " + run.problem);
+        return;
+    }
+    std::vector<Crash> next;
+    explore_trace(start, run, generation, next);
+    run.events.clear();  // Their bytes are overwritten by the next run.
+    for (const Crash& crash : next) {
+        if (exhausted()) {
+            return;
+        }
+        explore(crash, generation + 1);
+    }
+}
+
+/// Indexes of events before which the program is crashed; the last one is one past the end.
+std::vector<std::size_t> Explorer::moments_of(const std::vector<Event>& events) const
+{
+    const bool every_store =
+        plan_.profile == sim::Profile::process || plan_.profile == sim::Profile::persistent_caches;
+    std::vector<std::size_t> moments;
+    for (std::size_t i = 0; i < events.size(); ++i) {
+        const bool after_promise = i > 0 && events[i - 1].kind == EventKind::acknowledge;
+        const bool after_store = every_store && i > 0 && stores_bytes(events[i - 1].kind);
+        if (after_promise || after_store || makes_durable(events[i].kind)) {
+            moments.push_back(i);
+        }
+    }
+    moments.push_back(events.size());
+    return moments;
+}
+
+void Explorer::explore_trace(const Crash& start, const ProgramRun& run, unsigned generation, std::vector<Crash>& next)
+{
+    const std::vector<Event>& events = run.events;
+    const std::vector<std::size_t> moments = moments_of(events);
+    const bool goes_on = generation < limits_.generations;
+    const unsigned kills = goes_on ? std::max(1u, limits_.kills >> (generation - 1)) : 0;
+    const unsigned cuts = goes_on ? std::max(1u, limits_.power_cuts >> (generation - 1)) : 0;
+    std::vector<std::size_t> kill_at(kills);
+    const std::vector<std::size_t> superblocks = stores_between(events, 0, 2 * page_bytes);
+    const std::vector<std::size_t> engine_area = stores_between(events, 2 * page_bytes, 6 * page_bytes);
+    std::generate(kill_at.begin(), kill_at.end(), [&] {
+        const std::vector<std::size_t>& few = random_() % 2 == 0 ? superblocks : engine_area;
+        return few.empty() || random_() % 2 == 0 ? random_() % (events.size() + 1)
+                                                 : few[random_() % few.size()] + random_() % 2;
+    });
+    std::vector<std::size_t> cut_at(cuts);
+    std::generate(cut_at.begin(), cut_at.end(), [&] { return moments[random_() % moments.size()]; });
+
+    // Rather many programs than every image of a few.
+    const std::uint64_t share = std::max<std::uint64_t>(limits_.states / 10, 1000);
+    const std::uint64_t left = std::min(share, limits_.states > figures_.states ? limits_.states - figures_.states : 1);
+    const std::uint64_t runs_to_come = 1 + (goes_on ? kills + cuts : 0);
+    const std::uint64_t budget = std::max<std::uint64_t>(16, left / (runs_to_come * moments.size()) + 1);
+
+    sim::CrashModel model = *start.model;
+    History history = start.history;
+    bool opened = false;
+    std::size_t moment = 0;
+    for (std::size_t i = 0; i <= events.size() && !exhausted(); ++i) {
+        const std::string where =
+            start.text + "; run " + std::to_string(generation) + ", event " + std::to_string(i) + " of " +
+            std::to_string(events.size()) + (i < events.size() ? ", before " + std::string(name_of(events[i].kind)) : "");
+        if (moment < moments.size() && moments[moment] == i) {
+            ++moment;
+            const bool chosen = std::find(cut_at.begin(), cut_at.end(), i) != cut_at.end();
+            look_at_moment(model, history, where, budget, chosen ? &next : nullptr, where);
+        }
+        if (std::find(kill_at.begin(), kill_at.end(), i) != kill_at.end()) {
+            auto killed = std::make_shared<sim::CrashModel>(model);
+            std::string how = "; killed";
+            if (i < events.size() && stores_bytes(events[i].kind) && random_() % 2 == 0) {
+                killed->apply(cut_off(events[i], random_));
+                how = "; killed inside it";
+            }
+            killed->kill();
+            if (judge_image(killed->visible(), history, where + how)) {
+                next.push_back({std::move(killed), history, where + how});
+            }
+        }
+        if (i < events.size()) {
+            if (events[i].kind == EventKind::acknowledge && !opened) {
+                opened = true;
+                history.forget_beyond(events[i].value);
+                if (events[i].size <= history.told()) {
+                    report(where, "epoch number " + std::to_string(events[i].size) + " is given out again");
+                    return;
+                }
+            }
+            model.apply(events[i]);
+            history.apply(events[i]);
+        }
+    }
+}
+
+void Explorer::look_at_moment(const sim::CrashModel& model, const History& history, const std::string& where,
+                              std::uint64_t budget, std::vector<Crash>* next, const std::string& path)
+{
+    ++figures_.moments;
+    const sim::ImageChoice choice{std::min(limits_.exhaustive_max, 4 * budget), budget};
+    std::uint64_t seen = 0;
+    sim::CrashImage kept;
+    const auto images = sim::for_each_image(model, choice, random_, [&](const sim::CrashImage& image) {
+        if (next != nullptr && random_() % ++seen == 0) {
+            kept = image;
+        }
+        return judge_image(image, history, where + "; power cut");
+    });
+    figures_.exhausted += images.exhaustive ? 1 : 0;
+    // A file that holds no pool yet is nothing to go on from.
+    if (next != nullptr && seen != 0 && violations_.empty() &&
+        recover(plan_, kept).kind == Recovered::Kind::state) {
+        next->push_back({std::make_shared<sim::CrashModel>(model.profile(), kept), history, path + "; power cut"});
+    }
+}
+
+/// False: a violation, or nothing that a run could start from.
+bool Explorer::judge_image(const sim::CrashImage& image, const History& history, const std::string& where)
+{
+    const std::uint64_t digest = image.digest();
+    const std::uint64_t promise =
+        mix64(mix64(history.floor().epoch, history.floor().operations), figures_.runs);
+    auto found = recovered_.find(digest);
+    const bool known = found != recovered_.end();
+    if (!judged_.insert(mix64(digest, promise)).second && known) {
+        return true;  // The same bytes under the same promises.
+    }
+    if (!known) {
+        if (recovered_.size() > recovered_kept) {
+            recovered_.clear();
+        }
+        ++figures_.recoveries;
+        found = recovered_.emplace(digest, recover(plan_, image)).first;
+    }
+    ++figures_.states;
+    if (const std::string wrong = judge(found->second, history); !wrong.empty()) {
+        report(where, wrong);
+        return false;
+    }
+    return true;
+}
+
+void Explorer::report(const std::string& where, const std::string& what)
+{
+    ++figures_.violations;
+    if (violations_.size() < violations_kept) {
+        violations_.push_back({name_, where, what});
+    }
+}
+
+}  // namespace stillpoint::explorer

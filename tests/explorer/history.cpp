@@ -1,0 +1,50 @@
+#include "history.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace stillpoint::explorer {
+
+void History::apply(const sim::Event& event)
+{
+    switch (event.kind) {
+    case sim::EventKind::acknowledge:
+        floor_.epoch = std::max(floor_.epoch, event.value);
+        floor_.operations = std::max(floor_.operations, event.offset);
+        told_ = std::max(told_, event.size);
+        break;
+    case sim::EventKind::state: {
+        auto state = std::make_shared<EpochState>();
+        std::vector<std::uint64_t> words(event.size / sizeof(std::uint64_t));
+        std::memcpy(words.data(), event.data, event.size);
+        state->operations = words[0];
+        state->page_digests.assign(words.begin() + 2, words.end());
+        states_[event.value] = std::move(state);
+        told_ = std::max(told_, event.value);
+        break;
+    }
+    case sim::EventKind::operation:
+        std::memcpy(&operations_[event.value], event.data, sizeof(std::uint64_t));
+        break;
+    default: break;
+    }
+}
+
+void History::forget_beyond(std::uint64_t epoch)
+{
+    states_.erase(states_.upper_bound(epoch), states_.end());
+}
+
+const EpochState* History::state(std::uint64_t epoch) const
+{
+    const auto found = states_.find(epoch);
+    return found == states_.end() ? nullptr : found->second.get();
+}
+
+const std::uint64_t* History::operation(std::uint64_t operations) const
+{
+    const auto found = operations_.find(operations);
+    return found == operations_.end() ? nullptr : &found->second;
+}
+
+}  // namespace stillpoint::explorer

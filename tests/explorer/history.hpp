@@ -1,0 +1,51 @@
+#pragma once
+// History: what a crash may return to, by what the programs did and were told up to the crash.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "media/sim/trace.hpp"
+
+namespace stillpoint::explorer {
+
+/// The image at the capture of an epoch.
+struct EpochState {
+    std::uint64_t operations;
+    std::vector<std::uint64_t> page_digests;
+};
+
+/// What must have survived.
+struct Floor {
+    std::uint64_t epoch = 0;
+    std::uint64_t operations = 0;
+};
+
+/// Copies are cheap: states are shared.
+class History {
+public:
+    /// Takes what concerns it of the next event of a run's trace.
+    void apply(const sim::Event& event);
+
+    /// A run has recovered `epoch`: states beyond it were lost, and may never come back.
+    void forget_beyond(std::uint64_t epoch);
+
+    /// The largest epoch number that a program has seen: running, captured or durable.
+    [[nodiscard]] std::uint64_t told() const noexcept { return told_; }
+
+    [[nodiscard]] const Floor& floor() const noexcept { return floor_; }
+    /// nullptr: nobody captured this epoch.
+    [[nodiscard]] const EpochState* state(std::uint64_t epoch) const;
+    /// The model's digest after that many operations; nullptr: no program came so far.
+    [[nodiscard]] const std::uint64_t* operation(std::uint64_t operations) const;
+    [[nodiscard]] bool has_states() const noexcept { return !states_.empty(); }
+
+private:
+    std::map<std::uint64_t, std::shared_ptr<const EpochState>> states_;
+    std::map<std::uint64_t, std::uint64_t> operations_;
+    Floor floor_;
+    std::uint64_t told_ = 0;
+};
+
+}  // namespace stillpoint::explorer

@@ -1,0 +1,19 @@
+#pragma once
+// What an image holds, page by page: taken of the live memory at a capture, and of a recovered image.
+
+#include <cstdint>
+#include <cstring>
+
+#include "core/checksum.hpp"
+#include "core/units.hpp"
+
+namespace stillpoint::explorer {
+
+/// 0 for a page of zeroes.
+[[nodiscard]] inline std::uint64_t page_digest(const std::byte* page) noexcept
+{
+    static constexpr std::byte zeroes[page_bytes] = {};
+    return std::memcmp(page, zeroes, page_bytes) == 0 ? 0 : checksum64(page, page_bytes, 1) | 1;
+}
+
+}  // namespace stillpoint::explorer

@@ -1,0 +1,274 @@
+#include "program.hpp"
+
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <new>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "media/sim/sim_medium.hpp"
+#include "os/log.hpp"
+#include "page_digests.hpp"
+#include "runtime/session.hpp"
+#include "runtime/session_state.hpp"
+#include "stillpoint/stillpoint.h"
+
+namespace stillpoint::explorer {
+
+namespace {
+
+constexpr std::size_t trace_bytes = std::size_t{1} << 30;  // Address space; memory as it is used.
+constexpr std::size_t message_bytes = 1024;
+constexpr int failed = 3;
+
+struct Root {
+    std::uint64_t operations;
+    std::uint64_t padding[7];
+};
+
+/// The program: what the child process does.
+class Program {
+public:
+    Program(const ProgramPlan& plan, char* message) : plan_(plan), message_(message), workload_(plan.workload->make()) {}
+
+    int run(const std::string& path)
+    {
+        os::set_quiet(true);
+        if (sp_open(path.c_str(), options().c_str()) != SP_OK) {
+            return fail(std::string("the pool does not open: ") + sp_last_error());
+        }
+        const std::uint64_t recovered = sp_durable_epoch();
+        root_ = static_cast<Root*>(sp_root("workload", sizeof(Root) + workload_->root_bytes()));
+        if (root_ == nullptr) {
+            return fail(std::string("no root: ") + sp_last_error());
+        }
+        record(sim::EventKind::acknowledge, root_->operations, nullptr, sp_epoch(), recovered);
+        if (const std::string wrong = workload_->check(root_ + 1, find()); !wrong.empty()) {
+            return fail("after recovery of epoch " + std::to_string(recovered) + ": " + wrong);
+        }
+        note_operation();
+        for (std::uint64_t i = 0; i < plan_.operations; ++i) {
+            if (!one_operation()) {
+                return plan_.failing_sync == UINT64_MAX ? failed : 0;
+            }
+        }
+        if (plan_.ends_normally) {
+            if (!plan_.timed) {
+                note_state();
+            }
+            if (sp_close() != SP_OK && plan_.failing_sync == UINT64_MAX) {
+                return fail(std::string("the pool does not close: ") + sp_last_error());
+            }
+        }
+        return 0;
+    }
+
+private:
+    [[nodiscard]] std::string options() const
+    {
+        std::string text = "quiet pool_size_mb=4 staging_max_mb=64 engine=" + plan_.engine + " tracker=" + plan_.tracker +
+                           " pool_max_mb=" + std::to_string(plan_.workload->image_max_mb) +
+                           " interval_ms=" + (plan_.timed ? "1" : "3600000") +
+                           " durability=" + (plan_.profile == sim::Profile::process ? "process" : "power");
+        if (plan_.place != Place::simulated) {
+            text += plan_.place == Place::real_file ? " medium=file" : " medium=memory";
+        }
+        return text;
+    }
+
+    [[nodiscard]] static FindObject find()
+    {
+        return [](const std::string& handle) { return sp_root_find(handle.c_str(), nullptr); };
+    }
+
+    int fail(const std::string& text)
+    {
+        std::strncpy(message_, text.c_str(), message_bytes - 1);
+        return failed;
+    }
+
+    void note_operation()
+    {
+        const std::uint64_t digest = workload_->digest(root_ + 1, find());
+        record(sim::EventKind::operation, 0, &digest, sizeof digest, root_->operations);
+    }
+
+    /// The image as the next checkpoint will find it: this thread is the only one that writes it.
+    void note_state()
+    {
+        const Engine& engine = *open_session()->engine;
+        const std::uint64_t pages = engine.image_bytes() / page_bytes;
+        std::vector<std::uint64_t> words(2 + pages);
+        words[0] = root_->operations;
+        words[1] = pages;
+        for (std::uint64_t page = 0; page < pages; ++page) {
+            words[2 + page] = page_digest(engine.image_base() + page * page_bytes);
+        }
+        record(sim::EventKind::state, 0, words.data(), words.size() * sizeof(std::uint64_t), sp_epoch());
+    }
+
+    bool one_operation()
+    {
+        Random random(plan_.seed * 1'000'003 + root_->operations);
+        sp_fase_begin();
+        workload_->perform(root_ + 1, random);
+        ++root_->operations;
+        sp_fase_end();
+        note_operation();
+        if (plan_.stray_store) {
+            stray_store();
+        }
+        if (random() % 5 < 2) {
+            return acknowledge();
+        }
+        return true;
+    }
+
+    bool acknowledge()
+    {
+        const std::uint64_t epoch = sp_epoch();
+        const std::uint64_t operations = root_->operations;
+        if (!plan_.timed) {
+            note_state();
+        }
+        const int outcome = plan_.timed ? sp_wait_durable(epoch, 60'000) : sp_checkpoint();
+        if (outcome != SP_OK) {
+            fail(std::string("a checkpoint failed: ") + sp_last_error());
+            return false;
+        }
+        record(sim::EventKind::acknowledge, operations, nullptr, sp_epoch(), epoch);
+        return true;
+    }
+
+    /// Where an engine with a defect would store: the pool's own bytes, and not by the medium's calls.
+    static void stray_store()
+    {
+        const std::byte* const bytes = sim::stage()->visible_bytes();
+        *const_cast<volatile std::byte*>(bytes + 2 * page_bytes) = std::byte{1};
+    }
+
+    const ProgramPlan& plan_;
+    char* message_;
+    std::unique_ptr<Workload> workload_;
+    Root* root_ = nullptr;
+};
+
+void write_real_file(const std::string& path, const sim::CrashImage& file)
+{
+    unlink(path.c_str());
+    if (!file.named) {
+        return;
+    }
+    const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    bool good = fd >= 0 && ftruncate(fd, static_cast<off_t>(file.content.size_bytes())) == 0;
+    file.content.for_each_page([&](std::uint64_t page, const std::byte* bytes) {
+        good = good && pwrite(fd, bytes, page_bytes, static_cast<off_t>(page * page_bytes)) == page_bytes;
+    });
+    close(fd);
+    if (!good) {
+        throw std::runtime_error("cannot write " + path);
+    }
+}
+
+std::string how_it_ended(int status, const char* message)
+{
+    if (WIFSIGNALED(status)) {
+        const char* const why = WTERMSIG(status) == SIGSEGV ? " (a store past the medium faults like this)" : "";
+        return std::string("the program died of signal ") + std::to_string(WTERMSIG(status)) + why;
+    }
+    if (WEXITSTATUS(status) != 0) {
+        return message[0] != '\0' ? std::string(message)
+                                  : "the program ended with exit code " + std::to_string(WEXITSTATUS(status));
+    }
+    return "";
+}
+
+}  // namespace
+
+bool byte_addressable(const ProgramPlan& plan) noexcept
+{
+    switch (plan.place) {
+    case Place::real_file: return false;
+    case Place::real_memory: return true;
+    case Place::simulated: break;
+    }
+    return plan.profile == sim::Profile::persistent_caches || plan.profile == sim::Profile::cache_line;
+}
+
+ProgramRunner::ProgramRunner(std::string scratch)
+    : scratch_(std::move(scratch)), trace_(std::make_unique<sim::Trace>(trace_bytes)),
+      message_(static_cast<char*>(mmap(nullptr, message_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)))
+{
+    if (message_ == MAP_FAILED) {
+        throw std::bad_alloc();
+    }
+}
+
+ProgramRun ProgramRunner::run(const ProgramPlan& plan, const sim::CrashImage& file)
+{
+    trace_->clear();
+    message_[0] = '\0';
+    const std::string path = scratch_ + "/" + std::to_string(getpid()) + ".pool";
+    if (plan.place != Place::simulated) {
+        write_real_file(path, file);
+    }
+    const pid_t child = fork();
+    if (child == 0) {
+        signal(SIGINT, SIG_DFL);
+        alarm(120);  // A program that hangs is a finding, not a reason to wait.
+        sim::recording.store(trace_.get(), std::memory_order_release);
+        std::unique_ptr<sim::Stage> stage;
+        if (plan.place == Place::simulated) {
+            stage = std::make_unique<sim::Stage>(byte_addressable(plan), file);
+            stage->failing_sync = plan.failing_sync;
+            stage->primitive = plan.primitive_files;
+            sim::set_stage(stage.get());
+        }
+        _exit(Program(plan, message_).run(path));
+    }
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0) {
+    }
+    ProgramRun run{trace_->events(), how_it_ended(status, message_)};
+    if (run.problem.empty() && trace_->overflowed()) {
+        run.problem = "the trace is full: give the program fewer operations";
+    }
+    if (run.problem.empty() && plan.place != Place::simulated) {
+        run.problem = check_unseen_bytes(run, file);
+    }
+    return run;
+}
+
+/// Bytes of a real file that changed without an event.
+std::string ProgramRunner::check_unseen_bytes(const ProgramRun& run, const sim::CrashImage& before) const
+{
+    sim::CrashModel model(sim::Profile::process, before);
+    for (const sim::Event& event : run.events) {
+        model.apply(event);
+    }
+    const std::string path = scratch_ + "/" + std::to_string(getpid()) + ".pool";
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat facts {};
+    std::string problem;
+    if (fd < 0 || fstat(fd, &facts) != 0) {
+        problem = model.visible().named ? "the file is gone" : "";
+    } else if (static_cast<std::uint64_t>(facts.st_size) != model.visible().content.size_bytes()) {
+        problem = "the file's size changed unseen, to " + std::to_string(facts.st_size);
+    } else {
+        std::vector<std::byte> page(page_bytes);
+        for (std::uint64_t at = 0; at < model.visible().content.size_bytes() && problem.empty(); at += page_bytes) {
+            if (pread(fd, page.data(), page_bytes, static_cast<off_t>(at)) != page_bytes ||
+                !model.visible().content.equals(at, page.data(), page_bytes)) {
+                problem = "bytes of the page at offset " + std::to_string(at) + " changed unseen";
+            }
+        }
+    }
+    close(fd);
+    unlink(path.c_str());
+    return problem;
+}
+
+}  // namespace stillpoint::explorer

@@ -1,0 +1,62 @@
+#pragma once
+// One run of a program over one file: a process of its own, which opens the pool, works, and leaves a trace.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "media/sim/crash_model.hpp"
+#include "media/sim/trace.hpp"
+#include "workload.hpp"
+
+namespace stillpoint::explorer {
+
+/// Where a program's file is.
+enum class Place : std::uint8_t {
+    simulated,    ///< a stage
+    real_file,    ///< the file medium, on a real file
+    real_memory,  ///< the memory medium, on a real file
+};
+
+struct ProgramPlan {
+    const WorkloadEntry* workload = nullptr;
+    std::string engine;
+    std::string tracker;
+    sim::Profile profile = sim::Profile::page;
+    Place place = Place::simulated;
+    std::uint64_t seed = 1;
+    std::uint64_t operations = 12;  ///< of this run
+    bool timed = false;             ///< checkpoints by the engine's own clock
+    bool ends_normally = false;     ///< else it stops dead after its last operation
+    std::uint64_t failing_sync = UINT64_MAX;
+    bool primitive_files = false;  ///< see sim::Stage::primitive
+    /// Stores past the medium, as a defect would: the explorer must notice.
+    bool stray_store = false;
+};
+
+struct ProgramRun {
+    std::vector<sim::Event> events;  ///< their data live until the next run
+    std::string problem;             ///< why the program failed, or ""
+};
+
+/// Runs programs one after the other. Threads: one; the calling process has no threads of its own.
+class ProgramRunner {
+public:
+    /// `scratch`: a directory for real files and messages.
+    explicit ProgramRunner(std::string scratch);
+
+    /// Runs `plan` on `file`. The trace's offsets are those of the file.
+    [[nodiscard]] ProgramRun run(const ProgramPlan& plan, const sim::CrashImage& file);
+
+private:
+    [[nodiscard]] std::string check_unseen_bytes(const ProgramRun& run, const sim::CrashImage& before) const;
+
+    std::string scratch_;
+    std::unique_ptr<sim::Trace> trace_;
+    char* message_;  ///< shared with the child
+};
+
+[[nodiscard]] bool byte_addressable(const ProgramPlan& plan) noexcept;
+
+}  // namespace stillpoint::explorer

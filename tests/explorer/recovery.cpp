@@ -1,0 +1,174 @@
+#include "recovery.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <sys/mman.h>
+
+#include "heap/heap.hpp"
+#include "media/sim/sim_medium.hpp"
+#include "page_digests.hpp"
+#include "pool/directory.hpp"
+#include "pool/image.hpp"
+#include "pool/pool.hpp"
+#include "runtime/engine.hpp"
+#include "runtime/sync_objects.hpp"
+
+namespace stillpoint::explorer {
+
+namespace {
+
+/// Memory at the pool's own address, so that pointers in a recovered image lead where they should.
+class MappedImage {
+public:
+    explicit MappedImage(std::uintptr_t address, std::uint64_t bytes) : bytes_(bytes)
+    {
+        base_ = static_cast<std::byte*>(mmap(reinterpret_cast<void*>(address), bytes_, PROT_READ | PROT_WRITE,
+                                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0));
+        if (base_ == MAP_FAILED) {
+            throw std::runtime_error("the window of durable addresses is taken");
+        }
+    }
+    MappedImage(const MappedImage&) = delete;
+    MappedImage& operator=(const MappedImage&) = delete;
+    ~MappedImage() { munmap(base_, bytes_); }
+    [[nodiscard]] std::byte* base() const noexcept { return base_; }
+
+private:
+    std::byte* base_;
+    std::uint64_t bytes_;
+};
+
+struct Visit {
+    const ProgramPlan* plan;
+    const PoolFacts* facts;
+    Recovered* recovered;
+};
+
+/// Everything above the engine: tables, heap, directory, workload.
+std::string look_at(const Visit& visit, std::byte* base, std::uint64_t image_bytes)
+{
+    const PoolFacts& facts = *visit.facts;
+    const ImageGeometry geometry = ImageGeometry::for_image(facts.image_bytes_max);
+    if (auto checked = check_image(base, facts.image_bytes_max, facts.base_address); !checked) {
+        return checked.error().message;
+    }
+    const Directory directory(base, geometry);
+    for (const auto& checked :
+         {directory.check(image_bytes), sync_objects_check(base, facts.base_address, geometry, image_bytes),
+          Heap::check({base, geometry.heap_offset, image_bytes, facts.image_bytes_max, nullptr, nullptr})}) {
+        if (!checked) {
+            return checked.error().message;
+        }
+    }
+    const FindObject find = [&](const std::string& handle) -> const void* {
+        const auto entry = directory.find(handle);
+        return entry ? reinterpret_cast<const void*>(entry->address) : nullptr;
+    };
+    const auto* const root = static_cast<const std::uint64_t*>(find("workload"));
+    if (root == nullptr) {
+        return "";  // Committed before the program made its root.
+    }
+    const auto workload = visit.plan->workload->make();
+    const void* const workload_root = reinterpret_cast<const std::byte*>(root) + cache_line_bytes;
+    visit.recovered->operations = *root;
+    if (std::string wrong = workload->check(workload_root, find); !wrong.empty()) {
+        return wrong;
+    }
+    visit.recovered->model_digest = workload->digest(workload_root, find);
+    return "";
+}
+
+Result<void> visit_image(void* context, std::byte* image, std::uint64_t image_bytes)
+{
+    const Visit& visit = *static_cast<Visit*>(context);
+    const MappedImage mapped(visit.facts->base_address, image_bytes);
+    const std::uint64_t pages = image_bytes / page_bytes;
+    std::vector<unsigned char> present(pages);
+    if (mincore(image, image_bytes, present.data()) != 0) {
+        std::fill(present.begin(), present.end(), static_cast<unsigned char>(1));
+    }
+    visit.recovered->page_digests.resize(pages);
+    for (std::uint64_t page = 0; page < pages; ++page) {
+        if ((present[page] & 1u) != 0) {
+            const std::byte* const bytes = image + page * page_bytes;
+            visit.recovered->page_digests[page] = page_digest(bytes);
+            std::memcpy(mapped.base() + page * page_bytes, bytes, page_bytes);
+        }
+    }
+    visit.recovered->problem = look_at(visit, mapped.base(), image_bytes);
+    return {};
+}
+
+}  // namespace
+
+Recovered recover(const ProgramPlan& plan, const sim::CrashImage& image)
+{
+    Recovered recovered;
+    if (!image.named) {
+        return recovered;
+    }
+    const EngineDriver& driver = *find_engine(plan.engine);
+    auto pool = Pool::open(std::make_unique<sim::ImageMedium>(image.content, byte_addressable(plan)), driver.format, true);
+    if (!pool) {
+        const bool never_finished = pool.error().code == SP_E_NOT_A_POOL;
+        recovered.kind = never_finished ? Recovered::Kind::nothing : Recovered::Kind::refused;
+        recovered.problem = never_finished ? "" : pool.error().message;
+        return recovered;
+    }
+    Visit visit{&plan, &pool->facts(), &recovered};
+    const auto report = driver.check(*pool, &visit_image, &visit, nullptr);
+    if (!report) {
+        recovered.kind = Recovered::Kind::refused;
+        recovered.problem = report.error().message;
+        return recovered;
+    }
+    recovered.kind = Recovered::Kind::state;
+    recovered.epoch = report->epoch;
+    return recovered;
+}
+
+std::string judge(const Recovered& recovered, const History& history)
+{
+    const Floor& floor = history.floor();
+    const std::string acknowledged = "; acknowledged were epoch " + std::to_string(floor.epoch) + " and " +
+                                     std::to_string(floor.operations) + " operations";
+    if (recovered.kind == Recovered::Kind::refused) {
+        return "refused: " + recovered.problem;
+    }
+    if (recovered.kind == Recovered::Kind::nothing || recovered.epoch == 0) {
+        return floor.epoch == 0 ? "" : "the pool is empty" + acknowledged;
+    }
+    const std::string epoch = "epoch " + std::to_string(recovered.epoch);
+    if (!recovered.problem.empty()) {
+        return epoch + ": " + recovered.problem;
+    }
+    if (recovered.epoch < floor.epoch || recovered.operations < floor.operations) {
+        return epoch + " with " + std::to_string(recovered.operations) + " operations" + acknowledged;
+    }
+    const std::uint64_t* const model = history.operation(recovered.operations);
+    if (recovered.operations != 0 && (model == nullptr || *model != recovered.model_digest)) {
+        return epoch + " is no state after " + std::to_string(recovered.operations) + " operations";
+    }
+    if (!history.has_states()) {
+        return "";  // Checkpoints came by the clock: nobody noted their images.
+    }
+    const EpochState* const state = history.state(recovered.epoch);
+    if (state == nullptr) {
+        return epoch + " was never captured, or was lost before";
+    }
+    if (state->operations != recovered.operations) {
+        return epoch + " has " + std::to_string(recovered.operations) + " operations and had " +
+               std::to_string(state->operations);
+    }
+    for (std::size_t page = 0; page < std::max(state->page_digests.size(), recovered.page_digests.size()); ++page) {
+        const std::uint64_t was = page < state->page_digests.size() ? state->page_digests[page] : 0;
+        const std::uint64_t is = page < recovered.page_digests.size() ? recovered.page_digests[page] : 0;
+        if (was != is) {
+            return epoch + ": image page " + std::to_string(page) + " is not as it was captured";
+        }
+    }
+    return "";
+}
+
+}  // namespace stillpoint::explorer

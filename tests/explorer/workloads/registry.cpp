@@ -1,0 +1,33 @@
+#include <algorithm>
+
+#include "stillpoint/stillpoint.h"
+#include "workloads/entries.hpp"
+
+namespace stillpoint::explorer {
+
+const std::vector<WorkloadEntry>& workloads()
+{
+    static const std::vector<WorkloadEntry> entries = {
+        {"bank", &make_bank_transfer, 8},
+        {"list", &make_linked_list, 8},
+        {"hash-map", &make_hash_map, 8},
+        {"btree", &make_btree, 8},
+        {"allocator", &make_allocator_churn, 8},
+        {"handles", &make_handles, 8},
+        {"growth", &make_growth, 64},
+    };
+    return entries;
+}
+
+const WorkloadEntry& workload_called(std::string_view name)
+{
+    return *std::find_if(workloads().begin(), workloads().end(),
+                         [=](const WorkloadEntry& entry) { return entry.name == name; });
+}
+
+bool may_be_followed(const void* pointer, std::size_t alignment) noexcept
+{
+    return stillpoint_is_persistent(pointer) && reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0;
+}
+
+}  // namespace stillpoint::explorer
