@@ -194,9 +194,9 @@ void Explorer::explore_trace(const Crash& start, const ProgramRun& run, unsigned
                 how = "; killed inside it";
             }
             killed->kill();
-            const sim::CrashImage& left = killed->visible();
-            const bool sound = judge_image(left, history, where + how);
-            if (sound && (!left.named || recover(plan_, left).kind == Recovered::Kind::state)) {
+            const sim::CrashImage& behind = killed->visible();
+            const bool sound = judge_image(behind, history, where + how);
+            if (sound && (!behind.named || recover(plan_, behind).kind == Recovered::Kind::state)) {
                 next.push_back({std::move(killed), history, where + how});
             }
         }
