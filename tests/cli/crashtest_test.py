@@ -119,6 +119,9 @@ class CrashTest(CommandLineTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.stillpoint("check", self.pool).returncode, 0)
         self.assertEqual([path.name for path in self.folder.iterdir()], ["a.pool"])
+        done = self.crashtest(*LONG, "--kills", "2", "--pool", "new.pool", "--", TRANSFERS, "good")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue((self.folder / "new.pool").exists(), "a pool that was named is kept")
 
     def test_an_interruption_ends_it_with_the_summary(self):
         with subprocess.Popen([str(TOOL), "crashtest", *SMALL, "--kills", "100000", "--", str(TRANSFERS), "good"],

@@ -35,6 +35,7 @@ constexpr unsigned threads_max = 8;
 constexpr unsigned account_count = 64;
 constexpr std::uint64_t first_balance = 1000;
 constexpr std::uint64_t list_length_max = 120;
+constexpr std::uint64_t pattern_bytes_max = 8192;  ///< of a block: large ones are there to make the pool grow
 
 /// Outside the pool; tests/kill/soak.py reads it by these offsets.
 struct Notes {
@@ -105,10 +106,15 @@ void expect_equal(const char* what, std::uint64_t wanted, std::uint64_t found)
     }
 }
 
+[[nodiscard]] std::uint64_t pattern_end(const Block& block) noexcept
+{
+    return block.size < pattern_bytes_max ? block.size : pattern_bytes_max;
+}
+
 void verify_block(const Block& block)
 {
     const auto* const bytes = reinterpret_cast<const unsigned char*>(&block);
-    for (std::uint64_t at = sizeof block; at < block.size; ++at) {
+    for (std::uint64_t at = sizeof block; at < pattern_end(block); ++at) {
         if (bytes[at] != pattern_of(block)) {
             end(3, "a block does not hold its pattern", pattern_of(block), bytes[at]);
         }
@@ -120,6 +126,9 @@ void verify_block(const Block& block)
 std::uint64_t size_of_next(std::minstd_rand& random)
 {
     const auto dice = random() % 100;
+    if (arguments.operations != 0 && dice < 20) {
+        return 1024 * 1024;  // A run that ends soon is to grow its pool as well.
+    }
     if (dice < 2) {
         return 64 * 1024 + random() % (192 * 1024);  // Spans of their own: the pool grows by these.
     }
@@ -134,7 +143,8 @@ void push(Worker& worker, std::minstd_rand& random)
         return;  // The pool is at its maximum; pops go on.
     }
     *block = {worker.first, random(), size};
-    std::memset(reinterpret_cast<unsigned char*>(block) + sizeof *block, pattern_of(*block), size - sizeof *block);
+    std::memset(reinterpret_cast<unsigned char*>(block) + sizeof *block, pattern_of(*block),
+                pattern_end(*block) - sizeof *block);
     worker.first = block;
     ++worker.pushes;
 }

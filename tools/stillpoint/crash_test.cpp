@@ -69,9 +69,6 @@ CrashTest::~CrashTest()
     if (!keeps_a_pool) {
         std::filesystem::remove_all(folder_, ignored);
     }
-    if (pool_is_ours_ && failures_.empty()) {
-        std::filesystem::remove(pool_, ignored);
-    }
     std::filesystem::remove(pool_ + ".checked", ignored);
 }
 

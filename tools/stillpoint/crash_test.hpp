@@ -61,7 +61,7 @@ class CrashTest {
 public:
     /// `plan` outlives it.
     explicit CrashTest(const CrashTestPlan& plan);
-    /// Removes the temporary folder, unless a pool is kept there.
+    /// Removes the temporary folder, unless the pool of a failure is there.
     ~CrashTest();
     CrashTest(const CrashTest&) = delete;
     CrashTest& operator=(const CrashTest&) = delete;

@@ -243,7 +243,7 @@ void add_options(CommandLine& line, const std::shared_ptr<CrashTestArguments>& a
     line.option("--pool", "PATH", [arguments](const std::string& text) {
         arguments->plan.pool = text;
         return std::string(text.empty() ? "the path of the pool is empty" : "");
-    }, "Pool to use; made where it is missing. Default: one in a temporary folder, removed afterwards.");
+    }, "Pool to use; made where it is missing, and kept. Default: one in a temporary folder, removed afterwards.");
     line.option("--check", "CMD", [arguments](const std::string& text) {
         arguments->check = text;
         return std::string(text.empty() ? "the command is empty" : "");
