@@ -16,7 +16,7 @@
 // one copy has a write under way, which may be torn at 512-byte sectors; its checksum then fails and
 // the other, durable, copy is in force. After the first sync the new copy has the larger
 // sequence number. record_opening() syncs before it writes: a process that was killed may have left a
-// copy in the page cache that is good to read but not yet durable, and overwriting the other
+// copy in the page cache, or in the CPU's, that is good to read but not yet durable, and overwriting the other
 // one then would put both at risk in a power cut.
 
 namespace stillpoint {
@@ -328,6 +328,9 @@ Result<void> Pool::record_opening()
         return {};
     }
     if (!is_removed(Canary::opening_sync)) {
+        if (medium_->byte_addressable()) {
+            medium_->write_back(0, layout::superblock_copies * page_bytes);
+        }
         if (auto synced = medium_->sync(); !synced) {  // The head of this file says why.
             frozen_ = true;
             return synced;

@@ -67,8 +67,10 @@ std::vector<Campaign> conformance_campaigns()
             plan.failing_sync = UINT64_MAX;
             plan.primitive_files = true;
             plan.workload = &workload_called("growth");
+            plan.operations = 5;
             campaigns.push_back(exploration(engine + "/primitive-files/" + std::string(to_text(profile)), plan));
             plan.primitive_files = false;
+            plan.operations = ProgramPlan{}.operations;
             plan.workload = &workloads().front();
             plan.place = profile == sim::Profile::page ? Place::real_file : Place::real_memory;
             campaigns.push_back(exploration(engine + "/real-" + std::string(to_text(profile)), plan));

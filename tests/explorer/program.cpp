@@ -225,6 +225,7 @@ ProgramRun ProgramRunner::run(const ProgramPlan& plan, const sim::CrashImage& fi
             stage = std::make_unique<sim::Stage>(byte_addressable(plan), file);
             stage->failing_sync = plan.failing_sync;
             stage->primitive = plan.primitive_files;
+            stage->stranger = plan.seed % 2 == 0;
             sim::set_stage(stage.get());
         }
         _exit(Program(plan, message_).run(path));

@@ -92,15 +92,16 @@ Result<std::unique_ptr<Medium>> SimMedium::open(Stage& stage, const MediumOption
     }
     auto medium = std::unique_ptr<SimMedium>(new SimMedium(stage, options));
     if (stage.primitive) {
-        // Zeroes, as an interrupted growth leaves; then what only a stranger can have left.
-        constexpr std::uint64_t zero_bytes = 8 * mib;
         constexpr std::uint64_t noise_bytes = 96 * kib;
         constexpr std::uint64_t appended_bytes = 40 * mib;
         const std::uint64_t end = stage.size_bytes_;
         if (end < appended_bytes) {
             stage.size_bytes_ = end + appended_bytes;
             record(EventKind::resize, 0, nullptr, 0, stage.size_bytes_);
-            medium->leave_noise(end + zero_bytes, noise_bytes);
+            record(EventKind::sync);
+            if (stage.stranger) {
+                medium->leave_noise(end, noise_bytes);
+            }
         }
     }
     return medium;
@@ -129,10 +130,11 @@ MediumCounters SimMedium::counters() const noexcept
 
 Result<void> SimMedium::publish()
 {
-    if (!stage_.named_) {
-        stage_.named_ = true;
-        record(EventKind::name);
+    if (stage_.named_) {
+        return {};
     }
+    stage_.named_ = true;
+    record(EventKind::name);
     return sync_file();
 }
 

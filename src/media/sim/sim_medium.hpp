@@ -32,9 +32,11 @@ public:
 
     /// The sync with this number, counted from 0, fails. Later ones would succeed, as a kernel's do.
     std::uint64_t failing_sync = UINT64_MAX;
-    /// A file system without unnamed files, on which a file has its name as soon as it is made; and with bytes
-    /// of others where a pool must not count on zeroes: in a new file's pages 2 to 5, and behind the end of an old one.
+    /// A file system without unnamed files, on which a file has its name as soon as it is made, and a new
+    /// file's pages 2 to 5 hold something; a file that is opened is longer than its pool, as after a growth that was cut off.
     bool primitive = false;
+    /// Beside that, a stranger has written behind the pool's end.
+    bool stranger = false;
 
 private:
     friend class SimMedium;

@@ -35,6 +35,15 @@ class Growth final : public Workload {
             --root.count;
             return;
         }
+        // One, or enough that the pool grows twice in one operation.
+        const std::uint64_t wanted = random() % 3 == 0 ? 13 : 1;
+        for (std::uint64_t i = 0; i < wanted && root.count < blocks_max; ++i) {
+            add(root);
+        }
+    }
+
+    static void add(Root& root)
+    {
         auto* const block = static_cast<Block*>(sp_malloc(sizeof(Block)));
         block->next = root.first;
         block->serial = ++root.serial;
