@@ -9,6 +9,7 @@ FUZZ_SECONDS ?= 60
 
 # Of make soak: how many kills, which moments, and after how many seconds to stop (0: not before the end).
 KILLS ?= 10000
+STATES ?= 1000000
 SEED ?= 1
 LIMIT_S ?= 0
 
@@ -22,7 +23,7 @@ launcher = $$(command -v ccache >/dev/null 2>&1 && echo "-DCMAKE_C_COMPILER_LAUN
 say = @printf '\n== %s\n' "$(1)"
 
 .PHONY: all build demo test check asan tsan kill-loop soak mutations fuzz bench style format-check docs install
-.PHONY: schedules clean help setup setup-test tmp
+.PHONY: explore canaries schedules clean help setup setup-test tmp
 .NOTPARALLEL:
 
 all: build
@@ -37,6 +38,8 @@ help:
 	@echo "make docs         write the documents that are generated from tables anew"
 	@echo "make kill-loop    kill word-index and bank 200 times each and prove that nothing is lost"
 	@echo "make soak         kill a checking program KILLS=$(KILLS) times, at every persist point and at random (SEED, LIMIT_S)"
+	@echo "make explore      judge STATES=$(STATES) crash states, for at most LIMIT_S seconds (SEED)"
+	@echo "make canaries     take out one fence, sync or checksum at a time: the explorer must notice each"
 	@echo "make mutations    damage every bit of a pool's structures, one after the other (ten minutes)"
 	@echo "make schedules    explore the schedules of the quiescence protocol at length, and its canaries (an hour)"
 	@echo "make fuzz         run each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
@@ -111,6 +114,14 @@ fuzz: setup-test tmp
 	@cmake --preset asan -Wno-dev --log-level=WARNING $(launcher)
 	@cmake --build --preset asan -j $(JOBS) --target fuzzers
 	@python3 -B scripts/fuzz.py --seconds $(FUZZ_SECONDS) --jobs $(JOBS)
+
+explore: build
+	$(call say,Exploring $(STATES) crash states)
+	@build/bin/explore --states $(STATES) --seed $(SEED) --jobs $(JOBS) $(if $(LIMIT_S),--seconds $(LIMIT_S))
+
+canaries: build
+	$(call say,Removing one canary at a time)
+	@build/bin/explore --canaries --jobs $(JOBS)
 
 bench: build
 	$(call say,Benchmarks: each prints ratios against the same work without Stillpoint)
