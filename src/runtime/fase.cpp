@@ -202,9 +202,9 @@ Result<void> fase_activate(FaseBarrier barrier)
     const bool membarrier =
         barrier == FaseBarrier::automatic && os::register_for_membarrier();
     if (membarrier) {
-        fase::gate.bits.fetch_and(~static_cast<std::uint32_t>(fase::fences_needed));
+        fase::gate.bits.fetch_and(~static_cast<std::uint32_t>(fase::fences_needed), std::memory_order_relaxed);
     } else {
-        fase::gate.bits.fetch_or(fase::fences_needed);
+        fase::gate.bits.fetch_or(fase::fences_needed, std::memory_order_relaxed);
     }
     thread_registry_enable(true);
     return {};

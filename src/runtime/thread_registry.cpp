@@ -16,8 +16,9 @@
 
 namespace stillpoint {
 
-/// Records come from chunks of this size; they are never given back. Pointers to chunks are relaxed: a chunk
-/// begins as the kernel's zeroes, so there is nothing that its pointer could arrive before.
+/// Records come from chunks of this size; they are never given back. Pointers to chunks and
+/// the number of used records are relaxed: a record of zeroes, as the kernel gives it, says outside, and a thread that
+/// publishes before the checkpointer's membarrier has its whole record seen after it, a later one is held.
 struct RecordChunk {
     static constexpr std::size_t bytes = os::zeroed_memory_unit;
     static constexpr std::size_t capacity = bytes / sizeof(ThreadRecord) - 1;
@@ -76,7 +77,7 @@ void for_each_record(Visit&& visit) noexcept
 {
     for (auto* chunk = first_chunk.load(std::memory_order_relaxed); chunk != nullptr;
          chunk = chunk->next.load(std::memory_order_relaxed)) {
-        const auto used = chunk->used.load(std::memory_order_acquire);
+        const auto used = chunk->used.load(std::memory_order_relaxed);
         for (std::size_t i = 0; i < used; ++i) {
             visit(chunk->records[i]);
         }
@@ -123,7 +124,7 @@ ThreadRecord& take_record() noexcept
     const auto index = chunk->used.load(std::memory_order_relaxed);
     ThreadRecord& record = chunk->records[index];
     record.lock.store(ThreadRecord::no_lock, std::memory_order_relaxed);
-    chunk->used.store(index + 1, std::memory_order_release);
+    chunk->used.store(index + 1, std::memory_order_relaxed);
     return record;
 }
 
@@ -253,7 +254,7 @@ ThreadWalk::ThreadWalk() noexcept : chunk_(first_chunk.load(std::memory_order_re
 
 const ThreadRecord* ThreadWalk::current() const noexcept
 {
-    if (chunk_ == nullptr || index_ >= chunk_->used.load(std::memory_order_acquire)) {
+    if (chunk_ == nullptr || index_ >= chunk_->used.load(std::memory_order_relaxed)) {
         return nullptr;
     }
     return &chunk_->records[index_];

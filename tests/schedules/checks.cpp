@@ -61,6 +61,12 @@ void must_take_checkpoint() noexcept
 }
 
 void begin_with_membarrier() noexcept { begin(FaseBarrier::automatic); }
+void begin_after_departures() noexcept
+{
+    begin_with_membarrier();
+    fase::departures.count.store(7);
+}
+
 void begin_with_fences() noexcept { begin(FaseBarrier::fences); }
 
 void finish_clean() noexcept

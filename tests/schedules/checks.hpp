@@ -37,6 +37,8 @@ void must_take_checkpoint() noexcept;
 /// begin: the accounting is on, with membarrier or with fences.
 void begin_with_membarrier() noexcept;
 void begin_with_fences() noexcept;
+/// The same after other stops: the count of departures is not zero.
+void begin_after_departures() noexcept;
 /// finish: the gate is open, nobody is inside, no record is in use, each FASE is in durable memory.
 void finish_clean() noexcept;
 

@@ -338,6 +338,7 @@ int current_thread() noexcept
     return execution().running() >= 0 ? execution().running() : execution().registering();
 }
 
+bool has_ended(int thread) noexcept { return execution().has_ended(thread); }
 bool stores_arrive_in_order() noexcept { return execution().model() != Model::weak; }
 unsigned operations_so_far() noexcept { return execution().steps(); }
 

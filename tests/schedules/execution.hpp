@@ -77,6 +77,10 @@ public:
     void note_violation(const char* what) noexcept;
     [[nodiscard]] int running() const noexcept { return running_; }
     [[nodiscard]] Model model() const noexcept { return model_; }
+    [[nodiscard]] bool has_ended(int thread) const noexcept
+    {
+        return thread >= scenario_->registered && thread < threads_max && threads_[static_cast<std::size_t>(thread)].state == State::ended;
+    }
     [[nodiscard]] unsigned steps() const noexcept { return steps_; }
     [[nodiscard]] int registering() const noexcept { return registering_; }
     [[nodiscard]] void* take_memory(std::size_t bytes) noexcept;

@@ -25,6 +25,7 @@ struct Options {
     Bounds bounds;
     bool mutants = false;
     long mutant = -1;
+    long first_mutant = 0;  ///< to go on where an earlier run ended
     bool list = false;
 };
 
@@ -114,6 +115,10 @@ int explore_mutants(const Options& options)
     std::size_t killed = 0;
     long number = 0;
     for (const Mutant& mutant : mutants) {
+        if (number < options.first_mutant) {
+            ++number;
+            continue;
+        }
         if (is_killed(options, mutant, number)) {
             ++killed;
         } else {
@@ -122,8 +127,9 @@ int explore_mutants(const Options& options)
         std::fflush(stdout);
         ++number;
     }
-    std::printf("mutants: %zu of %zu killed\n", killed, mutants.size());
-    return killed == mutants.size() ? 0 : 1;
+    const std::size_t tried = mutants.size() - static_cast<std::size_t>(options.first_mutant);
+    std::printf("mutants: %zu of %zu killed\n", killed, tried);
+    return killed == tried ? 0 : 1;
 }
 
 int replay_one(const Options& options)
@@ -180,6 +186,8 @@ bool parse(int count, char** arguments, Options& options)
             options.replay = value;
         } else if (name == "--mutant") {
             options.mutant = std::atol(value);
+        } else if (name == "--first-mutant") {
+            options.first_mutant = std::atol(value);
         } else if (name == "--seconds") {
             options.bounds.seconds = std::atof(value);
         } else if (name == "--states") {
@@ -191,7 +199,7 @@ bool parse(int count, char** arguments, Options& options)
         } else {
             std::fprintf(stderr,
                          "usage: schedules [--list] [--scenario NAME] [--model sc|tso|weak] [--seconds S] [--states N]\n"
-                         "                 [--random-seconds S] [--seed N] [--mutants | --mutant N] [--replay SCHEDULE]\n");
+                         "                 [--random-seconds S] [--seed N] [--mutants [--first-mutant N] | --mutant N] [--replay SCHEDULE]\n");
             return false;
         }
     }

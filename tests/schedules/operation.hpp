@@ -50,6 +50,8 @@ std::uint64_t perform(Operation& operation) noexcept;
 /// The number of the calling thread in its scenario.
 [[nodiscard]] int current_thread() noexcept;
 
+[[nodiscard]] bool has_ended(int thread) noexcept;
+
 /// False in the model of CPUs weaker than x86.
 [[nodiscard]] bool stores_arrive_in_order() noexcept;
 /// How many operations this schedule has come to.

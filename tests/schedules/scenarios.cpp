@@ -68,6 +68,7 @@ void newborn_or_checkpoint(int thread)
 {
     if (thread == 0) {
         write_in_section(0);
+        require(fase::own_record != nullptr, "a thread that uses locks has no record");
         require(fase::own_record->state.load() == ThreadRecord::live, "a living thread's record is not marked");
         require(fase::own_record->thread_id.load() == os::thread_id(), "a record has no name");
     } else {
@@ -242,37 +243,67 @@ void hand_over_hand_waiter_or_checkpoint(int thread)
 
 // ---- Births and ends -----------------------------------------------------------------------------------------
 
-/// A thread whose FASE begins when another has ended: it gets that one's record.
-void record_reuse_or_checkpoint(int thread)
+/// A thread whose FASE begins when another has ended gets that one's record; with three, a second chunk is needed.
+void newborns_or_checkpoint(int thread)
 {
-    if (thread == 0) {
-        write_in_section(0);
-    } else if (thread == 1) {
-        must_take_checkpoint();
-        must_take_checkpoint();
+    if (thread < 3) {
+        write_in_section(thread);
     } else {
-        write_in_section(1);
+        must_take_checkpoint();
     }
+}
+
+/// Two threads end with records that nobody gives back (as after a lock behind the last destructor of their keys);
+/// a third needs one when the chunk is used up.
+void leaked_records_or_checkpoint(int thread)
+{
+    if (thread == 3) {
+        must_take_checkpoint();
+        return;
+    }
+    if (thread == 2) {
+        await<std::uint32_t>(shared.flag, 2);
+        write_in_section(2);
+        return;
+    }
+    write_in_section(thread);
+    set_exit_value(nullptr);
+    shared.flag.fetch_add(1, std::memory_order_release);
+}
+
+constinit int hooks_run = 0;
+
+void begin_with_an_exit_hook() noexcept
+{
+    begin_with_membarrier();
+    set_thread_exit_hook([]() noexcept { ++hooks_run; });
+}
+
+void finish_with_one_hook_run() noexcept
+{
+    require(hooks_run == 1, "the exit hook did not run once");
+    finish_clean();
 }
 
 /// A thread ends with a lock; another, which has used locks before, releases it.
 void left_behind_or_checkpoint(int thread)
 {
-    if (thread == 1) {
+    if (thread == 2) {
         pthread_mutex_lock(&shared.mutex);
         write_word(0);
         shared.record = fase::own_record;
+        require(shared.record != nullptr, "a thread that uses locks has no record");
         shared.flag.store(1, std::memory_order_release);
     } else if (thread == 0) {
         await<std::uint32_t>(shared.flag, 1);
         // As the program would, after a join.
         await<std::uint32_t>(shared.record->state, ThreadRecord::ended_inside);
         char wanted[128];
-        std::snprintf(wanted, sizeof wanted, "thread %d ended while it holds the lock at %p", os::first_thread_id + 1,
+        std::snprintf(wanted, sizeof wanted, "thread %d ended while it holds the lock at %p", os::first_thread_id + 2,
                       static_cast<void*>(&shared.mutex));
         require(std::strstr(last_message, wanted) != nullptr, "the warning does not name the thread and its lock");
         pthread_mutex_unlock(&shared.mutex);
-    } else {
+    } else if (thread == 3) {
         must_take_checkpoint();
     }
 }
@@ -288,7 +319,8 @@ void writers_or_short_attempts(int thread)
     }
 }
 
-/// A thread inside busy-waits for one that the stop holds: only withdrawal helps.
+/// A thread inside busy-waits for one that the stop holds: only withdrawal helps, and a pause before the next attempt,
+/// or the one that is held might find the gate shut again each time.
 void spinner_or_short_attempts(int thread)
 {
     if (thread == 0) {
@@ -299,19 +331,19 @@ void spinner_or_short_attempts(int thread)
         pthread_mutex_unlock(&shared.mutex);
     } else if (thread == 1) {
         fase_enter(nullptr);
+        shared.arrived = 1;
         shared.flag.store(1, std::memory_order_release);
         fase_leave(nullptr);
     } else {
         await<std::uint32_t>(shared.second_flag, 1);
-        if (take_checkpoint(short_attempt_ns)) {
-            return;
-        }
-        const int spinner = os::first_thread_id;
-        require(durable.blocker_thread_id != spinner || durable.blocker_lock == &shared.mutex ||
-                    shared.flag.load(std::memory_order_relaxed) != 0,
-                "a withdrawn attempt names another lock than the blocker's");
         for (int attempt = 0; !take_checkpoint(short_attempt_ns); ++attempt) {
+            require(durable.blocker_thread_id != os::first_thread_id || durable.blocker_lock == &shared.mutex ||
+                        shared.arrived != 0,
+                    "a withdrawn attempt names another lock than the blocker's");
             require(attempt < 4, "attempts are withdrawn for ever");
+            if (attempt == 1) {
+                await<std::uint32_t>(shared.flag, 1);
+            }
         }
     }
 }
@@ -366,6 +398,7 @@ void writer_or_activation(int thread)
 {
     if (thread == 1) {
         begin_with_fences();
+        shared.flag.store(1, std::memory_order_release);
         must_take_checkpoint();
         return;
     }
@@ -373,6 +406,10 @@ void writer_or_activation(int thread)
     if (inside_fase()) {
         write_word(0);
     }
+    fase_leave(nullptr);
+    await<std::uint32_t>(shared.flag, 1);
+    fase_enter(nullptr);
+    require(inside_fase(), "a lock is not counted after the accounting began");
     fase_leave(nullptr);
 }
 
@@ -426,15 +463,17 @@ constexpr Scenario all[] = {
      waiter_or_checkpoint_then_signal, finish_clean, 1},
     {"hand-over-hand", "the same with the second of two mutexes", 2, begin_with_membarrier,
      hand_over_hand_waiter_or_checkpoint, finish_clean, 1},
-    {"birth", "a thread is born and ends during a checkpoint", 2, begin_with_membarrier,
-     newborn_or_checkpoint, finish_clean},
-    {"births", "threads are born and end during two checkpoints", 3, begin_with_membarrier,
-     record_reuse_or_checkpoint, finish_clean},
-    {"left-behind", "a thread ends with a lock, another releases it", 3, begin_with_membarrier,
-     left_behind_or_checkpoint, finish_clean, 1},
+    {"birth", "a thread is born and ends during a checkpoint", 2, begin_with_an_exit_hook,
+     newborn_or_checkpoint, finish_with_one_hook_run},
+    {"births", "three threads are born and end during a checkpoint", 4, begin_with_membarrier,
+     newborns_or_checkpoint, finish_clean},
+    {"leaked-records", "records of ended threads that nobody gave back", 4, begin_with_membarrier,
+     leaked_records_or_checkpoint, finish_clean},
+    {"left-behind", "a thread ends with a lock, another releases it", 4, begin_with_membarrier,
+     left_behind_or_checkpoint, finish_clean, 2},
     {"withdrawal", "the attempt's time ends while writers enter", 3, begin_with_membarrier,
      writers_or_short_attempts, finish_clean, 2, -1, nullptr, 1},
-    {"spinner", "a thread inside busy-waits for one that is held", 3, begin_with_membarrier,
+    {"spinner", "a thread inside busy-waits for one that is held", 3, begin_after_departures,
      spinner_or_short_attempts, finish_clean, 2, -1, nullptr, 1},
     {"outside", "a thread blocks outside until the checkpoint is over", 2, begin_with_membarrier,
      blocked_outside_or_checkpoint, finish_clean, 1},
@@ -448,6 +487,8 @@ constexpr Scenario all[] = {
      count_of_fast_path, finish_clean, 1},
     {"signal", "a handler with a FASE, at each operation of a writer", 2, begin_with_membarrier,
      writer_or_checkpoint, finish_clean, 1, 0, handler_with_a_fase},
+    {"signal-newborn", "the same, from the thread's first lock on", 2, begin_with_membarrier,
+     writer_or_checkpoint, finish_clean, 0, 0, handler_with_a_fase},
 };
 
 }  // namespace

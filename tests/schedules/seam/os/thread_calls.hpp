@@ -12,18 +12,25 @@ namespace stillpoint::os {
 inline constexpr int first_thread_id = 100;
 
 [[nodiscard]] inline int thread_id() noexcept { return first_thread_id + schedules::current_thread(); }
-[[nodiscard]] inline bool thread_is_gone(int) noexcept { return false; }
+[[nodiscard]] inline bool thread_is_gone(int thread) noexcept { return schedules::has_ended(thread - first_thread_id); }
 
 inline void yield_cpu(sync::Site site = sync::Site::current()) noexcept
 {
     sync::access<std::uint64_t>(schedules::Kind::yield, nullptr, std::memory_order_relaxed, 0, site);
 }
 
-[[nodiscard]] inline bool register_for_membarrier() noexcept { return true; }
+inline constinit bool registered_for_membarrier = false;
+[[nodiscard]] inline bool register_for_membarrier() noexcept
+{
+    registered_for_membarrier = true;
+    return true;
+}
 
 inline void membarrier(sync::Site site = sync::Site::current()) noexcept
 {
-    sync::access<std::uint64_t>(schedules::Kind::membarrier, nullptr, std::memory_order_seq_cst, 0, site);
+    if (registered_for_membarrier) {  // Else the kernel refuses.
+        sync::access<std::uint64_t>(schedules::Kind::membarrier, nullptr, std::memory_order_seq_cst, 0, site);
+    }
 }
 
 class SignalsBlocked {
