@@ -9,6 +9,7 @@
 #include "core/units.hpp"
 #include "engines/pmthreads/tracker.hpp"
 #include "os/reserved_array.hpp"
+#include "os/thread_calls.hpp"
 
 namespace stillpoint::pmthreads {
 
@@ -39,11 +40,16 @@ public:
 
     /// The bit is taken before the page is protected: a write in between faults only after the
     /// protection, and its handler sets the bit again.
-    [[nodiscard]] std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, Look /*look*/,
+    [[nodiscard]] std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, Look look,
                                          WrittenRun* runs, std::size_t capacity,
                                          std::size_t& count) noexcept override
     {
         count = 0;
+        // A page that is open and not marked yet may have been written by another thread's FASE, though the thread
+        // in the handler is outside one and is not waited for. A handler waits for nobody.
+        while (look == Look::stop && opening_.load(std::memory_order_acquire) != 0) {
+            os::yield_cpu();
+        }
         std::uint64_t page = (begin - base_) / page_bytes;
         const std::uint64_t end_page = (end - base_) / page_bytes;
         while (page < end_page) {
@@ -103,6 +109,7 @@ public:
     void detach_after_fork() noexcept override
     {
         const auto end = tracked_end_.load(std::memory_order_acquire);
+        opening_.store(0, std::memory_order_relaxed);  // Of threads that do not exist here.
         if (base_ != 0) {
             mprotect(reinterpret_cast<void*>(base_), end - base_, PROT_READ | PROT_WRITE);
         }
@@ -127,6 +134,7 @@ private:
         const std::uint64_t end_page =
             (tracked_end_.load(std::memory_order_acquire) - base_) / page_bytes;
         bool opened = false;
+        opening_.fetch_add(1, std::memory_order_seq_cst);
         for (std::uint64_t run = 1; !opened; run *= 8) {
             const std::uint64_t first = page / run * run;
             const std::uint64_t count = std::min(run, end_page - first);
@@ -137,6 +145,7 @@ private:
                 break;
             }
         }
+        opening_.fetch_sub(1, std::memory_order_release);
         errno = saved_errno;
         return opened;
     }
@@ -178,6 +187,7 @@ private:
     std::uint64_t pages_max_ = 0;
     std::uintptr_t base_ = 0;
     std::atomic<std::uintptr_t> tracked_end_{0};
+    std::atomic<std::uint32_t> opening_{0};  ///< threads between opening a page and marking it
 };
 
 }  // namespace
