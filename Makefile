@@ -107,7 +107,7 @@ schedules: build
 	$(call say,Exploring the schedules of the quiescence protocol: at most $(SCHEDULE_SECONDS) s for each scenario and model)
 	@build/bin/schedules --seconds $(SCHEDULE_SECONDS) --states 20000000 --random-seconds 5
 	$(call say,The same with each ordering taken away: every one must be noticed)
-	@build/bin/schedules --mutants --states 30000
+	@build/bin/schedules --mutants --states 20000 --random-seconds 0.1
 
 fuzz: setup-test tmp
 	$(call say,Fuzzing what is read from outside, under AddressSanitizer and UBSan)

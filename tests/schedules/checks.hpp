@@ -19,15 +19,17 @@ struct Durable {
     DurableWord words[words_max];
     std::uint64_t finished[words_max] = {};
     std::uint64_t registered = 0;  ///< threads that have a record at the end
-    int open = 0;     ///< FASEs that have written and are not finished
+    bool open[8] = {};  ///< threads whose FASE has written and is not over
     int stops = 0;    ///< that were reached
     int blocker_thread_id = 0;  ///< of the last attempt
     const void* blocker_lock = nullptr;
 };
 extern Durable durable;
 
-/// The program's stores of one FASE; the caller is inside.
+/// Stores of the program in a FASE; the caller is inside.
 void write_word(int word) noexcept;
+/// Before what ends the FASE.
+void last_write_is_done() noexcept;
 
 /// One stop that copies durable memory and checks the copy. True: it was reached.
 bool take_checkpoint(std::uint64_t attempt_ns) noexcept;

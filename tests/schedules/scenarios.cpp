@@ -30,15 +30,20 @@ void write_in_section(int word) noexcept
 {
     fase_enter(nullptr);
     write_word(word);
+    last_write_is_done();
     fase_leave(nullptr);
     forget_past();
 }
 
-void write_under(pthread_mutex_t& mutex, int word) noexcept
+/// `outermost`: the FASE ends with it.
+void write_under(pthread_mutex_t& mutex, int word, bool outermost = true) noexcept
 {
     pthread_mutex_lock(&mutex);
     require(mutex.__data.__owner == os::thread_id(), "a mutex is held in another thread's name");
     write_word(word);
+    if (outermost) {
+        last_write_is_done();
+    }
     pthread_mutex_unlock(&mutex);
 }
 
@@ -121,6 +126,7 @@ void nested_or_checkpoint(int thread)
     fase_leave(&outer);
     write_word(0);
     require(inside_fase(), "a FASE ended with its outermost lock while an inner one was held");
+    last_write_is_done();
     fase_leave(&inner);
     require(!inside_fase(), "a FASE went on after its last lock");
 }
@@ -144,6 +150,7 @@ void try_lock_or_checkpoint(int thread)
         write_under(shared.mutex, 0);
     } else if (pthread_mutex_trylock(&shared.mutex) == 0) {
         write_word(0);
+        last_write_is_done();
         pthread_mutex_unlock(&shared.mutex);
     } else {
         require(!inside_fase(), "a lock that was not acquired began a FASE");
@@ -158,6 +165,7 @@ void spinlock_or_checkpoint(int thread)
     }
     pthread_spin_lock(&shared.spinlock);
     write_word(0);
+    last_write_is_done();
     pthread_spin_unlock(&shared.spinlock);
 }
 
@@ -171,7 +179,8 @@ void nested_mutexes_or_checkpoint(int thread)
     } else {
         pthread_mutex_lock(&shared.mutex);
         write_word(0);
-        write_under(shared.other, 1);
+        write_under(shared.other, 1, false);
+        last_write_is_done();
         pthread_mutex_unlock(&shared.mutex);
     }
 }
@@ -187,6 +196,7 @@ void consumer_producer_or_checkpoint(int thread)
         write_word(0);
         shared.arrived = 1;
         signal_condition(shared.condition);
+        last_write_is_done();
         pthread_mutex_unlock(&shared.mutex);
     } else {
         pthread_mutex_lock(&shared.mutex);
@@ -194,7 +204,8 @@ void consumer_producer_or_checkpoint(int thread)
             pthread_cond_wait(&shared.condition, &shared.mutex);
             require(inside_fase(), "a condition wait returned outside the FASE");
         }
-        write_under(shared.other, 0);
+        write_under(shared.other, 0, false);
+        last_write_is_done();
         pthread_mutex_unlock(&shared.mutex);
     }
 }
@@ -205,10 +216,12 @@ void waiter_or_checkpoint_then_signal(int thread)
     if (thread == 0) {
         pthread_mutex_lock(&shared.mutex);
         write_word(0);
+        last_write_is_done();
         while (shared.arrived == 0) {
             pthread_cond_wait(&shared.condition, &shared.mutex);
         }
         write_word(0);
+        last_write_is_done();
         pthread_mutex_unlock(&shared.mutex);
         return;
     }
@@ -236,6 +249,7 @@ void resumed_or_checkpoint(int thread)
     fase_enter(&shared.other);
     write_word(0);
     fase_leave(&shared.other);
+    last_write_is_done();
     fase_leave(&shared.mutex);
 }
 
@@ -247,6 +261,7 @@ void hand_over_hand_waiter_or_checkpoint(int thread)
         pthread_mutex_lock(&shared.mutex);
         pthread_mutex_unlock(&shared.other);
         write_word(0);
+        last_write_is_done();
         while (shared.arrived == 0) {
             pthread_cond_wait(&shared.condition, &shared.mutex);
         }
@@ -271,6 +286,22 @@ void newborns_or_checkpoint(int thread)
         must_take_checkpoint();
     }
 }
+
+/// The same, and inside a FASE: the record must not become another thread's.
+void leaked_inside(int thread)
+{
+    if (thread == 1) {
+        fase_enter(nullptr);
+        set_exit_value(nullptr);
+        shared.flag.store(1, std::memory_order_release);
+    } else if (thread == 2) {
+        await<std::uint32_t>(shared.flag, 1);
+        write_in_section(2);
+        require(!inside_fase(), "a thread got the record of a FASE that is not over");
+    }
+}
+
+void finish_with_a_fase_open() noexcept {}
 
 /// A thread ends with a record that nobody gives back (as after a lock behind the last destructor of its keys);
 /// another needs one when the chunk is used up.
@@ -317,6 +348,7 @@ void left_behind_or_checkpoint(int thread)
         std::snprintf(wanted, sizeof wanted, "thread %d ended while it holds the lock at %p", os::first_thread_id + 2,
                       static_cast<void*>(&shared.mutex));
         require(std::strstr(last_message, wanted) != nullptr, "the warning does not name the thread and its lock");
+        durable.open[2] = false;  // The release ends the dead thread's FASE.
         pthread_mutex_unlock(&shared.mutex);
     } else if (thread == 3) {
         must_take_checkpoint();
@@ -343,6 +375,7 @@ void spinner_or_short_attempts(int thread)
         shared.second_flag.store(1, std::memory_order_release);
         write_word(0);
         await<std::uint32_t>(shared.flag, 1);
+        last_write_is_done();
         pthread_mutex_unlock(&shared.mutex);
     } else if (thread == 1) {
         fase_enter(nullptr);
@@ -397,6 +430,7 @@ void ignored_or_checkpoint(int thread)
         fase_enter(&shared.other);
         fase_leave(&shared.other);
         write_word(0);
+        last_write_is_done();
         pthread_mutex_unlock(&shared.mutex);
     } else {
         must_take_checkpoint();
@@ -420,6 +454,7 @@ void writer_or_activation(int thread)
     fase_enter(nullptr);
     if (inside_fase()) {
         write_word(0);
+        last_write_is_done();
     }
     fase_leave(nullptr);
     await<std::uint32_t>(shared.flag, 1);
@@ -442,8 +477,10 @@ void writers_with_the_runtimes_lock(int)
 
 void handler_with_a_fase()
 {
+    const bool within = durable.open[current_thread()];
     fase_enter(&shared.other);
     write_word(1);
+    durable.open[current_thread()] = within;
     fase_leave(&shared.other);
 }
 
@@ -484,6 +521,8 @@ constexpr Scenario all[] = {
      newborn_or_checkpoint, finish_with_one_hook_run},
     {"births", "three threads are born and end during a checkpoint", 4, begin_with_membarrier,
      newborns_or_checkpoint, finish_clean},
+    {"leaked-inside", "the same inside a FASE", 3, begin_with_membarrier,
+     leaked_inside, finish_with_a_fase_open, 1},
     {"leaked-record", "a record of an ended thread that nobody gave back", 3, begin_with_membarrier,
      leaked_record, finish_clean, 1},
     {"left-behind", "a thread ends with a lock, another releases it", 4, begin_with_membarrier,
