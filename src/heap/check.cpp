@@ -61,30 +61,64 @@ sp_heap_statistics Heap::statistics() const noexcept
     return sums;
 }
 
-Result<void> Heap::check(const Options& options)
+namespace {
+
+const std::uint8_t* marks_in(const Heap::Options& options, const HeapLayout& layout, std::uint64_t span, std::uint32_t size_class) noexcept
+{
+    const std::uint64_t offset = has_coarse_marks(size_class)
+                                     ? layout.coarse_marks_offset + span * coarse_marks_per_span
+                                     : layout.spans_offset + span * span_bytes + fine_marks_offset(span, size_class);
+    return reinterpret_cast<const std::uint8_t*>(options.image_base + offset);
+}
+
+const std::uint32_t* table_in(const Heap::Options& options, const HeapLayout& layout) noexcept
+{
+    return reinterpret_cast<const std::uint32_t*>(options.image_base + layout.span_table_offset);
+}
+
+}  // namespace
+
+Result<void> Heap::check(const Options& options, Findings* findings)
 {
     const HeapLayout layout = HeapLayout::of(options.heap_offset, options.image_bytes_max);
-    const auto* table = reinterpret_cast<const std::uint32_t*>(options.image_base + layout.span_table_offset);
+    const std::uint32_t* const table = table_in(options, layout);
     const std::uint64_t count = layout.spans_in(options.image_bytes);
     for (std::uint64_t span = 0; span < count;) {
         const auto covered = validate_entry(table, span, count);
-        if (!covered) {
-            return pass_on(covered.error());
-        }
+        Result<void> good = covered ? Result<void>{} : pass_on(covered.error());
         const SpanEntry entry{table[span]};
-        if (entry.kind() == SpanKind::small) {
-            const std::uint64_t marks_offset =
-                has_coarse_marks(entry.payload())
-                    ? layout.coarse_marks_offset + span * coarse_marks_per_span
-                    : layout.spans_offset + span * span_bytes + fine_marks_offset(span, entry.payload());
-            const auto* marks = reinterpret_cast<const std::uint8_t*>(options.image_base + marks_offset);
-            if (auto good = check_marks(marks, span, entry.payload()); !good) {
-                return good;
+        if (good && entry.kind() == SpanKind::small) {
+            good = check_marks(marks_in(options, layout, span, entry.payload()), span, entry.payload());
+        }
+        if (!good) {
+            if (auto told = found(findings, pass_on(good.error())); !told) {
+                return told;
             }
         }
-        span += *covered;
+        span += covered ? *covered : 1;
     }
     return {};
+}
+
+bool Heap::is_live_block(const Options& options, std::uint64_t offset, std::uint64_t size_bytes) noexcept
+{
+    const HeapLayout layout = HeapLayout::of(options.heap_offset, options.image_bytes_max);
+    const std::uint64_t span = (offset - layout.spans_offset) / span_bytes;
+    const std::uint64_t inside = (offset - layout.spans_offset) % span_bytes;
+    const std::uint64_t count = layout.spans_in(options.image_bytes);
+    if (offset < layout.spans_offset || span >= count) {
+        return false;
+    }
+    const SpanEntry entry{table_in(options, layout)[span]};
+    if (entry.kind() == SpanKind::large) {
+        return inside == 0 && entry.payload() <= count - span && size_bytes <= entry.payload() * std::uint64_t{span_bytes};
+    }
+    if (entry.kind() != SpanKind::small || entry.payload() - 1 >= class_count) {
+        return false;
+    }
+    const SizeClass& c = size_classes[entry.payload()];
+    return inside >= c.first_block && (inside - c.first_block) % c.block_bytes == 0 && size_bytes <= c.block_bytes &&
+           marks_in(options, layout, span, entry.payload())[(inside - c.first_block) / c.block_bytes] == 1;
 }
 
 }  // namespace stillpoint

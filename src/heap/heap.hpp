@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/findings.hpp"
 #include "core/result.hpp"
 #include "stillpoint/stillpoint.h"
 
@@ -61,7 +62,10 @@ public:
     /// Every invariant of the durable tables: classes known, runs within bounds and not
     /// overlapping, allocation bytes 0 or 1. Errors: pool_corrupt, naming the span.
     /// Needs no attached heap, and the image may be mapped read-only and anywhere; no thread changes it meanwhile.
-    [[nodiscard]] static Result<void> check(const Options& options);
+    /// With `findings` it tells each and returns ok.
+    [[nodiscard]] static Result<void> check(const Options& options, Findings* findings = nullptr);
+    /// Whether a live block of at least `size_bytes` begins at that offset of a sound image. Needs no attached heap.
+    [[nodiscard]] static bool is_live_block(const Options& options, std::uint64_t offset, std::uint64_t size_bytes) noexcept;
 
     [[nodiscard]] static const Failure& last_failure() noexcept;
 

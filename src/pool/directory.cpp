@@ -180,42 +180,52 @@ std::optional<DirectoryEntry> Directory::find_by_address(std::uintptr_t address)
     return std::nullopt;
 }
 
-Result<void> Directory::check(std::uint64_t image_bytes) const
+Result<void> Directory::check(std::uint64_t image_bytes, Findings* findings) const
+{
+    for (std::uint64_t slot = 0; slot < geometry_.directory_capacity; ++slot) {
+        if (const auto good = check_record(slot, image_bytes); !good) {
+            if (auto told = found(findings, pass_on(good.error())); !told) {
+                return told;
+            }
+        }
+    }
+    return {};
+}
+
+Result<void> Directory::check_record(std::uint64_t slot, std::uint64_t image_bytes) const
 {
     const auto& header = *reinterpret_cast<const layout::ImageHeader*>(base_);
-    for (std::uint64_t slot = 0; slot < geometry_.directory_capacity; ++slot) {
-        const DirectoryRecord& record = records()[slot];
-        if (record.hash == 0) {
-            if (record.address != 0 || record.size != 0 || record.handle[0] != '\0' ||
-                !tail_is_zero(record)) {
-                return corrupt("handle directory, entry {}: hash is 0 but other fields are not", slot);
-            }
-            continue;
+    const DirectoryRecord& record = records()[slot];
+    if (record.hash == 0) {
+        if (record.address != 0 || record.size != 0 || record.handle[0] != '\0' ||
+            !tail_is_zero(record)) {
+            return corrupt("handle directory, entry {}: hash is 0 but other fields are not", slot);
         }
-        const std::string_view name = name_of(record);
-        if (name.empty()) {
-            return corrupt("handle directory, entry {}: handle is empty", slot);
-        }
-        if (!tail_is_zero(record)) {
-            return corrupt("handle directory, entry {}: handle is not terminated, or bytes after it "
-                           "are not zero", slot);
-        }
-        if (record.hash != hash_of(name)) {
-            return corrupt("handle directory, entry {} (\"{}\"): hash does not belong to the handle",
-                           slot, name);
-        }
-        // Unsigned subtraction: an address below the base becomes a huge offset.
-        const std::uint64_t offset = record.address - header.base_address;
-        if (offset < geometry_.heap_offset || offset > image_bytes ||
-            record.size > image_bytes - offset) {
-            return corrupt("handle directory, entry {} (\"{}\"): address {:#x} + {} bytes is not in "
-                           "the heap", slot, name, record.address, record.size);
-        }
-        // The probe for its own name must end here: a free slot or the same name before it is found.
-        if (locate(name) != &record) {
-            return corrupt("handle directory, entry {} (\"{}\"): a look-up does not find it: its probe "
-                           "run is broken, or the handle is there twice", slot, name);
-        }
+        return {};
+    }
+    const std::string_view name = name_of(record);
+    if (name.empty()) {
+        return corrupt("handle directory, entry {}: handle is empty", slot);
+    }
+    if (!tail_is_zero(record)) {
+        return corrupt("handle directory, entry {}: handle is not terminated, or bytes after it "
+                       "are not zero", slot);
+    }
+    if (record.hash != hash_of(name)) {
+        return corrupt("handle directory, entry {} (\"{}\"): hash does not belong to the handle",
+                       slot, name);
+    }
+    // Unsigned subtraction: an address below the base becomes a huge offset.
+    const std::uint64_t offset = record.address - header.base_address;
+    if (offset < geometry_.heap_offset || offset > image_bytes ||
+        record.size > image_bytes - offset) {
+        return corrupt("handle directory, entry {} (\"{}\"): address {:#x} + {} bytes is not in "
+                       "the heap", slot, name, record.address, record.size);
+    }
+    // The probe for its own name must end here: a free slot or the same name before it is found.
+    if (locate(name) != &record) {
+        return corrupt("handle directory, entry {} (\"{}\"): a look-up does not find it: its probe "
+                       "run is broken, or the handle is there twice", slot, name);
     }
     return {};
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "core/findings.hpp"
 #include "core/result.hpp"
 #include "pool/directory_layout.hpp"
 #include "pool/image.hpp"
@@ -47,9 +48,11 @@ public:
     /// Every invariant: hashes in their probe runs, names terminated, addresses inside the heap of
     /// an image of `image_bytes` bytes at the header's base address (so that an image mapped elsewhere
     /// can be checked), no name twice, free entries zero. Call check_image() first. Errors: pool_corrupt, naming entry and field.
-    [[nodiscard]] Result<void> check(std::uint64_t image_bytes) const;
+    /// With `findings` it tells each and returns ok.
+    [[nodiscard]] Result<void> check(std::uint64_t image_bytes, Findings* findings = nullptr) const;
 
 private:
+    [[nodiscard]] Result<void> check_record(std::uint64_t slot, std::uint64_t image_bytes) const;
     [[nodiscard]] layout::DirectoryRecord* records() const noexcept;
     [[nodiscard]] static DirectoryEntry entry_of(const layout::DirectoryRecord& record) noexcept;
     [[nodiscard]] std::uint64_t home_of(std::uint64_t hash) const noexcept;

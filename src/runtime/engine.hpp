@@ -13,6 +13,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/findings.hpp"
 #include "core/result.hpp"
 #include "pool/pool.hpp"
 #include "runtime/options.hpp"
@@ -96,8 +97,9 @@ struct EngineDriver {
     Result<RecoveryReport> (*inspect)(const Pool& pool);
     /// Verifies every checksum and invariant of the engine's areas, then the whole recovered image is
     /// handed to `visit_image` (mapped read-only at another address) for the layers above to check.
-    /// `progress(done, total)` may be null. Errors: pool_corrupt (the first finding), io.
-    Result<RecoveryReport> (*check)(const Pool& pool,
+    /// `progress(done, total)` may be null. Damage is told to `findings`, and the check goes on; null: it is an error. Errors: io;
+    /// pool_corrupt where nothing more can be looked at.
+    Result<RecoveryReport> (*check)(const Pool& pool, Findings* findings,
                                     Result<void> (*visit_image)(void* context, std::byte* base,
                                                                 std::uint64_t image_bytes),
                                     void* context,

@@ -121,6 +121,38 @@ class BadPools(CommandLineTest):
         self.assertIn((done.returncode, result), ((65, "damaged"), (0, "sound")))
 
 
+    def test_check_tells_every_damage_and_not_only_the_first(self):
+        pool = self.new_pool()
+        content = bytearray(pool.read_bytes())
+        table_end = 6 * PAGE + 8 * PAGE
+        in_use = [at for at in range(table_end, len(content), PAGE) if any(content[at:at + PAGE])]
+        for at in in_use:
+            content[at + 100] ^= 1
+        content[2 * PAGE + 30] ^= 1  # And one of each pair of commit records.
+        content[4 * PAGE + 30] ^= 1
+        pool.write_bytes(bytes(content))
+        done = self.assert_untouched_by(pool, lambda: self.stillpoint("check", "--json", pool))
+        self.assertEqual(done.returncode, 65, done.stderr)
+        report = json.loads(done.stdout)
+        self.assertEqual((report["result"], report["findings_total"]), ("damaged", len(report["findings"])))
+        self.assertGreater(report["findings_total"], 2)
+        pages = [found["finding"] for found in report["findings"] if "does not match its checksum" in found["finding"]]
+        self.assertEqual(len(pages), len(set(pages)))
+        self.assertGreater(len(pages), 2)
+        self.assertEqual(done.stderr.count("stillpoint: also: "), report["findings_total"] - 1, done.stderr)
+
+    def test_check_tells_of_a_commit_record_whose_twin_serves(self):
+        pool = self.new_pool()
+        content = bytearray(pool.read_bytes())
+        for page in (2, 4):
+            content[page * PAGE + 30] ^= 1
+        pool.write_bytes(bytes(content))
+        done = self.stillpoint("check", pool)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("one of the two commit records in file pages", done.stdout)
+        self.assertEqual(self.run_counter().returncode, 0)
+
+
 class GoodPools(CommandLineTest):
     def test_info_tells_identity_state_and_handles(self):
         pool = self.new_pool()

@@ -117,7 +117,7 @@ Recovered recover(const ProgramPlan& plan, const sim::CrashImage& image)
         return recovered;
     }
     Visit visit{&plan, &pool->facts(), &recovered};
-    const auto report = driver.check(*pool, &visit_image, &visit, nullptr);
+    const auto report = driver.check(*pool, nullptr, &visit_image, &visit, nullptr);
     if (!report) {
         recovered.kind = Recovered::Kind::refused;
         recovered.problem = report.error().message;

@@ -44,6 +44,9 @@ void print_sound(const CheckArguments& arguments, const PoolFacts& facts, const 
         print("{}: one of the two superblocks is damaged; the other serves, and the next run rewrites it\n",
                    arguments.path);
     }
+    for (const Failure& remark : verified.remarks) {
+        print("{}\n", remark.text());
+    }
     print("{}: sound at epoch {} ({} pages and {} handles verified in {:.1f} s)\n", arguments.path,
                verified.recovery.epoch, verified.recovery.pages_present, verified.handles,
                static_cast<double>(elapsed_ns) / 1e9);
@@ -64,6 +67,28 @@ int report_finding(const CheckArguments& arguments, const Failure& failure)
     return report_failure(failure);
 }
 
+int report_damage(const CheckArguments& arguments, const Verification& verified)
+{
+    if (arguments.json) {
+        Json json;
+        json.begin_object().text("pool", arguments.path).text("result", "damaged").number("findings_total", verified.damage_count);
+        json.text("finding", verified.damages.front().text()).begin_array("findings");
+        for (const Failure& failure : verified.damages) {
+            json.begin_object().number("error", static_cast<int>(failure.code)).text("finding", failure.text()).end_object();
+        }
+        print("{}\n", json.end_array().end_object().str());
+    }
+    for (const Failure& failure : verified.damages) {
+        if (&failure != &verified.damages.front()) {
+            print_error("stillpoint: also: {}\n", failure.text());
+        }
+    }
+    if (verified.damage_count > verified.damages.size()) {
+        print_error("stillpoint: also: {} more\n", verified.damage_count - verified.damages.size());
+    }
+    return report_failure(verified.damages.front());
+}
+
 int check(const CheckArguments& arguments, bool quiet)
 {
     const std::uint64_t begin_ns = os::monotonic_ns();
@@ -71,9 +96,12 @@ int check(const CheckArguments& arguments, bool quiet)
     if (!opened) {
         return report_finding(arguments, opened.error());
     }
-    const auto verified = verify(*opened, !quiet, {});
+    const auto verified = verify_all(*opened, !quiet, {});
     if (!verified) {
         return report_finding(arguments, verified.error());
+    }
+    if (verified->damage_count != 0) {
+        return report_damage(arguments, *verified);
     }
     print_sound(arguments, opened->pool.facts(), *verified, os::monotonic_ns() - begin_ns);
     return exit_codes::ok;

@@ -9,6 +9,7 @@
 #include "output.hpp"
 #include "pool/directory.hpp"
 #include "pool/image.hpp"
+#include "runtime/sync_objects.hpp"
 
 namespace stillpoint::tool {
 
@@ -16,9 +17,27 @@ namespace {
 
 constexpr std::uint64_t progress_interval_ns = 200'000'000;
 
+/// Keeps as many as anybody reads.
+class KeptFindings final : public Findings {
+public:
+    explicit KeptFindings(Verification& result) : result_(result) {}
+
+private:
+    void tell(const Failure& failure, bool is_damage) override
+    {
+        constexpr std::size_t kept_max = 100;
+        std::vector<Failure>& kept = is_damage ? result_.damages : result_.remarks;
+        if (kept.size() < kept_max) {
+            kept.push_back(failure);
+        }
+    }
+    Verification& result_;
+};
+
 /// What visit_image needs, passed through the engine as its context.
 struct ImageVisit {
     const PoolFacts& facts;
+    Findings& findings;
     const std::function<void(const HandleFacts&)>& visit;
     std::uint64_t handles = 0;
 };
@@ -29,29 +48,36 @@ Result<void> check_layers(void* context, std::byte* base, std::uint64_t image_by
     auto& visit = *static_cast<ImageVisit*>(context);
     const std::uint64_t image_bytes_max = visit.facts.image_bytes_max;
     if (auto header = check_image(base, image_bytes_max, visit.facts.base_address); !header) {
-        return header;
+        return found(&visit.findings, pass_on(header.error()));  // Where the tables lie is not known.
     }
     const ImageGeometry geometry = ImageGeometry::for_image(image_bytes_max);
     const Directory directory(base, geometry);
-    if (auto sound = directory.check(image_bytes); !sound) {
-        return sound;
+    const Heap::Options heap{.image_base = base,
+                             .heap_offset = geometry.heap_offset,
+                             .image_bytes = image_bytes,
+                             .image_bytes_max = image_bytes_max,
+                             .grow = nullptr,
+                             .grow_context = nullptr};
+    if (auto looked = directory.check(image_bytes, &visit.findings); !looked) {
+        return looked;
     }
     directory.for_each([&](const DirectoryEntry& entry) {
         ++visit.handles;
+        if (!Heap::is_live_block(heap, entry.address - visit.facts.base_address, entry.size_bytes)) {
+            visit.findings.damage(fail(SP_E_POOL_CORRUPT, 0,
+                                       "handle \"{}\": no live block of {} bytes begins at {:#x}; restore the pool from a copy",
+                                       entry.handle, entry.size_bytes, entry.address).value());
+        }
         if (visit.visit) {
             visit.visit({std::string(entry.handle), entry.address, entry.size_bytes});
         }
         return true;
     });
-    return Heap::check({.image_base = base,
-                        .heap_offset = geometry.heap_offset,
-                        .image_bytes = image_bytes,
-                        .image_bytes_max = image_bytes_max,
-                        .grow = nullptr,
-                        .grow_context = nullptr});
+    if (auto sound = sync_objects_check(base, visit.facts.base_address, geometry, image_bytes); !sound) {
+        visit.findings.damage(sound.error());
+    }
+    return Heap::check(heap, &visit.findings);
 }
-
-Result<void> skip_layers(void*, std::byte*, std::uint64_t) { return {}; }
 
 /// One line on the terminal, rewritten in place a few times a second.
 void print_progress(std::uint64_t done, std::uint64_t total)
@@ -102,22 +128,31 @@ Result<OpenedPool> open_pool_to_read(const std::string& path, bool lock)
 Result<Verification> verify(const OpenedPool& opened, bool progress,
                             const std::function<void(const HandleFacts&)>& visit)
 {
-    const bool show = progress && isatty(STDERR_FILENO) == 1;
-    const auto facts = opened.driver->inspect(opened.pool);
-    if (!facts) {
-        return pass_on(facts.error());
+    auto verified = verify_all(opened, progress, visit);
+    if (verified && verified->damage_count != 0) {
+        return pass_on(verified->damages.front());
     }
-    ImageVisit context{opened.pool.facts(), visit};
-    // Before its first checkpoint a pool has no image yet: there is only the engine's part to check.
-    auto report = opened.driver->check(opened.pool, facts->epoch == 0 ? skip_layers : check_layers, &context,
-                                       show ? print_progress : nullptr);
+    return verified;
+}
+
+Result<Verification> verify_all(const OpenedPool& opened, bool progress,
+                                const std::function<void(const HandleFacts&)>& visit)
+{
+    const bool show = progress && isatty(STDERR_FILENO) == 1;
+    Verification result;
+    KeptFindings findings(result);
+    ImageVisit context{opened.pool.facts(), findings, visit};
+    auto report = opened.driver->check(opened.pool, &findings, &check_layers, &context, show ? print_progress : nullptr);
     if (show) {
         erase_progress();
     }
     if (!report) {
         return pass_on(report.error());
     }
-    return Verification{*report, context.handles};
+    result.recovery = *report;
+    result.handles = context.handles;
+    result.damage_count = findings.damages();
+    return result;
 }
 
 std::string size_text(std::uint64_t bytes)

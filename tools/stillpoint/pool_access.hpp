@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "core/result.hpp"
 #include "pool/pool.hpp"
@@ -23,6 +24,9 @@ struct OpenedPool {
 struct Verification {
     RecoveryReport recovery;
     std::uint64_t handles = 0;
+    std::vector<Failure> damages;  ///< the first of them; `damage_count` is how many there are
+    std::uint64_t damage_count = 0;
+    std::vector<Failure> remarks;  ///< what is damaged and has a second copy that serves
 };
 
 struct HandleFacts {
@@ -32,10 +36,15 @@ struct HandleFacts {
 };
 
 /// Verifies every checksum and invariant: the engine's areas, the image header, the handle directory
-/// and the heap's tables. Prints a line of progress where standard error is a terminal and `progress`.
+/// and the heap's tables, and that each handle names a live block.
+/// Prints a line of progress where standard error is a terminal and `progress`.
 /// `visit` (may be empty) sees each handle. Errors: pool_corrupt, the first finding; io.
 [[nodiscard]] Result<Verification> verify(const OpenedPool& opened, bool progress,
                                           const std::function<void(const HandleFacts&)>& visit);
+
+/// The same, but goes on behind damage, which is a result. Errors: io; pool_corrupt where nothing can be looked at.
+[[nodiscard]] Result<Verification> verify_all(const OpenedPool& opened, bool progress,
+                                              const std::function<void(const HandleFacts&)>& visit);
 
 /// "1.5 GiB", "64 MiB", "4096 B".
 [[nodiscard]] std::string size_text(std::uint64_t bytes);

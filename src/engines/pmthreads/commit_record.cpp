@@ -57,7 +57,7 @@ Result<void> store_commit_record(Pool& pool, CommitRecord record)
     return medium.write({&write, 1});
 }
 
-Result<std::optional<CommitRecord>> load_commit_record(const Pool& pool)
+Result<std::optional<CommitRecord>> load_commit_record(const Pool& pool, Findings* findings)
 {
     std::optional<CommitRecord> newest;
     Failure unreadable;
@@ -66,6 +66,7 @@ Result<std::optional<CommitRecord>> load_commit_record(const Pool& pool)
         bool pair_has_bytes = false;
         bool pair_has_record = false;
         bool pair_is_unreadable = false;
+        bool pair_is_damaged = false;
         for (std::size_t copy = 0; copy < copies; ++copy) {
             CommitRecord record{};
             const std::uint64_t offset = byte_offset(FilePage{page_of(pool, parity, copy)});
@@ -74,17 +75,24 @@ Result<std::optional<CommitRecord>> load_commit_record(const Pool& pool)
                 !read) {
                 unreadable = read.error();  // The twin may do.
                 pair_is_unreadable = true;
+                pair_is_damaged = true;
                 continue;
             }
             const CommitRecord zero{};
             pair_has_bytes |= std::memcmp(&record, &zero, sizeof record) != 0;
             if (!is_valid(record, pool, parity)) {
+                pair_is_damaged = true;
                 continue;
             }
             pair_has_record = true;
             if (!newest || record.epoch > newest->epoch) {
                 newest = record;
             }
+        }
+        if (findings != nullptr && pair_has_record && pair_is_damaged) {
+            findings->remark(fail(SP_E_POOL_CORRUPT, 0,
+                                  "{}: one of the two commit records in file pages {} and {} is damaged; the other serves",
+                                  pool.medium().path(), page_of(pool, parity, 0), page_of(pool, parity, 1)).value());
         }
         if (pair_is_unreadable && !pair_has_record) {
             return pass_on(unreadable);  // It may have held the newest epoch.

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "core/findings.hpp"
 #include "core/result.hpp"
 #include "engines/pmthreads/pmthreads_layout.hpp"
 #include "pool/pool.hpp"
@@ -13,9 +14,10 @@ namespace stillpoint::pmthreads {
 /// durable; the pair of the epoch before stays as it is. Fills parity and checksum.
 [[nodiscard]] Result<void> store_commit_record(Pool& pool, CommitRecord record);
 
-/// The newest valid record; empty where no epoch was ever committed.
+/// The newest valid record, of which one copy may be damaged (a remark to `findings`); empty where no epoch was ever committed.
 /// Errors: pool_corrupt (records that are neither valid nor what an interrupted write leaves), io.
-[[nodiscard]] Result<std::optional<CommitRecord>> load_commit_record(const Pool& pool);
+[[nodiscard]] Result<std::optional<CommitRecord>> load_commit_record(const Pool& pool,
+                                                                     Findings* findings = nullptr);
 
 /// Byte-addressable media: starts the write back of the records that recovery relied on. A killed
 /// process may have stored one and not made it durable; what is read may be in the caches only.

@@ -83,7 +83,7 @@ Result<void> Loader::read_run(const Located* run, std::uint64_t count, std::byte
 }
 
 Result<void> Loader::load_all(std::byte* destination,
-                              void (*progress)(std::uint64_t done, std::uint64_t total))
+                              void (*progress)(std::uint64_t done, std::uint64_t total), Findings* findings)
 {
     const std::uint64_t total = sort_by_location();
     std::byte* const buffer = batch_buffer_.data();
@@ -95,7 +95,9 @@ Result<void> Loader::load_all(std::byte* destination,
         for (std::uint64_t i = 0; i < count; ++i) {
             const std::uint64_t page = order_[next + i].image_page;
             if (auto verified = verify(page, buffer + i * page_bytes); !verified) {
-                return verified;
+                if (auto told = found(findings, pass_on(verified.error())); !told) {
+                    return told;
+                }
             }
             std::memcpy(destination + page * page_bytes, buffer + i * page_bytes, page_bytes);
         }

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/findings.hpp"
 #include "core/result.hpp"
 #include "engines/pmthreads/shadow.hpp"
 #include "engines/pmthreads/version_table.hpp"
@@ -40,7 +41,8 @@ public:
     /// Reads all pages into memory that is accessible and not tracked.
     /// Errors: pool_corrupt (page and file offset), pool_truncated, io.
     [[nodiscard]] Result<void> load_all(std::byte* destination,
-                                        void (*progress)(std::uint64_t done, std::uint64_t total) = nullptr);
+                                        void (*progress)(std::uint64_t done, std::uint64_t total) = nullptr,
+                                        Findings* findings = nullptr);
 
     /// Serves first touches from now on, and reads ahead in the background. `uffd` reports absent
     /// pages of [destination, + pages_end pages) already. Errors: no_memory.

@@ -17,7 +17,7 @@ Result<RecoveryReport> inspect_pool(const Pool& pool)
     return state->report;
 }
 
-Result<RecoveryReport> check_pool(const Pool& pool,
+Result<RecoveryReport> check_pool(const Pool& pool, Findings* findings,
                                   Result<void> (*visit_image)(void* context, std::byte* base,
                                                               std::uint64_t image_bytes),
                                   void* context,
@@ -25,7 +25,7 @@ Result<RecoveryReport> check_pool(const Pool& pool,
 {
     VersionTable table;
     LocationAllocator locations;
-    auto state = recover_state(pool, table, locations);
+    auto state = recover_state(pool, table, locations, findings);
     if (!state) {
         return pass_on(state.error());
     }
@@ -37,7 +37,7 @@ Result<RecoveryReport> check_pool(const Pool& pool,
     if (auto done = loader.prepare({&table, &pool.medium(), state->pages_end}); !done) {
         return pass_on(done.error());
     }
-    if (auto done = loader.load_all(image.data(), progress); !done) {
+    if (auto done = loader.load_all(image.data(), progress, findings); !done) {
         return pass_on(done.error());
     }
     if (visit_image != nullptr && state->report.epoch != 0) {

@@ -10,7 +10,7 @@ namespace stillpoint::pmthreads {
 [[nodiscard]] Result<RecoveryReport> inspect_pool(const Pool& pool);
 
 /// EngineDriver::check.
-[[nodiscard]] Result<RecoveryReport> check_pool(const Pool& pool,
+[[nodiscard]] Result<RecoveryReport> check_pool(const Pool& pool, Findings* findings,
                                                 Result<void> (*visit_image)(void* context, std::byte* base,
                                                                             std::uint64_t image_bytes),
                                                 void* context,

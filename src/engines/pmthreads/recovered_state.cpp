@@ -8,7 +8,8 @@ namespace stillpoint::pmthreads {
 namespace {
 
 Result<void> take_consistent_copies(const Pool& pool, const VersionTable& table,
-                                    LocationAllocator& locations, RecoveredState& state)
+                                    LocationAllocator& locations, RecoveredState& state,
+                                    Findings* findings)
 {
     for (std::uint64_t page = 0; page < table.image_pages(); ++page) {
         const VersionSlot& copy = table.consistent(page);
@@ -16,10 +17,14 @@ Result<void> take_consistent_copies(const Pool& pool, const VersionTable& table,
             continue;
         }
         if (!locations.is_free(copy.location)) {
-            return fail(SP_E_POOL_CORRUPT, 0,
-                        "{}: file page {} is the copy of two image pages ({} is one); restore the "
-                        "pool from a copy",
-                        pool.medium().path(), copy.location, page);
+            if (auto told = found(findings, fail(SP_E_POOL_CORRUPT, 0,
+                                                 "{}: file page {} is the copy of two image pages ({} is one); restore the "
+                                                 "pool from a copy",
+                                                 pool.medium().path(), copy.location, page));
+                !told) {
+                return told;
+            }
+            continue;
         }
         locations.take(copy.location);
         state.pages_end = page + 1;
@@ -30,10 +35,10 @@ Result<void> take_consistent_copies(const Pool& pool, const VersionTable& table,
 }  // namespace
 
 Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table,
-                                     LocationAllocator& locations)
+                                     LocationAllocator& locations, Findings* findings)
 {
     const PoolFacts& facts = pool.facts();
-    auto record = load_commit_record(pool);
+    auto record = load_commit_record(pool, findings);
     if (!record) {
         return pass_on(record.error());
     }
@@ -73,20 +78,23 @@ Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table,
     if (auto done = locations.reserve(file_pages_max); !done) {
         return pass_on(done.error());
     }
-    if (auto done = table.load(pool.medium(), pool.segments(), state.report.epoch); !done) {
+    if (auto done = table.load(pool.medium(), pool.segments(), state.report.epoch, findings); !done) {
         return pass_on(done.error());
     }
     if (table.digest() != digest && !is_removed(Canary::table_digest)) {
-        return fail(SP_E_POOL_CORRUPT, 0,
-                    "{}: the version table does not match the commit record of epoch {}; restore the "
-                    "pool from a copy",
-                    pool.medium().path(), state.report.epoch);
+        if (auto told = found(findings, fail(SP_E_POOL_CORRUPT, 0,
+                                             "{}: the version table does not match the commit record of epoch {}; restore "
+                                             "the pool from a copy",
+                                             pool.medium().path(), state.report.epoch));
+            !told) {
+            return pass_on(told.error());
+        }
     }
     for (const Segment& segment : pool.segments()) {
         locations.add_free(segment.first_file_page + table_pages_for(segment.image_pages),
                            data_pages_per_image_page * segment.image_pages);
     }
-    if (auto done = take_consistent_copies(pool, table, locations, state); !done) {
+    if (auto done = take_consistent_copies(pool, table, locations, state, findings); !done) {
         return pass_on(done.error());
     }
     state.report.pages_rolled_back = table.slots_cleared();

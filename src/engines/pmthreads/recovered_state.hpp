@@ -2,6 +2,7 @@
 // What recovery and the offline tools both need: the version table as of the durable epoch, and
 // the free locations that follow from it [PMThreads §4.3].
 
+#include "core/findings.hpp"
 #include "engines/pmthreads/location_allocator.hpp"
 #include "engines/pmthreads/version_table.hpp"
 #include "pool/pool.hpp"
@@ -18,8 +19,10 @@ struct RecoveredState {
 };
 
 /// Loads `table` and fills `locations`. Writes nothing: a crash here changes nothing.
+/// With `findings` it goes on behind damage, leaving out what is damaged: for a check, not for a start.
 /// Errors: pool_corrupt (a location used twice or outside, the digest), pool_truncated, io, no_memory.
 [[nodiscard]] Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table,
-                                                   LocationAllocator& locations);
+                                                   LocationAllocator& locations,
+                                                   Findings* findings = nullptr);
 
 }  // namespace stillpoint::pmthreads

@@ -86,7 +86,7 @@ void VersionTable::extend(const Segment& segment) noexcept
     image_pages_ = segment.first_image_page + segment.image_pages;
 }
 
-Result<void> VersionTable::clear_uncommitted(std::uint64_t durable_epoch)
+Result<void> VersionTable::clear_uncommitted(std::uint64_t durable_epoch, Findings* findings)
 {
     for (std::uint64_t page = 0; page < image_pages_; ++page) {
         auto& slots = entries_[page].slots;
@@ -102,10 +102,15 @@ Result<void> VersionTable::clear_uncommitted(std::uint64_t durable_epoch)
             continue;
         }
         if (slots[0].epoch == slots[1].epoch || !is_data_page(copy.location)) {
-            return fail(SP_E_POOL_CORRUPT, 0,
-                        "version table: the entry of image page {} is damaged (epochs {} and {}, "
-                        "location {}); restore the pool from a copy",
-                        page, slots[0].epoch, slots[1].epoch, copy.location);
+            if (auto told = found(findings, fail(SP_E_POOL_CORRUPT, 0,
+                                                 "version table: the entry of image page {} is damaged (epochs {} and {}, "
+                                                 "location {}); restore the pool from a copy",
+                                                 page, slots[0].epoch, slots[1].epoch, copy.location));
+                !told) {
+                return told;
+            }
+            slots = {};
+            continue;
         }
         digest_ += weight(page, copy);
         ++pages_present_;
@@ -114,14 +119,14 @@ Result<void> VersionTable::clear_uncommitted(std::uint64_t durable_epoch)
 }
 
 Result<void> VersionTable::load(const Medium& medium, std::span<const Segment> segments,
-                                std::uint64_t durable_epoch)
+                                std::uint64_t durable_epoch, Findings* findings)
 {
     for (const Segment& segment : segments) {
         if (auto loaded = load_segment(medium, segment); !loaded) {
             return loaded;
         }
     }
-    return clear_uncommitted(durable_epoch);
+    return clear_uncommitted(durable_epoch, findings);
 }
 
 void VersionTable::switch_copy(std::uint64_t image_page, const VersionSlot& slot) noexcept

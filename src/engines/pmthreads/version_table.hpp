@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/findings.hpp"
 #include "core/result.hpp"
 #include "core/units.hpp"
 #include "engines/pmthreads/pmthreads_layout.hpp"
@@ -36,8 +37,9 @@ public:
     /// Reads the tables of `segments` and clears slots of epochs beyond `durable_epoch`.
     /// Every location is checked to lie in a segment's data pages and to be used once.
     /// Errors: pool_corrupt (with the page), pool_truncated, io.
+    /// With `findings` a damaged entry counts as one without copies.
     [[nodiscard]] Result<void> load(const Medium& medium, std::span<const Segment> segments,
-                                    std::uint64_t durable_epoch);
+                                    std::uint64_t durable_epoch, Findings* findings = nullptr);
 
     /// A segment was appended: its pages have no copies.
     void extend(const Segment& segment) noexcept;
@@ -83,7 +85,7 @@ public:
 
 private:
     [[nodiscard]] Result<void> load_segment(const Medium& medium, const Segment& segment);
-    [[nodiscard]] Result<void> clear_uncommitted(std::uint64_t durable_epoch);
+    [[nodiscard]] Result<void> clear_uncommitted(std::uint64_t durable_epoch, Findings* findings);
     [[nodiscard]] bool is_data_page(std::uint64_t location) const noexcept;
     void mark_changed(std::uint64_t image_page) noexcept
     {
