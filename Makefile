@@ -22,7 +22,7 @@ export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 launcher = $$(command -v ccache >/dev/null 2>&1 && echo "-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
 say = @printf '\n== %s\n' "$(1)"
 
-.PHONY: all build demo test check asan tsan kill-loop soak mutations fuzz bench style format-check docs install
+.PHONY: all build demo test check asan tsan kill-loop soak faults mutations fuzz bench style format-check docs install
 .PHONY: explore canaries schedules clean help setup setup-test tmp
 .NOTPARALLEL:
 
@@ -40,6 +40,7 @@ help:
 	@echo "make soak         kill a checking program KILLS=$(KILLS) times, at every persist point and at random (SEED, LIMIT_S)"
 	@echo "make explore      judge STATES=$(STATES) crash states, for at most LIMIT_S seconds (SEED)"
 	@echo "make canaries     take out one fence, sync or checksum at a time: the explorer must notice each"
+	@echo "make faults       make every call of a program's life fail once and for ever, on every medium"
 	@echo "make mutations    damage every bit of a pool's structures, one after the other (ten minutes)"
 	@echo "make schedules    explore the schedules of the quiescence protocol at length, and its canaries (an hour)"
 	@echo "make fuzz         run each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
@@ -97,6 +98,10 @@ kill-loop: build
 soak: build
 	$(call say,Killing soak_program $(KILLS) times at every persist point and at random moments)
 	@python3 tests/kill/soak.py --kills $(KILLS) --seed $(SEED) --limit-s $(LIMIT_S) --jobs $(JOBS)
+
+faults: build
+	$(call say,Failing every call of a whole life on every medium)
+	@python3 -B tests/faults/everywhere.py
 
 mutations: build
 	$(call say,Damaging every bit, sector and page of a pool)

@@ -4,8 +4,11 @@
 #include <charconv>
 #include <csignal>
 #include <cstdlib>
+#include <fcntl.h>
 #include <optional>
 #include <unistd.h>
+
+#include "os/descriptor.hpp"
 
 namespace stillpoint {
 
@@ -69,6 +72,14 @@ bool is_possible(FaultPoint point, const Fault& fault) noexcept
     }
 }
 
+/// For whoever counts n upwards: whether there was an n-th call.
+void note_met() noexcept
+{
+    if (const char* const path = std::getenv("STILLPOINT_FAULT_MET"); path != nullptr) {
+        const os::Descriptor met{::open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)};
+    }
+}
+
 }  // namespace
 
 Result<FaultPlan> FaultPlan::parse(std::string_view text)
@@ -124,6 +135,7 @@ Fault FaultPlan::obey_rules(FaultPoint point, std::uint64_t call) noexcept
     for (std::size_t i = 0; i < rule_count_; ++i) {
         const Rule& rule = rules_[i];
         if (rule.point == point && (rule.call == call || (rule.always && call > rule.call))) {
+            note_met();
             if (rule.fault.kill) {
                 die();
             }

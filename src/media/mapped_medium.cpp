@@ -98,8 +98,10 @@ Result<void> MappedMedium::resize(std::uint64_t size)
                     "limit (ulimit -v) and restart",
                     file_.path(), size, mapping_.reserved());
     }
-    if (auto grown = file_.grow(size); !grown) {
-        return grown;
+    if (size < size_bytes() || size > file_.size_bytes()) {
+        if (auto grown = file_.grow(size); !grown) {
+            return grown;
+        }
     }
     if (const int error = mapping_.extend(file_.fd(), size, mode_); error != 0) {
         return fail(SP_E_IO, error, "cannot map {} up to byte {}: {}", file_.path(), size,

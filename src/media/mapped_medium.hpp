@@ -2,6 +2,8 @@
 // What the byte-addressable media share: a file mapped at an address that does not change, written
 // by stores, write backs and fences.
 
+#include <algorithm>
+
 #include "arch/native.hpp"
 #include "media/counter.hpp"
 #include "media/medium.hpp"
@@ -16,7 +18,11 @@ public:
     [[nodiscard]] std::string_view path() const noexcept final { return file_.path(); }
     [[nodiscard]] Durability durability() const noexcept final { return file_.durability(); }
     void set_durability(Durability durability) noexcept final;
-    [[nodiscard]] std::uint64_t size_bytes() const noexcept final { return file_.size_bytes(); }
+    /// What is mapped: less than the file has after a growth that found no memory for the mapping.
+    [[nodiscard]] std::uint64_t size_bytes() const noexcept final
+    {
+        return std::min(file_.size_bytes(), mapping_.size());
+    }
     [[nodiscard]] std::string_view mechanism() const noexcept final { return mechanism_; }
     [[nodiscard]] MediumCounters counters() const noexcept final;
     [[nodiscard]] Result<void> publish() final { return file_.publish(); }

@@ -1,6 +1,7 @@
 // The C API: opening, epochs, failure-atomic sections, errors.
 
 #include <cerrno>
+#include <new>
 #include <cstring>
 #include <string>
 
@@ -87,15 +88,19 @@ STILLPOINT_API int sp_open(const char* path, const char* options_text)
     if (path == nullptr || *path == '\0') {
         return stillpoint::report(fail(SP_E_INVALID_ARGUMENT, 0, "sp_open needs a path").value());
     }
-    stillpoint::Options options;
-    if (options_text != nullptr) {
-        if (auto parsed = stillpoint::parse_option_text(options, options_text); !parsed) {
-            return stillpoint::report(parsed.error());
+    try {
+        stillpoint::Options options;
+        if (options_text != nullptr) {
+            if (auto parsed = stillpoint::parse_option_text(options, options_text); !parsed) {
+                return stillpoint::report(parsed.error());
+            }
         }
+        options.pool = path;
+        auto opened = stillpoint::session_open(options);
+        return opened ? SP_OK : stillpoint::report(opened.error());
+    } catch (const std::bad_alloc&) {
+        return stillpoint::report(fail(SP_E_NO_MEMORY, ENOMEM, "no memory to open {}", path).value());
     }
-    options.pool = path;
-    auto opened = stillpoint::session_open(options);
-    return opened ? SP_OK : stillpoint::report(opened.error());
 }
 
 STILLPOINT_API int sp_close(void)

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string>
 #include <sys/syscall.h>
 #include <sysexits.h>
@@ -219,7 +220,9 @@ Result<void> start_session(Session& session, const RecoveryReport& report)
 
 }  // namespace
 
-Result<void> session_open(const Options& options)
+namespace {
+
+Result<void> open_session_of(const Options& options)
 {
     if (open_session() != nullptr) {
         return fail(SP_E_ALREADY_OPEN, 0, "this process has the pool {} open already",
@@ -278,20 +281,39 @@ Result<void> session_open(const Options& options)
     return {};
 }
 
+}  // namespace
+
+Result<void> session_open(const Options& options)
+{
+    // The only code that may run out of memory by an exception: what comes later does not call malloc.
+    try {
+        return open_session_of(options);
+    } catch (const std::bad_alloc&) {
+        fault_engine.store(nullptr, std::memory_order_release);
+        return fail(SP_E_NO_MEMORY, ENOMEM, "no memory to open {}", options.pool);
+    }
+}
+
 void session_start_from_environment() noexcept
 {
     const char* const pool = std::getenv(pool_variable);
     if (pool == nullptr || *pool == '\0' || owned_by_another_process()) {
         return;
     }
-    auto options = options_from_environment();
-    if (!options) {
-        end_process(options.error());
+    try {
+        auto options = options_from_environment();
+        if (!options) {
+            end_process(options.error());
+        }
+        if (auto opened = session_open(*options); !opened) {
+            end_process(opened.error());
+        }
+    } catch (const std::bad_alloc&) {
+        end_process(fail(SP_E_NO_MEMORY, ENOMEM, "no memory to open {}", pool).value());
     }
-    if (auto opened = session_open(*options); !opened) {
-        end_process(opened.error());
-    }
-    setenv(owner_variable, std::to_string(getpid()).c_str(), 1);
+    char owner[16];
+    *fmt::format_to_n(owner, sizeof owner - 1, "{}", getpid()).out = '\0';
+    setenv(owner_variable, owner, 1);
 }
 
 void session_end() noexcept

@@ -4,13 +4,17 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,7 +25,10 @@ enum { pages = 64, page = 4096, cannot = 77 };
 
 struct state {
     struct { long count; char rest[page - sizeof(long)]; } on[pages];
+    long *extra; /* of a block that the pool grew for, or NULL; its first and last word count too */
 };
+
+enum { extra_bytes = 6 << 20, extra_last = extra_bytes / sizeof(long) - 1 };
 
 static struct state *state;
 
@@ -32,6 +39,9 @@ static long count_of(void)
             return -1;
         }
     }
+    if (state->extra != NULL && (state->extra[0] != state->on[0].count || state->extra[extra_last] != state->on[0].count)) {
+        return -1;
+    }
     return state->on[0].count;
 }
 
@@ -40,6 +50,9 @@ static int commit(void)
     sp_fase_begin();
     for (int i = 0; i < pages; ++i) {
         ++state->on[i].count;
+    }
+    if (state->extra != NULL) {
+        state->extra[0] = state->extra[extra_last] = state->on[0].count;
     }
     sp_fase_end();
     const int result = sp_checkpoint();
@@ -153,6 +166,42 @@ static int tamper_with_descriptors(const char *how)
     return 0;
 }
 
+/* ---- A whole life ---- */
+
+static int live(void)
+{
+    commit();
+    if (state->extra == NULL) {
+        sp_fase_begin();
+        state->extra = sp_malloc(extra_bytes);
+        if (state->extra != NULL) {
+            state->extra[0] = state->extra[extra_last] = state->on[0].count;
+        }
+        sp_fase_end();
+        printf("grown %s\n", state->extra != NULL ? "yes" : sp_last_error());
+    }
+    commit();
+    return commit() == SP_OK ? 0 : 4;
+}
+
+/* ---- A sandbox that closes later ---- */
+
+static int refuse_io_uring(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_enter, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) != 0) {
+        return cannot;
+    }
+    return live();
+}
+
 static int wait_for_a_line(void)
 {
     char line[100];
@@ -180,11 +229,16 @@ int main(int argc, char **argv)
     if (*what == '\0') {
         return 0;
     }
+    if (strcmp(what, "live") == 0) {
+        return live();
+    }
     if (commit() != SP_OK) {
         return 1;
     }
     if (strcmp(what, "wait") == 0) {
         return wait_for_a_line();
+    } else if (strcmp(what, "refuse io_uring") == 0) {
+        return refuse_io_uring();
     } else if (strcmp(what, "descriptors") == 0) {
         return tamper_with_descriptors(how);
     } else if (strcmp(what, "poison medium") == 0) {

@@ -1,5 +1,6 @@
 /* Runs a command on a kernel that seems to lack something: a seccomp filter makes one system call fail.
  *   faults_launcher userfaultfd ERRNO COMMAND...    as under a container's filter, or on an old kernel
+ *   faults_launcher io_uring_setup ERRNO COMMAND...
  *   faults_launcher pagemap_scan ERRNO COMMAND...   Linux before 6.7 (ENOTTY)
  * Exit code 125: the filter could not be installed. */
 #include <errno.h>
@@ -30,19 +31,20 @@ static int install(struct sock_filter *filter, size_t count)
 int main(int argc, char **argv)
 {
     if (argc < 4) {
-        fputs("usage: faults_launcher userfaultfd|pagemap_scan ERRNO COMMAND...\n", stderr);
+        fputs("usage: faults_launcher userfaultfd|io_uring_setup|pagemap_scan ERRNO COMMAND...\n", stderr);
         return 64;
     }
     const unsigned answer = SECCOMP_RET_ERRNO | ((unsigned)atoi(argv[2]) & SECCOMP_RET_DATA);
-    struct sock_filter without_userfaultfd[] = {
-        LOAD(nr), SKIP_UNLESS(SYS_userfaultfd, 1), ANSWER(answer), ANSWER(SECCOMP_RET_ALLOW)};
+    const unsigned call = strcmp(argv[1], "io_uring_setup") == 0 ? SYS_io_uring_setup : SYS_userfaultfd;
+    struct sock_filter without_call[] = {
+        LOAD(nr), SKIP_UNLESS(call, 1), ANSWER(answer), ANSWER(SECCOMP_RET_ALLOW)};
     /* The low half of the second argument: the same offset on the little-endian machines that there are. */
     struct sock_filter without_scan[] = {LOAD(nr),      SKIP_UNLESS(SYS_ioctl, 3),
                                          LOAD(args[1]), SKIP_UNLESS(PAGEMAP_SCAN_REQUEST, 1),
                                          ANSWER(answer), ANSWER(SECCOMP_RET_ALLOW)};
-    const int failed = strcmp(argv[1], "userfaultfd") == 0
-                           ? install(without_userfaultfd, sizeof without_userfaultfd / sizeof *without_userfaultfd)
-                           : install(without_scan, sizeof without_scan / sizeof *without_scan);
+    const int failed = strcmp(argv[1], "pagemap_scan") == 0
+                           ? install(without_scan, sizeof without_scan / sizeof *without_scan)
+                           : install(without_call, sizeof without_call / sizeof *without_call);
     if (failed) {
         perror("faults_launcher: no filter");
         return 125;

@@ -4,7 +4,7 @@ import errno
 import os
 import unittest
 
-from faulty_runs import CLEAN, CRASHED, FRESH, LAUNCHER, FaultyRun
+from faulty_runs import BUILD, CLEAN, CRASHED, FRESH, LAUNCHER, FaultyRun
 
 
 class KernelThatLacks(FaultyRun):
@@ -44,6 +44,21 @@ class KernelThatLacks(FaultyRun):
         if "uffd" not in self.trackers():
             self.skipTest("there is no userfaultfd here, which is missed first")
         self.assert_forced_is_refused("pagemap_scan", errno.ENOTTY, "PAGEMAP_SCAN", "Linux 6.7")
+
+    def test_io_uring_at_all_or_from_some_moment_on(self):
+        for lack in (errno.ENOSYS, errno.EPERM):
+            options = {"--medium": "file", "--durability": "power"}
+            self.pool.unlink(missing_ok=True)
+            done = self.run_program("commits", "3", options=options, launcher=("io_uring_setup", lack))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("pwritev", done.stderr)
+            self.assert_starts(CLEAN, 3, options=options)
+        self.pool.unlink()
+        self.program = BUILD / "bin/faults_files"
+        done = self.run_program("refuse io_uring", options=options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.count("result 0"), 4, done.stdout)
+        self.assert_starts(CLEAN, 4, options=options)
 
 
 if __name__ == "__main__":

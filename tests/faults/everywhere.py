@@ -1,0 +1,153 @@
+"""Every call that can fail, made to fail: everywhere.py [--seconds N] [--seed N]. Without --seconds, all of them.
+
+A whole life (creation, epochs, growth, end) and a second one on the same pool are run with one fault each: the n-th read, write,
+sync or allocation of space fails or does half of its work, once or from then on, for each n until no call is left; and the n-th
+allocation of memory by the runtime. After each: no signal, no hang; an error is an exit code with a message, or a value; the pool
+opens without the fault, with every acknowledged epoch and nothing half-done, and `stillpoint check` finds it sound."""
+
+import argparse
+import collections
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+BUILD = Path(os.environ.get("STILLPOINT_BUILD", Path(__file__).resolve().parents[2] / "build"))
+TOOL = BUILD / "bin/stillpoint"
+PROGRAM = BUILD / "bin/faults_files"
+MEDIA = (("file", "power"), ("file", "process"), ("memory", "power"), ("memory", "process"))
+CALLS = (("read", "EIO"), ("read", "short"), ("write", "EIO"), ("write", "ENOSPC"), ("write", "short"), ("sync", "EIO"),
+         ("fallocate", "ENOSPC"), ("fallocate", "EIO"), ("memory", "ENOMEM"))
+DOCUMENTED = {64, 65, 66, 69, 70, 71, 73, 74, 75, 77}
+COMMITS = 3  # of one life
+MOST = 400   # of one point: more calls than a life has
+
+Series = collections.namedtuple("Series", "medium durability point what always reopened")
+Outcome = collections.namedtuple("Outcome", "met refused")
+
+
+class Wrong(Exception):
+    """What must not be."""
+
+
+class Driver:
+    def __init__(self, folder):
+        self.folder = folder
+        self.pool = folder / "a.pool"
+        self.grown = {}
+
+    def run(self, series, *arguments, **environment):
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("STILLPOINT_") and name != "LD_PRELOAD"}
+        settings = {"POOL": self.pool, "POOL_SIZE_MB": 4, "POOL_MAX_MB": 32, "INTERVAL_MS": 3600000, "RECOVERY": "eager",
+                    "MEDIUM": series.medium, "DURABILITY": series.durability}
+        preload = [BUILD / "lib/libfaults_memory.so"] if "FAULTS_MEMORY" in environment else []
+        chosen = {**clean, **{f"STILLPOINT_{name}": str(value) for name, value in settings.items()},
+                  "LD_PRELOAD": " ".join(map(str, [*preload, BUILD / "lib/libstillpoint.so"])), **environment}
+        try:
+            return subprocess.run([str(PROGRAM), *arguments], cwd=self.folder, env=chosen, stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, check=False, timeout=120)
+        except subprocess.TimeoutExpired as late:
+            raise Wrong(f"it hangs: {late.stdout} {late.stderr}") from late
+
+    def prepare(self, series):
+        """Returns how many commits the pool has."""
+        self.pool.unlink(missing_ok=True)
+        if not series.reopened:
+            return 0
+        key = (series.medium, series.durability)
+        if key not in self.grown:
+            done = self.run(series, "live")
+            if done.returncode != 0:
+                raise Wrong(f"without a fault: {done.stderr}")
+            self.grown[key] = self.folder / f"{'.'.join(key)}.whole"
+            shutil.copyfile(self.pool, self.grown[key])
+        shutil.copyfile(self.grown[key], self.pool)
+        return COMMITS
+
+    def one(self, series, number):
+        before = self.prepare(series)
+        met = self.folder / "met"
+        met.unlink(missing_ok=True)
+        rule = f"{number}:always" if series.always else f"{number}"
+        if series.point == "memory":
+            done = self.run(series, "live", FAULTS_MEMORY=rule, FAULTS_MEMORY_MET=str(met))
+        else:
+            done = self.run(series, "live", STILLPOINT_FAULT=f"{series.point}:{series.what}@{rule}", STILLPOINT_FAULT_MET=str(met))
+        if done.returncode < 0:
+            raise Wrong(f"ended by signal {-done.returncode}: {done.stdout}{done.stderr}")
+        commits = [(int(count), int(result)) for count, result in re.findall(r"^commit (\d+) result (\d+)$", done.stdout, re.M)]
+        started = done.stdout.startswith("start ")
+        if done.returncode not in (0, 4):
+            if done.returncode not in DOCUMENTED and not (done.returncode == 3 and "faults_files: " in done.stderr):
+                raise Wrong(f"exit code {done.returncode}: {done.stdout}{done.stderr}")
+            if "stillpoint: error: " not in done.stderr and done.returncode != 3:
+                raise Wrong(f"exit code {done.returncode} without a message: {done.stderr}")
+        if not started and done.returncode == 0:
+            raise Wrong("it says nothing")
+        acknowledged = max([count for count, result in commits if result == 0], default=before)
+        self.look_again(series, acknowledged, max([count for count, _ in commits], default=before))
+        return Outcome(met.exists(), done.returncode not in (0, 4))
+
+    def look_again(self, series, least, most):
+        done = self.run(series)
+        found = re.match(r"start (\d) count (-?\d+)$", done.stdout.strip())
+        if done.returncode != 0 or found is None:
+            raise Wrong(f"afterwards: {done.returncode} {done.stdout}{done.stderr}")
+        if not least <= int(found.group(2)) <= most:
+            raise Wrong(f"afterwards the count is {found.group(2)}, acknowledged were {least}, begun {most}")
+        checked = subprocess.run([str(TOOL), "check", str(self.pool)], capture_output=True, text=True, check=False, timeout=120)
+        if checked.returncode != 0:
+            raise Wrong(f"afterwards check says {checked.stdout}{checked.stderr}")
+
+
+def all_series():
+    for medium, durability in MEDIA:
+        for point, what in CALLS:
+            for always in (False, True):
+                for reopened in (False, True):
+                    yield Series(medium, durability, point, what, always, reopened)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=0)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="everywhere-", dir=BUILD))
+    deadline = time.monotonic() + arguments.seconds if arguments.seconds else None
+    driver = Driver(folder)
+    waiting = [(series, 1) for series in all_series()]
+    shuffled = random.Random(arguments.seed)
+    figures = collections.defaultdict(collections.Counter)
+    wrong = 0
+    try:
+        while waiting and (deadline is None or time.monotonic() < deadline or sum(row["runs"] for row in figures.values()) < 10):
+            series, number = waiting.pop(shuffled.randrange(len(waiting)) if deadline else -1)
+            row = figures[series.point]
+            try:
+                outcome = driver.one(series, number)
+            except Wrong as reason:
+                wrong += 1
+                print(f"wrong: {series} call {number}: {reason}", flush=True)
+                outcome = Outcome(True, False)
+            row["runs"] += 1
+            row["met"] += outcome.met
+            row["refused"] += outcome.met and outcome.refused
+            if outcome.met and number < MOST:
+                waiting.append((series, number + 1))
+    finally:
+        shutil.rmtree(folder, True)
+    print(f"{'point':10} {'runs':>6} {'fault met':>10} {'ended with a message':>21} {'went on':>8}")
+    for point, row in figures.items():
+        print(f"{point:10} {row['runs']:6} {row['met']:10} {row['refused']:21} {row['met'] - row['refused']:8}")
+    print(f"{wrong} wrong; seed {arguments.seed}; " + ("all" if not waiting else f"{len(waiting)} series not at their end"))
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
