@@ -18,7 +18,7 @@ constinit Addresses addresses{};
 }  // namespace real
 
 // The rest of the library, as far as explored code reaches it: nothing of a scenario lies in durable memory but
-// DurableWords, and no mutex is robust.
+// DurableWords,.
 namespace sync_objects {
 constinit std::atomic<std::uint32_t> attached{0};
 constinit std::atomic<std::uint32_t> mirror_count{0};
@@ -31,11 +31,12 @@ namespace os {
 void write_line(Severity, std::string_view text) noexcept { schedules::note_message(text); }
 }  // namespace os
 
-std::uint32_t count_robust_locks_held(void (*)(void*) noexcept) noexcept { return 0; }
+std::uint32_t count_robust_locks_held(void (*)(void*) noexcept) noexcept { return schedules::robust_locks_held; }
 
 namespace schedules {
 
 constinit char last_message[256] = {};
+constinit std::uint32_t robust_locks_held = 0;
 
 void note_message(std::string_view text) noexcept
 {

@@ -2,6 +2,7 @@
 // What stands behind the shims in the explorer: glibc's mutex (its real algorithm on the mutex's own words), its
 // spinlock, and a condition variable that wakes in the order of arrival and for no other reason.
 
+#include <cstdint>
 #include <pthread.h>
 #include <string_view>
 
@@ -13,6 +14,9 @@ void install_libc_model() noexcept;
 /// What the library said last to the user in this schedule.
 extern char last_message[256];
 void note_message(std::string_view text) noexcept;
+
+/// By the thread that ends next; set by its scenario.
+extern std::uint32_t robust_locks_held;
 
 int signal_condition(pthread_cond_t& condition) noexcept;
 

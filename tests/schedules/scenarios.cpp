@@ -8,22 +8,10 @@
 #include "runtime/fase.hpp"
 #include "tests/schedules/checks.hpp"
 #include "tests/schedules/libc_model.hpp"
+#include "tests/schedules/scenario_parts.hpp"
 
 namespace stillpoint::schedules {
 
-namespace {
-
-/// What the threads of a scenario share besides durable memory: begins as zeroes.
-struct Shared {
-    pthread_mutex_t mutex;
-    pthread_mutex_t other;
-    pthread_cond_t condition;
-    pthread_spinlock_t spinlock;
-    sync::Atomic<std::uint32_t> flag;
-    sync::Atomic<std::uint32_t> second_flag;
-    int arrived;
-    const ThreadRecord* record;
-};
 constinit Shared shared{};
 
 void write_in_section(int word) noexcept
@@ -36,7 +24,7 @@ void write_in_section(int word) noexcept
 }
 
 /// `outermost`: the FASE ends with it.
-void write_under(pthread_mutex_t& mutex, int word, bool outermost = true) noexcept
+void write_under(pthread_mutex_t& mutex, int word, bool outermost) noexcept
 {
     pthread_mutex_lock(&mutex);
     require(mutex.__data.__owner == os::thread_id(), "a mutex is held in another thread's name");
@@ -46,6 +34,8 @@ void write_under(pthread_mutex_t& mutex, int word, bool outermost = true) noexce
     }
     pthread_mutex_unlock(&mutex);
 }
+
+namespace {
 
 // ---- Sections ------------------------------------------------------------------------------------------------
 
@@ -275,86 +265,6 @@ void hand_over_hand_waiter_or_checkpoint(int thread)
     pthread_mutex_unlock(&shared.mutex);
 }
 
-// ---- Births and ends -----------------------------------------------------------------------------------------
-
-/// A thread whose FASE begins when another has ended gets that one's record; with three, a second chunk is needed.
-void newborns_or_checkpoint(int thread)
-{
-    if (thread < 3) {
-        write_in_section(thread);
-    } else {
-        must_take_checkpoint();
-    }
-}
-
-/// The same, and inside a FASE: the record must not become another thread's.
-void leaked_inside(int thread)
-{
-    if (thread == 1) {
-        fase_enter(nullptr);
-        set_exit_value(nullptr);
-        shared.flag.store(1, std::memory_order_release);
-    } else if (thread == 2) {
-        await<std::uint32_t>(shared.flag, 1);
-        write_in_section(2);
-        require(!inside_fase(), "a thread got the record of a FASE that is not over");
-    }
-}
-
-void finish_with_a_fase_open() noexcept {}
-
-/// A thread ends with a record that nobody gives back (as after a lock behind the last destructor of its keys);
-/// another needs one when the chunk is used up.
-void leaked_record(int thread)
-{
-    if (thread == 1) {
-        write_in_section(1);
-        set_exit_value(nullptr);
-        shared.flag.store(1, std::memory_order_release);
-    } else if (thread == 2) {
-        await<std::uint32_t>(shared.flag, 1);
-        write_in_section(2);
-    }
-}
-
-constinit int hooks_run = 0;
-
-void begin_with_an_exit_hook() noexcept
-{
-    begin_with_membarrier();
-    set_thread_exit_hook([]() noexcept { ++hooks_run; });
-}
-
-void finish_with_one_hook_run() noexcept
-{
-    require(hooks_run == 1, "the exit hook did not run once");
-    finish_clean();
-}
-
-/// A thread ends with a lock; another, which has used locks before, releases it.
-void left_behind_or_checkpoint(int thread)
-{
-    if (thread == 2) {
-        pthread_mutex_lock(&shared.mutex);
-        write_word(0);
-        shared.record = fase::own_record;
-        require(shared.record != nullptr, "a thread that uses locks has no record");
-        shared.flag.store(1, std::memory_order_release);
-    } else if (thread == 0) {
-        await<std::uint32_t>(shared.flag, 1);
-        // As the program would, after a join.
-        await<std::uint32_t>(shared.record->state, ThreadRecord::ended_inside);
-        char wanted[128];
-        std::snprintf(wanted, sizeof wanted, "thread %d ended while it holds the lock at %p", os::first_thread_id + 2,
-                      static_cast<void*>(&shared.mutex));
-        require(std::strstr(last_message, wanted) != nullptr, "the warning does not name the thread and its lock");
-        durable.open[2] = false;  // The release ends the dead thread's FASE.
-        pthread_mutex_unlock(&shared.mutex);
-    } else if (thread == 3) {
-        must_take_checkpoint();
-    }
-}
-
 // ---- Withdrawal ----------------------------------------------------------------------------------------------
 
 void writers_or_short_attempts(int thread)
@@ -521,6 +431,8 @@ constexpr Scenario all[] = {
      newborn_or_checkpoint, finish_with_one_hook_run},
     {"births", "three threads are born and end during a checkpoint", 4, begin_with_membarrier,
      newborns_or_checkpoint, finish_clean},
+    {"robust", "a thread ends with a robust mutex", 2, begin_with_membarrier,
+     robust_owner_or_checkpoint, finish_clean},
     {"leaked-inside", "the same inside a FASE", 3, begin_with_membarrier,
      leaked_inside, finish_with_a_fase_open, 1},
     {"leaked-record", "a record of an ended thread that nobody gave back", 3, begin_with_membarrier,

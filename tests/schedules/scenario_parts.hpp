@@ -1,0 +1,37 @@
+#pragma once
+// What the files of scenarios share.
+
+#include "interpose/real.hpp"
+#include "runtime/fase_gate.hpp"
+#include "tests/schedules/checks.hpp"
+
+namespace stillpoint::schedules {
+
+/// What the threads of a scenario share besides durable memory: begins as zeroes.
+struct Shared {
+    pthread_mutex_t mutex;
+    pthread_mutex_t other;
+    pthread_cond_t condition;
+    pthread_spinlock_t spinlock;
+    sync::Atomic<std::uint32_t> flag;
+    sync::Atomic<std::uint32_t> second_flag;
+    int arrived;
+    const ThreadRecord* record;
+};
+extern Shared shared;
+
+/// A FASE without a lock, and one under a mutex; `outermost`: the FASE ends with it.
+void write_in_section(int word) noexcept;
+void write_under(pthread_mutex_t& mutex, int word, bool outermost = true) noexcept;
+
+// scenarios_of_threads.cpp: births and ends.
+void newborns_or_checkpoint(int thread);
+void leaked_inside(int thread);
+void leaked_record(int thread);
+void begin_with_an_exit_hook() noexcept;
+void finish_with_one_hook_run() noexcept;
+void left_behind_or_checkpoint(int thread);
+void finish_with_a_fase_open() noexcept;
+void robust_owner_or_checkpoint(int thread);
+
+}  // namespace stillpoint::schedules
