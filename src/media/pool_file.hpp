@@ -67,6 +67,12 @@ public:
     /// See Medium::check_intact. One fstat for each descriptor; `other` is one more of this file, or -1. Freezes the
     /// file where it is not intact.
     [[nodiscard]] Result<void> check_intact(int other = -1);
+    /// Whether `fd` is this file, by device and inode.
+    [[nodiscard]] bool is_same_file(int fd) const noexcept
+    {
+        struct stat facts {};
+        return is_descriptor_of_this(fd, facts);
+    }
     /// A page of the file's mapping was lost: check_intact() fails from here on. Async-signal-safe.
     void note_lost_page() noexcept { lost_page_.store(true, std::memory_order_release); }
 
