@@ -23,7 +23,7 @@ launcher = $$(command -v ccache >/dev/null 2>&1 && echo "-DCMAKE_C_COMPILER_LAUN
 say = @printf '\n== %s\n' "$(1)"
 
 .PHONY: all build demo test check asan tsan kill-loop soak faults mutations fuzz bench style format-check docs install
-.PHONY: explore canaries schedules clean help setup setup-test tmp
+.PHONY: explore canaries schedules guest clean help setup setup-test tmp
 .NOTPARALLEL:
 
 all: build
@@ -42,6 +42,7 @@ help:
 	@echo "make canaries     take out one fence, sync or checksum at a time: the explorer must notice each"
 	@echo "make faults       make every call of a program's life fail once and for ever, on every medium"
 	@echo "make mutations    damage every bit of a pool's structures, one after the other (ten minutes)"
+	@echo "make guest        cut the power of a virtual machine (QEMU) CYCLES=$(CYCLES) times for each kind of disk (SEED)"
 	@echo "make schedules    explore the schedules of the quiescence protocol at length, and its canaries (an hour)"
 	@echo "make fuzz         run each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make bench        run the benchmarks (takes minutes; use an idle machine)"
@@ -106,6 +107,12 @@ faults: build
 mutations: build
 	$(call say,Damaging every bit, sector and page of a pool)
 	@STILLPOINT_MUTATIONS=all build/bin/engines_test --gtest_filter='Mutations.*'
+
+CYCLES ?= 20
+guest: build
+	$(call say,Cutting the power of a virtual machine $(CYCLES) times for each kind of durable device)
+	@sh scripts/setup.sh guest || echo "guest: not every package could be installed (above)"
+	@python3 -B tests/guest/power_cuts.py --download --skip-is-success --verbose --cycles $(CYCLES) --seed $(SEED)
 
 SCHEDULE_SECONDS ?= 60
 schedules: build

@@ -1,6 +1,6 @@
 #!/bin/sh
-# setup.sh build|test: makes sure that the Debian packages for building (or also for testing) are
-# installed. Does nothing, in some milliseconds, where they are. Asks for root only to install.
+# setup.sh build|test|guest: makes sure that the Debian packages for building (or also for testing, or
+# for the virtual machine of `make guest`) are installed. Does nothing, in some milliseconds, where they are. Asks for root only to install.
 # On a system without apt it prints what is missing and stops: exit code 69 (EX_UNAVAILABLE).
 set -eu
 
@@ -9,12 +9,15 @@ build_packages="gcc g++ cmake ninja-build pkg-config python3 libfmt-dev libcli11
 liburing-dev libexpected-dev libgtest-dev"
 # The second compiler, and its runtime for the sanitizers.
 test_packages="clang-19 libclang-rt-19-dev"
+# The virtual machine; its kernel is downloaded by tests/guest and never installed.
+guest_packages="qemu-system-x86 qemu-utils busybox-static e2fsprogs cpio"
 
 case "${1:-build}" in
 build) wanted=$build_packages ;;
 test) wanted="$build_packages $test_packages" ;;
+guest) wanted="$build_packages $guest_packages" ;;
 *)
-    echo "setup: unknown argument '$1'; usage: scripts/setup.sh build|test" >&2
+    echo "setup: unknown argument '$1'; usage: scripts/setup.sh build|test|guest" >&2
     exit 64
     ;;
 esac
@@ -29,6 +32,10 @@ found_without_dpkg() {
     libexpected-dev) header=tl/expected.hpp ;;
     libgtest-dev) header=gtest/gtest.h ;;
     libclang-rt-19-dev) command -v clang-19 >/dev/null 2>&1 && return 0 || return 1 ;;
+    qemu-system-x86) command -v qemu-system-x86_64 >/dev/null 2>&1 && return 0 || return 1 ;;
+    qemu-utils) command -v qemu-img >/dev/null 2>&1 && return 0 || return 1 ;;
+    busybox-static) command -v busybox >/dev/null 2>&1 && return 0 || return 1 ;;
+    e2fsprogs) [ -x /sbin/mke2fs ] || [ -x /usr/sbin/mke2fs ] && return 0 || return 1 ;;
     ninja-build) command -v ninja >/dev/null 2>&1 && return 0 || return 1 ;;
     *) command -v "$1" >/dev/null 2>&1 && return 0 || return 1 ;;
     esac

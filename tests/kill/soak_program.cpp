@@ -2,6 +2,7 @@
 // told is durable is noted in a file outside the pool, mapped, so that a kill does not take it along.
 //
 //   soak_program NOTES [--threads N] [--operations N] [--phases N] [--verify] [--defect WORD]
+//                [--report] [--acknowledged EPOCH:COUNT:...]
 //
 // With --operations it does so many in each thread, in phases with a checkpoint after each, and ends;
 // without, it works until it is killed. State: accounts whose sum never changes; for each thread a list
@@ -77,6 +78,8 @@ struct Arguments {
     std::uint64_t operations = 0;
     std::uint64_t phases = 3;
     bool verify_only = false;
+    bool report = false;
+    const char* acknowledged = nullptr;  ///< what a machine that is gone was told
     std::string_view defect = "none";
 };
 
@@ -217,6 +220,24 @@ void operate(unsigned number, std::minstd_rand& random)
 
 // -- Acknowledging ----------------------------------------------------------------------------
 
+/// One line in one write: word, epoch, the operations of each thread, and of all threads those whose FASE has ended.
+void report(const char* word, std::uint64_t epoch, const std::uint64_t (&counts)[threads_max])
+{
+    char line[256];
+    int length = std::snprintf(line, sizeof line, "%s %llu", word, static_cast<unsigned long long>(epoch));
+    std::uint64_t done = 0;
+    for (unsigned i = 0; i < threads_max; ++i) {
+        length += std::snprintf(line + length, sizeof line - static_cast<std::size_t>(length), ":%llu",
+                                static_cast<unsigned long long>(counts[i]));
+        done += finished[i].load();
+    }
+    length += std::snprintf(line + length, sizeof line - static_cast<std::size_t>(length), " %llu\n",
+                            static_cast<unsigned long long>(done));
+    if (write(STDOUT_FILENO, line, static_cast<std::size_t>(length)) != length) {
+        end(2, "cannot report");
+    }
+}
+
 /// Waits until what is finished now is durable, and notes it.
 void acknowledge(bool checkpoint)
 {
@@ -237,6 +258,9 @@ void acknowledge(bool checkpoint)
         notes->count[i].store(counts[i]);
     }
     notes->epoch.store(epoch);
+    if (arguments.report) {
+        report("acknowledged", epoch, counts);
+    }
 }
 
 // -- Beginning --------------------------------------------------------------------------------
@@ -300,6 +324,13 @@ void begin()
     }
     verify();
     notes->stage.store(2);
+    if (arguments.report) {
+        std::uint64_t counts[threads_max];
+        for (unsigned i = 0; i < threads_max; ++i) {
+            counts[i] = state->workers[i].count;
+        }
+        report("recovered", notes->recovered_epoch.load(), counts);
+    }
 }
 
 void open_notes()
@@ -314,6 +345,14 @@ void open_notes()
     }
     notes = static_cast<Notes*>(mapped);
     notes->stage.store(1);
+    if (const char* at = arguments.acknowledged; at != nullptr) {
+        char* rest = nullptr;
+        notes->epoch.store(std::strtoull(at, &rest, 10));
+        for (unsigned i = 0; i < threads_max && *rest == ':'; ++i) {
+            at = rest + 1;
+            notes->count[i].store(std::strtoull(at, &rest, 10));
+        }
+    }
 }
 
 bool parse(int argc, char** argv)
@@ -322,6 +361,8 @@ bool parse(int argc, char** argv)
         const std::string_view word = argv[i];
         if (word == "--verify") {
             arguments.verify_only = true;
+        } else if (word == "--report") {
+            arguments.report = true;
         } else if (!word.starts_with("--")) {
             arguments.notes = argv[i];
         } else if (i + 1 == argc) {
@@ -332,6 +373,8 @@ bool parse(int argc, char** argv)
             arguments.operations = std::strtoull(value, nullptr, 10);
         } else if (word == "--phases") {
             arguments.phases = std::strtoull(value, nullptr, 10);
+        } else if (word == "--acknowledged") {
+            arguments.acknowledged = value;
         } else if (word == "--defect") {
             arguments.defect = value;
         } else {
@@ -367,7 +410,8 @@ void work(std::uint64_t operations, std::uint64_t phase)
 int main(int argc, char** argv)
 {
     if (!parse(argc, argv)) {
-        std::fputs("usage: soak_program NOTES [--threads N] [--operations N] [--phases N] [--verify] [--defect WORD]\n",
+        std::fputs("usage: soak_program NOTES [--threads N] [--operations N] [--phases N] [--verify] [--defect WORD] "
+                   "[--report] [--acknowledged EPOCH:COUNT:...]\n",
                    stderr);
         return 2;
     }

@@ -33,6 +33,7 @@ void print_sound(const CheckArguments& arguments, const PoolFacts& facts, const 
                                .number("durable_epoch", verified.recovery.epoch)
                                .boolean("clean", verified.recovery.clean)
                                .number("pages_verified", verified.recovery.pages_present)
+                               .number("pages_rolled_back", verified.recovery.pages_rolled_back)
                                .number("handles", verified.handles)
                                .boolean("superblock_damaged", facts.superblock_damaged)
                                .number("elapsed_ns", elapsed_ns)
