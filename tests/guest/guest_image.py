@@ -2,6 +2,7 @@
 modules, the programs under test and the shared libraries that they name."""
 
 import gzip
+import lzma
 import re
 import shutil
 import subprocess
@@ -54,25 +55,32 @@ def kernel(folder):
     return images[-1], modules[-1]
 
 
-def module_order(modules):
-    """The files of the wanted modules, each after those it depends on; what is built into the kernel is left out."""
+def module_bytes(path):
+    """A module as the kernel loads it."""
+    if path.suffix == ".ko":
+        return path.read_bytes()
+    if path.suffix == ".xz":
+        return lzma.decompress(path.read_bytes())
+    raise Unavailable(f"the modules of this kernel are compressed in a way not known here ({path.name})")
+
+
+def ordered_modules(modules):
+    """The wanted modules, names to contents, each after those it depends on; what is built into the kernel is left out."""
     files = {path.name.split(".ko")[0].replace("-", "_"): path for path in modules.rglob("*.ko*")}
-    order = []
+    ordered = {}
 
     def add(name):
-        path = files.get(name)
-        if path is None or path in order:
+        if name not in files or name in ordered:
             return
-        if path.suffix != ".ko":
-            raise Unavailable(f"the modules of this kernel are compressed ({path.name})")
-        depends = re.search(rb"\0depends=([^\0]*)\0", path.read_bytes())
+        content = module_bytes(files[name])
+        depends = re.search(rb"\0depends=([^\0]*)\0", content)
         for one in depends.group(1).decode().split(",") if depends else []:
             add(one.replace("-", "_"))
-        order.append(path)
+        ordered[name] = content
 
     for name in WANTED_MODULES:
         add(name)
-    return order
+    return ordered
 
 
 def libraries_of(program):
@@ -121,10 +129,10 @@ def write_initramfs(path, modules, binaries):
         raise Unavailable("busybox-static is not installed (scripts/setup.sh guest)")
     archive.file("bin/busybox", busybox)
     archive.file("init", Path(__file__).with_name("init.sh"))
-    order = module_order(modules)
-    for module in order:
-        archive.file(f"modules/{module.name}", module)
-    archive.file("modules/order", "".join(f"{module.stem}\n" for module in order).encode())
+    ordered = ordered_modules(modules)
+    for name, content in ordered.items():
+        archive.file(f"modules/{name}.ko", content)
+    archive.file("modules/order", "".join(f"{name}\n" for name in ordered).encode())
     own = [binaries / "stillpoint", binaries / "soak_program"]
     library = (binaries.parent / "lib" / "libstillpoint.so").resolve()
     mke2fs = Path(command("mke2fs"))

@@ -15,7 +15,7 @@ class Device:
     """The durable device of a guest, a file of the host; it lives as long as the guest's pool."""
 
     def __init__(self, kind, folder):
-        self.kind, self.folder = kind, folder
+        self.kind, folder = kind, folder.absolute()
         self.image = folder / f"{kind}.img"
         self.overlay = folder / f"{kind}.overlay"
         self.cache_mode = "none"

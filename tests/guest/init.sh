@@ -2,7 +2,7 @@
 # The first process of the guest (tests/guest/power_cuts.py): finds the durable device, mounts it, and sets the
 # program to work on it. Every line on the serial console that begins with "guest:" is read by the host.
 # The kernel's command line brings: guest_kind (nvdimm, disk), guest_first (1: make the file system),
-# guest_program (the words that soak_program gets, with commas for spaces).
+# guest_options (more options of mount), guest_program (the words that soak_program gets, with commas for spaces).
 
 /bin/busybox mkdir -p /bin /dev /proc /sys /tmp /mnt
 /bin/busybox --install -s /bin
@@ -62,15 +62,20 @@ wait_for "$device"
 if [ "$guest_first" = 1 ]; then
     /opt/bin/mke2fs -q -F -t ext4 -b 4096 -E lazy_itable_init=0,lazy_journal_init=0 "$device" || give_up "mke2fs failed"
 fi
-mount -t ext4 -o "$options" "$device" /mnt || give_up "mounting $device failed"
+mount -t ext4 -o "$options${guest_options:+,$guest_options}" "$device" /mnt || give_up "mounting $device failed"
 echo "guest: mounted $(grep ' /mnt ' /proc/mounts)"
 
-# A file that nobody syncs shows whether a cut takes what only the kernel's memory held.
+if [ "$guest_first" = 1 ]; then
+    echo "guest: doctor $(/opt/bin/stillpoint doctor --json /mnt 2>&1 | tr '\n' ' ')"
+fi
+
+# A file that nobody syncs shows whether a cut takes what only the kernel's memory held. A new one for each boot: ext4 is
+# careful with those that are truncated and written again.
 if [ "$guest_first" != 1 ]; then
-    [ "$(cat /mnt/unsynced 2>/dev/null)" = "$((guest_cycle - 1))" ] && state=kept || state=lost
+    [ "$(cat "/mnt/unsynced-$((guest_cycle - 1))" 2>/dev/null)" = "$guest_cycle" ] && state=kept || state=lost
     echo "guest: unsynced $state"
 fi
-echo "$guest_cycle" >/mnt/unsynced
+echo "$((guest_cycle + 1))" >"/mnt/unsynced-$guest_cycle"
 
 pool=/mnt/soak.pool
 if [ -e "$pool" ]; then

@@ -77,14 +77,18 @@ class Guest:
         self.device.cache_mode = options.cache
         self.told = Told()
         self.cycle, self.done = 0, 0
-        self.file_system = ""
+        self.file_system, self.machine_facts = "", ""
         self.figures = {"cuts": 0, "at_work": 0, "opening": 0, "unfinished": 0, "half_committed": 0, "epochs": 0,
                         "operations": 0, "lost": 0, "checks": 0, "unsynced": 0, "unsynced_lost": 0}
 
     def start(self, verify_only):
-        words = ["--threads", "2", "--acknowledged", self.told.words(), "--defect", self.defect]
+        words = ["--threads", "2", "--acknowledged", self.told.words()]
+        if self.defect == "early-ack":
+            words += ["--defect", "early-ack"]
         settings = {"guest_kind": self.kind, "guest_first": int(self.cycle == 0), "guest_cycle": self.cycle,
                     "guest_program": ",".join(words + (["--verify"] if verify_only else []))}
+        if self.defect == "no-flush":
+            settings["guest_options"] = "barrier=0"
         return Machine(self.device, *self.boot, settings, self.log)
 
     # -- what the guest says -------------------------------------------------------------------
@@ -102,6 +106,8 @@ class Guest:
             self.checked(line.removeprefix("guest: check ").strip())
         elif line.startswith("guest: mounted "):
             self.file_system = line.removeprefix("guest: mounted ")
+        elif line.startswith("guest: doctor "):
+            self.doctored(line.removeprefix("guest: doctor ").strip())
         elif line.startswith("guest: unsynced "):
             self.figures["unsynced"] += 1
             self.figures["unsynced_lost"] += line.endswith(" lost")
@@ -115,6 +121,19 @@ class Guest:
         elif KERNEL_TROUBLE.search(line):
             raise Broken(f"the guest's kernel: {line}")
         return " ".join(line.split()[:2])
+
+    def doctored(self, text):
+        """What Stillpoint itself finds in the guest; the medium that it would choose must be the one that is tested."""
+        try:
+            found = json.loads(text)
+            verdict = found["verdict"]
+            self.machine_facts = (f"Linux {found['kernel']['release']}, write back {found['cpu']['write_back']}, medium "
+                                  f"{verdict['medium']} ({verdict['medium_reason']}), tracker {verdict['tracker']}")
+        except (ValueError, KeyError) as failure:
+            raise Broken(f"stillpoint doctor: {text}") from failure
+        honest = "process" if self.defect == "no-flush" else "power"
+        if (verdict["medium"], verdict["durability"]) != (KINDS[self.kind], honest):
+            raise Broken(f"stillpoint doctor: {text}")
 
     def checked(self, text):
         try:
@@ -200,18 +219,32 @@ class Guest:
 # -- All kinds ---------------------------------------------------------------------------------
 
 
-def control(options, boot, kind):
-    """A program that acknowledges too early must be caught, or these cuts prove nothing. Returns how many cuts it took."""
-    guest = Guest(kind, options, boot, defect="early-ack")
+DEFECTS = {
+    "early-ack": "a program that acknowledges too early",
+    "no-flush": "a file system that does not flush the disk",  # only a disk with a write cache shows it
+}
+
+
+def control(options, boot, kind, defect):
+    """What breaks a promise must be caught, or these cuts prove nothing. Returns how many cuts it took."""
+    guest = Guest(kind, options, boot, defect)
     for _ in range(4):
         try:
             guest.run()
         except Broken as failure:
-            if failure.lost:
-                guest.device.remove()
+            if failure.lost or defect == "no-flush":  # which breaks the file system as well
+                shutil.rmtree(guest.folder)
                 return guest.figures["cuts"]
             raise
-    raise Broken("a program that acknowledges too early was not caught by 4 cuts")
+    raise Broken(f"{kind}: {DEFECTS[defect]} was not caught by 4 cuts")
+
+
+def run_controls(options, boot):
+    for kind in options.kinds.split(","):
+        for defect, what in DEFECTS.items():
+            if defect == "early-ack" or kind == "disk-cache":
+                cuts = control(options, boot, kind, defect)
+                print(f"guest: {kind}: {what} is caught after {cuts} cut{'s'[:cuts != 1]}", flush=True)
 
 
 def row(guest, finding):
@@ -246,19 +279,17 @@ def run_all(options):
         try:
             guest.live(options.cycles, deadline)
         except Broken as failure:
-            broken, finding = True, "see below"
+            broken, finding = True, "see above"
             guest.figures["lost"] += failure.lost
             print(f"guest: {guest.name}, cycle {guest.cycle}: {failure}\n  kept: {guest.folder}", flush=True)
         else:
             guest.device.remove()
         rows.append(row(guest, finding))
-        print(f"guest: {kind} on {guest.file_system}", flush=True)
+        print(f"guest: {kind} on {guest.file_system}: {guest.machine_facts}", flush=True)
     print("\n".join(table(("medium", "device", "cuts", "at work", "opening", "in an epoch", "in a commit", "unsynced lost", "checks",
                            "epochs", "operations", "epochs lost", "findings"), rows)))
     if options.control and not broken:
-        for kind in options.kinds.split(","):
-            cuts = control(options, boot, kind)
-            print(f"guest: {kind}: a program that acknowledges too early is caught after {cuts} cut{'s'[:cuts != 1]}", flush=True)
+        run_controls(options, boot)
     return 1 if broken else 0
 
 
