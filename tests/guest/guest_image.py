@@ -44,6 +44,7 @@ def download_kernel(folder, package):
     shutil.rmtree(part, ignore_errors=True)
     subprocess.run([command("dpkg-deb"), "-x", str(found[0]), str(part)], check=True)
     part.rename(folder / "kernel")
+    shutil.rmtree(packages)
 
 
 def kernel(folder):

@@ -17,6 +17,7 @@ Exit code 0: nothing lost, nothing broken. 1: something was; the image and the c
 
 import argparse
 import json
+import platform
 import queue
 import random
 import re
@@ -256,9 +257,12 @@ def row(guest, finding):
 
 def prepare(options):
     """The kernel and the initramfs. Raises Unavailable."""
+    if platform.machine() != "x86_64":
+        raise Unavailable(f"the guest is an x86-64 machine and runs what was built here, for {platform.machine()}")
     folder = Path(options.folder)
     folder.mkdir(parents=True, exist_ok=True)
-    guest_image.command("qemu-system-x86_64")
+    for name in ("qemu-system-x86_64", *(["qemu-img"] if "disk-cache" in options.kinds.split(",") else [])):
+        guest_image.command(name)
     kernels = Path(options.kernel_folder or folder)
     if options.download and not (kernels / "kernel").is_dir():
         print(f"guest: downloading {options.kernel_package} to {kernels}", flush=True)
