@@ -13,7 +13,7 @@ using sim::Event;
 using sim::EventKind;
 
 constexpr std::size_t violations_kept = 5;
-constexpr std::size_t recovered_kept = 20'000;  // They hold the digests of their pages.
+constexpr std::size_t recovered_kept = 100'000;
 
 bool stores_bytes(EventKind kind) noexcept
 {
@@ -253,10 +253,11 @@ bool Explorer::judge_image(const sim::CrashImage& image, const History& history,
         }
         ++figures_.recoveries;
         found = recovered_.emplace(digest, recover(plan_, image)).first;
+        found->second.page_digests = {};
     }
     ++figures_.states;
-    if (const std::string wrong = judge(found->second, history); !wrong.empty()) {
-        report(where, wrong);
+    if (!judge(found->second, history).empty()) {
+        report(where, judge(recover(plan_, image), history));
         return false;
     }
     return true;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "page_digests.hpp"
+
 namespace stillpoint::explorer {
 
 void History::apply(const sim::Event& event)
@@ -19,6 +21,7 @@ void History::apply(const sim::Event& event)
         std::memcpy(words.data(), event.data, event.size);
         state->operations = words[0];
         state->page_digests.assign(words.begin() + 2, words.end());
+        state->image_digest = image_digest(state->page_digests);
         states_[event.value] = std::move(state);
         told_ = std::max(told_, event.value);
         break;

@@ -13,6 +13,7 @@ namespace stillpoint::explorer {
 /// The image at the capture of an epoch.
 struct EpochState {
     std::uint64_t operations;
+    std::uint64_t image_digest;
     std::vector<std::uint64_t> page_digests;
 };
 

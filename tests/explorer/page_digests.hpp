@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "core/checksum.hpp"
 #include "core/units.hpp"
@@ -14,6 +15,16 @@ namespace stillpoint::explorer {
 {
     static constexpr std::byte zeroes[page_bytes] = {};
     return std::memcmp(page, zeroes, page_bytes) == 0 ? 0 : checksum64(page, page_bytes, 1) | 1;
+}
+
+/// Of a whole image; pages of zeroes, also behind its end, add nothing.
+[[nodiscard]] inline std::uint64_t image_digest(const std::vector<std::uint64_t>& page_digests) noexcept
+{
+    std::uint64_t sum = 0;
+    for (std::size_t page = 0; page < page_digests.size(); ++page) {
+        sum += page_digests[page] != 0 ? mix64(page, page_digests[page]) : 0;
+    }
+    return sum;
 }
 
 }  // namespace stillpoint::explorer

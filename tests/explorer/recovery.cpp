@@ -96,6 +96,7 @@ Result<void> visit_image(void* context, std::byte* image, std::uint64_t image_by
             std::memcpy(mapped.base() + page * page_bytes, bytes, page_bytes);
         }
     }
+    visit.recovered->image_digest = image_digest(visit.recovered->page_digests);
     visit.recovered->problem = look_at(visit, mapped.base(), image_bytes);
     return {};
 }
@@ -161,6 +162,9 @@ std::string judge(const Recovered& recovered, const History& history)
         return epoch + " has " + std::to_string(recovered.operations) + " operations and had " +
                std::to_string(state->operations);
     }
+    if (state->image_digest == recovered.image_digest) {
+        return "";
+    }
     for (std::size_t page = 0; page < std::max(state->page_digests.size(), recovered.page_digests.size()); ++page) {
         const std::uint64_t was = page < state->page_digests.size() ? state->page_digests[page] : 0;
         const std::uint64_t is = page < recovered.page_digests.size() ? recovered.page_digests[page] : 0;
@@ -168,7 +172,7 @@ std::string judge(const Recovered& recovered, const History& history)
             return epoch + ": image page " + std::to_string(page) + " is not as it was captured";
         }
     }
-    return "";
+    return epoch + " is not as it was captured";
 }
 
 }  // namespace stillpoint::explorer

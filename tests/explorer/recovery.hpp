@@ -21,7 +21,8 @@ struct Recovered {
     std::uint64_t epoch = 0;       ///< 0: a pool to which nothing was committed
     std::uint64_t operations = 0;
     std::uint64_t model_digest = 0;
-    std::vector<std::uint64_t> page_digests;
+    std::uint64_t image_digest = 0;
+    std::vector<std::uint64_t> page_digests;  ///< may be left out; they name the page that is wrong
     std::string problem;           ///< the error, or what is broken inside the state
 };
 

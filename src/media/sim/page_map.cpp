@@ -24,18 +24,29 @@ std::uint64_t digest_of(std::uint64_t page_index, const std::byte* bytes) noexce
 void PageMap::resize(std::uint64_t size_bytes)
 {
     const std::uint64_t pages = round_up(size_bytes, page_bytes) / page_bytes;
+    const std::uint64_t pages_before = round_up(size_bytes_, page_bytes) / page_bytes;
     const std::uint64_t tail = size_bytes % page_bytes;
-    const bool cut_inside_a_page = size_bytes < size_bytes_ && tail != 0;
-    slots_.resize(static_cast<std::size_t>(pages));
-    size_bytes_ = size_bytes;
-    if (cut_inside_a_page && slots_.back().page != nullptr) {
+    if (size_bytes < size_bytes_ && tail != 0) {
         std::memset(writable(pages - 1) + tail, 0, page_bytes - tail);
     }
+    const std::uint64_t chunks = (pages + pages_in_chunk - 1) / pages_in_chunk;
+    for (std::uint64_t page = pages; page < std::min(pages_before, chunks * pages_in_chunk); ++page) {
+        std::memset(writable(page), 0, page_bytes);
+    }
+    chunks_.resize(static_cast<std::size_t>(chunks));
+    size_bytes_ = size_bytes;
 }
 
 std::byte* PageMap::writable(std::uint64_t page_index)
 {
-    Slot& slot = slots_[static_cast<std::size_t>(page_index)];
+    std::shared_ptr<Chunk>& chunk = chunks_[static_cast<std::size_t>(page_index / pages_in_chunk)];
+    if (chunk == nullptr) {
+        chunk = std::make_shared<Chunk>();
+    } else if (chunk.use_count() != 1) {
+        chunk = std::make_shared<Chunk>(*chunk);
+    }
+    chunk->digest = 0;
+    Slot& slot = chunk->slots[page_index % pages_in_chunk];
     if (slot.page == nullptr) {
         slot.page = std::make_shared<Page>(zero_page);
     } else if (slot.page.use_count() != 1) {
@@ -43,6 +54,13 @@ std::byte* PageMap::writable(std::uint64_t page_index)
     }
     slot.digest = 0;
     return slot.page->data();
+}
+
+const std::byte* PageMap::readable(std::uint64_t page_index) const noexcept
+{
+    const Chunk* const chunk = chunks_[static_cast<std::size_t>(page_index / pages_in_chunk)].get();
+    const Page* const page = chunk != nullptr ? chunk->slots[page_index % pages_in_chunk].page.get() : nullptr;
+    return page != nullptr ? page->data() : zero_page.data();
 }
 
 void PageMap::write(std::uint64_t offset, const void* data, std::size_t size)
@@ -64,9 +82,7 @@ void PageMap::read(std::uint64_t offset, void* destination, std::size_t size) co
     while (size > 0) {
         const std::size_t inside = offset % page_bytes;
         const std::size_t piece = std::min(size, page_bytes - inside);
-        const Slot& slot = slots_[static_cast<std::size_t>(offset / page_bytes)];
-        const Page& page = slot.page != nullptr ? *slot.page : zero_page;
-        std::memcpy(to, page.data() + inside, piece);
+        std::memcpy(to, readable(offset / page_bytes) + inside, piece);
         offset += piece;
         to += piece;
         size -= piece;
@@ -79,9 +95,7 @@ bool PageMap::equals(std::uint64_t offset, const void* data, std::size_t size) c
     while (size > 0) {
         const std::size_t inside = offset % page_bytes;
         const std::size_t piece = std::min(size, page_bytes - inside);
-        const Slot& slot = slots_[static_cast<std::size_t>(offset / page_bytes)];
-        const Page& page = slot.page != nullptr ? *slot.page : zero_page;
-        if (std::memcmp(page.data() + inside, bytes, piece) != 0) {
+        if (std::memcmp(readable(offset / page_bytes) + inside, bytes, piece) != 0) {
             return false;
         }
         offset += piece;
@@ -94,17 +108,23 @@ bool PageMap::equals(std::uint64_t offset, const void* data, std::size_t size) c
 std::uint64_t PageMap::digest() const noexcept
 {
     std::uint64_t sum = mix64(size_bytes_, 0x53494d);
-    for (std::size_t i = 0; i < slots_.size(); ++i) {
-        const Slot& slot = slots_[i];
-        if (slot.page == nullptr) {
+    for (std::size_t i = 0; i < chunks_.size(); ++i) {
+        const Chunk* const chunk = chunks_[i].get();
+        if (chunk == nullptr) {
             continue;
         }
-        if (slot.digest == 0) {
-            slot.digest = digest_of(i, slot.page->data());
+        if (chunk->digest == 0) {
+            std::uint64_t of_chunk = 0;
+            for (std::size_t j = 0; j < pages_in_chunk; ++j) {
+                const Slot& slot = chunk->slots[j];
+                if (slot.page != nullptr && slot.digest == 0) {
+                    slot.digest = digest_of(i * pages_in_chunk + j, slot.page->data());
+                }
+                of_chunk += slot.page != nullptr && slot.digest != 1 ? mix64(j, slot.digest) : 0;
+            }
+            chunk->digest = of_chunk | 1;
         }
-        if (slot.digest != 1) {
-            sum += mix64(i, slot.digest);
-        }
+        sum += chunk->digest != 1 ? mix64(i, chunk->digest) : 0;
     }
     return sum;
 }

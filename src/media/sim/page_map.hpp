@@ -36,9 +36,11 @@ public:
     template <class Visit>
     void for_each_page(Visit&& visit) const
     {
-        for (std::size_t i = 0; i < slots_.size(); ++i) {
-            if (slots_[i].page != nullptr) {
-                visit(static_cast<std::uint64_t>(i), slots_[i].page->data());
+        for (std::size_t i = 0; i < chunks_.size(); ++i) {
+            for (std::size_t j = 0; chunks_[i] != nullptr && j < pages_in_chunk; ++j) {
+                if (const Slot& slot = chunks_[i]->slots[j]; slot.page != nullptr) {
+                    visit(static_cast<std::uint64_t>(i * pages_in_chunk + j), slot.page->data());
+                }
             }
         }
     }
@@ -49,9 +51,16 @@ private:
         std::shared_ptr<Page> page;
         mutable std::uint64_t digest = 0;  ///< 0: not computed
     };
+    static constexpr std::size_t pages_in_chunk = 64;
+    /// Shared too, so that a copy of a large file is not long.
+    struct Chunk {
+        std::array<Slot, pages_in_chunk> slots;
+        mutable std::uint64_t digest = 0;  ///< 0: not computed
+    };
     [[nodiscard]] std::byte* writable(std::uint64_t page_index);
+    [[nodiscard]] const std::byte* readable(std::uint64_t page_index) const noexcept;
 
-    std::vector<Slot> slots_;
+    std::vector<std::shared_ptr<Chunk>> chunks_;
     std::uint64_t size_bytes_ = 0;
 };
 
