@@ -162,16 +162,16 @@ void Explorer::explore_trace(const Crash& start, const ProgramRun& run, unsigned
     std::generate(kill_at.begin(), kill_at.end(), [&] {
         const std::vector<std::size_t>& few = random_() % 2 == 0 ? superblocks : engine_area;
         return few.empty() || random_() % 2 == 0 ? random_() % (events.size() + 1)
-                                                 : few[random_() % few.size()] + random_() % 2;
+                                                 : few[random_() % few.size()] + (random_() % 4 != 0 ? 1 : 0);
     });
     std::vector<std::size_t> cut_at(cuts);
     std::generate(cut_at.begin(), cut_at.end(), [&] { return moments[random_() % moments.size()]; });
 
     // Rather many programs than every image of a few.
-    const std::uint64_t share = std::max<std::uint64_t>(limits_.states / 10, 1000);
-    const std::uint64_t left = std::min(share, limits_.states > figures_.states ? limits_.states - figures_.states : 1);
+    const std::uint64_t left = std::min(limits_.program_states,
+                                        limits_.states > figures_.states ? limits_.states - figures_.states : 1);
     const std::uint64_t runs_to_come = 1 + (goes_on ? kills + cuts : 0);
-    const std::uint64_t budget = std::max<std::uint64_t>(16, left / (runs_to_come * moments.size()) + 1);
+    const std::uint64_t budget = std::max<std::uint64_t>(8, left / (runs_to_come * moments.size()) + 1);
 
     sim::CrashModel model = *start.model;
     History history = start.history;

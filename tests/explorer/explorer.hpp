@@ -18,6 +18,7 @@ namespace stillpoint::explorer {
 
 struct Limits {
     std::uint64_t states = 3000;         ///< of a campaign, roughly: judged images
+    std::uint64_t program_states = 3000; ///< of one program and the runs that follow its crashes
     std::uint64_t exhaustive_max = 4096; ///< images of one moment that are all looked at
     double seconds = 600;                ///< a campaign that takes longer ends early, and says so
     unsigned generations = 3;            ///< runs in a row, each but the last cut off by a crash

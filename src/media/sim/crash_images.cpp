@@ -1,6 +1,7 @@
 #include "media/sim/crash_images.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 namespace stillpoint::sim {
@@ -147,9 +148,11 @@ private:
     {
         Versions versions(units_.size());
         const std::uint64_t landed_of_16 = random_() % 17;
+        constexpr std::uint64_t torn_shares[] = {0, 1, 4, 8};
+        const std::uint64_t torn_of_8 = torn_shares[random_() % std::size(torn_shares)];
         for (std::size_t at = 0; at < units_.size(); ++at) {
             const std::uint64_t draw = random_() % 16;
-            const bool torn = random_() % 8 == 0;
+            const bool torn = random_() % 8 < torn_of_8;
             versions[at] = torn ? torn_version(units_[at]) : draw < landed_of_16 ? units_[at].versions - 1 : 0;
         }
         return versions;

@@ -10,7 +10,7 @@ namespace {
 class Growth final : public Workload {
     static constexpr std::size_t block_bytes = 700'000;
     static constexpr std::uint64_t blocks_max = 30;
-    static constexpr std::size_t step_words = 64 * 1024 / sizeof(std::uint64_t);
+    static constexpr std::size_t step_words = 256 * 1024 / sizeof(std::uint64_t);
     static constexpr std::size_t word_count = block_bytes / sizeof(std::uint64_t) - 2;
     struct Block {
         Block* next;
