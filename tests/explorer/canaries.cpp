@@ -75,7 +75,7 @@ constexpr std::array first_tries = {
     FirstTry{Canary::whole_page_first, "mprotect/line/bank"},
     FirstTry{Canary::recovered_record_durable, "mprotect/line/bank"},
     FirstTry{Canary::recovered_table_durable, "mprotect/line/bank"},
-    FirstTry{Canary::torn_record_mended, "mprotect/line/bank"},
+    FirstTry{Canary::torn_record_mended, "torn-words"},
 };
 
 }  // namespace

@@ -19,7 +19,12 @@ Campaign exploration(std::string name, ProgramPlan plan)
         }
         ProgramPlan seeded = plan;
         seeded.seed = settings.seed;
-        Explorer explorer(name, seeded, settings.limits, settings.seed, settings.scratch);
+        Limits limits = settings.limits;
+        if (plan.torn_words) {
+            limits.power_cuts = 16;  // Few torn images are what is looked for.
+            limits.generations = 2;
+        }
+        Explorer explorer(name, seeded, limits, settings.seed, settings.scratch);
         explorer.run();
         return CampaignResult{explorer.figures(), explorer.violations(), ""};
     };
@@ -52,6 +57,16 @@ std::vector<Campaign> conformance_campaigns()
                                                     plan));
                 }
             }
+        }
+        {
+            ProgramPlan plan;
+            plan.workload = &workloads().front();
+            plan.engine = engine;
+            plan.tracker = "auto";
+            plan.profile = sim::Profile::cache_line;
+            plan.operations = 2;
+            plan.torn_words = true;
+            campaigns.push_back(exploration(engine + "/torn-words/line", plan));
         }
         for (const sim::Profile profile : {sim::Profile::cache_line, sim::Profile::page}) {
             ProgramPlan plan;

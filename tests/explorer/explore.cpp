@@ -110,19 +110,29 @@ CampaignResult hunt(const Arguments& arguments, const CanaryEntry& canary)
 {
     remove_canary(canary.canary);
     CampaignResult total;
-    const std::vector<Campaign> campaigns = campaigns_against(canary);
-    // Thoroughly where it is likeliest to show, then everywhere.
-    for (std::size_t i = 0; i < campaigns.size(); ++i) {
-        const Campaign& campaign = campaigns[i];
-        const std::uint64_t states = i == 0 ? 30'000 : 2'000;
-        CampaignSettings settings = settings_of(arguments, states, 30);
-        settings.limits.program_states = 500;  // Many programs: what is hunted depends on where they are killed.
-        CampaignResult result = campaign.run(settings);
-        total.figures.add(result.figures);
-        if (!result.violations.empty()) {
-            total.skipped = fmt::format("{} after {} states: {}", campaign.name, total.figures.states,
-                                        result.violations.front().what);
-            return total;
+    std::vector<Campaign> campaigns = campaigns_against(canary);
+    std::erase_if(campaigns, [&](const Campaign& campaign) {
+        return campaign.name.find(arguments.campaign) == std::string::npos;
+    });
+    struct Pass {
+        std::size_t campaigns;
+        std::uint64_t states;
+        std::uint64_t program_states;
+    };
+    // Where it is likeliest to show: many programs, since much depends on where they are killed; then many images
+    // of fewer; then everywhere.
+    const Pass passes[] = {{1, 15'000, 500}, {1, 30'000, 5'000}, {campaigns.size(), 2'000, 1'000}};
+    for (const Pass& pass : passes) {
+        for (std::size_t i = 0; i < std::min(pass.campaigns, campaigns.size()); ++i) {
+            CampaignSettings settings = settings_of(arguments, pass.states, 30);
+            settings.limits.program_states = pass.program_states;
+            CampaignResult result = campaigns[i].run(settings);
+            total.figures.add(result.figures);
+            if (!result.violations.empty()) {
+                total.skipped = fmt::format("{} after {} states: {}", campaigns[i].name, total.figures.states,
+                                            result.violations.front().what);
+                return total;
+            }
         }
     }
     return total;

@@ -1,6 +1,7 @@
 #include "explorer.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/checksum.hpp"
@@ -44,6 +45,20 @@ std::vector<std::size_t> stores_between(const std::vector<Event>& events, std::u
         if (stores_bytes(events[i].kind) && events[i].offset >= begin && events[i].offset < end) {
             found.push_back(i);
         }
+    }
+    return found;
+}
+
+/// For each of these events the fence or sync before it: what a commit record waits for.
+std::vector<std::size_t> last_fences_before(const std::vector<Event>& events, const std::vector<std::size_t>& stores)
+{
+    std::vector<std::size_t> found;
+    for (const std::size_t store : stores) {
+        std::size_t at = store;
+        while (at > 0 && events[at].kind != EventKind::fence && events[at].kind != EventKind::sync) {
+            --at;
+        }
+        found.push_back(at);
     }
     return found;
 }
@@ -115,7 +130,7 @@ void Explorer::run()
 
 void Explorer::explore(const Crash& start, unsigned generation)
 {
-    ++figures_.runs;
+    plan_.run = ++figures_.runs;
     ProgramRun run = runner_.run(plan_, start.model->visible());
     if (!run.problem.empty()) {
         report(start.text, "run " + std::to_string(generation) + ": " + run.problem);
@@ -132,12 +147,24 @@ void Explorer::explore(const Crash& start, unsigned generation)
     }
 }
 
-/// Indexes of events before which the program is crashed; the last one is one past the end.
+/// Indexes of events before which the machine is crashed: events.size() is the end. Where torn words are looked for,
+/// only the fences that make the engine's records durable.
 std::vector<std::size_t> Explorer::moments_of(const std::vector<Event>& events) const
 {
     const bool every_store =
         plan_.profile == sim::Profile::process || plan_.profile == sim::Profile::persistent_caches;
     std::vector<std::size_t> moments;
+    if (plan_.torn_words) {
+        for (const std::size_t store : stores_between(events, 2 * page_bytes, 6 * page_bytes)) {
+            const auto fence = std::find_if(events.begin() + static_cast<std::ptrdiff_t>(store), events.end(),
+                                            [](const Event& event) { return event.kind == EventKind::fence; });
+            const auto at = static_cast<std::size_t>(fence - events.begin());
+            if (moments.empty() || moments.back() != at) {
+                moments.push_back(at);
+            }
+        }
+        return moments;
+    }
     for (std::size_t i = 0; i < events.size(); ++i) {
         const bool after_promise = i > 0 && events[i - 1].kind == EventKind::acknowledge;
         const bool after_store = every_store && i > 0 && stores_bytes(events[i - 1].kind);
@@ -159,19 +186,22 @@ void Explorer::explore_trace(const Crash& start, const ProgramRun& run, unsigned
     std::vector<std::size_t> kill_at(kills);
     const std::vector<std::size_t> superblocks = stores_between(events, 0, 2 * page_bytes);
     const std::vector<std::size_t> engine_area = stores_between(events, 2 * page_bytes, 6 * page_bytes);
+    const std::vector<std::size_t> awaited = last_fences_before(events, engine_area);
     std::generate(kill_at.begin(), kill_at.end(), [&] {
-        const std::vector<std::size_t>& few = random_() % 2 == 0 ? superblocks : engine_area;
+        const std::vector<std::size_t>* const classes[] = {&superblocks, &engine_area, &awaited};
+        const std::vector<std::size_t>& few = *classes[random_() % std::size(classes)];
         return few.empty() || random_() % 2 == 0 ? random_() % (events.size() + 1)
-                                                 : few[random_() % few.size()] + (random_() % 4 != 0 ? 1 : 0);
+                                                 : few[random_() % few.size()] + (&few == &awaited ? random_() % 2 : random_() % 4 != 0 ? 1 : 0);
     });
     std::vector<std::size_t> cut_at(cuts);
-    std::generate(cut_at.begin(), cut_at.end(), [&] { return moments[random_() % moments.size()]; });
+    std::generate(cut_at.begin(), cut_at.end(),
+                  [&] { return moments.empty() ? events.size() : moments[random_() % moments.size()]; });
 
     // Rather many programs than every image of a few.
     const std::uint64_t left = std::min(limits_.program_states,
                                         limits_.states > figures_.states ? limits_.states - figures_.states : 1);
     const std::uint64_t runs_to_come = 1 + (goes_on ? kills + cuts : 0);
-    const std::uint64_t budget = std::max<std::uint64_t>(8, left / (runs_to_come * moments.size()) + 1);
+    const std::uint64_t budget = std::max<std::uint64_t>(8, left / (runs_to_come * (moments.size() + 1)) + 1);
 
     sim::CrashModel model = *start.model;
     History history = start.history;
@@ -183,8 +213,7 @@ void Explorer::explore_trace(const Crash& start, const ProgramRun& run, unsigned
             std::to_string(events.size()) + (i < events.size() ? ", before " + std::string(name_of(events[i].kind)) : "");
         if (moment < moments.size() && moments[moment] == i) {
             ++moment;
-            const bool chosen = std::find(cut_at.begin(), cut_at.end(), i) != cut_at.end();
-            look_at_moment(model, history, where, budget, chosen ? &next : nullptr, where);
+            look_at_moment(model, history, where, budget, std::count(cut_at.begin(), cut_at.end(), i), next);
         }
         if (std::find(kill_at.begin(), kill_at.end(), i) != kill_at.end()) {
             auto killed = std::make_shared<sim::CrashModel>(model);
@@ -203,7 +232,7 @@ void Explorer::explore_trace(const Crash& start, const ProgramRun& run, unsigned
         if (i < events.size()) {
             if (events[i].kind == EventKind::acknowledge && !opened) {
                 opened = true;
-                history.forget_beyond(events[i].value);
+                history.forget_beyond(events[i].value, events[i].offset);
                 if (events[i].size <= history.told()) {
                     report(where, "epoch number " + std::to_string(events[i].size) + " is given out again");
                     return;
@@ -216,23 +245,30 @@ void Explorer::explore_trace(const Crash& start, const ProgramRun& run, unsigned
 }
 
 void Explorer::look_at_moment(const sim::CrashModel& model, const History& history, const std::string& where,
-                              std::uint64_t budget, std::vector<Crash>* next, const std::string& path)
+                              std::uint64_t budget, std::ptrdiff_t starts, std::vector<Crash>& next)
 {
     ++figures_.moments;
-    const sim::ImageChoice choice{std::min(limits_.exhaustive_max, 4 * budget), budget};
+    sim::ImageChoice choice{std::min(limits_.exhaustive_max, 4 * budget), budget, plan_.torn_words};
+    if (plan_.torn_words) {
+        choice.sample = 200;
+    }
     std::uint64_t seen = 0;
-    sim::CrashImage kept;
+    std::vector<sim::CrashImage> kept(static_cast<std::size_t>(starts));
     const auto images = sim::for_each_image(model, choice, random_, [&](const sim::CrashImage& image) {
-        if (next != nullptr && random_() % ++seen == 0) {
-            kept = image;
+        ++seen;
+        for (sim::CrashImage& start : kept) {
+            if (random_() % seen == 0) {
+                start = image;
+            }
         }
         return judge_image(image, history, where + "; power cut");
     });
     figures_.exhausted += images.exhaustive ? 1 : 0;
-    // A file that holds no pool yet is nothing to go on from.
-    if (next != nullptr && seen != 0 && violations_.empty() &&
-        recover(plan_, kept).kind == Recovered::Kind::state) {
-        next->push_back({std::make_shared<sim::CrashModel>(model.profile(), kept), history, path + "; power cut"});
+    for (const sim::CrashImage& start : kept) {
+        // A file that holds no pool yet is nothing to go on from.
+        if (violations_.empty() && recover(plan_, start).kind == Recovered::Kind::state) {
+            next.push_back({std::make_shared<sim::CrashModel>(model.profile(), start), history, where + "; power cut"});
+        }
     }
 }
 

@@ -67,7 +67,7 @@ private:
     void explore_trace(const Crash& start, const ProgramRun& run, unsigned generation, std::vector<Crash>& next);
     [[nodiscard]] std::vector<std::size_t> moments_of(const std::vector<sim::Event>& events) const;
     void look_at_moment(const sim::CrashModel& model, const History& history, const std::string& where,
-                        std::uint64_t budget, std::vector<Crash>* next, const std::string& path);
+                        std::uint64_t budget, std::ptrdiff_t starts, std::vector<Crash>& next);
     bool judge_image(const sim::CrashImage& image, const History& history, const std::string& where);
     void report(const std::string& where, const std::string& what);
     [[nodiscard]] bool exhausted() const;

@@ -33,8 +33,9 @@ void History::apply(const sim::Event& event)
     }
 }
 
-void History::forget_beyond(std::uint64_t epoch)
+void History::forget_beyond(std::uint64_t epoch, std::uint64_t operations)
 {
+    operations_.erase(operations_.upper_bound(operations), operations_.end());
     states_.erase(states_.upper_bound(epoch), states_.end());
 }
 

@@ -29,8 +29,8 @@ public:
     /// Takes what concerns it of the next event of a run's trace.
     void apply(const sim::Event& event);
 
-    /// A run has recovered `epoch`: states beyond it were lost, and may never come back.
-    void forget_beyond(std::uint64_t epoch);
+    /// A run has recovered `epoch`, with so many operations: what came after was lost, and may never come back.
+    void forget_beyond(std::uint64_t epoch, std::uint64_t operations);
 
     /// The largest epoch number that a program has seen: running, captured or durable.
     [[nodiscard]] std::uint64_t told() const noexcept { return told_; }

@@ -112,7 +112,7 @@ private:
 
     bool one_operation()
     {
-        Random random(plan_.seed * 1'000'003 + root_->operations);
+        Random random((plan_.seed * 1'000'003 + plan_.run) * 1'000'003 + root_->operations);
         sp_fase_begin();
         workload_->perform(root_ + 1, random);
         ++root_->operations;
@@ -121,7 +121,7 @@ private:
         if (plan_.stray_store) {
             stray_store();
         }
-        if (random() % 5 < 2) {
+        if (plan_.torn_words || random() % 5 < 2) {
             return acknowledge();
         }
         return true;

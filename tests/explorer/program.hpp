@@ -26,11 +26,13 @@ struct ProgramPlan {
     sim::Profile profile = sim::Profile::page;
     Place place = Place::simulated;
     std::uint64_t seed = 1;
+    std::uint64_t run = 0;          ///< another number: other operations after the same recovery
     std::uint64_t operations = 12;  ///< of this run
     bool timed = false;             ///< checkpoints by the engine's own clock
     bool ends_normally = false;     ///< else it stops dead after its last operation
     std::uint64_t failing_sync = UINT64_MAX;
     bool primitive_files = false;  ///< see sim::Stage::primitive
+    bool torn_words = false;       ///< look at ImageChoice::torn_words_only
     /// Stores past the medium, as a defect would: the explorer must notice.
     bool stray_store = false;
 };

@@ -1,8 +1,7 @@
 #pragma once
 // Workload: a small state machine over durable memory. Written once; runs on every engine.
 //
-// Operation number k of a seed is always the same operation, so the model after k operations is the same
-// in every history, whatever crashed in between.
+// An operation follows from the memory that it finds and from its random numbers, nothing else.
 
 #include <cstddef>
 #include <cstdint>

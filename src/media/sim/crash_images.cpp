@@ -1,6 +1,7 @@
 #include "media/sim/crash_images.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <numeric>
 
@@ -25,7 +26,9 @@ public:
 
     ImagesOfAMoment run()
     {
-        if (result_.exhaustive) {
+        if (choice_.torn_words_only) {
+            torn_words();
+        } else if (result_.exhaustive) {
             all();
         } else {
             adversarial();
@@ -58,6 +61,27 @@ private:
                 return;
             }
         }
+    }
+
+    /// Combinations of whole and nearly whole units, and of missing and nearly missing ones.
+    void torn_words()
+    {
+        while (wanted()) {
+            const bool nearly_whole = random_() % 2 == 0;
+            Versions versions(units_.size());
+            for (std::size_t at = 0; at < units_.size(); ++at) {
+                const std::uint64_t digit = random_() % (words_of(units_[at]) + 1);
+                const std::uint64_t word = digit == 0 ? 0 : std::uint64_t{1} << (digit - 1);
+                versions[at] = nearly_whole ? units_[at].versions - 1 - word : word;
+            }
+            emit(versions);
+        }
+    }
+
+    /// Words that may be torn off a unit with one pending store.
+    [[nodiscard]] static std::uint64_t words_of(const Unit& unit)
+    {
+        return unit.kind == Unit::Kind::line ? static_cast<std::uint64_t>(std::bit_width(unit.versions)) - 1 : 0;
     }
 
     [[nodiscard]] Versions newest() const

@@ -13,6 +13,9 @@ namespace stillpoint::sim {
 struct ImageChoice {
     std::uint64_t exhaustive_max = 4096;  ///< images of one moment; more than that are sampled
     std::uint64_t sample = 256;           ///< images of a moment that has more
+    /// Only images in which each unit has all of its newest bytes or all but one word, and those in which it has
+    /// none of them or one word: what completes, much later, a record that was torn.
+    bool torn_words_only = false;
 };
 
 struct ImagesOfAMoment {
