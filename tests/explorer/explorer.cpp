@@ -190,8 +190,11 @@ void Explorer::explore_trace(const Crash& start, const ProgramRun& run, unsigned
     std::generate(kill_at.begin(), kill_at.end(), [&] {
         const std::vector<std::size_t>* const classes[] = {&superblocks, &engine_area, &awaited};
         const std::vector<std::size_t>& few = *classes[random_() % std::size(classes)];
-        return few.empty() || random_() % 2 == 0 ? random_() % (events.size() + 1)
-                                                 : few[random_() % few.size()] + (&few == &awaited ? random_() % 2 : random_() % 4 != 0 ? 1 : 0);
+        if (few.empty() || random_() % 2 == 0) {
+            return random_() % (events.size() + 1);
+        }
+        const std::uint64_t after = &few == &awaited ? random_() % 2 : random_() % 4 != 0 ? 1 : 0;
+        return few[random_() % few.size()] + after;
     });
     std::vector<std::size_t> cut_at(cuts);
     std::generate(cut_at.begin(), cut_at.end(),
