@@ -26,7 +26,7 @@ class CommandLineTest(unittest.TestCase):
         clean = {name: value for name, value in os.environ.items()
                  if not name.startswith("STILLPOINT_") and name != "LD_PRELOAD"}
         return subprocess.run([str(word) for word in (tool, *arguments)], cwd=self.folder, stdin=subprocess.DEVNULL,
-                              env={**clean, **environment}, capture_output=True, text=True, check=False, timeout=120)
+                              env={**clean, **environment}, capture_output=True, text=True, check=False, timeout=600)
 
     def run_counter(self, *arguments, pool=None, options=()):
         return self.stillpoint("run", "--quiet", "--pool", pool or self.pool, *SMALL, *options, "--", COUNTER, *arguments)

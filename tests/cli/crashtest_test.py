@@ -131,7 +131,7 @@ class CrashTest(CommandLineTest):
             while not list(self.folder.glob("*/*.pool")) and time.monotonic() < deadline:
                 time.sleep(0.02)
             process.send_signal(signal.SIGINT)
-            output, errors = process.communicate(timeout=60)
+            output, errors = process.communicate(timeout=600)
         self.assertEqual(process.returncode, 130, output + errors)
         self.assertIn("kills in", output)
         self.assertIn("interrupted", errors)

@@ -102,7 +102,7 @@ class BadPools(CommandLineTest):
         if subprocess.run([*as_nobody, "test", "-r", str(pool), "-a", "-x", str(TOOL)], check=False).returncode != 0:
             self.skipTest("another user cannot reach the build's folder")
         def run(): return subprocess.run([*as_nobody, TOOL, "run", "--quiet", "--pool", pool, "--", COUNTER],
-                                         capture_output=True, text=True, check=False, timeout=60)
+                                         capture_output=True, text=True, check=False, timeout=600)
         self.assert_refused(self.assert_untouched_by(pool, run), 77, "a.pool")
 
     def test_a_folder_that_does_not_exist(self):

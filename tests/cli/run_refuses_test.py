@@ -205,7 +205,7 @@ class Run(CommandLineTest):
 
     def test_reports_a_program_that_ends_by_a_signal_to_its_shell(self):
         done = subprocess.run(["/bin/sh", "-c", f"'{TOOL}' run -q --durability process --pool '{self.pool}' -- '{COUNTER}' kill; "
-                               "echo code $?"], capture_output=True, text=True, check=False, timeout=60)
+                               "echo code $?"], capture_output=True, text=True, check=False, timeout=600)
         self.assertIn("code 137", done.stdout)
 
 

@@ -66,6 +66,7 @@ std::vector<Campaign> conformance_campaigns()
             plan.profile = sim::Profile::cache_line;
             plan.operations = 2;
             plan.torn_words = true;
+            plan.checkpoint_each = true;
             campaigns.push_back(exploration(engine + "/torn-words/line", plan));
         }
         for (const sim::Profile profile : {sim::Profile::cache_line, sim::Profile::page}) {

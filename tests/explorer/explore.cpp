@@ -4,11 +4,14 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include "counts.hpp"
 #include "jobs.hpp"
 #include "report.hpp"
 
@@ -25,6 +28,8 @@ struct Arguments {
     std::string canary;
     bool canaries = false;
     bool list = false;
+    bool counts = false;
+    std::string golden;
     bool json = false;
     bool quiet = false;
     std::string scratch;
@@ -124,7 +129,7 @@ CampaignResult hunt(const Arguments& arguments, const CanaryEntry& canary)
     const Pass passes[] = {{1, 15'000, 500}, {1, 30'000, 5'000}, {campaigns.size(), 2'000, 1'000}};
     for (const Pass& pass : passes) {
         for (std::size_t i = 0; i < std::min(pass.campaigns, campaigns.size()); ++i) {
-            CampaignSettings settings = settings_of(arguments, pass.states, 30);
+            CampaignSettings settings = settings_of(arguments, pass.states, 200);
             settings.limits.program_states = pass.program_states;
             CampaignResult result = campaigns[i].run(settings);
             total.figures.add(result.figures);
@@ -176,6 +181,23 @@ int list()
     return 0;
 }
 
+int run_counts(const Arguments& arguments)
+{
+    const std::string counted = count_checkpoints(arguments.scratch);
+    if (arguments.golden.empty()) {
+        fmt::print("{}", counted);
+        return 0;
+    }
+    std::ifstream file(arguments.golden);
+    const std::string golden{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    if (golden == counted) {
+        return 0;
+    }
+    fmt::print("{} says:\n{}\nNow it is:\n{}\nIf that is meant: explore --counts > {}\n", arguments.golden, golden, counted,
+               arguments.golden);
+    return found_violations;
+}
+
 void declare(CLI::App& app, Arguments& arguments)
 {
     app.add_option("--states", arguments.states, "Crash states to judge, over all campaigns.")->check(CLI::PositiveNumber);
@@ -186,6 +208,8 @@ void declare(CLI::App& app, Arguments& arguments)
     app.add_option("--campaign", arguments.campaign, "Only campaigns with this in their names.");
     app.add_flag("--canaries", arguments.canaries, "Remove one fence, sync or checksum at a time: each must be noticed.");
     app.add_option("--canary", arguments.canary, "Only this canary.");
+    app.add_flag("--counts", arguments.counts, "Count what checkpoints cost the medium, and end.");
+    app.add_option("--golden", arguments.golden, "With --counts: compare with this file; a difference is a failure.");
     app.add_flag("--list", arguments.list, "Name campaigns and canaries, and end.");
     app.add_flag("--json", arguments.json, "Print one JSON object.");
     app.add_flag("--quiet", arguments.quiet, "Print the summary only.");
@@ -218,7 +242,8 @@ int explore(int argc, char** argv)
         return 73;
     }
     arguments.scratch = own;
-    const int code = arguments.canaries || !arguments.canary.empty() ? run_canaries(arguments) : run_campaigns(arguments);
+    const bool hunts = arguments.canaries || !arguments.canary.empty();
+    const int code = arguments.counts ? run_counts(arguments) : hunts ? run_canaries(arguments) : run_campaigns(arguments);
     std::filesystem::remove_all(own, none);
     return code;
 }

@@ -121,7 +121,7 @@ private:
         if (plan_.stray_store) {
             stray_store();
         }
-        if (plan_.torn_words || random() % 5 < 2) {
+        if (plan_.checkpoint_each || random() % 5 < 2) {
             return acknowledge();
         }
         return true;

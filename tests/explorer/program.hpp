@@ -32,6 +32,7 @@ struct ProgramPlan {
     bool ends_normally = false;     ///< else it stops dead after its last operation
     std::uint64_t failing_sync = UINT64_MAX;
     bool primitive_files = false;  ///< see sim::Stage::primitive
+    bool checkpoint_each = false;  ///< after each operation, not after two of five
     bool torn_words = false;       ///< look at ImageChoice::torn_words_only
     /// Stores past the medium, as a defect would: the explorer must notice.
     bool stray_store = false;

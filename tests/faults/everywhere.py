@@ -50,7 +50,7 @@ class Driver:
                   "LD_PRELOAD": " ".join(map(str, [*preload, BUILD / "lib/libstillpoint.so"])), **environment}
         try:
             return subprocess.run([str(PROGRAM), *arguments], cwd=self.folder, env=chosen, stdin=subprocess.DEVNULL,
-                                  capture_output=True, text=True, check=False, timeout=120)
+                                  capture_output=True, text=True, check=False, timeout=600)
         except subprocess.TimeoutExpired as late:
             raise Wrong(f"it hangs: {late.stdout} {late.stderr}") from late
 
@@ -100,7 +100,7 @@ class Driver:
             raise Wrong(f"afterwards: {done.returncode} {done.stdout}{done.stderr}")
         if not least <= int(found.group(2)) <= most:
             raise Wrong(f"afterwards the count is {found.group(2)}, acknowledged were {least}, begun {most}")
-        checked = subprocess.run([str(TOOL), "check", str(self.pool)], capture_output=True, text=True, check=False, timeout=120)
+        checked = subprocess.run([str(TOOL), "check", str(self.pool)], capture_output=True, text=True, check=False, timeout=600)
         if checked.returncode != 0:
             raise Wrong(f"afterwards check says {checked.stdout}{checked.stderr}")
 

@@ -32,7 +32,7 @@ class TamperedRun(FaultyRun):
 
     def finish(self, process):
         """Its input ends, and so does it. Returns what it said on standard error."""
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=600)
         self.assertEqual(process.returncode, 0, errors)
         return errors
 

@@ -40,7 +40,7 @@ target_link_libraries(consumer PRIVATE stillpoint::stillpoint)
 
 def output_of(*command, **options):
     """Standard output; a failure shows what the command said."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=250, **options)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600, **options)
     if done.returncode != 0:
         raise AssertionError(f"{command}: exit {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout

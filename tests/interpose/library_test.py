@@ -48,7 +48,7 @@ class Library(unittest.TestCase):
 
     def test_leaves_an_ordinary_program_as_it_is_without_a_pool(self):
         run = subprocess.run([self.program("interpose_preloaded")], env=environment(LD_PRELOAD=LIBRARY),
-                             capture_output=True, text=True, timeout=120, check=False)
+                             capture_output=True, text=True, timeout=600, check=False)
         self.assertEqual((run.stdout, run.stderr, run.returncode), (PRELOADED_OUTPUT, "", 0))
 
     def test_leaves_an_ordinary_program_as_it_is_with_a_pool(self):
@@ -57,7 +57,7 @@ class Library(unittest.TestCase):
                 [self.program("interpose_preloaded")],
                 env=environment(LD_PRELOAD=LIBRARY, STILLPOINT_POOL=self.pool, STILLPOINT_DURABILITY="process",
                                 STILLPOINT_INTERVAL_MS="1", STILLPOINT_QUIET="1", STILLPOINT_TRACKER=tracker),
-                capture_output=True, text=True, timeout=120, check=False)
+                capture_output=True, text=True, timeout=600, check=False)
             self.assertEqual((run.stdout, run.stderr, run.returncode), (PRELOADED_OUTPUT, "", 0))
 
     def test_locks_in_durable_memory_are_usable_after_a_kill_with_waiters_in_them(self):
@@ -69,7 +69,7 @@ class Library(unittest.TestCase):
             first.kill()
             first.wait()
         second = subprocess.run([self.program("interpose_program"), "again"], env=settings,
-                                capture_output=True, text=True, timeout=60, check=False)
+                                capture_output=True, text=True, timeout=600, check=False)
         self.assertEqual((second.stdout, second.stderr), ("usable 8\n", ""))
         self.assertEqual(second.returncode, 0)
 

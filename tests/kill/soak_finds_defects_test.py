@@ -17,7 +17,7 @@ class SoakFindsDefects(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="soak-", dir=BUILD) as folder:
             return subprocess.run([sys.executable, "-B", str(SOAK), "--defect", defect, "--kills", str(kills), "--seed", "7",
                                    "--only", "file-process-mprotect", "--limit-s", "60", "--binaries", str(BUILD / "bin"),
-                                   "--folder", f"{folder}/soak"], capture_output=True, text=True, check=False, timeout=200)
+                                   "--folder", f"{folder}/soak"], capture_output=True, text=True, check=False, timeout=600)
 
     def assert_found(self, defect, *words):
         done = self.soak(defect, 1000)

@@ -40,7 +40,7 @@ def main():
     # Not mprotect: its faults would come inside the sanitizer's own code.
     text = "interval_ms=1 durability=process pool_size_mb=8 tracker=uffd"
     outcome = subprocess.run([arguments.program, arguments.mode, str(pool), text, arguments.seconds], check=False,
-                             env=dict(os.environ, TSAN_OPTIONS=options()), timeout=100)
+                             env=dict(os.environ, TSAN_OPTIONS=options()), timeout=600)
     pool.unlink(missing_ok=True)
     if outcome.returncode == UNSUPPORTED:
         print("run_program: skipped: this kernel or sandbox refuses userfaultfd")
