@@ -16,3 +16,13 @@ inline constexpr bool thread_sanitizer = false;
 #endif
 
 }  // namespace stillpoint
+
+/// For a function that races on purpose, with the reason beside it.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define STILLPOINT_NO_THREAD_SANITIZER __attribute__((no_sanitize("thread")))
+#endif
+#endif
+#if !defined(STILLPOINT_NO_THREAD_SANITIZER)
+#define STILLPOINT_NO_THREAD_SANITIZER
+#endif

@@ -431,6 +431,7 @@ void session_thread_exit() noexcept
 {
     Session* const session = open_session();
     if (session != nullptr && session->heap != nullptr) {
+        const FaseGuard fase;  // A span of which the last block comes back changes durable tables.
         session->heap->flush_thread_cache();
     }
 }

@@ -225,9 +225,9 @@ void run_heap()
             if (block == nullptr) {
                 fail("sp_malloc");
             }
-            std::memset(block, round, bytes < 64 ? bytes : 64);  // Its own, so outside a FASE.
             const auto slot = static_cast<std::size_t>((round * 7 + thread) % 64);
             lock(state->mutex);
+            std::memset(block, round, bytes < 64 ? bytes : 64);
             void* const old = state->blocks[slot];
             state->blocks[slot] = block;
             unlock(state->mutex);
@@ -306,10 +306,12 @@ void make_state()
     if (state == nullptr) {
         fail("sp_root");
     }
+    sp_fase_begin();
     pthread_mutex_init(&state->mutex, nullptr);
     pthread_rwlock_init(&state->rwlock, nullptr);
     pthread_spin_init(&state->spinlock, PTHREAD_PROCESS_PRIVATE);
     pthread_cond_init(&state->condition, nullptr);
+    sp_fase_end();
 }
 
 constexpr struct {

@@ -37,6 +37,9 @@ def main():
     arguments.folder.mkdir(parents=True, exist_ok=True)
     pool = arguments.folder / "races.pool"
     pool.unlink(missing_ok=True)
+    if "external_symbolizer_path" not in options():
+        print("run_program: skipped: there is no llvm-symbolizer, by whose names suppressions are matched")
+        sys.exit(SKIPPED)
     # Not mprotect: its faults would come inside the sanitizer's own code.
     text = "interval_ms=1 durability=process pool_size_mb=8 tracker=uffd"
     outcome = subprocess.run([arguments.program, arguments.mode, str(pool), text, arguments.seconds], check=False,
