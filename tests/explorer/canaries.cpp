@@ -74,7 +74,7 @@ constexpr std::array first_tries = {
     FirstTry{Canary::commit_write_back, "mprotect/line/bank"},
     FirstTry{Canary::whole_page_first, "mprotect/line/bank"},
     FirstTry{Canary::recovered_record_durable, "mprotect/line/bank"},
-    FirstTry{Canary::recovered_table_durable, "mprotect/line/bank"},
+    FirstTry{Canary::recovered_table_durable, "kill-around-commits"},
     FirstTry{Canary::torn_record_mended, "torn-words"},
 };
 
@@ -95,8 +95,12 @@ std::vector<Campaign> campaigns_against(const CanaryEntry& canary)
     const auto first = std::find_if(first_tries.begin(), first_tries.end(),
                                     [&](const FirstTry& entry) { return entry.canary == canary.canary; });
     const std::string_view wanted = first != first_tries.end() ? first->part_of_name : "mprotect/page/bank";
-    std::stable_partition(campaigns.begin(), campaigns.end(),
-                          [&](const Campaign& campaign) { return campaign.name.find(wanted) != std::string::npos; });
+    const auto likeliest = std::find_if(campaigns.begin(), campaigns.end(), [&](const Campaign& campaign) {
+        return campaign.name.find(wanted) != std::string::npos;
+    });
+    if (likeliest != campaigns.end()) {
+        std::rotate(campaigns.begin(), likeliest, likeliest + 1);
+    }
     return campaigns;
 }
 

@@ -24,6 +24,10 @@ Campaign exploration(std::string name, ProgramPlan plan)
             limits.power_cuts = 16;  // Few torn images are what is looked for.
             limits.generations = 2;
         }
+        if (plan.kill_around_commits) {
+            limits.kills = 8;
+            limits.power_cuts = 1;
+        }
         Explorer explorer(name, seeded, limits, settings.seed, settings.scratch);
         explorer.run();
         return CampaignResult{explorer.figures(), explorer.violations(), ""};
@@ -68,6 +72,11 @@ std::vector<Campaign> conformance_campaigns()
             plan.torn_words = true;
             plan.checkpoint_each = true;
             campaigns.push_back(exploration(engine + "/torn-words/line", plan));
+            plan.torn_words = false;
+            plan.checkpoint_each = false;
+            plan.operations = ProgramPlan{}.operations;
+            plan.kill_around_commits = true;
+            campaigns.push_back(exploration(engine + "/kill-around-commits/line", plan));
         }
         for (const sim::Profile profile : {sim::Profile::cache_line, sim::Profile::page}) {
             ProgramPlan plan;

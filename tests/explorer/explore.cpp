@@ -126,11 +126,14 @@ CampaignResult hunt(const Arguments& arguments, const CanaryEntry& canary)
     };
     // Where it is likeliest to show: many programs, since much depends on where they are killed; then many images
     // of fewer; then everywhere.
-    const Pass passes[] = {{1, 15'000, 500}, {1, 30'000, 5'000}, {campaigns.size(), 2'000, 1'000}};
+    const Pass passes[] = {{1, 15'000, 500}, {1, 30'000, 5'000}, {1, 30'000, 1'000},
+                           {1, 60'000, 500}, {campaigns.size(), 2'000, 1'000}, {1, 100'000, 2'000}};
+    std::uint64_t seed = arguments.seed;
     for (const Pass& pass : passes) {
         for (std::size_t i = 0; i < std::min(pass.campaigns, campaigns.size()); ++i) {
             CampaignSettings settings = settings_of(arguments, pass.states, 200);
             settings.limits.program_states = pass.program_states;
+            settings.seed = seed++;
             CampaignResult result = campaigns[i].run(settings);
             total.figures.add(result.figures);
             if (!result.violations.empty()) {

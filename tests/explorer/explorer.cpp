@@ -176,18 +176,18 @@ std::vector<std::size_t> Explorer::moments_of(const std::vector<Event>& events) 
     return moments;
 }
 
-void Explorer::explore_trace(const Crash& start, const ProgramRun& run, unsigned generation, std::vector<Crash>& next)
+/// Indexes of events before which the process is killed: half of them anywhere, half where few events decide much.
+std::vector<std::size_t> Explorer::kill_moments(const std::vector<Event>& events, unsigned kills, unsigned generation)
 {
-    const std::vector<Event>& events = run.events;
-    const std::vector<std::size_t> moments = moments_of(events);
-    const bool goes_on = generation < limits_.generations;
-    const unsigned kills = goes_on ? std::max(1u, limits_.kills >> (generation - 1)) : 0;
-    const unsigned cuts = goes_on ? std::max(1u, limits_.power_cuts >> (generation - 1)) : 0;
     std::vector<std::size_t> kill_at(kills);
     const std::vector<std::size_t> superblocks = stores_between(events, 0, 2 * page_bytes);
     const std::vector<std::size_t> engine_area = stores_between(events, 2 * page_bytes, 6 * page_bytes);
     const std::vector<std::size_t> awaited = last_fences_before(events, engine_area);
     std::generate(kill_at.begin(), kill_at.end(), [&] {
+        if (plan_.kill_around_commits && !awaited.empty()) {
+            // Its slots are durable and nothing commits them; the next run clears them, and does not come to its fence.
+            return awaited[random_() % awaited.size()] + generation % 2;
+        }
         const std::vector<std::size_t>* const classes[] = {&superblocks, &engine_area, &awaited};
         const std::vector<std::size_t>& few = *classes[random_() % std::size(classes)];
         if (few.empty() || random_() % 2 == 0) {
@@ -196,6 +196,17 @@ void Explorer::explore_trace(const Crash& start, const ProgramRun& run, unsigned
         const std::uint64_t after = &few == &awaited ? random_() % 2 : random_() % 4 != 0 ? 1 : 0;
         return few[random_() % few.size()] + after;
     });
+    return kill_at;
+}
+
+void Explorer::explore_trace(const Crash& start, const ProgramRun& run, unsigned generation, std::vector<Crash>& next)
+{
+    const std::vector<Event>& events = run.events;
+    const std::vector<std::size_t> moments = moments_of(events);
+    const bool goes_on = generation < limits_.generations;
+    const unsigned kills = goes_on ? std::max(1u, limits_.kills >> (generation - 1)) : 0;
+    const unsigned cuts = goes_on ? std::max(1u, limits_.power_cuts >> (generation - 1)) : 0;
+    const std::vector<std::size_t> kill_at = kill_moments(events, kills, generation);
     std::vector<std::size_t> cut_at(cuts);
     std::generate(cut_at.begin(), cut_at.end(),
                   [&] { return moments.empty() ? events.size() : moments[random_() % moments.size()]; });

@@ -66,6 +66,8 @@ private:
     void explore(const Crash& start, unsigned generation);
     void explore_trace(const Crash& start, const ProgramRun& run, unsigned generation, std::vector<Crash>& next);
     [[nodiscard]] std::vector<std::size_t> moments_of(const std::vector<sim::Event>& events) const;
+    [[nodiscard]] std::vector<std::size_t> kill_moments(const std::vector<sim::Event>& events, unsigned kills,
+                                                        unsigned generation);
     void look_at_moment(const sim::CrashModel& model, const History& history, const std::string& where,
                         std::uint64_t budget, std::ptrdiff_t starts, std::vector<Crash>& next);
     bool judge_image(const sim::CrashImage& image, const History& history, const std::string& where);

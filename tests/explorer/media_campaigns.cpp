@@ -20,7 +20,7 @@ struct alignas(page_bytes) Page {
 class Contract {
 public:
     Contract(MediumKind kind, const CampaignSettings& settings, CampaignResult& result, std::string name)
-        : kind_(kind), settings_(settings), result_(result), name_(std::move(name)),
+        : kind_(kind), result_(result), name_(std::move(name)),
           path_(settings.scratch + "/" + std::to_string(getpid()) + ".contract"),
           model_(kind == MediumKind::file ? sim::Profile::page : sim::Profile::cache_line,
                  sim::CrashImage{{}, false}),
@@ -199,7 +199,6 @@ private:
     }
 
     MediumKind kind_;
-    const CampaignSettings& settings_;
     CampaignResult& result_;
     std::string name_;
     std::string path_;
@@ -215,9 +214,9 @@ std::vector<Campaign> media_campaigns()
     std::vector<Campaign> campaigns;
     for (const auto& [kind, text] : {std::pair{MediumKind::file, "file"}, std::pair{MediumKind::memory, "memory"}}) {
         const std::string name = std::string("media/") + text;
-        campaigns.push_back({name, [name, kind = kind](const CampaignSettings& settings) {
+        campaigns.push_back({name, [name, medium = kind](const CampaignSettings& settings) {
                                  CampaignResult result;
-                                 Contract(kind, settings, result, name).run();
+                                 Contract(medium, settings, result, name).run();
                                  return result;
                              }});
     }

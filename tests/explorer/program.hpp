@@ -33,6 +33,7 @@ struct ProgramPlan {
     std::uint64_t failing_sync = UINT64_MAX;
     bool primitive_files = false;  ///< see sim::Stage::primitive
     bool checkpoint_each = false;  ///< after each operation, not after two of five
+    bool kill_around_commits = false;  ///< kill only around the fences that commit records wait for
     bool torn_words = false;       ///< look at ImageChoice::torn_words_only
     /// Stores past the medium, as a defect would: the explorer must notice.
     bool stray_store = false;
