@@ -220,8 +220,11 @@ Result<void> PoolFile::grow(std::uint64_t size)
     }
     size_bytes_ = size;
     sim::observe(sim::EventKind::resize, 0, nullptr, 0, size);
-    metadata_is_durable_ = false;
-    return is_removed(Canary::growth_sync) ? Result<void>{} : sync_metadata();
+    if (is_removed(Canary::growth_sync)) {
+        return {};
+    }
+    auto synced = sync();
+    return synced ? Result<void>{} : Result<void>{pass_on(synced.error())};
 }
 
 int PoolFile::allocate_once(std::uint64_t begin, std::uint64_t size) noexcept

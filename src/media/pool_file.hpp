@@ -52,14 +52,14 @@ public:
     [[nodiscard]] ssize_t write_once(int fd, const iovec* vectors, int count,
                                      std::uint64_t offset) noexcept;
 
-    /// fdatasync; the first one of a run and the first after a growth is sync_metadata(). Nothing under
+    /// fdatasync, which takes the size along; the first one of a run is sync_metadata(). Nothing under
     /// Durability::process. A failure freezes the file. Returns whether a system call was made. Errors: no_space, io,
     /// pool_read_only (frozen, or opened for reading).
     [[nodiscard]] Result<bool> sync();
 
-    /// fsync of the file, and of the directory that has its name, once in a run and once after each
-    /// growth: an earlier run may have been killed between making or growing the file and syncing that,
-    /// and what this run makes durable would go with the name or the size. Other calls do nothing. Errors as sync().
+    /// fsync of the file, and of the directory that has its name, once in a run: an earlier run may have been killed
+    /// between making or growing the file and syncing that, and what this run makes durable would go with the name
+    /// or the size. Other calls do nothing. Errors as sync().
     [[nodiscard]] Result<void> sync_metadata();
 
     /// ok, or why nothing may be written: opened for reading, or frozen by an earlier failure.
@@ -119,7 +119,7 @@ private:
 
     std::string path_;
     os::Descriptor file_;
-    os::Descriptor directory_;  ///< that has the file's name
+    os::Descriptor directory_;  ///< that has the file's name, until this run has synced it
     std::uint64_t size_bytes_ = 0;
     Access access_ = Access::write;
     Durability durability_ = Durability::power;

@@ -105,6 +105,9 @@ Result<void> PoolFile::sync_metadata()
         return fail_sync(error);
     }
     metadata_is_durable_ = !unnamed_;
+    if (metadata_is_durable_) {
+        directory_.reset();
+    }
     return {};
 }
 

@@ -239,7 +239,7 @@ void Explorer::explore_trace(const Crash& start, const ProgramRun& run, unsigned
             killed->kill();
             const sim::CrashImage& behind = killed->visible();
             const bool sound = judge_image(behind, history, where + how);
-            if (sound && (!behind.named || recover(plan_, behind).kind == Recovered::Kind::state)) {
+            if (sound && (!behind.named || recovered_from(behind).kind == Recovered::Kind::state)) {
                 next.push_back({std::move(killed), history, where + how});
             }
         }
@@ -280,34 +280,38 @@ void Explorer::look_at_moment(const sim::CrashModel& model, const History& histo
     figures_.exhausted += images.exhaustive ? 1 : 0;
     for (const sim::CrashImage& start : kept) {
         // A file that holds no pool yet is nothing to go on from.
-        if (violations_.empty() && recover(plan_, start).kind == Recovered::Kind::state) {
+        if (violations_.empty() && recovered_from(start).kind == Recovered::Kind::state) {
             next.push_back({std::make_shared<sim::CrashModel>(model.profile(), start), history, where + "; power cut"});
         }
     }
 }
 
-/// False: a violation, or nothing that a run could start from.
-bool Explorer::judge_image(const sim::CrashImage& image, const History& history, const std::string& where)
+const Recovered& Explorer::recovered_from(const sim::CrashImage& image)
 {
     const std::uint64_t digest = image.digest();
-    const std::uint64_t promise =
-        mix64(mix64(history.floor().epoch, history.floor().operations), figures_.runs);
-    auto found = recovered_.find(digest);
-    const bool known = found != recovered_.end();
-    if (!judged_.insert(mix64(digest, promise)).second && known) {
+    if (const auto found = recovered_.find(digest); found != recovered_.end()) {
+        return found->second;
+    }
+    if (recovered_.size() > recovered_kept) {
+        recovered_.clear();
+    }
+    ++figures_.recoveries;
+    Recovered& recovered = recovered_[digest] = recover(plan_, image);
+    recovered.page_digests = {};
+    return recovered;
+}
+
+/// False: a violation.
+bool Explorer::judge_image(const sim::CrashImage& image, const History& history, const std::string& where)
+{
+    const Floor& floor = history.floor();
+    const std::uint64_t promise = mix64(mix64(floor.epoch, floor.operations), figures_.runs);
+    if (!judged_.insert(mix64(image.digest(), promise)).second) {
         return true;  // The same bytes under the same promises.
     }
-    if (!known) {
-        if (recovered_.size() > recovered_kept) {
-            recovered_.clear();
-        }
-        ++figures_.recoveries;
-        found = recovered_.emplace(digest, recover(plan_, image)).first;
-        found->second.page_digests = {};
-    }
     ++figures_.states;
-    if (!judge(found->second, history).empty()) {
-        report(where, judge(recover(plan_, image), history));
+    if (!judge(recovered_from(image), history).empty()) {
+        report(where, judge(recover(plan_, image), history));  // With the page that is wrong.
         return false;
     }
     return true;

@@ -70,6 +70,8 @@ private:
                                                         unsigned generation);
     void look_at_moment(const sim::CrashModel& model, const History& history, const std::string& where,
                         std::uint64_t budget, std::ptrdiff_t starts, std::vector<Crash>& next);
+    /// Kept by image: many crashes leave the same bytes. Without the digests of its pages.
+    [[nodiscard]] const Recovered& recovered_from(const sim::CrashImage& image);
     bool judge_image(const sim::CrashImage& image, const History& history, const std::string& where);
     void report(const std::string& where, const std::string& what);
     [[nodiscard]] bool exhausted() const;

@@ -145,7 +145,6 @@ Result<void> SimMedium::resize(std::uint64_t size)
     }
     stage_.size_bytes_ = size;
     record(EventKind::resize, 0, nullptr, 0, size);
-    metadata_is_durable_ = false;
     return sync_file();
 }
 
