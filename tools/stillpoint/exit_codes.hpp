@@ -6,6 +6,8 @@ namespace stillpoint::tool::exit_codes {
 
 inline constexpr int ok = 0;
 inline constexpr int usage = 64;
+inline constexpr int data_error = 65;
+inline constexpr int no_input = 66;
 inline constexpr int unavailable = 69;
 inline constexpr int not_runnable = 126;
 inline constexpr int program_missing = 127;

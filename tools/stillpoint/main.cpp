@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "command.hpp"
+#include "compiler.hpp"
 #include "runtime/session.hpp"
 #include "stillpoint/stillpoint.h"
 
@@ -146,8 +147,12 @@ int main(int argc, char** argv)
     add_doctor(app, invocation);
     add_stats(app, invocation);
     add_crashtest(app, invocation);
+    add_compilers(app, invocation);
     add_tables(app, invocation);
     try {
+        if (const auto call = compiler_call(argc, argv)) {
+            return run_compiler(*call);
+        }
         app.parse(split_command(argc, argv, invocation), argv);
         return invocation.action();
     } catch (const CLI::ParseError& error) {

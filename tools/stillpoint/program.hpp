@@ -9,7 +9,7 @@
 namespace stillpoint::tool {
 
 struct Refusal {
-    int exit_code;        ///< 126 or 127, as shells have it
+    int exit_code;        ///< of exit_codes.hpp; 126 or 127 for programs, as shells have it
     std::string message;  ///< what is wrong and what to do
 };
 

@@ -2,26 +2,19 @@
 // behind, so signals, exit code, terminal and process id are the program's own.
 
 #include <cerrno>
-#include <climits>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <unistd.h>
 
 #include "command.hpp"
+#include "installation.hpp"
 #include "os/log.hpp"
 #include "program.hpp"
 #include "runtime_flags.hpp"
 
-#ifndef STILLPOINT_LIBRARY_FROM_BIN
-#define STILLPOINT_LIBRARY_FROM_BIN "../lib"
-#endif
-
 namespace stillpoint::tool {
 
 namespace {
-
-constexpr std::string_view library_name = "libstillpoint.so.1";
 
 constexpr std::string_view examples =
     "  stillpoint run --pool bank.pool -- ./bank --threads 2\n"
@@ -41,29 +34,12 @@ bool preloaded(std::string_view list)
     return list.find("libstillpoint.so") != std::string_view::npos;
 }
 
-/// The folder of this executable, without a slash at the end.
-std::string own_folder()
-{
-    char path[PATH_MAX];
-    const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
-    const std::string_view own(path, length > 0 ? static_cast<std::size_t>(length) : 0);
-    return std::string(own.substr(0, own.rfind('/')));
-}
-
-/// The library beside this executable: in the build tree and in every prefix it is installed to.
+/// The library beside this executable. The folder is resolved but the name is kept: the loader knows the
+/// library by it.
 std::string find_library()
 {
-    for (const char* folder : {STILLPOINT_LIBRARY_FROM_BIN, "../lib"}) {
-        const std::string candidate = text_of("{}/{}/{}", own_folder(), folder, library_name);
-        const std::unique_ptr<char, decltype(&std::free)> resolved(realpath(candidate.c_str(), nullptr),
-                                                                   &std::free);
-        if (resolved) {
-            // The folder is resolved but the name is kept: the loader knows the library by it.
-            const std::string_view path = resolved.get();
-            return text_of("{}/{}", path.substr(0, path.rfind('/')), library_name);
-        }
-    }
-    return {};
+    const std::string folder = library_folder();
+    return folder.empty() ? folder : text_of("{}/{}", folder, library_name);
 }
 
 void prepend(const char* variable, const std::string& value)
