@@ -1,0 +1,52 @@
+#ifndef PMTHREADS_HOOKS_H
+#define PMTHREADS_HOOKS_H
+/* The wrapper header of the layer pmthreads: libstillpoint with the tracker `hooks`. Its own API is stillpoint.h:
+ * a program of threads and locks needs allocation and roots from it, and nothing else; a FASE lasts from a
+ * thread's outermost lock acquire to the matching release, whether or not durable_fase_begin is called.
+ *
+ * Durability: a FASE is durable with the checkpoint after it (option interval_ms), at the pool's level. */
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+
+#include <stillpoint/stillpoint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- The operations that every layer has (layers/README.md) ----------------------------------------------------- */
+
+#define DURABLE_LAYER "pmthreads"
+typedef pthread_rwlock_t durable_rwlock;
+
+/* Under `stillpoint run --pool` the pool is open already, and `path` is not looked at. A pool of libstillpoint grows by
+ * itself: `size_bytes` is not needed. */
+static inline int durable_open(const char *path, size_t size_bytes)
+{
+    (void)size_bytes;
+    if (sp_start_kind() != SP_START_VOLATILE) {
+        return 0;
+    }
+    return sp_open(path, "tracker=hooks") == SP_OK ? 0 : EIO;
+}
+static inline void durable_close(void) { (void)sp_close(); }
+static inline const char *durable_error(void) { return sp_last_error(); }
+static inline void *durable_root(size_t size_bytes) { return sp_root("durable-root", size_bytes); }
+static inline void *durable_allocate(size_t size_bytes) { return sp_malloc(size_bytes); }
+static inline void durable_release(void *block) { sp_free(block); }
+static inline void durable_fase_begin(void) { sp_fase_begin(); }
+static inline int durable_fase_end(void)
+{
+    sp_fase_end();
+    return 0;
+}
+static inline void durable_read_lock(durable_rwlock *lock) { (void)pthread_rwlock_rdlock(lock); }
+static inline void durable_write_lock(durable_rwlock *lock) { (void)pthread_rwlock_wrlock(lock); }
+static inline void durable_unlock(durable_rwlock *lock) { (void)pthread_rwlock_unlock(lock); }
+
+#ifdef __cplusplus
+}
+#endif
+#endif
