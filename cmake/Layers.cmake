@@ -9,8 +9,10 @@ add_custom_target(unit_tests)
 # stillpoint_layer(name): one static-in-spirit object library per folder of src/, from every
 # source in it (sub-folders too); *_test.cpp become the test program <name>_test.
 # Adding a file edits no list.
-function(stillpoint_layer name)
-    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
+# A layer of two words (nvhooks/runtime) has its name with an underscore.
+function(stillpoint_layer folder)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*.cpp)
+    string(REPLACE "/" "_" name ${folder})
     set(tests ${sources})
     list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
     list(FILTER tests INCLUDE REGEX "_test\\.cpp$")

@@ -183,6 +183,7 @@ void* move_block(Heap& self, void* block, std::size_t old_bytes, std::size_t new
     void* moved = self.allocate(new_bytes);
     if (moved != nullptr) {
         std::memcpy(moved, block, std::min(old_bytes, new_bytes));
+        note_store(moved, std::min(old_bytes, new_bytes));
         self.deallocate(block);
     }
     return moved;
@@ -206,6 +207,7 @@ void* Heap::allocate_zeroed(std::size_t size_bytes) noexcept
     }
     if (size_bytes < page_bytes) {
         std::memset(block, 0, size_bytes);
+        note_store(block, size_bytes);
     } else {
         // Memory that was never used is zero; reading it costs less than making its pages durable.
         clear_stale(static_cast<std::byte*>(block), size_bytes);

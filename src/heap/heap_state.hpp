@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/store_marks.hpp"
 #include "heap/heap.hpp"
 #include "heap/heap_layout.hpp"
 #include "heap/size_classes.hpp"
@@ -116,6 +117,12 @@ extern constinit HeapState state;
     return state.spans_base + (span << span_shift);
 }
 
+/// After a store to a durable table of the heap: trackers that see no store by themselves.
+inline void note_table_store(const void* address, std::size_t size) noexcept
+{
+    note_store(address, size);
+}
+
 /// Marks are read by statistics() while others store them, hence atomic; never ordered.
 [[nodiscard]] inline std::uint8_t load_mark(std::uint8_t* mark) noexcept
 {
@@ -124,6 +131,7 @@ extern constinit HeapState state;
 inline void store_mark(std::uint8_t* mark, std::uint8_t value) noexcept
 {
     std::atomic_ref<std::uint8_t>(*mark).store(value, std::memory_order_relaxed);
+    note_table_store(mark, sizeof *mark);
 }
 
 /// Where the marks of a small span begin, in bytes from its own start (fine marks). Spreads spans

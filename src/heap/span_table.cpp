@@ -17,6 +17,7 @@ constexpr std::uint64_t all_free = ~std::uint64_t{0};
 void store_entry(std::uint64_t span, SpanEntry entry) noexcept
 {
     std::atomic_ref<std::uint32_t>(state.span_table[span]).store(entry.word, std::memory_order_relaxed);
+    note_table_store(&state.span_table[span], sizeof state.span_table[span]);
 }
 
 void publish(std::uint64_t span, std::uint64_t tag, std::uint64_t value) noexcept
@@ -106,6 +107,7 @@ void clear_stale(std::byte* address, std::size_t size_bytes) noexcept
         }
         if (any != std::byte{0}) {
             std::memset(address, 0, here);
+            note_table_store(address, here);
         }
         address += here;
         size_bytes -= here;

@@ -5,11 +5,23 @@
 // Not intercepted, because nothing is to be done there: creating, joining and detaching threads. A
 // thread is counted from its first lock on, and a thread key's destructor ends that.
 
+#include "core/store_marks.hpp"
 #include "interpose/real.hpp"
 #include "runtime/sync_objects.hpp"
 
 using stillpoint::sync_object_used;
 using stillpoint::SyncObjectKind;
+
+namespace {
+
+/// A semaphore's value is its content, whoever calls. What waiters leave in the other objects recovery resets.
+int mark_taken(int result, const sem_t* semaphore) noexcept
+{
+    stillpoint::note_store(semaphore, sizeof *semaphore);
+    return result;
+}
+
+}  // namespace
 
 SHIM int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept
 {
@@ -29,19 +41,19 @@ SHIM int pthread_barrier_destroy(pthread_barrier_t* barrier) noexcept
 SHIM int sem_wait(sem_t* semaphore)
 {
     sync_object_used(semaphore, SyncObjectKind::semaphore);
-    return REAL(sem_wait)(semaphore);
+    return mark_taken(REAL(sem_wait)(semaphore), semaphore);
 }
 
 SHIM int sem_timedwait(sem_t* semaphore, const timespec* deadline)
 {
     sync_object_used(semaphore, SyncObjectKind::semaphore);
-    return REAL(sem_timedwait)(semaphore, deadline);
+    return mark_taken(REAL(sem_timedwait)(semaphore, deadline), semaphore);
 }
 
 SHIM int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* deadline)
 {
     sync_object_used(semaphore, SyncObjectKind::semaphore);
-    return REAL(sem_clockwait)(semaphore, clock, deadline);
+    return mark_taken(REAL(sem_clockwait)(semaphore, clock, deadline), semaphore);
 }
 
 SHIM int sem_destroy(sem_t* semaphore) noexcept

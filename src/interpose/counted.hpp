@@ -11,6 +11,7 @@
 
 #include <cerrno>
 
+#include "core/store_marks.hpp"
 #include "interpose/real.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/fase_gate.hpp"
@@ -83,6 +84,8 @@ template <Address address, class Lock>
     if (result != 0) [[unlikely]] {
         return result;
     }
+    // A copy of the page made while the lock was held must not be the checkpoint's.
+    note_store(name, sizeof(Lock));
     if (record == nullptr) [[unlikely]] {
         return 0;
     }

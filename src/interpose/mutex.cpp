@@ -91,6 +91,7 @@ SHIM int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept
         !stillpoint::try_unlock_plain(*mutex)) [[unlikely]] {
         return unlock_through_libc(mutex);
     }
+    stillpoint::note_store(mutex, sizeof *mutex);  // As release() does.
     return fase::leave_outermost(*record) ? announce_departure() : 0;
 }
 

@@ -140,10 +140,23 @@ std::uint64_t hash_of_build_id(const FileView& file, const Sections& sections)
 
 struct Search {
     std::string_view name;
-    LoadedSection* found;
-    std::size_t capacity;
-    std::size_t count;
+    ElfW(Xword) wanted_flags;
+    bool (*visit)(void* context, const LoadedSection& section);
+    void* context;
 };
+
+/// A section header is believed only as far as the loader has mapped what it names.
+bool is_mapped(const dl_phdr_info& module, const ElfW(Shdr) & section)
+{
+    for (std::size_t i = 0; i < module.dlpi_phnum; ++i) {
+        const auto& segment = module.dlpi_phdr[i];
+        const std::uint64_t inside = section.sh_addr - segment.p_vaddr;
+        if (segment.p_type == PT_LOAD && inside <= segment.p_memsz && section.sh_size <= segment.p_memsz - inside) {
+            return true;
+        }
+    }
+    return false;
+}
 
 int search_module(dl_phdr_info* module, std::size_t /*size*/, void* context)
 {
@@ -152,15 +165,13 @@ int search_module(dl_phdr_info* module, std::size_t /*size*/, void* context)
     const char* path = is_program ? "/proc/self/exe" : module->dlpi_name;
     const FileView file(path);
     const Sections sections = sections_of(file);
-    for (std::size_t i = 0; i < sections.count && search.count < search.capacity; ++i) {
+    for (std::size_t i = 0; i < sections.count; ++i) {
         const auto& section = sections.headers[i];
-        constexpr auto wanted_flags = static_cast<ElfW(Xword)>(SHF_ALLOC | SHF_WRITE);
-        if ((section.sh_flags & wanted_flags) != wanted_flags || section.sh_size == 0 ||
-            file.text(sections.names_offset + section.sh_name) != search.name) {
+        if ((section.sh_flags & search.wanted_flags) != search.wanted_flags || section.sh_size == 0 ||
+            file.text(sections.names_offset + section.sh_name) != search.name || !is_mapped(*module, section)) {
             continue;
         }
-        LoadedSection& entry = search.found[search.count++];
-        entry = {};
+        LoadedSection entry{};
         char target[4096] = {};
         std::string_view full = path;
         if (is_program) {
@@ -171,21 +182,46 @@ int search_module(dl_phdr_info* module, std::size_t /*size*/, void* context)
         full.copy(entry.module_name, sizeof entry.module_name - 1);
         entry.memory = reinterpret_cast<std::byte*>(module->dlpi_addr + section.sh_addr);
         entry.size = section.sh_size;
-        entry.layout_hash = hash_of_symbols(file, sections, section);
-        if (entry.layout_hash == 0) {
-            entry.layout_hash = hash_of_build_id(file, sections);
+        if ((section.sh_flags & SHF_WRITE) != 0) {
+            entry.layout_hash = hash_of_symbols(file, sections, section);
+            if (entry.layout_hash == 0) {
+                entry.layout_hash = hash_of_build_id(file, sections);
+            }
+        }
+        if (!search.visit(search.context, entry)) {
+            return 1;
         }
     }
     return 0;
+}
+
+struct Collected {
+    LoadedSection* found;
+    std::size_t capacity;
+    std::size_t count;
+};
+
+bool add_to_collected(void* context, const LoadedSection& section)
+{
+    auto& collected = *static_cast<Collected*>(context);
+    collected.found[collected.count++] = section;
+    return collected.count < collected.capacity;
 }
 
 }  // namespace
 
 std::size_t find_sections(const char* name, LoadedSection* found, std::size_t capacity)
 {
-    Search search{name, found, capacity, 0};
+    Collected collected{found, capacity, 0};
+    Search search{name, static_cast<ElfW(Xword)>(SHF_ALLOC | SHF_WRITE), &add_to_collected, &collected};
     dl_iterate_phdr(&search_module, &search);
-    return search.count;
+    return collected.count;
+}
+
+void visit_sections(const char* name, bool (*visit)(void* context, const LoadedSection& section), void* context)
+{
+    Search search{name, static_cast<ElfW(Xword)>(SHF_ALLOC), visit, context};
+    dl_iterate_phdr(&search_module, &search);
 }
 
 }  // namespace stillpoint::os

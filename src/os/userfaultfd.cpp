@@ -51,7 +51,7 @@ constexpr std::uint64_t page_is_written = 2;
 
 }  // namespace
 
-Result<Userfaultfd> Userfaultfd::open()
+Result<Userfaultfd> Userfaultfd::open(Purpose purpose)
 {
     Scope scope = Scope::user_and_kernel;
     long descriptor = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
@@ -65,13 +65,13 @@ Result<Userfaultfd> Userfaultfd::open()
                     std::strerror(errno));
     }
     const int wake_descriptor = claim_descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    Userfaultfd result(claim_descriptor(static_cast<int>(descriptor)), wake_descriptor, scope);
+    Userfaultfd result(claim_descriptor(static_cast<int>(descriptor)), wake_descriptor, scope, purpose);
     if (wake_descriptor < 0) {
         return fail(SP_E_NO_MEMORY, errno, "cannot make an eventfd ({})", std::strerror(errno));
     }
     uffdio_api api{};
     api.api = UFFD_API;
-    api.features = feature_wp_unpopulated | feature_wp_async;
+    api.features = purpose == Purpose::tracking ? feature_wp_unpopulated | feature_wp_async : 0;
     if (ioctl(result.descriptor_, UFFDIO_API, &api) != 0) {
         return fail(SP_E_UNSUPPORTED, errno,
                     "the kernel has no asynchronous write protection for userfaultfd (Linux 6.7 "
@@ -97,9 +97,12 @@ Result<void> Userfaultfd::register_range(const std::byte* begin, std::size_t siz
     uffdio_register request{};
     request.range.start = reinterpret_cast<std::uintptr_t>(begin);
     request.range.len = size;
-    request.mode = UFFDIO_REGISTER_MODE_WP;
+    request.mode = purpose_ == Purpose::tracking ? UFFDIO_REGISTER_MODE_WP : 0;
     if (missing) {
         request.mode |= UFFDIO_REGISTER_MODE_MISSING;
+    }
+    if (request.mode == 0) {
+        return {};
     }
     if (ioctl(descriptor_, UFFDIO_REGISTER, &request) != 0) {
         return fail(SP_E_UNSUPPORTED, errno,
@@ -146,7 +149,7 @@ bool Userfaultfd::place_page(std::byte* destination, const std::byte* source,
     request.dst = reinterpret_cast<std::uintptr_t>(destination);
     request.src = reinterpret_cast<std::uintptr_t>(source);
     request.len = size;
-    request.mode = UFFDIO_COPY_MODE_WP;
+    request.mode = purpose_ == Purpose::tracking ? UFFDIO_COPY_MODE_WP : 0;
     while (ioctl(descriptor_, UFFDIO_COPY, &request) != 0) {
         if (errno == EAGAIN) {
             request.copy = 0;

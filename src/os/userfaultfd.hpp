@@ -9,8 +9,9 @@
 
 namespace stillpoint::os {
 
-/// One userfaultfd with asynchronous write protection: the kernel resolves a write fault by
-/// itself and remembers the page as written, for PAGEMAP_SCAN to find.
+/// One userfaultfd. For tracking it has asynchronous write protection: the kernel resolves a write fault by
+/// itself and remembers the page as written, for PAGEMAP_SCAN to find. For serving only it reports absent pages,
+/// which older kernels do too.
 class Userfaultfd {
 public:
     enum class Scope {
@@ -18,13 +19,16 @@ public:
         user_only,        ///< such a call fails with EFAULT; all that an unprivileged process may have
     };
 
+    enum class Purpose { tracking, serving_only };
+
     /// Errors: unsupported, saying which of the kernel's parts is missing or not permitted.
-    [[nodiscard]] static Result<Userfaultfd> open();
+    [[nodiscard]] static Result<Userfaultfd> open(Purpose purpose = Purpose::tracking);
 
     Userfaultfd(Userfaultfd&& other) noexcept
         : descriptor_(std::exchange(other.descriptor_, -1)),
           wake_descriptor_(std::exchange(other.wake_descriptor_, -1)),
-          scope_(other.scope_)
+          scope_(other.scope_),
+          purpose_(other.purpose_)
     {
     }
     Userfaultfd& operator=(Userfaultfd&& other) noexcept
@@ -32,13 +36,15 @@ public:
         std::swap(descriptor_, other.descriptor_);
         std::swap(wake_descriptor_, other.wake_descriptor_);
         std::swap(scope_, other.scope_);
+        std::swap(purpose_, other.purpose_);
         return *this;
     }
     ~Userfaultfd();
 
     [[nodiscard]] Scope scope() const noexcept { return scope_; }
 
-    /// Tracks writes to a range; with `missing`, faults on absent pages come to wait_for_fault().
+    /// Tracks writes to a range, if that is the purpose; with `missing`, faults on absent pages come to
+    /// wait_for_fault().
     /// Errors: unsupported.
     [[nodiscard]] Result<void> register_range(const std::byte* begin, std::size_t size, bool missing);
 
@@ -50,21 +56,22 @@ public:
     /// Makes wait_for_fault() return 0, now or the next time it is called.
     void wake_waiter() noexcept;
 
-    /// Places a page copy, write-protected (so it counts as clean), and wakes who waits for it.
+    /// Places a page copy, write-protected where writes are tracked (so it counts as clean), and wakes who waits for it.
     /// False: the page is there already, or the range is gone.
     bool place_page(std::byte* destination, const std::byte* source, std::size_t size) noexcept;
 
     void close() noexcept;
 
 private:
-    Userfaultfd(int descriptor, int wake_descriptor, Scope scope) noexcept
-        : descriptor_(descriptor), wake_descriptor_(wake_descriptor), scope_(scope)
+    Userfaultfd(int descriptor, int wake_descriptor, Scope scope, Purpose purpose) noexcept
+        : descriptor_(descriptor), wake_descriptor_(wake_descriptor), scope_(scope), purpose_(purpose)
     {
     }
 
     int descriptor_ = -1;
     int wake_descriptor_ = -1;  ///< an eventfd
     Scope scope_ = Scope::user_only;
+    Purpose purpose_ = Purpose::tracking;
 };
 
 /// A run of pages, by address.

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/checksum.hpp"
+#include "core/store_marks.hpp"
 #include "pool/image_layout.hpp"
 
 // Open addressing with linear probing. Invariant: between the slot that a name hashes to and the
@@ -33,6 +34,11 @@ bool tail_is_zero(const DirectoryRecord& record) noexcept
     const std::size_t begin = offsetof(DirectoryRecord, handle) + name_of(record).size();
     return std::all_of(bytes + begin, bytes + sizeof record,
                        [](std::uint8_t byte) { return byte == 0; });
+}
+
+void note_record_store(const DirectoryRecord& record) noexcept
+{
+    note_store(&record, sizeof record);
 }
 
 template <class... Args>
@@ -120,6 +126,7 @@ Result<void> Directory::insert(std::string_view handle, std::uintptr_t address,
             record.size = size_bytes;
             std::memcpy(record.handle, handle.data(), handle.size());
             record.hash = hash;
+            note_record_store(record);
             return {};
         }
         slot = next_slot(slot);
@@ -138,6 +145,7 @@ Result<void> Directory::replace(std::string_view handle, std::uintptr_t address,
     }
     record->address = address;
     record->size = size_bytes;
+    note_record_store(*record);
     return {};
 }
 
@@ -162,10 +170,12 @@ Result<void> Directory::erase(std::string_view handle)
         const std::uint64_t from_hole = (slot - hole) & mask;
         if (from_home >= from_hole) {
             records()[hole] = record;
+            note_record_store(records()[hole]);
             hole = slot;
         }
     }
     records()[hole] = DirectoryRecord{};
+    note_record_store(records()[hole]);
     return {};
 }
 

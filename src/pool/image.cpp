@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/checksum.hpp"
+#include "core/store_marks.hpp"
 #include "pool/directory_layout.hpp"
 #include "pool/image_layout.hpp"
 
@@ -95,6 +96,7 @@ void format_image(std::byte* base, std::uint64_t image_bytes_max) noexcept
     header.directory_entry_bytes = sizeof(layout::DirectoryRecord);
     header.sync_object_bytes = sizeof(layout::SyncObjectRecord);
     header.checksum = header_checksum(header);
+    note_store(&header, sizeof header);
 }
 
 Result<void> check_image(const std::byte* base, std::uint64_t image_bytes_max,

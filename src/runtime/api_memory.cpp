@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <malloc.h>
 
+#include "core/store_marks.hpp"
 #include "runtime/api_export.hpp"
 #include "runtime/fase_gate.hpp"
 #include "runtime/session_state.hpp"
@@ -143,5 +144,6 @@ STILLPOINT_API int sp_heap_stats(sp_heap_statistics* out)
     }
     const FaseGuard fase;
     *out = session->heap->statistics();
+    stillpoint::note_store(out, sizeof *out);
     return SP_OK;
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "core/store_marks.hpp"
 #include "runtime/api_export.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/session_state.hpp"
@@ -63,6 +64,7 @@ STILLPOINT_API void* nvrecover(void* destination, size_t size_bytes, const char*
     void* const found = sp_root_find(handle, &found_bytes);
     if (found != nullptr && destination != nullptr) {
         std::memcpy(destination, found, std::min(size_bytes, found_bytes));
+        stillpoint::note_store(destination, std::min(size_bytes, found_bytes));
     }
     return found;
 }

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string_view>
 
+#include "core/store_marks.hpp"
 #include "runtime/api_export.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/session_state.hpp"
@@ -122,6 +123,7 @@ STILLPOINT_API void* sp_root_find(const char* handle, size_t* size_bytes)
     }
     if (address != nullptr && size_bytes != nullptr) {
         *size_bytes = size;
+        stillpoint::note_store(size_bytes, sizeof *size_bytes);
     }
     return address;
 }

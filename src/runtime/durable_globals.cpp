@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "core/store_marks.hpp"
 #include "heap/heap.hpp"
 #include "os/elf_section.hpp"
 #include "pool/image_layout.hpp"
@@ -38,10 +39,12 @@ Result<void> restore(Engine& engine, Heap& heap, const os::LoadedSection& sectio
             return pass_on(Heap::last_failure());
         }
         std::memcpy(copy, section.memory, section.size);
+        note_store(copy, section.size);
         std::memcpy(entry->name, section.module_name, sizeof entry->name);
         entry->layout_hash = section.layout_hash;
         entry->image_offset = static_cast<std::uint64_t>(copy - engine.image_base());
         entry->size = section.size;
+        note_store(entry, sizeof *entry);
     } else if (entry->image_offset > engine.image_bytes() || entry->size > engine.image_bytes() - entry->image_offset) {
         // The header's own check knows only the largest size that the image may have.
         return fail(SP_E_POOL_CORRUPT, 0,

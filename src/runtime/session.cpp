@@ -19,6 +19,7 @@
 #include "runtime/durable_globals.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/fault_handler.hpp"
+#include "runtime/instrumented_units.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/statistics.hpp"
 #include "runtime/sync_objects.hpp"
@@ -124,8 +125,13 @@ Result<void> attach_image(Session& session, bool fresh)
 }
 
 void announce(const Session& session, const Options& options, const RecoveryReport& report,
-              std::string_view mechanism)
+              std::string_view mechanism, std::uint64_t marking_units)
 {
+    char tracker[96];
+    const std::string_view name = session.engine->tracker_name();
+    const auto end = marking_units == 0 ? fmt::format_to_n(tracker, sizeof tracker, "{}", name)
+                                        : fmt::format_to_n(tracker, sizeof tracker, "{} ({} instrumented {})", name,
+                                                           marking_units, marking_units == 1 ? "unit" : "units");
     const char* how = "new pool";
     if (session.start_kind == SP_START_CLEAN) {
         how = "reopened after a normal end";
@@ -137,7 +143,7 @@ void announce(const Session& session, const Options& options, const RecoveryRepo
             "tracker {}, {}, durability {}, interval {} ms",
             options.pool, how, report.epoch, static_cast<double>(report.recovery_ns) / 1e6,
             report.pages_rolled_back, session.engine->pool_facts().engine_name,
-            session.engine->tracker_name(), mechanism,
+            std::string_view{tracker, static_cast<std::size_t>(end.out - tracker)}, mechanism,
             session.engine->pool_facts().durability == Durability::power ? "power" : "process",
             options.interval_ms);
 }
@@ -237,6 +243,14 @@ Result<void> open_session_of(const Options& options)
     if (auto checked = check_options(options); !checked) {
         return checked;
     }
+    std::uint64_t marking_units = 0;
+    if (options.tracker == "hooks") {
+        auto counted = count_marking_units();
+        if (!counted) {
+            return pass_on(counted.error());
+        }
+        marking_units = *counted;
+    }
     auto pool = open_or_create_pool(options, *driver);
     if (!pool) {
         return pass_on(pool.error());
@@ -275,7 +289,7 @@ Result<void> open_session_of(const Options& options)
     figures.interval_ns.store(options.interval_ms * 1'000'000, std::memory_order_relaxed);
     figures.recovery_ns.store(report->recovery_ns, std::memory_order_relaxed);
     figures.recovered_epoch.store(report->epoch, std::memory_order_relaxed);
-    announce(*session, options, *report, mechanism);
+    announce(*session, options, *report, mechanism, marking_units);
     ending.store(false, std::memory_order_release);
     current.store(session.release(), std::memory_order_release);
     return {};

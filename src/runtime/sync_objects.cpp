@@ -5,6 +5,7 @@
 #include <mutex>
 #include <sys/mman.h>
 
+#include "core/store_marks.hpp"
 #include "os/futex.hpp"
 #include "os/log.hpp"
 #include "pool/image_layout.hpp"
@@ -90,9 +91,15 @@ Result<void> map_memory(std::uint64_t capacity)
     return {};
 }
 
+void store_record(std::uint32_t entry, const SyncObjectRecord& record) noexcept
+{
+    table[entry] = record;
+    note_store(&table[entry], sizeof table[entry]);
+}
+
 void free_entry(std::uint32_t entry) noexcept
 {
-    table[entry] = {};
+    store_record(entry, {});
     free_entries[free_count++] = entry;
 }
 
@@ -114,7 +121,7 @@ void record_new(std::uintptr_t address, SyncObjectKind kind) noexcept
         }
         return;
     }
-    table[entry] = {address, static_cast<std::uint64_t>(kind)};
+    store_record(entry, {address, static_cast<std::uint64_t>(kind)});
     recorded.insert(address, entry);
     sync_objects::entry_count.fetch_add(1, std::memory_order_relaxed);
 }
@@ -149,7 +156,7 @@ void sync_objects::note_slowly(const void* object, SyncObjectKind kind) noexcept
     if (entry == SyncObjectSet::none) {
         record_new(address, kind);
     } else if (kind == SyncObjectKind::orphaned_mutex) {
-        table[entry].kind = static_cast<std::uint64_t>(kind);
+        store_record(entry, {address, static_cast<std::uint64_t>(kind)});
     }
 }
 
@@ -202,6 +209,8 @@ Result<void> sync_objects_attach(std::byte* image_base, const ImageGeometry& geo
                                       static_cast<SyncObjectKind>(record.kind))) {
             free_entry(entry);
         } else {
+            note_store(reinterpret_cast<void*>(record.address),
+                       sync_object_bytes(static_cast<SyncObjectKind>(record.kind)));
             recorded.insert(record.address, entry);
             sync_objects::entry_count.fetch_add(1, std::memory_order_relaxed);
         }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "core/store_marks.hpp"
 #include "os/clock.hpp"
 #include "os/log.hpp"
 #include "runtime/quiescence.hpp"
@@ -109,6 +110,7 @@ void Checkpointer::update_mirrors() noexcept
             const std::size_t size = std::min(piece_bytes, range.size - at);
             if (std::memcmp(range.image_copy + at, range.program_memory + at, size) != 0) {
                 std::memcpy(range.image_copy + at, range.program_memory + at, size);
+                note_store(range.image_copy + at, size);
             }
         }
     }

@@ -6,6 +6,7 @@
 #include "engines/pmthreads/commit_record.hpp"
 #include "engines/pmthreads/offline.hpp"
 #include "engines/pmthreads/recovered_state.hpp"
+#include "os/card_table.hpp"
 #include "os/log.hpp"
 #include "runtime/statistics.hpp"
 
@@ -36,6 +37,10 @@ Result<RecoveryReport> PmthreadsEngine::start(Pool pool, const Options& options)
     after_crash_ = state->after_crash;
     clock_.set(state->next_epoch, report.epoch);
 
+    // Whatever the tracker: a program whose code marks cards may run with any.
+    if (auto mapped = os::map_card_table(); !mapped) {
+        return pass_on(mapped.error());
+    }
     auto tracker = make_tracker(options.tracker, facts.image_bytes_max);
     if (!tracker) {
         return pass_on(tracker.error());
@@ -71,7 +76,7 @@ Result<void> PmthreadsEngine::load_image(std::string_view choice, RecoveryReport
         uffd != nullptr && uffd->scope() == os::Userfaultfd::Scope::user_and_kernel;
     if (choice == "lazy" && !lazy_possible) {
         return fail(SP_E_UNSUPPORTED, 0,
-                    "recovery=lazy needs the tracker uffd and a userfaultfd that also serves system "
+                    "recovery=lazy needs the tracker uffd or hooks and a userfaultfd that also serves system "
                     "calls (root, CAP_SYS_PTRACE, or sysctl vm.unprivileged_userfaultfd=1)");
     }
     report.lazy = pages_end_ != 0 && lazy_possible && choice != "eager";

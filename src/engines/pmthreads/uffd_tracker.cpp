@@ -164,9 +164,12 @@ Result<std::unique_ptr<Tracker>> make_tracker(std::string_view choice,
     if (choice == "mprotect") {
         return make_mprotect_tracker(image_bytes_max);
     }
+    if (choice == "hooks") {
+        return make_hooks_tracker(image_bytes_max);
+    }
     if (choice != "auto" && choice != "uffd") {
         return fail(SP_E_INVALID_ARGUMENT, 0,
-                    "unknown tracker \"{}\"; pmthreads has auto, uffd and mprotect", choice);
+                    "unknown tracker \"{}\"; pmthreads has auto, uffd, mprotect and hooks", choice);
     }
     auto uffd = make_uffd_tracker(image_bytes_max);
     if (uffd || choice == "uffd") {

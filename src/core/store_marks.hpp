@@ -1,0 +1,64 @@
+#pragma once
+// Marks in the card table for what this library itself stores into durable memory: no compiler pass has seen
+// those stores. With the tracker `hooks` the marks are all that it knows; with the others nobody
+// looks at them, and note_store() is one test of a byte.
+//
+// Order [DESIGN, Trackers]: store; test the card; set it if it is 0. The collector: clear; membarrier; copy. A store
+// whose test came too early to see the clear is then in the copy. A mark may come late, but never
+// after the release that ends its FASE.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "nvhooks/abi/nvhooks_abi.h"
+#include "stillpoint/stillpoint.h"
+
+namespace stillpoint::store_marks {
+
+static_assert(NVHOOKS_WINDOW_SHIFT == SP_WINDOW_SHIFT);
+static_assert(SP_WINDOW_INDEX == NVHOOKS_WINDOW_INDEX || SP_WINDOW_INDEX == NVHOOKS_WINDOW_INDEX_UNDER_TSAN);
+
+inline constexpr std::uintptr_t table_address = NVHOOKS_CARD_TABLE_FOR(std::uintptr_t{SP_WINDOW_INDEX});
+inline constexpr std::uintptr_t card_bias = NVHOOKS_CARD_BIAS_FOR(std::uintptr_t{SP_WINDOW_INDEX});
+
+/// True while a tracker reads the cards; the table is mapped then.
+[[gnu::visibility("hidden")]] extern constinit std::atomic<bool> wanted;
+
+[[nodiscard]] inline std::uint8_t* card_of(std::uintptr_t address) noexcept
+{
+    return reinterpret_cast<std::uint8_t*>((address >> NVHOOKS_CARD_SHIFT) + card_bias);
+}
+
+/// Marks the cards of [address, + size) as far as it lies in the window. The table must be mapped.
+inline void mark(const void* address, std::size_t size) noexcept
+{
+    const auto begin = reinterpret_cast<std::uintptr_t>(address);
+    if ((begin >> SP_WINDOW_SHIFT) != SP_WINDOW_INDEX || size == 0) {
+        return;
+    }
+    constexpr std::uintptr_t window_last = ((SP_WINDOW_INDEX + 1) << SP_WINDOW_SHIFT) - 1;
+    const std::uintptr_t last = size - 1 < window_last - begin ? begin + size - 1 : window_last;
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // The stores come first; the CPU's order is the collector's care.
+    const std::uint8_t* const last_card = card_of(last);
+    for (std::uint8_t* card = card_of(begin); card <= last_card; ++card) {
+        const std::atomic_ref<std::uint8_t> mark_of_page(*card);
+        if (mark_of_page.load(std::memory_order_relaxed) == 0) {
+            mark_of_page.store(1, std::memory_order_relaxed);
+        }
+    }
+}
+
+}  // namespace stillpoint::store_marks
+
+namespace stillpoint {
+
+/// After a store of this library into memory that may be durable, and before the FASE ends. Any thread.
+inline void note_store(const void* address, std::size_t size) noexcept
+{
+    if (store_marks::wanted.load(std::memory_order_relaxed)) [[unlikely]] {
+        store_marks::mark(address, size);
+    }
+}
+
+}  // namespace stillpoint

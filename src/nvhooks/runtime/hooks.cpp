@@ -1,0 +1,21 @@
+// The hooks' entry points, for code that the compiler pass instrumented with calls, and for marks by hand.
+// Code with `marks: cards` has store_marks::mark() in line and comes here never.
+
+#include "core/store_marks.hpp"
+#include "stillpoint/nvhooks.h"
+
+#define HOOK extern "C" __attribute__((visibility("default")))
+
+HOOK void sp_mark_written(const void* address, size_t size_bytes) { stillpoint::note_store(address, size_bytes); }
+
+HOOK bool nvhooks_is_nvm(const void* address) { return stillpoint_is_persistent(address); }
+
+HOOK void* nvhooks_to_absolute_ptr(uintptr_t pointer) { return reinterpret_cast<void*>(pointer); }
+
+HOOK void nvhooks_pre_nvm_read(const void* /*address*/, size_t /*size_bytes*/) {}
+
+HOOK void nvhooks_post_nvm_read(const void* /*address*/, size_t /*size_bytes*/) {}
+
+HOOK void nvhooks_pre_nvm_write(void* /*address*/, size_t /*size_bytes*/) {}
+
+HOOK void nvhooks_post_nvm_write(void* address, size_t size_bytes) { stillpoint::note_store(address, size_bytes); }

@@ -1,0 +1,46 @@
+#include "os/card_table.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <sys/mman.h>
+
+#include "core/store_marks.hpp"
+#include "core/units.hpp"
+
+namespace stillpoint::os {
+
+namespace {
+
+std::atomic<bool> mapped{false};
+
+void* table() noexcept { return reinterpret_cast<void*>(store_marks::table_address); }
+
+}  // namespace
+
+Result<void> map_card_table()
+{
+    if (mapped.load(std::memory_order_acquire)) {
+        return {};
+    }
+    void* const got = mmap(table(), NVHOOKS_CARD_TABLE_BYTES, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (got == table()) {
+        mapped.store(true, std::memory_order_release);
+        return {};
+    }
+    const int error = errno;
+    if (got != MAP_FAILED) {
+        munmap(got, NVHOOKS_CARD_TABLE_BYTES);  // A kernel before 4.17 takes the address as a hint.
+    }
+    if (got != MAP_FAILED || error == EEXIST) {
+        return fail(SP_E_WINDOW_TAKEN, error,
+                    "the addresses {:#x} to {:#x} of the card table are in use in this process; instrumented code marks "
+                    "there and nowhere else (/proc/self/maps shows what has them)",
+                    store_marks::table_address, store_marks::table_address + NVHOOKS_CARD_TABLE_BYTES);
+    }
+    return fail(SP_E_NO_MEMORY, error, "cannot reserve {} MiB of addresses at {:#x} for the card table: {}",
+                NVHOOKS_CARD_TABLE_BYTES / mib, store_marks::table_address, std::strerror(error));
+}
+
+}  // namespace stillpoint::os

@@ -1,0 +1,107 @@
+/* Two counters in different pages of durable memory, each marked by hand after it is stored; without a record
+ * it cannot run with the tracker hooks.
+ *   hooks_counter count   adds 1 to both, checkpoint, prints both
+ *   hooks_counter kill    the same, then ends by SIGKILL
+ *   hooks_counter forget  the same without a mark of the second: it is then not durable
+ *   hooks_counter read    reads both from a file into durable memory, by a call that nobody instrumented
+ *   hooks_counter locks   holds a mutex that lies beside what it guards while pages are copied; ends by SIGKILL
+ *   hooks_counter fork    a child goes on marking; it ends normally */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "stillpoint/stillpoint.h"
+#ifndef WITHOUT_RECORD
+#include "marks_by_hand.h"
+#else
+#include "stillpoint/nvhooks.h"
+#endif
+
+struct counters {
+    long first;
+    char room[8192];
+    long second;
+    pthread_mutex_t lock;
+    long guarded;
+};
+
+static void count(struct counters *counters, int forget)
+{
+    sp_fase_begin();
+    counters->first++;
+    sp_mark_written(&counters->first, sizeof counters->first);
+    counters->second++;
+    if (!forget) {
+        nvhooks_post_nvm_write(&counters->second, sizeof counters->second);
+    }
+    sp_fase_end();
+}
+
+static void read_from_file(struct counters *counters)
+{
+    const long values[2] = {41, 42};
+    FILE *file = tmpfile();
+    if (file == NULL || fwrite(values, sizeof values, 1, file) != 1 || fflush(file) != 0) {
+        exit(3);
+    }
+    sp_fase_begin();
+    if (pread(fileno(file), &counters->first, sizeof(long), 0) != sizeof(long)) {
+        exit(3);
+    }
+    rewind(file);
+    if (fseek(file, sizeof(long), SEEK_SET) != 0 || fread(&counters->second, sizeof(long), 1, file) != 1) {
+        exit(3);
+    }
+    sp_fase_end();
+    fclose(file);
+}
+
+static void hold_lock_under_checkpoints(struct counters *counters)
+{
+    pthread_mutex_lock(&counters->lock);
+    counters->guarded++;
+    sp_mark_written(&counters->guarded, sizeof counters->guarded);
+    usleep(60000); /* The page is copied ahead, the mark taken, and nothing in it is stored any more but by unlock. */
+    pthread_mutex_unlock(&counters->lock);
+    sp_wait_durable(sp_epoch(), -1);
+    raise(SIGKILL);
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "count";
+    struct counters *counters = sp_root("counters", sizeof *counters);
+    if (counters == NULL) {
+        fprintf(stderr, "hooks_counter: %s\n", sp_last_error());
+        return 3;
+    }
+    if (strcmp(what, "read") == 0) {
+        read_from_file(counters);
+    } else if (strcmp(what, "locks") == 0) {
+        hold_lock_under_checkpoints(counters);
+    } else {
+        count(counters, strcmp(what, "forget") == 0);
+    }
+    sp_checkpoint();
+    printf("%ld %ld mutex %d\n", counters->first, counters->second, counters->lock.__data.__lock);
+    fflush(stdout);
+    if (strcmp(what, "fork") == 0) {
+        const pid_t child = fork();
+        if (child == 0) {
+            count(counters, 0);
+            _exit(counters->first == counters->second ? 0 : 1);
+        }
+        int status = 0;
+        waitpid(child, &status, 0);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : 4;
+    }
+    if (strcmp(what, "kill") == 0 || strcmp(what, "forget") == 0) {
+        raise(SIGKILL);
+    }
+    return 0;
+}
