@@ -195,7 +195,7 @@ llvm::Expected<Layer> read_layer(llvm::StringRef path)
     }
     Layer layer;
     if (auto error = read_yaml(**file, path, layer)) {
-        return std::move(error);
+        return error;
     }
     if (layer.marks == Marks::cards && !layer.cards) {
         layer.cards = default_cards(*layer.window);

@@ -37,7 +37,7 @@ void register_passes(llvm::PassBuilder &builder)
 
 }  // namespace
 
-extern "C" LLVM_ATTRIBUTE_WEAK llvm::PassPluginLibraryInfo llvmGetPassPluginInfo()
+extern "C" __attribute__((visibility("default"))) llvm::PassPluginLibraryInfo llvmGetPassPluginInfo()
 {
     return {LLVM_PLUGIN_API_VERSION, "stillpoint-nvhooks", STILLPOINT_VERSION, &register_passes};
 }

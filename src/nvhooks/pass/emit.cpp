@@ -1,0 +1,260 @@
+// Writes what the sites say: checks, calls of hooks, and marks of cards in line.
+
+#include <algorithm>
+
+#include "llvm/Support/Alignment.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "llvm/Transforms/Utils/Local.h"
+#include "translate.hpp"
+
+namespace stillpoint::nvhooks {
+
+namespace {
+
+class Emitter {
+public:
+    Emitter(FunctionScope &scope, llvm::DomTreeUpdater &updater)
+        : scope_(scope), updater_(updater), translator_(scope, updater), translates_(scope.layer().has(Hook::to_absolute_ptr))
+    {
+    }
+
+    unsigned emit(const Sites &sites, const std::vector<PointerUse> &uses)
+    {
+        struct Placed {
+            const Site *site;
+            llvm::Instruction *before;
+        };
+        std::vector<Placed> placed;
+        for (const Site &site : sites) {
+            if (!site.removed) {
+                placed.push_back({&site, site.after ? site.anchor->getNextNode() : site.anchor});
+            }
+        }
+        // Hooks behind an instruction come before those that precede the next one.
+        std::stable_sort(placed.begin(), placed.end(), [](const Placed &a, const Placed &b) { return a.site->after > b.site->after; });
+        if (translates_) {
+            translator_.plan(sites, uses);
+            for (const PointerUse &use : uses) {
+                translator_.rewrite(use);
+            }
+        }
+        for (const Placed &one : placed) {
+            if (one.site->effect != nullptr && one.site->size == 0 && one.site->dynamic_size == nullptr) {
+                emit_effect(*one.site, one.before);
+            } else {
+                emit_hook(*one.site, one.before, one.site->dynamic_size);
+            }
+        }
+        return static_cast<unsigned>(placed.size());
+    }
+
+private:
+    /// Where the hook's code goes: before which instruction, and the address.
+    struct Guarded {
+        llvm::Instruction *before;
+        llvm::Value *address;
+    };
+
+    /// Opens the block that runs if the bytes at `pointer` are durable.
+    Guarded guard(const Site &site, llvm::Instruction *before)
+    {
+        llvm::Value *durable = nullptr;
+        llvm::Value *distance = nullptr;
+        if (translates_) {
+            const Translation translation = translator_.translation_of(site.pointer, site.anchor);
+            durable = translation.is_durable;
+            distance = translation.distance;
+        }
+        BuilderBefore builder(before, site.anchor);
+        llvm::Value *address = site.pointer;
+        if (site.offset != 0) {
+            address = builder.CreateGEP(builder.getInt8Ty(), address, builder.getInt64(static_cast<std::uint64_t>(site.offset)));
+        }
+        if (durable == nullptr) {
+            durable = emit_is_durable(builder, address, scope_.layer());
+        }
+        llvm::Value *condition = durable;
+        if (site.condition != nullptr) {
+            condition = condition == nullptr ? site.condition : builder.CreateAnd(condition, site.condition);
+        }
+        if (distance != nullptr) {
+            address = builder.CreateGEP(builder.getInt8Ty(), address, distance);
+        }
+        if (condition == nullptr) {
+            return {before, address};
+        }
+        return {split_if(condition, before, false, updater_, scope_.loops), address};
+    }
+
+    void emit_hook(const Site &site, llvm::Instruction *before, llvm::Value *dynamic_size)
+    {
+        const Guarded here = guard(site, before);
+        BuilderBefore builder(here.before, site.anchor);
+        if (site.kind == SiteKind::pointer_stored) {
+            builder.CreateCall(hook(Hook::pointer_stored), {here.address, site.stored_pointer});
+            return;
+        }
+        llvm::Value *size = site.size != 0 ? builder.getInt64(site.size) : dynamic_size;
+        if (site.kind == SiteKind::post_write && scope_.configuration.marks_cards()) {
+            mark(site, here, size);
+        } else {
+            call(site.kind, site, here, size);
+        }
+    }
+
+    [[nodiscard]] llvm::FunctionCallee hook(Hook which) { return hook_function(*scope_.function.getParent(), which); }
+
+    void call(SiteKind kind, const Site &site, const Guarded &here, llvm::Value *size)
+    {
+        llvm::Instruction *before = here.before;
+        if (!llvm::isa<llvm::ConstantInt>(size)) {
+            llvm::Value *some = BuilderBefore(before, site.anchor).CreateIsNotNull(size);
+            before = split_if(some, before, false, updater_, scope_.loops);
+        }
+        static constexpr Hook hooks[] = {Hook::pre_nvm_read, Hook::post_nvm_read, Hook::pre_nvm_write, Hook::post_nvm_write};
+        BuilderBefore(before, site.anchor).CreateCall(hook(hooks[static_cast<std::size_t>(kind)]), {here.address, size});
+    }
+
+    /// Test, then set: the order of nvhooks_abi.h. The loads and stores of cards are atomic, so neither they nor the store before
+    /// them move past each other.
+    void mark(const Site &site, const Guarded &here, llvm::Value *size)
+    {
+        const CardTable &cards = *scope_.layer().cards;
+        const std::uint64_t card_bytes = std::uint64_t{1} << cards.shift;
+        llvm::Instruction *before = here.before;
+        if (const auto *constant = llvm::dyn_cast<llvm::ConstantInt>(size)) {
+            if (constant->getZExtValue() > card_bytes) {
+                BuilderBefore(before, site.anchor).CreateCall(hook(Hook::post_nvm_write), {here.address, size});
+            } else {
+                mark_ends(site, here.address, size, before, lies_in_one_card(site));
+            }
+            return;
+        }
+        BuilderBefore builder(before, site.anchor);
+        // A size of 0 wraps, and goes to the call.
+        llvm::Value *is_short =
+            builder.CreateICmpULT(builder.CreateSub(size, builder.getInt64(1)), builder.getInt64(card_bytes));
+        llvm::Instruction *then = nullptr;
+        llvm::Instruction *otherwise = nullptr;
+        llvm::SplitBlockAndInsertIfThenElse(is_short, before, &then, &otherwise, nullptr, &updater_, &scope_.loops);
+        BuilderBefore(otherwise, site.anchor).CreateCall(hook(Hook::post_nvm_write), {here.address, size});
+        mark_ends(site, here.address, size, then, false);
+    }
+
+    void mark_ends(const Site &site, llvm::Value *address, llvm::Value *size, llvm::Instruction *before, bool only_one)
+    {
+        BuilderBefore builder(before, site.anchor);
+        llvm::Value *first_byte = builder.CreatePtrToInt(address, builder.getInt64Ty());
+        llvm::Value *first = card_of(builder, first_byte);
+        llvm::Value *mark = load_card(builder, first);
+        llvm::Value *last = nullptr;
+        if (!only_one) {
+            llvm::Value *last_byte = builder.CreateAdd(first_byte, builder.CreateSub(size, builder.getInt64(1)));
+            last = card_of(builder, last_byte);
+            mark = builder.CreateAnd(mark, load_card(builder, last));
+        }
+        llvm::Instruction *set = split_if(builder.CreateIsNull(mark), before, true, updater_, scope_.loops);
+        BuilderBefore setting(set, site.anchor);
+        store_card(setting, first);
+        if (last != nullptr) {
+            store_card(setting, last);
+        }
+    }
+
+    [[nodiscard]] llvm::Value *card_of(llvm::IRBuilder<> &builder, llvm::Value *address) const
+    {
+        const CardTable &cards = *scope_.layer().cards;
+        const Window &window = *scope_.layer().window;
+        const std::uint64_t bias = cards.table - (window.index << window.shift >> cards.shift);
+        llvm::Value *card = builder.CreateAdd(builder.CreateLShr(address, cards.shift), builder.getInt64(bias));
+        return builder.CreateIntToPtr(card, builder.getPtrTy());
+    }
+
+    static llvm::Value *load_card(llvm::IRBuilder<> &builder, llvm::Value *card)
+    {
+        llvm::LoadInst *load = builder.CreateAlignedLoad(builder.getInt8Ty(), card, llvm::Align(1), "card");
+        load->setAtomic(llvm::AtomicOrdering::Monotonic);
+        load->setMetadata(llvm::LLVMContext::MD_nosanitize, llvm::MDNode::get(load->getContext(), {}));
+        return load;
+    }
+
+    static void store_card(llvm::IRBuilder<> &builder, llvm::Value *card)
+    {
+        llvm::StoreInst *store = builder.CreateAlignedStore(builder.getInt8(1), card, llvm::Align(1));
+        store->setAtomic(llvm::AtomicOrdering::Monotonic);
+        store->setMetadata(llvm::LLVMContext::MD_nosanitize, llvm::MDNode::get(store->getContext(), {}));
+    }
+
+    /// Whether alignment shows that the bytes cannot straddle the end of a card.
+    [[nodiscard]] bool lies_in_one_card(const Site &site) const
+    {
+        if (site.size == 1) {
+            return true;
+        }
+        llvm::Align alignment = llvm::getKnownAlignment(site.pointer, scope_.layout());
+        const llvm::Value *accessed = llvm::getLoadStorePointerOperand(site.anchor);
+        if (accessed == site.pointer && site.after) {
+            alignment = std::max(alignment, llvm::getLoadStoreAlignment(site.anchor));
+        }
+        return llvm::isPowerOf2_64(site.size) && llvm::commonAlignment(alignment, static_cast<std::uint64_t>(site.offset)) >= llvm::Align(site.size);
+    }
+
+    /// A described call whose size needs more than constants and arguments.
+    void emit_effect(const Site &site, llvm::Instruction *before)
+    {
+        const MemoryEffect &effect = *site.effect;
+        const bool is_before = is_before_access(site.kind);
+        const SizeExpression &size = is_before && effect.at_most ? *effect.at_most : *effect.size;
+        const bool needs_result = size.uses_result();
+        if (is_before && needs_result) {
+            return;  // reported where descriptions are read
+        }
+        const bool early = size.reads_memory() || (effect.offset && effect.offset->reads_memory());
+        llvm::Instruction *at = needs_result && !early ? before : site.call;
+        Site placed = site;
+        llvm::Value *bytes = nullptr;
+        {
+            // Evaluated only for durable memory: strlen is not free.
+            BuilderBefore builder(at, site.call);
+            llvm::Value *durable = translates_ ? translator_.translation_of(site.pointer, site.call).is_durable
+                                               : emit_is_durable(builder, site.pointer, scope_.layer());
+            llvm::Instruction *then = durable == nullptr ? at : split_if(durable, at, false, updater_, scope_.loops);
+            BuilderBefore inside(then, site.call);
+            llvm::Value *result = needs_result ? site.call : nullptr;
+            llvm::Value *offset = effect.offset ? effect.offset->emit(inside, *site.call, result) : inside.getInt64(0);
+            bytes = size.emit(inside, *site.call, result);
+            placed.pointer = effect.offset ? inside.CreateGEP(inside.getInt8Ty(), site.pointer, offset) : site.pointer;
+            if (durable != nullptr) {
+                bytes = joined(bytes, inside.getInt64(0), then, at);
+                placed.pointer = placed.pointer == site.pointer ? site.pointer : joined(placed.pointer, site.pointer, then, at);
+            }
+        }
+        placed.size = 0;
+        emit_hook(placed, is_before ? site.call : before, bytes);
+    }
+
+    static llvm::Value *joined(llvm::Value *value, llvm::Value *otherwise, llvm::Instruction *then, llvm::Instruction *at)
+    {
+        llvm::IRBuilder<> builder(&*at->getParent()->begin());
+        llvm::PHINode *merged = builder.CreatePHI(value->getType(), 2);
+        for (llvm::BasicBlock *before : llvm::predecessors(at->getParent())) {
+            merged->addIncoming(before == then->getParent() ? value : otherwise, before);
+        }
+        return merged;
+    }
+
+    FunctionScope &scope_;
+    llvm::DomTreeUpdater &updater_;
+    Translator translator_;
+    bool translates_;
+};
+
+}  // namespace
+
+unsigned emit_sites(FunctionScope &scope, const Sites &sites, const std::vector<PointerUse> &uses)
+{
+    llvm::DomTreeUpdater updater(scope.dominators, llvm::DomTreeUpdater::UpdateStrategy::Eager);
+    return Emitter(scope, updater).emit(sites, uses);
+}
+
+}  // namespace stillpoint::nvhooks

@@ -1,0 +1,71 @@
+#pragma once
+// What the passes over one function share: configuration, analyses, and what ends a FASE.
+
+#include "descriptions.hpp"
+#include "layer.hpp"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/DataLayout.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/Module.h"
+#include "site.hpp"
+
+namespace stillpoint::nvhooks {
+
+/// A layer, ready for use: with the descriptions that it names.
+struct Configuration {
+    Layer layer;
+    Descriptions descriptions;
+    llvm::StringSet<> keeps_fase;
+    llvm::StringMap<std::optional<SizeExpression>> allocators;
+
+    [[nodiscard]] bool marks_cards() const { return layer.marks == Marks::cards; }
+    [[nodiscard]] bool is_allocator(const llvm::CallBase &call) const;
+};
+
+struct FunctionScope {
+    llvm::Function &function;
+    const Configuration &configuration;
+    llvm::DominatorTree &dominators;
+    llvm::LoopInfo &loops;
+    llvm::ScalarEvolution &evolution;
+    const llvm::TargetLibraryInfo &library;
+    const llvm::TargetTransformInfo &costs;
+
+    [[nodiscard]] const llvm::DataLayout &layout() const { return function.getParent()->getDataLayout(); }
+    [[nodiscard]] const Layer &layer() const { return configuration.layer; }
+};
+
+/// Whether a FASE may begin or end at the instruction, or control may not come out of it: no hook may be moved
+/// across. Where hooks are calls, an atomic access that synchronises is one too, since a lock of the
+/// program's own may lie there; marks may be set late, and cross it.
+[[nodiscard]] bool is_boundary(const llvm::Instruction &instruction, const Configuration &configuration);
+
+/// Whether the pointer cannot be durable memory: stack, constants, functions, memory of malloc, and, where the
+/// layer has a window, global variables, which the linker never puts there.
+[[nodiscard]] bool is_provably_volatile(const llvm::Value *pointer, const FunctionScope &scope);
+
+/// A pointer as a value and constant bytes behind it.
+struct Place {
+    const llvm::Value *base;
+    std::int64_t offset;
+};
+[[nodiscard]] Place place_of(const Site &site, const llvm::DataLayout &layout);
+
+// The passes, in the order in which they run. Each appends to or removes from `sites`.
+
+/// The initial pass [NVHooks §4.1.1]: every access that may touch durable memory. May split edges behind invokes.
+void collect_sites(FunctionScope &scope, Sites &sites, std::vector<PointerUse> &uses);
+/// [§4.2.3]
+void coalesce_loops(FunctionScope &scope, Sites &sites);
+/// [§4.2.2]
+void coalesce_fields(FunctionScope &scope, Sites &sites);
+/// [§4.2.4]
+void remove_extra_tracking(FunctionScope &scope, Sites &sites);
+/// Writes the code: translation of pointers, checks, hooks and marks. Returns how many hooks there are.
+unsigned emit_sites(FunctionScope &scope, const Sites &sites, const std::vector<PointerUse> &uses);
+
+}  // namespace stillpoint::nvhooks
