@@ -1,69 +1,110 @@
 #pragma once
-// What functions that the pass does not compile do to the memory that they are given [NVHooks §4.1.1, Breeze §3.2.4].
+// What functions that the pass does not compile do to the memory that they are given [NVHooks 4.1.1, Figure 4.3; Breeze 3.2.4].
+// From three places: the built-in tables (libc.yaml, libstdcxx.yaml), the layer's files, and `annotate` attributes.
+// Format: docs/nvhooks-descriptions.md.
 
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstrTypes.h"
+#include "llvm/IR/Module.h"
 #include "llvm/Support/Error.h"
+#include "size_expression.hpp"
 
 namespace stillpoint::nvhooks {
 
-/// Bytes, as an expression over a call's arguments: `strlen(arg1) + 1`, `arg1 * arg2`, `return`.
-class SizeExpression {
-public:
-    struct Node;  ///< the parsed tree
-
-    /// Errors: what is wrong, with the column in `text`.
-    [[nodiscard]] static llvm::Expected<SizeExpression> parse(llvm::StringRef text);
-
-    /// The value as i64. `result` is the call's result where it has returned, null before.
-    [[nodiscard]] llvm::Value *emit(llvm::IRBuilder<> &builder, llvm::CallBase &call, llvm::Value *result) const;
-    /// Whether it reads memory that the call may change (strlen): it must then be evaluated before the call.
-    [[nodiscard]] bool reads_memory() const;
-    /// Whether it needs the call's result.
-    [[nodiscard]] bool uses_result() const;
-    /// Highest argument index named; -1 for none.
-    [[nodiscard]] int last_argument() const;
-
-private:
-    std::shared_ptr<const Node> root_;
-};
-
-/// One run of bytes that a call reads or writes: [argument + offset, + size).
+/// One run of bytes that a call reads or writes.
 struct MemoryEffect {
     bool writes = false;
+    /// The argument that `pointer` starts from, as the call's operand index.
     unsigned pointer_argument = 0;
-    std::optional<SizeExpression> offset;   ///< none: 0. E.g. strcat: strlen(arg0)
-    std::optional<SizeExpression> size;     ///< none: unknown
-    std::optional<SizeExpression> at_most;  ///< for the hook before the call, where `size` uses the result
+    /// The run begins at what lies at the argument, not at the argument (load64): whether that is on the stack is unknown.
+    bool indirect = false;
+    /// Where the run begins: mostly `argN`; for strcat `arg0 + strlen(arg0)`.
+    SizeExpression pointer;
+    SizeExpression size;
+    /// An upper bound of `size` that is known before the call. Present whenever `size` needs the call's result and `writes` is set.
+    std::optional<SizeExpression> at_most;
+
+    /// Where the run begins. Emit it before the call, and use the value after it too: what it is computed from may change.
+    [[nodiscard]] llvm::Value *emit_pointer(llvm::IRBuilder<> &builder, llvm::CallBase &call) const
+    {
+        return pointer.emit_pointer(builder, call, nullptr);
+    }
+    /// What the hook before the call needs.
+    [[nodiscard]] const SizeExpression &size_before() const { return at_most ? *at_most : size; }
+    /// The bytes that the call will touch, or an upper bound. Emit it before the call, and where size_before().reads_memory()
+    /// only under the check that the run is durable: strlen costs. The hook after the call uses this value again, unless
+    /// size.uses_result(): then emit `size` there.
+    [[nodiscard]] llvm::Value *emit_size_before(llvm::IRBuilder<> &builder, llvm::CallBase &call) const
+    {
+        return size_before().emit(builder, call, nullptr);
+    }
+
+    friend bool operator==(const MemoryEffect &, const MemoryEffect &) = default;
 };
 
+/// What is known of one function.
 struct FunctionDescription {
     std::string name;
-    std::vector<MemoryEffect> effects;
-    bool keeps_fase = false;  ///< neither begins nor ends a FASE, and always returns (or throws)
+    llvm::SmallVector<MemoryEffect, 2> effects;
+    /// Neither begins nor ends a FASE, calls no function of the program, does not longjmp.
+    bool keeps_fase = false;
+    /// Touches nothing through its arguments but what `effects` says. False where a part could not be described.
+    bool complete = true;
+    /// The argument that is a scanf format, whose pointers follow it.
+    std::optional<unsigned> scanf_format;
+
+    [[nodiscard]] bool writes() const;
+    [[nodiscard]] bool reads() const;
+    /// Writes nothing of the program's through its arguments.
+    [[nodiscard]] bool known_harmless() const { return complete && !writes(); }
+
+    friend bool operator==(const FunctionDescription &, const FunctionDescription &) = default;
 };
 
+/// A description, and the file that it is from.
+struct DescribedFunction {
+    FunctionDescription description;
+    std::string path;
+};
+using DescriptionTable = llvm::StringMap<DescribedFunction>;
+
+/// Every description of one compilation. Not shared between threads.
 class Descriptions {
 public:
-    /// The built-in table for libc, and `files`. Errors: "path:line:column: error: ..."; a file that cannot be read.
+    /// The built-in tables, and `files`. Errors: "path:line:column: error: ..."; a file that cannot be read. Among them an unknown
+    /// key, an expression that is none, and a function that is described twice and differently.
     [[nodiscard]] static llvm::Expected<Descriptions> load(llvm::ArrayRef<std::string> files);
 
-    /// Null: nothing is known of the callee. Also null for functions with a body in this module.
-    [[nodiscard]] const FunctionDescription *find(const llvm::CallBase &call) const;
-    [[nodiscard]] const FunctionDescription *find(llvm::StringRef function) const;
-
-    /// Takes over what attributes in `module` say (annotate("nvm_write:arg0:arg2"), stillpoint/nvhooks.h). Errors: a bad expression.
+    /// Takes over what attributes in `module` say (annotate("nvm_write:arg0:arg2")); forgets those of a module before.
+    /// Errors: what is wrong with which function's attribute.
     [[nodiscard]] llvm::Error add_attributes(const llvm::Module &module);
 
+    /// Null: nothing is known of the callee. Also null for functions with a body in this module, indirect calls and intrinsics.
+    /// The pointer is valid as long as this object.
+    [[nodiscard]] const FunctionDescription *find(const llvm::CallBase &call) const;
+    /// The same for a function itself, by its attributes and name; without what a call adds (scanf formats).
+    [[nodiscard]] const FunctionDescription *find(const llvm::Function &function) const;
+    /// By name only.
+    [[nodiscard]] const FunctionDescription *find(llvm::StringRef function) const;
+
 private:
-    llvm::StringMap<FunctionDescription> functions_;
+    using Cache = llvm::StringMap<std::unique_ptr<FunctionDescription>>;
+
+    [[nodiscard]] const FunctionDescription *exact(llvm::StringRef name) const;
+    [[nodiscard]] const FunctionDescription *with_struct_result(const FunctionDescription &, const llvm::CallBase &) const;
+    [[nodiscard]] const FunctionDescription *with_scanf_pointers(const FunctionDescription &, const llvm::CallBase &) const;
+
+    DescriptionTable functions_;
+    llvm::SmallVector<std::string, 8> prefixes_;  ///< names that end in `*`, without it; longest first
+    llvm::DenseMap<const llvm::Function *, std::unique_ptr<FunctionDescription>> attributed_;
+    mutable Cache made_for_calls_;
 };
 
 }  // namespace stillpoint::nvhooks
