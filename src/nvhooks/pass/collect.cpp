@@ -98,7 +98,7 @@ private:
         for (const MemoryEffect &effect : description->effects) {
             if (effect.pointer_argument >= call.arg_size() ||
                 !call.getArgOperand(effect.pointer_argument)->getType()->isPointerTy() ||
-                is_provably_volatile(call.getArgOperand(effect.pointer_argument), scope_)) {
+                (!effect.indirect && is_provably_volatile(call.getArgOperand(effect.pointer_argument), scope_))) {
                 continue;
             }
             note_use(call, effect.pointer_argument);
@@ -108,17 +108,14 @@ private:
 
     void effect_of_call(llvm::CallBase &call, const MemoryEffect &effect)
     {
-        if (!effect.size) {
-            return;
-        }
         Site site;
         site.pointer = call.getArgOperand(effect.pointer_argument);
         site.call = &call;
         site.effect = &effect;
-        const bool is_simple = !effect.offset && !effect.size->uses_result() && !effect.size->reads_memory();
+        const bool is_simple = effect.at_argument() && !effect.size.uses_result() && !effect.size.reads_memory();
         if (is_simple) {
             llvm::IRBuilder<> builder(&call);
-            const Bytes bytes = bytes_of_length(effect.size->emit(builder, call, nullptr), call);
+            const Bytes bytes = bytes_of_length(effect.size.emit(builder, call, nullptr), call);
             site.size = bytes.size;
             site.dynamic_size = bytes.dynamic_size;
             if (bytes.size == 0 && bytes.dynamic_size == nullptr) {

@@ -36,6 +36,8 @@ struct MemoryEffect {
     {
         return pointer.emit_pointer(builder, call, nullptr);
     }
+    /// The run begins where the argument points.
+    [[nodiscard]] bool at_argument() const { return pointer == SizeExpression::argument(pointer_argument); }
     /// What the hook before the call needs.
     [[nodiscard]] const SizeExpression &size_before() const { return at_most ? *at_most : size; }
     /// The bytes that the call will touch, or an upper bound. Emit it before the call, and where size_before().reads_memory()

@@ -199,38 +199,59 @@ private:
         return llvm::isPowerOf2_64(site.size) && llvm::commonAlignment(alignment, static_cast<std::uint64_t>(site.offset)) >= llvm::Align(site.size);
     }
 
-    /// A described call whose size needs more than constants and arguments.
+    /// A described call whose range needs more than constants and arguments. What the call may change is computed before it, and
+    /// only for durable memory: strlen is not free.
     void emit_effect(const Site &site, llvm::Instruction *before)
     {
         const MemoryEffect &effect = *site.effect;
         const bool is_before = is_before_access(site.kind);
-        const SizeExpression &size = is_before && effect.at_most ? *effect.at_most : *effect.size;
-        const bool needs_result = size.uses_result();
-        if (is_before && needs_result) {
-            return;  // reported where descriptions are read
-        }
-        const bool early = size.reads_memory() || (effect.offset && effect.offset->reads_memory());
-        llvm::Instruction *at = needs_result && !early ? before : site.call;
+        const SizeExpression &size = is_before ? effect.size_before() : effect.size;
         Site placed = site;
         llvm::Value *bytes = nullptr;
         {
-            // Evaluated only for durable memory: strlen is not free.
-            BuilderBefore builder(at, site.call);
-            llvm::Value *durable = translates_ ? translator_.translation_of(site.pointer, site.call).is_durable
-                                               : emit_is_durable(builder, site.pointer, scope_.layer());
+            llvm::Instruction *at = site.call;
+            llvm::Value *durable = effect.indirect ? nullptr : is_durable(site);
             llvm::Instruction *then = durable == nullptr ? at : split_if(durable, at, false, updater_, scope_.loops);
             BuilderBefore inside(then, site.call);
-            llvm::Value *result = needs_result ? site.call : nullptr;
-            llvm::Value *offset = effect.offset ? effect.offset->emit(inside, *site.call, result) : inside.getInt64(0);
-            bytes = size.emit(inside, *site.call, result);
-            placed.pointer = effect.offset ? inside.CreateGEP(inside.getInt8Ty(), site.pointer, offset) : site.pointer;
+            if (!effect.at_argument()) {
+                placed.pointer = range_of(inside, site);
+            }
+            bytes = size.uses_result() ? nullptr : size.emit(inside, *site.call, nullptr);
             if (durable != nullptr) {
-                bytes = joined(bytes, inside.getInt64(0), then, at);
+                bytes = bytes == nullptr ? nullptr : joined(bytes, inside.getInt64(0), then, at);
                 placed.pointer = placed.pointer == site.pointer ? site.pointer : joined(placed.pointer, site.pointer, then, at);
             }
         }
+        if (bytes == nullptr) {
+            BuilderBefore behind(before, site.call);
+            bytes = size.emit(behind, *site.call, site.call);
+        }
         placed.size = 0;
         emit_hook(placed, is_before ? site.call : before, bytes);
+    }
+
+    [[nodiscard]] llvm::Value *is_durable(const Site &site)
+    {
+        if (translates_) {
+            return translator_.translation_of(site.pointer, site.call).is_durable;
+        }
+        BuilderBefore builder(site.call, site.call);
+        return emit_is_durable(builder, site.pointer, scope_.layer());
+    }
+
+    /// Where the range begins, as far as it is not the argument itself. The call's argument is absolute by now; the site's is as the program
+    /// has it, so their distance is what counts.
+    static llvm::Value *range_of(llvm::IRBuilder<> &builder, const Site &site)
+    {
+        const MemoryEffect &effect = *site.effect;
+        llvm::Value *absolute = effect.emit_pointer(builder, *site.call);
+        llvm::Value *argument = site.call->getArgOperand(effect.pointer_argument);
+        if (effect.indirect || argument == site.pointer) {
+            return absolute;
+        }
+        llvm::Value *offset = builder.CreateSub(builder.CreatePtrToInt(absolute, builder.getInt64Ty()),
+                                                builder.CreatePtrToInt(argument, builder.getInt64Ty()));
+        return builder.CreateGEP(builder.getInt8Ty(), site.pointer, offset);
     }
 
     static llvm::Value *joined(llvm::Value *value, llvm::Value *otherwise, llvm::Instruction *then, llvm::Instruction *at)
