@@ -64,6 +64,8 @@ private:
             const Translation translation = translator_.translation_of(site.pointer, site.anchor);
             durable = translation.is_durable;
             distance = translation.distance;
+        } else {
+            durable = translator_.is_durable_outside_loops(site.pointer, site.anchor);
         }
         BuilderBefore builder(before, site.anchor);
         llvm::Value *address = site.pointer;

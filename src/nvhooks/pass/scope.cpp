@@ -32,8 +32,7 @@ bool keeps_fase(const llvm::CallBase &call, const Configuration &configuration)
 
 bool is_volatile_object(const llvm::Value *object, const FunctionScope &scope)
 {
-    if (llvm::isa<llvm::AllocaInst>(object) || llvm::isa<llvm::Function>(object) ||
-        llvm::isa<llvm::ConstantPointerNull>(object) || llvm::isa<llvm::UndefValue>(object)) {
+    if (llvm::isa<llvm::AllocaInst>(object) || llvm::isa<llvm::Function>(object) || llvm::isa<llvm::UndefValue>(object)) {
         return true;
     }
     if (const auto *global = llvm::dyn_cast<llvm::GlobalVariable>(object)) {
@@ -112,9 +111,18 @@ bool is_provably_volatile(const llvm::Value *pointer, const FunctionScope &scope
 {
     llvm::SmallVector<const llvm::Value *, 8> objects;
     llvm::getUnderlyingObjects(pointer, objects, nullptr, /*MaxLookup=*/12);
-    return !objects.empty() && std::all_of(objects.begin(), objects.end(), [&scope](const llvm::Value *object) {
-        return is_volatile_object(object, scope);
-    });
+    // Null among others is a path not taken; null alone may be the base of an address that the program computes.
+    bool any = false;
+    for (const llvm::Value *object : objects) {
+        if (llvm::isa<llvm::ConstantPointerNull>(object)) {
+            continue;
+        }
+        if (!is_volatile_object(object, scope)) {
+            return false;
+        }
+        any = true;
+    }
+    return any;
 }
 
 Place place_of(const Site &site, const llvm::DataLayout &layout)

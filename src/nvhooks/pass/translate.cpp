@@ -172,6 +172,21 @@ Translation Translator::translation_of(llvm::Value *pointer, llvm::Instruction *
     return translation;
 }
 
+llvm::Value *Translator::is_durable_outside_loops(llvm::Value *pointer, llvm::Instruction *at)
+{
+    llvm::Value *root = root_of(pointer);
+    llvm::Instruction *place = outside_loops(root, at);
+    if (place == at || llvm::isa<llvm::Constant>(root)) {
+        return nullptr;
+    }
+    llvm::Value *&checked = checked_[{root, place}];
+    if (checked == nullptr) {
+        BuilderBefore builder(place, place);
+        checked = emit_is_durable(builder, root, scope_.layer());
+    }
+    return checked;
+}
+
 void Translator::rewrite(const PointerUse &use)
 {
     llvm::Instruction *instruction = use.instruction;

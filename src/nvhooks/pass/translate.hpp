@@ -26,6 +26,9 @@ public:
 
     /// The translation that holds for `pointer` before `at`; written on first use.
     [[nodiscard]] Translation translation_of(llvm::Value *pointer, llvm::Instruction *at);
+    /// i1: whether `pointer` is durable, told before the loops around `at` that do not change its object; null where there is none.
+    /// Relies on what the paper assumes of arrays: an object lies wholly inside the window or wholly outside.
+    [[nodiscard]] llvm::Value *is_durable_outside_loops(llvm::Value *pointer, llvm::Instruction *at);
     /// Replaces the operand by the absolute pointer (or vector of pointers).
     void rewrite(const PointerUse &use);
 
@@ -42,6 +45,7 @@ private:
     /// For a root and a place of use, the place of its translation.
     std::map<std::pair<llvm::Value *, llvm::Instruction *>, llvm::Instruction *> places_;
     std::map<std::pair<llvm::Value *, llvm::Instruction *>, Translation> written_;
+    std::map<std::pair<llvm::Value *, llvm::Instruction *>, llvm::Value *> checked_;
 };
 
 /// i1: whether the pointer is durable; null where the layer has no means to tell.
