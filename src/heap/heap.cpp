@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/canary.hpp"  // Names the file to those who compile it with the canaries' switches.
 #include "heap/thread_cache.hpp"
 #include "os/log.hpp"
 

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/canary.hpp"
 #include "core/store_marks.hpp"
 #include "heap/heap.hpp"
 #include "heap/heap_layout.hpp"
@@ -118,9 +119,11 @@ extern constinit HeapState state;
 }
 
 /// After a store to a durable table of the heap: trackers that see no store by themselves.
-inline void note_table_store(const void* address, std::size_t size) noexcept
+[[gnu::always_inline]] inline void note_table_store(const void* address, std::size_t size) noexcept
 {
-    note_store(address, size);
+    if (!is_removed(Canary::heap_store_marks)) {
+        note_store(address, size);
+    }
 }
 
 /// Marks are read by statistics() while others store them, hence atomic; never ordered.
@@ -128,7 +131,7 @@ inline void note_table_store(const void* address, std::size_t size) noexcept
 {
     return std::atomic_ref<std::uint8_t>(*mark).load(std::memory_order_relaxed);
 }
-inline void store_mark(std::uint8_t* mark, std::uint8_t value) noexcept
+[[gnu::always_inline]] inline void store_mark(std::uint8_t* mark, std::uint8_t value) noexcept
 {
     std::atomic_ref<std::uint8_t>(*mark).store(value, std::memory_order_relaxed);
     note_table_store(mark, sizeof *mark);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "core/canary.hpp"  // Names the file to those who compile it with the canaries' switches.
 #include "heap/heap_state.hpp"
 
 namespace stillpoint::heap {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/canary.hpp"
 #include "core/checksum.hpp"
 #include "core/store_marks.hpp"
 #include "pool/image_layout.hpp"
@@ -38,7 +39,9 @@ bool tail_is_zero(const DirectoryRecord& record) noexcept
 
 void note_record_store(const DirectoryRecord& record) noexcept
 {
-    note_store(&record, sizeof record);
+    if (!is_removed(Canary::directory_store_marks)) {
+        note_store(&record, sizeof record);
+    }
 }
 
 template <class... Args>

@@ -66,6 +66,8 @@ constexpr std::array first_tries = {
     FirstTry{Canary::leftover_sync, "primitive-files/page"},
     FirstTry{Canary::first_superblock_sync, "mprotect/page/growth"},
     FirstTry{Canary::second_superblock_sync, "primitive-files/page"},
+    FirstTry{Canary::heap_store_marks, "hooks/process/allocator"},
+    FirstTry{Canary::directory_store_marks, "hooks/process/handles"},
     FirstTry{Canary::opening_sync, "mprotect/page/growth"},
     FirstTry{Canary::opening_record, "mprotect/page/bank"},
     FirstTry{Canary::commit_parity, "mprotect/line/bank"},
@@ -87,8 +89,12 @@ std::vector<Campaign> campaigns_against(const CanaryEntry& canary)
         std::move(more.begin(), more.end(), std::back_inserter(campaigns));
     };
     std::vector<Campaign> conformance = conformance_campaigns();
-    // mprotect is everywhere, and trackers have no part in what a crash leaves.
-    std::erase_if(conformance, [](const Campaign& campaign) { return campaign.name.find("/uffd/") != std::string::npos; });
+    // mprotect is everywhere, and trackers have no part in what a crash leaves, but for the marks that one of them needs.
+    const bool of_marks = canary.name.ends_with("-store-marks");
+    std::erase_if(conformance, [of_marks](const Campaign& campaign) {
+        return campaign.name.find("/uffd/") != std::string::npos ||
+               (campaign.name.find("/hooks/") != std::string::npos) != of_marks;
+    });
     add(std::move(conformance));
     add(media_campaigns());
     add(damage_campaigns());

@@ -8,7 +8,7 @@ namespace {
 
 constexpr sim::Profile profiles[] = {sim::Profile::process, sim::Profile::persistent_caches,
                                      sim::Profile::cache_line, sim::Profile::page};
-constexpr const char* trackers[] = {"uffd", "mprotect"};
+constexpr const char* trackers[] = {"uffd", "mprotect", "hooks"};
 
 Campaign exploration(std::string name, ProgramPlan plan)
 {

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "marks_by_hand.h"
 #include "media/sim/sim_medium.hpp"
 #include "os/log.hpp"
 #include "page_digests.hpp"
@@ -116,6 +117,7 @@ private:
         sp_fase_begin();
         workload_->perform(root_ + 1, random);
         ++root_->operations;
+        stored(root_->operations);
         sp_fase_end();
         note_operation();
         if (plan_.stray_store) {

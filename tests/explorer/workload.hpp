@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "stillpoint/nvhooks.h"
+
 namespace stillpoint::explorer {
 
 using Random = std::mt19937_64;
@@ -24,7 +26,8 @@ public:
     virtual ~Workload() = default;
     /// The root's size; it begins as zeroes.
     [[nodiscard]] virtual std::size_t root_bytes() const = 0;
-    /// One operation, inside a FASE. Memory comes from sp_malloc and its relatives.
+    /// One operation, inside a FASE. Memory comes from sp_malloc and its relatives. Each store is told to stored(), as
+    /// the compiler pass would; no more than it, or a missing mark of the library would not show.
     virtual void perform(void* root, Random& random) = 0;
     /// What is wrong with the structure, or "". Reads only; follows no pointer outside durable memory.
     [[nodiscard]] virtual std::string check(const void* root, const FindObject& find) const = 0;
@@ -46,6 +49,13 @@ struct WorkloadEntry {
 
 /// A pointer that recovered memory may hold: inside the window and aligned. check() asks before it follows.
 [[nodiscard]] bool may_be_followed(const void* pointer, std::size_t alignment = 8) noexcept;
+
+/// perform() has stored to the object: all that the tracker `hooks` knows of it.
+template <class T>
+void stored(const T& object) noexcept
+{
+    sp_mark_written(&object, sizeof object);
+}
 
 /// Order-dependent sum over words: the helper of digest().
 class Digest {

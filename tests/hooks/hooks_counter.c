@@ -5,6 +5,8 @@
  *   hooks_counter forget  the same without a mark of the second: it is then not durable
  *   hooks_counter read    reads both from a file into durable memory, by a call that nobody instrumented
  *   hooks_counter locks   holds a mutex that lies beside what it guards while pages are copied; ends by SIGKILL
+ *   hooks_counter blocks  makes blocks by sp_calloc and sp_realloc where old bytes lie, checkpoint, SIGKILL
+ *   hooks_counter verify  says what is wrong with those blocks
  *   hooks_counter fork    a child goes on marking; it ends normally */
 #include <fcntl.h>
 #include <pthread.h>
@@ -28,7 +30,12 @@ struct counters {
     long second;
     pthread_mutex_t lock;
     long guarded;
+    unsigned char *zeroed[4]; /* of different sizes: see block_bytes */
+    unsigned char *moved;
 };
+
+static const size_t block_bytes[4] = {3000, 4000, 12000, 100000};
+enum { moved_from_bytes = 3000, moved_to_bytes = 30000 };
 
 static void count(struct counters *counters, int forget)
 {
@@ -72,6 +79,55 @@ static void hold_lock_under_checkpoints(struct counters *counters)
     raise(SIGKILL);
 }
 
+static unsigned char *filled_block(size_t size_bytes, int byte)
+{
+    unsigned char *block = sp_malloc(size_bytes);
+    memset(block, byte, size_bytes);
+    sp_mark_written(block, size_bytes);
+    return block;
+}
+
+/* Nobody but the library stores into the blocks that come out of this. */
+static void make_blocks(struct counters *counters)
+{
+    sp_fase_begin();
+    for (int i = 0; i < 4; i++) {
+        counters->zeroed[i] = filled_block(block_bytes[i], 0xff);
+    }
+    unsigned char *old = filled_block(moved_from_bytes, 7);
+    sp_free(filled_block(moved_to_bytes, 0xff));
+    sp_fase_end();
+    sp_checkpoint();
+    sp_fase_begin();
+    for (int i = 0; i < 4; i++) {
+        sp_free(counters->zeroed[i]);
+        counters->zeroed[i] = sp_calloc(1, block_bytes[i]);
+    }
+    counters->moved = sp_realloc(old, moved_to_bytes);
+    sp_mark_written(counters->zeroed, sizeof counters->zeroed);
+    sp_mark_written(&counters->moved, sizeof counters->moved);
+    sp_fase_end();
+}
+
+static int verify_blocks(const struct counters *counters)
+{
+    for (int i = 0; i < 4; i++) {
+        for (size_t at = 0; at < block_bytes[i]; at++) {
+            if (counters->zeroed[i][at] != 0) {
+                printf("byte %zu of the block of %zu is %d\n", at, block_bytes[i], counters->zeroed[i][at]);
+                return 1;
+            }
+        }
+    }
+    for (size_t at = 0; at < moved_from_bytes; at++) {
+        if (counters->moved[at] != 7) {
+            printf("byte %zu of the moved block is %d\n", at, counters->moved[at]);
+            return 1;
+        }
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "count";
@@ -80,7 +136,12 @@ int main(int argc, char **argv)
         fprintf(stderr, "hooks_counter: %s\n", sp_last_error());
         return 3;
     }
-    if (strcmp(what, "read") == 0) {
+    if (strcmp(what, "verify") == 0) {
+        return verify_blocks(counters);
+    }
+    if (strcmp(what, "blocks") == 0) {
+        make_blocks(counters);
+    } else if (strcmp(what, "read") == 0) {
         read_from_file(counters);
     } else if (strcmp(what, "locks") == 0) {
         hold_lock_under_checkpoints(counters);
@@ -100,7 +161,7 @@ int main(int argc, char **argv)
         waitpid(child, &status, 0);
         return WIFEXITED(status) ? WEXITSTATUS(status) : 4;
     }
-    if (strcmp(what, "kill") == 0 || strcmp(what, "forget") == 0) {
+    if (strcmp(what, "kill") == 0 || strcmp(what, "forget") == 0 || strcmp(what, "blocks") == 0) {
         raise(SIGKILL);
     }
     return 0;

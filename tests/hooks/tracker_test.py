@@ -37,6 +37,11 @@ class HooksTracker(CommandLineTest):
         self.assert_prints(self.run_with("read"), "41 42 mutex 0")
         self.assert_prints(self.run_with("count"), "42 43 mutex 0")
 
+    def test_blocks_that_the_heap_zeroed_or_moved_are_marked_by_it(self):
+        self.assert_prints(self.run_with("blocks"), "0 0 mutex 0", KILLED)
+        verified = self.run_with("verify")
+        self.assertEqual((verified.returncode, verified.stdout), (0, ""), verified.stderr)
+
     def test_a_mutex_that_was_held_while_its_page_was_copied_is_free_after_a_crash(self):
         self.assertEqual(self.run_with("locks", options=("--interval", "1")).returncode, KILLED)
         self.assert_prints(self.run_with("count"), "1 1 mutex 0")

@@ -40,15 +40,19 @@ class AllocatorChurn final : public Workload {
             if (slot.block == nullptr) {
                 slot.block = static_cast<unsigned char*>(sp_malloc(size));
                 slot.fill = ++root.next_fill;
+                stored(root.next_fill);
             } else if (what == 0) {
                 slot.block = static_cast<unsigned char*>(sp_realloc(slot.block, size));
             } else {
                 sp_free(slot.block);
                 slot = {};
+                stored(slot);
                 continue;
             }
             slot.size = size;
             std::memset(slot.block, static_cast<int>(slot.fill & 0xff), size);
+            stored(slot);
+            sp_mark_written(slot.block, size);
         }
     }
 

@@ -30,8 +30,10 @@ class BankTransfer final : public Workload {
         if (root.opened == 0) {
             for (Account& account : root.accounts) {
                 account.balance = opening_balance;
+                stored(account.balance);
             }
             root.opened = 1;
+            stored(root.opened);
             return;
         }
         Account& from = root.accounts[random() % account_count];
@@ -42,6 +44,11 @@ class BankTransfer final : public Workload {
         ++from.transfers;
         ++to.transfers;
         ++root.transfers;
+        for (const Account* const account : {&from, &to}) {
+            stored(account->balance);
+            stored(account->transfers);
+        }
+        stored(root.transfers);
     }
 
     std::string check(const void* memory, const FindObject&) const override

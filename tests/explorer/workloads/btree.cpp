@@ -33,6 +33,7 @@ class BTree final : public Workload {
     {
         auto* const node = static_cast<Node*>(sp_calloc(1, sizeof(Node)));
         node->leaf = leaf ? 1 : 0;
+        stored(node->leaf);
         return node;
     }
 
@@ -41,6 +42,7 @@ class BTree final : public Workload {
         auto& root = *static_cast<Root*>(memory);
         if (root.root == nullptr) {
             root.root = make_node(true);
+            stored(root.root);
         }
         for (int i = 0; i < 3; ++i) {
             put(root, 1 + random() % keys, random());
@@ -55,6 +57,8 @@ class BTree final : public Workload {
             above->children[0] = root.root;
             split_child(*above, 0);
             root.root = above;
+            stored(*above);
+            stored(root.root);
         }
         Node* node = root.root;
         while (node->leaf == 0) {
@@ -69,6 +73,7 @@ class BTree final : public Workload {
         const auto at = static_cast<std::uint32_t>(std::lower_bound(node->keys, node->keys + node->count, key) - node->keys);
         if (node->keys + at != end && node->keys[at] == key) {
             node->values[at] = value;
+            stored(node->values[at]);
             return;
         }
         std::move_backward(node->keys + at, node->keys + node->count, node->keys + node->count + 1);
@@ -77,6 +82,8 @@ class BTree final : public Workload {
         node->values[at] = value;
         ++node->count;
         ++root.count;
+        stored(*node);
+        stored(root.count);
     }
 
     /// keys[i] is the smallest key of children[i + 1].
@@ -110,6 +117,9 @@ class BTree final : public Workload {
         parent.keys[at] = separator;
         parent.children[at + 1] = right;
         ++parent.count;
+        stored(left);
+        stored(*right);
+        stored(parent);
     }
 
     static std::string check_node(const Node* node, std::uint64_t low, std::uint64_t high, unsigned depth,

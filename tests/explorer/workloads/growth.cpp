@@ -33,6 +33,7 @@ class Growth final : public Workload {
             root.first = gone->next;
             sp_free(gone);
             --root.count;
+            stored(root);
             return;
         }
         // One, or enough that the pool grows twice in one operation.
@@ -49,9 +50,13 @@ class Growth final : public Workload {
         block->serial = ++root.serial;
         for (std::size_t i = 0; i < word_count; i += step_words) {
             block->words[i] = block->serial;
+            stored(block->words[i]);
         }
         root.first = block;
         ++root.count;
+        stored(block->next);
+        stored(block->serial);
+        stored(root);
     }
 
     std::string check(const void* memory, const FindObject&) const override

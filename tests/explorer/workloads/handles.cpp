@@ -34,6 +34,7 @@ class Handles final : public Workload {
             if (root.present[index] != 0) {
                 sp_root_delete(name.c_str());
                 root.present[index] = 0;
+                stored(root.present[index]);
                 continue;
             }
             auto& object = *static_cast<Object*>(sp_root(name.c_str(), sizeof(Object)));
@@ -42,6 +43,9 @@ class Handles final : public Workload {
                 word = object.serial;
             }
             root.present[index] = object.serial;
+            stored(object);
+            stored(root.serial);
+            stored(root.present[index]);
         }
     }
 

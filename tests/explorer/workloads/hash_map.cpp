@@ -34,6 +34,7 @@ class HashMap final : public Workload {
         if (root.table == nullptr) {
             root.table = static_cast<Node**>(sp_calloc(first_buckets, sizeof(Node*)));
             root.buckets = first_buckets;
+            stored(root);
         }
         for (int i = 0; i < 3; ++i) {  // Several keys in one operation: all or none.
             const std::uint64_t key = random() % keys;
@@ -46,10 +47,13 @@ class HashMap final : public Workload {
             } else if (random() % 3 == 0) {
                 Node* const node = *link;
                 *link = node->next;
+                stored(*link);
                 sp_free(node);
                 --root.count;
+                stored(root.count);
             } else {
                 (*link)->value = random();
+                stored((*link)->value);
             }
         }
     }
@@ -64,6 +68,9 @@ class HashMap final : public Workload {
         *node = {first, key, value};
         first = node;
         ++root.count;
+        stored(*node);
+        stored(first);
+        stored(root.count);
     }
 
     static void grow(Root& root)
@@ -76,12 +83,15 @@ class HashMap final : public Workload {
                 Node*& first = table[bucket_of(node->key, buckets)];
                 node->next = first;
                 first = node;
+                stored(node->next);
+                stored(first);
                 node = next;
             }
         }
         sp_free(root.table);
         root.table = table;
         root.buckets = buckets;
+        stored(root);
     }
 
     std::string check(const void* memory, const FindObject&) const override

@@ -37,6 +37,7 @@ class LinkedList final : public Workload {
             link(root, before, after->next);
             sp_free(after);
             --root.length;
+            stored(root.length);
             return;
         }
         auto* const node = static_cast<Node*>(sp_malloc(sizeof(Node)));
@@ -44,16 +45,21 @@ class LinkedList final : public Workload {
         for (std::uint64_t& word : node->payload) {
             word = payload_of(key);
         }
+        stored(*node);
         link(root, before, node);
         link(root, node, after);
         ++root.length;
+        stored(root.length);
     }
 
     static void link(Root& root, Node* before, Node* after)
     {
-        (before != nullptr ? before->next : root.first) = after;
+        Node*& next = before != nullptr ? before->next : root.first;
+        next = after;
+        stored(next);
         if (after != nullptr) {
             after->previous = before;
+            stored(after->previous);
         }
     }
 
