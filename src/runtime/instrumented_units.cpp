@@ -1,5 +1,6 @@
 #include "runtime/instrumented_units.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 
@@ -53,24 +54,23 @@ struct Count {
     Result<void> outcome;
 };
 
+/// The linker lays the records of an object's units one behind the other, with zeroes between them where
+/// the compiler has aligned them to more than their words.
 bool count_section(void* context, const os::LoadedSection& section)
 {
     auto& count = *static_cast<Count*>(context);
-    const std::string_view object = section.module_name;
-    if (section.size % sizeof(nvhooks_module) != 0) {
-        count.outcome = fail(SP_E_UNSUPPORTED, 0,
-                             "{}: its section {} has {} bytes, which is no whole number of records of {}; it was instrumented "
-                             "by another version: compile it again with this version's `stillpoint cc`", object,
-                             NVHOOKS_MODULE_SECTION, section.size, sizeof(nvhooks_module));
-        return false;
-    }
-    for (std::size_t at = 0; at < section.size; at += sizeof(nvhooks_module)) {
-        nvhooks_module record;
-        std::memcpy(&record, section.memory + at, sizeof record);
-        if (count.outcome = check_record(record, object); !count.outcome) {
+    for (std::size_t at = 0; section.size - at >= sizeof(nvhooks_module::magic);) {
+        nvhooks_module record{};
+        std::memcpy(&record, section.memory + at, std::min(sizeof record, section.size - at));
+        if (record.magic == 0) {
+            at += sizeof record.magic;
+            continue;
+        }
+        if (count.outcome = check_record(record, section.module_name); !count.outcome) {
             return false;
         }
         count.units += marks_for_this_library(record) ? 1u : 0u;
+        at += std::min(sizeof record, section.size - at);
     }
     return true;
 }

@@ -49,10 +49,12 @@ ARRANGEMENTS = {
     # name: (medium, durability, tracker, in memory)
     "file-process-uffd": ("file", "process", "uffd", False),
     "file-process-mprotect": ("file", "process", "mprotect", False),
+    "file-process-hooks": ("file", "process", "hooks", False),
     "file-power-uffd": ("file", "power", "uffd", False),
     "file-power-mprotect": ("file", "power", "mprotect", False),
     "memory-tmpfs-uffd": ("memory", "power", "uffd", True),
     "memory-tmpfs-mprotect": ("memory", "power", "mprotect", True),
+    "memory-mapped-hooks": ("memory", "power", "hooks", False),
     "memory-mapped-uffd": ("memory", "power", "uffd", False),
     "memory-mapped-mprotect": ("memory", "process", "mprotect", False),
 }
@@ -417,7 +419,7 @@ def main():
     parser.add_argument("--longest-ms", type=float, default=50, help="of work before a random kill, at most")
     parser.add_argument("--fresh", action="store_true", help="forget what an earlier call with this seed has done")
     parser.add_argument("--no-resume", action="store_true", help="begin anew, and keep nothing for a later call but failures")
-    parser.add_argument("--defect", default="none", help="of the program: none, early-ack, torn, outside, leak")
+    parser.add_argument("--defect", default="none", help="of the program: none, early-ack, torn, outside, leak, unmarked")
     parser.add_argument("--binaries", default=None, help="folder of the programs (default build/bin)")
     parser.add_argument("--folder", default=str(ROOT / "build" / "soak"), help="for pools, notes and what is done")
     parser.add_argument("--memory-folder", default="/dev/shm", help="for the pools in memory")

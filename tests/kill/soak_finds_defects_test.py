@@ -13,16 +13,16 @@ BUILD = Path(os.environ.get("STILLPOINT_BUILD", Path(__file__).resolve().parents
 
 
 class SoakFindsDefects(unittest.TestCase):
-    def soak(self, defect, kills):
+    def soak(self, defect, kills, arrangement="file-process-mprotect"):
         with tempfile.TemporaryDirectory(prefix="soak-", dir=BUILD) as folder:
             return subprocess.run([sys.executable, "-B", str(SOAK), "--defect", defect, "--kills", str(kills), "--seed", "7",
-                                   "--only", "file-process-mprotect", "--limit-s", "60", "--binaries", str(BUILD / "bin"),
+                                   "--only", arrangement, "--limit-s", "60", "--binaries", str(BUILD / "bin"),
                                    "--folder", f"{folder}/soak"], capture_output=True, text=True, check=False, timeout=600)
 
-    def assert_found(self, defect, *words):
-        done = self.soak(defect, 1000)
+    def assert_found(self, defect, *words, arrangement="file-process-mprotect"):
+        done = self.soak(defect, 1000, arrangement)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-        for word in (*words, "seed 7", f"soak.py --seed 7 --kills 1000 --only file-process-mprotect --fresh --defect {defect}"):
+        for word in (*words, "seed 7", f"soak.py --seed 7 --kills 1000 --only {arrangement} --fresh --defect {defect}"):
             self.assertIn(word, done.stderr)
         return done.stdout
 
@@ -37,6 +37,9 @@ class SoakFindsDefects(unittest.TestCase):
 
     def test_a_block_that_nobody_frees(self):
         self.assert_found("leak", "the live blocks of the heap")
+
+    def test_a_store_without_a_mark(self):
+        self.assert_found("unmarked", "the sum of the accounts", arrangement="file-process-hooks")
 
     def test_a_program_without_defects_passes(self):
         done = self.soak("none", 12)

@@ -12,7 +12,7 @@
 // Exit codes: 0 done; 2 cannot run; 3 the state is broken; 4 something acknowledged is lost.
 // --defect breaks a rule on purpose, so that the soak can show that it would notice: early-ack
 // (acknowledges what is not durable yet), torn (a transfer in two FASEs), outside (stores outside a
-// FASE), leak (forgets a block).
+// FASE), leak (forgets a block), unmarked (one store of a transfer has no mark: with the tracker hooks).
 
 #include <atomic>
 #include <cstdint>
@@ -28,6 +28,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "marks_by_hand.h"
 #include "stillpoint/stillpoint.h"
 
 namespace {
@@ -90,6 +91,13 @@ std::mutex account_locks[account_count];
 std::mutex worker_locks[threads_max];
 std::atomic<std::uint64_t> finished[threads_max];  ///< operations whose FASE has ended
 
+/// The object was stored to: all that the tracker hooks knows of it.
+template <class T>
+void stored(const T& object) noexcept
+{
+    sp_mark_written(&object, sizeof object);
+}
+
 [[noreturn]] void end(int code, const char* what, std::uint64_t wanted = 0, std::uint64_t found = 0)
 {
     std::fprintf(stderr, "soak_program: %s (wanted %llu, found %llu)\n", what,
@@ -148,8 +156,10 @@ void push(Worker& worker, std::minstd_rand& random)
     *block = {worker.first, random(), size};
     std::memset(reinterpret_cast<unsigned char*>(block) + sizeof *block, pattern_of(*block),
                 pattern_end(*block) - sizeof *block);
+    sp_mark_written(block, pattern_end(*block));
     worker.first = block;
     ++worker.pushes;
+    stored(worker);
 }
 
 void pop(Worker& worker)
@@ -158,6 +168,7 @@ void pop(Worker& worker)
     verify_block(*block);
     worker.first = block->next;
     ++worker.pops;
+    stored(worker);
     if (arguments.defect != "leak") {
         sp_free(block);
     }
@@ -172,6 +183,10 @@ void transfer(std::minstd_rand& random)
     const std::uint64_t amount = random() % (state->accounts[from].balance + 1);
     state->accounts[from].balance -= amount;
     state->accounts[to].balance += amount;
+    stored(state->accounts[from].balance);
+    if (arguments.defect != "unmarked") {
+        stored(state->accounts[to].balance);
+    }
 }
 
 /// A transfer in two FASEs: a checkpoint between them loses the amount.
@@ -184,10 +199,12 @@ void transfer_torn(std::minstd_rand& random)
         const std::lock_guard guard(account_locks[from]);
         amount = random() % (state->accounts[from].balance + 1);
         state->accounts[from].balance -= amount;
+        stored(state->accounts[from].balance);
     }
     usleep(100);
     const std::lock_guard guard(account_locks[to]);
     state->accounts[to].balance += amount;
+    stored(state->accounts[to].balance);
 }
 
 void operate(unsigned number, std::minstd_rand& random)
@@ -209,11 +226,13 @@ void operate(unsigned number, std::minstd_rand& random)
         }
         if (arguments.defect != "outside") {
             worker.count = worker.pushes + worker.pops;
+            stored(worker.count);
         }
     }
     if (arguments.defect == "outside") {
         usleep(100);
         worker.count = worker.pushes + worker.pops;
+        stored(worker.count);
     }
     finished[number].store(worker.count);
 }
@@ -318,8 +337,10 @@ void begin()
         sp_fase_begin();
         for (Account& account : state->accounts) {
             account.balance = first_balance;
+            stored(account.balance);
         }
         state->made = 1;
+        stored(state->made);
         sp_fase_end();
     }
     verify();

@@ -9,11 +9,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "nvhooks/abi/nvhooks_abi.h"
 #include "os/log.hpp"
 #include "runtime/session.hpp"
+#include "stillpoint/nvhooks.h"
 #include "stillpoint/stillpoint.h"
 
+/// The tests mark by hand what they store, for the tracker hooks: this says so, as the compiler pass would.
+__attribute__((section(NVHOOKS_MODULE_SECTION), used)) static const nvhooks_module marks_by_hand = {
+    NVHOOKS_MODULE_MAGIC, NVHOOKS_ABI_VERSION, NVHOOKS_MODULE_MARKS_CARDS, NVHOOKS_CARD_SHIFT, 1, "pmthreads", "tests"};
+
 namespace stillpoint::test {
+
+/// The object was stored to.
+template <class T>
+void stored(const T& object) noexcept
+{
+    sp_mark_written(&object, sizeof object);
+}
 
 /// Exit code of the program, or 128 + the signal that ended it.
 inline int run_program(const std::function<int()>& program)

@@ -1,4 +1,4 @@
-// What pmthreads promises across a crash, on the real media, with both trackers.
+// What pmthreads promises across a crash, on the real media, with every tracker.
 //
 // Invariants: after a crash memory is as at the last durable epoch, whole; an epoch that did not
 // commit leaves nothing, then or later; epoch numbers are not used twice; recovery can be repeated.
@@ -22,6 +22,7 @@ namespace {
 using test::crash;
 using test::killed;
 using test::run_with_pool;
+using test::stored;
 
 constexpr std::size_t table_words = 1 << 18;  // 2 MiB: 512 pages
 constexpr std::size_t words_per_page = page_bytes / sizeof(std::uint64_t);
@@ -40,6 +41,7 @@ State* state()
     if (root->table == nullptr) {
         sp_fase_begin();
         root->table = static_cast<std::uint64_t*>(sp_calloc(table_words, sizeof(std::uint64_t)));
+        stored(root->table);
         sp_fase_end();
     }
     return root;
@@ -50,8 +52,10 @@ void set_all(std::uint64_t value)
     State* const root = state();
     sp_fase_begin();
     root->value = value;
+    stored(root->value);
     for (std::size_t i = 0; i < table_words; i += words_per_page) {
         root->table[i] = value;
+        stored(root->table[i]);
     }
     sp_fase_end();
 }
@@ -97,7 +101,9 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values("tracker=uffd recovery=lazy medium=file", "tracker=uffd recovery=eager medium=file",
                     "tracker=mprotect medium=file", "tracker=uffd medium=memory",
                     "tracker=mprotect medium=memory durability=process",
-                    "tracker=uffd medium=file durability=process", "tracker=uffd staging_max_mb=1"),
+                    "tracker=uffd medium=file durability=process", "tracker=uffd staging_max_mb=1",
+                    "tracker=hooks recovery=lazy medium=file staging_max_mb=1",
+                    "tracker=hooks recovery=eager medium=memory durability=process"),
     [](const auto& configuration) {
         std::string name = configuration.param;
         for (char& letter : name) {
@@ -202,6 +208,7 @@ TEST_P(PmthreadsRecovery, LeavesNothingOfAnEpochThatDidNotCommitEvenLater)
                       for (int i = 0; i < 4; ++i) {
                           sp_fase_begin();
                           state()->epoch_seen = sp_epoch();
+                          stored(state()->epoch_seen);
                           sp_fase_end();
                           EXPECT_EQ(sp_checkpoint(), SP_OK);
                       }
@@ -258,7 +265,9 @@ TEST_P(PmthreadsRecovery, GrowsAndKeepsWhatLiesInTheNewSegment)
                       list[i] = static_cast<unsigned char*>(sp_malloc(block_bytes));
                       if (list[i] != nullptr) {
                           std::memset(list[i], i + 1, block_bytes);
+                          sp_mark_written(list[i], block_bytes);
                       }
+                      stored(list[i]);
                       sp_fase_end();
                       if (list[i] == nullptr) {
                           return 1;
