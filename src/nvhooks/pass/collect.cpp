@@ -3,7 +3,7 @@
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
-#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "llvm_version.hpp"
 #include "scope.hpp"
 
 namespace stillpoint::nvhooks {
@@ -254,7 +254,7 @@ private:
             return {size.getFixedValue()};
         }
         llvm::IRBuilder<> builder(&before);
-        return {0, builder.CreateTypeSize(builder.getInt64Ty(), size)};
+        return {0, emit_size(builder, size)};
     }
 
     [[nodiscard]] static Bytes bytes_of_length(llvm::Value *length, llvm::Instruction &before)

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "llvm/Support/Alignment.h"
-#include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Local.h"
+#include "llvm_version.hpp"
 #include "translate.hpp"
 
 namespace stillpoint::nvhooks {
@@ -138,7 +138,7 @@ private:
             builder.CreateICmpULT(builder.CreateSub(size, builder.getInt64(1)), builder.getInt64(card_bytes));
         llvm::Instruction *then = nullptr;
         llvm::Instruction *otherwise = nullptr;
-        llvm::SplitBlockAndInsertIfThenElse(is_short, before, &then, &otherwise, nullptr, &updater_, &scope_.loops);
+        split_if_else(is_short, before, &then, &otherwise, updater_, scope_.loops);
         BuilderBefore(otherwise, site.anchor).CreateCall(hook(Hook::post_nvm_write), {here.address, size});
         mark_ends(site, here.address, size, then, false);
     }

@@ -4,13 +4,13 @@
 #include <mutex>
 
 #include "llvm/Analysis/TargetTransformInfo.h"
-#include "llvm/IR/AttributeMask.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Transforms/Utils/LoopSimplify.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
+#include "llvm_version.hpp"
 #include "module_record.hpp"
 #include "nvhooks/abi/nvhooks_abi.h"
 #include "scope.hpp"
