@@ -8,6 +8,13 @@ install(TARGETS stillpoint EXPORT stillpoint-targets
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS stillpoint_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY include/stillpoint DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+# The compilers: the command under their names, the plugin where there was an LLVM to build it for, and the layers.
+install(FILES ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/stillpoint-cc ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/stillpoint-c++
+    DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET stillpoint_nvhooks_pass)
+    install(TARGETS stillpoint_nvhooks_pass LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/stillpoint)
+endif()
+install(DIRECTORY layers DESTINATION ${CMAKE_INSTALL_DATADIR}/stillpoint PATTERN CMakeLists.txt EXCLUDE)
 file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/man/*.1)
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -83,6 +84,21 @@ class Installed(unittest.TestCase):
                   f"-DCMAKE_C_COMPILER={CC}")
         output_of(CMAKE, "--build", str(build))
         self.run_twice(build / "consumer")
+
+    @unittest.skipUnless(list(BUILD.glob("lib/libstillpoint-nvhooks-*.so")) and shutil.which("clang-19"),
+                         "no compiler plugin was built, or clang-19 is not installed")
+    def test_the_installed_compilers_build_a_program_that_survives_a_restart(self):
+        for compiler in ("stillpoint-cc", "stillpoint-c++"):
+            link = self.prefix / "bin" / compiler
+            self.assertEqual(os.readlink(link), "stillpoint")
+            program = self.root / f"by-{compiler}"
+            source = self.root / "consumer.cpp"
+            source.write_text(PROGRAM.replace("long *counter = sp_root", "long *counter = (long *)sp_root"))
+            output_of(str(link), "-O2", "-o", str(program), str(source if compiler == "stillpoint-c++" else self.root / "consumer.c"))
+            self.run_twice(program)
+        shown = output_of(str(self.prefix / "bin/stillpoint"), "cc", "--stillpoint-show", "a.c")
+        self.assertNotIn(str(BUILD / "lib"), shown)
+        self.assertIn(f"{self.prefix}/share/stillpoint/layers/pmthreads/layer.yaml", shown)
 
     def test_headers_manual_pages_and_nothing_of_the_build_tree_are_installed(self):
         self.assertTrue((self.prefix / "include/stillpoint/stillpoint.h").is_file())
