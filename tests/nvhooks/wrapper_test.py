@@ -12,9 +12,9 @@ import unittest
 from compiler_case import CC, CLANG, CXX, TOOL, CompilerCase, needs_clang, needs_plugin, needs_program
 
 HELLO = '#include <stdio.h>\nint main(void) { puts("hello"); return 0; }\n'
-HELLO_CPP = ('#include <concepts>\n#include <iostream>\n#include <vector>\n'
+HELLO_CPP = ('#include <concepts>\n#include <cstdio>\n#include <vector>\n'
              "template <std::integral T> T twice(T value) { return value + value; }\n"
-             "int main() { std::vector<int> all{twice(21)}; std::cout << all.at(0) << '\\n'; }\n")
+             "int main() { std::vector<int> all{twice(21)}; std::printf("%d\\n", all.at(0)); }\n")
 
 
 @needs_plugin
@@ -152,6 +152,7 @@ class Wrapper(CompilerCase):
         self.assertFalse([word for word in command if word.startswith(("@", "--runtime", "-W"))], command)
         self.assertIn('-DWORD="a b"', command)
         self.assertIn("-stillpoint-unknown-call=off", command)
+        self.write("own.rsp", '--runtime=pmthreads @more.rsp "with space.c"')
         self.output_of(CC, "@own.rsp")
         self.assertTrue((self.folder / "with space.o").exists())
 
