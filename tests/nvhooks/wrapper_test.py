@@ -12,9 +12,13 @@ import unittest
 from compiler_case import CC, CLANG, CXX, TOOL, CompilerCase, needs_clang, needs_plugin, needs_program
 
 HELLO = '#include <stdio.h>\nint main(void) { puts("hello"); return 0; }\n'
-HELLO_CPP = ('#include <concepts>\n#include <cstdio>\n#include <vector>\n'
-             "template <std::integral T> T twice(T value) { return value + value; }\n"
-             "int main() { std::vector<int> all{twice(21)}; std::printf("%d\\n", all.at(0)); }\n")
+HELLO_CPP = """
+#include <concepts>
+#include <cstdio>
+#include <vector>
+template <std::integral T> T twice(T value) { return value + value; }
+int main() { std::vector<int> all{twice(21)}; std::printf("%d\\n", all.at(0)); }
+"""
 
 
 @needs_plugin
