@@ -95,13 +95,21 @@ private:
         if (description == nullptr) {
             return;
         }
+        for (unsigned i = 0; description->takes_addresses && i < call.arg_size(); ++i) {
+            llvm::Value *argument = call.getArgOperand(i);
+            if (argument->getType()->isPointerTy() && !call.isByValArgument(i) && !is_provably_volatile(argument, scope_)) {
+                note_use(call, i);
+            }
+        }
         for (const MemoryEffect &effect : description->effects) {
             if (effect.pointer_argument >= call.arg_size() ||
                 !call.getArgOperand(effect.pointer_argument)->getType()->isPointerTy() ||
                 (!effect.indirect && is_provably_volatile(call.getArgOperand(effect.pointer_argument), scope_))) {
                 continue;
             }
-            note_use(call, effect.pointer_argument);
+            if (!description->takes_addresses) {
+                note_use(call, effect.pointer_argument);
+            }
             effect_of_call(call, effect);
         }
     }
@@ -242,9 +250,16 @@ private:
 
     void note_use(llvm::Instruction &instruction, unsigned operand)
     {
-        if (scope_.layer().has(Hook::to_absolute_ptr)) {
-            uses_.push_back({&instruction, operand});
+        if (!scope_.layer().has(Hook::to_absolute_ptr)) {
+            return;
         }
+        // A function may read and write what one argument points to; it is translated once.
+        for (std::size_t i = uses_.size(); i-- > 0 && uses_[i].instruction == &instruction;) {
+            if (uses_[i].operand == operand) {
+                return;
+            }
+        }
+        uses_.push_back({&instruction, operand});
     }
 
     [[nodiscard]] Bytes bytes_of(llvm::Type *type, llvm::Instruction &before) const

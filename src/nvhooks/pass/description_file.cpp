@@ -43,7 +43,9 @@ struct Reading {
 std::string add(Reading &reading, const FunctionDescription &function)
 {
     const auto [entry, added] = reading.table.try_emplace(function.name, DescribedFunction{function, reading.path});
-    if (added || entry->second.description == function) {
+    FunctionDescription same = function;
+    same.takes_addresses = entry->second.description.takes_addresses;  // files do not say
+    if (added || entry->second.description == same) {
         return {};
     }
     return "'" + function.name + "' is described twice, and differently; the other one is in " + entry->second.path;

@@ -26,6 +26,15 @@ const FunctionDescription &reader()
     return description;
 }
 
+/// libc's functions that give a pointer back to the program as they got it: later, or to a function of the program.
+bool hands_on_pointers(llvm::StringRef function)
+{
+    static constexpr llvm::StringLiteral names[] = {
+        "pthread_create", "pthread_setspecific", "thrd_create", "tss_set", "on_exit", "__cxa_atexit", "qsort_r", "bsearch",
+        "lfind",          "lsearch",             "tsearch",     "tfind",   "tdelete", "hsearch",      "hsearch_r"};
+    return llvm::is_contained(names, function);
+}
+
 /// The name of the function that `name` is a variant of, with the same leading arguments; empty if it is none.
 llvm::StringRef base_name(llvm::StringRef name)
 {
@@ -200,6 +209,9 @@ llvm::Expected<Descriptions> Descriptions::load(llvm::ArrayRef<std::string> file
         if (llvm::Error error = read_descriptions(*table, path, descriptions.functions_)) {
             return error;
         }
+    }
+    for (auto &entry : descriptions.functions_) {
+        entry.second.description.takes_addresses = !hands_on_pointers(entry.first());
     }
     for (const std::string &path : files) {
         auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);

@@ -59,6 +59,9 @@ struct FunctionDescription {
     bool keeps_fase = false;
     /// Touches nothing through its arguments but what `effects` says. False where a part could not be described.
     bool complete = true;
+    /// Every pointer that it is passed must be an address, not only those of `effects`: libc knows no relative pointers. Not set where
+    /// it hands a pointer on to the program (pthread_create).
+    bool takes_addresses = false;
     /// The argument that is a scanf format, whose pointers follow it.
     std::optional<unsigned> scanf_format;
 
