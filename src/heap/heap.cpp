@@ -299,6 +299,30 @@ std::size_t Heap::usable_size(const void* block) const noexcept
     return found.usable_bytes;
 }
 
+Heap::Block Heap::find_block(const void* address) const noexcept
+{
+    const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(state.spans_base);
+    std::uint64_t span = offset >> span_shift;
+    if (span >= state.span_count.load(std::memory_order_relaxed)) {
+        return {nullptr, 0};
+    }
+    while (span != 0 && span_info(span).word == 0) {
+        --span;  // Inside a large run, or free.
+    }
+    const std::byte* begin = span_address(span);
+    if (const SpanInfo info = span_info(span); info.is_small()) {
+        const SizeClass& c = size_classes[info.size_class()];
+        const std::uint64_t from_first = offset % span_bytes - c.first_block;
+        begin += c.first_block + from_first / c.block_bytes * c.block_bytes;
+        if (span != offset >> span_shift || from_first >= span_bytes) {
+            return {nullptr, 0};
+        }
+    }
+    const std::size_t usable_bytes = locate(begin).usable_bytes;
+    const auto inside = static_cast<std::size_t>(static_cast<const std::byte*>(address) - begin);
+    return inside < usable_bytes ? Block{begin, usable_bytes} : Block{nullptr, 0};
+}
+
 void Heap::flush_thread_cache() noexcept { unregister_thread(); }
 
 const Failure& Heap::last_failure() noexcept { return failure_slot(); }

@@ -54,6 +54,13 @@ public:
     void deallocate(void* block) noexcept;
     [[nodiscard]] std::size_t usable_size(const void* block) const noexcept;
 
+    /// The live block that `address` lies in, for messages.
+    struct Block {
+        const std::byte* begin;   ///< nullptr: none
+        std::size_t usable_bytes;
+    };
+    [[nodiscard]] Block find_block(const void* address) const noexcept;
+
     /// Gives the calling thread's cached blocks back: at thread exit. The thread may go on to use
     /// the heap. A thread that ends without this is noticed later, at the next shortage.
     void flush_thread_cache() noexcept;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <mutex>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "os/futex.hpp"
@@ -36,6 +37,20 @@ struct Watched {
         program_action.store(&place, std::memory_order_release);
     }
 };
+
+/// initial-exec: a handler must not allocate.
+constinit thread_local const void* instruction [[gnu::tls_model("initial-exec")]] = nullptr;
+
+const void* instruction_of([[maybe_unused]] const ucontext_t& context) noexcept
+{
+#if defined(__x86_64__)
+    return reinterpret_cast<const void*>(context.uc_mcontext.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+    return reinterpret_cast<const void*>(context.uc_mcontext.pc);
+#else
+    return nullptr;
+#endif
+}
 
 constinit Watched segv{SIGSEGV};
 constinit Watched bus{SIGBUS};
@@ -83,6 +98,7 @@ extern "C" void stillpoint_on_fault(int number, siginfo_t* info, void* context)
     const int saved_errno = errno;
     const bool sent = info->si_code <= 0;  // By kill, raise or sigqueue: nobody's page.
     Watched& signal = *watched(number);
+    instruction = instruction_of(*static_cast<const ucontext_t*>(context));
     const FaultHandler handler = signal.handler.load(std::memory_order_acquire);
     if (!sent && handler != nullptr && handler(info->si_addr)) {
         errno = saved_errno;
@@ -107,6 +123,8 @@ extern "C" void stillpoint_on_fault(int number, siginfo_t* info, void* context)
 }
 
 }  // namespace
+
+const void* faulting_instruction() noexcept { return instruction; }
 
 bool fault_handler_installed(int number) noexcept
 {

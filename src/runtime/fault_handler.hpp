@@ -14,6 +14,9 @@ namespace stillpoint {
 /// True: handled, the instruction can run again. Async-signal-safe.
 using FaultHandler = bool (*)(void* address) noexcept;
 
+/// The instruction whose fault the calling thread's FaultHandler is asked about; nullptr where this CPU's is not known.
+[[nodiscard]] const void* faulting_instruction() noexcept;
+
 /// Puts `handler` before whatever the program has for `number` (SIGSEGV or SIGBUS) now. Install before pages are
 /// protected. Installing again replaces `handler` only. Errors: io (the system refused).
 [[nodiscard]] Result<void> fault_handler_install(int number, FaultHandler handler);

@@ -275,6 +275,11 @@ Result<void> check_options(const Options& options)
                     "option pool_size_mb ({}) is larger than pool_max_mb ({}); raise pool_max_mb",
                     options.pool_size_mb, options.pool_max_mb);
     }
+    if (options.verify_marks && options.tracker != "hooks") {
+        return fail(SP_E_INVALID_ARGUMENT, 0,
+                    "option verify_marks compares the marks of the tracker hooks, and the tracker is {}; say tracker hooks",
+                    options.tracker);
+    }
     return {};
 }
 

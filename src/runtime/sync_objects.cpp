@@ -242,6 +242,26 @@ void sync_objects_add_mirror(const std::byte* program_memory, std::byte* image_c
     }
 }
 
+bool is_reset_by_recovery(std::uintptr_t address) noexcept
+{
+    constexpr std::uintptr_t largest_bytes = 64;
+    if (sync_objects::attached.load(std::memory_order_acquire) == 0) {
+        return false;
+    }
+    const std::uintptr_t nearest = address / object_alignment * object_alignment;
+    for (std::uintptr_t begin = nearest; begin + largest_bytes > nearest; begin -= object_alignment) {
+        const auto entry = recorded.find(begin);
+        if (entry == SyncObjectSet::none) {
+            continue;
+        }
+        const auto kind = static_cast<SyncObjectKind>(table[entry].kind);
+        // A semaphore's value, its first word, is the program's.
+        const std::size_t kept_bytes = kind == SyncObjectKind::semaphore ? sizeof(unsigned) : 0;
+        return address - begin >= kept_bytes && address - begin < sync_object_bytes(kind);
+    }
+    return false;
+}
+
 Result<void> sync_objects_check(const std::byte* image, std::uintptr_t image_address,
                                 const ImageGeometry& geometry, std::uint64_t image_bytes)
 {

@@ -57,6 +57,10 @@ void sync_objects_detach() noexcept;
 void sync_objects_add_mirror(const std::byte* program_memory, std::byte* image_copy,
                              std::size_t size) noexcept;
 
+/// Whether the byte at `address` belongs to what libc keeps of waiters, and of locks that no FASE holds, in a recorded
+/// object: nobody marks it, and recovery makes it fresh. In a stop, or where no thread changes the table.
+[[nodiscard]] bool is_reset_by_recovery(std::uintptr_t address) noexcept;
+
 /// Every entry names an object inside the heap. `image` may be mapped anywhere; addresses in it are
 /// relative to `image_address`. Errors: pool_corrupt, naming the entry.
 [[nodiscard]] Result<void> sync_objects_check(const std::byte* image, std::uintptr_t image_address,

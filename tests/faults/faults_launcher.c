@@ -1,6 +1,7 @@
 /* Runs a command on a kernel that seems to lack something: a seccomp filter makes one system call fail.
  *   faults_launcher userfaultfd ERRNO COMMAND...    as under a container's filter, or on an old kernel
  *   faults_launcher io_uring_setup ERRNO COMMAND...
+ *   faults_launcher membarrier ERRNO COMMAND...
  *   faults_launcher pagemap_scan ERRNO COMMAND...   Linux before 6.7 (ENOTTY)
  * Exit code 125: the filter could not be installed. */
 #include <errno.h>
@@ -31,11 +32,13 @@ static int install(struct sock_filter *filter, size_t count)
 int main(int argc, char **argv)
 {
     if (argc < 4) {
-        fputs("usage: faults_launcher userfaultfd|io_uring_setup|pagemap_scan ERRNO COMMAND...\n", stderr);
+        fputs("usage: faults_launcher userfaultfd|io_uring_setup|membarrier|pagemap_scan ERRNO COMMAND...\n", stderr);
         return 64;
     }
     const unsigned answer = SECCOMP_RET_ERRNO | ((unsigned)atoi(argv[2]) & SECCOMP_RET_DATA);
-    const unsigned call = strcmp(argv[1], "io_uring_setup") == 0 ? SYS_io_uring_setup : SYS_userfaultfd;
+    const unsigned call = strcmp(argv[1], "io_uring_setup") == 0 ? SYS_io_uring_setup
+                          : strcmp(argv[1], "membarrier") == 0   ? SYS_membarrier
+                                                                 : SYS_userfaultfd;
     struct sock_filter without_call[] = {
         LOAD(nr), SKIP_UNLESS(call, 1), ANSWER(answer), ANSWER(SECCOMP_RET_ALLOW)};
     /* The low half of the second argument: the same offset on the little-endian machines that there are. */

@@ -1,11 +1,12 @@
 """The tracker hooks, with programs that mark by hand: what is marked survives, what is not does not; who is refused."""
 
+import errno
 import sys
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
-from command_line import BUILD, SMALL, CommandLineTest  # noqa: E402
+from command_line import BUILD, SMALL, TOOL, CommandLineTest  # noqa: E402
 
 KILLED = -9
 
@@ -53,6 +54,18 @@ class HooksTracker(CommandLineTest):
     def test_trackers_may_change_from_run_to_run_and_marks_do_no_harm_with_others(self):
         for runs, tracker in enumerate(("auto", "hooks", "mprotect", "hooks"), 1):
             self.assert_prints(self.run_with("kill", tracker=tracker), f"{runs} {runs} mutex 0", KILLED)
+
+    def test_a_kernel_that_lacks_something(self):
+        """Without membarrier only stops look at the cards; without userfaultfd pages are loaded before main."""
+        launcher = BUILD / "bin/faults_launcher"
+        for lack, answer in (("membarrier", errno.EPERM), ("userfaultfd", errno.EPERM)):
+            self.pool.unlink(missing_ok=True)
+            for runs in (1, 2, 3):
+                done = self.stillpoint(lack, answer, TOOL, "run", "--pool", self.pool, *SMALL, "--tracker", "hooks", "--interval", "2",
+                                       "--", BUILD / "bin/hooks_counter", "kill", tool=launcher)
+                if done.returncode == 125:
+                    self.skipTest("seccomp filters cannot be installed here")
+                self.assert_prints(done, f"{runs} {runs} mutex 0", KILLED)
 
     def test_the_start_line_tells_the_tracker_and_how_many_units_mark(self):
         self.assertIn("tracker hooks (1 instrumented unit)", self.run_with("count").stderr)

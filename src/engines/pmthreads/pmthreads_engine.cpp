@@ -41,7 +41,7 @@ Result<RecoveryReport> PmthreadsEngine::start(Pool pool, const Options& options)
     if (auto mapped = os::map_card_table(); !mapped) {
         return pass_on(mapped.error());
     }
-    auto tracker = make_tracker(options.tracker, facts.image_bytes_max);
+    auto tracker = make_tracker(options.tracker, facts.image_bytes_max, options.verify_marks);
     if (!tracker) {
         return pass_on(tracker.error());
     }

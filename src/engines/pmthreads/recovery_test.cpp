@@ -103,7 +103,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "tracker=mprotect medium=memory durability=process",
                     "tracker=uffd medium=file durability=process", "tracker=uffd staging_max_mb=1",
                     "tracker=hooks recovery=lazy medium=file staging_max_mb=1",
-                    "tracker=hooks recovery=eager medium=memory durability=process"),
+                    "tracker=hooks recovery=eager medium=memory durability=process",
+                    "tracker=hooks verify_marks medium=file durability=process"),
     [](const auto& configuration) {
         std::string name = configuration.param;
         for (char& letter : name) {

@@ -73,10 +73,15 @@ public:
 /// Marks that the program's own code sets in the card table: PMThreads-I [PMThreads §3.2].
 [[nodiscard]] Result<std::unique_ptr<Tracker>> make_hooks_tracker(std::uint64_t image_bytes_max);
 
+/// `marks`, and a cross-check of them with what is written: option verify_marks. Errors: no_memory.
+[[nodiscard]] Result<std::unique_ptr<Tracker>> make_verifying_tracker(std::unique_ptr<Tracker> marks,
+                                                                      std::uint64_t image_bytes_max);
+
 /// "uffd", "mprotect", "hooks", or "auto": uffd where the kernel has it, never hooks, since nobody can know here
 /// that every store of the program is marked. Errors: unsupported (a forced
 /// tracker that is not to be had), invalid_argument.
 [[nodiscard]] Result<std::unique_ptr<Tracker>> make_tracker(std::string_view choice,
-                                                            std::uint64_t image_bytes_max);
+                                                            std::uint64_t image_bytes_max,
+                                                            bool verify_marks);
 
 }  // namespace stillpoint::pmthreads

@@ -159,13 +159,14 @@ Result<std::unique_ptr<Tracker>> make_uffd_tracker(std::uint64_t image_bytes_max
 }
 
 Result<std::unique_ptr<Tracker>> make_tracker(std::string_view choice,
-                                              std::uint64_t image_bytes_max)
+                                              std::uint64_t image_bytes_max, bool verify_marks)
 {
     if (choice == "mprotect") {
         return make_mprotect_tracker(image_bytes_max);
     }
     if (choice == "hooks") {
-        return make_hooks_tracker(image_bytes_max);
+        auto marks = make_hooks_tracker(image_bytes_max);
+        return marks && verify_marks ? make_verifying_tracker(std::move(*marks), image_bytes_max) : std::move(marks);
     }
     if (choice != "auto" && choice != "uffd") {
         return fail(SP_E_INVALID_ARGUMENT, 0,

@@ -1,0 +1,397 @@
+// verify_marks: the tracker hooks, and beside it pages that are protected until their first write, as the tracker mprotect
+// has them. The first write to a page since it was captured faults: its bytes are kept, and who writes. A
+// stop compares the pages that were written and have no mark with those bytes. What differs is a store that nobody
+// marked: it is captured all the same, counted, and its writer named once.
+//
+// What it cannot see: an unmarked store to a page that also has a mark. Nothing is lost then; when the page is
+// captured ahead and armed again, the next such store shows.
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <cxxabi.h>
+#include <execinfo.h>
+#include <mutex>
+#include <string_view>
+#include <sys/mman.h>
+
+#include "core/units.hpp"
+#include "engines/pmthreads/hot_chunks.hpp"
+#include "engines/pmthreads/tracker.hpp"
+#include "os/code_location.hpp"
+#include "os/futex.hpp"
+#include "os/log.hpp"
+#include "os/reserved_array.hpp"
+#include "os/thread_calls.hpp"
+#include "runtime/durable_place.hpp"
+#include "runtime/fault_handler.hpp"
+#include "runtime/statistics.hpp"
+#include "runtime/sync_objects.hpp"
+
+namespace stillpoint::pmthreads {
+
+namespace {
+
+/// Of a page. It leaves `armed` in the fault of one thread, which others wait for.
+enum State : std::uint8_t { armed = 0, opening = 1, open = 2 };
+
+/// The writing instruction and its callers; nullptr: the kernel, in a system call.
+using Writer = std::array<const void*, 6>;
+
+struct Finding {
+    std::uintptr_t first_byte;
+    std::uintptr_t end;
+    Writer writer;
+};
+
+/// Calls into these are named by who made them.
+bool is_language_runtime(std::string_view module) noexcept
+{
+    constexpr std::string_view beginnings[] = {"libc.", "libc-", "libstdc++.", "libc++.", "libpthread", "ld-", "libstillpoint."};
+    return std::any_of(std::begin(beginnings), std::end(beginnings),
+                       [module](std::string_view beginning) { return module.starts_with(beginning); });
+}
+
+/// Frees what the demangler allocated.
+struct Name {
+    explicit Name(const os::CodeLocation& location) noexcept
+    {
+        int status = 0;
+        demangled = abi::__cxa_demangle(location.function, nullptr, nullptr, &status);
+        text = demangled != nullptr ? demangled : location.function[0] != '\0' ? location.function : "an unnamed function";
+    }
+    Name(const Name&) = delete;
+    Name& operator=(const Name&) = delete;
+    ~Name() { std::free(demangled); }
+
+    char* demangled;
+    const char* text;
+};
+
+class VerifyingTracker final : public Tracker {
+public:
+    explicit VerifyingTracker(std::unique_ptr<Tracker> marks) noexcept : marks_(std::move(marks)) {}
+
+    [[nodiscard]] Result<void> reserve(std::uint64_t image_bytes_max)
+    {
+        const std::uint64_t pages_max = image_bytes_max / page_bytes;
+        if (auto done = states_.reserve(pages_max, "verify_marks"); !done) {
+            return done;
+        }
+        if (auto done = writers_.reserve(pages_max, "verify_marks"); !done) {
+            return done;
+        }
+        void* primed[1];
+        backtrace(primed, 1);  // Its first call loads a library; a fault is no place for that.
+        return before_.reserve(image_bytes_max, "verify_marks");
+    }
+
+    [[nodiscard]] std::string_view name() const noexcept override { return "hooks, verifying marks"; }
+
+    [[nodiscard]] Result<void> add_range(std::byte* begin, std::size_t size, std::size_t /*served_bytes*/) override
+    {
+        if (auto done = marks_->add_range(begin, size, 0); !done) {
+            return done;
+        }
+        if (base_ == 0) {
+            base_ = reinterpret_cast<std::uintptr_t>(begin);
+        }
+        tracked_end_.store(reinterpret_cast<std::uintptr_t>(begin) + size, std::memory_order_release);
+        if (mprotect(begin, size, PROT_READ) != 0) {
+            return fail(SP_E_NO_MEMORY, errno, "cannot write-protect {} bytes of durable memory", size);
+        }
+        return {};
+    }
+
+    [[nodiscard]] std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, Look look, WrittenRun* runs,
+                                         std::size_t capacity, std::size_t& count) noexcept override
+    {
+        if (look == Look::stop) {
+            return verify(begin, end, runs, capacity, count);
+        }
+        const std::uintptr_t stopped = marks_->collect(begin, end, look, runs, capacity, count);
+        for (std::size_t i = 0; i < count; ++i) {
+            arm(runs[i].begin, runs[i].end);
+        }
+        return stopped;
+    }
+
+    /// Unmarked stores alone make no look find anything: a stop must.
+    [[nodiscard]] bool has_unarmed_pages() const noexcept override
+    {
+        return marks_->has_unarmed_pages() || open_pages_.load(std::memory_order_relaxed) != 0;
+    }
+
+    /// Outside the stop, where names can be looked up.
+    void end_epoch() noexcept override
+    {
+        if (mappings_ran_out_.load(std::memory_order_relaxed) && !std::exchange(mappings_ran_out_told_, true)) {
+            os::log(os::Severity::warning,
+                    "verify_marks: the kernel gives this process no more mappings, so some stores are not verified: raise "
+                    "vm.max_map_count");
+        }
+        for (std::size_t i = 0; i < finding_count_; ++i) {
+            report(findings_[i]);
+        }
+        finding_count_ = 0;
+    }
+
+    [[nodiscard]] bool handle_fault(void* address) noexcept override
+    {
+        const auto where = reinterpret_cast<std::uintptr_t>(address);
+        if (base_ == 0 || where < base_ || where >= tracked_end_.load(std::memory_order_acquire)) {
+            return false;
+        }
+        return open_page((where - base_) / page_bytes, faulting_instruction());
+    }
+    [[nodiscard]] bool needs_fault_handler() const noexcept override { return true; }
+
+    void prepare_kernel_write(void* address, std::size_t size) noexcept override
+    {
+        const auto begin = reinterpret_cast<std::uintptr_t>(address);
+        const auto end = tracked_end_.load(std::memory_order_acquire);
+        if (size == 0 || base_ == 0 || begin < base_ || begin >= end) {
+            return;
+        }
+        const auto last = size - 1 < end - 1 - begin ? begin + size - 1 : end - 1;
+        for (auto page = (begin - base_) / page_bytes; page <= (last - base_) / page_bytes; ++page) {
+            open_page(page, nullptr);
+        }
+    }
+
+    void detach_after_fork() noexcept override
+    {
+        marks_->detach_after_fork();
+        if (base_ != 0) {
+            protect(base_, tracked_end_.load(std::memory_order_acquire), PROT_READ | PROT_WRITE);
+        }
+    }
+
+private:
+    using AtomicState = std::atomic_ref<std::uint8_t>;
+
+    static bool protect(std::uintptr_t begin, std::uintptr_t end, int protection) noexcept
+    {
+        return mprotect(reinterpret_cast<void*>(begin), end - begin, protection) == 0;
+    }
+    [[nodiscard]] std::uintptr_t address_of(std::uint64_t page) const noexcept { return base_ + page * page_bytes; }
+    [[nodiscard]] const std::byte* bytes_of(std::uint64_t page) const noexcept
+    {
+        return reinterpret_cast<const std::byte*>(address_of(page));
+    }
+
+    static Writer callers_from(const void* instruction) noexcept
+    {
+        constexpr int depth_max = 24;  // The handler's own frames come first.
+        void* frames[depth_max];
+        const int depth = instruction != nullptr ? backtrace(frames, depth_max) : 0;
+        Writer writer{instruction};
+        const auto* const at = std::find(frames, frames + depth, instruction);
+        std::copy_n(at, std::min<std::ptrdiff_t>(frames + depth - at, static_cast<std::ptrdiff_t>(writer.size())), writer.begin());
+        return writer;
+    }
+
+    /// Async-signal-safe.
+    bool open_page(std::uint64_t page, const void* instruction) noexcept
+    {
+        const int saved_errno = errno;
+        const AtomicState state(states_[page]);
+        std::uint8_t seen = armed;
+        if (state.compare_exchange_strong(seen, opening, std::memory_order_acq_rel)) {
+            std::memcpy(before_.data() + page * page_bytes, bytes_of(page), page_bytes);
+            writers_[page] = callers_from(instruction);
+            open_pages_.fetch_add(1, std::memory_order_relaxed);
+            make_writable(page);
+            state.store(open, std::memory_order_release);
+        } else if (seen == open) {
+            make_writable(page);  // Armed and opened again, in between.
+        } else {
+            os::yield_cpu();  // Another thread opens it; this one faults again until it has.
+        }
+        errno = saved_errno;
+        return true;
+    }
+
+    void make_writable(std::uint64_t page) noexcept
+    {
+        if (!protect(address_of(page), address_of(page + 1), PROT_READ | PROT_WRITE)) {
+            mappings_ran_out_.store(true, std::memory_order_relaxed);
+            protect(base_, tracked_end_.load(std::memory_order_acquire), PROT_READ | PROT_WRITE);
+        }
+    }
+
+    /// The next write to a page that is open faults. A store in between is in the copy that the caller makes next.
+    bool set_armed(std::uint64_t page) noexcept
+    {
+        std::uint8_t seen = open;
+        const bool was_open = AtomicState(states_[page]).compare_exchange_strong(seen, armed, std::memory_order_acq_rel);
+        if (was_open) {
+            open_pages_.fetch_sub(1, std::memory_order_relaxed);
+        }
+        return was_open;
+    }
+    void arm(std::uintptr_t begin, std::uintptr_t end) noexcept
+    {
+        for (std::uint64_t page = (begin - base_) / page_bytes; page < (end - base_) / page_bytes; ++page) {
+            set_armed(page);
+        }
+        protect(begin, end, PROT_READ);
+    }
+
+    /// In a stop: what is marked, and what is written and is not. A chunk at a time, so that its runs have room.
+    [[nodiscard]] std::uintptr_t verify(std::uintptr_t begin, std::uintptr_t end, WrittenRun* runs, std::size_t capacity,
+                                        std::size_t& count) noexcept
+    {
+        count = 0;
+        for (std::uintptr_t at = begin; at < end; at += HotChunks::chunk_bytes) {
+            if (capacity - count < HotChunks::chunk_pages / 2) {
+                end = at;
+                break;
+            }
+            add_runs(at, written_in_chunk(at, std::min(end, at + HotChunks::chunk_bytes)), runs, count);
+        }
+        if (begin != end) {
+            protect(begin, end, PROT_READ);  // One mapping again.
+        }
+        return end;
+    }
+
+    /// A bit for each page.
+    [[nodiscard]] std::uint64_t written_in_chunk(std::uintptr_t begin, std::uintptr_t end) noexcept
+    {
+        static_assert(HotChunks::chunk_pages == 64);
+        WrittenRun marked[HotChunks::chunk_pages];
+        std::size_t marked_count = 0;
+        marks_->collect(begin, end, Look::stop, marked, HotChunks::chunk_pages, marked_count);
+        std::uint64_t written = 0;
+        for (std::size_t i = 0; i < marked_count; ++i) {
+            for (std::uintptr_t page = marked[i].begin; page < marked[i].end; page += page_bytes) {
+                written |= std::uint64_t{1} << ((page - begin) / page_bytes);
+            }
+        }
+        const std::uint64_t first = (begin - base_) / page_bytes;
+        for (std::uint64_t i = 0; i < (end - begin) / page_bytes; ++i) {
+            const std::uint64_t bit = std::uint64_t{1} << i;
+            if (AtomicState(states_[first + i]).load(std::memory_order_acquire) != open) {
+                continue;
+            }
+            if ((written & bit) == 0 && differs(first + i)) {
+                written |= bit;
+            }
+            set_armed(first + i);
+        }
+        return written;
+    }
+
+    /// The page's bytes are not those it had when it was armed. Keeps what there is to report.
+    [[nodiscard]] bool differs(std::uint64_t page) noexcept
+    {
+        const std::byte* const now = bytes_of(page);
+        const std::byte* const before = before_.data() + page * page_bytes;
+        std::uintptr_t first = 0;
+        std::uintptr_t end = 0;
+        for (std::size_t at = 0; at < page_bytes; ++at) {
+            if (now[at] != before[at] && !is_reset_by_recovery(address_of(page) + at)) {
+                first = first == 0 ? address_of(page) + at : first;
+                end = address_of(page) + at + 1;
+            }
+        }
+        if (first == 0) {
+            return false;
+        }
+        statistics().unmarked_pages.fetch_add(1, std::memory_order_relaxed);
+        const std::lock_guard guard(findings_lock_);
+        if (finding_count_ < findings_.size()) {
+            findings_[finding_count_++] = {first, end, writers_[page]};
+        }
+        return true;
+    }
+
+    static void add_runs(std::uintptr_t begin, std::uint64_t pages, WrittenRun* runs, std::size_t& count) noexcept
+    {
+        for (; pages != 0; pages &= pages - 1) {
+            const std::uintptr_t page = begin + static_cast<unsigned>(__builtin_ctzll(pages)) * page_bytes;
+            if (count != 0 && runs[count - 1].end == page) {
+                runs[count - 1].end += page_bytes;
+            } else {
+                runs[count++] = {page, page + page_bytes, true};
+            }
+        }
+    }
+
+    void report(const Finding& finding) noexcept
+    {
+        const os::CodeLocation first = os::locate_code(finding.writer[0]);
+        os::CodeLocation blamed = first;
+        for (std::size_t i = 1; i < finding.writer.size() && finding.writer[i] != nullptr && is_language_runtime(blamed.module_name); ++i) {
+            // A return address may be the first of the next function.
+            blamed = os::locate_code(static_cast<const std::byte*>(finding.writer[i]) - 1);
+        }
+        if (is_language_runtime(blamed.module_name)) {
+            blamed = first;
+        }
+        const std::uintptr_t key = blamed.function_begin != 0 ? blamed.function_begin : reinterpret_cast<std::uintptr_t>(finding.writer[0]);
+        const auto told_end = told_.begin() + static_cast<std::ptrdiff_t>(told_count_);
+        if (std::find(told_.begin(), told_end, key) != told_end || told_count_ == told_.size()) {
+            return;
+        }
+        told_[told_count_++] = key;
+        print(finding, first, blamed);
+    }
+
+    void print(const Finding& finding, const os::CodeLocation& first, const os::CodeLocation& blamed) const noexcept
+    {
+        char who[256];
+        char where[160];
+        const Name name(blamed);
+        const auto who_end = finding.writer[0] == nullptr ? fmt::format_to_n(who, sizeof who, "a system call")
+                             : blamed.function_begin == first.function_begin
+                                 ? fmt::format_to_n(who, sizeof who, "{} in {} (+{:#x})", name.text, blamed.module_name, blamed.module_offset)
+                                 : fmt::format_to_n(who, sizeof who, "{} in {} (+{:#x}), by a call into {},", name.text,
+                                                    blamed.module_name, blamed.module_offset, first.module_name);
+        const DurablePlace place = find_durable_place(reinterpret_cast<const void*>(finding.first_byte));
+        const auto where_end =
+            place.block_bytes == 0 ? fmt::format_to_n(where, sizeof where, "outside every block")
+            : place.handle[0] == '\0'
+                ? fmt::format_to_n(where, sizeof where, "{} bytes into a block of {}", place.block_offset, place.block_bytes)
+                : fmt::format_to_n(where, sizeof where, "{} bytes into \"{}\"", place.block_offset, place.handle);
+        os::log(os::Severity::warning,
+                "verify_marks: {} stored to durable memory and marked nothing: {:#x} to {:#x}, {} (image page {}). It is kept, but "
+                "without verify_marks it would be lost: compile that code with `stillpoint cc`, describe it to the compiler, or call "
+                "sp_mark_written(). Each function is named once",
+                std::string_view{who, static_cast<std::size_t>(who_end.out - who)}, finding.first_byte, finding.end,
+                std::string_view{where, static_cast<std::size_t>(where_end.out - where)}, (finding.first_byte - base_) / page_bytes);
+    }
+
+    std::unique_ptr<Tracker> marks_;
+    os::ReservedArray<std::uint8_t> states_;  ///< by image page
+    os::ReservedArray<Writer> writers_;       ///< by image page, of pages that are open
+    os::ReservedArray<std::byte> before_;     ///< the image's bytes, of pages that are open
+    std::uintptr_t base_ = 0;
+    std::atomic<std::uintptr_t> tracked_end_{0};
+    std::atomic<std::uint64_t> open_pages_{0};
+    std::atomic<bool> mappings_ran_out_{false};
+    bool mappings_ran_out_told_ = false;
+
+    os::FutexLock findings_lock_;
+    std::array<Finding, 64> findings_{};
+    std::size_t finding_count_ = 0;
+    std::array<std::uintptr_t, 256> told_{};  ///< functions that were named
+    std::size_t told_count_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Tracker>> make_verifying_tracker(std::unique_ptr<Tracker> marks, std::uint64_t image_bytes_max)
+{
+    auto tracker = std::make_unique<VerifyingTracker>(std::move(marks));
+    if (auto reserved = tracker->reserve(image_bytes_max); !reserved) {
+        return pass_on(reserved.error());
+    }
+    return tracker;
+}
+
+}  // namespace stillpoint::pmthreads
