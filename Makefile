@@ -23,7 +23,7 @@ launcher = $$(command -v ccache >/dev/null 2>&1 && echo "-DCMAKE_C_COMPILER_LAUN
 say = @printf '\n== %s\n' "$(1)"
 
 .PHONY: all build demo test check asan tsan kill-loop soak faults mutations fuzz bench style format-check docs install
-.PHONY: explore canaries schedules guest clean help setup setup-test tmp
+.PHONY: explore canaries nvhooks-fuzz schedules guest clean help setup setup-test tmp
 .NOTPARALLEL:
 
 all: build
@@ -45,6 +45,7 @@ help:
 	@echo "make guest        cut the power of a virtual machine (QEMU) CYCLES=$(CYCLES) times for each kind of disk (SEED)"
 	@echo "make schedules    explore the schedules of the quiescence protocol at length, and its canaries (an hour)"
 	@echo "make fuzz         run each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
+	@echo "make nvhooks-fuzz random programs against the compiler pass for SECONDS=$(SECONDS) (SEED)"
 	@echo "make bench        run the benchmarks (takes minutes; use an idle machine)"
 	@echo "make install      install to PREFIX (default /usr/local; DESTDIR is honoured)"
 	@echo "make clean        remove what was built"
@@ -126,6 +127,12 @@ fuzz: setup-test tmp
 	@cmake --preset asan -Wno-dev --log-level=WARNING $(launcher)
 	@cmake --build --preset asan -j $(JOBS) --target fuzzers
 	@python3 -B scripts/fuzz.py --seconds $(FUZZ_SECONDS) --jobs $(JOBS)
+
+SECONDS ?= 600
+nvhooks-fuzz: build
+	$(call say,Fuzzing the compiler pass: hooks must cover exactly the bytes written)
+	@python3 -B tests/nvhooks/fuzz.py --plugin build/lib/libstillpoint-nvhooks-19.so --seed $(SEED) --canaries
+	@python3 -B tests/nvhooks/fuzz.py --plugin build/lib/libstillpoint-nvhooks-19.so --seed $(SEED) --seconds $(SECONDS) --every
 
 explore: build
 	$(call say,Exploring $(STATES) crash states)
