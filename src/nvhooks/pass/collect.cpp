@@ -26,7 +26,7 @@ public:
         // Collected first: lanes of masked accesses add instructions, and invokes split edges.
         std::vector<llvm::Instruction *> instructions;
         for (llvm::Instruction &instruction : llvm::instructions(scope_.function)) {
-            if (instruction.mayReadOrWriteMemory()) {
+            if (instruction.mayReadOrWriteMemory() && scope_.dominators.isReachableFromEntry(instruction.getParent())) {
                 instructions.push_back(&instruction);
             }
         }
@@ -89,6 +89,8 @@ private:
         for (unsigned i = 0; i < call.arg_size(); ++i) {
             if (call.isByValArgument(i)) {  // The call copies it.
                 access(call, i, bytes_of(call.getParamByValType(i), call), true, false);
+            } else if (llvm::Type *operand = call.isInlineAsm() ? call.getParamElementType(i) : nullptr) {
+                access(call, i, bytes_of(operand, call), true, true);  // "=m" and "+m" look alike here
             }
         }
         const FunctionDescription *description = scope_.configuration.descriptions.find(call);
@@ -109,6 +111,9 @@ private:
             }
             if (!description->takes_addresses) {
                 note_use(call, effect.pointer_argument);
+            }
+            if (auto *plain = llvm::dyn_cast<llvm::CallInst>(&call); plain != nullptr && plain->isMustTailCall()) {
+                plain->setTailCallKind(llvm::CallInst::TCK_None);  // a hook follows
             }
             effect_of_call(call, effect);
         }

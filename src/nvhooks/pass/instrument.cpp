@@ -1,7 +1,6 @@
 #include "instrument.hpp"
 
-#include <map>
-#include <mutex>
+#include <algorithm>
 
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/Constants.h"
@@ -59,6 +58,21 @@ llvm::Expected<Configuration> load_configuration(const std::string &path)
         size = std::move(*expression);
     }
     return configuration;
+}
+
+/// The thread sanitizer gives programs memory in few places only: libstillpoint's window is another one then (stillpoint.h).
+void follow_thread_sanitizer(const llvm::Module &module, Layer &layer)
+{
+    const bool sanitized = std::any_of(module.begin(), module.end(), [](const llvm::Function &function) {
+        return function.hasFnAttribute(llvm::Attribute::SanitizeThread);
+    });
+    if (!sanitized || !layer.window || layer.window->shift != NVHOOKS_WINDOW_SHIFT || layer.window->index != NVHOOKS_WINDOW_INDEX) {
+        return;
+    }
+    layer.window->index = NVHOOKS_WINDOW_INDEX_UNDER_TSAN;
+    if (layer.cards && layer.cards->table == NVHOOKS_CARD_TABLE_FOR(NVHOOKS_WINDOW_INDEX)) {
+        layer.cards->table = NVHOOKS_CARD_TABLE_FOR(NVHOOKS_WINDOW_INDEX_UNDER_TSAN);
+    }
 }
 
 void report(llvm::Module &module, llvm::Error error)
@@ -129,6 +143,7 @@ llvm::PreservedAnalyses InstrumentPass::run(llvm::Module &module, llvm::ModuleAn
         report(module, std::move(error));
         return llvm::PreservedAnalyses::all();
     }
+    follow_thread_sanitizer(module, configuration->layer);
     module.getOrInsertNamedMetadata(done_name);
     auto &functions = analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(module).getManager();
     unsigned hooks = 0;

@@ -158,6 +158,9 @@ struct MappingTraits<Layer> {
         if (layer.marks == Marks::cards && layer.has(Hook::to_absolute_ptr)) {
             return "marks: cards need absolute addresses; take to_absolute_ptr out of hooks";
         }
+        if (layer.window && !layer.optimizations.static_check && !layer.has(Hook::is_nvm)) {
+            return "optimizations: without static-check the hook is_nvm must be in hooks";
+        }
         if (layer.has(Hook::to_absolute_ptr) && !layer.has(Hook::is_nvm) && !layer.window) {
             return "hooks: to_absolute_ptr needs is_nvm or a window, which tell relative pointers from others";
         }

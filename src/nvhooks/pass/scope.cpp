@@ -14,7 +14,7 @@ bool keeps_fase(const llvm::CallBase &call, const Configuration &configuration)
         return !call.mayWriteToMemory();
     }
     if (const FunctionDescription *description = configuration.descriptions.find(call)) {
-        return description->keeps_fase;
+        return description->keeps_fase && call.doesNotThrow();
     }
     if (const llvm::Function *callee = call.getCalledFunction()) {
         if (configuration.keeps_fase.contains(callee->getName()) || configuration.is_allocator(call)) {
