@@ -83,7 +83,8 @@ class Fuzz:
         self.folder = Path(folder)
         self.clang = clang
         self.recorder = self.folder / "recorder.o"
-        self.run([self.clang, "-O1", "-w", "-I", str(HERE.parents[1] / "src"), "-c", str(HERE / "recorder.c"), "-o", str(self.recorder)], 120)
+        includes = ["-I", str(HERE.parents[1] / "src")]
+        self.run([self.clang, "-O1", "-w", *includes, "-c", str(HERE / "recorder.c"), "-o", str(self.recorder)], 120)
         for name, (text, _) in {**SETTINGS, **CANARIES}.items():
             (self.folder / f"{name}.yaml").write_text(text)
 

@@ -254,6 +254,9 @@ class Generator:
             f"sprintf({to}, \"%u:%s\", P[{self.random.randrange(32)}], {text});",
             f"snprintf({line}, {self.known(self.random.randrange(64))}, \"%u %s\", (u32)M(P[1]), {text});",
             f"strcpy({to} + 3, {text}); {to}[1] = 'x';", f"strcpy({self.pick('w', 'o')}->text[0], \"literal text\");",
+            f"{{ void *(*volatile copy)(void *, const void *, u64) = {self.pick('memcpy', 'memmove')}; "
+            f"copy(w->bytes + {self.random.randrange(90)}, o->text, {self.known(self.random.randrange(100))}); }}",
+            f"{{ u64 (*const volatile fill)(u64 *, u64, u64) = described_fill; fill(w->longs + 2, {self.known(9)}, M(P[4])); }}",
             "qsort(w->sorted, 24, sizeof(u32), compare);",
             f"described_fill(w->longs + {self.random.randrange(30)}, {self.known(self.random.randrange(30))}, M(P[9]));",
             f"attributed_fill(M(P[8]), w->bytes + {self.random.randrange(90)}, {self.known(self.random.randrange(100))});")

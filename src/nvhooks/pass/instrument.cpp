@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "escaping_functions.hpp"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Module.h"
@@ -13,6 +14,7 @@
 #include "module_record.hpp"
 #include "nvhooks/abi/nvhooks_abi.h"
 #include "scope.hpp"
+#include "unknown_calls.hpp"
 
 namespace stillpoint::nvhooks {
 
@@ -105,6 +107,7 @@ unsigned instrument(llvm::Function &function, const Configuration &configuration
                         analyses.getResult<llvm::ScalarEvolutionAnalysis>(function),
                         analyses.getResult<llvm::TargetLibraryAnalysis>(function),
                         analyses.getResult<llvm::TargetIRAnalysis>(function)};
+    report_unknown_calls(scope);
     Sites sites;
     std::vector<PointerUse> uses;
     collect_sites(scope, sites, uses);
@@ -145,6 +148,9 @@ llvm::PreservedAnalyses InstrumentPass::run(llvm::Module &module, llvm::ModuleAn
     }
     follow_thread_sanitizer(module, configuration->layer);
     module.getOrInsertNamedMetadata(done_name);
+    const bool reads = configuration->layer.has(Hook::pre_nvm_read) || configuration->layer.has(Hook::post_nvm_read) ||
+                       configuration->layer.has(Hook::to_absolute_ptr);
+    report_unwrapped(replace_escaping_functions(module, configuration->descriptions, reads));
     auto &functions = analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(module).getManager();
     unsigned hooks = 0;
     for (llvm::Function &function : module) {

@@ -1,0 +1,18 @@
+#pragma once
+// -stillpoint-unknown-call: calls whose callee may write durable memory without anybody knowing [NVHooks 4.1.1].
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "scope.hpp"
+
+namespace stillpoint::nvhooks {
+
+/// Reports, as -stillpoint-unknown-call asks (off, warn, error), each call of `scope`'s function that is passed a pointer that may be
+/// durable and whose callee is not described, or only in part; and such inline assembly. Indirect calls are
+/// not reported, nor functions with a body in the module.
+void report_unknown_calls(const FunctionScope &scope);
+
+/// The same for functions whose address is taken and that could not be wrapped.
+void report_unwrapped(llvm::ArrayRef<llvm::Function *> functions);
+
+}  // namespace stillpoint::nvhooks
