@@ -33,8 +33,10 @@ void *nvhooks_to_absolute_ptr(uintptr_t pointer);
 void nvhooks_pre_nvm_read(const void *address, size_t size_bytes);
 void nvhooks_post_nvm_read(const void *address, size_t size_bytes);
 void nvhooks_pre_nvm_write(void *address, size_t size_bytes);
-/* As sp_mark_written. */
+/* As sp_mark_written. Under `stillpoint lint` also: reported if the thread is in no FASE. */
 void nvhooks_post_nvm_write(void *address, size_t size_bytes);
+/* Nothing; under `stillpoint lint`: reported if `value` points outside durable memory. */
+void nvhooks_pointer_stored(void *location, const void *value);
 
 #ifdef __cplusplus
 }

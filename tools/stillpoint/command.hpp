@@ -20,7 +20,7 @@ namespace stillpoint::tool {
 /// What holds for every subcommand, once the command line is parsed.
 struct Invocation {
     bool quiet = false;
-    /// What follows "--" after `run` or `crashtest`.
+    /// What follows "--" after `run`, `crashtest` or `lint`.
     std::vector<std::string> command;
     /// Set by the subcommand that was named; main() calls it.
     std::function<int()> action;
@@ -61,6 +61,7 @@ void add_doctor(CLI::App& app, Invocation& invocation);
 void add_stats(CLI::App& app, Invocation& invocation);
 void add_crashtest(CLI::App& app, Invocation& invocation);
 void add_compilers(CLI::App& app, Invocation& invocation);
+void add_lint(CLI::App& app, Invocation& invocation);
 void add_tables(CLI::App& app, Invocation& invocation);
 
 /// Prints "stillpoint: error: text" on standard error and returns `exit_code`.

@@ -5,10 +5,14 @@
 namespace stillpoint::tool::exit_codes {
 
 inline constexpr int ok = 0;
+inline constexpr int found = 1;  ///< lint
 inline constexpr int usage = 64;
 inline constexpr int data_error = 65;
 inline constexpr int no_input = 66;
 inline constexpr int unavailable = 69;
+inline constexpr int system_error = 71;
+inline constexpr int no_space = 73;
+inline constexpr int input_output = 74;
 inline constexpr int not_runnable = 126;
 inline constexpr int program_missing = 127;
 

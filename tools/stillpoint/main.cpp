@@ -94,7 +94,7 @@ constexpr std::string_view exit_code_lines =
     "  73 no space; 74 input/output error; 75 pool in use; 77 no permission\n"
     "  `run` ends with the program's own code, 126 if it cannot be run durably, 127 if it is not found.\n";
 
-/// Takes the program's command line, behind the "--" of `run` and `crashtest`, out of ours: CLI11 would look for positional
+/// Takes the program's command line, behind the "--" of `run`, `crashtest` and `lint`, out of ours: CLI11 would look for positional
 /// arguments there. Returns how many arguments are left.
 int split_command(int argc, char** argv, Invocation& invocation)
 {
@@ -105,7 +105,7 @@ int split_command(int argc, char** argv, Invocation& invocation)
             invocation.command.assign(argv + index + 1, argv + argc);
             return index;
         }
-        takes_a_command = takes_a_command || word == "run" || word == "crashtest";
+        takes_a_command = takes_a_command || word == "run" || word == "crashtest" || word == "lint";
         if (!takes_a_command && !word.starts_with("-")) {
             break;  // another subcommand
         }
@@ -148,6 +148,7 @@ int main(int argc, char** argv)
     add_stats(app, invocation);
     add_crashtest(app, invocation);
     add_compilers(app, invocation);
+    add_lint(app, invocation);
     add_tables(app, invocation);
     try {
         if (const auto call = compiler_call(argc, argv)) {

@@ -2,13 +2,19 @@
 // Code with `marks: cards` has store_marks::mark() in line and comes here never.
 
 #include "core/store_marks.hpp"
+#include "lint.hpp"
 #include "stillpoint/nvhooks.h"
+
+namespace lint = stillpoint::lint;
 
 #define HOOK extern "C" __attribute__((visibility("default")))
 
 HOOK void sp_mark_written(const void* address, size_t size_bytes) { stillpoint::note_store(address, size_bytes); }
 
-HOOK bool nvhooks_is_nvm(const void* address) { return stillpoint_is_persistent(address); }
+HOOK bool nvhooks_is_nvm(const void* address)
+{
+    return stillpoint_is_persistent(address) || (lint::is_on() && lint::is_in_durable_global(address));
+}
 
 HOOK void* nvhooks_to_absolute_ptr(uintptr_t pointer) { return reinterpret_cast<void*>(pointer); }
 
@@ -18,4 +24,17 @@ HOOK void nvhooks_post_nvm_read(const void* /*address*/, size_t /*size_bytes*/) 
 
 HOOK void nvhooks_pre_nvm_write(void* /*address*/, size_t /*size_bytes*/) {}
 
-HOOK void nvhooks_post_nvm_write(void* address, size_t size_bytes) { stillpoint::note_store(address, size_bytes); }
+HOOK void nvhooks_post_nvm_write(void* address, size_t size_bytes)
+{
+    stillpoint::note_store(address, size_bytes);
+    if (lint::is_on()) [[unlikely]] {
+        lint::note_write(address, size_bytes, __builtin_return_address(0));
+    }
+}
+
+HOOK void nvhooks_pointer_stored(void* location, const void* value)
+{
+    if (lint::is_on()) [[unlikely]] {
+        lint::note_pointer(location, value, __builtin_return_address(0));
+    }
+}

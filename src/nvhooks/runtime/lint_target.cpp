@@ -1,0 +1,169 @@
+#include "lint_target.hpp"
+
+#include <algorithm>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <link.h>
+#include <string_view>
+#include <unistd.h>
+#include <unwind.h>
+
+#include "os/descriptor.hpp"
+#include "os/futex.hpp"
+
+namespace stillpoint::lint {
+
+namespace {
+
+constexpr std::uint64_t lowest_address = 64 * 1024;           ///< below, the kernel maps nothing
+constexpr std::uint64_t address_space_end = 1ULL << 47;
+
+/// The number of the module in the report's table; it is entered where it is new.
+std::uint16_t module_number(const char* name, Report& report)
+{
+    static constinit os::FutexLock lock;
+    char path[PATH_MAX] = {};
+    if (name == nullptr || *name == '\0') {
+        if (readlink("/proc/self/exe", path, sizeof path - 1) < 0) {
+            return no_module;
+        }
+        name = path;
+    }
+    const std::string_view wanted = std::string_view(name).substr(0, sizeof(Module::path) - 1);
+    lock.lock();
+    const std::uint32_t count = report.module_count.load(std::memory_order_relaxed);
+    std::uint32_t number = 0;
+    while (number < count && report.modules[number].path != wanted) {
+        ++number;
+    }
+    if (number == count && count < modules_max) {
+        std::copy(wanted.begin(), wanted.end(), report.modules[number].path);
+        report.module_count.store(count + 1, std::memory_order_release);
+    }
+    lock.unlock();
+    return number < modules_max ? static_cast<std::uint16_t>(number) : no_module;
+}
+
+struct Search {
+    std::uint64_t address;
+    Report* report;
+    TargetFacts facts;
+};
+
+int look_into_module(dl_phdr_info* module, std::size_t /*size*/, void* context)
+{
+    auto& search = *static_cast<Search*>(context);
+    for (int index = 0; index < module->dlpi_phnum; ++index) {
+        const ElfW(Phdr)& segment = module->dlpi_phdr[index];
+        const std::uint64_t begin = module->dlpi_addr + segment.p_vaddr;
+        if (segment.p_type != PT_LOAD || search.address < begin || search.address - begin >= segment.p_memsz) {
+            continue;
+        }
+        search.facts.target = (segment.p_flags & PF_X) != 0   ? Target::code
+                              : (segment.p_flags & PF_W) != 0 ? Target::data
+                                                              : Target::constant;
+        search.facts.spot = {search.address - module->dlpi_addr, module_number(module->dlpi_name, *search.report)};
+        return 1;
+    }
+    return 0;
+}
+
+/// What a line of /proc/self/maps says of `address`; none: it lies elsewhere.
+Target target_in_line(const char* line, std::uint64_t address, std::uint64_t own_frame)
+{
+    char* end = nullptr;
+    const std::uint64_t begin = std::strtoull(line, &end, 16);
+    const std::uint64_t last = *end == '-' ? std::strtoull(end + 1, &end, 16) : begin;
+    if (address < begin || address >= last) {
+        return Target::none;
+    }
+    const char* const name = std::strpbrk(end, "/[");
+    if (name != nullptr && *name == '/') {
+        return Target::file;
+    }
+    if ((own_frame >= begin && own_frame < last) || (name != nullptr && std::strncmp(name, "[stack", 6) == 0)) {
+        return Target::own_stack;
+    }
+    return name != nullptr && std::strncmp(name, "[heap", 5) == 0 ? Target::heap : Target::anonymous;
+}
+
+Target target_in_maps(std::uint64_t address, std::uint64_t own_frame)
+{
+    const os::Descriptor maps(open("/proc/self/maps", O_RDONLY | O_CLOEXEC));
+    char buffer[8192];
+    std::size_t filled = 0;
+    while (true) {
+        const ssize_t got = read(maps.get(), buffer + filled, sizeof buffer - 1 - filled);
+        if (got <= 0) {
+            return Target::unmapped;
+        }
+        filled += static_cast<std::size_t>(got);
+        buffer[filled] = '\0';
+        char* line = buffer;
+        for (char* newline = std::strchr(line, '\n'); newline != nullptr; newline = std::strchr(line, '\n')) {
+            *newline = '\0';
+            if (const Target target = target_in_line(line, address, own_frame); target != Target::none) {
+                return target;
+            }
+            line = newline + 1;
+        }
+        filled = line == buffer ? 0 : static_cast<std::size_t>(buffer + filled - line);  // A line is never as long.
+        std::memmove(buffer, line, filled);
+    }
+}
+
+struct Walk {
+    std::uint64_t caller;
+    Spot* frames;
+    std::uint32_t capacity;
+    std::uint32_t count;
+    Report* report;
+};
+
+_Unwind_Reason_Code take_frame(_Unwind_Context* context, void* argument)
+{
+    auto& walk = *static_cast<Walk*>(argument);
+    const std::uint64_t address = _Unwind_GetIP(context);
+    if (address == 0 || walk.count == walk.capacity) {
+        return _URC_END_OF_STACK;
+    }
+    if (walk.count > 0 || address == walk.caller) {  // Before it come this library's own.
+        walk.frames[walk.count++] = spot_of(address, *walk.report);
+    }
+    return _URC_NO_REASON;
+}
+
+}  // namespace
+
+bool may_be_address(std::uint64_t word) noexcept { return word >= lowest_address && word < address_space_end; }
+
+Spot spot_of(std::uint64_t address, Report& report) noexcept
+{
+    Search search{address, &report, {}};
+    dl_iterate_phdr(&look_into_module, &search);
+    return search.facts.target == Target::none ? Spot{address, no_module} : search.facts.spot;
+}
+
+TargetFacts facts_of_target(std::uint64_t address, const void* frame, Report& report) noexcept
+{
+    Search search{address, &report, {}};
+    dl_iterate_phdr(&look_into_module, &search);
+    if (search.facts.target == Target::none) {
+        search.facts.target = target_in_maps(address, reinterpret_cast<std::uint64_t>(frame));
+    }
+    return search.facts;
+}
+
+std::uint32_t call_stack(const void* caller, Spot* frames, std::uint32_t frames_size, Report& report) noexcept
+{
+    Walk walk{reinterpret_cast<std::uint64_t>(caller), frames, frames_size, 0, &report};
+    _Unwind_Backtrace(&take_frame, &walk);
+    if (walk.count == 0) {  // The unwinder found no way out: at least the place itself.
+        frames[walk.count++] = spot_of(walk.caller, report);
+    }
+    return walk.count;
+}
+
+}  // namespace stillpoint::lint

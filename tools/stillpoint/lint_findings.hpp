@@ -1,0 +1,49 @@
+#pragma once
+// What `stillpoint lint` has found, as people read it.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "nvhooks/runtime/lint_report.hpp"
+
+namespace stillpoint::tool {
+
+/// One function of a call stack. Inlined ones have a frame of their own.
+struct LintFrame {
+    std::string function;  ///< empty: unknown
+    std::string file;      ///< empty: the module has no line information
+    int line = 0;
+    std::string module;    ///< path; empty: code in no loaded file
+    std::uint64_t offset = 0;  ///< in the module, of the instruction behind the call
+};
+
+struct LintFinding {
+    lint::Kind kind;
+    std::uint64_t count = 0;
+    // Of the first time:
+    std::uint64_t address = 0;
+    std::uint64_t size_bytes = 0;
+    std::uint64_t value = 0;  ///< of the pointer
+    std::string target;       ///< "to the heap (malloc)": what it points to; empty for stores
+    std::vector<LintFrame> stack;  ///< innermost first, never empty
+};
+
+struct LintFindings {
+    std::vector<LintFinding> list;  ///< stores, pointers, possible pointers; the most frequent first
+    std::uint64_t lost = 0;         ///< findings that the report had no room for
+    std::uint64_t suppressed = 0;   ///< places taken out by suppress()
+};
+
+/// Reads a report, with names and lines where llvm-symbolizer or addr2line can tell them. Places that are the same line of
+/// the same function are one.
+[[nodiscard]] LintFindings read_findings(const lint::Report& report);
+
+/// For a person.
+[[nodiscard]] std::string text_of_findings(const LintFindings& findings);
+/// "file.c:12 in function", seen from the current folder; or "module+0x1234".
+[[nodiscard]] std::string text_of_frame(const LintFrame& frame);
+/// For scripts: one JSON object. `exit_code` and `signal` are the program's.
+[[nodiscard]] std::string json_of_findings(const LintFindings& findings, int exit_code, int signal);
+
+}  // namespace stillpoint::tool
