@@ -103,6 +103,11 @@ class Installed(unittest.TestCase):
     def test_headers_manual_pages_and_nothing_of_the_build_tree_are_installed(self):
         self.assertTrue((self.prefix / "include/stillpoint/stillpoint.h").is_file())
         self.assertTrue((self.prefix / "share/man/man1/stillpoint-run.1").is_file())
+        for layer in (Path(__file__).parents[2] / "layers").glob("*/layer.yaml"):
+            name = layer.parent.name
+            folder = self.prefix / "share/stillpoint/layers" / name
+            self.assertTrue((folder / f"{name}-hooks.h").is_file(), name)
+            self.assertEqual((folder / "layer.yaml").read_text(), layer.read_text())
         for path in self.prefix.rglob("*"):
             if path.suffix in {".pc", ".cmake"}:
                 self.assertNotIn(str(BUILD), path.read_text(), path)

@@ -196,6 +196,23 @@ class Wrapper(CompilerCase):
             self.assertIn(f"-stillpoint-unknown-call={value}", self.command_of("-c", "a.c", word))
         self.assertFalse([word for word in self.command_of("-c", "a.c") if "unknown-call" in word])
 
+    def test_unknown_calls_are_named_or_refused(self):
+        self.write("a.c", "void unknown(char *p);\nvoid f(char *p) { unknown(p); }\n")
+        self.assertEqual(self.run_in_folder(CC, "-c", "a.c").stderr, "")
+        warned = self.run_in_folder(CC, "-g", "-Wstillpoint-unknown-call", "-c", "a.c")
+        self.assertEqual(warned.returncode, 0, warned.stderr)
+        self.assertRegex(warned.stderr, r"a\.c:2:\d+: warning: 'unknown' .*\[-Wstillpoint-unknown-call\]")
+        refused = self.run_in_folder(CC, "-g", "-Werror=stillpoint-unknown-call", "-c", "a.c")
+        self.assertEqual(refused.returncode, 1, refused.stderr)
+        self.assertRegex(refused.stderr, r"a\.c:2:\d+: error: 'unknown' ")
+
+    def test_a_malformed_layer_is_refused_with_line_and_column(self):
+        self.write("a.c", "int a; int *f(void) { return &a; }\n")
+        self.write("mine/layer.yaml", "name: mine\nhooks: [post_nvm_write]\ncolour: red\n")
+        done = self.run_in_folder(CC, "--runtime=./mine", "-c", "a.c")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, r"mine/layer\.yaml:3:1: error: .*colour")
+
     def test_values_of_options_are_never_own_options(self):
         command = self.command_of("-c", "a.c", "-o", "--lint", "-MF", "--stillpoint-help")
         self.assertEqual(command[-6:], ["-c", "a.c", "-o", "--lint", "-MF", "--stillpoint-help"])
