@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""The adaptation layers: folders, YAML, shims, wrapper headers and layers/README.md say the same; and one program runs on
+every layer, at every end of its optimisations, and finds its data again.
+
+Both ways: what one place names the other has, and nothing else.
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from compiler_case import BUILD, CC, ROOT, CompilerCase, needs_clang, needs_plugin
+
+sys.path.insert(0, str(ROOT / "bench/nvhooks"))
+from settings import LAYERS, SETTINGS, STORES, Compilers, write_setting  # noqa: E402  (the path must be set first)
+
+FOLDER = ROOT / "layers"
+README = (FOLDER / "README.md").read_text()
+HEADERS = [FOLDER / name / f"{name}-hooks.h" for name in LAYERS] + [ROOT / "bench/nvhooks/volatile-hooks.h"]
+TRANSLATION = "int *place; void store(int value) { *place = value; }\n"
+
+
+def archive(layer):
+    return BUILD / "lib" / f"libstillpoint-layer-{layer}.a"
+
+
+def api_of(layer):
+    """The header that declares the runtime's own functions."""
+    return ROOT / "include/stillpoint/stillpoint.h" if layer == "pmthreads" else FOLDER / layer / f"{layer}-hooks.h"
+
+
+def built(layer):
+    return layer == "pmthreads" or archive(layer).is_file()
+
+
+def defined_functions(layer):
+    """Names that the shim's archive defines for others; none where the layer has no shim."""
+    if not archive(layer).is_file():
+        return set()
+    listed = subprocess.run(["nm", "--defined-only", "--extern-only", str(archive(layer))], capture_output=True, text=True,
+                            check=True).stdout
+    return {line.split()[2] for line in listed.splitlines() if re.match(r"^[0-9a-f]+ T ", line)}
+
+
+def listed_hooks(layer):
+    text = (FOLDER / layer / "layer.yaml").read_text()
+    return set(re.search(r"^hooks: \[(.*)\]$", text, re.MULTILINE).group(1).split(", ")), "marks: cards" in text
+
+
+def described_functions(layer):
+    path = FOLDER / layer / "functions.yaml"
+    return set(re.findall(r"^  (\w+):", path.read_text(), re.MULTILINE)) if path.is_file() else set()
+
+
+class FoldersAndDocuments(unittest.TestCase):
+    def test_readme_lists_every_layer_and_no_other(self):
+        listed = re.findall(r"^\| \[(\w+)\]\(\1\) \|", README, re.MULTILINE)
+        folders = [path.name for path in FOLDER.iterdir() if path.is_dir()]
+        self.assertEqual(sorted(listed), sorted(folders))
+        self.assertEqual(sorted(listed), sorted(LAYERS))
+
+    def test_each_folder_has_the_files_that_the_readme_names(self):
+        named = re.findall(r"^\| `([\w.-]+)` \|", README, re.MULTILINE)
+        self.assertIn("layer.yaml", named)
+        for layer in LAYERS:
+            for name in named:
+                path = FOLDER / layer / name.replace("NAME", layer)
+                needed = name != "functions.yaml" or "functions.yaml" in (FOLDER / layer / "layer.yaml").read_text()
+                self.assertEqual(path.is_file(), needed, f"{path}: {'missing' if needed else 'there, and layer.yaml does not name it'}")
+
+    def test_each_header_has_the_operations_of_the_readme_and_no_other(self):
+        wanted = set(re.findall(r"`(durable_\w+)", README))
+        self.assertGreater(len(wanted), 10)
+        for header in HEADERS:
+            self.assertEqual(set(re.findall(r"\bdurable_\w+", header.read_text())), wanted, header)
+
+
+class Shims(unittest.TestCase):
+    def layers(self):
+        for layer in LAYERS:
+            if built(layer):
+                yield layer
+            else:
+                print(f"layers_test: the layer {layer} was not built: its runtime is not installed")
+
+    def test_each_shim_defines_the_hooks_of_its_yaml_and_no_other(self):
+        for layer in self.layers():
+            hooks, marks_cards = listed_hooks(layer)
+            wanted = set() if marks_cards else {f"nvhooks_{hook}" for hook in hooks}
+            self.assertEqual({name for name in defined_functions(layer) if name.startswith("nvhooks_")}, wanted, layer)
+
+    def test_each_described_function_is_the_shims_and_declared(self):
+        for layer in self.layers():
+            header = api_of(layer).read_text()
+            self.assertGreater(len(described_functions(layer)), 5, layer)
+            for function in described_functions(layer):
+                self.assertRegex(header, rf"\b{function}\(")
+                if archive(layer).is_file():
+                    self.assertIn(function, defined_functions(layer))
+
+    def test_each_function_of_the_shim_is_declared_in_the_header(self):
+        for layer in self.layers():
+            header = (FOLDER / layer / f"{layer}-hooks.h").read_text()
+            for function in defined_functions(layer):
+                if function.startswith(f"{layer}_"):
+                    self.assertRegex(header, rf"\b{function}\(")
+
+
+@needs_clang
+@needs_plugin
+class Compilation(CompilerCase):
+    def test_each_layer_at_each_setting_is_accepted_by_the_plugin(self):
+        source = self.write("store.c", TRANSLATION)
+        for layer in LAYERS:
+            for setting in SETTINGS:
+                configuration = write_setting(layer, setting, self.folder)
+                self.output_of(CC, f"--runtime={configuration}", "-O1", "-c", source, "-o", "store.o")
+
+    def test_the_operations_of_every_layer_are_described(self):
+        """The compiler knows each call of a wrapper header, so no optimisation stops at one for want of a description."""
+        for layer in LAYERS:
+            for store in STORES:
+                done = self.run_in_folder(CC, f"--runtime={layer}", "-O2", "-Wstillpoint-unknown-call",
+                                          f'-DDURABLE_HOOKS="{layer}-hooks.h"', "-c", ROOT / f"bench/nvhooks/{store}.c")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertNotIn("unknown-call", done.stderr)
+
+
+@needs_clang
+@needs_plugin
+class Programs(unittest.TestCase):
+    """The hash map and the B+tree of bench/nvhooks against a model, in two runs on one pool."""
+
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory(prefix="layers-", dir=BUILD)
+        self.addCleanup(holder.cleanup)
+        self.folder = Path(holder.name)
+        self.compilers = Compilers(BUILD)
+
+    def survives(self, layer, setting, options):
+        if not built(layer):
+            self.skipTest(f"the layer {layer} was not built: its runtime is not installed")
+        configuration = write_setting(layer, setting, self.folder)
+        for store in STORES:
+            program = self.compilers.instrumented(store, layer, configuration, "store_exerciser", self.folder / store, options)
+            self.runs(program, store)
+
+    def runs(self, program, store):
+        pool = self.folder / f"{store}.pool"
+        for generation in (1, 2):
+            done = subprocess.run([str(program), str(pool), "32", "3", "1500", str(generation)], capture_output=True, text=True,
+                                  check=False, timeout=300, env={"PMEM_IS_PMEM_FORCE": "1", "STILLPOINT_QUIET": "1"})
+            self.assertEqual(done.returncode, 0, f"{program}, run {generation}: {done.stderr}")
+        pool.unlink()
+
+    def test_hand_annotated_stores_equal_the_model(self):
+        if not built("pmdk"):
+            self.skipTest("libpmemobj is not installed")
+        for store in STORES:
+            self.runs(self.compilers.hand_annotated(store, "store_exerciser", self.folder / store), store)
+
+
+def add_tests():
+    """One test for each layer, setting and level: their names say which failed."""
+    for layer in LAYERS:
+        for setting, options in (("initial", ("-O2",)), ("no-extra-tracking", ("-O2",)), ("no-extra-tracking", ("-O0",))):
+            name = f"test_{layer}_with_{setting.replace('-', '_')}_at_{options[0][1:]}"
+            setattr(Programs, name, lambda self, what=(layer, setting, options): self.survives(*what))
+
+
+add_tests()
+
+if __name__ == "__main__":
+    unittest.main()
