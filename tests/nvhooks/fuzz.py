@@ -144,7 +144,7 @@ def report(fuzz, program, setting, level, seed, finding, options):
     except Finding as again:
         print(f"reduced: {again}")
     text = program.text(keep)
-    print(text[text.index("static __thread"):])
+    print(text)
     if options.keep:
         name = f"{setting}-{level.replace(' ', '')}-{seed}.{'cpp' if program.cplusplus else 'c'}"
         (Path(options.keep) / name).write_text(text)
