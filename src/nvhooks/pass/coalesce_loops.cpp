@@ -12,6 +12,7 @@
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/Transforms/Utils/ScalarEvolutionExpander.h"
+#include "neighbours.hpp"
 #include "scope.hpp"
 
 namespace stillpoint::nvhooks {
@@ -196,16 +197,23 @@ private:
         }
         Site site;
         site.kind = group.kind;
+        if (is_before_access(group.kind) && (group.once_more || stride == length)) {
+            // Without the case of no iteration at all, which the size then tells by itself.
+            Neighbours neighbours(scope_, sites_, loop_, group.kind);
+            neighbours.absorb(lowest, size, site, hoisted);
+        }
         site.anchor = is_before_access(group.kind) ? at : &*exit_->getFirstInsertionPt();
         site.pointer = expander_.expandCodeFor(lowest, group.first->getType(), at);
-        set_size(site, size, group.once_more, at);
+        set_size(site, size, group.once_more, stride == length, at);
+        site.hoisted = true;
         for (const Group::Member &member : run) {
             member.site->removed = true;
+            site.accesses.append(member.site->accesses);
         }
         hoisted.push_back(site);
     }
 
-    void set_size(Site &site, const llvm::SCEV *size, bool once_more, llvm::Instruction *at)
+    void set_size(Site &site, const llvm::SCEV *size, bool once_more, bool size_tells, llvm::Instruction *at)
     {
         if (const auto *constant = llvm::dyn_cast<llvm::SCEVConstant>(size);
             constant != nullptr && (once_more || llvm::isa<llvm::SCEVConstant>(taken_))) {
@@ -215,7 +223,7 @@ private:
             }
         }
         site.dynamic_size = expander_.expandCodeFor(size, llvm::Type::getInt64Ty(at->getContext()), at);
-        if (!once_more) {
+        if (!once_more && !size_tells) {
             llvm::IRBuilder<> builder(at);
             llvm::Value *taken = expander_.expandCodeFor(taken_, taken_->getType(), at);
             site.dynamic_size = builder.CreateSelect(builder.CreateIsNull(taken), builder.getInt64(0), site.dynamic_size);

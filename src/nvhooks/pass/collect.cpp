@@ -1,5 +1,6 @@
 // The initial pass: which instructions may read or write durable memory, and how many bytes [NVHooks §4.1.1].
 
+#include "hoisted.hpp"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -35,7 +36,26 @@ public:
         }
     }
 
+    void collect_plain()
+    {
+        for (llvm::Instruction &instruction : llvm::instructions(scope_.function)) {
+            if (is_plain(instruction) && scope_.dominators.isReachableFromEntry(instruction.getParent())) {
+                visit(instruction);
+            }
+        }
+    }
+
 private:
+    /// A constant number of bytes, for certain.
+    [[nodiscard]] bool is_plain(llvm::Instruction &instruction) const
+    {
+        if (const auto *memory = llvm::dyn_cast<llvm::AnyMemIntrinsic>(&instruction)) {
+            return llvm::isa<llvm::ConstantInt>(memory->getLength());
+        }
+        return (llvm::isa<llvm::LoadInst>(instruction) || llvm::isa<llvm::StoreInst>(instruction)) &&
+               !scope_.layout().getTypeStoreSize(llvm::getLoadStoreType(&instruction)).isScalable();
+    }
+
     void visit(llvm::Instruction &instruction)
     {
         if (auto *load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
@@ -153,9 +173,7 @@ private:
         if (vector == nullptr || (!scattered && is_provably_volatile(pointers, scope_))) {
             return;
         }
-        if (!scattered) {
-            note_use(call, operand);
-        }
+        note_use(call, operand);
         const std::uint64_t size = scope_.layout().getTypeStoreSize(vector->getElementType()).getFixedValue();
         llvm::IRBuilder<> builder(&call);
         for (unsigned lane = 0; lane < vector->getNumElements(); ++lane) {
@@ -235,7 +253,10 @@ private:
         site.kind = kind;
         site.anchor = &anchor;
         site.after = after;
-        sites_.push_back(site);
+        site.accesses.push_back(&anchor);
+        if (!is_hoisted(anchor, kind)) {
+            sites_.push_back(std::move(site));
+        }
     }
 
     /// Behind an invoke is the beginning of its normal successor, which it must not share with others.
@@ -294,5 +315,11 @@ private:
 }  // namespace
 
 void collect_sites(FunctionScope &scope, Sites &sites, std::vector<PointerUse> &uses) { Collector(scope, sites, uses).collect(); }
+
+void collect_plain_sites(FunctionScope &scope, Sites &sites)
+{
+    std::vector<PointerUse> none;
+    Collector(scope, sites, none).collect_plain();
+}
 
 }  // namespace stillpoint::nvhooks

@@ -168,9 +168,9 @@ const FunctionDescription *Descriptions::find(const llvm::CallBase &call) const
 const FunctionDescription *Descriptions::with_struct_result(const FunctionDescription &description, const llvm::CallBase &call) const
 {
     const std::uint64_t bytes = call.getModule()->getDataLayout().getTypeAllocSize(call.getParamStructRetType(0)).getFixedValue();
-    std::unique_ptr<FunctionDescription> &made = made_for_calls_[description.name + "|" + std::to_string(bytes)];
+    std::shared_ptr<FunctionDescription> &made = made_for_calls_[description.name + "|" + std::to_string(bytes)];
     if (made == nullptr) {
-        made = std::make_unique<FunctionDescription>(description);
+        made = std::make_shared<FunctionDescription>(description);
         for (MemoryEffect &effect : made->effects) {
             ++effect.pointer_argument;
             effect.pointer = effect.pointer.shifted();
@@ -193,9 +193,9 @@ const FunctionDescription *Descriptions::with_scanf_pointers(const FunctionDescr
     const unsigned place = *description.scanf_format;
     llvm::StringRef format;
     const bool known = llvm::getConstantStringInfo(call.getArgOperand(place), format);
-    std::unique_ptr<FunctionDescription> &made = made_for_calls_[description.name + (known ? "|" + format.str() : "")];
+    std::shared_ptr<FunctionDescription> &made = made_for_calls_[description.name + (known ? "|" + format.str() : "")];
     if (made == nullptr) {
-        made = std::make_unique<FunctionDescription>(description);
+        made = std::make_shared<FunctionDescription>(description);
         made->complete = known && add_scanf_pointers(format, call.getFunctionType()->getNumParams(), made->effects);
     }
     return made.get();
@@ -247,10 +247,10 @@ llvm::Error Descriptions::add_attributes(const llvm::Module &module)
         if (function == nullptr || !llvm::getConstantStringInfo(attribute->getOperand(1), text)) {
             continue;
         }
-        std::unique_ptr<FunctionDescription> &description = attributed_[function];
+        std::shared_ptr<FunctionDescription> &description = attributed_[function];
         const bool first = description == nullptr;
         if (first) {
-            description = std::make_unique<FunctionDescription>();
+            description = std::make_shared<FunctionDescription>();
             description->name = function->getName().str();
         }
         llvm::Expected<bool> ours = read_attribute(text, *description);

@@ -100,7 +100,7 @@ public:
     [[nodiscard]] const FunctionDescription *find(llvm::StringRef function) const;
 
 private:
-    using Cache = llvm::StringMap<std::unique_ptr<FunctionDescription>>;
+    using Cache = llvm::StringMap<std::shared_ptr<FunctionDescription>>;
 
     [[nodiscard]] const FunctionDescription *exact(llvm::StringRef name) const;
     [[nodiscard]] const FunctionDescription *with_struct_result(const FunctionDescription &, const llvm::CallBase &) const;
@@ -108,7 +108,7 @@ private:
 
     DescriptionTable functions_;
     llvm::SmallVector<std::string, 8> prefixes_;  ///< names that end in `*`, without it; longest first
-    llvm::DenseMap<const llvm::Function *, std::unique_ptr<FunctionDescription>> attributed_;
+    llvm::DenseMap<const llvm::Function *, std::shared_ptr<FunctionDescription>> attributed_;
     mutable Cache made_for_calls_;
 };
 

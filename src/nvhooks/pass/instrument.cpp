@@ -5,11 +5,12 @@
 #include "escaping_functions.hpp"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/Constants.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Transforms/Utils/LoopSimplify.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
+#include "hoisted.hpp"
 #include "llvm_version.hpp"
 #include "module_record.hpp"
 #include "nvhooks/abi/nvhooks_abi.h"
@@ -20,62 +21,8 @@ namespace stillpoint::nvhooks {
 
 namespace {
 
-llvm::cl::opt<std::string> runtime_option(
-    "stillpoint-runtime", llvm::cl::value_desc("layer.yaml"),
-    llvm::cl::desc("Configuration of the layer whose hooks are to be called"));
-
 /// In a module: it is instrumented. LTO merges modules and runs passes once more.
 constexpr llvm::StringRef done_name = "stillpoint.nvhooks";
-
-llvm::Expected<Configuration> load_configuration(const std::string &path)
-{
-    if (path.empty()) {
-        return llvm::createStringError(llvm::inconvertibleErrorCode(),
-                                       "no layer given: pass -mllvm -stillpoint-runtime=FILE, or compile with `stillpoint cc`");
-    }
-    auto layer = read_layer(path);
-    if (!layer) {
-        return layer.takeError();
-    }
-    Configuration configuration;
-    configuration.layer = std::move(*layer);
-    auto descriptions = Descriptions::load(configuration.layer.descriptions);
-    if (!descriptions) {
-        return descriptions.takeError();
-    }
-    configuration.descriptions = std::move(*descriptions);
-    for (const std::string &function : configuration.layer.keeps_fase) {
-        configuration.keeps_fase.insert(function);
-    }
-    for (const Allocator &allocator : configuration.layer.allocators) {
-        std::optional<SizeExpression> &size = configuration.allocators[allocator.function];
-        if (allocator.size.empty()) {
-            continue;
-        }
-        auto expression = SizeExpression::parse(allocator.size);
-        if (!expression) {
-            return llvm::createStringError(llvm::inconvertibleErrorCode(), "%s: error: allocators: %s: %s", path.c_str(),
-                                           allocator.function.c_str(), llvm::toString(expression.takeError()).c_str());
-        }
-        size = std::move(*expression);
-    }
-    return configuration;
-}
-
-/// The thread sanitizer gives programs memory in few places only: libstillpoint's window is another one then (stillpoint.h).
-void follow_thread_sanitizer(const llvm::Module &module, Layer &layer)
-{
-    const bool sanitized = std::any_of(module.begin(), module.end(), [](const llvm::Function &function) {
-        return function.hasFnAttribute(llvm::Attribute::SanitizeThread);
-    });
-    if (!sanitized || !layer.window || layer.window->shift != NVHOOKS_WINDOW_SHIFT || layer.window->index != NVHOOKS_WINDOW_INDEX) {
-        return;
-    }
-    layer.window->index = NVHOOKS_WINDOW_INDEX_UNDER_TSAN;
-    if (layer.cards && layer.cards->table == NVHOOKS_CARD_TABLE_FOR(NVHOOKS_WINDOW_INDEX)) {
-        layer.cards->table = NVHOOKS_CARD_TABLE_FOR(NVHOOKS_WINDOW_INDEX_UNDER_TSAN);
-    }
-}
 
 void report(llvm::Module &module, llvm::Error error)
 {
@@ -98,15 +45,55 @@ void forget_inferences(llvm::Function &function)
     }
 }
 
+FunctionScope scope_of(llvm::Function &function, const Configuration &configuration, llvm::FunctionAnalysisManager &analyses)
+{
+    return {function,
+            configuration,
+            analyses.getResult<llvm::DominatorTreeAnalysis>(function),
+            analyses.getResult<llvm::LoopAnalysis>(function),
+            analyses.getResult<llvm::ScalarEvolutionAnalysis>(function),
+            analyses.getResult<llvm::TargetLibraryAnalysis>(function),
+            analyses.getResult<llvm::TargetIRAnalysis>(function)};
+}
+
+bool is_to_be_instrumented(const llvm::Function &function)
+{
+    return !function.isDeclaration() && !function.hasAvailableExternallyLinkage() && !function.hasFnAttribute(llvm::Attribute::Naked);
+}
+
+/// Loops get the blocks before and behind them where hooks can stand.
+void shape_loops(FunctionScope &scope)
+{
+    for (llvm::Loop *loop : scope.loops) {
+        llvm::simplifyLoop(loop, &scope.dominators, &scope.loops, &scope.evolution, nullptr, nullptr, false);
+    }
+}
+
+unsigned hoist(llvm::Function &function, const Configuration &configuration, llvm::FunctionAnalysisManager &analyses)
+{
+    FunctionScope scope = scope_of(function, configuration, analyses);
+    if (scope.loops.empty()) {
+        return 0;
+    }
+    shape_loops(scope);
+    Sites sites;
+    collect_plain_sites(scope, sites);
+    coalesce_loops(scope, sites);
+    Sites hoisted;
+    for (const Site &site : sites) {
+        if (site.hoisted && !site.removed) {
+            hoisted.push_back(site);
+            for (llvm::Instruction *access : site.accesses) {
+                note_hoisted(*access, site.kind);
+            }
+        }
+    }
+    return emit_sites(scope, hoisted, {});
+}
+
 unsigned instrument(llvm::Function &function, const Configuration &configuration, llvm::FunctionAnalysisManager &analyses)
 {
-    FunctionScope scope{function,
-                        configuration,
-                        analyses.getResult<llvm::DominatorTreeAnalysis>(function),
-                        analyses.getResult<llvm::LoopAnalysis>(function),
-                        analyses.getResult<llvm::ScalarEvolutionAnalysis>(function),
-                        analyses.getResult<llvm::TargetLibraryAnalysis>(function),
-                        analyses.getResult<llvm::TargetIRAnalysis>(function)};
+    FunctionScope scope = scope_of(function, configuration, analyses);
     report_unknown_calls(scope);
     Sites sites;
     std::vector<PointerUse> uses;
@@ -116,9 +103,7 @@ unsigned instrument(llvm::Function &function, const Configuration &configuration
     }
     const Optimizations &optimizations = configuration.layer.optimizations;
     if (optimizations.coalesce_loops) {
-        for (llvm::Loop *loop : scope.loops) {
-            llvm::simplifyLoop(loop, &scope.dominators, &scope.loops, &scope.evolution, nullptr, nullptr, false);
-        }
+        shape_loops(scope);
         coalesce_loops(scope, sites);
     }
     if (optimizations.coalesce_fields) {
@@ -130,37 +115,88 @@ unsigned instrument(llvm::Function &function, const Configuration &configuration
     return emit_sites(scope, sites, uses);
 }
 
+bool has_hoisted(const llvm::Function &function)
+{
+    return std::any_of(llvm::inst_begin(function), llvm::inst_end(function), [](const llvm::Instruction &instruction) {
+        return instruction.getMetadata(llvm::LLVMContext::MD_access_group) != nullptr;
+    });
+}
+
+/// How many hooks the early pass made in the module.
+constexpr llvm::StringRef hoisted_count_name = "stillpoint.hoisted.count";
+
+unsigned hoisted_count(const llvm::Module &module)
+{
+    const llvm::NamedMDNode *count = module.getNamedMetadata(hoisted_count_name);
+    return count == nullptr
+               ? 0
+               : static_cast<unsigned>(llvm::mdconst::extract<llvm::ConstantInt>(count->getOperand(0)->getOperand(0))->getZExtValue());
+}
+
+void note_hoisted_count(llvm::Module &module, unsigned hooks)
+{
+    llvm::LLVMContext &context = module.getContext();
+    llvm::Metadata *count = llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), hooks));
+    module.getOrInsertNamedMetadata(hoisted_count_name)->addOperand(llvm::MDNode::get(context, {count}));
+}
+
 }  // namespace
+
+llvm::PreservedAnalyses HoistPass::run(llvm::Module &module, llvm::ModuleAnalysisManager &analyses)
+{
+    if (module.getNamedMetadata(done_name) != nullptr || module.getNamedMetadata(hoisted_count_name) != nullptr) {
+        return llvm::PreservedAnalyses::all();
+    }
+    auto configuration = configuration_of(module);
+    if (!configuration) {
+        llvm::consumeError(configuration.takeError());
+        return llvm::PreservedAnalyses::all();
+    }
+    if (!configuration->layer.optimizations.coalesce_loops) {
+        return llvm::PreservedAnalyses::all();
+    }
+    auto &functions = analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(module).getManager();
+    unsigned hooks = 0;
+    for (llvm::Function &function : module) {
+        if (is_to_be_instrumented(function) && !function.hasOptNone()) {
+            hooks += hoist(function, *configuration, functions);
+        }
+    }
+    note_hoisted_count(module, hooks);
+    if (hooks != 0) {
+        for (llvm::Function &function : module) {
+            if (is_to_be_instrumented(function)) {
+                forget_inferences(function);
+            }
+        }
+    }
+    return llvm::PreservedAnalyses::none();
+}
 
 llvm::PreservedAnalyses InstrumentPass::run(llvm::Module &module, llvm::ModuleAnalysisManager &analyses)
 {
     if (module.getNamedMetadata(done_name) != nullptr) {
         return llvm::PreservedAnalyses::all();
     }
-    auto configuration = load_configuration(runtime_option);
+    auto configuration = configuration_of(module);
     if (!configuration) {
         report(module, configuration.takeError());
         return llvm::PreservedAnalyses::all();
     }
-    if (auto error = configuration->descriptions.add_attributes(module)) {
-        report(module, std::move(error));
-        return llvm::PreservedAnalyses::all();
-    }
-    follow_thread_sanitizer(module, configuration->layer);
     module.getOrInsertNamedMetadata(done_name);
     const bool reads = configuration->layer.has(Hook::pre_nvm_read) || configuration->layer.has(Hook::post_nvm_read) ||
                        configuration->layer.has(Hook::to_absolute_ptr);
     report_unwrapped(replace_escaping_functions(module, configuration->descriptions, reads));
     auto &functions = analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(module).getManager();
-    unsigned hooks = 0;
+    unsigned hooks = hoisted_count(module);
     for (llvm::Function &function : module) {
-        if (function.isDeclaration() || function.hasAvailableExternallyLinkage() || function.hasFnAttribute(llvm::Attribute::Naked)) {
+        if (!is_to_be_instrumented(function)) {
             continue;
         }
         const unsigned made = instrument(function, *configuration, functions);
         hooks += made;
         forget_inferences(function);
-        if (made != 0) {
+        if (made != 0 || has_hoisted(function)) {
             keep_apart(function);
         }
     }

@@ -1,5 +1,5 @@
 #pragma once
-// The pass: reads the layer's configuration, and instruments each function of a module.
+// The passes: read the layer's configuration, and instrument each function of a module.
 
 #include "llvm/IR/PassManager.h"
 
@@ -12,6 +12,13 @@ public:
     llvm::PreservedAnalyses run(llvm::Module &module, llvm::ModuleAnalysisManager &analyses);
     /// Also at -O0, and for functions marked optnone: correctness depends on it.
     static bool isRequired() { return true; }
+};
+
+/// Before vectorisation: makes the hooks of loops (coalesce-loops), and notes which accesses have them. Leaves a wrong
+/// configuration for the other pass to report.
+class HoistPass : public llvm::PassInfoMixin<HoistPass> {
+public:
+    llvm::PreservedAnalyses run(llvm::Module &module, llvm::ModuleAnalysisManager &analyses);
 };
 
 }  // namespace stillpoint::nvhooks

@@ -23,9 +23,21 @@ void register_passes(llvm::PassBuilder &builder)
         if (name != "stillpoint-nvhooks") {
             return false;
         }
+        passes.addPass(stillpoint::nvhooks::HoistPass());
         passes.addPass(stillpoint::nvhooks::InstrumentPass());
         return true;
     });
+    builder.registerOptimizerEarlyEPCallback(
+        [](llvm::ModulePassManager &passes, llvm::OptimizationLevel level
+#if LLVM_VERSION_MAJOR >= 20
+           ,
+           llvm::ThinOrFullLTOPhase
+#endif
+        ) {
+            if (level != llvm::OptimizationLevel::O0) {
+                passes.addPass(stillpoint::nvhooks::HoistPass());
+            }
+        });
     builder.registerOptimizerLastEPCallback(
         [](llvm::ModulePassManager &passes, llvm::OptimizationLevel
 #if LLVM_VERSION_MAJOR >= 20

@@ -13,13 +13,16 @@ bool keeps_fase(const llvm::CallBase &call, const Configuration &configuration)
     if (call.isInlineAsm()) {
         return !call.mayWriteToMemory();
     }
-    if (const FunctionDescription *description = configuration.descriptions.find(call)) {
-        return description->keeps_fase && call.doesNotThrow();
-    }
     if (const llvm::Function *callee = call.getCalledFunction()) {
+        if (callee->getName().starts_with("nvhooks_")) {
+            return true;  // a hook of the early pass
+        }
         if (configuration.keeps_fase.contains(callee->getName()) || configuration.is_allocator(call)) {
             return true;
         }
+    }
+    if (const FunctionDescription *description = configuration.descriptions.find(call)) {
+        return description->keeps_fase && call.doesNotThrow();
     }
     const bool comes_back = call.doesNotThrow() && call.hasFnAttr(llvm::Attribute::WillReturn);
     if (llvm::isa<llvm::IntrinsicInst>(call)) {
@@ -70,12 +73,6 @@ bool is_volatile_object(const llvm::Value *object, const FunctionScope &scope)
 }
 
 }  // namespace
-
-bool Configuration::is_allocator(const llvm::CallBase &call) const
-{
-    const llvm::Function *callee = call.getCalledFunction();
-    return callee != nullptr && allocators.find(callee->getName()) != allocators.end();
-}
 
 bool is_boundary(const llvm::Instruction &instruction, const Configuration &configuration)
 {

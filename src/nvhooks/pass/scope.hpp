@@ -1,9 +1,7 @@
 #pragma once
 // What the passes over one function share: configuration, analyses, and what ends a FASE.
 
-#include "descriptions.hpp"
-#include "layer.hpp"
-#include "llvm/ADT/StringSet.h"
+#include "configuration.hpp"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
@@ -14,17 +12,6 @@
 #include "site.hpp"
 
 namespace stillpoint::nvhooks {
-
-/// A layer, ready for use: with the descriptions that it names.
-struct Configuration {
-    Layer layer;
-    Descriptions descriptions;
-    llvm::StringSet<> keeps_fase;
-    llvm::StringMap<std::optional<SizeExpression>> allocators;
-
-    [[nodiscard]] bool marks_cards() const { return layer.marks == Marks::cards; }
-    [[nodiscard]] bool is_allocator(const llvm::CallBase &call) const;
-};
 
 struct FunctionScope {
     llvm::Function &function;
@@ -59,6 +46,8 @@ struct Place {
 
 /// The initial pass [NVHooks §4.1.1]: every access that may touch durable memory. May split edges behind invokes.
 void collect_sites(FunctionScope &scope, Sites &sites, std::vector<PointerUse> &uses);
+/// The same, but for the loads and stores of loops and of what follows them only; changes nothing.
+void collect_plain_sites(FunctionScope &scope, Sites &sites);
 /// [§4.2.3]
 void coalesce_loops(FunctionScope &scope, Sites &sites);
 /// [§4.2.2]

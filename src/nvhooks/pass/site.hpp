@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "descriptions.hpp"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/Instruction.h"
 #include "llvm/IR/Value.h"
 
@@ -27,6 +28,8 @@ struct Site {
     llvm::CallBase *call = nullptr;
     llvm::Value *condition = nullptr;       ///< i1: the access happens at all (masked lanes); null: it does
     llvm::Value *stored_pointer = nullptr;  ///< pointer_stored: the value
+    llvm::SmallVector<llvm::Instruction *, 1> accesses;  ///< what it is the hook of
+    bool hoisted = false;                   ///< made for a loop
     bool removed = false;
 
     /// Whether all is known that merging needs: a constant number of bytes, written for certain.

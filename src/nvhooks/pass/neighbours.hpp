@@ -1,0 +1,41 @@
+#pragma once
+// What a program writes right behind a loop, and next to what the loop wrote, joins the loop's hook: the element that an insertion into an
+// array fills after a loop has moved the others. A step of coalesce-loops.
+
+#include "scope.hpp"
+
+namespace stillpoint::nvhooks {
+
+/// For hooks before the access only. The access must follow the loop for certain, in the block behind its exit or the one after that.
+/// That block may have other predecessors, where a test skips the loop: on those paths the access keeps a hook of its own.
+class Neighbours {
+public:
+    Neighbours(FunctionScope &scope, Sites &sites, llvm::Loop &loop, SiteKind kind)
+        : scope_(scope), sites_(sites), loop_(loop), kind_(kind)
+    {
+    }
+
+    /// Extends [lowest, lowest + size), known before the loop, by what lies at its ends. The accesses go to `of_loop`; hooks for
+    /// other paths are appended to `others`.
+    void absorb(const llvm::SCEV *&lowest, const llvm::SCEV *&size, Site &of_loop, Sites &others);
+
+private:
+    /// A block that follows the loop, and the one that leads there from the loop.
+    struct Following {
+        llvm::BasicBlock *block;
+        llvm::BasicBlock *from;
+    };
+    [[nodiscard]] llvm::SmallVector<Following, 2> following_blocks() const;
+    [[nodiscard]] bool is_certain(const Site &site) const;
+    /// First byte of the access, as it is where control comes from `from`.
+    [[nodiscard]] const llvm::SCEV *start_from(const Site &site, llvm::BasicBlock &block, llvm::BasicBlock &from) const;
+    [[nodiscard]] bool join(const llvm::SCEV *start, std::uint64_t bytes, const llvm::SCEV *&lowest, const llvm::SCEV *&size) const;
+    [[nodiscard]] bool cover_other_paths(const Site &site, const Following &following, Sites &others);
+
+    FunctionScope &scope_;
+    Sites &sites_;
+    llvm::Loop &loop_;
+    SiteKind kind_;
+};
+
+}  // namespace stillpoint::nvhooks
