@@ -53,17 +53,19 @@ def measure_kind(tool, arguments, configuration):
 def main():
     parser = common_arguments(__doc__)
     parser.add_argument("--heap-mib", type=int, default=1024)
+    parser.add_argument("--trackers", default="uffd,hooks", help="comma-separated (default uffd,hooks)")
     parser.add_argument("--part", type=float, default=1.0, help="percent of the heap's pages written in each interval")
     arguments = parser.parse_args()
     tool = Tool(arguments.binaries)
     facts = []
     try:
         with pool_folders("stop-time") as (disk, shared):
-            options = {"interval_ms": arguments.interval_ms, "tracker": "uffd", "pool_size_mb": arguments.heap_mib + 128}
+            options = {"interval_ms": arguments.interval_ms, "pool_size_mb": arguments.heap_mib + 128}
             for name, folder, durability in (("shared memory, process", shared, "process"), ("disk, power", disk, "power")):
-                if folder is not None:
+                for tracker in arguments.trackers.split(",") if folder is not None else ():
                     facts.append(measure_kind(tool, arguments, Configuration(
-                        name, "stop_time_worker", folder / "heap.pool", {**options, "durability": durability})))
+                        f"{name}, {tracker}", "stop_time_worker", folder / "heap.pool",
+                        {**options, "durability": durability, "tracker": tracker})))
                     (folder / "heap.pool").unlink(missing_ok=True)
     except ToolError as failure:
         print(f"stop_time: {failure}", file=sys.stderr)

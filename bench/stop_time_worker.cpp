@@ -6,6 +6,7 @@
 //   first NANOSECONDS      time of its first operation (find the heap, lock, read and write one page), at its end,
 //                          on the monotonic clock: the driver subtracts the moment at which it started the process
 //   ready
+// Stores are marked by hand, so that the tracker hooks can be measured too.
 // then serves `run SLICE_NS` as other workers do, and before each answer prints
 //   latency P50_NS P99_NS MAX_NS      of the operations of the slice: what a stop does to the program itself
 
@@ -20,6 +21,7 @@
 
 #include "harness/memory.hpp"
 #include "harness/worker.hpp"
+#include "marks_by_hand.h"
 
 namespace bench {
 namespace {
@@ -57,6 +59,7 @@ public:
         std::memcpy(&word, at, sizeof word);
         ++word;
         std::memcpy(at, &word, sizeof word);
+        sp_mark_written(at, sizeof word);
         pthread_mutex_unlock(&heap_->lock);
         if (latencies_.size() < latencies_.capacity()) {
             latencies_.push_back(monotonic_ns() - begin_ns);
@@ -105,6 +108,9 @@ private:
             std::memset(block, static_cast<int>(i & 0xff) + 1, block_bytes);
             heap_->blocks[i] = block;
             heap_->block_count = i + 1;
+            sp_mark_written(block, block_bytes);
+            sp_mark_written(&heap_->blocks[i], sizeof heap_->blocks[i]);
+            sp_mark_written(&heap_->block_count, sizeof heap_->block_count);
             pthread_mutex_unlock(&heap_->lock);
         }
     }

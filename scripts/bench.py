@@ -18,6 +18,7 @@ BENCHMARKS = [
     ["quiescence.py"],
     ["allocator.py"],
     ["locks.py"],
+    ["marks.py"],
 ]
 
 

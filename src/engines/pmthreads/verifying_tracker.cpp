@@ -349,7 +349,8 @@ private:
         const Name name(blamed);
         const auto who_end = finding.writer[0] == nullptr ? fmt::format_to_n(who, sizeof who, "a system call")
                              : blamed.function_begin == first.function_begin
-                                 ? fmt::format_to_n(who, sizeof who, "{} in {} (+{:#x})", name.text, blamed.module_name, blamed.module_offset)
+                                 ? fmt::format_to_n(who, sizeof who, "{} in {} (+{:#x})", name.text, blamed.module_name,
+                                                    blamed.module_offset)
                                  : fmt::format_to_n(who, sizeof who, "{} in {} (+{:#x}), by a call into {},", name.text,
                                                     blamed.module_name, blamed.module_offset, first.module_name);
         const DurablePlace place = find_durable_place(reinterpret_cast<const void*>(finding.first_byte));
