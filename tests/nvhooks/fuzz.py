@@ -107,7 +107,7 @@ class Fuzz:
              f"-stillpoint-runtime={self.folder / (setting + '.yaml')}", "-c", str(source), "-o", "program.o"], 120)
         if instrumented.returncode != 0:
             raise Finding(f"the compiler failed with {instrumented.returncode}:\n{tail(instrumented.stderr)}")
-        linked = self.run([self.clang, "program.o", str(self.recorder), "-lstdc++", "-o", "program"], 120)
+        linked = self.run([self.clang, "program.o", str(self.recorder), "-lstdc++", "-lm", "-o", "program"], 120)
         if linked.returncode != 0:
             raise Finding(f"the linker failed:\n{tail(linked.stderr)}")
         parameters = ",".join(str(value) for value in program.parameters)

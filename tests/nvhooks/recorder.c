@@ -67,10 +67,23 @@ static int failures;
 
 u32 parameters[32];
 
+static int places[EPOCHS_MAX]; /* what the program said at each boundary */
+
+/* The first byte of each run of them. */
 static void fail(const char *what, uint64_t offset)
 {
-    if (failures++ < 6) {
-        printf("FAIL program %u, before boundary %u, byte %lu: %s\n", program_at, epoch_at, (unsigned long)offset, what);
+    static struct {
+        const char *what;
+        uint64_t offset;
+        unsigned epoch;
+    } last;
+    const bool goes_on = last.what == what && last.epoch == epoch_at && offset == last.offset + 1;
+    last.what = what;
+    last.offset = offset;
+    last.epoch = epoch_at;
+    if (!goes_on && failures++ < 12) {
+        const int place = epoch_at < EPOCHS_MAX ? places[epoch_at] : 0;
+        printf("FAIL program %u, before boundary %u (%d), byte %lu: %s\n", program_at, epoch_at, place, (unsigned long)offset, what);
     }
 }
 
@@ -231,11 +244,11 @@ static void take_ranges(const struct log *log, unsigned char *into)
 
 void boundary(int place)
 {
-    (void)place;
     if (epoch_at >= EPOCHS_MAX) {
         fail("more boundaries than the recorder has room for", 0);
         exit(2);
     }
+    places[epoch_at] = place;
     struct epoch *epoch = &epochs[epoch_at];
     replay(epoch);
     take_ranges(&undo, epoch->pre);
