@@ -1,0 +1,75 @@
+"""The examples, compiled by `stillpoint cc` and `stillpoint c++`, with the tracker hooks: killed and recovered, and verified."""
+
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(TESTS / "nvhooks"))
+from compiler_case import BUILD, CC, CXX, PLUGINS, ROOT, TOOL, CompilerCase, CLANG  # noqa: E402
+
+EXAMPLES = ROOT / "examples"
+WORDS = "/usr/include/c++"
+
+
+@unittest.skipUnless(CLANG and PLUGINS, "clang-19 or the compiler plugin is missing")
+class Instrumented(CompilerCase):
+    def compile(self, compiler, name, *sources, language=()):
+        """Into an installation of its own, as kill_loop.py wants it."""
+        for part, files in (("bin", [TOOL]), ("lib", BUILD.glob("lib/libstillpoint.so*"))):
+            (self.folder / part).mkdir(exist_ok=True)
+            for file in files:
+                shutil.copy(file, self.folder / part)
+        self.output_of(compiler, "-O1", *language, "-w", f"-I{ROOT}/include", *sources, "-o", f"bin/{name}")
+        return self.folder / "bin" / name
+
+    def word_index(self, *plain):
+        """The sources called `plain` are compiled by the system's own compiler."""
+        sources = sorted((EXAMPLES / "word-index").glob("*.cpp"))
+        objects = []
+        for source in plain:
+            objects.append(self.folder / f"{source}.o")
+            self.output_of("g++", "-O1", "-std=c++20", f"-I{ROOT}/include", "-c", EXAMPLES / "word-index" / source, "-o", objects[-1])
+        others = [source for source in sources if source.name not in plain]
+        return self.compile(CXX, "word-index", *others, *objects, language=("-std=c++20",))
+
+    def verified(self, program, *words):
+        """What verify_marks says, a line for each function."""
+        done = self.run_in_folder(TOOL, "run", "--pool", "a.pool", "--durability", "process", "--pool-size", "16M", "--tracker",
+                                  "hooks", "--verify-marks", "--interval", "10", "--", program, *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [line for line in done.stderr.splitlines() if "verify_marks" in line]
+
+    def kill(self, name):
+        done = subprocess.run([sys.executable, "-B", str(TESTS / "kill/kill_loop.py"), "--program", name, "--tracker", "hooks",
+                               "--kills", "6", "--seed", "20", "--longest-ms", "250", "--directory", WORDS, "--binaries",
+                               str(self.folder / "bin"), "--folder", str(self.folder / "loop")],
+                              capture_output=True, text=True, check=False, timeout=600)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("all promises kept", done.stdout)
+
+    def test_a_c_program_marks_all_that_it_writes_and_survives_kills(self):
+        program = self.compile(CC, "bank", EXAMPLES / "bank/bank.c")
+        self.assertEqual(self.verified(program, "--threads", "2", "--transfers", "20000"), [])
+        self.kill("bank")
+
+    @unittest.skipUnless(os.path.isdir(WORDS), f"there is no {WORDS}")
+    def test_a_c_plus_plus_program_marks_all_that_it_writes_and_survives_kills(self):
+        program = self.word_index()
+        self.assertEqual(self.verified(program, "--threads", "2", WORDS), [])
+        self.kill("word-index")
+
+    @unittest.skipUnless(os.path.isdir(WORDS) and shutil.which("g++"), f"there is no {WORDS}, or no g++")
+    def test_an_object_that_another_compiler_made_is_named_by_its_functions(self):
+        told = self.verified(self.word_index("index.cpp"), "--threads", "2", WORDS)
+        self.assertTrue(told)
+        for line in told:
+            self.assertRegex(line, r"word_index::.* in word-index \(\+0x")
+        self.assertTrue(any("Indexer::" in line for line in told), told)
+
+
+if __name__ == "__main__":
+    unittest.main()
