@@ -19,6 +19,7 @@ BENCHMARKS = [
     ["allocator.py"],
     ["locks.py"],
     ["marks.py"],
+    ["nvhooks.py"],
 ]
 
 

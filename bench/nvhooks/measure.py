@@ -1,0 +1,102 @@
+"""Workers of the NVHooks benchmark and their rounds: what paired.py is for the others, with a load phase and a mix that changes."""
+
+import os
+import random
+import statistics
+import subprocess
+import sys
+
+from paired import Slice, ToolError, kill
+
+RATES_MIX = {"A": 50, "B": 5}  # YCSB: percent of updates
+
+
+class YcsbWorker:
+    """A process that loads a store when it is made, and then waits for run()."""
+
+    def __init__(self, words, pool):
+        self.pool = pool
+        environment = {**os.environ, "PMEM_IS_PMEM_FORCE": "1", "STILLPOINT_QUIET": "1"}
+        self.words = [str(word) for word in words]
+        self.process = subprocess.Popen(self.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        self.load = Slice(*map(int, self._line("load")[1:]))
+        self._line("ready")
+
+    def _line(self, expected=None):
+        words = self.process.stdout.readline().split()
+        if not words or (expected is not None and words[0] != expected):
+            raise ToolError(f"{self.words[-5]} ended with exit code {self.process.wait()} or said {words}")
+        return words
+
+    def run(self, mix, milliseconds):
+        self.process.stdin.write(f"run {RATES_MIX[mix]} {int(milliseconds * 1e6)}\n")
+        self.process.stdin.flush()
+        return Slice(*map(int, self._line()))
+
+    def end(self):
+        """Ends it and removes its pool. Raises ToolError if it found its store broken."""
+        self.process.stdin.close()
+        self.process.stdout.close()
+        code = self.process.wait()
+        self.pool.unlink(missing_ok=True)
+        if code != 0:
+            raise ToolError(f"{self.words[-5]} ended with exit code {code}")
+
+    def destroy(self):
+        if self.process.poll() is None:
+            kill(self.process)
+        self.pool.unlink(missing_ok=True)
+
+
+class Progress:
+    """One line on a terminal, written over; nothing where there is none."""
+
+    def __init__(self, quiet):
+        self.quiet = quiet or not sys.stderr.isatty()
+
+    def say(self, text):
+        if not self.quiet:
+            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+    def done(self):
+        self.say("")
+
+
+def ratio_facts(mine, base):
+    """Median and quartiles of the rounds' ratios, and the median of those of CPU time for each operation."""
+    ratios = sorted(one.rate / other.rate for one, other in zip(mine, base))
+    cpu = [one.cpu_per_operation / other.cpu_per_operation for one, other in zip(mine, base)]
+    return {"ratio": statistics.median(ratios), "quartiles": [ratios[len(ratios) // 4], ratios[3 * len(ratios) // 4]],
+            "cpu_ratio": statistics.median(cpu), "rounds": len(ratios)}
+
+
+def ycsb_rounds(configurations, make, rounds, slice_ms, progress, title):
+    """{configuration: {"load" | "A" | "B": [slice of each round]}}. `make(configuration)` starts a worker, which loads; in each
+    round all load again, in another order; those of the last round run the mixes."""
+    generator = random.Random(1)
+    order = list(configurations)
+    slices = {name: {"load": [], "A": [], "B": []} for name in configurations}
+    workers = {}
+    try:
+        for number in range(rounds):
+            generator.shuffle(order)
+            for name in order:
+                progress.say(f"{title}: load, round {number + 1} of {rounds}: {name}")
+                if name in workers:
+                    workers.pop(name).end()
+                workers[name] = make(name)
+                slices[name]["load"].append(workers[name].load)
+        for mix in RATES_MIX:
+            for worker in workers.values():
+                worker.run(mix, slice_ms / 2)  # not counted: it is cold
+            for number in range(rounds):
+                generator.shuffle(order)
+                for name in order:
+                    progress.say(f"{title}: workload {mix}, round {number + 1} of {rounds}: {name}")
+                    slices[name][mix].append(workers[name].run(mix, slice_ms))
+        for name in list(workers):
+            workers.pop(name).end()
+        return slices
+    finally:
+        for worker in workers.values():
+            worker.destroy()

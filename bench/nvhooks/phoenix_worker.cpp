@@ -1,0 +1,67 @@
+// The measured process of bench/nvhooks.py for code without durable memory: phoenix.c in slices (harness/worker.hpp).
+//
+// Usage: phoenix_worker histogram|string_match THREADS
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sysexits.h>
+#include <vector>
+
+#include "../harness/worker.hpp"
+#include "phoenix.h"
+
+namespace bench {
+namespace {
+
+constexpr std::size_t bytes_of_a_turn = 48 * 1024;
+constexpr unsigned threads_max = 64;
+
+class Phoenix final : public Workload {
+public:
+    Phoenix(bool histogram, unsigned threads) : histogram_(histogram), input_(bytes_of_a_turn)
+    {
+        Random random(1);
+        for (char& byte : input_) {
+            byte = static_cast<char>(histogram ? random.below(256) : 'a' + random.below(26));
+        }
+        for (std::size_t at = 6; !histogram && at < input_.size(); at += 3 + random.below(12)) {
+            input_[at] = '\n';
+        }
+        for (unsigned thread = 0; thread < threads; ++thread) {
+            counts_[thread] = static_cast<std::uint64_t*>(std::calloc(phoenix_counts, sizeof(std::uint64_t)));
+            scratch_[thread] = static_cast<char*>(std::calloc(phoenix_word_bytes, 1));
+        }
+    }
+    std::uint64_t perform(unsigned thread, Random&) override
+    {
+        if (histogram_) {
+            phoenix_histogram(reinterpret_cast<const unsigned char*>(input_.data()), input_.size(), counts_[thread]);
+        } else {
+            counts_[thread][0] += phoenix_string_match(input_.data(), input_.size(), scratch_[thread]);
+        }
+        return 1;
+    }
+    void settle() override {}
+
+private:
+    bool histogram_;
+    std::vector<char> input_;
+    std::uint64_t* counts_[threads_max] = {};
+    char* scratch_[threads_max] = {};
+};
+
+}  // namespace
+}  // namespace bench
+
+int main(int count, char** words)
+{
+    std::uint64_t threads = 0;
+    if (count != 3 || (std::strcmp(words[1], "histogram") != 0 && std::strcmp(words[1], "string_match") != 0) ||
+        !bench::parse(words[2], 1, bench::threads_max, threads)) {
+        std::fputs("Usage: phoenix_worker histogram|string_match THREADS\n", stderr);
+        return EX_USAGE;
+    }
+    bench::Phoenix phoenix(std::strcmp(words[1], "histogram") == 0, static_cast<unsigned>(threads));
+    return bench::serve(phoenix, static_cast<unsigned>(threads));
+}
