@@ -182,16 +182,16 @@ private:
         llvm::ScalarEvolution &evolution = scope_.evolution;
         llvm::Instruction *at = loop_.getLoopPreheader()->getTerminator();
         llvm::Type *integer = llvm::Type::getInt64Ty(scope_.function.getContext());
-        const llvm::SCEV *begin = evolution.getAddExpr(
-            group.first, evolution.getConstant(evolution.getEffectiveSCEVType(group.first->getType()),
-                                               static_cast<std::uint64_t>(run.front().distance), true));
+        const auto number = [&evolution, integer](std::int64_t value) {
+            return evolution.getConstant(integer, static_cast<std::uint64_t>(value), true);
+        };
+        const llvm::SCEV *begin = evolution.getAddExpr(group.first, number(run.front().distance));
         const llvm::SCEV *taken = evolution.getNoopOrZeroExtend(taken_, integer);
         // The last iteration's index: of accesses that happen once less, one less.
         const llvm::SCEV *last = group.once_more ? taken : evolution.getMinusSCEV(taken, evolution.getOne(integer));
-        const llvm::SCEV *walked = evolution.getMulExpr(last, evolution.getConstant(integer, static_cast<std::uint64_t>(group.step), true));
+        const llvm::SCEV *walked = evolution.getMulExpr(last, number(group.step));
         const llvm::SCEV *lowest = group.step < 0 ? evolution.getAddExpr(begin, walked) : begin;
-        const llvm::SCEV *size = evolution.getAddExpr(evolution.getMulExpr(last, evolution.getConstant(integer, static_cast<std::uint64_t>(stride))),
-                                                      evolution.getConstant(integer, static_cast<std::uint64_t>(length)));
+        const llvm::SCEV *size = evolution.getAddExpr(evolution.getMulExpr(last, number(stride)), number(length));
         if (!expander_.isSafeToExpandAt(lowest, at) || !expander_.isSafeToExpandAt(size, at)) {
             return;
         }

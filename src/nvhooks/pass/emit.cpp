@@ -198,7 +198,8 @@ private:
         if (accessed == site.pointer && site.after) {
             alignment = std::max(alignment, llvm::getLoadStoreAlignment(site.anchor));
         }
-        return llvm::isPowerOf2_64(site.size) && llvm::commonAlignment(alignment, static_cast<std::uint64_t>(site.offset)) >= llvm::Align(site.size);
+        const auto offset = static_cast<std::uint64_t>(site.offset);
+        return llvm::isPowerOf2_64(site.size) && llvm::commonAlignment(alignment, offset) >= llvm::Align(site.size);
     }
 
     /// A described call whose range needs more than constants and arguments. What the call may change is computed before it, and
@@ -241,8 +242,8 @@ private:
         return emit_is_durable(builder, site.pointer, scope_.layer());
     }
 
-    /// Where the range begins, as far as it is not the argument itself. The call's argument is absolute by now; the site's is as the program
-    /// has it, so their distance is what counts.
+    /// Where the range begins, as far as it is not the argument itself. The call's argument is absolute by now; the site's is as the
+    /// program has it, so their distance is what counts.
     static llvm::Value *range_of(llvm::IRBuilder<> &builder, const Site &site)
     {
         const MemoryEffect &effect = *site.effect;

@@ -12,6 +12,7 @@
 #include "yaml_errors.hpp"
 
 LLVM_YAML_IS_SEQUENCE_VECTOR(stillpoint::nvhooks::Allocator)
+static_assert(sizeof(nvhooks_module::layer) == 32, "what the message about `name` says");
 
 namespace llvm::yaml {
 
@@ -171,6 +172,7 @@ struct MappingTraits<Layer> {
 }  // namespace llvm::yaml
 
 LLVM_YAML_IS_FLOW_SEQUENCE_VECTOR(stillpoint::nvhooks::Hook)
+static_assert(NVHOOKS_WINDOW_SHIFT > NVHOOKS_CARD_SHIFT, "a window has cards");
 
 namespace stillpoint::nvhooks {
 
