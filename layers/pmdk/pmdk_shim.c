@@ -20,9 +20,17 @@ bool nvhooks_is_nvm(const void *address);
 void *nvhooks_to_absolute_ptr(uintptr_t pointer);
 void nvhooks_pre_nvm_write(void *address, size_t size_bytes);
 
-bool nvhooks_is_nvm(const void *address) { return (uintptr_t)address >> 48 == 1; }
+/* Of their own, so that this file's uses are inlined although the program may replace the hooks. */
+static inline bool is_relative(const void *pointer) { return (uintptr_t)pointer >> 48 == 1; }
+static inline void *absolute(uintptr_t pointer) { return (void *)(pool_base + (pointer & (PMDK_POINTER_BIT - 1))); }
+static inline void *direct(const void *pointer)
+{
+    return is_relative(pointer) ? absolute((uintptr_t)pointer) : (void *)(uintptr_t)pointer;
+}
 
-void *nvhooks_to_absolute_ptr(uintptr_t pointer) { return (void *)(pool_base + (pointer & (PMDK_POINTER_BIT - 1))); }
+bool nvhooks_is_nvm(const void *address) { return is_relative(address); }
+
+void *nvhooks_to_absolute_ptr(uintptr_t pointer) { return absolute(pointer); }
 
 /* The store that follows cannot be held back, and it must not happen without its old bytes in the log. */
 static void die(const char *what)
@@ -118,10 +126,7 @@ int pmdk_tx_end(void)
     return pmemobj_tx_end();
 }
 
-void *pmdk_direct(const void *relative)
-{
-    return nvhooks_is_nvm(relative) ? nvhooks_to_absolute_ptr((uintptr_t)relative) : (void *)(uintptr_t)relative;
-}
+void *pmdk_direct(const void *relative) { return direct(relative); }
 
 PMEMoid pmdk_oid(const void *relative)
 {
@@ -129,6 +134,6 @@ PMEMoid pmdk_oid(const void *relative)
     return relative != NULL ? object : OID_NULL;
 }
 
-int pmdk_rwlock_read(PMEMrwlock *lock) { return pmemobj_rwlock_rdlock(open_pool, pmdk_direct(lock)); }
-int pmdk_rwlock_write(PMEMrwlock *lock) { return pmemobj_rwlock_wrlock(open_pool, pmdk_direct(lock)); }
-int pmdk_rwlock_unlock(PMEMrwlock *lock) { return pmemobj_rwlock_unlock(open_pool, pmdk_direct(lock)); }
+int pmdk_rwlock_read(PMEMrwlock *lock) { return pmemobj_rwlock_rdlock(open_pool, direct(lock)); }
+int pmdk_rwlock_write(PMEMrwlock *lock) { return pmemobj_rwlock_wrlock(open_pool, direct(lock)); }
+int pmdk_rwlock_unlock(PMEMrwlock *lock) { return pmemobj_rwlock_unlock(open_pool, direct(lock)); }
