@@ -61,6 +61,27 @@ sp_heap_statistics Heap::statistics() const noexcept
     return sums;
 }
 
+void Heap::visit_live_blocks(void (*visit)(void* context, const std::byte* block, std::size_t bytes), void* context) const noexcept
+{
+    const std::lock_guard hold(state.spans_lock);
+    const std::uint64_t count = state.span_count.load(std::memory_order_acquire);
+    for (std::uint64_t span = 0; span < count; ++span) {
+        const SpanInfo info = span_info(span);
+        const std::byte* const memory = span_address(span);
+        if (info.is_large()) {
+            visit(context, memory, info.value() * span_bytes);
+            span += info.value() - 1;
+        } else if (info.is_small()) {
+            const SizeClass& c = size_classes[info.size_class()];
+            for (std::uint32_t block = 0; block < c.blocks; ++block) {
+                if (load_mark(info.marks() + block) != 0) {
+                    visit(context, memory + c.first_block + std::size_t{block} * c.block_bytes, c.block_bytes);
+                }
+            }
+        }
+    }
+}
+
 namespace {
 
 const std::uint8_t* marks_in(const Heap::Options& options, const HeapLayout& layout, std::uint64_t span, std::uint32_t size_class) noexcept

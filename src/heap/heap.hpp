@@ -66,6 +66,9 @@ public:
     void flush_thread_cache() noexcept;
 
     [[nodiscard]] sp_heap_statistics statistics() const noexcept;
+    /// Shows each live block to `visit`, which may not call the heap. A thread's allocation meanwhile may be shown or not.
+    /// Cost: a look at every mark.
+    void visit_live_blocks(void (*visit)(void* context, const std::byte* block, std::size_t bytes), void* context) const noexcept;
     /// Every invariant of the durable tables: classes known, runs within bounds and not
     /// overlapping, allocation bytes 0 or 1. Errors: pool_corrupt, naming the span.
     /// Needs no attached heap, and the image may be mapped read-only and anywhere; no thread changes it meanwhile.

@@ -202,6 +202,31 @@ TEST(Heap, StatisticsCountLiveBlocksAndTheirClasses)
     EXPECT_EQ(heap.statistics().free_bytes, before.free_bytes);
 }
 
+TEST(Heap, ShowsEveryLiveBlockAndNoFreeOne)
+{
+    TestImage image(4 * mib);
+    Heap& heap = image.attach();
+    std::map<const void*, std::size_t> expected;
+    std::vector<void*> blocks;
+    for (const std::size_t size : {16UL, 17UL, 1000UL, 5000UL, 40000UL, 200000UL}) {
+        for (int repeat = 0; repeat < 3; ++repeat) {
+            blocks.push_back(heap.allocate(size));
+            expected[blocks.back()] = heap.usable_size(blocks.back());
+        }
+    }
+    for (std::size_t index = 0; index < blocks.size(); index += 2) {
+        expected.erase(blocks[index]);
+        heap.deallocate(blocks[index]);
+    }
+    std::map<const void*, std::size_t> shown;
+    heap.visit_live_blocks(
+        [](void* context, const std::byte* block, std::size_t bytes) {
+            (*static_cast<std::map<const void*, std::size_t>*>(context))[block] = bytes;
+        },
+        &shown);
+    EXPECT_EQ(shown, expected);
+}
+
 TEST(Heap, GrowsTheImageWhenNoRunFits)
 {
     TestImage image(4 * mib, 256 * mib);

@@ -330,6 +330,19 @@ void session_start_from_environment() noexcept
     setenv(owner_variable, owner, 1);
 }
 
+namespace {
+std::atomic<void (*)(const Heap&) noexcept> end_hook{nullptr};
+
+void call_end_hook(const Session& session) noexcept
+{
+    if (const auto hook = end_hook.load(std::memory_order_acquire); hook != nullptr) {
+        hook(*session.heap);
+    }
+}
+}  // namespace
+
+void set_session_end_hook(void (*hook)(const Heap& heap) noexcept) noexcept { end_hook.store(hook, std::memory_order_release); }
+
 void session_end() noexcept
 {
     Session* const session = open_session();
@@ -344,6 +357,7 @@ void session_end() noexcept
                 session->engine->durable_epoch());
         return;
     }
+    call_end_hook(*session);
     if (auto stopped = session->engine->stop(true); !stopped) {
         os::write_line(os::Severity::warning, stopped.error().text());
     }
@@ -355,6 +369,7 @@ Result<void> session_close()
     if (session == nullptr || ending.exchange(true, std::memory_order_acq_rel)) {
         return fail(SP_E_NOT_OPEN, 0, "no pool is open, or it is being closed already");
     }
+    call_end_hook(*session);
     auto stopped = session->engine->stop(true);
     fase_deactivate();
     sync_objects_detach();

@@ -9,6 +9,8 @@
 
 namespace stillpoint {
 
+class Heap;
+
 /// Before main: opens the pool that STILLPOINT_POOL names, if any. A failure is printed and ends the
 /// process with exit_code_for() of it: a program must never run volatile by mistake.
 void session_start_from_environment() noexcept;
@@ -20,6 +22,10 @@ void session_start_from_environment() noexcept;
 /// or exec replaces it): last checkpoint, then close. At most once; a no-op without a pool, in
 /// a forked child, or when the calling thread is inside a FASE (then the last epoch stays).
 void session_end() noexcept;
+
+/// Called once when the session is about to end in an orderly way, by session_end() or session_close(): outside FASEs, while all
+/// durable memory can be read. nullptr: nothing. Any thread may set it.
+void set_session_end_hook(void (*hook)(const Heap& heap) noexcept) noexcept;
 
 /// sp_close's work: as session_end, then durable memory is unmapped. Errors: as Engine::stop().
 [[nodiscard]] Result<void> session_close();

@@ -14,9 +14,31 @@ import shutil
 import unittest
 from pathlib import Path
 
-from compiler_case import CC, CXX, ROOT, TOOL, CompilerCase, needs_clang, needs_plugin
+from compiler_case import CC, CLANG, CXX, ROOT, TOOL, CompilerCase, needs_clang, needs_plugin
 
 SOURCE = Path(__file__).parent / "lint_mistakes.c"
+STORES_UNSEEN = """
+struct node { long value; void *unseen, *seen; };
+void put(struct node *node, void *pointer) { node->unseen = pointer; }
+"""
+CALLS_UNSEEN = """
+#include <stdlib.h>
+#include "stillpoint/stillpoint.h"
+struct node { long value; void *unseen, *seen; };
+void put(struct node *node, void *pointer);
+int main(void)
+{
+    sp_fase_begin();
+    for (int i = 0; i < 3; ++i) {
+        struct node *node = sp_calloc(1, sizeof *node);
+        put(node, malloc(1));
+        node->seen = malloc(1);
+        sp_free(sp_calloc(1, sizeof *node));
+    }
+    sp_fase_end();
+    return 0;
+}
+"""
 KINDS = {"store-outside-fase": "store", "pointer-out": "pointer", "possible-pointer-out": "possible"}
 
 WITH_VTABLE = """
@@ -111,6 +133,22 @@ class Lint(CompilerCase):
                                       r"    called from .*lint_mistakes\.c:\d+ in main\n")
         self.assertRegex(done.stderr, r"pointer out of durable memory +once .*\n.* points to code of program: callback\n")
         self.assertRegex(done.stderr, rf"stillpoint lint: {len(expectations())} places\n$")
+
+    def test_what_code_without_hooks_stored_is_found_in_memory_at_the_end(self):
+        self.write("unseen.c", STORES_UNSEEN)
+        self.output_of(CLANG, "-c", "unseen.c")
+        self.write("main.c", CALLS_UNSEEN)
+        program = self.build("unseen.o", source="main.c")
+        report = self.lint("--", program, exit_code=1)
+        seen, unseen = report["findings"]
+        self.assertEqual((seen["kind"], seen["count"], seen["line"]), ("pointer-out", 3, 12))
+        self.assertEqual((unseen["kind"], unseen["count"], unseen["size_bytes"], unseen["block_offset"]),
+                         ("possible-pointer-found", 3, 32, 8))
+        self.assertRegex(unseen["target"], "heap")
+        done = self.run_in_folder(TOOL, "lint", "--quiet", "--", program)
+        self.assertRegex(done.stderr, r"possible pointer, stored without a hook +3 times  block:32\+8, found in memory at the end\n")
+        self.write("known.txt", "block:32+8\n")
+        self.assertEqual(len(self.lint("--suppress", "known.txt", "--", program, exit_code=1)["findings"]), 1)
 
     def test_suppressions(self):
         program = self.build()

@@ -35,8 +35,8 @@ std::vector<const Place*> places_in(const Report& report)
 {
     std::vector<const Place*> places;
     for (const Place& place : report.places) {
-        if (place.ready.load() == 1 && place.count.load() > 0 && place.frame_count > 0 &&
-            place.frame_count <= lint::frames_max) {
+        if (place.ready.load() == 1 && place.count.load() > 0 && place.frame_count <= lint::frames_max &&
+            (place.frame_count > 0 || place.kind == Kind::found_pointer)) {
             places.push_back(&place);
         }
     }
@@ -103,6 +103,9 @@ std::vector<LintFrame> stack_of(const Report& report, const Place& place, const 
 
 bool is_same_place(const LintFinding& a, const LintFinding& b)
 {
+    if (a.stack.empty() || b.stack.empty()) {
+        return false;
+    }
     const LintFrame& one = a.stack.front();
     const LintFrame& other = b.stack.front();
     return a.kind == b.kind && one.line > 0 && one.line == other.line && one.file == other.file && one.function == other.function;
@@ -114,13 +117,20 @@ std::string_view words_for(Kind kind)
     case Kind::store: return "durable store outside a FASE";
     case Kind::pointer: return "pointer out of durable memory";
     case Kind::possible_pointer: return "possible pointer out of durable memory";
+    case Kind::found_pointer: return "possible pointer, stored without a hook";
     }
     return "?";
 }
 
 std::string_view json_kind(Kind kind)
 {
-    return kind == Kind::store ? "store-outside-fase" : kind == Kind::pointer ? "pointer-out" : "possible-pointer-out";
+    switch (kind) {
+    case Kind::store: return "store-outside-fase";
+    case Kind::pointer: return "pointer-out";
+    case Kind::possible_pointer: return "possible-pointer-out";
+    case Kind::found_pointer: return "possible-pointer-found";
+    }
+    return "?";
 }
 
 void add_frame(Json& json, const LintFrame& frame)
@@ -142,8 +152,8 @@ LintFindings read_findings(const Report& report)
     }
     symbols.resolve();
     for (const Place* place : places) {
-        LintFinding finding{place->kind,  place->count.load(), place->address, place->size,
-                            place->value, target_text(report, *place, symbols), stack_of(report, *place, symbols)};
+        LintFinding finding{place->kind, place->count.load(), place->address, place->size, place->block_offset, place->value,
+                            target_text(report, *place, symbols), stack_of(report, *place, symbols)};
         const auto same = std::find_if(findings.list.begin(), findings.list.end(),
                                        [&](const LintFinding& other) { return is_same_place(finding, other); });
         if (same != findings.list.end()) {
@@ -155,9 +165,15 @@ LintFindings read_findings(const Report& report)
     std::sort(findings.list.begin(), findings.list.end(), [](const LintFinding& a, const LintFinding& b) {
         return a.kind != b.kind       ? a.kind < b.kind
                : a.count != b.count   ? a.count > b.count
-                                      : text_of_frame(a.stack.front()) < text_of_frame(b.stack.front());
+                                      : text_of_place(a) < text_of_place(b);
     });
     return findings;
+}
+
+std::string text_of_place(const LintFinding& finding)
+{
+    return finding.stack.empty() ? text_of("block:{}+{}, found in memory at the end", finding.size_bytes, finding.block_offset)
+                                 : text_of_frame(finding.stack.front());
 }
 
 std::string text_of_frame(const LintFrame& frame)
@@ -176,7 +192,7 @@ std::string text_of_findings(const LintFindings& findings)
     std::string text;
     for (const LintFinding& finding : findings.list) {
         text += text_of("{:<40} {:>9}  {}\n", words_for(finding.kind),
-                        finding.count == 1 ? "once" : text_of("{} times", finding.count), text_of_frame(finding.stack.front()));
+                        finding.count == 1 ? "once" : text_of("{} times", finding.count), text_of_place(finding));
         if (finding.kind == Kind::store) {
             text += text_of("    {} bytes at {:#x}, the first time\n", finding.size_bytes, finding.address);
         } else {
@@ -199,7 +215,11 @@ std::string json_of_findings(const LintFindings& findings, int exit_code, int si
         if (finding.kind != Kind::store) {
             json.text("value", text_of("{:#x}", finding.value)).text("target", finding.target);
         }
-        add_frame(json, finding.stack.front());
+        if (finding.kind == Kind::found_pointer) {
+            json.number("block_offset", finding.block_offset);
+        } else {
+            add_frame(json, finding.stack.front());
+        }
         json.begin_array("stack");
         for (const LintFrame& frame : finding.stack) {
             json.begin_object();

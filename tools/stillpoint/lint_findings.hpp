@@ -23,14 +23,15 @@ struct LintFinding {
     std::uint64_t count = 0;
     // Of the first time:
     std::uint64_t address = 0;
-    std::uint64_t size_bytes = 0;
+    std::uint64_t size_bytes = 0;  ///< of the block, with Kind::found_pointer
+    std::uint64_t block_offset = 0;
     std::uint64_t value = 0;  ///< of the pointer
     std::string target;       ///< "to the heap (malloc)": what it points to; empty for stores
-    std::vector<LintFrame> stack;  ///< innermost first, never empty
+    std::vector<LintFrame> stack;  ///< innermost first; empty with Kind::found_pointer only
 };
 
 struct LintFindings {
-    std::vector<LintFinding> list;  ///< stores, pointers, possible pointers; the most frequent first
+    std::vector<LintFinding> list;  ///< in the order of their kinds; the most frequent first
     std::uint64_t lost = 0;         ///< findings that the report had no room for
     std::uint64_t suppressed = 0;   ///< places taken out by suppress()
 };
@@ -41,6 +42,8 @@ struct LintFindings {
 
 /// For a person.
 [[nodiscard]] std::string text_of_findings(const LintFindings& findings);
+/// Where it is: the innermost frame, or which word of which blocks.
+[[nodiscard]] std::string text_of_place(const LintFinding& finding);
 /// "file.c:12 in function", seen from the current folder; or "module+0x1234".
 [[nodiscard]] std::string text_of_frame(const LintFrame& frame);
 /// For scripts: one JSON object. `exit_code` and `signal` are the program's.

@@ -16,6 +16,9 @@ namespace {
 
 bool fits(const Suppression& suppression, const LintFrame& frame)
 {
+    if (suppression.of == Suppression::Of::block) {
+        return false;
+    }
     const std::string& name = suppression.of == Suppression::Of::function ? frame.function
                               : suppression.of == Suppression::Of::file   ? frame.file
                                                                           : frame.module;
@@ -28,9 +31,10 @@ bool parse(std::string_view line, Suppression& suppression)
     const std::string_view of = line.substr(0, colon);
     suppression.of = of == "function" ? Suppression::Of::function
                      : of == "file"   ? Suppression::Of::file
-                                      : Suppression::Of::module;
+                     : of == "module" ? Suppression::Of::module
+                                      : Suppression::Of::block;
     suppression.pattern = colon == std::string_view::npos ? "" : line.substr(colon + 1);
-    return !suppression.pattern.empty() && (of == "function" || of == "file" || of == "module");
+    return !suppression.pattern.empty() && (of == "function" || of == "file" || of == "module" || of == "block");
 }
 
 }  // namespace
@@ -52,8 +56,8 @@ tl::expected<std::vector<Suppression>, Refusal> read_suppressions(const std::str
         Suppression suppression{};
         if (!parse(line, suppression)) {
             return tl::unexpected(Refusal{
-                exit_codes::data_error, text_of("{}:{}: '{}' is no suppression; write function:PATTERN, file:PATTERN or "
-                                                "module:PATTERN, one a line", path, number, line)});
+                exit_codes::data_error, text_of("{}:{}: '{}' is no suppression; write function:PATTERN, file:PATTERN, "
+                                                "module:PATTERN or block:SIZE+OFFSET, one a line", path, number, line)});
         }
         suppressions.push_back(std::move(suppression));
     }
@@ -66,7 +70,14 @@ tl::expected<std::vector<Suppression>, Refusal> read_suppressions(const std::str
 
 void suppress(LintFindings& findings, const std::vector<Suppression>& suppressions)
 {
+    const auto names_block = [](const Suppression& one, const LintFinding& finding) {
+        return one.of == Suppression::Of::block && one.pattern == text_of("{}+{}", finding.size_bytes, finding.block_offset);
+    };
     const auto is_suppressed = [&](const LintFinding& finding) {
+        if (finding.stack.empty()) {
+            return std::any_of(suppressions.begin(), suppressions.end(),
+                               [&](const Suppression& one) { return names_block(one, finding); });
+        }
         return std::any_of(finding.stack.begin(), finding.stack.end(), [&](const LintFrame& frame) {
             return std::any_of(suppressions.begin(), suppressions.end(),
                                [&](const Suppression& one) { return fits(one, frame); });

@@ -11,10 +11,10 @@
 
 namespace stillpoint::tool {
 
-/// One line of the file: function:PATTERN, file:PATTERN or module:PATTERN. '*' stands for anything; a pattern fits where it
-/// is a part of the name.
+/// One line of the file: function:PATTERN, file:PATTERN or module:PATTERN, '*' standing for anything, where a pattern fits
+/// that is a part of the name; or block:SIZE+OFFSET, for what is found in memory.
 struct Suppression {
-    enum class Of { function, file, module } of;
+    enum class Of { function, file, module, block } of;
     std::string pattern;
 };
 

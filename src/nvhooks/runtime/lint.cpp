@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lint_memory.hpp"
 #include "lint_report.hpp"
 #include "lint_target.hpp"
 #include "os/descriptor.hpp"
@@ -14,6 +15,7 @@
 #include "os/futex.hpp"
 #include "os/log.hpp"
 #include "runtime/fase.hpp"
+#include "runtime/session.hpp"
 #include "stillpoint/stillpoint.h"
 
 namespace stillpoint::lint {
@@ -58,6 +60,14 @@ Report* map_report(const char* path)
     return mapped != nullptr && mapped->magic == report_magic ? mapped : nullptr;
 }
 
+/// At the orderly end: what the hooks have not seen.
+void look_at_memory(const Heap& heap) noexcept
+{
+    if (getpid() == owner) {
+        find_pointers(heap, *report);
+    }
+}
+
 State look_for_report()
 {
     const char* const path = std::getenv(report_variable);
@@ -74,34 +84,9 @@ State look_for_report()
     }
     owner = getpid();
     find_globals();
+    set_session_end_hook(&look_at_memory);
     report->attached.store(1, std::memory_order_relaxed);
     return State::on;
-}
-
-std::uint64_t key_of(Kind kind, const void* caller)
-{
-    return (reinterpret_cast<std::uint64_t>(caller) << 2) | static_cast<std::uint64_t>(kind);
-}
-
-/// The place with this key, and whether the caller has to fill it; nullptr: there is no room left.
-Place* place_of(std::uint64_t key, bool& is_new)
-{
-    constexpr std::size_t probes_max = 64;
-    const std::size_t first = static_cast<std::size_t>((key * 0x9e3779b97f4a7c15ULL) >> 32);
-    for (std::size_t probe = 0; probe < probes_max; ++probe) {
-        Place& place = report->places[(first + probe) % places_max];
-        std::uint64_t present = place.key.load(std::memory_order_relaxed);
-        if (present == 0) {
-            is_new = place.key.compare_exchange_strong(present, key, std::memory_order_relaxed);
-            if (is_new) {
-                return &place;
-            }
-        }
-        if (present == key) {
-            return &place;
-        }
-    }
-    return nullptr;
 }
 
 struct Finding {
@@ -134,13 +119,9 @@ Place* add(const Finding& finding)
         return nullptr;  // A child made by fork: its memory is not durable.
     }
     bool is_new = false;
-    Place* const place = place_of(key_of(finding.kind, finding.caller), is_new);
-    if (place == nullptr) {
-        report->lost.fetch_add(1, std::memory_order_relaxed);
-        return nullptr;
-    }
-    place->count.fetch_add(1, std::memory_order_relaxed);
-    if (is_new) {
+    const auto key = (reinterpret_cast<std::uint64_t>(finding.caller) << 3) | static_cast<std::uint64_t>(finding.kind);
+    Place* const place = place_of(*report, key, is_new);
+    if (place != nullptr && is_new) {
         fill(*place, finding);
     }
     return place;
@@ -152,19 +133,6 @@ struct LastPossible {
     Place* place;
 };
 constinit thread_local LastPossible last_possible [[gnu::tls_model("initial-exec")]] = {nullptr, nullptr};
-
-bool is_durable(std::uint64_t address)
-{
-    const void* const pointer = reinterpret_cast<const void*>(address);
-    return stillpoint_is_persistent(pointer);
-}
-
-bool is_mapped(std::uint64_t address)
-{
-    constexpr std::uint64_t page_bytes = 4096;
-    unsigned char is_resident = 0;
-    return mincore(reinterpret_cast<void*>(address & ~(page_bytes - 1)), page_bytes, &is_resident) == 0;
-}
 
 }  // namespace
 
@@ -195,16 +163,10 @@ void note_write(const void* address, std::size_t size_bytes, const void* caller)
     if (!inside_fase()) {
         add({Kind::store, address, size_bytes, 0, caller});
     }
-    constexpr std::uintptr_t word_bytes = sizeof(std::uint64_t);
-    const auto begin = (reinterpret_cast<std::uintptr_t>(address) + word_bytes - 1) & ~(word_bytes - 1);
-    const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(address) + size_bytes;
-    for (std::uintptr_t at = begin; at + word_bytes <= end; at += word_bytes) {
-        const auto* const word = reinterpret_cast<const std::uint64_t*>(at);
-        const std::uint64_t value = __atomic_load_n(word, __ATOMIC_RELAXED);
-        if (may_be_address(value) && !is_durable(value) && is_mapped(value)) {
-            last_possible = {word, add({Kind::possible_pointer, word, word_bytes, value, caller})};
-        }
-    }
+    visit_volatile_addresses(address, size_bytes, [&](const std::uint64_t* word, std::uint64_t value) {
+        remember(word);
+        last_possible = {word, add({Kind::possible_pointer, word, sizeof *word, value, caller})};
+    });
 }
 
 void note_pointer(const void* location, const void* value, const void* caller) noexcept
@@ -214,7 +176,8 @@ void note_pointer(const void* location, const void* value, const void* caller) n
         last_possible = {nullptr, nullptr};
     }
     const auto address = reinterpret_cast<std::uint64_t>(value);
-    if (may_be_address(address) && !is_durable(address)) {
+    if (may_be_volatile(address)) {
+        remember(location);
         add({Kind::pointer, location, sizeof value, address, caller});
     }
 }

@@ -22,6 +22,7 @@ enum class Kind : std::uint32_t {
     store = 1,             ///< a durable store outside a FASE
     pointer = 2,           ///< a pointer to volatile memory, in durable memory
     possible_pointer = 3,  ///< a word that may be one: it was not stored as a pointer
+    found_pointer = 4,     ///< the same, found in durable memory at the end: no hook saw its store
 };
 
 /// What a pointer points to.
@@ -40,12 +41,13 @@ struct Place {
     Kind kind;
     // Of the first time:
     std::uint64_t address;  ///< of the store
-    std::uint64_t size;     ///< in bytes
+    std::uint64_t size;     ///< in bytes; of the block, with found_pointer
+    std::uint64_t block_offset;  ///< of the word in its block, with found_pointer
     std::uint64_t value;    ///< of the pointer
     Target target;
     std::uint32_t frame_count;
     Spot target_spot;       ///< with Target::code, data and constant
-    Spot frames[frames_max];  ///< return addresses, innermost first
+    Spot frames[frames_max];  ///< return addresses, innermost first; none with found_pointer
 };
 
 struct Module {

@@ -17,9 +17,6 @@ namespace stillpoint::lint {
 
 namespace {
 
-constexpr std::uint64_t lowest_address = 64 * 1024;           ///< below, the kernel maps nothing
-constexpr std::uint64_t address_space_end = 1ULL << 47;
-
 /// The number of the module in the report's table; it is entered where it is new.
 std::uint16_t module_number(const char* name, Report& report)
 {
@@ -137,7 +134,22 @@ _Unwind_Reason_Code take_frame(_Unwind_Context* context, void* argument)
 
 }  // namespace
 
-bool may_be_address(std::uint64_t word) noexcept { return word >= lowest_address && word < address_space_end; }
+Place* place_of(Report& report, std::uint64_t key, bool& is_new) noexcept
+{
+    constexpr std::size_t probes_max = 64;
+    const std::size_t first = static_cast<std::size_t>((key * 0x9e3779b97f4a7c15ULL) >> 32);
+    for (std::size_t probe = 0; probe < probes_max; ++probe) {
+        Place& place = report.places[(first + probe) % places_max];
+        std::uint64_t present = place.key.load(std::memory_order_relaxed);
+        is_new = present == 0 && place.key.compare_exchange_strong(present, key, std::memory_order_relaxed);
+        if (is_new || present == key) {
+            place.count.fetch_add(1, std::memory_order_relaxed);
+            return &place;
+        }
+    }
+    report.lost.fetch_add(1, std::memory_order_relaxed);
+    return nullptr;
+}
 
 Spot spot_of(std::uint64_t address, Report& report) noexcept
 {

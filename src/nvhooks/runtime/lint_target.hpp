@@ -12,8 +12,9 @@ struct TargetFacts {
     Spot spot{0, no_module};
 };
 
-/// Whether a word may be the address of memory at all: neither a small number nor outside a program's address space.
-[[nodiscard]] bool may_be_address(std::uint64_t word) noexcept;
+/// The place with this key, counted once more; `is_new`: the caller has to fill it, and set `ready`. nullptr: there is
+/// no room left, which is counted too.
+[[nodiscard]] Place* place_of(Report& report, std::uint64_t key, bool& is_new) noexcept;
 
 /// `frame` is an address in the calling thread's stack. Reads /proc/self/maps: for addresses whose
 /// place is not known yet.
