@@ -225,6 +225,14 @@ class Wrapper(CompilerCase):
     def test_the_front_end_itself_gets_its_words_unchanged(self):
         self.assertIn("LLVM", self.output_of(CC, "-cc1", "-version"))
 
+    def test_the_files_that_the_output_depends_on_are_listed(self):
+        self.write("mine/layer.yaml", "name: mine # none.yaml\nhooks: [post_nvm_write]\ndescriptions: [a.yaml, '../b.yaml', c.yaml]\n")
+        self.write("mine/a.yaml", "functions: {}\n")
+        self.write("b.yaml", "functions: {}\n")
+        listed = self.output_of(CC, "--runtime=./mine", "--stillpoint-files").strip().split(":")
+        self.assertRegex(listed[0], r"libstillpoint-nvhooks-\d+\.so$")
+        self.assertEqual(listed[1:], [str(self.folder / name) for name in ("mine/layer.yaml", "mine/a.yaml", "b.yaml")])
+
     @needs_program("ccache")
     def test_ccache_serves_what_it_has_and_notices_a_changed_layer(self):
         self.write("mine/layer.yaml", "name: mine\nhooks: [post_nvm_write]\nmarks: calls\n")

@@ -1,5 +1,6 @@
 #include "compiler_layer.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -142,10 +143,19 @@ tl::expected<std::vector<std::string>, Refusal> link_flags(const CompilerLayer& 
 std::vector<std::string> files_of(const CompilerLayer& layer)
 {
     std::vector<std::string> files = {layer.configuration};
-    for (const std::string& name : names_in(layer.folder)) {
-        const std::string path = text_of("{}/{}", layer.folder, name);
-        if (name.ends_with(".yaml") && path != layer.configuration) {
-            files.push_back(path);
+    std::ifstream configuration(layer.configuration);
+    std::string line;
+    while (std::getline(configuration, line)) {
+        line.resize(std::min(line.size(), line.find('#')));
+        constexpr const char* separators = " \t\r,[]{}\"'";
+        for (std::size_t at = line.find_first_not_of(separators); at != std::string::npos;) {
+            const std::size_t end = std::min(line.size(), line.find_first_of(separators, at));
+            const std::string word = line.substr(at, end - at);
+            const std::string path = resolved(word.starts_with("/") ? word : layer.folder + "/" + word);
+            if (word.ends_with(".yaml") && !path.empty()) {
+                files.push_back(path);
+            }
+            at = line.find_first_not_of(separators, end);
         }
     }
     return files;

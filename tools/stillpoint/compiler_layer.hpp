@@ -26,7 +26,7 @@ struct CompilerLayer {
 /// begin with '#', are skipped. A layer without the file adds nothing.
 [[nodiscard]] tl::expected<std::vector<std::string>, Refusal> link_flags(const CompilerLayer& layer);
 
-/// The layer's files that change what is compiled: its YAML files.
+/// The files that change what is compiled: the configuration, and the files of descriptions that it names.
 [[nodiscard]] std::vector<std::string> files_of(const CompilerLayer& layer);
 
 }  // namespace stillpoint::tool
