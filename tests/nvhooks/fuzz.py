@@ -22,7 +22,8 @@ HERE = Path(__file__).resolve().parent
 SKIPPED = 77
 OPTIMIZATIONS = ("static-check", "coalesce-fields", "coalesce-loops", "no-extra-tracking")
 WRITES = ("pre_nvm_write", "post_nvm_write")
-LEVELS = ("-O0", "-O1", "-O2", "-O3", "-O3 -mavx512f -mavx512bw -mprefer-vector-width=512", "-Os", "-O2 -fno-builtin")
+LEVELS = ("-O0", "-O1", "-O2", "-O3", "-O3 -mavx512f -mavx512bw -mprefer-vector-width=512", "-Os", "-O2 -fno-builtin",
+          "-O2 -flto", "-O3 -flto=thin")
 
 
 def layer(optimizations, hooks=("is_nvm", *WRITES), marks="calls", track_new=True, keeps_fase="opaque", described=True):
@@ -107,7 +108,9 @@ class Fuzz:
              f"-stillpoint-runtime={self.folder / (setting + '.yaml')}", "-c", str(source), "-o", "program.o"], 120)
         if instrumented.returncode != 0:
             raise Finding(f"the compiler failed with {instrumented.returncode}:\n{tail(instrumented.stderr)}")
-        linked = self.run([self.clang, "program.o", str(self.recorder), "-lstdc++", "-lm", "-o", "program"], 120)
+        link = [word for word in options if word.startswith("-flto")]
+        link += ["-O2", "-fuse-ld=lld"] if link else []
+        linked = self.run([self.clang, *link, "program.o", str(self.recorder), "-lstdc++", "-lm", "-o", "program"], 120)
         if linked.returncode != 0:
             raise Finding(f"the linker failed:\n{tail(linked.stderr)}")
         parameters = ",".join(str(value) for value in program.parameters)
@@ -153,7 +156,9 @@ def report(fuzz, program, setting, level, seed, finding, options):
 
 def supported(levels):
     flags = Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").exists() else ""
-    return [level for level in levels if "avx512" not in level or ("avx512f" in flags and "avx512bw" in flags)]
+    lacking = [] if "avx512f" in flags and "avx512bw" in flags else ["avx512"]
+    lacking += [] if shutil.which("ld.lld-19") or Path("/usr/lib/llvm-19/bin/ld.lld").exists() else ["-flto"]
+    return [level for level in levels if not any(word in level for word in lacking)]
 
 
 def sing(fuzz, seed):

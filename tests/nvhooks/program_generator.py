@@ -217,6 +217,69 @@ class Generator:
         return (f"{{ const int rows = {self.known(rows)}, columns = {self.known(columns)}; "
                 f"for (int r = 0; r < rows; ++r) {{ {extra} {inner} }} }}")
 
+    def odd_loop(self):
+        """Loops that look regular and are not quite, or the other way round."""
+        count, step = self.random.randrange(0, 15), self.random.randrange(1, 5)
+        n = self.known(count)
+        return self.pick(
+            f"for (u32 i = 0; i < (u32){n}; ++i) {{ w->longs[2 * i] = M(i); w->longs[2 * i + 1] = M(i + 1); }}",
+            f"for (u32 i = 0; i < (u32){n}; ++i) {{ w->longs[2 * i + 1] = M(i); w->longs[2 * i] = M(i + 1); w->words[i] = (u32)M(i); }}",
+            f"for (u32 i = 0; i < 60; i += (u32){self.known(step)}) w->words[i] = (u32)M(i + 3);",
+            f"for (u8 i = 250; i != (u8){n}; ++i) w->bytes[i % 200] = (u8)M(i);",
+            f"for (u32 i = 0; i < (u32){n}; ++i) {{ u32 x = (u32)M(i); memcpy(w->bytes + i, &x, 4); }}",
+            f"for (u32 i = 0; i < (u32){n}; ++i) {{ u32 x = (u32)M(i); memcpy(w->bytes + i * 3, &x, 3); }}",
+            f"for (int r = 0; r < {self.known(min(count, 8))}; ++r) for (int c = 0; c <= r; ++c) w->grid[r][c] = (u32)M(r * 20 + c);",
+            f"for (int r = 0; r < {self.known(min(count, 8))}; ++r) for (int c = r; c < 12; ++c) w->grid[r][c] = (u32)M(r * 20 + c);",
+            f"for (u32 i = 0; i < (u32){self.known(min(count, 8))}; ++i) {{ w->record[i].a = (u8)M(i); w->record[i].b = (u16)M(i); w->record[i].c = (u32)M(i); "
+            f"w->record[i].d = M(i); w->record[i].in.tag = 3; w->record[i].in.count = (u32)M(i); w->record[i].in.key = M(i); }}",
+            f"for (u32 i = 0; i < (u32){self.known(min(count, 6))}; ++i) {{ struct tight x = {{(u8)M(i), (u32)M(i), 7, M(i), {{1, 2, 3}}}}; "
+            "w->tight[i] = x; }",
+            f"{{ u32 i = (u32){n}; while (i) {{ --i; w->shorts[i] = (u16)M(i); if (i == {self.random.randrange(20)}) break; }} }}",
+            f"for (u32 i = 0;; ++i) {{ w->words[i] = (u32)M(i); if (i >= (u32){n}) break; w->shorts[i] = (u16)M(i); }}",
+            f"for (u32 i = 0; i < (u32){n}; ++i) {{ w->longs[9] = M(i); w->words[i] = (u32)w->longs[9]; }}",
+            f"for (u32 i = 0; i < (u32){n}; ++i) for (u32 k = 0; k < 3; ++k) {{ w->words[i * 3 + k] = (u32)M(i + k); if (opaque(k + i) % 13 == 1) break; }}",
+            f"{{ u32 i = 0, k = 0; for (; i < (u32){n}; ++i) {{ if (opaque(i) & 2) w->words[k++] = (u32)M(i); }} w->longs[0] = M(k); }}",
+            f"for (u64 i = {self.known(2)}; i < (u64){self.known(count + 2)}; ++i) {{ w->words[i] = (u32)M(w->words[i - 1]); w->words[i - 2] = (u32)M(i); }}",
+            f"for (long i = 40; i > (long){n}; i -= {self.known(step)}) {{ w->shorts[i] = (u16)M(i); w->longs[i] = M(i); }}",
+            f"for (u32 i = 0; i < (u32){n}; ++i) {{ w->floats[i] = (float)i * 2.5f + 1; w->reals[i] = i * 0.37; }} w->floats[0] = 1.25f;")
+
+    # ---- A few places, written again and again on many ways
+
+    def tangle(self):
+        overlapping = self.random.randrange(6)
+        places = [(f"w->either[{overlapping}].whole", "u64"), (f"w->either[{overlapping}].half[0]", "u32"),
+                  (f"w->either[{overlapping}].half[1]", "u32"), (f"w->either[{overlapping}].byte[{self.random.randrange(8)}]", "u8"),
+                  ("w->record[2].c", "u32"), ("w->record[2].d", "u64"), ("w->record[2].in.count", "u32"), ("w->record[2].in.key", "u64")]
+        return self.block(self.random.sample(places, self.random.randrange(2, 6)), 3, False)
+
+    def block(self, places, depth, in_loop):
+        parts = [self.tangled(places, depth, in_loop) for _ in range(self.random.randrange(1, 4))]
+        return "{ " + " ".join(parts) + " }"
+
+    def tangled(self, places, depth, in_loop):
+        kind = self.random.randrange(12)
+        if depth > 0 and kind < 3:
+            return f"if ({self.condition()}) {self.block(places, depth - 1, in_loop)}"
+        if depth > 0 and kind == 3:
+            return f"if ({self.condition()}) {self.block(places, depth - 1, in_loop)} else {self.block(places, depth - 1, in_loop)}"
+        if depth > 0 and kind == 4:
+            i = self.name("t")
+            return f"for (u32 {i} = 0; {i} < (u32){self.known(self.random.randrange(3))}; ++{i}) {self.block(places, depth - 1, True)}"
+        if kind == 5 and self.chance(0.4):
+            return "boundary(10);"
+        if kind == 6:
+            return "opaque(5);"
+        if kind == 7 and in_loop:
+            return f"if ({self.condition()}) {self.pick('break', 'continue')};"
+        if kind == 8 and self.chance(0.5):
+            return self.pick("memset(&w->record[2], 9, sizeof w->record[2]);", "w->record[2].in = o->record[1].in;",
+                             "__atomic_thread_fence(__ATOMIC_SEQ_CST);")
+        if kind == 9 and self.cplusplus and depth > 0:
+            first, second = (self.tangled(places, depth - 1, False) for _ in range(2))
+            return f"try {{ {first} if ({self.condition()}) throw 1; {second} }} catch (int) {self.block(places, depth - 1, False)}"
+        place, type_of = self.random.choice(places)
+        return f"{place} = {self.value(type_of)};"
+
     def pointer_walk(self):
         array = self.random.choice(list(ARRAYS))
         type_of, length = ARRAYS[array]
@@ -369,7 +432,7 @@ class Generator:
                 f"catch (u32 seen) {{ w->longs[seen] = M(seen); if (i == 7) break; }} }}")
 
     def statement(self):
-        makers = [self.scalar, self.fields, self.again, self.loop, self.loop, self.loop, self.copy_loop, self.nested, self.pointer_walk,
+        makers = [self.scalar, self.fields, self.again, self.loop, self.loop, self.loop, self.odd_loop, self.odd_loop, self.tangle, self.tangle, self.copy_loop, self.nested, self.pointer_walk,
                   self.bulk, self.strings, self.pointers, self.loose, self.allocation, self.helper, self.jumps]
         if self.cplusplus:
             makers += [self.exceptions, self.exceptions]

@@ -21,7 +21,7 @@
 
 #include "nvhooks/abi/nvhooks_abi.h"
 
-enum { MEMORY_BYTES = 1 << 15, RUNS = 6, EPOCHS_MAX = 64, LOG_BYTES = 1 << 26 };
+enum { MEMORY_BYTES = 1 << 15, RUNS = 6, EPOCHS_MAX = 128, LOG_BYTES = 1 << 26 };
 
 #define WINDOW ((uintptr_t)NVHOOKS_WINDOW_INDEX << NVHOOKS_WINDOW_SHIFT)
 #define CARD_TABLE ((uintptr_t)0x470000000000) /* as in the layers that nvhooks_fuzz.py writes */
