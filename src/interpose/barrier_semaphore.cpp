@@ -15,7 +15,7 @@ using stillpoint::SyncObjectKind;
 namespace {
 
 /// A semaphore's value is its content, whoever calls. What waiters leave in the other objects recovery resets.
-int mark_taken(int result, const sem_t* semaphore) noexcept
+int mark_changed(int result, const sem_t* semaphore) noexcept
 {
     stillpoint::note_store(semaphore, sizeof *semaphore);
     return result;
@@ -41,19 +41,29 @@ SHIM int pthread_barrier_destroy(pthread_barrier_t* barrier) noexcept
 SHIM int sem_wait(sem_t* semaphore)
 {
     sync_object_used(semaphore, SyncObjectKind::semaphore);
-    return mark_taken(REAL(sem_wait)(semaphore), semaphore);
+    return mark_changed(REAL(sem_wait)(semaphore), semaphore);
 }
 
 SHIM int sem_timedwait(sem_t* semaphore, const timespec* deadline)
 {
     sync_object_used(semaphore, SyncObjectKind::semaphore);
-    return mark_taken(REAL(sem_timedwait)(semaphore, deadline), semaphore);
+    return mark_changed(REAL(sem_timedwait)(semaphore, deadline), semaphore);
 }
 
 SHIM int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* deadline)
 {
     sync_object_used(semaphore, SyncObjectKind::semaphore);
-    return mark_taken(REAL(sem_clockwait)(semaphore, clock, deadline), semaphore);
+    return mark_changed(REAL(sem_clockwait)(semaphore, clock, deadline), semaphore);
+}
+
+SHIM int sem_trywait(sem_t* semaphore) noexcept
+{
+    return mark_changed(REAL(sem_trywait)(semaphore), semaphore);
+}
+
+SHIM int sem_post(sem_t* semaphore) noexcept
+{
+    return mark_changed(REAL(sem_post)(semaphore), semaphore);
 }
 
 SHIM int sem_destroy(sem_t* semaphore) noexcept

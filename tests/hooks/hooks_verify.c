@@ -75,6 +75,13 @@ static void use_every_lock(void)
         pthread_mutex_unlock(&objects->lock);
         sp_fase_begin(); /* A semaphore's value is durable state. */
         sem_wait(&objects->tickets);
+        sem_post(&objects->tickets);
+        sem_trywait(&objects->tickets);
+        sp_fase_end();
+        sp_checkpoint();
+        sp_fase_begin();
+        sem_post(&objects->tickets);
+        sem_wait(&objects->tickets);
         sp_fase_end();
         pthread_rwlock_rdlock(&objects->rwlock);
         pthread_rwlock_unlock(&objects->rwlock);

@@ -20,6 +20,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "marks_by_hand.h"
 #include "stillpoint/stillpoint.h"
 
 namespace {
@@ -69,9 +70,12 @@ bool try_lock(pthread_mutex_t& mutex)
     return held;
 }
 
+void mark_state();
+
 void unlock(pthread_mutex_t& mutex)
 {
     SHIM_OF(pthread_mutex_unlock);
+    mark_state();
     __tsan_release(&mutex);
     call(&mutex);
 }
@@ -134,6 +138,9 @@ struct State {
 };
 
 State* state = nullptr;
+
+/// Late, and more than was written, as a coalesced mark may be. Of effect with the tracker hooks only.
+void mark_state() { sp_mark_written(state, sizeof *state); }
 
 template <class Body>
 void on_threads(Body body)

@@ -31,6 +31,7 @@ def main():
     parser.add_argument("--program", required=True)
     parser.add_argument("--mode", required=True)
     parser.add_argument("--seconds", default="0.5")
+    parser.add_argument("--tracker", default="uffd", help="uffd or hooks")
     parser.add_argument("--folder", type=pathlib.Path, required=True)
     parser.add_argument("--expect-race", action="store_true")
     arguments = parser.parse_args()
@@ -41,7 +42,7 @@ def main():
         print("run_program: skipped: there is no llvm-symbolizer, by whose names suppressions are matched")
         sys.exit(SKIPPED)
     # Not mprotect: its faults would come inside the sanitizer's own code.
-    text = "interval_ms=1 durability=process pool_size_mb=8 tracker=uffd"
+    text = f"interval_ms=1 durability=process pool_size_mb=8 tracker={arguments.tracker}"
     outcome = subprocess.run([arguments.program, arguments.mode, str(pool), text, arguments.seconds], check=False,
                              env=dict(os.environ, TSAN_OPTIONS=options()), timeout=600)
     pool.unlink(missing_ok=True)

@@ -265,7 +265,8 @@ private:
         static_assert(HotChunks::chunk_pages == 64);
         WrittenRun marked[HotChunks::chunk_pages];
         std::size_t marked_count = 0;
-        marks_->collect(begin, end, Look::stop, marked, HotChunks::chunk_pages, marked_count);
+        // There is room for every run of a chunk.
+        [[maybe_unused]] const auto stopped = marks_->collect(begin, end, Look::stop, marked, HotChunks::chunk_pages, marked_count);
         std::uint64_t written = 0;
         for (std::size_t i = 0; i < marked_count; ++i) {
             for (std::uintptr_t page = marked[i].begin; page < marked[i].end; page += page_bytes) {
