@@ -320,6 +320,8 @@ class Generator:
             f"{{ void *(*volatile copy)(void *, const void *, u64) = {self.pick('memcpy', 'memmove')}; "
             f"copy(w->bytes + {self.random.randrange(90)}, o->text, {self.known(self.random.randrange(100))}); }}",
             f"{{ u64 (*const volatile fill)(u64 *, u64, u64) = described_fill; fill(w->longs + 2, {self.known(9)}, M(P[4])); }}",
+            f"strcpy({to}, {text}); o->words[3] = (u32)strlen({to}); o->words[4] = (u32)strcmp({to}, {more});",
+            f"o->words[5] = (u32)memcmp(w->bytes, o->bytes + 3, {self.known(20)}); w->pointers[1] = o;",
             "qsort(w->sorted, 24, sizeof(u32), compare);",
             f"described_fill(w->longs + {self.random.randrange(30)}, {self.known(self.random.randrange(30))}, M(P[9]));",
             f"attributed_fill(M(P[8]), w->bytes + {self.random.randrange(90)}, {self.known(self.random.randrange(100))});")
@@ -432,8 +434,9 @@ class Generator:
                 f"catch (u32 seen) {{ w->longs[seen] = M(seen); if (i == 7) break; }} }}")
 
     def statement(self):
-        makers = [self.scalar, self.fields, self.again, self.loop, self.loop, self.loop, self.odd_loop, self.odd_loop, self.tangle, self.tangle, self.copy_loop, self.nested, self.pointer_walk,
-                  self.bulk, self.strings, self.pointers, self.loose, self.allocation, self.helper, self.jumps]
+        makers = [self.scalar, self.fields, self.again, self.loop, self.loop, self.loop, self.odd_loop, self.odd_loop, self.tangle,
+                  self.tangle, self.copy_loop, self.nested, self.pointer_walk, self.bulk, self.strings, self.pointers, self.loose,
+                  self.allocation, self.helper, self.jumps]
         if self.cplusplus:
             makers += [self.exceptions, self.exceptions]
         if self.chance(0.12):

@@ -18,6 +18,8 @@ char *strncpy(char *, const char *, u64);
 char *strncat(char *, const char *, u64);
 char *stpcpy(char *, const char *);
 u64 strlen(const char *);
+int strcmp(const char *, const char *);
+int memcmp(const void *, const void *, u64);
 int sprintf(char *, const char *, ...);
 int snprintf(char *, u64, const char *, ...);
 void qsort(void *, u64, u64, int (*)(const void *, const void *));
