@@ -122,8 +122,12 @@ class Wrapper(CompilerCase):
     def test_a_source_from_standard_input_is_linked_with_the_runtime(self):
         self.output_of(CC, "-x", "c", "-", "-o", "a", text=HELLO)
         self.assertEqual(self.output_of("./a"), "hello\n")
-        command = self.command_of("-x", "c", "-")
-        self.assertEqual(command[command.index("-lstillpoint") - 4:][:2], ["-x", "none"])
+        done = self.run_in_folder(CC, "-Werror", "-x", "c", "-", "-o", "a", text=HELLO)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.write("mine/layer.yaml", "name: mine\nhooks: [post_nvm_write]\n")
+        self.write("mine/link.flags", "{layer}/shim.o\n-lm\n")
+        command = self.command_of("--runtime=./mine", "-x", "c", "-")  # the object is no C, whatever the source is
+        self.assertEqual(command[-4:], ["-x", "none", str(self.folder / "mine/shim.o"), "-lm"])
 
     def test_what_follows_the_end_of_options_is_an_input(self):
         self.write("-strange.c", HELLO)

@@ -1,5 +1,6 @@
 #include "compiler.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -114,7 +115,8 @@ tl::expected<std::vector<std::string>, Refusal> clang_command(Language language,
     if (!flags) {
         return tl::unexpected(flags.error());
     }
-    if (arguments.names_a_language && !flags->empty()) {
+    const bool adds_files = std::any_of(flags->begin(), flags->end(), [](const auto& flag) { return !flag.starts_with("-"); });
+    if (arguments.names_a_language && adds_files) {  // else Clang says that it has no effect
         words.insert(words.end(), {"-x", "none"});
     }
     words.insert(words.end(), flags->begin(), flags->end());

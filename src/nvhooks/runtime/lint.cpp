@@ -89,6 +89,10 @@ State look_for_report()
     return State::on;
 }
 
+/// True while this thread is in here: a signal's handler that comes meanwhile must not wait for a lock that its own
+/// thread holds. What it stores is counted as lost.
+constinit thread_local bool is_busy [[gnu::tls_model("initial-exec")]] = false;
+
 struct Finding {
     Kind kind;
     const void* address;
@@ -118,12 +122,18 @@ Place* add(const Finding& finding)
     if (getpid() != owner) {
         return nullptr;  // A child made by fork: its memory is not durable.
     }
+    if (is_busy) {
+        report->lost.fetch_add(1, std::memory_order_relaxed);
+        return nullptr;
+    }
+    is_busy = true;
     bool is_new = false;
     const auto key = (reinterpret_cast<std::uint64_t>(finding.caller) << 3) | static_cast<std::uint64_t>(finding.kind);
     Place* const place = place_of(*report, key, is_new);
     if (place != nullptr && is_new) {
         fill(*place, finding);
     }
+    is_busy = false;
     return place;
 }
 
@@ -139,11 +149,16 @@ constinit thread_local LastPossible last_possible [[gnu::tls_model("initial-exec
 bool decide() noexcept
 {
     static constinit os::FutexLock lock;
+    if (is_busy) {
+        return false;
+    }
+    is_busy = true;
     lock.lock();
     if (state.load(std::memory_order_relaxed) == State::undecided) {
         state.store(look_for_report(), std::memory_order_release);
     }
     lock.unlock();
+    is_busy = false;
     return state.load(std::memory_order_relaxed) == State::on;
 }
 

@@ -1,7 +1,6 @@
 #include "lint_target.hpp"
 
 #include <algorithm>
-#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
@@ -17,19 +16,20 @@ namespace stillpoint::lint {
 
 namespace {
 
+/// Not on the stack: threads of the program may have little of it.
+constinit os::FutexLock lock;
+char buffer[16384];  ///< guarded by `lock`
+
 /// The number of the module in the report's table; it is entered where it is new.
 std::uint16_t module_number(const char* name, Report& report)
 {
-    static constinit os::FutexLock lock;
-    char path[PATH_MAX] = {};
+    lock.lock();
     if (name == nullptr || *name == '\0') {
-        if (readlink("/proc/self/exe", path, sizeof path - 1) < 0) {
-            return no_module;
-        }
-        name = path;
+        const ssize_t length = readlink("/proc/self/exe", buffer, sizeof buffer - 1);
+        buffer[length < 0 ? 0 : length] = '\0';
+        name = buffer;
     }
     const std::string_view wanted = std::string_view(name).substr(0, sizeof(Module::path) - 1);
-    lock.lock();
     const std::uint32_t count = report.module_count.load(std::memory_order_relaxed);
     std::uint32_t number = 0;
     while (number < count && report.modules[number].path != wanted) {
@@ -86,10 +86,10 @@ Target target_in_line(const char* line, std::uint64_t address, std::uint64_t own
     return name != nullptr && std::strncmp(name, "[heap", 5) == 0 ? Target::heap : Target::anonymous;
 }
 
+/// Under `lock`.
 Target target_in_maps(std::uint64_t address, std::uint64_t own_frame)
 {
     const os::Descriptor maps(open("/proc/self/maps", O_RDONLY | O_CLOEXEC));
-    char buffer[8192];
     std::size_t filled = 0;
     while (true) {
         const ssize_t got = read(maps.get(), buffer + filled, sizeof buffer - 1 - filled);
@@ -163,7 +163,9 @@ TargetFacts facts_of_target(std::uint64_t address, const void* frame, Report& re
     Search search{address, &report, {}};
     dl_iterate_phdr(&look_into_module, &search);
     if (search.facts.target == Target::none) {
+        lock.lock();
         search.facts.target = target_in_maps(address, reinterpret_cast<std::uint64_t>(frame));
+        lock.unlock();
     }
     return search.facts;
 }
