@@ -34,8 +34,8 @@ struct Group {
 
 class LoopCoalescer {
 public:
-    LoopCoalescer(FunctionScope &scope, Sites &sites, llvm::Loop &loop)
-        : scope_(scope), sites_(sites), loop_(loop), expander_(scope.evolution, scope.layout(), "nvhooks")
+    LoopCoalescer(FunctionScope &scope, const llvm::PostDominatorTree &post_dominators, Sites &sites, llvm::Loop &loop)
+        : scope_(scope), post_dominators_(post_dominators), sites_(sites), loop_(loop), expander_(scope.evolution, scope.layout(), "nvhooks")
     {
     }
 
@@ -199,7 +199,7 @@ private:
         site.kind = group.kind;
         if (is_before_access(group.kind) && (group.once_more || stride == length)) {
             // Without the case of no iteration at all, which the size then tells by itself.
-            Neighbours neighbours(scope_, sites_, loop_, group.kind);
+            Neighbours neighbours(scope_, post_dominators_, sites_, loop_, group.kind);
             neighbours.absorb(lowest, size, site, hoisted);
         }
         site.anchor = is_before_access(group.kind) ? at : &*exit_->getFirstInsertionPt();
@@ -231,6 +231,7 @@ private:
     }
 
     FunctionScope &scope_;
+    const llvm::PostDominatorTree &post_dominators_;
     Sites &sites_;
     llvm::Loop &loop_;
     llvm::SCEVExpander expander_;
@@ -243,10 +244,14 @@ private:
 
 void coalesce_loops(FunctionScope &scope, Sites &sites)
 {
+    if (scope.loops.empty()) {
+        return;
+    }
     // Inner loops first: what comes out of one may come out of the next.
     llvm::SmallVector<llvm::Loop *, 8> loops = scope.loops.getLoopsInPreorder();
+    const llvm::PostDominatorTree post_dominators(scope.function);
     for (llvm::Loop *loop : llvm::reverse(loops)) {
-        LoopCoalescer(scope, sites, *loop).coalesce();
+        LoopCoalescer(scope, post_dominators, sites, *loop).coalesce();
     }
 }
 

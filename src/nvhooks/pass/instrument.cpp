@@ -79,6 +79,9 @@ unsigned hoist(llvm::Function &function, const Configuration &configuration, llv
     Sites sites;
     collect_plain_sites(scope, sites);
     coalesce_loops(scope, sites);
+    if (configuration.layer.optimizations.no_extra_tracking) {
+        remove_extra_tracking(scope, sites);  // e.g. of new blocks
+    }
     Sites hoisted;
     for (const Site &site : sites) {
         if (site.hoisted && !site.removed) {

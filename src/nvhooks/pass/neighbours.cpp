@@ -13,10 +13,8 @@ llvm::SmallVector<Neighbours::Following, 2> Neighbours::following_blocks() const
     llvm::SmallVector<Following, 2> blocks;
     llvm::BasicBlock *exit = loop_.getUniqueExitBlock();
     blocks.push_back({exit, loop_.getExitingBlock()});
-    for (const llvm::Instruction &instruction : *exit) {
-        if (is_boundary(instruction, scope_.configuration) || !llvm::isGuaranteedToTransferExecutionToSuccessor(&instruction)) {
-            return blocks;
-        }
+    if (!passes(*exit, nullptr)) {
+        return blocks;
     }
     llvm::BasicBlock *next = exit->getSingleSuccessor();
     if (next != nullptr && scope_.loops.getLoopFor(next) == loop_.getParentLoop() && !scope_.loops.isLoopHeader(next) &&
@@ -26,17 +24,44 @@ llvm::SmallVector<Neighbours::Following, 2> Neighbours::following_blocks() const
     return blocks;
 }
 
-bool Neighbours::is_certain(const Site &site) const
+bool Neighbours::passes(const llvm::BasicBlock &block, const llvm::Instruction *end) const
 {
-    for (const llvm::Instruction &before : *site.anchor->getParent()) {
-        if (&before == site.anchor) {
+    for (const llvm::Instruction &instruction : block) {
+        if (&instruction == end) {
             return true;
         }
-        if (is_boundary(before, scope_.configuration) || !llvm::isGuaranteedToTransferExecutionToSuccessor(&before)) {
+        if (is_boundary(instruction, scope_.configuration) || !llvm::isGuaranteedToTransferExecutionToSuccessor(&instruction)) {
             return false;
         }
     }
-    return false;
+    return true;
+}
+
+bool Neighbours::is_certain(const Site &site, const llvm::BasicBlock &from) const
+{
+    constexpr std::size_t blocks_max = 32;
+    const llvm::BasicBlock *target = site.anchor->getParent();
+    if (target == &from) {
+        return passes(from, site.anchor);
+    }
+    if (post_dominators_.getNode(target) == nullptr || post_dominators_.getNode(&from) == nullptr ||
+        !post_dominators_.dominates(target, &from) || !scope_.dominators.dominates(&from, target) ||
+        scope_.loops.getLoopFor(target) != loop_.getParentLoop()) {
+        return false;
+    }
+    llvm::SmallPtrSet<const llvm::BasicBlock *, 16> seen;
+    llvm::SmallVector<const llvm::BasicBlock *, 16> waiting{&from};
+    while (!waiting.empty()) {
+        const llvm::BasicBlock *block = waiting.pop_back_val();
+        if (block == target || !seen.insert(block).second) {
+            continue;
+        }
+        if (seen.size() > blocks_max || !passes(*block, nullptr)) {
+            return false;
+        }
+        waiting.append(llvm::succ_begin(block), llvm::succ_end(block));
+    }
+    return passes(*target, site.anchor);
 }
 
 const llvm::SCEV *Neighbours::start_from(const Site &site, llvm::BasicBlock &block, llvm::BasicBlock &from) const
@@ -125,8 +150,7 @@ void Neighbours::absorb(const llvm::SCEV *&lowest, const llvm::SCEV *&size, Site
     const llvm::BasicBlock *before = loop_.getLoopPreheader();
     for (const Following &following : following_blocks()) {
         for (Site &site : sites_) {
-            if (site.removed || site.kind != kind_ || !site.is_plain() || site.anchor->getParent() != following.block ||
-                !is_certain(site)) {
+            if (site.removed || site.hoisted || site.kind != kind_ || !site.is_plain() || !is_certain(site, *following.block)) {
                 continue;
             }
             const llvm::SCEV *start = start_from(site, *following.block, *following.from);

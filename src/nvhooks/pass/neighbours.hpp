@@ -2,16 +2,18 @@
 // What a program writes right behind a loop, and next to what the loop wrote, joins the loop's hook: the element that an insertion into an
 // array fills after a loop has moved the others. A step of coalesce-loops.
 
+#include "llvm/Analysis/PostDominators.h"
 #include "scope.hpp"
 
 namespace stillpoint::nvhooks {
 
-/// For hooks before the access only. The access must follow the loop for certain, in the block behind its exit or the one after that.
-/// That block may have other predecessors, where a test skips the loop: on those paths the access keeps a hook of its own.
+/// For hooks before the access only. The access must follow for certain, with nothing between that ends a FASE, once control is in the
+/// block behind the loop's exit or in the one after that. That block may have other predecessors, where a test skips the loop: on
+/// those paths the access keeps a hook of its own.
 class Neighbours {
 public:
-    Neighbours(FunctionScope &scope, Sites &sites, llvm::Loop &loop, SiteKind kind)
-        : scope_(scope), sites_(sites), loop_(loop), kind_(kind)
+    Neighbours(FunctionScope &scope, const llvm::PostDominatorTree &post_dominators, Sites &sites, llvm::Loop &loop, SiteKind kind)
+        : scope_(scope), post_dominators_(post_dominators), sites_(sites), loop_(loop), kind_(kind)
     {
     }
 
@@ -26,13 +28,16 @@ private:
         llvm::BasicBlock *from;
     };
     [[nodiscard]] llvm::SmallVector<Following, 2> following_blocks() const;
-    [[nodiscard]] bool is_certain(const Site &site) const;
+    [[nodiscard]] bool is_certain(const Site &site, const llvm::BasicBlock &from) const;
+    /// Whether control passes the instructions in front of `end` (null: all) for certain, and inside one FASE.
+    [[nodiscard]] bool passes(const llvm::BasicBlock &block, const llvm::Instruction *end) const;
     /// First byte of the access, as it is where control comes from `from`.
     [[nodiscard]] const llvm::SCEV *start_from(const Site &site, llvm::BasicBlock &block, llvm::BasicBlock &from) const;
     [[nodiscard]] bool join(const llvm::SCEV *start, std::uint64_t bytes, const llvm::SCEV *&lowest, const llvm::SCEV *&size) const;
     [[nodiscard]] bool cover_other_paths(const Site &site, const Following &following, Sites &others);
 
     FunctionScope &scope_;
+    const llvm::PostDominatorTree &post_dominators_;
     Sites &sites_;
     llvm::Loop &loop_;
     SiteKind kind_;
