@@ -57,6 +57,8 @@ SETTINGS = {
     "cards-initial": (layer(OPTIMIZATIONS[:1], hooks=("post_nvm_write",), marks="cards"), ["--cards=6"]),
     "cards": (layer(OPTIMIZATIONS, hooks=("post_nvm_write",), marks="cards"), ["--cards=6"]),
     "every-hook": (layer(OPTIMIZATIONS, hooks=("is_nvm", *WRITES, "pre_nvm_read", "post_nvm_read", "pointer_stored")), BOTH),
+    "reads-initial": (layer((), hooks=("is_nvm", "pre_nvm_read", "post_nvm_read", "pre_nvm_write")), ["--pre", "--reads"]),
+    "reads": (layer(OPTIMIZATIONS, hooks=("is_nvm", "pre_nvm_read", "pre_nvm_write")), ["--pre", "--reads"]),
     "relative-initial": (layer((), hooks=("is_nvm", "to_absolute_ptr", *WRITES)), [*BOTH, "--relative"]),
     "relative": (layer(OPTIMIZATIONS, hooks=("is_nvm", "to_absolute_ptr", *WRITES)), [*BOTH, "--relative"]),
 }
@@ -69,9 +71,12 @@ CANARIES = {
     "canary-moves-marks": (layer(OPTIMIZATIONS, hooks=("post_nvm_write",), marks="cards", keeps_fase="opaque, boundary"),
                            ["--cards=6"]),
     "canary-undescribed": (layer((), described=False), BOTH),
+    "canary-reads": (layer((), hooks=("is_nvm", "pre_nvm_write")), ["--pre", "--reads"]),
+    "canary-moves-reads": (layer(OPTIMIZATIONS, hooks=("is_nvm", "pre_nvm_read", "pre_nvm_write"), keeps_fase="opaque, boundary"),
+                           ["--reads"]),
     "canary-new-blocks": (layer(OPTIMIZATIONS, track_new=False), BOTH),
 }
-CANARY_ROUNDS = 30
+CANARY_ROUNDS = 60
 
 
 class Finding(Exception):

@@ -7,8 +7,10 @@
  *   - the contents at the hooks before a write, put back in reverse order, give the memory before;
  *   - the contents at the hooks after a write, applied in order to the memory before, give the memory now;
  *   - or, with cards, the cards marked are the cards of those bytes.
+ * Reads are checked by a second run, in which memory holds rubbish until a hook before a read or a write brings in what should be
+ * there: it must end with the memory of the first.
  *
- * Options: --pre --post --cards=SHIFT --untracked-blocks --relative --reads --pointers. Exit code 1, and a line for what is wrong. */
+ * Options: --pre --post --cards=SHIFT --untracked-blocks --relative --reads. Exit code 1, and a line for what is wrong. */
 #define _GNU_SOURCE
 #include "recorder.h"
 
@@ -27,7 +29,7 @@ enum { MEMORY_BYTES = 1 << 15, RUNS = 6, EPOCHS_MAX = 128, LOG_BYTES = 1 << 26 }
 #define CARD_TABLE ((uintptr_t)0x470000000000) /* as in the layers that nvhooks_fuzz.py writes */
 
 static struct {
-    bool pre, post, untracked_blocks, relative, pointers;
+    bool pre, post, untracked_blocks, relative, reads;
     unsigned card_shift;
 } options;
 
@@ -41,6 +43,8 @@ static unsigned char *memory; /* where durable memory really is; at WINDOW, unle
 static unsigned char *cards;
 static unsigned char before[MEMORY_BYTES]; /* the memory at the last boundary */
 static unsigned char scratch[MEMORY_BYTES];
+static bool withheld;                       /* memory holds rubbish where `absent` says so, and the program should see `before` */
+static unsigned char absent[MEMORY_BYTES];
 
 struct log {
     unsigned char *bytes;
@@ -57,6 +61,7 @@ struct epoch {
     unsigned char post[MEMORY_BYTES];
     unsigned char fresh[MEMORY_BYTES]; /* in a block that was allocated in this epoch */
     unsigned char marked[MEMORY_BYTES]; /* its card was marked */
+    unsigned char end[MEMORY_BYTES]; /* the memory, where nothing was withheld */
 };
 static struct epoch *epochs;
 static unsigned epoch_count, epoch_at;
@@ -120,7 +125,23 @@ static void append(struct log *log, const void *address, uint64_t size)
 
 bool nvhooks_is_nvm(const void *address) { return (uintptr_t)address >> NVHOOKS_WINDOW_SHIFT == NVHOOKS_WINDOW_INDEX; }
 void *nvhooks_to_absolute_ptr(uintptr_t pointer) { return memory + (pointer - WINDOW); }
-void nvhooks_pre_nvm_write(void *address, size_t size) { append(&undo, address, size); }
+
+static void bring_in(uint64_t offset, uint64_t size)
+{
+    for (uint64_t i = offset; i < offset + size; ++i) {
+        memory[i] = absent[i] ? before[i] : memory[i];
+        absent[i] = 0;
+    }
+}
+
+void nvhooks_pre_nvm_write(void *address, size_t size)
+{
+    uint64_t offset;
+    if (withheld && offset_of(address, size, &offset)) {
+        bring_in(offset, size);
+    }
+    append(&undo, address, size);
+}
 
 void nvhooks_post_nvm_write(void *address, size_t size)
 {
@@ -135,10 +156,16 @@ void nvhooks_post_nvm_write(void *address, size_t size)
 void nvhooks_pre_nvm_read(const void *address, size_t size)
 {
     uint64_t offset;
-    (void)(in_program && offset_of(address, size, &offset));
+    if (in_program && offset_of(address, size, &offset) && withheld) {
+        bring_in(offset, size);
+    }
 }
 
-void nvhooks_post_nvm_read(const void *address, size_t size) { nvhooks_pre_nvm_read(address, size); }
+void nvhooks_post_nvm_read(const void *address, size_t size)
+{
+    uint64_t offset;
+    (void)(in_program && offset_of(address, size, &offset));
+}
 
 void nvhooks_pointer_stored(void *location, const void *value)
 {
@@ -203,6 +230,12 @@ static void begin_epoch(void)
     }
     memcpy(before, memory, MEMORY_BYTES);
     undo.used = undo.count = redo.used = redo.count = 0;
+    if (withheld) {
+        memset(absent, 1, MEMORY_BYTES);
+        for (uint64_t i = 0; i < MEMORY_BYTES; ++i) {
+            memory[i] ^= (unsigned char)(i * 151 + 1) | 1;
+        }
+    }
 }
 
 /* The undo log must give the memory before, the redo log the memory now. */
@@ -250,6 +283,18 @@ void boundary(int place)
     }
     places[epoch_at] = place;
     struct epoch *epoch = &epochs[epoch_at];
+    if (withheld) {
+        bring_in(0, MEMORY_BYTES);
+        for (uint64_t i = 0; i < MEMORY_BYTES; ++i) {
+            if (memory[i] != epoch->end[i]) {
+                fail("another value than it should be: something was read without a hook before", i);
+            }
+        }
+        ++epoch_at;
+        begin_epoch();
+        return;
+    }
+    memcpy(epoch->end, memory, MEMORY_BYTES);
     replay(epoch);
     take_ranges(&undo, epoch->pre);
     take_ranges(&redo, epoch->post);
@@ -335,6 +380,11 @@ static void test_program(const struct program *program)
             fail("the number of boundaries depends on the contents: the program is no test", 0);
         }
         epoch_count = epoch_at;
+        if (options.reads) {
+            withheld = true;
+            run_once(program, run + 1);
+            withheld = false;
+        }
     }
     for (epoch_at = 0; epoch_at < epoch_count; ++epoch_at) {
         judge_ranges(&epochs[epoch_at], program->slack_from);
@@ -362,6 +412,7 @@ int main(int count, char **arguments)
         options.post |= strcmp(arguments[i], "--post") == 0;
         options.untracked_blocks |= strcmp(arguments[i], "--untracked-blocks") == 0;
         options.relative |= strcmp(arguments[i], "--relative") == 0;
+        options.reads |= strcmp(arguments[i], "--reads") == 0;
         if (strncmp(arguments[i], "--cards=", 8) == 0) {
             options.card_shift = (unsigned)atoi(arguments[i] + 8);
         }
