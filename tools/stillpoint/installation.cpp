@@ -111,8 +111,9 @@ std::vector<Plugin> plugins()
             add_plugins_of(libraries, found);
         }
     }
-    std::stable_sort(found.begin(), found.end(),
-                     [](const Plugin& a, const Plugin& b) { return a.llvm_major > b.llvm_major; });
+    std::sort(found.begin(), found.end(), [](const Plugin& a, const Plugin& b) {
+        return a.llvm_major != b.llvm_major ? a.llvm_major > b.llvm_major : a.path < b.path;
+    });
     return found;
 }
 

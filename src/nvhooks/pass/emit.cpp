@@ -25,13 +25,14 @@ public:
             llvm::Instruction *before;
         };
         std::vector<Placed> placed;
-        for (const Site &site : sites) {
-            if (!site.removed) {
-                placed.push_back({&site, site.after ? site.anchor->getNextNode() : site.anchor});
+        // Hooks behind an instruction come before those that precede the next one.
+        for (const bool after : {true, false}) {
+            for (const Site &site : sites) {
+                if (!site.removed && site.after == after) {
+                    placed.push_back({&site, after ? site.anchor->getNextNode() : site.anchor});
+                }
             }
         }
-        // Hooks behind an instruction come before those that precede the next one.
-        std::stable_sort(placed.begin(), placed.end(), [](const Placed &a, const Placed &b) { return a.site->after > b.site->after; });
         if (translates_) {
             translator_.plan(sites, uses);
             for (const PointerUse &use : uses) {
