@@ -4,6 +4,7 @@
 //   The program's state is that before the running FASE or that after it; when undo_fase_end has returned, that after it.
 //   Every block is either reachable from the root or in one list of free blocks: no leak, no overlap.
 //   A crash inside recovery changes none of that.
+//   A damaged pool is recovered or refused: nothing that is read is followed before it was checked.
 // And with one fence, write back or rule taken out (Canary) some image breaks them.
 
 #include <condition_variable>
@@ -369,6 +370,38 @@ TEST_F(UndoCrash, UndoesOnlyTheFaseThatHasNotEndedWhereTwoThreadsRun)
     listener = nullptr;
     go_to(2);
     other.join();
+}
+
+TEST_F(UndoCrash, SurvivesOrRefusesEveryDamagedByteOfWhatItReads)
+{
+    undo_fase_begin();
+    push(1, 8), push(2, 8), push(3, 8);
+    undo_fase_end();
+    undo_fase_begin();
+    pop(), rewrite(5);
+    const CrashModel::Image whole(base(), base() + pool_bytes);
+    undo_fase_end();
+    const Geometry& shape = Pool(const_cast<std::byte*>(base())).geometry();
+    const std::uint64_t places[][2] = {{0, sizeof(Header)},
+                                       {shape.table_offset, shape.chunks * 8},
+                                       {shape.slots_offset, sizeof(SlotHeader) + 1024},
+                                       {shape.chunks_offset, 512}};
+    CrashModel::Image image = whole;
+    std::mt19937_64 random(1);
+    unsigned refused = 0;
+    for (const auto& [begin, size] : places) {
+        for (std::uint64_t at = begin; at < begin + size; ++at) {
+            for (const auto flip : {std::byte{1}, std::byte{0x80}, static_cast<std::byte>(random() | 1)}) {
+                image = whole;
+                image[at] ^= flip;
+                const Pool pool(image.data());
+                const bool whole_header = Pool::check(*reinterpret_cast<const Header*>(image.data()), pool_bytes) == nullptr;
+                EXPECT_EQ(whole_header, at >= sizeof(Geometry)) << "byte " << at;
+                refused += !whole_header || pool.recover() != nullptr || pool.check_contents() != nullptr;
+            }
+        }
+    }
+    EXPECT_GT(refused, 3 * sizeof(Geometry));
 }
 
 TEST_F(UndoCrash, NoticesEachCanary)
