@@ -100,3 +100,30 @@ def ycsb_rounds(configurations, make, rounds, slice_ms, progress, title):
     finally:
         for worker in workers.values():
             worker.destroy()
+
+
+def pair_rounds(make, names, loads, pairs, slice_ms, progress, title):
+    """Two configurations alone, in slices that alternate closely: {name: {"load" | "A" | "B": [slice of each pair]}}."""
+    slices = {name: {"load": [], "A": [], "B": []} for name in names}
+    workers = {}
+    try:
+        for number in range(loads):
+            for name in names if number % 2 == 0 else reversed(names):
+                progress.say(f"{title}: load, pair {number + 1} of {loads}: {name}")
+                if name in workers:
+                    workers.pop(name).end()
+                workers[name] = make(name)
+                slices[name]["load"].append(workers[name].load)
+        for mix in RATES_MIX:
+            for worker in workers.values():
+                worker.run(mix, slice_ms)  # not counted: it is cold
+            for number in range(pairs):
+                progress.say(f"{title}: workload {mix}, pair {number + 1} of {pairs}")
+                for name in names if number % 2 == 0 else reversed(names):
+                    slices[name][mix].append(workers[name].run(mix, slice_ms))
+        for name in list(workers):
+            workers.pop(name).end()
+        return slices
+    finally:
+        for worker in workers.values():
+            worker.destroy()

@@ -75,6 +75,9 @@ void end_outermost(Thread& thread) noexcept
             machine.write_back(&sequence);
         }
         machine.fence();
+        // An instruction that waits for the write backs, here rather than in the unlock that follows: the kernel preempts behind
+        // the instruction that took long, and within glibc's unlock every other thread would spin until this one runs again.
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
     }
     for (std::size_t i = 0; i < thread.log_chunks.size(); ++i) {
         runtime.chunks.give_back(thread.log_chunks[i]);
