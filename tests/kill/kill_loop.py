@@ -124,7 +124,8 @@ class Loop:
         self.options = options
         self.random = random.Random(options.seed)
         self.tool = Tool(options.binaries)
-        self.folder = Path(options.folder)
+        # A folder of its own inside: what else lies there is not this program's to delete.
+        self.folder = options.folder / f"kill-loop-{options.program}-{options.seed}"
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         self.pool = Path(options.pool_folder or self.folder) / f"kill-loop-{options.program}-{options.seed}.pool"
@@ -235,7 +236,8 @@ def main():
     if options.seed is None:
         options.seed = random.SystemRandom().randrange(1 << 32)
     if options.folder is None:
-        options.folder = ROOT / "build" / "kill-loop" / f"{options.program}-{options.seed}"
+        options.folder = ROOT / "build" / "kill-loop"
+    options.folder = Path(options.folder)
     loop = None
     try:
         loop = Loop(options)
@@ -246,7 +248,7 @@ def main():
               file=sys.stderr)
         return 1
     loop.pool.unlink(missing_ok=True)
-    shutil.rmtree(options.folder, ignore_errors=True)
+    shutil.rmtree(loop.folder, ignore_errors=True)
     return 0
 
 
