@@ -7,6 +7,8 @@
 """
 
 import os
+import random
+import re
 import unittest
 
 from compiler_case import CC, CLANG, CXX, TOOL, CompilerCase, needs_clang, needs_plugin, needs_program
@@ -19,6 +21,19 @@ HELLO_CPP = """
 template <std::integral T> T twice(T value) { return value + value; }
 int main() { std::vector<int> all{twice(21)}; std::printf("%d\\n", all.at(0)); }
 """
+
+
+def random_quoting(random_source):
+    """A part of a word in a response file: plain, in quotes of either kind, or behind a backslash."""
+    text = "".join(random_source.choice("ab \t\n=,.#$") for _ in range(random_source.randrange(4)))
+    kind = random_source.randrange(4)
+    if kind == 0:
+        return "".join(text.split())
+    if kind == 1:
+        return '"' + text + random_source.choice(("", '\\"', "\\\\", "'")) + '"'
+    if kind == 2:
+        return "'" + text + random_source.choice(("", "\\'", "\\\\", '"', "\\a")) + "'"
+    return "\\" + random_source.choice(" ab\"'\\")
 
 
 @needs_plugin
@@ -151,6 +166,22 @@ class Wrapper(CompilerCase):
         self.assertIn("@outer.rsp", self.command_of("@outer.rsp"))
         self.write("compile.rsp", "-c a.c")
         self.assert_links_runtime(False, "@compile.rsp")
+
+    def test_response_files_are_read_as_clang_reads_them(self):
+        """Random quoting: the words that the wrapper makes of a file mean to Clang what the file means."""
+        random_source = random.Random(5)
+        self.write("a.c", "int a;\n")
+        for _ in range(12):
+            words = [f"-DX{number}=" + "".join(random_quoting(random_source) for _ in range(random_source.randrange(5)))
+                     for number in range(random_source.randrange(1, 8))]
+            text = random_source.choice((" ", "\n", "\t", "\r\n")).join(words)
+            text += random_source.choice(("", "\n", '"not closed', "\\"))
+            self.write("clangs.rsp", text)
+            self.write("ours.rsp", "--runtime=pmthreads " + text)
+            made = [word for word in self.command_of("-c", "a.c", "@ours.rsp") if word.startswith("-DX")]
+            meant, said = (re.sub(r'/tmp/[^"]*', "", self.run_in_folder(CLANG, "-###", "-c", "a.c", *files).stderr)
+                           for files in (["@clangs.rsp"], made))
+            self.assertEqual(said, meant, repr(text))
 
     def test_own_options_in_a_response_file_do_not_reach_clang(self):
         self.write("own.rsp", '--runtime=pmthreads -Wno-stillpoint-unknown-call @more.rsp "with space.c"')
