@@ -11,10 +11,11 @@ import json
 import os
 import re
 import shutil
+import tempfile
 import unittest
 from pathlib import Path
 
-from compiler_case import CC, CLANG, CXX, ROOT, TOOL, CompilerCase, needs_clang, needs_plugin
+from compiler_case import BUILD, CC, CLANG, CXX, ROOT, TOOL, CompilerCase, needs_clang, needs_plugin
 
 SOURCE = Path(__file__).parent / "lint_mistakes.c"
 STORES_UNSEEN = """
@@ -71,6 +72,20 @@ def expectations():
 @needs_plugin
 @needs_clang
 class Lint(CompilerCase):
+    compiled = None  # lint_mistakes.c, once for all tests: (folder, path)
+
+    @classmethod
+    def tearDownClass(cls):
+        if cls.compiled is not None:
+            cls.compiled[0].cleanup()
+
+    def mistakes(self):
+        if Lint.compiled is None:
+            folder = tempfile.TemporaryDirectory(prefix="lint-", dir=BUILD)
+            Lint.compiled = (folder, f"{folder.name}/program")
+            self.build(name=Lint.compiled[1])
+        return Lint.compiled[1]
+
     def build(self, *flags, source=SOURCE, name="program", compiler=CC):
         self.output_of(compiler, "--lint", "-g", "-O0", *flags, source, "-o", name, "-pthread")
         return f"./{name}"
@@ -92,7 +107,7 @@ class Lint(CompilerCase):
         self.assertTrue(all(one["file"].endswith("lint_mistakes.c") for one in report["findings"]))
 
     def test_every_mistake_is_reported_on_its_line_and_nothing_else(self):
-        report = self.lint("--", self.build(), exit_code=1)
+        report = self.lint("--", self.mistakes(), exit_code=1)
         self.assert_finds_what_the_source_says(report)
         by_line = {one["line"]: one for one in report["findings"]}
         counts = {one["function"]: one["count"] for one in report["findings"] if one["count"] > 1}
@@ -108,14 +123,14 @@ class Lint(CompilerCase):
             self.assertGreaterEqual(len(report["findings"]), 8, level)
 
     def test_a_program_that_keeps_the_rules_is_clean_and_ends_as_it_likes(self):
-        program = self.build()
+        program = self.mistakes()
         self.assertEqual(self.lint("--", program, "right", exit_code=0)["findings"], [])
         self.assertEqual(self.lint("--", program, "right", "failing", exit_code=5)["program"]["exit_code"], 5)
         done = self.run_in_folder(TOOL, "lint", "--quiet", "--", program, "right")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
     def test_a_report_survives_the_end_of_the_program(self):
-        program = self.build()
+        program = self.mistakes()
         report = self.lint("--", program, "crash", exit_code=1)
         self.assert_finds_what_the_source_says(report)
         self.assertEqual(report["program"], {"exit_code": 0, "signal": 11})
@@ -125,7 +140,7 @@ class Lint(CompilerCase):
         self.assertIn("killed by signal 11", done.stderr.splitlines()[-1])
 
     def test_the_report_for_people(self):
-        done = self.run_in_folder(TOOL, "lint", "--quiet", "--", self.build())
+        done = self.run_in_folder(TOOL, "lint", "--quiet", "--", self.mistakes())
         self.assertEqual(done.stdout, "")
         self.assertRegex(done.stderr, r"durable store outside a FASE +2 times  .*lint_mistakes\.c:\d+ in set_value\n"
                                       r"    8 bytes at 0x4\w+, the first time\n"
@@ -151,7 +166,7 @@ class Lint(CompilerCase):
         self.assertEqual(len(self.lint("--suppress", "known.txt", "--", program, exit_code=1)["findings"]), 1)
 
     def test_suppressions(self):
-        program = self.build()
+        program = self.mistakes()
         self.write("known.txt", "# known\n\nfunction:outsi*\n  function:words\nfile:no/such/\n")
         report = self.lint("--suppress", "known.txt", "--", program, exit_code=1)
         self.assertEqual({one["function"] for one in report["findings"]}, {"pointers"})
@@ -161,7 +176,7 @@ class Lint(CompilerCase):
             self.assertEqual(self.lint("--suppress", "all.txt", "--", program, exit_code=0)["findings"], [])
 
     def test_lines_without_llvm_symbolizer_and_places_without_line_information(self):
-        program = self.build()
+        program = self.mistakes()
         if shutil.which("addr2line"):
             found = self.lint("--", program, exit_code=1, STILLPOINT_SYMBOLIZER="addr2line")["findings"]
             self.assertEqual({one["line"] for one in found}, set(expectations()))
@@ -171,7 +186,7 @@ class Lint(CompilerCase):
         self.assertRegex(done.stderr, r"durable store outside a FASE +once  program\+0x\w+\n")
 
     def test_a_pool_is_temporary_unless_one_is_named(self):
-        program = self.build()
+        program = self.mistakes()
         (self.folder / "tmp").mkdir()
         self.lint("--", program, "right", exit_code=0, TMPDIR=str(self.folder / "tmp"))
         self.assertEqual(os.listdir(self.folder / "tmp"), [])
@@ -193,7 +208,7 @@ class Lint(CompilerCase):
         bank = self.build("-D_GNU_SOURCE", source=ROOT / "examples/bank/bank.c", name="bank")
         self.assertEqual(self.lint("--", bank, "--transfers", "3000", "--acknowledge", "ack", exit_code=0)["findings"], [])
         sources = sorted((ROOT / "examples/word-index").glob("*.cpp"))
-        self.output_of(CXX, "--lint", "-g", "-O1", "-std=c++20", "-D_GNU_SOURCE", *sources, "-o", "word-index", "-pthread")
+        self.output_of(CXX, "--lint", "-g", "-O0", "-std=c++20", "-D_GNU_SOURCE", *sources, "-o", "word-index", "-pthread")
         report = self.lint("--", "./word-index", "--threads", "2", "--dump", "index", ROOT / "include", exit_code=0)
         self.assertEqual(report["findings"], [])
 
