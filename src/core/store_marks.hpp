@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/sync.hpp"
 #include "nvhooks/abi/nvhooks_abi.h"
 #include "stillpoint/stillpoint.h"
 
@@ -30,6 +31,29 @@ inline constexpr std::uintptr_t card_bias = NVHOOKS_CARD_BIAS_FOR(std::uintptr_t
     return reinterpret_cast<std::uint8_t*>((address >> NVHOOKS_CARD_SHIFT) + card_bias);
 }
 
+/// After the stores. The compiler is held here, the CPU by the collector's membarrier.
+[[gnu::always_inline]] inline void mark_card(std::uint8_t& card) noexcept
+{
+    sync::compiler_fence(std::memory_order_seq_cst);
+    const sync::AtomicRef<std::uint8_t> mark_of_page(card);
+    if (mark_of_page.load(std::memory_order_relaxed) == 0) {
+        mark_of_page.store(1, std::memory_order_relaxed);
+    }
+}
+
+/// The collector: the marks of `mask`, which are clear now. One locked instruction, so that a mark that comes in between is kept.
+/// While the program runs, order_copies_after_clear() and then the copies must follow.
+template <class Word>
+[[nodiscard]] inline Word take_marks(Word& word, Word mask) noexcept
+{
+    const sync::AtomicRef<Word> marks(word);
+    if ((marks.load(std::memory_order_relaxed) & mask) == 0) {
+        return 0;
+    }
+    return mask == static_cast<Word>(~Word{0}) ? marks.exchange(0, std::memory_order_relaxed)
+                                               : marks.fetch_and(static_cast<Word>(~mask), std::memory_order_relaxed) & mask;
+}
+
 /// Marks the cards of [address, + size) as far as it lies in the window. The table must be mapped.
 inline void mark(const void* address, std::size_t size) noexcept
 {
@@ -39,13 +63,9 @@ inline void mark(const void* address, std::size_t size) noexcept
     }
     constexpr std::uintptr_t window_last = ((SP_WINDOW_INDEX + 1) << SP_WINDOW_SHIFT) - 1;
     const std::uintptr_t last = size - 1 < window_last - begin ? begin + size - 1 : window_last;
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // The stores come first; the CPU's order is the collector's care.
     const std::uint8_t* const last_card = card_of(last);
     for (std::uint8_t* card = card_of(begin); card <= last_card; ++card) {
-        const std::atomic_ref<std::uint8_t> mark_of_page(*card);
-        if (mark_of_page.load(std::memory_order_relaxed) == 0) {
-            mark_of_page.store(1, std::memory_order_relaxed);
-        }
+        mark_card(*card);
     }
 }
 

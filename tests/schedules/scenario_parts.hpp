@@ -16,6 +16,10 @@ struct Shared {
     sync::Atomic<std::uint32_t> flag;
     sync::Atomic<std::uint32_t> second_flag;
     int arrived;
+    alignas(8) std::uint8_t card;
+    sync::Atomic<std::uint64_t> datum;  ///< of the card's page
+    std::uint64_t datum_finished;       ///< what a FASE that is over has stored there; the explorer alone sees it
+    std::uint64_t datum_copied;         ///< what the checkpoint has
     const ThreadRecord* record;
 };
 extern Shared shared;
@@ -33,5 +37,9 @@ void finish_with_one_hook_run() noexcept;
 void left_behind_or_checkpoint(int thread);
 void finish_with_a_fase_open() noexcept;
 void robust_owner_or_checkpoint(int thread);
+
+// scenarios_of_marks.cpp: the card table.
+void marker_or_collector(int thread);
+void count_of_marks(int);
 
 }  // namespace stillpoint::schedules

@@ -13,7 +13,7 @@
 #include "core/store_marks.hpp"
 #include "core/units.hpp"
 #include "engines/pmthreads/tracker.hpp"
-#include "os/thread_calls.hpp"
+#include "os/card_order.hpp"
 
 namespace stillpoint::pmthreads {
 
@@ -64,7 +64,7 @@ public:
         }
         const std::uintptr_t stopped = take_cards(begin, end, runs, capacity, count);
         if (look == Look::background && count != 0) {
-            os::membarrier();
+            os::order_copies_after_clear();
         }
         return stopped;
     }
@@ -105,18 +105,6 @@ private:
         return {reinterpret_cast<Word*>(card - skipped), mask, first_page};
     }
 
-    /// The cards asked for that were set; they are clear now. One locked instruction, so that a mark that comes
-    /// in between is kept.
-    [[nodiscard]] static Word take(const Cards& cards) noexcept
-    {
-        const std::atomic_ref<Word> word(*cards.word);
-        if ((word.load(std::memory_order_relaxed) & cards.mask) == 0) {
-            return 0;
-        }
-        return cards.mask == all_cards ? word.exchange(0, std::memory_order_seq_cst)
-                                       : word.fetch_and(~cards.mask, std::memory_order_seq_cst) & cards.mask;
-    }
-
     /// Past words that hold no mark, four at a time: nearly all of a heap, nearly always.
     [[nodiscard]] static std::uintptr_t skip_clear(std::uintptr_t at, std::uintptr_t end) noexcept
     {
@@ -141,7 +129,7 @@ private:
     {
         for (std::uintptr_t at = begin; at < end;) {
             const Cards cards = cards_from(at, end);
-            [[maybe_unused]] const Word were_set = take(cards);
+            [[maybe_unused]] const Word were_set = store_marks::take_marks(*cards.word, cards.mask);
             at = cards.first_page + cards_in_word * page_bytes;
         }
     }
@@ -158,7 +146,7 @@ private:
             if (capacity - count < runs_in_word_max) {
                 return at;
             }
-            for (Word set = take(cards); set != 0;) {
+            for (Word set = store_marks::take_marks(*cards.word, cards.mask); set != 0;) {
                 const auto card = static_cast<unsigned>(std::countr_zero(set)) / 8;
                 const std::uintptr_t page = cards.first_page + card * page_bytes;
                 if (count != 0 && runs[count - 1].end == page) {

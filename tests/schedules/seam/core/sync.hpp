@@ -110,6 +110,14 @@ public:
     {
         return access<T>(Kind::load, value_, order, T{}, site);
     }
+    void store(T value, Order order = strongest, Site site = Site::current()) const noexcept
+    {
+        access<T>(Kind::store, value_, order, value, site);
+    }
+    T exchange(T value, Order order = strongest, Site site = Site::current()) const noexcept
+    {
+        return access<T>(Kind::exchange, value_, order, value, site);
+    }
     T fetch_or(T value, Order order = strongest, Site site = Site::current()) const noexcept
     {
         return access<T>(Kind::bit_or, value_, order, value, site);
