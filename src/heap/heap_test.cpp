@@ -56,6 +56,25 @@ TEST(SizeClasses, MarksFitInFrontOfTheFirstBlock)
     }
 }
 
+TEST(Heap, FindsTheLiveBlockThatAnAddressLiesIn)
+{
+    TestImage image(64 * mib);
+    Heap& heap = image.attach();
+    for (const std::size_t size : {1u, 100u, 3000u, 4096u, 32768u, 200'000u}) {
+        auto* const block = static_cast<std::byte*>(heap.allocate(size));
+        for (const std::size_t inside : {std::size_t{0}, size / 2, size - 1}) {
+            const Heap::Block found = heap.find_block(block + inside);
+            EXPECT_EQ(found.begin, block) << size;
+            EXPECT_EQ(found.usable_bytes, heap.usable_size(block)) << size;
+        }
+        EXPECT_NE(heap.find_block(block - 1).begin, block);
+        heap.deallocate(block);
+        EXPECT_EQ(heap.find_block(block).begin, nullptr) << size;
+    }
+    EXPECT_EQ(heap.find_block(&image).begin, nullptr);
+    EXPECT_EQ(heap.find_block(image.options.image_base).begin, nullptr);
+}
+
 TEST(Heap, GivesAlignedBlocksThatAreLargeEnough)
 {
     TestImage image(64 * mib);

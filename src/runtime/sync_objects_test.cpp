@@ -125,6 +125,23 @@ TEST_F(SyncObjects, ForgetASemaphoresWaitersAndKeepItsValue)
     EXPECT_EQ(value, 5);
 }
 
+TEST_F(SyncObjects, ResetByRecoveryAreTheirBytesButASemaphoresValue)
+{
+    const auto condition = reinterpret_cast<std::uintptr_t>(heap + 128);
+    const auto semaphore = reinterpret_cast<std::uintptr_t>(heap + 512);
+    sync_object_used(heap + 128, SyncObjectKind::condition);
+    sync_object_used(heap + 512, SyncObjectKind::semaphore);
+    for (const std::uintptr_t inside : {std::uintptr_t{0}, std::uintptr_t{5}, sizeof(pthread_cond_t) - 1}) {
+        EXPECT_TRUE(is_reset_by_recovery(condition + inside)) << inside;
+    }
+    EXPECT_FALSE(is_reset_by_recovery(condition - 1));
+    EXPECT_FALSE(is_reset_by_recovery(condition + sizeof(pthread_cond_t)));
+    EXPECT_FALSE(is_reset_by_recovery(semaphore));
+    EXPECT_FALSE(is_reset_by_recovery(semaphore + 3));
+    EXPECT_TRUE(is_reset_by_recovery(semaphore + 4));
+    EXPECT_FALSE(is_reset_by_recovery(semaphore + sizeof(sem_t)));
+}
+
 TEST_F(SyncObjects, FreeAMutexOfEachKindAndKeepTheKind)
 {
     std::size_t offset = 256;

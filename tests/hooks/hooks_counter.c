@@ -7,6 +7,7 @@
  *   hooks_counter locks   holds a mutex that lies beside what it guards while pages are copied; ends by SIGKILL
  *   hooks_counter blocks  makes blocks by sp_calloc and sp_realloc where old bytes lie, checkpoint, SIGKILL
  *   hooks_counter verify  says what is wrong with those blocks
+ *   hooks_counter taken POOL  opens the pool itself, after something else was mapped where the card table belongs
  *   hooks_counter fork    a child goes on marking; it ends normally */
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +23,7 @@
 #ifndef WITHOUT_RECORD
 #include "marks_by_hand.h"
 #else
+#include "nvhooks/abi/nvhooks_abi.h"
 #include "stillpoint/nvhooks.h"
 #endif
 
@@ -128,9 +131,23 @@ static int verify_blocks(const struct counters *counters)
     return 0;
 }
 
+static int open_with_a_taken_table(const char *pool)
+{
+    void *table = (void *)NVHOOKS_CARD_TABLE_FOR(SP_WINDOW_INDEX);
+    if (mmap(table, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != table) {
+        return 3;
+    }
+    const int opened = sp_open(pool, "tracker=auto");
+    printf("%d %s\n", opened, sp_last_error());
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "count";
+    if (strcmp(what, "taken") == 0) {
+        return open_with_a_taken_table(argv[2]);
+    }
     struct counters *counters = sp_root("counters", sizeof *counters);
     if (counters == NULL) {
         fprintf(stderr, "hooks_counter: %s\n", sp_last_error());

@@ -81,6 +81,11 @@ class HooksTracker(CommandLineTest):
                 self.assert_refused(self.run_with("count", program=program), 69, *messages)
                 self.assertFalse(self.pool.exists())
 
+    def test_addresses_of_the_card_table_that_something_else_has(self):
+        done = self.stillpoint("taken", self.pool, tool=BUILD / "bin/hooks_counter")
+        self.assertRegex(done.stdout, r"^\d+ the addresses 0x47f000000000 to 0x47f010000000 of the card table are in use .*/proc/self/maps")
+        self.assertFalse(self.pool.exists())
+
     def test_a_pool_is_left_alone_by_a_refusal(self):
         self.assert_prints(self.run_with("count"), "1 1 mutex 0")
         self.assert_untouched_by(self.pool, lambda: self.run_with("count", program="hooks_counter_without"))

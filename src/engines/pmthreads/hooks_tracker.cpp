@@ -156,7 +156,7 @@ private:
                 }
                 set &= ~(Word{0xff} << (8 * card));
             }
-            at = next;
+            at = std::min(next, end);
         }
         return end;
     }

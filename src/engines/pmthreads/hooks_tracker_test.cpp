@@ -1,0 +1,116 @@
+// Invariants of the tracker hooks: what is marked is found once, as runs of neighbouring pages; what lies outside the range
+// that is looked at keeps its marks; a look that has no room goes on where it stopped.
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <vector>
+
+#include "core/store_marks.hpp"
+#include "core/units.hpp"
+#include "engines/pmthreads/tracker.hpp"
+#include "os/card_table.hpp"
+
+namespace stillpoint::pmthreads {
+namespace {
+
+constexpr std::uint64_t pages = 512;
+
+std::uintptr_t page_address(std::uint64_t page) { return window_base + page * page_bytes; }
+
+class HooksTracker : public testing::Test {
+protected:
+    void SetUp() override
+    {
+        ASSERT_TRUE(os::map_card_table());
+        auto made = make_tracker("hooks", pages * page_bytes, false);
+        ASSERT_TRUE(made);
+        tracker_ = std::move(*made);
+        ASSERT_TRUE(tracker_->add_range(reinterpret_cast<std::byte*>(window_base), pages * page_bytes, 0));
+    }
+
+    static void mark(std::uint64_t page, std::size_t bytes = 1)
+    {
+        note_store(reinterpret_cast<void*>(page_address(page) + 4095), bytes);
+    }
+
+    /// What looks at [first, last) find with room for `capacity` runs, as pairs of pages.
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> collect(std::uint64_t first = 0, std::uint64_t last = pages,
+                                                                 std::size_t capacity = pages, Look look = Look::stop)
+    {
+        std::vector<std::pair<std::uint64_t, std::uint64_t>> found;
+        std::vector<WrittenRun> runs(capacity);
+        for (std::uintptr_t at = page_address(first); at < page_address(last);) {
+            std::size_t count = 0;
+            at = tracker_->collect(at, page_address(last), look, runs.data(), capacity, count);
+            for (std::size_t i = 0; i < count; ++i) {
+                EXPECT_TRUE(runs[i].certain);
+                found.emplace_back((runs[i].begin - window_base) / page_bytes, (runs[i].end - window_base) / page_bytes);
+            }
+        }
+        return found;
+    }
+
+    using Runs = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+    std::unique_ptr<Tracker> tracker_;
+};
+
+TEST_F(HooksTracker, FindsMarkedPagesOnceAndJoinsNeighbours)
+{
+    for (const std::uint64_t page : {0u, 7u, 8u, 9u, 63u, 64u, 200u, 511u}) {
+        mark(page);
+    }
+    EXPECT_EQ(collect(), (Runs{{0, 1}, {7, 10}, {63, 65}, {200, 201}, {511, 512}}));
+    EXPECT_EQ(collect(), Runs{});
+    mark(9);
+    EXPECT_EQ(collect(0, pages, pages, Look::background), (Runs{{9, 10}}));
+}
+
+TEST_F(HooksTracker, MarksEveryPageThatAStoreTouchesAndNoneOutsideTheWindow)
+{
+    mark(20, 2);
+    mark(30, 3 * page_bytes);
+    note_store(reinterpret_cast<void*>(page_address(40)), 0);
+    int on_stack = 0;
+    note_store(&on_stack, sizeof on_stack);
+    note_store(reinterpret_cast<void*>(window_base + window_bytes - 1), SIZE_MAX);
+    EXPECT_EQ(collect(), (Runs{{20, 22}, {30, 34}}));
+}
+
+TEST_F(HooksTracker, LeavesMarksOutsideTheRangeAlone)
+{
+    for (std::uint64_t page = 0; page < 16; ++page) {
+        mark(page);
+    }
+    EXPECT_EQ(collect(3, 13), (Runs{{3, 13}}));
+    EXPECT_EQ(collect(), (Runs{{0, 3}, {13, 16}}));
+}
+
+TEST_F(HooksTracker, GoesOnWhereItHadNoMoreRoom)
+{
+    for (std::uint64_t page = 0; page < pages; page += 2) {
+        mark(page);
+    }
+    const Runs found = collect(0, pages, 5);
+    ASSERT_EQ(found.size(), pages / 2);
+    for (std::uint64_t i = 0; i < found.size(); ++i) {
+        EXPECT_EQ(found[i], (Runs::value_type{2 * i, 2 * i + 1}));
+    }
+}
+
+TEST_F(HooksTracker, TakesAGrownRangeAsNotWritten)
+{
+    mark(pages + 3);
+    ASSERT_TRUE(tracker_->add_range(reinterpret_cast<std::byte*>(page_address(pages)), 64 * page_bytes, 0));
+    mark(pages + 5);
+    EXPECT_EQ(collect(0, pages + 64), (Runs{{pages + 5, pages + 6}}));
+}
+
+TEST_F(HooksTracker, WantsNoMarksWhenItIsGone)
+{
+    tracker_.reset();
+    mark(1);
+    EXPECT_EQ(*store_marks::card_of(page_address(1)), 0);
+}
+
+}  // namespace
+}  // namespace stillpoint::pmthreads
