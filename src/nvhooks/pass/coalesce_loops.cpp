@@ -35,7 +35,8 @@ struct Group {
 class LoopCoalescer {
 public:
     LoopCoalescer(FunctionScope &scope, const llvm::PostDominatorTree &post_dominators, Sites &sites, llvm::Loop &loop)
-        : scope_(scope), post_dominators_(post_dominators), sites_(sites), loop_(loop), expander_(scope.evolution, scope.layout(), "nvhooks")
+        : scope_(scope), post_dominators_(post_dominators), sites_(sites), loop_(loop),
+          expander_(scope.evolution, scope.layout(), "nvhooks")
     {
     }
 

@@ -18,7 +18,7 @@ public:
     {
     }
 
-    unsigned emit(const Sites &sites, const std::vector<PointerUse> &uses)
+    Emitted emit(const Sites &sites, const std::vector<PointerUse> &uses)
     {
         struct Placed {
             const Site *site;
@@ -46,7 +46,7 @@ public:
                 emit_hook(*one.site, one.before, one.site->dynamic_size);
             }
         }
-        return static_cast<unsigned>(placed.size());
+        return {static_cast<unsigned>(placed.size()), translator_.checked_outside_loops()};
     }
 
 private:
@@ -276,7 +276,7 @@ private:
 
 }  // namespace
 
-unsigned emit_sites(FunctionScope &scope, const Sites &sites, const std::vector<PointerUse> &uses)
+Emitted emit_sites(FunctionScope &scope, const Sites &sites, const std::vector<PointerUse> &uses)
 {
     llvm::DomTreeUpdater updater(scope.dominators, llvm::DomTreeUpdater::UpdateStrategy::Eager);
     return Emitter(scope, updater).emit(sites, uses);

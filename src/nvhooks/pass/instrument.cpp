@@ -8,6 +8,8 @@
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/SimpleLoopUnswitch.h"
 #include "llvm/Transforms/Utils/LoopSimplify.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 #include "hoisted.hpp"
@@ -69,6 +71,15 @@ void shape_loops(FunctionScope &scope)
     }
 }
 
+/// A loop whose checks were made before it becomes two: one for durable memory, and the program's own, as it was, for other memory.
+void unswitch_loops(llvm::Function &function, llvm::FunctionAnalysisManager &analyses)
+{
+    analyses.invalidate(function, llvm::PreservedAnalyses::none());
+    llvm::FunctionPassManager passes;
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::SimpleLoopUnswitchPass(/*NonTrivial=*/true)));
+    analyses.invalidate(function, passes.run(function, analyses));
+}
+
 unsigned hoist(llvm::Function &function, const Configuration &configuration, llvm::FunctionAnalysisManager &analyses)
 {
     FunctionScope scope = scope_of(function, configuration, analyses);
@@ -91,7 +102,7 @@ unsigned hoist(llvm::Function &function, const Configuration &configuration, llv
             }
         }
     }
-    return emit_sites(scope, hoisted, {});
+    return emit_sites(scope, hoisted, {}).hooks;
 }
 
 unsigned instrument(llvm::Function &function, const Configuration &configuration, llvm::FunctionAnalysisManager &analyses)
@@ -115,7 +126,11 @@ unsigned instrument(llvm::Function &function, const Configuration &configuration
     if (optimizations.no_extra_tracking) {
         remove_extra_tracking(scope, sites);
     }
-    return emit_sites(scope, sites, uses);
+    const Emitted emitted = emit_sites(scope, sites, uses);
+    if (emitted.checks_before_loops && !function.hasOptNone()) {
+        unswitch_loops(function, analyses);
+    }
+    return emitted.hooks;
 }
 
 bool has_hoisted(const llvm::Function &function)

@@ -54,7 +54,11 @@ void coalesce_loops(FunctionScope &scope, Sites &sites);
 void coalesce_fields(FunctionScope &scope, Sites &sites);
 /// [§4.2.4]
 void remove_extra_tracking(FunctionScope &scope, Sites &sites);
-/// Writes the code: translation of pointers, checks, hooks and marks. Returns how many hooks there are.
-unsigned emit_sites(FunctionScope &scope, const Sites &sites, const std::vector<PointerUse> &uses);
+struct Emitted {
+    unsigned hooks = 0;
+    bool checks_before_loops = false;  ///< conditions in loops that do not change there
+};
+/// Writes the code: translation of pointers, checks, hooks and marks.
+Emitted emit_sites(FunctionScope &scope, const Sites &sites, const std::vector<PointerUse> &uses);
 
 }  // namespace stillpoint::nvhooks

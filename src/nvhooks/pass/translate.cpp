@@ -163,6 +163,7 @@ Translation Translator::translation_of(llvm::Value *pointer, llvm::Instruction *
     llvm::Value *root = root_of(pointer);
     const auto planned = places_.find({root, at});
     llvm::Instruction *place = planned != places_.end() ? planned->second : at;
+    checks_outside_loops_ = checks_outside_loops_ || place->getParent() != at->getParent();
     const auto known = written_.find({root, place});
     if (known != written_.end()) {
         return known->second;
@@ -184,6 +185,7 @@ llvm::Value *Translator::is_durable_outside_loops(llvm::Value *pointer, llvm::In
         BuilderBefore builder(place, place);
         checked = emit_is_durable(builder, root, scope_.layer());
     }
+    checks_outside_loops_ = true;
     return checked;
 }
 

@@ -29,6 +29,7 @@ public:
     /// i1: whether `pointer` is durable, told before the loops around `at` that do not change its object; null where there is none.
     /// Relies on what the paper assumes of arrays: an object lies wholly inside the window or wholly outside.
     [[nodiscard]] llvm::Value *is_durable_outside_loops(llvm::Value *pointer, llvm::Instruction *at);
+    [[nodiscard]] bool checked_outside_loops() const { return checks_outside_loops_; }
     /// Replaces the operand by the absolute pointer (or vector of pointers).
     void rewrite(const PointerUse &use);
 
@@ -46,6 +47,7 @@ private:
     std::map<std::pair<llvm::Value *, llvm::Instruction *>, llvm::Instruction *> places_;
     std::map<std::pair<llvm::Value *, llvm::Instruction *>, Translation> written_;
     std::map<std::pair<llvm::Value *, llvm::Instruction *>, llvm::Value *> checked_;
+    bool checks_outside_loops_ = false;
 };
 
 /// i1: whether the pointer is durable; null where the layer has no means to tell.
