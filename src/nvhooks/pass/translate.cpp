@@ -155,7 +155,8 @@ Translation Translator::write(llvm::Value *root, llvm::Instruction *at)
     for (llvm::BasicBlock *before : llvm::predecessors(at->getParent())) {
         merged->addIncoming(before == then->getParent() ? distance : joined.getInt64(0), before);
     }
-    return {durable, merged};
+    BuilderBefore behind(at, at);
+    return {durable, merged, behind.CreateGEP(behind.getInt8Ty(), root, merged, "absolute.root")};
 }
 
 Translation Translator::translation_of(llvm::Value *pointer, llvm::Instruction *at)
@@ -189,12 +190,42 @@ llvm::Value *Translator::is_durable_outside_loops(llvm::Value *pointer, llvm::In
     return checked;
 }
 
+namespace {
+
+/// `pointer`, which a few steps lead to from `root`, by the same steps from `absolute`: the CPU's addressing modes take them, where an
+/// added distance would cost an instruction for each access. Null where the steps are others or too many.
+llvm::Value *derived_from(llvm::Value *absolute, llvm::Value *pointer, const llvm::Value *root, llvm::Instruction *at)
+{
+    constexpr std::size_t steps_max = 3;
+    llvm::SmallVector<llvm::GetElementPtrInst *, steps_max> steps;
+    while (pointer != root) {
+        auto *step = llvm::dyn_cast<llvm::GetElementPtrInst>(pointer);
+        if (step == nullptr || step->getType()->isVectorTy() || steps.size() == steps_max) {
+            return nullptr;
+        }
+        steps.push_back(step);
+        pointer = step->getPointerOperand();
+    }
+    for (llvm::GetElementPtrInst *step : llvm::reverse(steps)) {
+        llvm::Instruction *copy = step->clone();
+        copy->setOperand(0, absolute);
+        copy->insertBefore(at);
+        absolute = copy;
+    }
+    return absolute;
+}
+
+}  // namespace
+
 void Translator::rewrite(const PointerUse &use)
 {
     llvm::Instruction *instruction = use.instruction;
     llvm::Value *pointer = instruction->getOperand(use.operand);
     const auto moved = [this, instruction](llvm::Value *one) {
         const Translation translation = translation_of(one, instruction);
+        if (llvm::Value *derived = derived_from(translation.absolute, one, root_of(one), instruction)) {
+            return derived;
+        }
         BuilderBefore builder(instruction, instruction);
         return builder.CreateGEP(builder.getInt8Ty(), one, translation.distance, "absolute");
     };

@@ -12,6 +12,7 @@ namespace stillpoint::nvhooks {
 struct Translation {
     llvm::Value *is_durable;  ///< i1
     llvm::Value *distance;    ///< i64: absolute address - relative pointer; 0 for other pointers
+    llvm::Value *absolute;    ///< the root itself, moved
 };
 
 /// An object's first pointer is translated, and what is derived from it moved by the same distance. How often that is done
