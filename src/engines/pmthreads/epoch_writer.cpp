@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "arch/prefetch.hpp"
 #include "core/canary.hpp"
 #include "engines/pmthreads/commit_record.hpp"
 
@@ -71,6 +72,15 @@ Result<std::uint32_t> EpochWriter::choose_location(std::uint64_t image_page)
     return run_.first++;
 }
 
+/// The copy that the page is compared with, on its way from memory while the page's hash is computed.
+void EpochWriter::prefetch_older_copy(std::uint32_t location) const noexcept
+{
+    if (location == 0 || !pool_.medium().byte_addressable()) {
+        return;
+    }
+    arch::prefetch(pool_.medium().mapping() + byte_offset(FilePage{location}), page_bytes);
+}
+
 Result<bool> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_page,
                                      const std::byte* bytes, bool certain)
 {
@@ -79,6 +89,7 @@ Result<bool> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_pa
     }
     Pending& pending = pending_[index];
     const bool first_time = pending.location == 0;
+    prefetch_older_copy(first_time ? table_.working(image_page).location : pending.location);
     const std::uint64_t content = content_hash(bytes, table_.hash_seed());
     if (!certain && first_time && content == content_hashes_[image_page]) {
         return false;

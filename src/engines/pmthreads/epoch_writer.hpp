@@ -67,6 +67,7 @@ private:
     [[nodiscard]] Result<std::uint32_t> choose_location(std::uint64_t image_page);
     [[nodiscard]] bool holds_durable_bytes(std::uint32_t location) noexcept;
     [[nodiscard]] Result<void> gather(std::uint32_t location, const std::byte* bytes);
+    void prefetch_older_copy(std::uint32_t location) const noexcept;
     void store_changed_lines(std::uint32_t location, const std::byte* bytes, bool whole_page);
     [[nodiscard]] Result<void> write_table();
     [[nodiscard]] Result<void> make_durable();
