@@ -1,5 +1,6 @@
 """The examples, compiled by `stillpoint cc` and `stillpoint c++`, with the tracker hooks: killed and recovered, and verified."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -59,6 +60,17 @@ class Instrumented(CompilerCase):
         program = self.word_index()
         self.assertEqual(self.verified(program, "--threads", "2", WORDS), [])
         self.kill("word-index")
+
+    def test_crashtest_finds_nothing_in_a_program_that_keeps_the_rules_and_a_bug_in_one_that_does_not(self):
+        program = self.compile(CC, "transfers", TESTS / "cli/cli_transfers.c")
+        options = ("--durability", "process", "--pool-size", "4M", "--pool-max", "64M", "--tracker", "hooks", "--seed", "5", "--check",
+                   f"{program} verify", "--json")
+        for what, kills, timing, result in (("good", "12", ("--interval", "3ms", "--max-ms", "60"), "passed"),
+                                            ("torn", "100", ("--interval", "3ms", "--min-ms", "150", "--max-ms", "300", "--moments",
+                                                             "random"), "failed")):
+            done = self.run_in_folder(TOOL, "crashtest", *options, *timing, "--kills", kills, "--", program, what,
+                                      TMPDIR=str(self.folder))
+            self.assertEqual(json.loads(done.stdout)["result"], result, done.stdout + done.stderr)
 
     @unittest.skipUnless(shutil.which("g++"), "there is no g++")
     def test_an_object_that_another_compiler_made_is_named_by_its_functions(self):
