@@ -304,7 +304,7 @@ class Generator:
             f"w->record[{self.random.randrange(4)}] = o->record[{self.random.randrange(8)}];",
             f"w->record[{self.random.randrange(4)}] = w->record[{self.random.randrange(4, 8)}];",
             f"w->tight[{self.random.randrange(3)}] = w->tight[{self.random.randrange(3, 6)}];",
-            f"{{ struct inner x = {{(u8)M(P[2]), (u32)M(P[4]), M(P[5])}}; memcpy(&w->record[{self.random.randrange(8)}].in, &x, 1 + {self.known(7)}); }}",
+            f"{{ struct inner x = {{(u8)M(P[2]), {{1, 2, 3}}, (u32)M(P[4]), M(P[5])}}; memcpy(&w->record[{self.random.randrange(8)}].in, &x, 1 + {self.known(7)}); }}",
             f"memcpy(w->bytes + {start}, w->text[2], {self.random.choice([1, 2, 3, 4, 7, 8, 16, 31])});")
 
     def strings(self):
@@ -383,7 +383,7 @@ class Generator:
             self.functions.append(f"static {noinline}u32 {f}(u16 *p, u32 n)\n{{\n    for (u32 i = 0; i < n; ++i) {{\n        p[i] = (u16)M(i * 3);\n        if (opaque(i) % 11 == 4) {{ return i; }}\n    }}\n    return n;\n}}\n")
             return f"o->words[5] = {f}({self.world()}->shorts + {start}, {self.known(count)});"
         if kind == 2:
-            self.functions.append(f"static {noinline}struct inner {f}(u32 x)\n{{\n    struct inner made = {{(u8)M(x), (u32)M(x + 1), M(x + 2)}};\n    return made;\n}}\n")
+            self.functions.append(f"static {noinline}struct inner {f}(u32 x)\n{{\n    struct inner made = {{(u8)M(x), {{1, 2, 3}}, (u32)M(x + 1), M(x + 2)}};\n    return made;\n}}\n")
             return f"w->record[{self.random.randrange(8)}].in = {f}(P[{self.random.randrange(32)}]);"
         if kind == 3:
             self.functions.append(f"static NOINLINE void {f}(u8 *p, u32 n)\n{{\n    if (n == 0) {{ return; }}\n    p[0] = (u8)M(n);\n    {f}(p + 2, n - 1);\n    p[1] = (u8)M(n + 7);\n}}\n")

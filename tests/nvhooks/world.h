@@ -31,7 +31,7 @@ inline void *operator new(u64, void *place) noexcept { return place; }
 #define M(x) (((u64)(x) ^ 0x5851f42d4c957f2dul) * 0x9e3779b97f4a7c15ul >> 7)
 #define NOINLINE __attribute__((noinline))
 typedef u32 lanes __attribute__((vector_size(16)));
-struct inner { u8 tag; u32 count; u64 key; };
+struct inner { u8 tag; u8 more[3]; u32 count; u64 key; }; /* without padding, which would be rubbish of the stack in copies */
 struct record { u8 a; u16 b; u32 c; u64 d; struct inner in; u32 list[6]; double f; void *link; };
 struct __attribute__((packed)) tight { u8 a; u32 b; u16 c; u64 d; u8 e[3]; };
 union either { u64 whole; u32 half[2]; u8 byte[8]; double real; struct { u16 x; u32 y; } pair; };
