@@ -156,7 +156,7 @@ def report(fuzz, program, setting, level, seed, finding, options):
     if options.keep:
         name = f"{setting}-{level.replace(' ', '')}-{seed}.{'cpp' if program.cplusplus else 'c'}"
         (Path(options.keep) / name).write_text(text)
-    print(f"repeat: tests/nvhooks/fuzz.py --plugin {options.plugin} --seed {seed} --rounds 1 --setting {setting} --level '{level}'")
+    print(f"repeat: tests/nvhooks/fuzz.py --plugin {options.plugin} --seed {seed} --rounds 1 --setting {setting} '--level={level}'")
 
 
 def supported(levels):

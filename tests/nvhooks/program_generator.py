@@ -199,7 +199,7 @@ class Generator:
         array = self.random.choice(list(ARRAYS))
         type_of, length = ARRAYS[array]
         count = self.random.randrange(length + 1)
-        condition = self.pick("", "", "", "if (o->{0}[i] & 1) ", "if (i % 7 != 3) ").format(array)
+        condition = self.pick("", "", "", "if (i * 2654435761u >> 31) ", "if (i % 7 != 3) ", "if (P[i % 32] & 1) ")
         body = self.pick(f"w->{array}[i] = o->{array}[i];", f"w->{array}[i] = (({type_of})77);",
                          f"w->{array}[i] = ({type_of})(o->{array}[i] * 3 + i);",
                          f"w->{array}[i] = ({type_of})M(w->{array}[i] + {self.random.getrandbits(20)});",
