@@ -171,7 +171,7 @@ private:
 
     void hoist(const Group &group, const llvm::SmallVector<Group::Member, 8> &run, Sites &hoisted)
     {
-        std::int64_t end = 0;
+        std::int64_t end = run.front().distance;
         for (const Group::Member &member : run) {
             end = std::max(end, member.distance + static_cast<std::int64_t>(member.site->size));
         }

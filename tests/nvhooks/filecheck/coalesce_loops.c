@@ -98,3 +98,16 @@ void chased(u32 *p, const u32 *index, u64 n)
         p[index[i]] = 1;
     }
 }
+
+// Two runs that lie apart: as long as each of them is, whichever comes first.
+// CHECK-LABEL: define{{.*}} @two_runs(
+// CHECK:         %[[LONG:[0-9a-z.]+]] = shl {{.*}}, 2
+// CHECK-COUNT-2: call void @nvhooks_pre_nvm_write(ptr {{.*}}, i64 %[[LONG]])
+// CHECK-NOT:     @nvhooks_pre_nvm_write
+void two_runs(u32 *p, u64 n)
+{
+    for (u64 i = 0; i < n; ++i) {
+        p[i + 100] = (u32)i * 3 + 1;
+        p[i] = (u32)i;
+    }
+}
