@@ -103,7 +103,7 @@ void chased(u32 *p, const u32 *index, u64 n)
 // CHECK-LABEL: define{{.*}} @two_runs(
 // CHECK:         %[[LONG:[0-9a-z.]+]] = shl {{.*}}, 2
 // CHECK-COUNT-2: call void @nvhooks_pre_nvm_write(ptr {{.*}}, i64 %[[LONG]])
-// CHECK-NOT:     @nvhooks_pre_nvm_write
+// CHECK-NOT:     call void @nvhooks_pre_nvm_write
 void two_runs(u32 *p, u64 n)
 {
     for (u64 i = 0; i < n; ++i) {
