@@ -127,7 +127,7 @@ unsigned instrument(llvm::Function &function, const Configuration &configuration
         remove_extra_tracking(scope, sites);
     }
     const Emitted emitted = emit_sites(scope, sites, uses);
-    if (emitted.checks_before_loops && !function.hasOptNone()) {
+    if (emitted.checks_before_loops && !function.hasOptNone() && !function.hasOptSize()) {
         unswitch_loops(function, analyses);
     }
     return emitted.hooks;

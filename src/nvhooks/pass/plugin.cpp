@@ -8,8 +8,6 @@
 
 #include "instrument.hpp"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Transforms/Scalar/LoopPassManager.h"
-#include "llvm/Transforms/Scalar/SimpleLoopUnswitch.h"
 #if __has_include("llvm/Plugins/PassPlugin.h")
 #include "llvm/Plugins/PassPlugin.h"
 #else
@@ -41,19 +39,12 @@ void register_passes(llvm::PassBuilder &builder)
             }
         });
     builder.registerOptimizerLastEPCallback(
-        [](llvm::ModulePassManager &passes, llvm::OptimizationLevel level
+        [](llvm::ModulePassManager &passes, llvm::OptimizationLevel
 #if LLVM_VERSION_MAJOR >= 20
            ,
            llvm::ThinOrFullLTOPhase
 #endif
-        ) {
-            passes.addPass(stillpoint::nvhooks::InstrumentPass());
-            // A loop that asks again and again whether the same memory is durable becomes two: one of them has no hooks.
-            if (level.getSpeedupLevel() >= 2 && level.getSizeLevel() == 0) {
-                passes.addPass(llvm::createModuleToFunctionPassAdaptor(
-                    llvm::createFunctionToLoopPassAdaptor(llvm::SimpleLoopUnswitchPass(/*NonTrivial=*/true))));
-            }
-        });
+        ) { passes.addPass(stillpoint::nvhooks::InstrumentPass()); });
 }
 
 }  // namespace
