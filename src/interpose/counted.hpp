@@ -41,6 +41,8 @@ static_assert(thrd_success == 0 && thrd_error != EOWNERDEAD && thrd_busy != EOWN
 [[gnu::noinline, gnu::cold]] inline int settle_result(const void* lock, int result) noexcept
 {
     if (!is_held(result)) {
+        // A waiter that gave up has been counted in the lock, and uncounted.
+        note_store(lock, sizeof(pthread_rwlock_t));
         fase_leave(lock);
     }
     return result;
