@@ -1,18 +1,24 @@
 // Holds a store (store.h) against a model: std::map. Linked with one implementation, as ycsb_worker.cpp is.
 //
-// Usage: store_exerciser POOL POOL_MIB THREADS OPERATIONS GENERATION
+// Usage: store_exerciser POOL POOL_MIB THREADS OPERATIONS GENERATION [ACKNOWLEDGED]
 //
 // Each thread has keys of its own and does OPERATIONS puts, gets and removes, the same for the same GENERATION; every get
 // is compared with the model. Then all of the store is. With GENERATION above 1 the store must be found as the runs
 // before left it: their operations are done on the model alone first. Exit code 1 where anything differs.
+//
+// ACKNOWLEDGED is a file in which each thread counts its operations that have returned, so that the process can be killed. With 0
+// OPERATIONS the store must then be as after those of the file, or after one more of a thread that was killed within it.
 
 #include <atomic>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <map>
+#include <sys/mman.h>
 #include <sysexits.h>
+#include <unistd.h>
 #include <thread>
 #include <vector>
 
@@ -29,6 +35,19 @@ struct Owner {
     unsigned thread;
     std::map<std::uint64_t, std::uint64_t> model;  ///< key to the seed of its value
 };
+
+/// One count for each thread in a file; NULL where none is asked for. It survives the process as the page cache does.
+std::atomic<std::uint64_t>* map_counts(const char* path)
+{
+    const int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    void* found = file >= 0 && ftruncate(file, 4096) == 0 ? mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+    if (found == MAP_FAILED) {
+        std::perror(path);
+        std::exit(EXIT_FAILURE);
+    }
+    close(file);
+    return static_cast<std::atomic<std::uint64_t>*>(found);
+}
 
 void make_value(unsigned char (&value)[STORE_VALUE_BYTES], std::uint64_t seed)
 {
@@ -55,7 +74,8 @@ bool equals(std::uint64_t key, const std::map<std::uint64_t, std::uint64_t>& mod
 }
 
 /// One generation's operations of one thread; on the model alone where `store` is false. False: the store differs.
-bool exercise(Owner& owner, std::uint64_t generation, std::uint64_t operations, bool store)
+bool exercise(Owner& owner, std::uint64_t generation, std::uint64_t operations, bool store,
+              std::atomic<std::uint64_t>* acknowledged = nullptr)
 {
     Random random(generation * 1000 + owner.thread);
     for (std::uint64_t i = 0; i < operations; ++i) {
@@ -77,8 +97,38 @@ bool exercise(Owner& owner, std::uint64_t generation, std::uint64_t operations, 
         } else if (store && !equals(key, owner.model)) {
             return false;
         }
+        if (acknowledged != nullptr) {
+            acknowledged[owner.thread] = i + 1;
+        }
     }
     return true;
+}
+
+bool equals_all(const Owner& owner)
+{
+    for (std::uint64_t number = 0; number < keys_of_a_thread; ++number) {
+        if (!equals((number * 64 + owner.thread) * 0x9e3779b97f4a7c15u, owner.model)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// After a kill: nothing that was acknowledged is lost, and of what was not at most one operation of each thread is there.
+bool verify_killed(unsigned threads, const std::atomic<std::uint64_t>* acknowledged)
+{
+    for (unsigned thread = 0; thread < threads; ++thread) {
+        Owner before{thread, {}};
+        Owner after{thread, {}};
+        (void)exercise(before, 1, acknowledged[thread], false);
+        (void)exercise(after, 1, acknowledged[thread] + 1, false);
+        if (!equals_all(before) && !equals_all(after)) {
+            std::fprintf(stderr, "store_exerciser: %s: thread %u: not as after %" PRIu64 " operations, nor one more\n", store_name(),
+                         thread, acknowledged[thread].load());
+            return false;
+        }
+    }
+    return store_check() >= 0;
 }
 
 /// The whole store against the models of all threads.
@@ -87,16 +137,14 @@ bool whole(const std::vector<Owner>& owners)
     std::size_t keys = 0;
     for (const Owner& owner : owners) {
         keys += owner.model.size();
-        for (std::uint64_t number = 0; number < keys_of_a_thread; ++number) {
-            if (!equals((number * 64 + owner.thread) * 0x9e3779b97f4a7c15u, owner.model)) {
-                return false;
-            }
+        if (!equals_all(owner)) {
+            return false;
         }
     }
     return store_check() == static_cast<long>(keys);
 }
 
-bool run(unsigned threads, std::uint64_t operations, std::uint64_t generation)
+bool run(unsigned threads, std::uint64_t operations, std::uint64_t generation, std::atomic<std::uint64_t>* acknowledged)
 {
     std::vector<Owner> owners;
     for (unsigned thread = 0; thread < threads; ++thread) {
@@ -113,7 +161,7 @@ bool run(unsigned threads, std::uint64_t operations, std::uint64_t generation)
     std::vector<std::thread> running;
     for (Owner& owner : owners) {
         running.emplace_back([&] {
-            if (!exercise(owner, generation, operations, true)) {
+            if (!exercise(owner, generation, operations, true, acknowledged)) {
                 equal = false;
             }
         });
@@ -134,17 +182,20 @@ bool run(unsigned threads, std::uint64_t operations, std::uint64_t generation)
 int main(int count, char** words)
 {
     std::uint64_t numbers[4] = {};
-    if (count != 6 || !bench::parse(words[2], 1, 1u << 20, numbers[0]) || !bench::parse(words[3], 1, 64, numbers[1]) ||
-        !bench::parse(words[4], 1, 1u << 30, numbers[2]) || !bench::parse(words[5], 1, 1000, numbers[3])) {
-        std::fputs("Usage: store_exerciser POOL POOL_MIB THREADS OPERATIONS GENERATION\n", stderr);
+    if ((count != 6 && count != 7) || !bench::parse(words[2], 1, 1u << 20, numbers[0]) || !bench::parse(words[3], 1, 64, numbers[1]) ||
+        !bench::parse(words[4], 0, 1u << 30, numbers[2]) || !bench::parse(words[5], 1, 1000, numbers[3])) {
+        std::fputs("Usage: store_exerciser POOL POOL_MIB THREADS OPERATIONS GENERATION [ACKNOWLEDGED]\n", stderr);
         return EX_USAGE;
     }
+    const auto threads = static_cast<unsigned>(numbers[1]);
+    std::atomic<std::uint64_t>* acknowledged = count == 7 ? bench::map_counts(words[6]) : nullptr;
     const int failed = store_open(words[1], numbers[0] << 20);
     if (failed != 0) {
         std::fprintf(stderr, "store_exerciser: %s: %s: %s\n", words[1], std::strerror(failed), store_error());
         return EXIT_FAILURE;
     }
-    const bool equal = bench::run(static_cast<unsigned>(numbers[1]), numbers[2], numbers[3]);
+    const bool equal = acknowledged != nullptr && numbers[2] == 0 ? bench::verify_killed(threads, acknowledged)
+                                                                   : bench::run(threads, numbers[2], numbers[3], acknowledged);
     store_close();
     return equal ? EXIT_SUCCESS : EXIT_FAILURE;
 }

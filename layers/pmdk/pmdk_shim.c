@@ -55,14 +55,36 @@ void nvhooks_pre_nvm_write(void *address, size_t size_bytes)
 
 /* ---- Pools and transactions ---------------------------------------------------------------------------------- */
 
+/* libpmemobj leaves half a pool where the process dies while it makes one, and refuses that ever after. So it gets its name
+ * when it is whole. */
+static PMEMobjpool *make_pool(const char *path, size_t size_bytes)
+{
+    char unnamed[4096];
+    const int length = snprintf(unnamed, sizeof unnamed, "%s.%ld.new", path, (long)getpid());
+    if (length < 0 || (size_t)length >= sizeof unnamed) {
+        errno = ENAMETOOLONG;
+        return NULL;
+    }
+    PMEMobjpool *pool = pmemobj_create(unnamed, layout_name, size_bytes, 0600);
+    if (pool != NULL && link(unnamed, path) != 0) {
+        const int code = errno;
+        pmemobj_close(pool);
+        pool = NULL;
+        errno = code;
+    }
+    const int code = errno;
+    (void)unlink(unnamed);
+    errno = code;
+    return pool;
+}
+
 PMEMobjpool *pmdk_open(const char *path, size_t size_bytes)
 {
     if (open_pool != NULL) {
         errno = EBUSY;
         return NULL;
     }
-    PMEMobjpool *pool = access(path, F_OK) == 0 ? pmemobj_open(path, layout_name)
-                                                : pmemobj_create(path, layout_name, size_bytes, 0600);
+    PMEMobjpool *pool = access(path, F_OK) == 0 ? pmemobj_open(path, layout_name) : make_pool(path, size_bytes);
     if (pool == NULL) {
         return NULL;
     }

@@ -6,9 +6,11 @@ Both ways: what one place names the other has, and nothing else.
 """
 
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -21,6 +23,28 @@ FOLDER = ROOT / "layers"
 README = (FOLDER / "README.md").read_text()
 FOLDERS = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
 HEADERS = [FOLDER / name / f"{name}-hooks.h" for name in LAYERS] + [ROOT / "bench/nvhooks/volatile-hooks.h"]
+BOTH_RUNTIMES = """
+#include <stdio.h>
+#include <stillpoint/stillpoint.h>
+#include "undo-hooks.h"
+int main(int count, char **words)
+{
+    if (count != 3 || undo_open(words[1], 1 << 20) != 0 || sp_open(words[2], "durability=process quiet=1") != SP_OK) {
+        fprintf(stderr, "%s; %s\\n", undo_error(), sp_last_error());
+        return 1;
+    }
+    long *here = undo_root(sizeof *here);
+    long *there = sp_root("there", sizeof *there);
+    undo_fase_begin();
+    *here += 1;
+    undo_fase_end();
+    sp_fase_begin();
+    *there += 1;
+    sp_fase_end();
+    printf("%ld %ld\\n", *here, *there);
+    return sp_close() == SP_OK ? 0 : 1;
+}
+"""
 TRANSLATION = "int *place; void store(int value) { *place = value; }\n"
 
 
@@ -136,6 +160,15 @@ class Compilation(CompilerCase):
                 self.assertNotIn("unknown-call", done.stderr)
 
 
+    def test_undo_and_libstillpoint_live_in_one_process(self):
+        source = self.write("both.c", BOTH_RUNTIMES)
+        library = BUILD / "lib"
+        self.output_of(CC, "--runtime=undo", f"-I{ROOT / 'include'}", "-O1", source, f"-L{library}", f"-Wl,-rpath,{library}",
+                       "-lstillpoint", "-o", "both")
+        self.assertEqual(self.output_of(self.folder / "both", "undo.pool", "other.pool"), "1 1\n")
+        self.assertEqual(self.output_of(self.folder / "both", "undo.pool", "other.pool"), "2 2\n")
+
+
 @needs_clang
 @needs_plugin
 class Programs(unittest.TestCase):
@@ -162,6 +195,35 @@ class Programs(unittest.TestCase):
                                   check=False, timeout=300, env={"PMEM_IS_PMEM_FORCE": "1", "STILLPOINT_QUIET": "1"})
             self.assertEqual(done.returncode, 0, f"{program}, run {generation}: {done.stderr}")
         pool.unlink()
+
+    def killed(self, layer):
+        """A store whose process is killed with three threads at work has every operation that had returned, and is sound."""
+        if not built(layer):
+            self.skipTest(f"the layer {layer} was not built: its runtime is not installed")
+        environment = {"PMEM_IS_PMEM_FORCE": "1"}
+        pool, acknowledged = self.folder / "killed.pool", self.folder / "acknowledged"
+        for store in STORES:
+            configuration = write_setting(layer, SETTINGS[-1], self.folder / store)
+            program = self.compilers.instrumented(store, layer, configuration, "store_exerciser", self.folder / f"{store}-killed")
+            for seconds in (0.04, 0.09, 0.15, 0.25):
+                words = [str(program), str(pool), "64", "3"]
+                running = subprocess.Popen([*words, "100000000", "1", str(acknowledged)], env=environment)
+                while running.poll() is None and not (acknowledged.is_file() and any(acknowledged.read_bytes())):
+                    time.sleep(0.005)
+                time.sleep(seconds)
+                running.kill()
+                self.assertEqual(running.wait(), -signal.SIGKILL)
+                done = subprocess.run([*words, "0", "1", str(acknowledged)], capture_output=True, text=True, check=False,
+                                      timeout=300, env=environment)
+                self.assertEqual(done.returncode, 0, f"{store}, killed after {seconds} s: {done.stderr}")
+                pool.unlink()
+                acknowledged.unlink()
+
+    def test_pmdk_loses_nothing_to_a_kill(self):
+        self.killed("pmdk")
+
+    def test_undo_loses_nothing_to_a_kill(self):
+        self.killed("undo")
 
     def test_hand_annotated_stores_equal_the_model(self):
         if not built("pmdk"):
