@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Malformed configurations: the message says what is wrong with file, line and column; the compiler fails; nothing is emitted."""
 
+import random
 import subprocess
 import unittest
 
-from compiler_case import BUILD, CLANG, CompilerCase, needs_clang, needs_plugin
+from compiler_case import BUILD, CLANG, ROOT, CompilerCase, needs_clang, needs_plugin
 
 PLUGIN = BUILD / "lib/libstillpoint-nvhooks-19.so"
 GOOD_LAYER = "name: test\nhooks: [is_nvm, post_nvm_write]\ndescriptions: [calls.yaml]\n"
@@ -24,7 +25,9 @@ LAYERS = {
     "a word for a number": ("name: test\nhooks: [is_nvm]\nwindow: { shift: forty, index: 72 }\n", ":3:18: error: invalid number"),
     "a key twice": ("name: test\nname: again\nhooks: [is_nvm]\n", ":2:1: error: duplicated mapping key 'name'"),
     "no mapping": ("- a\n- b\n", ":1:1: error: "),
-    "nothing at all": ("", ": error: "),
+    "nothing at all": ("", ":1:1: error: empty: expected keys with values"),
+    "a comment alone": ("# name: test\n", ":1:1: error: empty: expected keys with values"),
+    "an unknown directive alone": ("%# of\n# ours", ":1:1: error: empty: expected keys with values"),
     "no YAML": ("name: {\n", ": error: "),
     "cards without a window": ("name: test\nhooks: [post_nvm_write]\nmarks: cards\n", ": error: marks: cards need a window"),
     "an allocator's size": (
@@ -92,7 +95,7 @@ class MalformedYaml(CompilerCase):
 
     def refused(self, expected, layer="layer.yaml"):
         done = self.compile(layer)
-        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(done.returncode, 1, done.stderr)  # 139: the compiler crashed
         self.assertIn(expected, done.stderr)
         self.assertFalse((self.folder / "program.o").exists(), "an object was written")
 
@@ -115,6 +118,19 @@ class MalformedYaml(CompilerCase):
             with self.subTest(what):
                 self.write("calls.yaml", text)
                 self.refused("calls.yaml" + expected if expected[1].isdigit() else expected)
+
+    def test_damaged_files_never_crash_the_compiler(self):
+        chance = random.Random(1)
+        layers = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "layers").glob("*/*.yaml"))]
+        for _ in range(60):
+            text = list(chance.choice(layers))
+            for _ in range(chance.choice([1, 2, 4])):
+                at = chance.randrange(len(text))
+                text[at:at + chance.choice([0, 1, 1, 3, 40, 400])] = chance.choice(["", "", chr(chance.randrange(1, 256)), "{", "]", "- ", "\n"])
+            self.write("layer.yaml", "".join(text))
+            done = self.compile()
+            self.assertIn(done.returncode, (0, 1), f"{''.join(text)}\n{done.stderr}")
+            self.assertTrue(done.returncode == 0 or ": error: " in done.stderr, done.stderr)
 
     def test_files_that_are_missing_are_named(self):
         self.refused("nowhere.yaml: error: the layer's configuration cannot be read", "nowhere.yaml")
