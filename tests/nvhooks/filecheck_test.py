@@ -62,7 +62,7 @@ class FileCheck(CompilerCase):
         else:
             runtime = [word for option in runtime for word in ("-mllvm", option)]
             command = [CLANG, *run.get("level", "-O1").split(","), f"-fplugin={PLUGIN}", f"-fpass-plugin={PLUGIN}", *runtime,
-                       "-I", HERE, "-I", HERE.parents[1] / "src/nvhooks/abi", "-S", "-emit-llvm", "-o", output, source]
+                       "-I", HERE, "-I", HERE.parents[1] / "include", "-S", "-emit-llvm", "-o", output, source]
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, timeout=120)
         return done, output
 

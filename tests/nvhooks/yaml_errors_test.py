@@ -78,6 +78,7 @@ CALLS = {
         "harmless: [f]\nfunctions:\n  f: { writes: [{ pointer: arg0, size: 8 }] }\n",
         ":1:12: error: 'f' is described twice"),
     "nothing of it": ("- memcpy\n", ":1:1: error: "),
+    "nothing at all": ("", ":1:1: error: empty: expected keys with values"),
     "no YAML": ("functions: {\n", ": error: "),
 }
 
@@ -119,18 +120,33 @@ class MalformedYaml(CompilerCase):
                 self.write("calls.yaml", text)
                 self.refused("calls.yaml" + expected if expected[1].isdigit() else expected)
 
-    def test_damaged_files_never_crash_the_compiler(self):
+    def damaged(self, texts, chance):
+        text = list(chance.choice(texts))
+        for _ in range(chance.choice([1, 2, 4])):
+            at = chance.randrange(len(text))
+            other = chance.choice(["", "", chr(chance.randrange(1, 256)), "{", "]", "- ", "\n"])
+            text[at:at + chance.choice([0, 1, 1, 3, 40, 400])] = other
+        return "".join(text)
+
+    def survives(self, text):
+        done = self.compile()
+        self.assertIn(done.returncode, (0, 1), f"{text}\n{done.stderr}")
+        self.assertTrue(done.returncode == 0 or ": error: " in done.stderr, done.stderr)
+
+    def test_damaged_layers_never_crash_the_compiler(self):
         chance = random.Random(1)
         layers = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "layers").glob("*/*.yaml"))]
         for _ in range(60):
-            text = list(chance.choice(layers))
-            for _ in range(chance.choice([1, 2, 4])):
-                at = chance.randrange(len(text))
-                text[at:at + chance.choice([0, 1, 1, 3, 40, 400])] = chance.choice(["", "", chr(chance.randrange(1, 256)), "{", "]", "- ", "\n"])
-            self.write("layer.yaml", "".join(text))
-            done = self.compile()
-            self.assertIn(done.returncode, (0, 1), f"{''.join(text)}\n{done.stderr}")
-            self.assertTrue(done.returncode == 0 or ": error: " in done.stderr, done.stderr)
+            self.survives(self.write("layer.yaml", self.damaged(layers, chance)).read_text(encoding="utf-8"))
+
+    def test_damaged_descriptions_never_crash_the_compiler(self):
+        chance = random.Random(2)
+        self.write("layer.yaml", GOOD_LAYER)
+        built_in = (ROOT / "src/nvhooks/pass/libc.yaml").read_text(encoding="utf-8").replace("\n  ", "\n  own_")
+        for _ in range(60):
+            start = built_in.index("\n", chance.randrange(12000))
+            text = "functions:" + built_in[start:built_in.index("\n", start + 600)] + "\n"
+            self.survives(self.write("calls.yaml", self.damaged([text], chance)).read_text(encoding="utf-8"))
 
     def test_files_that_are_missing_are_named(self):
         self.refused("nowhere.yaml: error: the layer's configuration cannot be read", "nowhere.yaml")

@@ -256,7 +256,7 @@ llvm::Error read_descriptions(const llvm::MemoryBuffer &file, llvm::StringRef pa
     if (reading.complaints.empty()) {
         reading.complaints = path.str() + ":1:1: error: expected a mapping with `functions:`, `harmless:` or `changes-fase:`\n";
     }
-    return llvm::createStringError(input.error(), llvm::StringRef(reading.complaints).rtrim('\n'));
+    return llvm::createStringError(input.error(), llvm::StringRef(reading.complaints).rtrim('\n').str());
 }
 
 llvm::Expected<bool> read_attribute(llvm::StringRef text, FunctionDescription &function)

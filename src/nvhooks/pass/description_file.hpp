@@ -8,7 +8,7 @@
 
 namespace stillpoint::nvhooks {
 
-/// Adds what `file` says to `table`. Errors: "path:line:column: error: ..." for each thing wrong.
+/// Adds what `file`, which must be YAML (check_syntax), says to `table`. Errors: "path:line:column: error: ..." for each thing wrong.
 [[nodiscard]] llvm::Error read_descriptions(const llvm::MemoryBuffer &file, llvm::StringRef path, DescriptionTable &table);
 
 /// Adds what an attribute says: "nvm_write:POINTER:SIZE[:AT-MOST]", "nvm_read:...", "nvm_harmless", "nvm_keeps_fase". Errors: what is

@@ -10,6 +10,7 @@
 #include "llvm/IR/Constants.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "scanf_format.hpp"
+#include "yaml_errors.hpp"
 
 namespace stillpoint::nvhooks {
 
@@ -218,6 +219,11 @@ llvm::Expected<Descriptions> Descriptions::load(llvm::ArrayRef<std::string> file
         if (!file) {
             return llvm::createStringError(file.getError(), "%s:1:1: error: the descriptions cannot be read: %s", path.c_str(),
                                            file.getError().message().c_str());
+        }
+        std::string broken;
+        check_syntax(**file, path, broken);
+        if (!broken.empty()) {
+            return llvm::createStringError(llvm::inconvertibleErrorCode(), llvm::StringRef(broken).rtrim('\n').str());
         }
         if (llvm::Error error = read_descriptions(**file, path, descriptions.functions_)) {
             return error;

@@ -2,6 +2,7 @@
 // RUN: optimizations=static-check level=-O0 prefix=O0
 // Calls into precompiled code get hooks by what is known of the callee: built-in tables, the layer's files, attributes.
 #include "recorder.h"
+#include "stillpoint/nvhooks.h"
 
 typedef struct stream FILE;
 char *strcpy(char *, const char *);
@@ -92,6 +93,13 @@ void by_the_layers_file(u64 *to) { described_fill(to, 3, 1); }
 // CHECK:         call void @nvhooks_pre_nvm_write(ptr {{.*}}, i64
 // CHECK:         call void @attributed_fill
 void by_attribute(u8 *to) { attributed_fill(1, to, 3); }
+
+nvm_write(arg1, return:arg2) nvm_read(arg0, min(arg2, 8)) i64 macros(const char *from, void *to, u64 room);
+// CHECK-LABEL: define{{.*}} @by_macro(
+// CHECK:         call void @nvhooks_pre_nvm_write(ptr %1, i64 %
+// CHECK:         call i64 @macros
+// CHECK:         call void @nvhooks_post_nvm_write(ptr %1, i64 %
+void by_macro(const char *from, void *to, u64 room) { macros(from, to, room); }
 
 // Nothing is written that could be durable.
 // CHECK-LABEL: define{{.*}} @to_the_stack(
