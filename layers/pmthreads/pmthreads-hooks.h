@@ -4,6 +4,7 @@
  * a program of threads and locks needs allocation and roots from it, and nothing else; a FASE lasts from a
  * thread's outermost lock acquire to the matching release, whether or not durable_fase_begin is called.
  *
+ * Needs the names of POSIX: -std=gnu11, or _POSIX_C_SOURCE=200809L with -std=c11.
  * Durability: a FASE is durable with the checkpoint after it (option interval_ms), at the pool's level. */
 
 #include <errno.h>

@@ -8,6 +8,7 @@
  * Durability: the death of the process, always. The death of the machine only where the pool's file system grants MAP_SYNC
  * (DAX): undo_durability() tells.
  *
+ * Needs the names of POSIX: -std=gnu11, or _POSIX_C_SOURCE=200809L with -std=c11.
  * One pool at a time for each process, by one process at a time. Any thread may call any function; at most UNDO_THREADS_MAX
  * threads at a time (16 where the pool is smaller than 64 MiB) may have written to durable memory. A child made by fork has no pool. */
 

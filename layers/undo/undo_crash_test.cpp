@@ -57,7 +57,7 @@ void store(T& place, T value)
 /// Reads a list out of an image, wherever that lies in memory. Empty text: it is sound.
 class Reader {
 public:
-    explicit Reader(CrashModel::Image& image) : image_(image), pool_(image.data()) {}
+    explicit Reader(CrashModel::Image& image) : pool_(image.data()) {}
 
     [[nodiscard]] std::string read(std::vector<std::uint64_t>& values)
     {
@@ -116,7 +116,6 @@ private:
         return blocks == live_.size() + free.size() ? "" : "a block lies outside of what is in use";
     }
 
-    CrashModel::Image& image_;
     Pool pool_;
     std::set<std::uint64_t> live_;
 };
