@@ -252,17 +252,19 @@ def draw_figures(results, folder):
             for fact in results["stores"]}
     stores = [store for store in STORES if (store, "volatile", "A") in rate]
 
-    def groups(store, names):
-        return [(workload, [rate.get((store, name, workload)) for name in names]) for workload in WORKLOADS]
+    def rows(groups):
+        """A row of charts for each store, one for each workload: their rates are too far apart for one axis."""
+        return [[(f"{store}, {workload}", [(label, [rate.get((store, name, workload)) for name in names]) for label, names in groups])
+                 for workload in WORKLOADS] for store in stores]
 
     if any(name == "by hand" for _, name, _ in rate):
-        names = ["by hand", f"pmdk {SETTINGS[0]}", f"pmdk {SETTINGS[-1]}"]
         figures.draw(folder / "nvhooks-figure-4.10.svg", "Cost of automating annotations (libpmemobj), million operations a second",
-                     [[(store, groups(store, names)) for store in stores]], ["annotated by hand", "initial", "optimised"], "M/s")
+                     rows([("pmdk", ["by hand", f"pmdk {SETTINGS[0]}", f"pmdk {SETTINGS[-1]}"])]),
+                     ["annotated by hand", "initial", "optimised"], "M/s")
     layers = [layer for layer in LAYERS if any(name == f"{layer} {SETTINGS[0]}" for _, name, _ in rate)]
     figures.draw(folder / "nvhooks-figure-4.11.svg", "Optimisations added one after the other, million operations a second",
-                 [[(f"{store}, {layer}", groups(store, [f"{layer} {setting}" for setting in SETTINGS])) for layer in layers]
-                  for store in stores], [SETTINGS[0], *(f"+ {setting}" for setting in SETTINGS[1:])], "M/s")
+                 rows([(layer, [f"{layer} {setting}" for setting in SETTINGS]) for layer in layers]),
+                 [SETTINGS[0], *(f"+ {setting}" for setting in SETTINGS[1:])], "M/s")
 
 
 def parse_arguments():

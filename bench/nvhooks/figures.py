@@ -45,7 +45,7 @@ def draw(path, caption, panels, series, unit):
             x += used + 20
         width = max(width, x)
         y += TOP + PLOT_HEIGHT + 40
-    width = max(width, 90 + sum(24 + 7 * len(name) for name in series))
+    width = max(width, LEFT + sum(30 + 7 * len(name) for name in series), LEFT + 8 * len(caption))
     legend, left = [], LEFT
     for index, name in enumerate(series):
         legend.append(f'<rect x="{left}" y="{y}" width="12" height="12" fill="{COLOURS[index % len(COLOURS)]}"/>')
