@@ -70,6 +70,7 @@ public:
     }
     [[nodiscard]] bool has_unarmed_pages() const noexcept override { return !has_membarrier_; }
 
+    [[nodiscard]] bool allows_huge_pages() const noexcept override { return true; }
     [[nodiscard]] bool handle_fault(void* /*address*/) noexcept override { return false; }
     [[nodiscard]] bool needs_fault_handler() const noexcept override { return false; }
     /// The kernel may write: the interposer marks what it has written.

@@ -46,7 +46,8 @@ Result<RecoveryReport> PmthreadsEngine::start(Pool pool, const Options& options)
         return pass_on(tracker.error());
     }
     tracker_ = std::move(*tracker);
-    if (auto done = shadow_.map(facts.base_address, facts.image_bytes, facts.image_bytes_max); !done) {
+    const auto pages = tracker_->allows_huge_pages() ? Shadow::Pages::huge : Shadow::Pages::small;
+    if (auto done = shadow_.map(facts.base_address, facts.image_bytes, facts.image_bytes_max, pages); !done) {
         return pass_on(done.error());
     }
     if (auto done = load_image(options.recovery, report); !done) {

@@ -7,7 +7,7 @@
 namespace stillpoint::pmthreads {
 
 Result<void> Shadow::map(std::uintptr_t base, std::uint64_t image_bytes,
-                         std::uint64_t image_bytes_max)
+                         std::uint64_t image_bytes_max, Pages pages)
 {
     void* const wanted = reinterpret_cast<void*>(base);
     void* const mapped = mmap(wanted, image_bytes_max, PROT_NONE,
@@ -29,9 +29,7 @@ Result<void> Shadow::map(std::uintptr_t base, std::uint64_t image_bytes,
     }
     base_ = static_cast<std::byte*>(mapped);
     bytes_max_ = image_bytes_max;
-    // Huge pages would be split by the first tracked write to each, at ten times the cost of an
-    // ordinary first write.
-    madvise(base_, bytes_max_, MADV_NOHUGEPAGE);
+    madvise(base_, bytes_max_, pages == Pages::huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     if (auto done = make_accessible(image_bytes); !done) {
         return done;
     }

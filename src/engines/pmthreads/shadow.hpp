@@ -18,10 +18,14 @@ public:
     Shadow& operator=(const Shadow&) = delete;
     ~Shadow() { unmap(); }
 
+    /// Pages of the CPU that the shadow may lie in. small: 4 KiB, the unit of trackers that protect pages; a huge one would be
+    /// split by the first tracked write to it, at ten times the cost of an ordinary first write.
+    enum class Pages { small, huge };
+
     /// Reserves the addresses of the largest image and makes the present one accessible.
     /// Errors: window_taken (with what is there), no_memory.
     [[nodiscard]] Result<void> map(std::uintptr_t base, std::uint64_t image_bytes,
-                                   std::uint64_t image_bytes_max);
+                                   std::uint64_t image_bytes_max, Pages pages);
     /// Makes addresses up to `image_bytes` accessible; bytes() stays until publish(), so that nobody
     /// looks for written pages where the tracker does not know them yet. Errors: no_memory.
     [[nodiscard]] Result<void> make_accessible(std::uint64_t image_bytes);

@@ -53,6 +53,9 @@ public:
     /// True while some pages are not armed: only a stop tells whether they were written.
     [[nodiscard]] virtual bool has_unarmed_pages() const noexcept { return false; }
 
+    /// True if it finds writes without the page tables: huge pages then cost it nothing.
+    [[nodiscard]] virtual bool allows_huge_pages() const noexcept { return false; }
+
     /// True if the fault was a first write to an armed page; it may be retried now.
     /// Async-signal-safe.
     [[nodiscard]] virtual bool handle_fault(void* address) noexcept = 0;
