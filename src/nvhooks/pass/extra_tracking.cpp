@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/CFG.h"
@@ -268,7 +269,7 @@ public:
 
     void merge()
     {
-        std::map<llvm::CallBase *, std::vector<std::size_t>> writes;
+        llvm::MapVector<llvm::CallBase *, std::vector<std::size_t>> writes;  // in the order of the code
         for (std::size_t i = 0; i < sites_.size(); ++i) {
             auto *call = llvm::dyn_cast<llvm::CallBase>(llvm::getUnderlyingObject(sites_[i].pointer, 0));
             if (!sites_[i].removed && sites_[i].kind == SiteKind::post_write && call != nullptr &&

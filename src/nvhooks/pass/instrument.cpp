@@ -58,9 +58,11 @@ FunctionScope scope_of(llvm::Function &function, const Configuration &configurat
             analyses.getResult<llvm::TargetIRAnalysis>(function)};
 }
 
+/// Not the hooks themselves, where a shim is compiled with the plugin: they would call themselves.
 bool is_to_be_instrumented(const llvm::Function &function)
 {
-    return !function.isDeclaration() && !function.hasAvailableExternallyLinkage() && !function.hasFnAttribute(llvm::Attribute::Naked);
+    return !function.getName().starts_with("nvhooks_") && !function.isDeclaration() &&
+           !function.hasAvailableExternallyLinkage() && !function.hasFnAttribute(llvm::Attribute::Naked);
 }
 
 /// Loops get the blocks before and behind them where hooks can stand.
