@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "core/units.hpp"
+#include "engines/pmthreads/protected_pages.hpp"
 #include "engines/pmthreads/tracker.hpp"
 #include "os/reserved_array.hpp"
 #include "os/thread_calls.hpp"
@@ -28,14 +29,7 @@ public:
     [[nodiscard]] Result<void> add_range(std::byte* begin, std::size_t size,
                                          std::size_t /*served_bytes*/) override
     {
-        if (base_ == 0) {
-            base_ = reinterpret_cast<std::uintptr_t>(begin);
-        }
-        tracked_end_.store(reinterpret_cast<std::uintptr_t>(begin) + size, std::memory_order_release);
-        if (mprotect(begin, size, PROT_READ) != 0) {
-            return fail(SP_E_NO_MEMORY, errno, "cannot write-protect {} bytes of durable memory", size);
-        }
-        return {};
+        return pages_.add(begin, size);
     }
 
     /// The bit is taken before the page is protected: a write in between faults only after the
@@ -50,15 +44,15 @@ public:
         while (look == Look::stop && opening_.load(std::memory_order_acquire) != 0) {
             os::yield_cpu();
         }
-        std::uint64_t page = (begin - base_) / page_bytes;
-        const std::uint64_t end_page = (end - base_) / page_bytes;
+        std::uint64_t page = pages_.index_of(begin);
+        const std::uint64_t end_page = pages_.index_of(end);
         while (page < end_page) {
             const std::uint64_t first = next_written(page, end_page);
             if (first >= end_page) {
                 break;
             }
             if (count == capacity) {
-                return address_of(first);
+                return pages_.address_of(first);
             }
             std::uint64_t last = first;
             while (last < end_page && take(last)) {
@@ -76,7 +70,7 @@ public:
                 // must find them again.
                 mark(first, last - first);
             }
-            runs[count++] = {address_of(first), address_of(last), true};
+            runs[count++] = {pages_.address_of(first), pages_.address_of(last), true};
             page = last;
         }
         return end;
@@ -84,44 +78,28 @@ public:
 
     [[nodiscard]] bool handle_fault(void* address) noexcept override
     {
-        const auto where = reinterpret_cast<std::uintptr_t>(address);
-        if (base_ == 0 || where < base_ || where >= tracked_end_.load(std::memory_order_acquire)) {
-            return false;
-        }
-        return open_page((where - base_) / page_bytes);
+        const auto page = pages_.find(address);
+        return page && open_page(*page);
     }
 
     [[nodiscard]] bool needs_fault_handler() const noexcept override { return true; }
 
     void prepare_kernel_write(void* address, std::size_t size) noexcept override
     {
-        const auto begin = reinterpret_cast<std::uintptr_t>(address);
-        const auto end = tracked_end_.load(std::memory_order_acquire);
-        if (size == 0 || base_ == 0 || begin < base_ || begin >= end) {
-            return;
-        }
-        const auto last = size - 1 < end - 1 - begin ? begin + size - 1 : end - 1;
-        for (auto page = (begin - base_) / page_bytes; page <= (last - base_) / page_bytes; ++page) {
+        const auto touched = pages_.touched(address, size);
+        for (auto page = touched.first; page < touched.end; ++page) {
             open_page(page);
         }
     }
 
     void detach_after_fork() noexcept override
     {
-        const auto end = tracked_end_.load(std::memory_order_acquire);
         opening_.store(0, std::memory_order_relaxed);  // Of threads that do not exist here.
-        if (base_ != 0) {
-            mprotect(reinterpret_cast<void*>(base_), end - base_, PROT_READ | PROT_WRITE);
-        }
+        pages_.make_all_writable();
     }
 
 private:
     using Word = std::uint64_t;
-
-    [[nodiscard]] std::uintptr_t address_of(std::uint64_t page) const noexcept
-    {
-        return base_ + page * page_bytes;
-    }
 
     /// Writable first, marked second: were it marked first, a collect between the two would take
     /// the mark and protect the page, and this would then open it with no mark left.
@@ -131,8 +109,7 @@ private:
     bool open_page(std::uint64_t page) noexcept
     {
         const int saved_errno = errno;
-        const std::uint64_t end_page =
-            (tracked_end_.load(std::memory_order_acquire) - base_) / page_bytes;
+        const std::uint64_t end_page = pages_.count();
         bool opened = false;
         opening_.fetch_add(1, std::memory_order_seq_cst);
         for (std::uint64_t run = 1; !opened; run *= 8) {
@@ -152,7 +129,7 @@ private:
 
     [[nodiscard]] bool protect(std::uint64_t first, std::uint64_t count, int protection) const noexcept
     {
-        return mprotect(reinterpret_cast<void*>(address_of(first)), count * page_bytes, protection) == 0;
+        return mprotect(reinterpret_cast<void*>(pages_.address_of(first)), count * page_bytes, protection) == 0;
     }
 
     void mark(std::uint64_t first, std::uint64_t count) noexcept
@@ -185,8 +162,7 @@ private:
 
     os::ReservedArray<Word> written_;
     std::uint64_t pages_max_ = 0;
-    std::uintptr_t base_ = 0;
-    std::atomic<std::uintptr_t> tracked_end_{0};
+    ProtectedPages pages_;
     std::atomic<std::uint32_t> opening_{0};  ///< threads between opening a page and marking it
 };
 

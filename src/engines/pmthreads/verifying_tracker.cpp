@@ -20,6 +20,7 @@
 
 #include "core/units.hpp"
 #include "engines/pmthreads/hot_chunks.hpp"
+#include "engines/pmthreads/protected_pages.hpp"
 #include "engines/pmthreads/tracker.hpp"
 #include "os/code_location.hpp"
 #include "os/futex.hpp"
@@ -96,14 +97,7 @@ public:
         if (auto done = marks_->add_range(begin, size, 0); !done) {
             return done;
         }
-        if (base_ == 0) {
-            base_ = reinterpret_cast<std::uintptr_t>(begin);
-        }
-        tracked_end_.store(reinterpret_cast<std::uintptr_t>(begin) + size, std::memory_order_release);
-        if (mprotect(begin, size, PROT_READ) != 0) {
-            return fail(SP_E_NO_MEMORY, errno, "cannot write-protect {} bytes of durable memory", size);
-        }
-        return {};
+        return pages_.add(begin, size);
     }
 
     [[nodiscard]] std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, Look look, WrittenRun* runs,
@@ -141,23 +135,15 @@ public:
 
     [[nodiscard]] bool handle_fault(void* address) noexcept override
     {
-        const auto where = reinterpret_cast<std::uintptr_t>(address);
-        if (base_ == 0 || where < base_ || where >= tracked_end_.load(std::memory_order_acquire)) {
-            return false;
-        }
-        return open_page((where - base_) / page_bytes, faulting_instruction());
+        const auto page = pages_.find(address);
+        return page && open_page(*page, faulting_instruction());
     }
     [[nodiscard]] bool needs_fault_handler() const noexcept override { return true; }
 
     void prepare_kernel_write(void* address, std::size_t size) noexcept override
     {
-        const auto begin = reinterpret_cast<std::uintptr_t>(address);
-        const auto end = tracked_end_.load(std::memory_order_acquire);
-        if (size == 0 || base_ == 0 || begin < base_ || begin >= end) {
-            return;
-        }
-        const auto last = size - 1 < end - 1 - begin ? begin + size - 1 : end - 1;
-        for (auto page = (begin - base_) / page_bytes; page <= (last - base_) / page_bytes; ++page) {
+        const auto touched = pages_.touched(address, size);
+        for (auto page = touched.first; page < touched.end; ++page) {
             open_page(page, nullptr);
         }
     }
@@ -165,9 +151,7 @@ public:
     void detach_after_fork() noexcept override
     {
         marks_->detach_after_fork();
-        if (base_ != 0) {
-            protect(base_, tracked_end_.load(std::memory_order_acquire), PROT_READ | PROT_WRITE);
-        }
+        pages_.make_all_writable();
     }
 
 private:
@@ -177,10 +161,9 @@ private:
     {
         return mprotect(reinterpret_cast<void*>(begin), end - begin, protection) == 0;
     }
-    [[nodiscard]] std::uintptr_t address_of(std::uint64_t page) const noexcept { return base_ + page * page_bytes; }
     [[nodiscard]] const std::byte* bytes_of(std::uint64_t page) const noexcept
     {
-        return reinterpret_cast<const std::byte*>(address_of(page));
+        return reinterpret_cast<const std::byte*>(pages_.address_of(page));
     }
 
     static Writer callers_from(const void* instruction) noexcept
@@ -217,9 +200,9 @@ private:
 
     void make_writable(std::uint64_t page) noexcept
     {
-        if (!protect(address_of(page), address_of(page + 1), PROT_READ | PROT_WRITE)) {
+        if (!protect(pages_.address_of(page), pages_.address_of(page + 1), PROT_READ | PROT_WRITE)) {
             mappings_ran_out_.store(true, std::memory_order_relaxed);
-            protect(base_, tracked_end_.load(std::memory_order_acquire), PROT_READ | PROT_WRITE);
+            pages_.make_all_writable();
         }
     }
 
@@ -235,7 +218,7 @@ private:
     }
     void arm(std::uintptr_t begin, std::uintptr_t end) noexcept
     {
-        for (std::uint64_t page = (begin - base_) / page_bytes; page < (end - base_) / page_bytes; ++page) {
+        for (std::uint64_t page = pages_.index_of(begin); page < pages_.index_of(end); ++page) {
             set_armed(page);
         }
         protect(begin, end, PROT_READ);
@@ -273,7 +256,7 @@ private:
                 written |= std::uint64_t{1} << ((page - begin) / page_bytes);
             }
         }
-        const std::uint64_t first = (begin - base_) / page_bytes;
+        const std::uint64_t first = pages_.index_of(begin);
         for (std::uint64_t i = 0; i < (end - begin) / page_bytes; ++i) {
             const std::uint64_t bit = std::uint64_t{1} << i;
             if (AtomicState(states_[first + i]).load(std::memory_order_acquire) != open) {
@@ -295,9 +278,9 @@ private:
         std::uintptr_t first = 0;
         std::uintptr_t end = 0;
         for (std::size_t at = 0; at < page_bytes; ++at) {
-            if (now[at] != before[at] && !is_reset_by_recovery(address_of(page) + at)) {
-                first = first == 0 ? address_of(page) + at : first;
-                end = address_of(page) + at + 1;
+            if (now[at] != before[at] && !is_reset_by_recovery(pages_.address_of(page) + at)) {
+                first = first == 0 ? pages_.address_of(page) + at : first;
+                end = pages_.address_of(page) + at + 1;
             }
         }
         if (first == 0) {
@@ -365,15 +348,14 @@ private:
                 "without verify_marks it would be lost: compile that code with `stillpoint cc`, describe it to the compiler, or call "
                 "sp_mark_written(). Each function is named once",
                 std::string_view{who, static_cast<std::size_t>(who_end.out - who)}, finding.first_byte, finding.end,
-                std::string_view{where, static_cast<std::size_t>(where_end.out - where)}, (finding.first_byte - base_) / page_bytes);
+                std::string_view{where, static_cast<std::size_t>(where_end.out - where)}, pages_.index_of(finding.first_byte));
     }
 
     std::unique_ptr<Tracker> marks_;
     os::ReservedArray<std::uint8_t> states_;  ///< by image page
     os::ReservedArray<Writer> writers_;       ///< by image page, of pages that are open
     os::ReservedArray<std::byte> before_;     ///< the image's bytes, of pages that are open
-    std::uintptr_t base_ = 0;
-    std::atomic<std::uintptr_t> tracked_end_{0};
+    ProtectedPages pages_;
     std::atomic<std::uint64_t> open_pages_{0};
     std::atomic<bool> mappings_ran_out_{false};
     bool mappings_ran_out_told_ = false;
