@@ -32,54 +32,59 @@ Result<void> check_marks(const std::uint8_t* marks, std::uint64_t span, std::uin
     return {};
 }
 
+/// Shows every span that is in use: large(span, spans of the run), small(span, size class, marks). Returns how many spans there are.
+/// Spans change hands under the lock only: no mark is read that has become a user's byte.
+template <class Large, class Small>
+std::uint64_t visit_spans(Large&& large, Small&& small) noexcept
+{
+    const std::lock_guard hold(state.spans_lock);
+    const std::uint64_t count = state.span_count.load(std::memory_order_acquire);
+    for (std::uint64_t span = 0; span < count; ++span) {
+        const SpanInfo info = span_info(span);
+        if (info.is_large()) {
+            large(span, info.value());
+            span += info.value() - 1;
+        } else if (info.is_small()) {
+            small(span, size_classes[info.size_class()], info.marks());
+        }
+    }
+    return count;
+}
+
 }  // namespace
 
 sp_heap_statistics Heap::statistics() const noexcept
 {
-    // Spans change hands under this lock only: no mark is read that has become a user's byte.
-    const std::lock_guard hold(state.spans_lock);
-    const std::uint64_t count = state.span_count.load(std::memory_order_acquire);
     sp_heap_statistics sums{};
-    sums.heap_bytes = count * span_bytes;
     std::uint64_t table_bytes = 0;
-    for (std::uint64_t span = 0; span < count; ++span) {
-        const SpanInfo info = span_info(span);
-        if (info.is_large()) {
+    const std::uint64_t spans_in_all = visit_spans(
+        [&sums](std::uint64_t, std::uint64_t spans) {
             sums.live_blocks += 1;
-            sums.allocated_bytes += info.value() * span_bytes;
-            span += info.value() - 1;
-        } else if (info.is_small()) {
-            const SizeClass& c = size_classes[info.size_class()];
-            const std::uint64_t live = live_blocks_of(info.marks(), c.blocks);
+            sums.allocated_bytes += spans * span_bytes;
+        },
+        [&sums, &table_bytes](std::uint64_t, const SizeClass& c, std::uint8_t* marks) {
+            const std::uint64_t live = live_blocks_of(marks, c.blocks);
             sums.live_blocks += live;
             sums.allocated_bytes += live * c.block_bytes;
             // A span without live blocks counts as free, head and all: it can be had whole.
             table_bytes += live != 0 ? c.first_block : 0;
-        }
-    }
+        });
+    sums.heap_bytes = spans_in_all * span_bytes;
     sums.free_bytes = sums.heap_bytes - sums.allocated_bytes - table_bytes;
     return sums;
 }
 
 void Heap::visit_live_blocks(void (*visit)(void* context, const std::byte* block, std::size_t bytes), void* context) const noexcept
 {
-    const std::lock_guard hold(state.spans_lock);
-    const std::uint64_t count = state.span_count.load(std::memory_order_acquire);
-    for (std::uint64_t span = 0; span < count; ++span) {
-        const SpanInfo info = span_info(span);
-        const std::byte* const memory = span_address(span);
-        if (info.is_large()) {
-            visit(context, memory, info.value() * span_bytes);
-            span += info.value() - 1;
-        } else if (info.is_small()) {
-            const SizeClass& c = size_classes[info.size_class()];
+    visit_spans(
+        [visit, context](std::uint64_t span, std::uint64_t spans) { visit(context, span_address(span), spans * span_bytes); },
+        [visit, context](std::uint64_t span, const SizeClass& c, std::uint8_t* marks) {
             for (std::uint32_t block = 0; block < c.blocks; ++block) {
-                if (load_mark(info.marks() + block) != 0) {
-                    visit(context, memory + c.first_block + std::size_t{block} * c.block_bytes, c.block_bytes);
+                if (load_mark(marks + block) != 0) {
+                    visit(context, span_address(span) + c.first_block + std::size_t{block} * c.block_bytes, c.block_bytes);
                 }
             }
-        }
-    }
+        });
 }
 
 namespace {
