@@ -73,7 +73,7 @@ private:
         if (kind != SiteKind::post_write || !scope_.configuration.marks_cards()) {
             return false;
         }
-        return next.end - begin <= (std::int64_t{1} << scope_.layer().cards->shift);
+        return next.end - begin <= static_cast<std::int64_t>(scope_.layer().cards->bytes());
     }
 
     void merge(std::vector<Candidate> &found)

@@ -148,7 +148,7 @@ private:
     [[nodiscard]] std::int64_t hole_max(SiteKind kind) const
     {
         const bool cards = kind == SiteKind::post_write && scope_.configuration.marks_cards();
-        return cards ? (std::int64_t{1} << scope_.layer().cards->shift) - 1 : 0;
+        return cards ? static_cast<std::int64_t>(scope_.layer().cards->bytes()) - 1 : 0;
     }
 
     /// Neighbours whose union has no hole.

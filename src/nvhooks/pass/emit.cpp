@@ -122,8 +122,7 @@ private:
     /// them move past each other.
     void mark(const Site &site, const Guarded &here, llvm::Value *size)
     {
-        const CardTable &cards = *scope_.layer().cards;
-        const std::uint64_t card_bytes = std::uint64_t{1} << cards.shift;
+        const std::uint64_t card_bytes = scope_.layer().cards->bytes();
         llvm::Instruction *before = here.before;
         if (const auto *constant = llvm::dyn_cast<llvm::ConstantInt>(size)) {
             if (constant->getZExtValue() > card_bytes) {
@@ -211,20 +210,17 @@ private:
         const bool is_before = is_before_access(site.kind);
         const SizeExpression &size = is_before ? effect.size_before() : effect.size;
         Site placed = site;
-        llvm::Value *bytes = nullptr;
-        {
-            llvm::Instruction *at = site.call;
-            llvm::Value *durable = effect.indirect ? nullptr : is_durable(site);
-            llvm::Instruction *then = durable == nullptr ? at : split_if(durable, at, false, updater_, scope_.loops);
-            BuilderBefore inside(then, site.call);
-            if (!effect.at_argument()) {
-                placed.pointer = range_of(inside, site);
-            }
-            bytes = size.uses_result() ? nullptr : size.emit(inside, *site.call, nullptr);
-            if (durable != nullptr) {
-                bytes = bytes == nullptr ? nullptr : joined(bytes, inside.getInt64(0), then, at);
-                placed.pointer = placed.pointer == site.pointer ? site.pointer : joined(placed.pointer, site.pointer, then, at);
-            }
+        llvm::Instruction *at = site.call;
+        llvm::Value *durable = effect.indirect ? nullptr : is_durable(site);
+        llvm::Instruction *then = durable == nullptr ? at : split_if(durable, at, false, updater_, scope_.loops);
+        BuilderBefore inside(then, site.call);
+        if (!effect.at_argument()) {
+            placed.pointer = range_of(inside, site);
+        }
+        llvm::Value *bytes = size.uses_result() ? nullptr : size.emit(inside, *site.call, nullptr);
+        if (durable != nullptr) {
+            bytes = bytes == nullptr ? nullptr : joined(bytes, inside.getInt64(0), then, at, "");
+            placed.pointer = placed.pointer == site.pointer ? site.pointer : joined(placed.pointer, site.pointer, then, at, "");
         }
         if (bytes == nullptr) {
             BuilderBefore behind(before, site.call);
@@ -256,16 +252,6 @@ private:
         llvm::Value *offset = builder.CreateSub(builder.CreatePtrToInt(absolute, builder.getInt64Ty()),
                                                 builder.CreatePtrToInt(argument, builder.getInt64Ty()));
         return builder.CreateGEP(builder.getInt8Ty(), site.pointer, offset);
-    }
-
-    static llvm::Value *joined(llvm::Value *value, llvm::Value *otherwise, llvm::Instruction *then, llvm::Instruction *at)
-    {
-        llvm::IRBuilder<> builder(&*at->getParent()->begin());
-        llvm::PHINode *merged = builder.CreatePHI(value->getType(), 2);
-        for (llvm::BasicBlock *before : llvm::predecessors(at->getParent())) {
-            merged->addIncoming(before == then->getParent() ? value : otherwise, before);
-        }
-        return merged;
     }
 
     FunctionScope &scope_;

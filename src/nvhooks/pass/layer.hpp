@@ -34,6 +34,9 @@ struct Window {
 struct CardTable {
     unsigned shift = 0;
     std::uint64_t table = 0;  ///< address of the card of the window's first byte
+
+    /// Of memory that one card stands for.
+    [[nodiscard]] std::uint64_t bytes() const { return std::uint64_t{1} << shift; }
 };
 
 struct Allocator {

@@ -24,6 +24,16 @@ llvm::Instruction *split_if(llvm::Value *condition, llvm::Instruction *at, bool 
     return llvm::SplitBlockAndInsertIfThen(condition, at, /*Unreachable=*/false, weights, &updater, &loops);
 }
 
+llvm::PHINode *joined(llvm::Value *value, llvm::Value *otherwise, llvm::Instruction *then, llvm::Instruction *at, llvm::StringRef name)
+{
+    llvm::IRBuilder<> builder(&*at->getParent()->begin());
+    llvm::PHINode *merged = builder.CreatePHI(value->getType(), 2, name);
+    for (llvm::BasicBlock *before : llvm::predecessors(at->getParent())) {
+        merged->addIncoming(before == then->getParent() ? value : otherwise, before);
+    }
+    return merged;
+}
+
 llvm::FunctionCallee hook_function(llvm::Module &module, Hook hook)
 {
     llvm::LLVMContext &context = module.getContext();
@@ -150,11 +160,7 @@ Translation Translator::write(llvm::Value *root, llvm::Instruction *at)
     llvm::Value *relative = inside.CreatePtrToInt(root, integer);
     llvm::Value *absolute = inside.CreateCall(hook_function(*at->getModule(), Hook::to_absolute_ptr), {relative});
     llvm::Value *distance = inside.CreateSub(inside.CreatePtrToInt(absolute, integer), relative);
-    llvm::IRBuilder<> joined(&*at->getParent()->begin());
-    llvm::PHINode *merged = joined.CreatePHI(integer, 2, "absolute.distance");
-    for (llvm::BasicBlock *before : llvm::predecessors(at->getParent())) {
-        merged->addIncoming(before == then->getParent() ? distance : joined.getInt64(0), before);
-    }
+    llvm::PHINode *merged = joined(distance, inside.getInt64(0), then, at, "absolute.distance");
     BuilderBefore behind(at, at);
     return {durable, merged, behind.CreateGEP(behind.getInt8Ty(), root, merged, "absolute.root")};
 }

@@ -64,6 +64,10 @@ public:
 [[nodiscard]] llvm::Instruction *split_if(llvm::Value *condition, llvm::Instruction *at, bool unlikely,
                                           llvm::DomTreeUpdater &updater, llvm::LoopInfo &loops);
 
+/// In the block that begins with `at`: `value` where control came through the block that `then` ends, else `otherwise`.
+[[nodiscard]] llvm::PHINode *joined(llvm::Value *value, llvm::Value *otherwise, llvm::Instruction *then, llvm::Instruction *at,
+                                    llvm::StringRef name);
+
 /// The declaration of a hook.
 [[nodiscard]] llvm::FunctionCallee hook_function(llvm::Module &module, Hook hook);
 
