@@ -75,51 +75,43 @@ def ycsb_rounds(configurations, make, rounds, slice_ms, progress, title):
     round all load again, in another order; those of the last round run the mixes."""
     generator = random.Random(1)
     order = list(configurations)
-    slices = {name: {"load": [], "A": [], "B": []} for name in configurations}
-    workers = {}
-    try:
-        for number in range(rounds):
-            generator.shuffle(order)
-            for name in order:
-                progress.say(f"{title}: load, round {number + 1} of {rounds}: {name}")
-                if name in workers:
-                    workers.pop(name).end()
-                workers[name] = make(name)
-                slices[name]["load"].append(workers[name].load)
-        for mix in RATES_MIX:
-            for worker in workers.values():
-                worker.run(mix, slice_ms / 2)  # not counted: it is cold
-            for number in range(rounds):
-                generator.shuffle(order)
-                for name in order:
-                    progress.say(f"{title}: workload {mix}, round {number + 1} of {rounds}: {name}")
-                    slices[name][mix].append(workers[name].run(mix, slice_ms))
-        for name in list(workers):
-            workers.pop(name).end()
-        return slices
-    finally:
-        for worker in workers.values():
-            worker.destroy()
+
+    def shuffled(_number):
+        generator.shuffle(order)
+        return order
+
+    return alternate(configurations, make, shuffled, (rounds, rounds), (slice_ms / 2, slice_ms), progress, title)
 
 
 def pair_rounds(make, names, loads, pairs, slice_ms, progress, title):
     """Two configurations alone, in slices that alternate closely: {name: {"load" | "A" | "B": [slice of each pair]}}."""
+    def there_and_back(number):
+        return names if number % 2 == 0 else names[::-1]
+
+    return alternate(names, make, there_and_back, (loads, pairs), (slice_ms, slice_ms), progress, title)
+
+
+def alternate(names, make, order_of, counts, durations_ms, progress, title):
+    """The rounds of both: `order_of(number)` is the order of a round, `counts` how many rounds load and how many run each mix,
+    `durations_ms` how long the first, cold slice of a worker in a mix is, which is not counted, and each that is."""
     slices = {name: {"load": [], "A": [], "B": []} for name in names}
+    loads, rounds = counts
+    cold_ms, slice_ms = durations_ms
     workers = {}
     try:
         for number in range(loads):
-            for name in names if number % 2 == 0 else reversed(names):
-                progress.say(f"{title}: load, pair {number + 1} of {loads}: {name}")
+            for name in order_of(number):
+                progress.say(f"{title}: load, round {number + 1} of {loads}: {name}")
                 if name in workers:
                     workers.pop(name).end()
                 workers[name] = make(name)
                 slices[name]["load"].append(workers[name].load)
         for mix in RATES_MIX:
             for worker in workers.values():
-                worker.run(mix, slice_ms)  # not counted: it is cold
-            for number in range(pairs):
-                progress.say(f"{title}: workload {mix}, pair {number + 1} of {pairs}")
-                for name in names if number % 2 == 0 else reversed(names):
+                worker.run(mix, cold_ms)
+            for number in range(rounds):
+                progress.say(f"{title}: workload {mix}, round {number + 1} of {rounds}")
+                for name in order_of(number):
                     slices[name][mix].append(workers[name].run(mix, slice_ms))
         for name in list(workers):
             workers.pop(name).end()
