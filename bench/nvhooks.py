@@ -6,7 +6,7 @@ and B (5 % updates), Zipf, values of 1024 bytes, 8 threads. Compared in one run:
 by hand for libpmemobj; and each layer with its optimisations switched on one after the other. Pools lie on tmpfs, where
 libpmemobj is told to write back cache lines (PMEM_IS_PMEM_FORCE=1), as the layer undo does.
 
-Then: PMThreads-I (tracker hooks) on the B+tree of throughput.py; code that never touches durable memory; lines changed; the cost at
+Then: PMThreads-I (tracker hooks) on the B+tree of `stillpoint bench`; code that never touches durable memory; lines changed; the cost at
 compile time. What was asked of the optimised pmdk is measured once more with the one by hand alone, in slices that alternate closely.
 Columns: ratio is operations per second against the program named, median of the rounds and quartiles; CPU is CPU time for each
 operation against it.
@@ -14,6 +14,7 @@ operation against it.
 
 import json
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -102,26 +103,19 @@ class Bench:
     # ---- PMThreads-I, and code without durable memory
 
     def measure_tracker(self, shared):
-        """The B+tree of throughput.py at 50 % puts: tracker hooks against volatile, and uffd beside it, all by the same Clang (GCC's
+        """The B+tree of `stillpoint bench` at 50 % puts: tracker hooks against volatile, and uffd beside it, all by the same Clang (GCC's
         code for this tree is faster by a quarter and more)."""
-        source = [ROOT / "bench/throughput_worker.cpp", ROOT / "bench/harness/worker.cpp"]
-        options = ["-std=c++20", "-O2", "-D_GNU_SOURCE", "-pthread"]
-        plain, hooked, linked = (self.folder / f"throughput-{name}" for name in ("plain", "hooks", "linked"))
-        self.progress.say("B+tree of throughput.py: compiling")
-        clang = self.compilers.clang.replace("clang", "clang++")
-        library = self.compilers.build / "lib"
-        self.compilers.run(clang, *options, "-DBENCH_PLAIN", *source, "-o", plain)
-        self.compilers.run(clang, *options, f"-I{ROOT / 'include'}", *source, f"-L{library}", "-lstillpoint", f"-Wl,-rpath,{library}",
-                           "-o", linked)
-        self.compilers.run(self.tool.program("stillpoint"), "c++", "--runtime=pmthreads", *options, f"-I{ROOT / 'include'}", *source,
-                           "-o", hooked)
-        base = {"interval_ms": self.arguments.interval_ms, "pool_size_mb": 128, "durability": "process"}
-        return self.slices("B+tree of throughput.py", [
-            Configuration("volatile", plain),
-            Configuration("pmthreads, tracker hooks", hooked, shared / "tracker-hooks.pool", {**base, "tracker": "hooks"}),
-            Configuration("pmthreads, tracker uffd, not instrumented", linked, shared / "tracker-uffd.pool",
-                          {**base, "tracker": "uffd"}),
-        ], ["btree", 2, self.arguments.entries * 20, 50])
+        self.progress.say("B+tree of stillpoint bench")
+        done = subprocess.run([self.tool.program("stillpoint"), "bench", "--quiet", "--workload", "btree", "--engine", "pmthreads",
+                               "--tracker", "hooks,uffd", "--interval", str(self.arguments.interval_ms), "--size",
+                               str(self.arguments.entries * 20), "--pool", str(shared), "--no-kill", "--json", "-"],
+                              stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode != 0:
+            raise ToolError(f"stillpoint bench ended with exit code {done.returncode}")
+        rows = json.loads(done.stdout)["cells"][0]["configurations"]
+        return [{"program": "B+tree", "name": row["name"], "operations_per_second": row["rate"]["median"],
+                 "ratio": row["to_volatile"]["median"], "ratio_quartiles": [row["to_volatile"]["low"], row["to_volatile"]["high"]],
+                 "cpu_ratio": row["cpu_ns_per_operation"]["median"] / rows[0]["cpu_ns_per_operation"]["median"]} for row in rows]
 
     def measure_phoenix(self):
         driver = self.compilers.driver("phoenix_worker")
@@ -206,7 +200,7 @@ def judge(results):
         bars.append({"bar": f"{fact['store']} {fact['workload']}: optimised pmdk of annotated by hand", "asked": BARS["pmdk"],
                      "reached": fact["ratio"], "quartiles": fact["quartiles"], "cpu_ratio": fact["cpu_ratio"]})
     for fact in results["tracker"]:
-        if fact["name"].endswith("tracker hooks"):
+        if fact["name"].endswith("hooks"):
             bars.append({"bar": "B+tree at 50 % puts: PMThreads-I of volatile", "asked": BARS["pmthreads"],
                          "reached": fact["ratio"], "quartiles": fact["ratio_quartiles"], "cpu_ratio": fact["cpu_ratio"]})
     for fact in results["without durable memory"]:

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "harness/memory.hpp"
+#include "engines/pmthreads_engine.hpp"
 #include "harness/worker.hpp"
 
 namespace bench {
@@ -27,7 +27,7 @@ struct Counter {
     std::uint64_t value;
 };
 
-class CounterWorkload final : public Workload {
+class CounterWorkload final : public TurnWorkload {
 public:
     std::uint64_t perform(unsigned, Random&) override
     {
@@ -38,10 +38,10 @@ public:
         nanosleep(&pause, nullptr);
         return 1;
     }
-    void settle() override { BenchMemory::settle(); }
+    void settle() override { PmthreadsEngine::settle(); }
 
 private:
-    Counter* counter_ = static_cast<Counter*>(BenchMemory::root("bench.quiescence", sizeof(Counter)));
+    Counter* counter_ = static_cast<Counter*>(PmthreadsEngine::root("bench.quiescence", sizeof(Counter)));
 };
 
 using Body = void (*)();

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <vector>
 
-#include "harness/memory.hpp"
+#include "engines/pmthreads_engine.hpp"
 #include "harness/worker.hpp"
 #include "marks_by_hand.h"
 
@@ -38,10 +38,10 @@ struct LargeHeap {
     unsigned char* blocks[heap_mib_max];
 };
 
-class StopTimeWorkload final : public Workload {
+class StopTimeWorkload final : public TurnWorkload {
 public:
     StopTimeWorkload(std::uint64_t heap_mib, std::uint64_t pages_per_second)
-        : heap_(static_cast<LargeHeap*>(BenchMemory::root("bench.stop_time", sizeof(LargeHeap)))),
+        : heap_(static_cast<LargeHeap*>(PmthreadsEngine::root("bench.stop_time", sizeof(LargeHeap)))),
           pages_per_tick_(std::max<std::uint64_t>(1, pages_per_second * tick_ns / 1'000'000'000u))
     {
         if (heap_->block_count == 0) {
@@ -86,7 +86,7 @@ public:
 
     void settle() override
     {
-        BenchMemory::settle();
+        PmthreadsEngine::settle();
         if (latencies_.empty()) {
             return;
         }
@@ -104,7 +104,7 @@ private:
         // One FASE for each block: a FASE for all of it would hold up checkpoints for a second.
         for (std::uint64_t i = 0; i < heap_mib; ++i) {
             pthread_mutex_lock(&heap_->lock);
-            auto* block = static_cast<unsigned char*>(BenchMemory::allocate(block_bytes));
+            auto* block = static_cast<unsigned char*>(PmthreadsEngine::allocate(block_bytes));
             std::memset(block, static_cast<int>(i & 0xff) + 1, block_bytes);
             heap_->blocks[i] = block;
             heap_->block_count = i + 1;

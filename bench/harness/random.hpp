@@ -7,7 +7,7 @@ namespace bench {
 
 class Random {
 public:
-    explicit Random(std::uint64_t seed) noexcept : state_(seed * 0x9e3779b97f4a7c15u + 1) {}
+    explicit Random(std::uint64_t seed = 1) noexcept : state_(seed * 0x9e3779b97f4a7c15u + 1) {}
 
     std::uint64_t next() noexcept  // xorshift64*
     {

@@ -29,7 +29,7 @@ void* own_pages(std::size_t bytes)
     return memory;
 }
 
-class Phoenix final : public Workload {
+class Phoenix final : public TurnWorkload {
 public:
     Phoenix(bool histogram, unsigned threads) : histogram_(histogram), input_(bytes_of_a_turn)
     {

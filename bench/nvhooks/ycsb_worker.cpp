@@ -84,7 +84,7 @@ std::vector<std::uint32_t> draw_zipf(std::uint64_t entries, std::size_t count)
 }
 
 /// Inserts every key once, the threads taking turns of 16.
-class Load final : public Workload {
+class Load final : public TurnWorkload {
 public:
     explicit Load(std::uint64_t entries) : entries_(entries) {}
     std::uint64_t perform(unsigned, Random&) override
@@ -107,7 +107,7 @@ private:
     std::atomic<std::uint64_t> next_{0};
 };
 
-class Requests final : public Workload {
+class Requests final : public TurnWorkload {
 public:
     explicit Requests(std::uint64_t entries) : numbers_(draw_zipf(entries, 1u << 18)) {}
     std::uint64_t perform(unsigned thread, Random& random) override
@@ -156,7 +156,7 @@ void report(const char* word, Work&& work)
 void load_all(std::uint64_t entries, unsigned threads)
 {
     Load load(entries);
-    SliceThreads slices(load, threads);
+    TurnThreads slices(load, threads);
     report("load ", [&] {
         SliceThreads::Slice all{0, 0};
         while (!load.done()) {
@@ -170,7 +170,7 @@ void load_all(std::uint64_t entries, unsigned threads)
 
 void serve_requests(Requests& requests, unsigned threads)
 {
-    SliceThreads slices(requests, threads);
+    TurnThreads slices(requests, threads);
     std::puts("ready");
     std::fflush(stdout);
     char line[64];

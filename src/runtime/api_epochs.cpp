@@ -12,6 +12,7 @@
 #include "runtime/options.hpp"
 #include "runtime/session.hpp"
 #include "runtime/session_state.hpp"
+#include "runtime/statistics.hpp"
 #include "stillpoint/stillpoint.h"
 
 using stillpoint::fail;
@@ -168,4 +169,22 @@ STILLPOINT_API int sp_checkpoint(void)
     }
     auto taken = (*session)->engine->checkpoint_now();
     return taken ? SP_OK : stillpoint::report(taken.error());
+}
+
+STILLPOINT_API int sp_statistic(const char* name, uint64_t* value)
+{
+    if (name == nullptr || value == nullptr) {
+        return stillpoint::report(fail(SP_E_INVALID_ARGUMENT, 0, "sp_statistic needs a name and a place for the value").value());
+    }
+    if (open_session() == nullptr) {
+        return stillpoint::report(fail(SP_E_NOT_OPEN, 0, "no pool is open: there are no statistics").value());
+    }
+    for (const stillpoint::StatisticRow& row : stillpoint::statistic_rows()) {
+        if (row.name == name) {
+            *value = (stillpoint::statistics().*row.field).load(std::memory_order_relaxed);
+            return SP_OK;
+        }
+    }
+    return stillpoint::report(
+        fail(SP_E_INVALID_ARGUMENT, 0, "\"{}\" is no statistic: docs/statistics.md lists them", name).value());
 }

@@ -60,6 +60,7 @@ void add_check(CLI::App& app, Invocation& invocation);
 void add_doctor(CLI::App& app, Invocation& invocation);
 void add_stats(CLI::App& app, Invocation& invocation);
 void add_crashtest(CLI::App& app, Invocation& invocation);
+void add_bench(CLI::App& app, Invocation& invocation);
 void add_compilers(CLI::App& app, Invocation& invocation);
 void add_lint(CLI::App& app, Invocation& invocation);
 void add_tables(CLI::App& app, Invocation& invocation);

@@ -101,6 +101,18 @@ std::string layers_folder()
     return resolved(text_of("{}/{}/stillpoint/layers", own_folder(), STILLPOINT_DATA_FROM_BIN));
 }
 
+std::string bench_folder() { return resolved(text_of("{}/{}/stillpoint/bench", own_folder(), STILLPOINT_DATA_FROM_BIN)); }
+
+std::string bench_workers_folder()
+{
+    for (const std::string& folder : {own_folder(), text_of("{}/{}/stillpoint", own_folder(), STILLPOINT_LIBRARY_FROM_BIN)}) {
+        if (access(text_of("{}/bench_worker_volatile", folder).c_str(), X_OK) == 0) {
+            return resolved(folder);
+        }
+    }
+    return {};
+}
+
 std::vector<Plugin> plugins()
 {
     std::vector<Plugin> found;

@@ -22,6 +22,10 @@ inline constexpr std::string_view library_name = "libstillpoint.so.1";
 /// The folder with one folder for each adaptation layer; empty if it is not there.
 [[nodiscard]] std::string layers_folder();
 
+/// The folder of the benchmark's driver, and the folder of its measured programs; empty if they are not there.
+[[nodiscard]] std::string bench_folder();
+[[nodiscard]] std::string bench_workers_folder();
+
 /// The compiler plugin, which works with one major version of LLVM only.
 struct Plugin {
     int llvm_major = 0;

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "bench.hpp"
 #include "command.hpp"
 #include "compiler.hpp"
 #include "runtime/session.hpp"
@@ -147,12 +148,16 @@ int main(int argc, char** argv)
     add_doctor(app, invocation);
     add_stats(app, invocation);
     add_crashtest(app, invocation);
+    add_bench(app, invocation);
     add_compilers(app, invocation);
     add_lint(app, invocation);
     add_tables(app, invocation);
     try {
         if (const auto call = compiler_call(argc, argv)) {
             return run_compiler(*call);
+        }
+        if (const auto words = bench_call(argc, argv)) {
+            return run_bench(*words);
         }
         app.parse(split_command(argc, argv, invocation), argv);
         return invocation.action();

@@ -1,65 +1,93 @@
 #pragma once
-// A B+tree with locks, 8-byte keys and values; written for speed in ordinary memory, durable or not.
+// A B+tree with locks, 8-byte keys; values of 8 bytes lie in the leaves, longer ones in blocks of their own.
 //
 // Locks. A leaf has a mutex that guards its keys and values. The shape of the tree (which node points to which, and
 // the separating keys) is guarded by one readers-writer lock, split into a mutex for each thread: a reader takes its own, in
 // a cache line that nobody else writes, so readers do not disturb each other; a split takes all of them. With a mutex in
 // every inner node instead, each operation would write the root's cache line, and two threads would
 // spend their time passing it to and fro.
-// Order: shape, then one leaf. So an operation is one FASE, from its shape lock to the matching unlock.
+// Order: shape, then one leaf. An operation holds both to its end.
 //
-// Keys are never removed here; leaves only split.
+// Leaves only split: they are never merged.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <pthread.h>
+#include <span>
 
-#include "../harness/memory.hpp"
+#include "../engines/engine.hpp"
 
 namespace bench {
 
-template <Memory M>
+template <MemoryEngine E>
 class BTree {
 public:
     static constexpr unsigned threads_max = 16;
 
-    /// Finds the tree in the memory's root, or makes an empty one.
-    explicit BTree(const char* root_name) : tree_(static_cast<Tree*>(M::root(root_name, sizeof(Tree))))
+    /// Finds the tree by its name, or makes an empty one.
+    BTree(const char* name, std::size_t value_bytes)
+        : tree_(static_cast<Tree*>(E::root(name, sizeof(Tree)))), value_bytes_(value_bytes)
     {
-        const Exclusive exclusive(*tree_);
+        Exclusive exclusive(*tree_);
         if (tree_->root == nullptr) {
             tree_->root = make_leaf();
         }
     }
 
-    [[nodiscard]] bool get(unsigned thread, std::uint64_t key, std::uint64_t& value)
+    [[nodiscard]] bool get(unsigned thread, std::uint64_t key, std::span<std::byte> out)
     {
-        const Guard shape(tree_->shape[thread].lock);
+        typename E::template Reading<2> reading;
+        reading.lock(tree_->shape[thread].lock);
         Leaf* leaf = descend(key);
-        const Guard locked(leaf->lock);
+        reading.lock(leaf->lock);
         const std::uint32_t at = position(leaf->keys, leaf->count, key);
         if (at == leaf->count || leaf->keys[at] != key) {
             return false;
         }
-        value = leaf->values[at];
+        std::memcpy(out.data(), is_inline() ? static_cast<const void*>(&leaf->values[at]) : block_of(leaf->values[at]), out.size());
         return true;
     }
 
     /// Inserts the key, or overwrites its value.
-    void put(unsigned thread, std::uint64_t key, std::uint64_t value)
+    void put(unsigned thread, std::uint64_t key, std::span<const std::byte> value)
     {
         {
-            const Guard shape(tree_->shape[thread].lock);
+            typename E::template Operation<2> operation;
+            operation.lock(tree_->shape[thread].lock);
             Leaf* leaf = descend(key);
-            const Guard locked(leaf->lock);
+            operation.lock(leaf->lock);
             if (put_into(*leaf, key, value)) {
                 return;
             }
         }
-        const Exclusive exclusive(*tree_);
+        Exclusive exclusive(*tree_);
         put_with_split(key, value);
     }
+
+    /// False: it was not there. Leaves are never merged.
+    bool remove(unsigned thread, std::uint64_t key)
+    {
+        typename E::template Operation<2> operation;
+        operation.lock(tree_->shape[thread].lock);
+        Leaf& leaf = *descend(key);
+        operation.lock(leaf.lock);
+        const std::uint32_t at = position(leaf.keys, leaf.count, key);
+        if (at == leaf.count || leaf.keys[at] != key) {
+            return false;
+        }
+        if (!is_inline()) {
+            E::deallocate(block_of(leaf.values[at]));
+        }
+        const std::size_t behind = leaf.count - at - 1;
+        announce(leaf, at, behind);
+        std::memmove(leaf.keys + at, leaf.keys + at + 1, behind * sizeof(std::uint64_t));
+        std::memmove(leaf.values + at, leaf.values + at + 1, behind * sizeof(std::uint64_t));
+        leaf.count = leaf.count - 1;
+        return true;
+    }
+
+    void settle() { E::settle(); }
 
     /// True if every key is in order and below its separator. No other thread may be running.
     [[nodiscard]] bool ordered() const { return ordered(tree_->root, tree_->height, 0, UINT64_MAX); }
@@ -69,70 +97,61 @@ private:
     static constexpr std::uint32_t inner_children = 63;  // an inner node is 1024 bytes
 
     struct Leaf {
-        pthread_mutex_t lock;
-        std::uint32_t count;
-        std::uint32_t unused;
+        typename E::Mutex lock;
+        typename E::template Durable<std::uint32_t> count;
         std::uint64_t keys[leaf_entries];  ///< ascending
-        std::uint64_t values[leaf_entries];
+        std::uint64_t values[leaf_entries];  ///< the value, or the address of its block
     };
     /// children[i] holds the keys below keys[i] and not below keys[i - 1].
     struct Inner {
-        std::uint32_t count;  ///< children
+        typename E::template Durable<std::uint32_t> count;  ///< children
         std::uint64_t keys[inner_children - 1];
         void* children[inner_children];
     };
-    static_assert(sizeof(Leaf) <= 1024 && sizeof(Inner) <= 1024);
+    static_assert(sizeof(typename E::Mutex) > 40 || (sizeof(Leaf) <= 1024 && sizeof(Inner) <= 1024));
 
     struct Shard {
-        alignas(64) pthread_mutex_t lock;
+        alignas(64) typename E::Mutex lock;
     };
     /// Zeroed memory is an empty tree with free locks.
     struct Tree {
         Shard shape[threads_max];
-        void* root;  ///< a Leaf where height is 0, else an Inner
-        std::uint32_t height;
+        typename E::template Durable<void*> root;  ///< a Leaf where height is 0, else an Inner
+        typename E::template Durable<std::uint32_t> height;
     };
 
-    class Guard {
-    public:
-        explicit Guard(pthread_mutex_t& lock) noexcept : lock_(lock) { pthread_mutex_lock(&lock_); }
-        ~Guard() { pthread_mutex_unlock(&lock_); }
-        Guard(const Guard&) = delete;
-        Guard& operator=(const Guard&) = delete;
-
-    private:
-        pthread_mutex_t& lock_;
-    };
+    /// One operation that has the whole tree to itself.
     class Exclusive {
     public:
-        explicit Exclusive(Tree& tree) noexcept : tree_(tree)
+        explicit Exclusive(Tree& tree)
         {
-            for (Shard& shard : tree_.shape) {
-                pthread_mutex_lock(&shard.lock);
+            for (Shard& shard : tree.shape) {
+                operation_.lock(shard.lock);
             }
         }
-        ~Exclusive()
-        {
-            for (unsigned i = threads_max; i-- > 0;) {
-                pthread_mutex_unlock(&tree_.shape[i].lock);
-            }
-        }
-        Exclusive(const Exclusive&) = delete;
-        Exclusive& operator=(const Exclusive&) = delete;
 
     private:
-        Tree& tree_;
+        typename E::template Operation<threads_max> operation_;
     };
+
+    [[nodiscard]] bool is_inline() const noexcept { return value_bytes_ == sizeof(std::uint64_t); }
+    static void* block_of(std::uint64_t word) noexcept { return reinterpret_cast<void*>(word); }  // NOLINT: as it was stored
 
     static Leaf* leaf_of(void* node) noexcept { return static_cast<Leaf*>(node); }
     static Inner* inner_of(void* node) noexcept { return static_cast<Inner*>(node); }
 
     static Leaf* make_leaf()
     {
-        auto* leaf = static_cast<Leaf*>(M::allocate_aligned(64, sizeof(Leaf)));
-        pthread_mutex_init(&leaf->lock, nullptr);
-        leaf->count = 0;
+        auto* leaf = static_cast<Leaf*>(E::allocate_aligned(64, sizeof(Leaf)));
+        std::memset(static_cast<void*>(&leaf->lock), 0, sizeof leaf->lock);
+        E::init(leaf->count, 0u);
         return leaf;
+    }
+    /// What follows stores to `entries` keys and values behind `at`.
+    static void announce(Leaf& leaf, std::size_t at, std::size_t entries)
+    {
+        E::about_to_write(leaf.keys + at, entries * sizeof(std::uint64_t));
+        E::about_to_write(leaf.values + at, entries * sizeof(std::uint64_t));
     }
 
     /// First index whose key is not below `key`. Without branches that depend on the keys.
@@ -164,35 +183,45 @@ private:
     }
 
     /// False: the key is new and the leaf is full.
-    static bool put_into(Leaf& leaf, std::uint64_t key, std::uint64_t value) noexcept
+    bool put_into(Leaf& leaf, std::uint64_t key, std::span<const std::byte> value)
     {
         const std::uint32_t at = position(leaf.keys, leaf.count, key);
         if (at < leaf.count && leaf.keys[at] == key) {
-            leaf.values[at] = value;
+            void* place = is_inline() ? static_cast<void*>(&leaf.values[at]) : block_of(leaf.values[at]);
+            E::about_to_write(place, value.size());
+            std::memcpy(place, value.data(), value.size());
             return true;
         }
         if (leaf.count == leaf_entries) {
             return false;
         }
-        std::memmove(leaf.keys + at + 1, leaf.keys + at, (leaf.count - at) * sizeof(std::uint64_t));
-        std::memmove(leaf.values + at + 1, leaf.values + at, (leaf.count - at) * sizeof(std::uint64_t));
+        const std::size_t behind = leaf.count - at;
+        announce(leaf, at, behind + 1);
+        std::memmove(leaf.keys + at + 1, leaf.keys + at, behind * sizeof(std::uint64_t));
+        std::memmove(leaf.values + at + 1, leaf.values + at, behind * sizeof(std::uint64_t));
         leaf.keys[at] = key;
-        leaf.values[at] = value;
-        ++leaf.count;
+        if (is_inline()) {
+            std::memcpy(&leaf.values[at], value.data(), value.size());
+        } else {
+            void* block = E::allocate(value.size());
+            std::memcpy(block, value.data(), value.size());
+            leaf.values[at] = reinterpret_cast<std::uint64_t>(block);
+        }
+        leaf.count = leaf.count + 1;
         return true;
     }
 
     // The tree is locked as a whole. Full inner nodes are split on the way down, so a split never climbs.
-    void put_with_split(std::uint64_t key, std::uint64_t value)
+    void put_with_split(std::uint64_t key, std::span<const std::byte> value)
     {
         if (tree_->height > 0 ? inner_of(tree_->root)->count == inner_children
                               : leaf_of(tree_->root)->count == leaf_entries) {
-            auto* grown = static_cast<Inner*>(M::allocate_aligned(64, sizeof(Inner)));
-            grown->count = 1;
-            grown->children[0] = tree_->root;
+            auto* grown = static_cast<Inner*>(E::allocate_aligned(64, sizeof(Inner)));
+            E::init(grown->count, 1u);
+            grown->children[0] = static_cast<void*>(tree_->root);
             split_child(*grown, 0, tree_->height);
-            tree_->root = grown;
-            ++tree_->height;
+            tree_->root = static_cast<void*>(grown);
+            tree_->height = tree_->height + 1;
         }
         void* node = tree_->root;
         for (std::uint32_t level = tree_->height; level > 0; --level) {
@@ -215,31 +244,35 @@ private:
         std::uint64_t separator = 0;
         void* right = level > 0 ? split_inner(*inner_of(parent.children[at]), separator)
                                 : split_leaf(*leaf_of(parent.children[at]), separator);
+        E::about_to_write(parent.children + at + 1, (parent.count - at) * sizeof(void*));
+        E::about_to_write(parent.keys + at, (parent.count - at) * sizeof(std::uint64_t));
         std::move_backward(parent.children + at + 1, parent.children + parent.count,
                            parent.children + parent.count + 1);
         std::move_backward(parent.keys + at, parent.keys + parent.count - 1, parent.keys + parent.count);
         parent.children[at + 1] = right;
         parent.keys[at] = separator;
-        ++parent.count;
+        parent.count = parent.count + 1;
     }
     static void* split_leaf(Leaf& left, std::uint64_t& separator)
     {
         Leaf* right = make_leaf();
         const std::uint32_t kept = left.count / 2;
-        right->count = left.count - kept;
-        std::copy_n(left.keys + kept, right->count, right->keys);
-        std::copy_n(left.values + kept, right->count, right->values);
+        const std::uint32_t moved = left.count - kept;
+        E::init(right->count, moved);
+        std::copy_n(left.keys + kept, moved, right->keys);
+        std::copy_n(left.values + kept, moved, right->values);
         left.count = kept;
         separator = right->keys[0];
         return right;
     }
     static void* split_inner(Inner& left, std::uint64_t& separator)
     {
-        auto* right = static_cast<Inner*>(M::allocate_aligned(64, sizeof(Inner)));
+        auto* right = static_cast<Inner*>(E::allocate_aligned(64, sizeof(Inner)));
         const std::uint32_t kept = left.count / 2;
-        right->count = left.count - kept;
-        std::copy_n(left.children + kept, right->count, right->children);
-        std::copy_n(left.keys + kept, right->count - 1, right->keys);
+        const std::uint32_t moved = left.count - kept;
+        E::init(right->count, moved);
+        std::copy_n(left.children + kept, moved, right->children);
+        std::copy_n(left.keys + kept, moved - 1, right->keys);
         separator = left.keys[kept - 1];
         left.count = kept;
         return right;
@@ -265,6 +298,7 @@ private:
     }
 
     Tree* tree_;
+    std::size_t value_bytes_;
 };
 
 }  // namespace bench

@@ -1,0 +1,1 @@
+"""The driver of `stillpoint bench`: engines and peers on the same work, in turn, in one run."""

@@ -1,0 +1,137 @@
+"""The options of `stillpoint bench`."""
+
+import argparse
+import os
+from pathlib import Path
+
+from .bars import parse_bar
+from .errors import USAGE, BenchError
+
+EXAMPLES = """\
+Examples:
+  stillpoint bench list                                    workloads, engines and peers, and which are here
+  stillpoint bench                                         the usual structures, two threads, half of it updates
+  stillpoint bench --workload btree --engine volatile,pmthreads,lmdb --mix 90:10,50:50,10:90 --json run.json
+  stillpoint bench --workload all --engine pmthreads,peers --html report --seconds 3
+  stillpoint bench --engine pmthreads --tracker uffd,mprotect --interval 10,100 --bar 'pmthreads/volatile>=0.8'
+  stillpoint bench report run.json --html report           the report of an earlier run
+
+Exit codes:
+  0 success; 1 a bar fell short; 64 wrong usage; 69 not available here; 70 a wrong result; 73 no place for the output;
+  130 interrupted: what was measured until then is written. All of them: docs/exit-codes.md, stillpoint-bench(1).
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """Errors in the form of the command's other subcommands."""
+
+    def error(self, message):
+        raise BenchError(f"{message} (see `stillpoint bench --help`)", USAGE)
+
+
+def words(text):
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def numbers(minimum, maximum):
+    def parse(text):
+        found = []
+        for word in words(text):
+            if not word.isdigit() or not minimum <= int(word) <= maximum:
+                raise argparse.ArgumentTypeError(f"{word} is no number from {minimum} to {maximum}")
+            found.append(int(word))
+        if not found:
+            raise argparse.ArgumentTypeError("names nothing")
+        return list(dict.fromkeys(found))
+
+    return parse
+
+
+def mixes(text):
+    """READS:UPDATES -> percent of reads."""
+    found = []
+    for word in words(text):
+        reads, colon, updates = word.partition(":")
+        if not colon or not reads.isdigit() or not updates.isdigit() or int(reads) + int(updates) != 100:
+            raise argparse.ArgumentTypeError(f"{word} is no mix: write READS:UPDATES, 100 together, as 90:10")
+        found.append(int(reads))
+    return list(dict.fromkeys(found))
+
+
+def some_of(*known):
+    def parse(text):
+        for word in words(text):
+            if word not in known:
+                raise argparse.ArgumentTypeError(f"{word} is none of {', '.join(known)}")
+        return list(dict.fromkeys(words(text)))
+
+    return parse
+
+
+def seconds(text):
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
+    if not 0.1 <= value <= 3600:
+        raise argparse.ArgumentTypeError(f"{text} is no number of seconds from 0.1 to 3600")
+    return value
+
+
+def parser():
+    cpus = len(os.sched_getaffinity(0))
+    made = Parser(prog="stillpoint bench", epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter,
+                  description="Measures engines and peers on the same work, in one run, as ratios to the program without Stillpoint.")
+    made.add_argument("action", nargs="?", choices=["run", "list", "report"], default="run",
+                      help="run (the default), list what there is, or make the report of an earlier run")
+    made.add_argument("file", nargs="?", help="of report: the JSON file of a run")
+    what = made.add_argument_group("what is done")
+    what.add_argument("--workload", type=words, default=["hash_map", "btree", "queue"], metavar="W,...",
+                      help="workloads, families of them, or all (default hash_map,btree,queue)")
+    what.add_argument("--threads", type=numbers(1, 16), default=[min(2, cpus)], metavar="N,...")
+    what.add_argument("--mix", type=mixes, default=[50], metavar="R:U,...", help="percent of reads and updates (default 50:50)")
+    what.add_argument("--value-size", type=numbers(8, 8192), default=[8], metavar="BYTES,...", help="default 8")
+    what.add_argument("--size", type=lambda text: numbers(0, 1 << 32)(text)[0], default=0, metavar="N",
+                      help="keys, points or input bytes instead of the workload's own number")
+    who = made.add_argument_group("who does it (volatile always runs: ratios are taken to it)")
+    who.add_argument("--engine", type=words, default=["pmthreads", "peers"], metavar="E,...",
+                     help="engines and peers; peers are all that are here (default pmthreads,peers)")
+    who.add_argument("--tracker", type=some_of("auto", "uffd", "mprotect", "hooks"), default=["auto"], metavar="T,...")
+    who.add_argument("--interval", type=numbers(1, 3600000), default=[100], metavar="MS,...",
+                     help="milliseconds between two checkpoints (default 100)")
+    who.add_argument("--durability", type=some_of("process", "power"), default=["process"], metavar="D,...",
+                     help="what must be survived: process (default), power")
+    where = made.add_argument_group("where")
+    where.add_argument("--medium", choices=["file", "memory", "dax"], default="memory" if Path("/dev/shm").is_dir() else "file",
+                       help="kind of medium (default memory)")
+    where.add_argument("--pool", metavar="DIR", help="folder of the pools (default /dev/shm for memory, else this folder)")
+    how = made.add_argument_group("how long")
+    how.add_argument("--seconds", type=seconds, default=2.1, metavar="S",
+                     help="measured time of each configuration in each cell (default 2.1)")
+    how.add_argument("--repeat", type=numbers(1, 1000), default=[7], metavar="N", help="rounds, at least (default 7)")
+    how.add_argument("--seed", type=int, default=1, help="of the order of the rounds and the moments of the kills")
+    how.add_argument("--no-kill", action="store_true", help="leave out the kills and restarts")
+    how.add_argument("--no-pin", action="store_true", help="leave threads where the kernel puts them")
+    how.add_argument("--smoke", action="store_true", help="small inputs, two rounds: shows that it works, measures nothing")
+    out = made.add_argument_group("results")
+    out.add_argument("--json", metavar="FILE", help="write everything; - for standard output")
+    out.add_argument("--html", metavar="DIR", help="write the report: one page, DIR/index.html")
+    out.add_argument("--bar", action="append", default=[], metavar="TEXT",
+                     help="what must be reached: [WORKLOAD:]ENGINE/ENGINE>=RATIO, [WORKLOAD:]ENGINE.FIGURE<=NUMBER[ms]")
+    out.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    made.add_argument("--binaries", help=argparse.SUPPRESS)
+    made.add_argument("--command", help=argparse.SUPPRESS)
+    return made
+
+
+def parse(arguments):
+    options = parser().parse_args(arguments)
+    options.repeat = options.repeat[0]
+    options.bars = [parse_bar(text) for text in options.bar]
+    if options.action == "report" and not (options.file and options.html):
+        raise BenchError("report needs the JSON file of a run and --html DIR")
+    if options.action != "report" and options.file:
+        raise BenchError(f"\"{options.file}\" is not understood: options begin with --, lists have commas")
+    if not options.smoke and options.repeat < 5 and options.action == "run":
+        options.few_rounds = True
+    return options

@@ -1,0 +1,114 @@
+"""What can be measured: the program without Stillpoint, the engines, and the peers that Debian packages.
+
+To add one: a worker (bench/worker/CMakeLists.txt) and an entry of ENGINES.
+"""
+
+import dataclasses
+import os
+from pathlib import Path
+
+from .errors import BenchError, Unavailable
+
+
+@dataclasses.dataclass(frozen=True)
+class Engine:
+    name: str
+    kind: str  # "volatile", "engine" or "peer"
+    worker: str
+    loses: dict  # durability level -> what a crash may lose
+    sentence: str
+    package: str = None  # of a peer: what brings it
+    has_trackers: bool = False
+    has_intervals: bool = False
+
+    def loses_at(self, durability):
+        return self.loses.get(durability) or self.loses["any"]
+
+
+NOTHING_ON_RETURN = "nothing once an operation has returned"
+
+ENGINES = [
+    Engine("volatile", "volatile", "bench_worker_volatile", {"any": "everything"},
+           "The same source, compiled and linked without Stillpoint: what ratios are taken to."),
+    Engine("pmthreads", "engine", "bench_worker_pmthreads", {"any": "the last interval"},
+           "Checkpoints of the memory that locks guard (docs/guarantees.md).", has_trackers=True, has_intervals=True),
+    Engine("pmemobj", "peer", "bench_worker_pmemobj", {"any": NOTHING_ON_RETURN},
+           "libpmemobj: undo-logged transactions, each update announced by hand.", package="libpmemobj-dev"),
+    Engine("lmdb", "peer", "bench_worker_lmdb", {"process": NOTHING_ON_RETURN, "power": NOTHING_ON_RETURN},
+           "LMDB: copy-on-write B+tree, one writer; MDB_NOSYNC where only the process may die.", package="liblmdb-dev"),
+    Engine("rocksdb-sync", "peer", "bench_worker_rocksdb", {"any": NOTHING_ON_RETURN},
+           "RocksDB, its log synced at each write.", package="librocksdb-dev"),
+    Engine("rocksdb-async", "peer", "bench_worker_rocksdb",
+           {"process": NOTHING_ON_RETURN, "power": "what the kernel had not written yet"},
+           "RocksDB, its log written but not synced.", package="librocksdb-dev"),
+    Engine("sqlite", "peer", "bench_worker_sqlite", {"any": NOTHING_ON_RETURN},
+           "SQLite in WAL mode; synchronous FULL where the machine may die, OFF where only the process may.",
+           package="libsqlite3-dev"),
+]
+BY_NAME = {engine.name: engine for engine in ENGINES}
+
+
+def engine_named(name):
+    if name not in BY_NAME:
+        raise BenchError(f"there is no engine \"{name}\"; there are {', '.join(BY_NAME)}")
+    return BY_NAME[name]
+
+
+@dataclasses.dataclass(frozen=True)
+class Configuration:
+    """An engine with its options: one measured process in each cell."""
+
+    engine: Engine
+    name: str
+    durability: str
+    medium: str
+    folder: Path
+    tracker: str = None
+    interval_ms: int = None
+
+    def facts(self):
+        return {"name": self.name, "engine": self.engine.name, "kind": self.engine.kind, "tracker": self.tracker,
+                "interval_ms": self.interval_ms, "durability": self.durability, "medium": self.medium,
+                "loses": self.engine.loses_at(self.durability)}
+
+
+class Installation:
+    """The command and the workers: beside each other in a build tree and where they are installed."""
+
+    def __init__(self, binaries, command):
+        self.binaries = Path(binaries)
+        self.command = Path(command)
+
+    def worker(self, engine):
+        path = self.binaries / engine.worker
+        if path.is_file() and os.access(path, os.X_OK):
+            return path
+        if engine.package:
+            raise Unavailable(f"{engine.name} was not there when this Stillpoint was built",
+                              f"apt-get install {engine.package}, then build again (make)")
+        raise BenchError(f"{path} is missing: build it first (make)")
+
+    def words(self, configuration, workload, settings, pool):
+        """The command line of one worker, and what its environment needs beside ours."""
+        engine = configuration.engine
+        arguments = [workload, *(f"{name}={value}" for name, value in settings.items())]
+        worker = str(self.worker(engine))
+        environment = {}
+        if engine.kind == "engine":
+            run = [str(self.command), "run", "--quiet", "--pool", str(pool), "--engine", engine.name, "--durability",
+                   configuration.durability, "--pool-size-mb", "64"]
+            if configuration.medium != "memory":
+                run += ["--medium", configuration.medium]
+            if engine.has_trackers:
+                run += ["--tracker", configuration.tracker]
+            if engine.has_intervals:
+                run += ["--interval-ms", str(configuration.interval_ms)]
+            return [*run, "--", worker, *arguments], environment
+        if engine.kind == "peer":
+            arguments += [f"folder={pool}", f"durability={configuration.durability}"]
+        if engine.name.startswith("rocksdb"):
+            environment["BENCH_ROCKSDB_SYNC"] = "1" if engine.name == "rocksdb-sync" else "0"
+        if engine.name == "pmemobj" and configuration.medium != "file":
+            # Lines written back to what is taken for persistent memory, as on DAX; on a file msync instead.
+            environment["PMEM_IS_PMEM_FORCE"] = "1"
+        return [worker, *arguments], environment

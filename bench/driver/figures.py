@@ -1,0 +1,111 @@
+"""Medians with their spread, percentiles of merged histograms, and a configuration's figures in a cell."""
+
+import statistics
+
+
+def spread(values):
+    """Median and quartiles; None where there is nothing."""
+    ordered = sorted(value for value in values if value is not None)
+    if not ordered:
+        return None
+    last = len(ordered) - 1
+    return {"median": statistics.median(ordered), "low": ordered[last // 4], "high": ordered[(3 * last + 3) // 4]}
+
+
+def percentiles(pairs):
+    """p50, p99, p99.9 and max of [(value, count)]."""
+    ordered = sorted(pairs)
+    total = sum(count for _, count in ordered)
+    if total == 0:
+        return None
+    found, seen, wanted = {}, 0, [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)]
+    for value, count in ordered:
+        seen += count
+        while wanted and seen >= wanted[0][1] * total:
+            found[wanted.pop(0)[0]] = value
+    found["max"] = ordered[-1][0]
+    found["count"] = total
+    return found
+
+
+def rate(one):
+    return one["operations"] / one["wall_ns"] * 1e9
+
+
+def cpu_per_operation(one):
+    """CPU time of the whole process, what it still had to write included."""
+    return (one["cpu_ns"] + one["settle_cpu_ns"]) / max(1, one["operations"])
+
+
+def per(slices, name, divisor):
+    """Growth of a counter over all slices per unit of `divisor`; None where the engine does not count it."""
+    if not slices or any(name not in one for one in slices):
+        return None
+    below = sum(one[divisor] for one in slices)
+    return sum(one[name] for one in slices) / below if below else None
+
+
+def bytes_counter(configuration):
+    """Which counter tells what went to the medium."""
+    if configuration.engine.kind == "engine":
+        return "bytes_written"
+    # tmpfs is no disk: what is handed to write calls is what can be seen; of mapped files nothing can.
+    return "bytes_to_disk" if configuration.medium == "file" else "bytes_in_write_calls"
+
+
+class Measurements:
+    """The slices of one configuration in a cell, in the order of the rounds."""
+
+    def __init__(self, configuration):
+        self.configuration = configuration
+        self.slices = []
+        self.timed = []
+        self.kill = None
+
+    def figures(self, baseline, peer):
+        """As they stand in the result; `baseline` and `peer`: the measurements that ratios are taken to, or None."""
+        slices = self.slices
+        every = slices + self.timed
+        written = bytes_counter(self.configuration)
+        stops = sorted(stop for one in every for stop in one["stops_ns"])
+        facts = {
+            **self.configuration.facts(),
+            "rate": spread(map(rate, slices)),
+            "rounds": len(slices),
+            "to_volatile": self.ratio_to(baseline),
+            "to_best_peer": self.ratio_to(peer) and {**self.ratio_to(peer), "peer": peer.configuration.name},
+            "cpu_ns_per_operation": spread(map(cpu_per_operation, slices)),
+            "cpu_seconds": sum(one["cpu_ns"] + one["settle_cpu_ns"] for one in slices) / 1e9,
+            "latency_ns": percentiles([pair for one in self.timed for pair in one.get("latencies_ns", [])]),
+            "stop_ns": percentiles([(stop, 1) for stop in stops]),
+            "bytes_written": sum(one.get(written, 0) for one in every) if all(written in one for one in every) else None,
+            "bytes_written_per_byte_changed": per(every, written, "changed_bytes"),
+            "lines_written_back_per_operation": per(every, "lines_written_back", "operations"),
+            "fences_per_operation": per(every, "fences", "operations"),
+            "dirty_pages_per_checkpoint": per(every, "dirty_pages_total", "checkpoints") if self.has("checkpoints") else None,
+            "epoch_ms": self.epoch_ms(every),
+            "resident_bytes": max((one["resident_bytes"] for one in every), default=None),
+            "kill": self.kill,
+        }
+        if baseline and baseline.slices and baseline is not self and facts["resident_bytes"]:
+            facts["memory_to_volatile"] = facts["resident_bytes"] / max(one["resident_bytes"] for one in baseline.slices)
+        return facts
+
+    def has(self, name):
+        return bool(self.slices) and name in self.slices[0]
+
+    def epoch_ms(self, slices):
+        """Mean time between two checkpoints, as reached."""
+        checkpoints = sum(one.get("checkpoints", 0) for one in slices)
+        return sum(one["wall_ns"] + one["settle_ns"] for one in slices) / checkpoints / 1e6 if checkpoints else None
+
+    def ratio_to(self, other):
+        if other is None:
+            return None
+        return spread([rate(mine) / rate(theirs) for mine, theirs in zip(self.slices, other.slices) if rate(theirs)])
+
+
+def best_peer(measurements):
+    """The peer with the highest median rate, or None."""
+    peers = [one for one in measurements if one.configuration.engine.kind == "peer" and one.slices]
+    return max(peers, key=lambda one: statistics.median(map(rate, one.slices)), default=None)

@@ -1,0 +1,163 @@
+"""`stillpoint bench`: see command_line.py for its options."""
+
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+
+from . import bars, command_line, record, tables
+from .engines import ENGINES, Installation
+from .errors import CANNOT_CREATE, FELL_SHORT, INTERRUPTED, UNAVAILABLE, BenchError, Unavailable
+from .plan import catalogue, cells_of, configurations_of
+from .progress import Progress
+from .rounds import CellRun
+
+FORMAT_VERSION = 1
+
+
+def installation_of(options):
+    """In a build tree, and where it is installed, the command says where its parts are (tools/stillpoint/bench.cpp)."""
+    root = Path(__file__).resolve().parent.parent.parent
+    binaries = options.binaries or root / "build" / "bin"
+    return Installation(binaries, options.command or Path(binaries) / "stillpoint")
+
+
+def show_list(installation):
+    known, _ = catalogue(installation)
+    for heading, rows in (
+            ("Workloads", [[row["name"], row["family"], row["unit"], "mix" if row["mix"] == "mix" else "",
+                            "value size" if row["values"] == "sized" else "", row["sentence"]] for row in known.values()]),
+            ("Engines and peers", [[engine.name, engine.kind, state_of(installation, engine), engine.sentence]
+                                   for engine in ENGINES])):
+        print(heading)
+        for line in [list(row) for row in rows]:
+            widths = [max(len(row[i]) for row in rows) for i in range(len(line) - 1)]
+            print("  " + "  ".join(word.ljust(width) for word, width in zip(line, widths)) + "  " + line[-1])
+    return 0
+
+
+def state_of(installation, engine):
+    try:
+        installation.worker(engine)
+        return "here"
+    except Unavailable as missing:
+        return missing.remedy
+
+
+def writable_output(options):
+    """A folder that is missing is found before an hour of measuring, not after it."""
+    for path in filter(None, (options.json if options.json != "-" else None, options.html)):
+        parent = Path(path).resolve().parent
+        if not parent.is_dir() or not os.access(parent, os.W_OK):
+            raise BenchError(f"{path}: {parent} is no folder that can be written", CANNOT_CREATE)
+
+
+class Run:
+    """Everything that one command measures; what there is can be written at any time."""
+
+    def __init__(self, options, arguments):
+        self.options = options
+        self.installation = installation_of(options)
+        self.known, compiler = catalogue(self.installation)
+        self.cells = cells_of(options, self.known)
+        self.configurations, self.skipped = configurations_of(options, self.installation)
+        self.results = []
+        self.complete = False
+        shown = {name: value for name, value in vars(options).items() if name not in ("bars", "binaries", "command", "action", "file")}
+        version = record.first_line([str(self.installation.command), "--version"])
+        self.record = record.record(shlex.join(["stillpoint", "bench", *arguments]), version, compiler, shown)
+
+    def measure(self):
+        progress = Progress(self.options.quiet)
+        progress.plan(len(self.cells))
+        for one in self.skipped:
+            progress.say(f"skipped: {one['engine']}: {one['reason']}; {one['remedy']}")
+        for cell in self.cells:
+            progress.step(cell.title)
+            running = CellRun(cell, self.configurations, self.options, self.installation, progress)
+            try:
+                running.run()
+            except KeyboardInterrupt:
+                self.keep(running.result())
+                progress.end()
+                return
+            self.keep(running.result())
+            if self.options.json != "-":
+                self.print_cell(progress)
+        progress.end()
+        self.complete = True
+
+    def keep(self, result):
+        if result is not None:
+            self.results.append(result)
+
+    def print_cell(self, progress):
+        progress.end()
+        cell = self.results[-1]
+        print(f"\n{cell['title']} ({cell['unit']})")
+        for line in tables.cell_lines(cell):
+            print("  " + line)
+        sys.stdout.flush()
+
+    def document(self):
+        return {"format": "stillpoint-bench", "format_version": FORMAT_VERSION, **self.record, "complete": self.complete,
+                "skipped": self.skipped, "cells": self.results, "bars": bars.judge(self.options.bars, self.results)}
+
+
+def write_results(document, options):
+    if options.json == "-":
+        json.dump(document, sys.stdout)
+        print()
+    elif options.json:
+        Path(options.json).write_text(json.dumps(document, indent=1) + "\n")
+    if options.html:
+        from .report import write_report  # needs matplotlib, which a run without a report does not
+
+        print(f"report: {write_report(document, Path(options.html))}", file=sys.stderr)
+
+
+def make_report(options):
+    from .report import write_report
+
+    try:
+        document = json.loads(Path(options.file).read_text())
+    except (OSError, ValueError) as failure:
+        raise BenchError(f"{options.file} cannot be read as the JSON file of a run: {failure}") from None
+    if document.get("format") != "stillpoint-bench" or document.get("format_version") != FORMAT_VERSION:
+        raise BenchError(f"{options.file} is no result of this version of `stillpoint bench`")
+    print(write_report(document, Path(options.html)))
+    return 0
+
+
+def main(arguments):
+    options = command_line.parse(arguments)
+    if options.action == "report":
+        return make_report(options)
+    if options.action == "list":
+        return show_list(installation_of(options))
+    writable_output(options)
+    run = Run(options, [word for word in arguments if not word.startswith(("--binaries", "--command"))])
+    run.measure()
+    document = run.document()
+    write_results(document, options)
+    for line in tables.bar_lines(document["bars"]) if options.json != "-" else []:
+        print(line)
+    if not run.complete:
+        print("stillpoint bench: interrupted: the result is what was measured until then", file=sys.stderr)
+        return INTERRUPTED
+    if not run.results:
+        return UNAVAILABLE
+    return 0 if all(bar["met"] for bar in document["bars"]) else FELL_SHORT
+
+
+
+def run(arguments):
+    """The command as a whole: its exit code."""
+    try:
+        return main(arguments)
+    except BenchError as failure:
+        print(f"stillpoint: error: {failure}", file=sys.stderr)
+        return failure.code
+    except BrokenPipeError:
+        return FELL_SHORT

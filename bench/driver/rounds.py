@@ -1,0 +1,122 @@
+"""One cell: every configuration has its own process, and they work in turn.
+
+Machines drift, by a quarter within minutes; so a ratio is taken between two slices of the same round, some hundred milliseconds
+apart, and the median of the rounds' ratios counts. In each round the order is shuffled. While one worker works
+the others wait, and before it hands over it waits until what it wrote is durable: no checkpoint of one runs in another's slice.
+"""
+
+import random
+import shutil
+import statistics
+import tempfile
+from pathlib import Path
+
+from .errors import WorkerFailed
+from .figures import Measurements, best_peer, rate
+from .kill_phase import measure_kill
+from .plan import workloads_of
+from .worker import Worker
+
+
+def slice_ms(options):
+    """Long enough for some checkpoints, short against the machine's drift."""
+    if options.smoke:
+        return 30
+    wanted = options.seconds * 1000 / options.repeat
+    return max(100, min(wanted, 500), *(3 * interval for interval in options.interval))
+
+
+def rounds_of(options):
+    return max(options.repeat, round(options.seconds * 1000 / slice_ms(options))) if not options.smoke else 2
+
+
+class CellRun:
+    """Measures a cell. After an interruption result() has what there was until then."""
+
+    def __init__(self, cell, configurations, options, installation, progress):
+        self.cell, self.options, self.installation, self.progress = cell, options, installation, progress
+        able = [one for one in configurations if cell.workload in workloads_of(installation, one.engine)]
+        self.measurements = [Measurements(one) for one in able]
+        self.left_out = [one.name for one in configurations if one not in able]
+        self.workers = []
+        self.folder = None
+
+    def run(self):
+        parent = self.measurements[0].configuration.folder
+        self.folder = Path(tempfile.mkdtemp(prefix="stillpoint-bench-", dir=parent))
+        try:
+            self._start()
+            self._rounds()
+            for worker in self.workers:
+                worker.end()
+            self._disk_use()
+            self._kills()
+        finally:
+            for worker in self.workers:
+                worker.destroy()
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def pool(self, configuration):
+        """Of an engine: the pool's path; of a peer: its folder."""
+        place = self.folder / configuration.name.replace(" ", "-")
+        place.mkdir(exist_ok=True)
+        return place / "pool" if configuration.engine.kind == "engine" else place
+
+    def start_worker(self, configuration):
+        return Worker(self.installation, configuration, self.cell.workload, self.cell.settings(self.options),
+                      self.pool(configuration))
+
+    def _start(self):
+        for one in self.measurements:
+            self.progress.show(f"{self.cell.title}: {one.configuration.name} fills its memory")
+            self.workers.append(self.start_worker(one.configuration))
+            one.fill_ns = self.workers[-1].first_operation_ns
+
+    def _rounds(self):
+        length_ms = slice_ms(self.options)
+        generator = random.Random(self.options.seed)
+        for worker in self.workers:
+            worker.slice(length_ms)  # not counted: caches and branch predictors of a new process are cold
+        order = list(range(len(self.workers)))
+        rounds = rounds_of(self.options)
+        for number in range(rounds):
+            self.progress.show(f"{self.cell.title}: round {number + 1} of {rounds}")
+            generator.shuffle(order)
+            slices = {index: self.workers[index].slice(length_ms) for index in order}
+            timed = {index: self.workers[index].slice(length_ms / 2, timed=True) for index in order}
+            # Kept whole rounds only: an interruption leaves no round in which somebody is missing.
+            for index, one in enumerate(self.measurements):
+                one.slices.append(slices[index])
+                one.timed.append(timed[index])
+
+    def _disk_use(self):
+        for one in self.measurements:
+            place = self.folder / one.configuration.name.replace(" ", "-")
+            one.disk_bytes = sum(path.stat().st_blocks * 512 for path in place.rglob("*") if path.is_file())
+
+    def _kills(self):
+        if self.options.no_kill:
+            return
+        for one in self.measurements:
+            self.progress.show(f"{self.cell.title}: {one.configuration.name} is killed and started again")
+            usual = statistics.median(map(rate, one.slices))
+            one.kill = measure_kill(lambda one=one: self.start_worker(one.configuration), one.configuration, self.cell,
+                                    usual, self.folder, self.options)
+
+    def result(self):
+        """The cell as it stands in the result; None before the first round has ended."""
+        measured = [one for one in self.measurements if one.slices]
+        if not measured:
+            return None
+        baseline = next(one for one in measured if one.configuration.engine.kind == "volatile")
+        peer = best_peer(measured)
+        rows = []
+        for one in measured:
+            row = one.figures(baseline, peer)
+            row["disk_bytes"] = getattr(one, "disk_bytes", None)
+            row["fill_ns"] = getattr(one, "fill_ns", None)
+            rows.append(row)
+        return {**self.cell.facts(), "slice_ms": slice_ms(self.options), "left_out": self.left_out, "configurations": rows}
+
+
+__all__ = ["CellRun", "WorkerFailed", "rounds_of", "slice_ms"]

@@ -1,0 +1,75 @@
+#pragma once
+// Operations that are their locks: of the volatile program, and of engines that find an operation by its locks.
+
+#include <pthread.h>
+
+namespace bench {
+
+/// Holds up to `locks_max` mutexes until it is destroyed; releases them in the reverse order.
+template <unsigned locks_max>
+class LockedSection {
+public:
+    LockedSection() noexcept = default;
+    LockedSection(const LockedSection&) = delete;
+    LockedSection& operator=(const LockedSection&) = delete;
+    ~LockedSection()
+    {
+        while (count_ > 0) {
+            pthread_mutex_unlock(held_[--count_]);
+        }
+    }
+
+    void lock(pthread_mutex_t& mutex) noexcept
+    {
+        pthread_mutex_lock(&mutex);
+        held_[count_++] = &mutex;
+    }
+    void unlock_unwritten(pthread_mutex_t& mutex) noexcept
+    {
+        unsigned at = 0;
+        while (held_[at] != &mutex) {
+            ++at;
+        }
+        for (--count_; at < count_; ++at) {
+            held_[at] = held_[at + 1];
+        }
+        pthread_mutex_unlock(&mutex);
+    }
+    void wait(pthread_cond_t& condition, pthread_mutex_t& mutex) noexcept { pthread_cond_wait(&condition, &mutex); }
+
+private:
+    pthread_mutex_t* held_[locks_max];
+    unsigned count_ = 0;
+};
+
+/// The usual case, without a list.
+template <>
+class LockedSection<1> {
+public:
+    LockedSection() noexcept = default;
+    LockedSection(const LockedSection&) = delete;
+    LockedSection& operator=(const LockedSection&) = delete;
+    ~LockedSection()
+    {
+        if (held_ != nullptr) {
+            pthread_mutex_unlock(held_);
+        }
+    }
+
+    void lock(pthread_mutex_t& mutex) noexcept
+    {
+        pthread_mutex_lock(&mutex);
+        held_ = &mutex;
+    }
+    void unlock_unwritten(pthread_mutex_t& mutex) noexcept
+    {
+        held_ = nullptr;
+        pthread_mutex_unlock(&mutex);
+    }
+    void wait(pthread_cond_t& condition, pthread_mutex_t& mutex) noexcept { pthread_cond_wait(&condition, &mutex); }
+
+private:
+    pthread_mutex_t* held_ = nullptr;
+};
+
+}  // namespace bench

@@ -1,0 +1,66 @@
+#pragma once
+// The baseline: the program as it would be without Stillpoint, compiled without its headers, linked without its library.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <pthread.h>
+#include <string>
+#include <string_view>
+
+#include "../harness/ending.hpp"
+#include "../worker/shape.hpp"
+#include "engine.hpp"
+#include "pthread_sections.hpp"
+
+namespace bench {
+
+struct VolatileEngine {
+    static constexpr bool survives = false;
+
+    template <class T>
+    using Durable = T;
+    using Mutex = pthread_mutex_t;
+    using Condition = pthread_cond_t;
+    template <unsigned locks_max>
+    using Operation = LockedSection<locks_max>;
+    template <unsigned locks_max>
+    using Reading = LockedSection<locks_max>;
+
+    static void open(const Shape&) noexcept {}
+    static void* allocate(std::size_t size_bytes) { return checked(std::malloc(size_bytes)); }
+    static void* allocate_aligned(std::size_t alignment_bytes, std::size_t size_bytes)
+    {
+        return checked(std::aligned_alloc(alignment_bytes, (size_bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes));
+    }
+    static void deallocate(void* block) { std::free(block); }
+    static void* root(const char* name, std::size_t size_bytes)
+    {
+        static std::map<std::string, void*> roots;
+        void*& object = roots[name];
+        if (object == nullptr) {
+            object = allocate_aligned(64, size_bytes);
+            std::memset(object, 0, size_bytes);
+        }
+        return object;
+    }
+    static void settle() noexcept {}
+    template <class T, class Value>
+    static void init(T& variable, const Value& value)
+    {
+        variable = value;
+    }
+    static void about_to_write(void*, std::size_t) noexcept {}
+    static void notify_all(Condition& condition) noexcept { pthread_cond_broadcast(&condition); }
+
+    static std::optional<std::uint64_t> statistic(std::string_view) noexcept { return std::nullopt; }
+
+private:
+    static void* checked(void* block) { return block != nullptr ? block : (out_of_memory(), nullptr); }
+};
+static_assert(MemoryEngine<VolatileEngine>);
+
+}  // namespace bench

@@ -1,0 +1,65 @@
+#pragma once
+// A queue under one lock, a linked list of nodes: ResPCT section 5.1.
+
+#include <cstdint>
+
+#include "../engines/engine.hpp"
+
+namespace bench {
+
+template <MemoryEngine E>
+class SingleLockQueue {
+public:
+    explicit SingleLockQueue(const char* name) : queue_(static_cast<Queue*>(E::root(name, sizeof(Queue)))) {}
+
+    void push(unsigned, std::uint64_t number)
+    {
+        typename E::template Operation<1> operation;
+        operation.lock(queue_->mutex);
+        auto* node = static_cast<Node*>(E::allocate(sizeof(Node)));
+        node->number = number;
+        E::init(node->next, static_cast<Node*>(nullptr));
+        Node* last = queue_->last;
+        if (last == nullptr) {
+            queue_->first = node;
+        } else {
+            last->next = node;
+        }
+        queue_->last = node;
+    }
+
+    bool pop(unsigned, std::uint64_t& number)
+    {
+        typename E::template Operation<1> operation;
+        operation.lock(queue_->mutex);
+        Node* node = queue_->first;
+        if (node == nullptr) {
+            return false;
+        }
+        number = node->number;
+        Node* next = node->next;
+        queue_->first = next;
+        if (next == nullptr) {
+            queue_->last = static_cast<Node*>(nullptr);
+        }
+        E::deallocate(node);
+        return true;
+    }
+
+    void settle() { E::settle(); }
+
+private:
+    struct Node {
+        std::uint64_t number;
+        typename E::template Durable<Node*> next;
+    };
+    struct Queue {
+        typename E::Mutex mutex;
+        typename E::template Durable<Node*> first;
+        typename E::template Durable<Node*> last;
+    };
+
+    Queue* queue_;
+};
+
+}  // namespace bench

@@ -1,0 +1,27 @@
+#pragma once
+// An answer to the driver: one JSON object on one line of standard output.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace bench {
+
+class Answer {
+public:
+    Answer& number(std::string_view name, std::uint64_t value);
+    Answer& text(std::string_view name, std::string_view value);
+    Answer& boolean(std::string_view name, bool value);
+    /// `json` is written as it is.
+    Answer& raw(std::string_view name, std::string_view json);
+    [[nodiscard]] std::string json() const { return "{" + fields_ + "}"; }
+    /// Writes and flushes the line.
+    void send() const;
+
+private:
+    void name(std::string_view name);
+
+    std::string fields_;
+};
+
+}  // namespace bench

@@ -1,0 +1,89 @@
+#include "counters.hpp"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <unistd.h>
+
+#include "../engines/current.hpp"
+#include "answer.hpp"
+
+namespace bench {
+
+namespace {
+
+constexpr const char* engine_counters[] = {"checkpoints", "stretched_intervals", "withdrawn_attempts", "dirty_pages_total",
+                                           "bytes_written", "medium_syncs", "lines_written_back", "fences"};
+
+}  // namespace
+
+Counters::Counters()
+{
+    for (const char* name : engine_counters) {
+        if (const auto value = current_statistic(name)) {
+            values_.push_back({name, *value});
+        }
+    }
+    // What the kernel was handed, and what it has sent to a disk: how a peer without counters is seen.
+    if (std::FILE* file = std::fopen("/proc/self/io", "re")) {
+        char line[128];
+        std::uint64_t value = 0;
+        while (std::fgets(line, sizeof line, file) != nullptr) {
+            if (std::sscanf(line, "wchar: %" SCNu64, &value) == 1) {
+                values_.push_back({"bytes_in_write_calls", value});
+            } else if (std::sscanf(line, "write_bytes: %" SCNu64, &value) == 1) {
+                values_.push_back({"bytes_to_disk", value});
+            }
+        }
+        std::fclose(file);
+    }
+}
+
+void Counters::add_growth(const Counters& before, Answer& answer) const
+{
+    for (const Value& now : values_) {
+        const auto same = [&](const Value& value) { return std::strcmp(value.name, now.name) == 0; };
+        const auto found = std::find_if(before.values_.begin(), before.values_.end(), same);
+        if (found != before.values_.end()) {
+            answer.number(now.name, now.value - found->value);
+        }
+    }
+}
+
+StopTimes::StopTimes()
+{
+    if (const auto interval_ns = current_statistic("interval_ns")) {
+        look_every_ns_ = std::max<std::uint64_t>(*interval_ns / 4, 500'000);
+        restart();
+    }
+}
+
+void StopTimes::restart()
+{
+    stops_ns_.clear();
+    epoch_ = current_statistic("epoch").value_or(0);
+}
+
+void StopTimes::look()
+{
+    const std::uint64_t epoch = current_statistic("epoch").value_or(0);
+    if (epoch != epoch_) {
+        epoch_ = epoch;
+        stops_ns_.push_back(current_statistic("stop_ns_last").value_or(0));
+    }
+}
+
+std::uint64_t resident_bytes()
+{
+    std::uint64_t pages = 0;
+    if (std::FILE* file = std::fopen("/proc/self/statm", "re")) {
+        if (std::fscanf(file, "%*u %" SCNu64, &pages) != 1) {
+            pages = 0;
+        }
+        std::fclose(file);
+    }
+    return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace bench

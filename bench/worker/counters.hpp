@@ -1,0 +1,48 @@
+#pragma once
+// What the engine and the kernel count for this process, and the stop times of a slice.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+class Answer;
+
+/// Counters at one moment; the answer to a slice has their growth.
+class Counters {
+public:
+    /// Reads them now.
+    Counters();
+    /// Adds the growth since `before`, by name; what is not known here is left out.
+    void add_growth(const Counters& before, Answer& answer) const;
+
+private:
+    struct Value {
+        const char* name;
+        std::uint64_t value;
+    };
+    std::vector<Value> values_;
+};
+
+/// Stop times of the checkpoints that begin while it is asked often enough. Costs two loads a look.
+class StopTimes {
+public:
+    StopTimes();
+    void look();
+    /// Forgets the checkpoints so far.
+    void restart();
+    [[nodiscard]] const std::vector<std::uint64_t>& stops_ns() const noexcept { return stops_ns_; }
+    /// How often look() is to be called; 0: the engine has no stops.
+    [[nodiscard]] std::uint64_t look_every_ns() const noexcept { return look_every_ns_; }
+
+private:
+    std::uint64_t epoch_ = 0;
+    std::uint64_t look_every_ns_ = 0;
+    std::vector<std::uint64_t> stops_ns_;
+};
+
+/// Resident memory of this process, and of the pages that it alone has, in bytes; 0 where the kernel does not say.
+[[nodiscard]] std::uint64_t resident_bytes();
+
+}  // namespace bench

@@ -1,0 +1,239 @@
+#include "measured.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <utility>
+
+#include "../harness/clock.hpp"
+#include "../harness/ending.hpp"
+
+namespace bench {
+
+namespace {
+
+constexpr unsigned operations_per_turn = 64;  // between two looks at the clock
+
+/// A shared mapping of a file, made as long as it must be.
+std::uint64_t* map_words(const std::string& path, std::size_t size_bytes)
+{
+    const int file = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (file < 0 || ftruncate(file, static_cast<off_t>(size_bytes)) != 0) {
+        give_up(path + ": " + std::strerror(errno));
+    }
+    void* words = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    if (words == MAP_FAILED) {
+        give_up(path + ": " + std::strerror(errno));
+    }
+    return static_cast<std::uint64_t*>(words);
+}
+
+}  // namespace
+
+Measured::Measured(Work work, const Shape& shape)
+    : work_(std::move(work)), shape_(shape), threads_(shape.threads), slices_(shape.threads, shape.is_pinned)
+{
+    for (unsigned i = 0; i < shape.threads; ++i) {
+        threads_[i].context = {i, Random(i + 1), 0};
+    }
+}
+
+void Measured::settle() { work_.job ? work_.job->settle() : work_.operations->settle(); }
+
+std::uint64_t Measured::changed_bytes() const
+{
+    std::uint64_t sum = 0;
+    for (const Thread& thread : threads_) {
+        sum += thread.context.changed_bytes;
+    }
+    return sum;
+}
+
+void Measured::start(Answer& answer)
+{
+    answer.number("load_began_ns", monotonic_ns());
+    if (work_.job) {
+        work_.job->load();
+        job_goes_on_ = work_.job->goes_on_after_a_crash() && work_.job->steps_done() != 0;
+        answer.boolean("goes_on", job_goes_on_);
+    } else {
+        work_.operations->load();
+        work_.operations->perform(threads_[0].context, 1);
+    }
+    answer.number("first_operation_ns", monotonic_ns());
+    settle();
+}
+
+void Measured::begin_slice()
+{
+    changed_before_ = changed_bytes();
+    before_ = Counters();
+    stops_.restart();
+}
+
+void Measured::end_slice(std::uint64_t operations, std::uint64_t wall_ns, std::uint64_t cpu_ns, Answer& answer)
+{
+    const std::uint64_t settle_began_ns = monotonic_ns();
+    const std::uint64_t cpu_before = process_cpu_ns();
+    settle();
+    std::string stops = "[";
+    for (const std::uint64_t stop_ns : stops_.stops_ns()) {
+        stops += (stops.size() > 1 ? ", " : "") + std::to_string(stop_ns);
+    }
+    answer.number("operations", operations)
+        .number("wall_ns", wall_ns)
+        .number("cpu_ns", cpu_ns)
+        .number("settle_cpu_ns", process_cpu_ns() - cpu_before)
+        .number("settle_ns", monotonic_ns() - settle_began_ns)
+        .number("changed_bytes", changed_bytes() - changed_before_)
+        .number("resident_bytes", resident_bytes())
+        .raw("stops_ns", stops + "]");
+    Counters().add_growth(before_, answer);
+}
+
+void Measured::slice(std::uint64_t slice_ns, Answer& answer)
+{
+    if (work_.job) {
+        run_jobs(slice_ns, answer, nullptr);
+        return;
+    }
+    begin_slice();
+    const SliceThreads::Work turns = [this](unsigned thread, std::uint64_t deadline_ns) {
+        Context& context = threads_[thread].context;
+        std::uint64_t done = 0;
+        while (monotonic_ns() < deadline_ns) {
+            work_.operations->perform(context, operations_per_turn);
+            done += operations_per_turn;
+        }
+        return done;
+    };
+    const std::uint64_t cpu_before = process_cpu_ns();
+    const auto slice = slices_.run(slice_ns, turns, stops_.look_every_ns(), [this] { stops_.look(); });
+    end_slice(slice.operations, slice.wall_ns, process_cpu_ns() - cpu_before, answer);
+}
+
+void Measured::timed_slice(std::uint64_t slice_ns, Answer& answer)
+{
+    LatencyHistogram sum;
+    if (work_.job) {
+        run_jobs(slice_ns, answer, &sum);
+    } else {
+        begin_slice();
+        const SliceThreads::Work turns = [this](unsigned thread, std::uint64_t deadline_ns) {
+            Thread& own = threads_[thread];
+            own.latencies = LatencyHistogram();
+            std::uint64_t done = 0;
+            std::uint64_t before_ns = monotonic_ns();
+            while (before_ns < deadline_ns) {
+                work_.operations->perform(own.context, 1);
+                const std::uint64_t after_ns = monotonic_ns();
+                own.latencies.record(after_ns - before_ns);
+                before_ns = after_ns;
+                ++done;
+            }
+            return done;
+        };
+        const std::uint64_t cpu_before = process_cpu_ns();
+        const auto slice = slices_.run(slice_ns, turns, stops_.look_every_ns(), [this] { stops_.look(); });
+        end_slice(slice.operations, slice.wall_ns, process_cpu_ns() - cpu_before, answer);
+        for (const Thread& thread : threads_) {
+            sum.add(thread.latencies);
+        }
+    }
+    answer.raw("latencies_ns", histogram_json(sum));
+}
+
+std::string Measured::histogram_json(const LatencyHistogram& histogram)
+{
+    std::string json = "[";
+    histogram.for_each([&](std::uint64_t value_ns, std::uint64_t count) {
+        json += (json.size() > 1 ? ", [" : "[") + std::to_string(value_ns) + ", " + std::to_string(count) + "]";
+    });
+    return json + "]";
+}
+
+void Measured::run_jobs(std::uint64_t slice_ns, Answer& answer, LatencyHistogram* latencies)
+{
+    begin_slice();
+    const SliceThreads::Work part = [this](unsigned thread, std::uint64_t) -> std::uint64_t {
+        work_.job->work(threads_[thread].context);
+        return 0;
+    };
+    std::uint64_t jobs = 0;
+    std::uint64_t wall_ns = 0;
+    std::uint64_t cpu_ns = 0;
+    do {
+        if (!std::exchange(job_goes_on_, false)) {
+            work_.job->prepare();
+        }
+        const std::uint64_t cpu_before = process_cpu_ns();
+        const auto one = slices_.run(0, part, stops_.look_every_ns(), [this] { stops_.look(); });
+        cpu_ns += process_cpu_ns() - cpu_before;
+        wall_ns += one.wall_ns;
+        ++jobs;
+        if (latencies != nullptr) {
+            latencies->record(one.wall_ns);
+        }
+        if (std::string fault = work_.job->fault(); !fault.empty()) {
+            fault_ = std::move(fault);
+        }
+    } while (wall_ns < slice_ns);
+    end_slice(jobs * work_.job->items(), wall_ns, cpu_ns, answer);
+    answer.number("jobs", jobs);
+}
+
+void Measured::work_until_killed(const std::string& path, std::uint64_t limit_ns, Answer& answer)
+{
+    constexpr std::size_t words_each = 8;
+    std::uint64_t* const words = map_words(path, (shape_.threads + 1) * words_each * sizeof(std::uint64_t));
+    const auto publish = [words](unsigned slot, std::uint64_t value) {
+        std::atomic_ref(words[slot * words_each]).store(value, std::memory_order_release);
+    };
+    answer.number("working", 1).send();
+    if (work_.job) {
+        work_.job->prepare();
+        const SliceThreads::Work part = [this](unsigned thread, std::uint64_t) -> std::uint64_t {
+            work_.job->work(threads_[thread].context);
+            return 0;
+        };
+        slices_.run(0, part, 1'000'000, [&] { publish(0, work_.job->steps_done()); });
+        publish(shape_.threads, 1);  // the job ended before the kill
+        return;
+    }
+    const SliceThreads::Work turns = [&](unsigned thread, std::uint64_t deadline_ns) {
+        Context& context = threads_[thread].context;
+        std::uint64_t done = work_.operations->noted_progress(thread);
+        while (monotonic_ns() < deadline_ns) {
+            work_.operations->perform(context, 1);
+            work_.operations->note_progress(thread, ++done);
+            publish(thread, done);
+        }
+        return done;
+    };
+    slices_.run(limit_ns, turns);
+}
+
+void Measured::noted(Answer& answer)
+{
+    std::string notes = "[";
+    if (work_.job) {
+        notes += std::to_string(work_.job->steps_done());
+    }
+    for (unsigned thread = 0; !work_.job && thread < shape_.threads; ++thread) {
+        notes += (thread == 0 ? "" : ", ") + std::to_string(work_.operations->noted_progress(thread));
+    }
+    answer.raw("noted", notes + "]");
+}
+
+void Measured::check()
+{
+    if (!work_.job && fault_.empty()) {
+        fault_ = work_.operations->fault();
+    }
+}
+
+}  // namespace bench

@@ -1,0 +1,58 @@
+#pragma once
+// Drives one workload or job: slices, latencies, and the life that a kill ends.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "../harness/latency_histogram.hpp"
+#include "../harness/slice_threads.hpp"
+#include "answer.hpp"
+#include "counters.hpp"
+#include "workload.hpp"
+
+namespace bench {
+
+class Measured {
+public:
+    Measured(Work work, const Shape& shape);
+
+    /// Builds or finds the data, and does one operation: says when it began and ended (monotonic ns).
+    void start(Answer& answer);
+    /// Works for about `slice_ns`; a job is never cut: at least one is done.
+    void slice(std::uint64_t slice_ns, Answer& answer);
+    /// The same, with the time of every operation. A job's operation is the whole job.
+    void timed_slice(std::uint64_t slice_ns, Answer& answer);
+    /// Works until it is killed, at most `limit_ns`. For each thread, the operations that were completed and noted durably go to
+    /// a 64-bit word of the file at `path`, 64 bytes apart: it survives the process, not the machine.
+    void work_until_killed(const std::string& path, std::uint64_t limit_ns, Answer& answer);
+    /// Of the durable notes, each thread's.
+    void noted(Answer& answer);
+    [[nodiscard]] std::string fault() { return fault_; }
+    void check();
+
+private:
+    struct alignas(64) Thread {
+        Context context;
+        LatencyHistogram latencies;
+    };
+
+    void run_jobs(std::uint64_t slice_ns, Answer& answer, LatencyHistogram* latencies);
+    void begin_slice();
+    void end_slice(std::uint64_t operations, std::uint64_t wall_ns, std::uint64_t cpu_ns, Answer& answer);
+    void settle();
+    [[nodiscard]] std::uint64_t changed_bytes() const;
+    static std::string histogram_json(const LatencyHistogram& histogram);
+
+    Work work_;
+    Shape shape_;
+    std::vector<Thread> threads_;
+    SliceThreads slices_;
+    StopTimes stops_;
+    Counters before_;
+    std::uint64_t changed_before_ = 0;
+    std::string fault_;
+    bool job_goes_on_ = false;  ///< the next job is the one that a crash interrupted
+};
+
+}  // namespace bench

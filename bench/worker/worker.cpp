@@ -1,0 +1,115 @@
+// One measured process: one engine, one workload; works when it is told to.
+//
+// The driver (bench/driver) keeps several such processes, one for each configuration, because a process has one pool, and
+// lets them work in turn. Commands come on standard input, a line each; each answer is a JSON object on a line:
+//
+//   (at the start)       load_began_ns, first_operation_ns       the data are there, and one operation is done
+//   slice NS             operations, wall_ns, cpu_ns, changed_bytes, ... (measured.cpp, end_slice; counters.cpp)
+//   timed NS             the same, and latencies_ns: [[ns, count], ...]
+//   noted                the durable count of each thread's operations
+//   mortal NS PATH       answers at once; then works until it is killed, for at most NS
+//   check                fault: what is wrong with the data; "" if nothing is
+//   end                  the same, then exits: code 70 if there is a fault
+//
+// CPU time is that of the whole process, so a checkpoint thread's counts too; what it still has to write when the slice
+// is over is waited for and counted apart.
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sysexits.h>
+
+#include "../engines/current.hpp"
+#include "../harness/ending.hpp"
+#include "../workloads/makers.hpp"
+#include "command_line.hpp"
+#include "measured.hpp"
+
+namespace bench {
+
+namespace {
+
+constexpr WorkloadRow rows[] = {
+#define KEY_VALUE(name, family, unit, mix, values, sentence) {#name, family, unit, mix, values, sentence, make_##name},
+#define QUEUE(name, family, unit, mix, values, sentence) {#name, family, unit, mix, values, sentence, make_##name},
+#if BENCH_HAS_MEMORY
+#define MEMORY(name, family, unit, mix, values, sentence) {#name, family, unit, mix, values, sentence, make_##name},
+#else
+#define MEMORY(...)
+#endif
+#include "../workloads/workloads.inc"
+#undef KEY_VALUE
+#undef QUEUE
+#undef MEMORY
+};
+
+void list()
+{
+    std::string all = "[";
+    for (const WorkloadRow& row : rows) {
+        Answer one;
+        one.text("name", row.name).text("family", row.family).text("unit", row.unit).text("mix", row.mixes);
+        one.text("values", row.values).text("sentence", row.sentence);
+        all += (all.size() > 1 ? ", " : "") + one.json();
+    }
+    Answer().raw("workloads", all + "]").text("compiler", BENCH_COMPILER).send();
+}
+
+/// False: the last command.
+bool obey(Measured& measured, const char* line)
+{
+    Answer answer;
+    std::uint64_t ns = 0;
+    char path[1024];
+    if (std::sscanf(line, "slice %" SCNu64, &ns) == 1) {
+        measured.slice(ns, answer);
+    } else if (std::sscanf(line, "timed %" SCNu64, &ns) == 1) {
+        measured.timed_slice(ns, answer);
+    } else if (std::sscanf(line, "mortal %" SCNu64 " %1023[^\n]", &ns, path) == 2) {
+        measured.work_until_killed(path, ns, answer);
+        return true;
+    } else if (std::strcmp(line, "noted\n") == 0) {
+        measured.noted(answer);
+    } else {
+        measured.check();
+        answer.text("fault", measured.fault()).send();
+        return std::strcmp(line, "end\n") != 0;
+    }
+    answer.send();
+    return true;
+}
+
+int run(const WorkerCall& call)
+{
+    open_current(call.shape);
+    Measured measured(call.row->make(call.shape), call.shape);
+    Answer ready;
+    measured.start(ready);
+    ready.send();
+    char line[1100];
+    while (std::fgets(line, sizeof line, stdin) != nullptr && obey(measured, line)) {
+    }
+    return measured.fault().empty() ? EXIT_SUCCESS : EX_SOFTWARE;
+}
+
+}  // namespace
+
+std::span<const WorkloadRow> workload_rows() { return rows; }
+
+}  // namespace bench
+
+int main(int count, char** words)
+{
+    std::string error;
+    const auto call = bench::parse_worker_call(count, words, error);
+    if (!call) {
+        std::fprintf(stderr, "bench worker: %s\n", error.c_str());
+        return EX_USAGE;
+    }
+    if (call->lists) {
+        bench::list();
+        return EXIT_SUCCESS;
+    }
+    return bench::run(*call);
+}

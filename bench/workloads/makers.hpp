@@ -1,0 +1,16 @@
+#pragma once
+// Declares the maker of each workload; made from workloads.inc.
+
+#include "../worker/workload.hpp"
+
+namespace bench {
+
+#define KEY_VALUE(name, ...) Work make_##name(const Shape& shape);
+#define QUEUE(name, ...) Work make_##name(const Shape& shape);
+#define MEMORY(name, ...) Work make_##name(const Shape& shape);
+#include "workloads.inc"
+#undef KEY_VALUE
+#undef QUEUE
+#undef MEMORY
+
+}  // namespace bench
