@@ -65,6 +65,11 @@ class Configuration:
     folder: Path
     tracker: str = None
     interval_ms: int = None
+    compiler: str = ""  # "_clang": of a run with the tracker hooks, in which every memory engine is Clang's code
+
+    @property
+    def worker(self):
+        return self.engine.worker + ("_hooks" if self.tracker == "hooks" else self.compiler)
 
     def facts(self):
         return {"name": self.name, "engine": self.engine.name, "kind": self.engine.kind, "tracker": self.tracker,
@@ -79,20 +84,23 @@ class Installation:
         self.binaries = Path(binaries)
         self.command = Path(command)
 
-    def worker(self, engine):
-        path = self.binaries / engine.worker
+    def worker(self, engine, name=None):
+        path = self.binaries / (name or engine.worker)
         if path.is_file() and os.access(path, os.X_OK):
             return path
         if engine.package:
             raise Unavailable(f"{engine.name} was not there when this Stillpoint was built",
                               f"apt-get install {engine.package}, then build again (make)")
+        if name:
+            raise Unavailable("the tracker hooks needs programs made by `stillpoint c++`, which this build has not",
+                              "apt-get install clang-19 llvm-19-dev, then build again (make)")
         raise BenchError(f"{path} is missing: build it first (make)")
 
     def words(self, configuration, workload, settings, pool):
         """The command line of one worker, and what its environment needs beside ours."""
         engine = configuration.engine
         arguments = [workload, *(f"{name}={value}" for name, value in settings.items())]
-        worker = str(self.worker(engine))
+        worker = str(self.worker(engine, configuration.worker))
         environment = {}
         if engine.kind == "engine":
             run = [str(self.command), "run", "--quiet", "--pool", str(pool), "--engine", engine.name, "--durability",

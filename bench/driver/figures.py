@@ -96,8 +96,8 @@ class Measurements:
 
     def epoch_ms(self, slices):
         """Mean time between two checkpoints, as reached."""
-        checkpoints = sum(one.get("checkpoints", 0) for one in slices)
-        return sum(one["wall_ns"] + one["settle_ns"] for one in slices) / checkpoints / 1e6 if checkpoints else None
+        epochs = [epoch for one in slices for epoch in one["epochs_ns"]]
+        return sum(epochs) / len(epochs) / 1e6 if epochs else None
 
     def ratio_to(self, other):
         if other is None:

@@ -135,6 +135,7 @@ def configurations_of(options, installation):
         at = names.index("peers")
         names[at:at + 1] = [engine.name for engine in ENGINES if engine.kind == "peer" and engine.name not in names]
     found, skipped = [], []
+    compiler = "_clang" if "hooks" in options.tracker else ""
     for engine in map(engine_named, dict.fromkeys(names)):
         try:
             installation.worker(engine)
@@ -148,5 +149,9 @@ def configurations_of(options, installation):
             name = " ".join([engine.name, *([tracker] if tracker and len(options.tracker) > 1 else []),
                              *([f"{interval} ms"] if interval and len(options.interval) > 1 else []),
                              *([durability] if engine.kind != "volatile" and len(options.durability) > 1 else [])])
-            found.append(Configuration(engine, name, durability, medium, folder, tracker, interval))
+            found.append(Configuration(engine, name, durability, medium, folder, tracker, interval,
+                                       compiler if engine.kind != "peer" else ""))
+    if compiler:
+        for one in found:
+            installation.worker(one.engine, one.worker)
     return found, skipped

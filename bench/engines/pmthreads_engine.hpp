@@ -37,7 +37,7 @@ struct PmthreadsEngine {
     }
     static void deallocate(void* block) { sp_free(block); }
     static void* root(const char* name, std::size_t size_bytes) { return checked(sp_root(name, size_bytes)); }
-    static void settle() noexcept { (void)sp_wait_durable(sp_epoch(), 60'000); }
+    static void settle() noexcept { (void)sp_checkpoint(); }
     template <class T, class Value>
     static void init(T& variable, const Value& value)
     {

@@ -62,6 +62,7 @@ StopTimes::StopTimes()
 void StopTimes::restart()
 {
     stops_ns_.clear();
+    epochs_ns_.clear();
     epoch_ = current_statistic("epoch").value_or(0);
 }
 
@@ -70,6 +71,9 @@ void StopTimes::look()
     const std::uint64_t epoch = current_statistic("epoch").value_or(0);
     if (epoch != epoch_) {
         epoch_ = epoch;
+        if (!stops_ns_.empty()) {
+            epochs_ns_.push_back(current_statistic("last_interval_ns").value_or(0));
+        }
         stops_ns_.push_back(current_statistic("stop_ns_last").value_or(0));
     }
 }

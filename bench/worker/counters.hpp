@@ -33,6 +33,8 @@ public:
     /// Forgets the checkpoints so far.
     void restart();
     [[nodiscard]] const std::vector<std::uint64_t>& stops_ns() const noexcept { return stops_ns_; }
+    /// Times between two checkpoints that were both looked at.
+    [[nodiscard]] const std::vector<std::uint64_t>& epochs_ns() const noexcept { return epochs_ns_; }
     /// How often look() is to be called; 0: the engine has no stops.
     [[nodiscard]] std::uint64_t look_every_ns() const noexcept { return look_every_ns_; }
 
@@ -40,6 +42,7 @@ private:
     std::uint64_t epoch_ = 0;
     std::uint64_t look_every_ns_ = 0;
     std::vector<std::uint64_t> stops_ns_;
+    std::vector<std::uint64_t> epochs_ns_;
 };
 
 /// Resident memory of this process, and of the pages that it alone has, in bytes; 0 where the kernel does not say.

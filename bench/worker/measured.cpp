@@ -32,6 +32,15 @@ std::uint64_t* map_words(const std::string& path, std::size_t size_bytes)
     return static_cast<std::uint64_t*>(words);
 }
 
+std::string list_json(const std::vector<std::uint64_t>& numbers)
+{
+    std::string json = "[";
+    for (const std::uint64_t number : numbers) {
+        json += (json.size() > 1 ? ", " : "") + std::to_string(number);
+    }
+    return json + "]";
+}
+
 }  // namespace
 
 Measured::Measured(Work work, const Shape& shape)
@@ -80,10 +89,6 @@ void Measured::end_slice(std::uint64_t operations, std::uint64_t wall_ns, std::u
     const std::uint64_t settle_began_ns = monotonic_ns();
     const std::uint64_t cpu_before = process_cpu_ns();
     settle();
-    std::string stops = "[";
-    for (const std::uint64_t stop_ns : stops_.stops_ns()) {
-        stops += (stops.size() > 1 ? ", " : "") + std::to_string(stop_ns);
-    }
     answer.number("operations", operations)
         .number("wall_ns", wall_ns)
         .number("cpu_ns", cpu_ns)
@@ -91,7 +96,8 @@ void Measured::end_slice(std::uint64_t operations, std::uint64_t wall_ns, std::u
         .number("settle_ns", monotonic_ns() - settle_began_ns)
         .number("changed_bytes", changed_bytes() - changed_before_)
         .number("resident_bytes", resident_bytes())
-        .raw("stops_ns", stops + "]");
+        .raw("stops_ns", list_json(stops_.stops_ns()))
+        .raw("epochs_ns", list_json(stops_.epochs_ns()));
     Counters().add_growth(before_, answer);
 }
 
@@ -145,6 +151,21 @@ void Measured::timed_slice(std::uint64_t slice_ns, Answer& answer)
         }
     }
     answer.raw("latencies_ns", histogram_json(sum));
+}
+
+/// Alone and never inlined: instruction counts are collected inside it (tests/bench/golden_test.py).
+[[gnu::noinline]] void perform_exactly(Workload& workload, Context& context, unsigned operations);
+void perform_exactly(Workload& workload, Context& context, unsigned operations) { workload.perform(context, operations); }
+
+void Measured::exact(std::uint64_t operations, std::uint64_t parts, Answer& answer)
+{
+    begin_slice();
+    const std::uint64_t began_ns = monotonic_ns();
+    for (std::uint64_t part = 0; part < parts; ++part) {
+        perform_exactly(*work_.operations, threads_[0].context, static_cast<unsigned>(operations / parts));
+        settle();
+    }
+    end_slice(operations / parts * parts, monotonic_ns() - began_ns, 0, answer);
 }
 
 std::string Measured::histogram_json(const LatencyHistogram& histogram)

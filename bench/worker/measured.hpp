@@ -23,9 +23,13 @@ public:
     void slice(std::uint64_t slice_ns, Answer& answer);
     /// The same, with the time of every operation. A job's operation is the whole job.
     void timed_slice(std::uint64_t slice_ns, Answer& answer);
+    /// Exactly `operations` of one thread, settled after each part of `parts`: its counts are the same in every run whose engine
+    /// takes no checkpoint by itself.
+    void exact(std::uint64_t operations, std::uint64_t parts, Answer& answer);
     /// Works until it is killed, at most `limit_ns`. For each thread, the operations that were completed and noted durably go to
     /// a 64-bit word of the file at `path`, 64 bytes apart: it survives the process, not the machine.
     void work_until_killed(const std::string& path, std::uint64_t limit_ns, Answer& answer);
+    [[nodiscard]] bool is_job() const noexcept { return work_.job != nullptr; }
     /// Of the durable notes, each thread's.
     void noted(Answer& answer);
     [[nodiscard]] std::string fault() { return fault_; }

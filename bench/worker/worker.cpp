@@ -6,6 +6,7 @@
 //   (at the start)       load_began_ns, first_operation_ns       the data are there, and one operation is done
 //   slice NS             operations, wall_ns, cpu_ns, changed_bytes, ... (measured.cpp, end_slice; counters.cpp)
 //   timed NS             the same, and latencies_ns: [[ns, count], ...]
+//   exact N PARTS        as slice, of exactly N operations of one thread; not for jobs
 //   noted                the durable count of each thread's operations
 //   mortal NS PATH       answers at once; then works until it is killed, for at most NS
 //   check                fault: what is wrong with the data; "" if nothing is
@@ -61,6 +62,7 @@ bool obey(Measured& measured, const char* line)
 {
     Answer answer;
     std::uint64_t ns = 0;
+    std::uint64_t parts = 0;
     char path[1024];
     if (std::sscanf(line, "slice %" SCNu64, &ns) == 1) {
         measured.slice(ns, answer);
@@ -69,6 +71,8 @@ bool obey(Measured& measured, const char* line)
     } else if (std::sscanf(line, "mortal %" SCNu64 " %1023[^\n]", &ns, path) == 2) {
         measured.work_until_killed(path, ns, answer);
         return true;
+    } else if (std::sscanf(line, "exact %" SCNu64 " %" SCNu64, &ns, &parts) == 2 && parts != 0 && !measured.is_job()) {
+        measured.exact(ns, parts, answer);
     } else if (std::strcmp(line, "noted\n") == 0) {
         measured.noted(answer);
     } else {

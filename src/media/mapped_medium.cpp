@@ -178,6 +178,9 @@ void MappedMedium::store(std::uint64_t offset, const void* data, std::size_t siz
         !store_word<std::uint16_t>(target, data, size)) {
         std::memcpy(target, data, size);
     }
+    if (!needs_write_back_) {  // else they are counted as lines, when they are written back
+        bytes_written_.add(size);
+    }
 }
 
 void MappedMedium::store_nontemporal(std::uint64_t offset, const void* data,

@@ -107,6 +107,10 @@ TEST_F(MappedMediumTest, WritesNothingBackUnderDurabilityProcess)
     medium->write_back(0, page_bytes);
     EXPECT_EQ(medium->counters().lines_written_back, 0u);
     EXPECT_NE(medium->mechanism().find("durability process"), std::string_view::npos);
+    const std::uint64_t before = medium->counters().bytes_written;
+    const std::uint64_t words[3] = {1, 2, 3};
+    medium->store(0, words, sizeof words);
+    EXPECT_EQ(medium->counters().bytes_written, before + sizeof words);
     medium->set_durability(Durability::power);
     medium->write_back(0, page_bytes);
     EXPECT_EQ(medium->counters().lines_written_back, 64u);
