@@ -1,10 +1,10 @@
 // Stillpoint's heap against glibc malloc, on glibc's own patterns: time of one allocate-free pair, as a
 // ratio within this run. Slices of the contenders alternate; the figures are medians over the rounds.
 //
-//   heap_bench [rounds [slice_ms]]
+//   heap_bench [rounds [slice_ms [part of a workload's name]]]
 //
 // "heap" is the allocator alone; "+FASE" adds what sp_malloc and sp_free add, a FASE of its own for each
-// call. CPU time is what to compare on a machine that is not idle; elapsed time shows waiting.
+// call, in line as there. CPU time is what to compare on a machine that is not idle; elapsed time shows waiting.
 
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +16,7 @@
 #include "core/units.hpp"
 #include "heap/heap.hpp"
 #include "runtime/fase.hpp"
+#include "runtime/fase_gate.hpp"
 #include "workloads.hpp"
 
 namespace stillpoint::bench {
@@ -34,12 +35,12 @@ struct Bare {
 struct WithFase {
     void* allocate(std::size_t size_bytes)
     {
-        const FaseGuard guard;
+        const fase::InlineGuard guard;
         return heap->allocate(size_bytes);
     }
     void release(void* block)
     {
-        const FaseGuard guard;
+        const fase::InlineGuard guard;
         heap->deallocate(block);
     }
 };
@@ -92,6 +93,7 @@ Cost slice(unsigned threads, const Make& make, double slice_seconds)
 struct Settings {
     int rounds = 5;
     double slice_seconds = 0.1;
+    std::string only;  ///< empty: every workload
 };
 
 std::vector<double> worst_ratios;
@@ -99,6 +101,9 @@ std::vector<double> worst_ratios;
 template <class Make>
 void compare(const Settings& settings, const std::string& name, unsigned threads, const Make& make)
 {
+    if (name.find(settings.only) == std::string::npos) {
+        return;
+    }
     std::vector<double> glibc_ns, heap_ns, heap_ratio, fase_ratio, fase_wall_ratio;
     for (int round = 0; round < settings.rounds; ++round) {
         const Cost glibc = slice<Glibc>(threads, make, settings.slice_seconds);
@@ -130,6 +135,10 @@ void run_all(const Settings& settings)
         compare(settings, "thread 4 B to 32 KiB, 1/s^2", threads, [](unsigned t) { return Churn(4, 32768, true, t + 1); });
         compare(settings, "churn 16 B to 4 KiB, uniform", threads, [](unsigned t) { return Churn(16, 4096, false, t + 1); });
     }
+    if (worst_ratios.empty()) {
+        std::fprintf(stderr, "heap_bench: no workload has \"%s\" in its name\n", settings.only.c_str());
+        std::exit(1);
+    }
     double log_sum = 0;
     for (const double ratio : worst_ratios) {
         log_sum += std::log(ratio);
@@ -150,6 +159,9 @@ int main(int count, char** arguments)
     }
     if (count > 2) {
         settings.slice_seconds = std::max(1, std::atoi(arguments[2])) / 1000.0;
+    }
+    if (count > 3) {
+        settings.only = arguments[3];
     }
     if (const auto active = stillpoint::fase_activate(); !active) {
         std::fprintf(stderr, "heap_bench: %s\n", active.error().message);

@@ -53,9 +53,15 @@ void forget() noexcept
     state.spans_base = nullptr;
     state.spans_max = 0;
     state.span_count.store(0, std::memory_order_relaxed);
-    for (Central& central : state.central) {
-        central.partial = no_span;
-        central.unknown = no_span;
+    for (auto& home : state.central) {
+        for (Central& central : home) {
+            central.partial = no_span;
+            central.empty_spans = 0;
+            central.partial_spans.store(0, std::memory_order_relaxed);
+        }
+    }
+    for (UnknownSpans& unknown : state.unknown) {
+        unknown.first = no_span;
     }
     state.attached = false;
 }

@@ -1,21 +1,34 @@
-// Central lists: per class, the free blocks that no thread has cached, as bits per span.
+// Central lists: per home and class, the free blocks that no thread has cached, as bits per span.
 
 #include <algorithm>
 #include <bit>
 #include <mutex>
 
-#include "heap/heap_state.hpp"
+#include "heap/thread_cache.hpp"
 
 namespace stillpoint::heap {
 
 namespace {
+
+/// A home keeps so many spans of a class without a live block: about 1000 blocks, but at most 4 MiB. A program that frees and
+/// allocates in turn then neither writes the span table each time, nor the words that all threads read when they free.
+/// They are given up before the image grows.
+constexpr std::uint32_t empty_spans_kept(std::uint32_t size_class) noexcept
+{
+    return std::clamp(1024 / size_classes[size_class].blocks, 4U, 64U);
+}
+
+/// Before a home takes a free span, it takes one over from a home that has more with free blocks than this.
+constexpr std::uint32_t partial_spans_kept(std::uint32_t size_class) noexcept { return 2 * empty_spans_kept(size_class); }
+
+/// The marks of sixteen and more coarse spans mostly lie in one page: looking at them costs one load from the medium.
+constexpr std::uint64_t spans_per_look(std::uint32_t size_class) noexcept { return has_coarse_marks(size_class) ? 16 : 1; }
 
 void push(std::uint32_t& head, std::uint32_t span) noexcept
 {
     SpanLink& link = state.links[span];
     link.next = head;
     link.previous = no_span;
-    link.listed = 1;
     if (head != no_span) {
         state.links[head].previous = span;
     }
@@ -33,7 +46,30 @@ void remove(std::uint32_t& head, std::uint32_t span) noexcept
     if (link.next != no_span) {
         state.links[link.next].previous = link.previous;
     }
-    link.listed = 0;
+}
+
+void count_partial(Central& central, std::uint32_t change) noexcept
+{
+    central.partial_spans.store(central.partial_spans.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);
+}
+
+void push_partial(Central& central, std::uint32_t span) noexcept
+{
+    push(central.partial, span);
+    count_partial(central, 1);
+}
+
+void remove_partial(Central& central, std::uint32_t span) noexcept
+{
+    remove(central.partial, span);
+    count_partial(central, ~std::uint32_t{0});
+}
+
+[[nodiscard]] std::uint32_t home_of(std::uint32_t span) noexcept { return state.links[span].home.load(std::memory_order_relaxed); }
+
+[[nodiscard]] std::uint32_t span_of(const CachedBlock& block) noexcept
+{
+    return static_cast<std::uint32_t>(static_cast<std::size_t>(block.block - state.spans_base) >> span_shift);
 }
 
 void set_all_free(std::uint32_t span, std::uint32_t blocks) noexcept
@@ -48,12 +84,12 @@ void set_all_free(std::uint32_t span, std::uint32_t blocks) noexcept
     state.links[span].first_word = 0;
 }
 
-/// Reads the marks of an unknown span. Any value but 0 counts as allocated: what else than 1 a
-/// damaged file may hold is check()'s business. Under the class lock.
-void scan(std::uint32_t span, std::uint32_t size_class) noexcept
+/// Reads the marks of an unknown span, which becomes the home's. Any value but 0 counts as allocated: what else than 1 a
+/// damaged file may hold is check()'s business. Under the locks of the home's list and of the unknown spans.
+void scan(std::uint32_t home, std::uint32_t span, std::uint32_t size_class) noexcept
 {
-    Central& central = state.central[size_class];
-    remove(central.unknown, span);
+    remove(state.unknown[size_class].first, span);
+    state.links[span].home.store(home, std::memory_order_relaxed);
     std::uint8_t* marks = span_info(span).marks();
     auto& bits = state.free_bits[span];
     std::fill(std::begin(bits), std::end(bits), 0);
@@ -66,7 +102,9 @@ void scan(std::uint32_t span, std::uint32_t size_class) noexcept
     state.links[span].free_blocks = static_cast<std::uint16_t>(found);
     state.links[span].first_word = 0;
     if (found != 0) {
-        push(central.partial, span);
+        Central& central = state.central[home][size_class];
+        push_partial(central, span);
+        central.empty_spans += found == size_classes[size_class].blocks;
     }
     // Release: whoever sees the span as known may clear marks of it, after this scan.
     state.info[span].store((span_info(span).value() << SpanInfo::value_shift) | size_class,
@@ -74,7 +112,7 @@ void scan(std::uint32_t span, std::uint32_t size_class) noexcept
 }
 
 /// Takes up to `wanted` blocks of one span; the first goes to end[-1], the next in front of it.
-/// Under the class lock.
+/// Under the lock of the span's list.
 std::uint32_t take_from(std::uint32_t span, const SizeClass& size_class, CachedBlock* end,
                         std::uint32_t wanted) noexcept
 {
@@ -101,18 +139,22 @@ std::uint32_t take_from(std::uint32_t span, const SizeClass& size_class, CachedB
 }
 
 /// Blocks that come back mostly belong to few spans, and lie next to each other: their bits are
-/// collected in a register. Under the class lock.
+/// collected in a register. Under the lock of the list.
 class Returning {
 public:
-    explicit Returning(std::uint32_t size_class) noexcept
-        : central_(state.central[size_class]), all_(size_classes[size_class].blocks)
+    Returning(std::uint32_t home, std::uint32_t size_class) noexcept
+        : central_(state.central[home][size_class]), home_(home), all_(size_classes[size_class].blocks),
+          empty_kept_(empty_spans_kept(size_class))
     {
     }
-    void add(const CachedBlock& returned) noexcept
+    /// False: the block's span is another home's, and nothing is done.
+    bool add(const CachedBlock& returned) noexcept
     {
-        const auto span =
-            static_cast<std::uint32_t>(static_cast<std::size_t>(returned.block - state.spans_base) >> span_shift);
+        const std::uint32_t span = span_of(returned);
         if (span != span_) {
+            if (home_of(span) != home_) {
+                return false;
+            }
             finish();
             span_ = span;
             marks_ = span_info(span).marks();
@@ -124,6 +166,7 @@ public:
         }
         mask_ |= std::uint64_t{1} << (block % 64);
         ++blocks_;
+        return true;
     }
     /// What was added last is only on the lists after this.
     void finish() noexcept
@@ -134,16 +177,20 @@ public:
         store_word();
         SpanLink& link = state.links[span_];
         if (link.free_blocks == 0) {
-            push(central_.partial, span_);
+            push_partial(central_, span_);
         }
         link.free_blocks = static_cast<std::uint16_t>(link.free_blocks + blocks_);
         blocks_ = 0;
-        // One empty span stays with its class, so that a program that frees and allocates in turn
-        // does not write the span table each time.
-        if (link.free_blocks == all_ && (link.next != no_span || link.previous != no_span)) {
-            remove(central_.partial, span_);
-            return_small_span(span_);
+        if (link.free_blocks != all_) {
+            return;
         }
+        if (central_.empty_spans < empty_kept_) {
+            ++central_.empty_spans;
+            return;
+        }
+        remove_partial(central_, span_);
+        return_small_span(span_);
+        span_ = no_span;
     }
 
 private:
@@ -158,7 +205,9 @@ private:
     }
 
     Central& central_;
+    std::uint32_t home_;
     std::uint32_t all_;
+    std::uint32_t empty_kept_;
     std::uint32_t span_ = no_span;
     std::uint32_t word_ = 0;
     std::uint32_t blocks_ = 0;  ///< of span_, not yet counted in its link
@@ -166,43 +215,91 @@ private:
     std::uint8_t* marks_ = nullptr;
 };
 
-/// Gives a partial span a chance to be there. False: none without growing. Under the class lock.
-bool find_partial(std::uint32_t size_class, std::uint64_t scan_budget) noexcept
+/// Looks at unknown spans until one has a free block. Under the lock of the home's list.
+void scan_some(std::uint32_t home, std::uint32_t size_class, std::uint32_t scan_budget) noexcept
 {
-    Central& central = state.central[size_class];
-    while (central.partial == no_span && central.unknown != no_span && scan_budget != 0) {
-        scan(central.unknown, size_class);
-        --scan_budget;
+    UnknownSpans& unknown = state.unknown[size_class];
+    const std::lock_guard hold(unknown.lock);
+    for (; state.central[home][size_class].partial == no_span && unknown.first != no_span && scan_budget != 0; --scan_budget) {
+        scan(home, unknown.first, size_class);
     }
-    if (central.partial != no_span) {
-        return true;
+}
+
+/// Takes up to `wanted` blocks that are on the home's list; the first goes to end[-1]. Further spans are only drawn on
+/// where they are known: half a batch is better than a new span.
+std::uint32_t take_listed(std::uint32_t home, std::uint32_t size_class, CachedBlock* end, std::uint32_t wanted,
+                          std::uint32_t scan_budget) noexcept
+{
+    Central& central = state.central[home][size_class];
+    const SizeClass& c = size_classes[size_class];
+    const std::lock_guard hold(central.lock);
+    if (central.partial == no_span) {
+        scan_some(home, size_class, scan_budget);
     }
-    const std::uint32_t span = take_small_span(size_class);
+    std::uint32_t taken = 0;
+    while (taken < wanted && central.partial != no_span) {
+        const std::uint32_t span = central.partial;
+        central.empty_spans -= state.links[span].free_blocks == c.blocks;
+        taken += take_from(span, c, end - taken, wanted - taken);
+        if (state.links[span].free_blocks == 0) {
+            remove_partial(central, span);
+        }
+    }
+    return taken;
+}
+
+/// Puts a free span on the home's list. False: none without growing.
+bool add_span(std::uint32_t home, std::uint32_t size_class) noexcept
+{
+    Central& central = state.central[home][size_class];
+    const std::lock_guard hold(central.lock);
+    const std::uint32_t span = take_small_span(size_class, home);
     if (span == no_span) {
         return false;
     }
     set_all_free(span, size_classes[size_class].blocks);
-    push(central.partial, span);
+    push_partial(central, span);
+    ++central.empty_spans;
     return true;
+}
+
+/// Takes a span over from a home that has more than `kept` on its list. False: there is none.
+bool adopt_span(std::uint32_t home, std::uint32_t size_class, std::uint32_t kept) noexcept
+{
+    Central& own = state.central[home][size_class];
+    const std::uint32_t homes = homes_in_use();
+    for (std::uint32_t step = 1; step < homes; ++step) {
+        Central& other = state.central[(home + step) % homes][size_class];
+        if (other.partial_spans.load(std::memory_order_relaxed) <= kept) {
+            continue;
+        }
+        const std::lock_guard hold_first(std::min(&own, &other)->lock);
+        const std::lock_guard hold_second(std::max(&own, &other)->lock);
+        if (other.partial_spans.load(std::memory_order_relaxed) <= kept) {
+            continue;
+        }
+        const std::uint32_t span = other.partial;
+        const bool is_empty = state.links[span].free_blocks == size_classes[size_class].blocks;
+        remove_partial(other, span);
+        other.empty_spans -= is_empty;
+        state.links[span].home.store(home, std::memory_order_relaxed);
+        push_partial(own, span);
+        own.empty_spans += is_empty;
+        return true;
+    }
+    return false;
 }
 
 }  // namespace
 
-std::uint32_t central_take(std::uint32_t size_class, CachedBlock* out, std::uint32_t wanted,
-                           std::uint64_t scan_budget) noexcept
+std::uint32_t central_take(std::uint32_t home, std::uint32_t size_class, CachedBlock* out, std::uint32_t wanted,
+                           std::uint32_t scan_budget) noexcept
 {
-    Central& central = state.central[size_class];
-    std::uint32_t taken = 0;
-    {
-        const std::lock_guard hold(central.lock);
-        // Further spans are only drawn on where there are some: half a batch is better than a new span.
-        while (taken < wanted && (central.partial != no_span || (taken == 0 && find_partial(size_class, scan_budget)))) {
-            const std::uint32_t span = central.partial;
-            taken += take_from(span, size_classes[size_class], out + (wanted - taken), wanted - taken);
-            if (state.links[span].free_blocks == 0) {
-                remove(central.partial, span);
-            }
-        }
+    std::uint32_t taken = take_listed(home, size_class, out + wanted, wanted, scan_budget);
+    // The last span of another home is better than a larger image, but not better than a free span.
+    while (taken == 0 && (adopt_span(home, size_class, partial_spans_kept(size_class)) || add_span(home, size_class) ||
+                          adopt_span(home, size_class, 0))) {
+        taken = take_listed(home, size_class, out + wanted, wanted, 0);
     }
     if (taken < wanted) {
         std::copy(out + (wanted - taken), out + wanted, out);
@@ -210,47 +307,65 @@ std::uint32_t central_take(std::uint32_t size_class, CachedBlock* out, std::uint
     return taken;
 }
 
-void central_give(std::uint32_t size_class, const CachedBlock* blocks, std::uint32_t count) noexcept
+void central_give(std::uint32_t size_class, CachedBlock* blocks, std::uint32_t count) noexcept
 {
-    const std::lock_guard hold(state.central[size_class].lock);
-    Returning returning(size_class);
-    for (std::uint32_t i = 0; i < count; ++i) {
-        returning.add(blocks[i]);
+    while (count != 0) {
+        // Read before its lock is taken: should the span change its home meanwhile, this turn does nothing and the next does better.
+        const std::uint32_t home = home_of(span_of(blocks[0]));
+        const std::lock_guard hold(state.central[home][size_class].lock);
+        Returning returning(home, size_class);
+        std::uint32_t others = 0;
+        for (std::uint32_t i = 0; i < count; ++i) {
+            if (!returning.add(blocks[i])) {
+                blocks[others++] = blocks[i];
+            }
+        }
+        returning.finish();
+        count = others;
     }
-    returning.finish();
 }
 
-void make_known(std::uint32_t span) noexcept
+void make_known(std::uint32_t home, std::uint32_t span) noexcept
 {
     const std::uint32_t size_class = span_info(span).size_class();
-    const std::lock_guard hold(state.central[size_class].lock);
+    const std::lock_guard hold(state.central[home][size_class].lock);
+    const std::lock_guard hold_unknown(state.unknown[size_class].lock);
     if (span_info(span).is_unknown()) {  // Not if another thread was here first.
-        scan(span, size_class);
+        scan(home, span, size_class);
     }
 }
 
-void release_empty_spans(std::uint64_t scan_budget) noexcept
+void release_empty_spans(std::uint32_t home, std::uint32_t scan_budget) noexcept
 {
+    const std::uint32_t homes = homes_in_use();
     for (std::uint32_t size_class = 1; size_class <= class_count; ++size_class) {
-        Central& central = state.central[size_class];
-        const std::lock_guard hold(central.lock);
-        for (std::uint64_t left = scan_budget; left != 0 && central.unknown != no_span; --left) {
-            scan(central.unknown, size_class);
-        }
-        for (std::uint32_t span = central.partial; span != no_span;) {
-            const std::uint32_t next = state.links[span].next;
-            if (state.links[span].free_blocks == size_classes[size_class].blocks) {
-                remove(central.partial, span);
-                return_small_span(span);
+        {
+            UnknownSpans& unknown = state.unknown[size_class];
+            const std::lock_guard hold(state.central[home][size_class].lock);
+            const std::lock_guard hold_unknown(unknown.lock);
+            for (std::uint64_t left = scan_budget * spans_per_look(size_class); left != 0 && unknown.first != no_span; --left) {
+                scan(home, unknown.first, size_class);
             }
-            span = next;
+        }
+        for (std::uint32_t each = 0; each < homes; ++each) {
+            Central& central = state.central[each][size_class];
+            const std::lock_guard hold(central.lock);
+            for (std::uint32_t span = central.partial; span != no_span && central.empty_spans != 0;) {
+                const std::uint32_t next = state.links[span].next;
+                if (state.links[span].free_blocks == size_classes[size_class].blocks) {
+                    remove_partial(central, span);
+                    --central.empty_spans;
+                    return_small_span(span);
+                }
+                span = next;
+            }
         }
     }
 }
 
 void list_unknown(std::uint32_t span, std::uint32_t size_class) noexcept
 {
-    push(state.central[size_class].unknown, span);
+    push(state.unknown[size_class].first, span);
 }
 
 }  // namespace stillpoint::heap

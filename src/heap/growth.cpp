@@ -9,9 +9,8 @@ namespace stillpoint::heap {
 
 namespace {
 
-/// Unknown spans per class that are looked at before the image grows: each may cost the load
-/// of a page from the medium.
-constexpr std::uint64_t scan_budget_before_growth = 16;
+/// Pages per class that are loaded from the medium for a look at unknown spans before the image grows.
+constexpr std::uint32_t scan_budget_before_growth = 16;
 
 void note_full(std::uint64_t spans) noexcept
 {
@@ -67,7 +66,7 @@ bool make_room(RoomSearch& search) noexcept
     if (!search.reclaimed) {
         search.reclaimed = true;
         reclaim_dead_threads();
-        release_empty_spans(scan_budget_before_growth);
+        release_empty_spans(own_home(), scan_budget_before_growth);
         return true;
     }
     if (grow(search)) {
@@ -78,7 +77,7 @@ bool make_room(RoomSearch& search) noexcept
     }
     search.exhausted = true;
     flush_own_cache();
-    release_empty_spans(UINT64_MAX);
+    release_empty_spans(own_home(), UINT32_MAX);
     return true;
 }
 

@@ -18,7 +18,7 @@ using namespace heap;
 namespace {
 
 /// Unknown spans that one refill looks at before it prefers a free span.
-constexpr std::uint64_t scan_budget_of_refill = 4;
+constexpr std::uint32_t scan_budget_of_refill = 4;
 
 constexpr std::uint32_t no_block = UINT32_MAX;
 
@@ -81,7 +81,7 @@ Located locate(const void* address) noexcept
 
 [[gnu::noinline]] CacheBin* refilled_bin(std::uint32_t size_class) noexcept
 {
-    ThreadCache* cache = thread_cache != nullptr ? thread_cache : register_thread();
+    ThreadCache* cache = own_cache();
     if (cache == nullptr) {
         return nullptr;
     }
@@ -92,7 +92,7 @@ Located locate(const void* address) noexcept
     RoomSearch search{.spans = 1, .count_seen = 0};
     do {
         search.count_seen = state.span_count.load(std::memory_order_acquire);
-        bin.count = central_take(size_class, bin.blocks, transfer_batch(size_class), scan_budget_of_refill);
+        bin.count = central_take(cache->home, size_class, bin.blocks, transfer_batch(size_class), scan_budget_of_refill);
     } while (bin.count == 0 && make_room(search));
     return bin.count != 0 ? &bin : nullptr;
 }
@@ -143,7 +143,7 @@ inline void* allocate_small(std::uint32_t size_class) noexcept
 /// Puts a block whose mark is cleared into the cache.
 [[gnu::noinline]] void cache_slowly(std::uint32_t size_class, CachedBlock block) noexcept
 {
-    ThreadCache* cache = thread_cache != nullptr ? thread_cache : register_thread();
+    ThreadCache* cache = own_cache();
     if (cache == nullptr) {
         central_give(size_class, &block, 1);
         return;
@@ -174,7 +174,8 @@ inline void* allocate_small(std::uint32_t size_class) noexcept
         return;
     }
     if (found.info.is_unknown()) {
-        make_known(static_cast<std::uint32_t>(found.span));
+        const ThreadCache* const cache = own_cache();
+        make_known(cache != nullptr ? cache->home : 0, static_cast<std::uint32_t>(found.span));
     }
     self.deallocate(block);
 }

@@ -3,8 +3,8 @@
 // the marks, and is never made durable. One heap per process is attached at a time, so the state is
 // one object at a fixed address: the fast paths reach it without a pointer.
 //
-// Lock order: registry (thread_cache.cpp) -> growth -> class -> spans. Class locks are taken one
-// at a time. Grow is called under the growth lock only.
+// Lock order: registry (thread_cache.cpp) -> growth -> central lists -> unknown spans -> spans. Of the central lists
+// two are locked at a time only by adopt_span(), the one with the lower address first. Grow is called under the growth lock only.
 
 #include <atomic>
 #include <cstddef>
@@ -56,24 +56,41 @@ struct SpanInfo {
 };
 static_assert(class_count < SpanInfo::unknown_bit);
 
-/// Central list membership of a small span. Guarded by the lock of its class.
+/// Central list membership of a small span. Guarded by the lock of its list: its home's, or that of the unknown spans.
 struct SpanLink {
     std::uint32_t next;
     std::uint32_t previous;
     std::uint16_t free_blocks;  ///< set bits of the span's free bits
     std::uint16_t first_word;   ///< no free bit lies in a word before this one
-    std::uint32_t listed;       ///< 1: on a list
+    /// Whose lists the free blocks are on. Changes under the locks of both homes; read without one to find the lock.
+    std::atomic<std::uint32_t> home;
 };
 static_assert(sizeof(SpanLink) == 16);
 
+/// Four spans have their links in one cache line and, of the classes with large blocks, their marks too. Threads with different
+/// homes take spans of different groups where they can.
+inline constexpr std::uint64_t spans_per_group = cache_line_bytes / coarse_marks_per_span;
+static_assert(spans_per_group == cache_line_bytes / sizeof(SpanLink));
+
 using FreeBits = std::uint64_t[blocks_per_span_max / 64];
 
-/// The blocks of one class that no thread has: per span a bit set, so that a span whose bits are
+/// Threads share marks, hence cache lines, if they allocate from one span. So each thread has a home, a set of central lists,
+/// and a span belongs to one of them. There are more threads than homes in large programs; they share.
+inline constexpr std::uint32_t homes_max = 16;
+
+/// The blocks of one class and home that no thread has: per span a bit set, so that a span whose bits are
 /// all set can become a free span again.
 struct alignas(64) Central {
     os::FutexLock lock;
     std::uint32_t partial = no_span;  ///< list of known spans with free blocks
-    std::uint32_t unknown = no_span;  ///< list of spans not looked at since attach()
+    std::uint32_t empty_spans = 0;    ///< of these, how many have free blocks only
+    std::atomic<std::uint32_t> partial_spans{0};  ///< length of the list; other homes look at it without the lock
+};
+
+/// Spans of one class not looked at since attach(): nobody's yet.
+struct alignas(64) UnknownSpans {
+    os::FutexLock lock;
+    std::uint32_t first = no_span;
 };
 
 struct HeapState {
@@ -101,7 +118,8 @@ struct HeapState {
     alignas(64) os::FutexLock growth_lock;
     std::uint64_t image_bytes = 0;  ///< guarded by growth_lock
 
-    Central central[class_count + 1];
+    UnknownSpans unknown[class_count + 1];
+    Central central[homes_max][class_count + 1];
 };
 
 extern constinit HeapState state;
@@ -157,10 +175,10 @@ void clear_stale(std::byte* address, std::size_t size_bytes) noexcept;
 /// Validates one entry of a table of `span_count`. Returns the spans it covers.
 [[nodiscard]] Result<std::uint64_t> validate_entry(const std::uint32_t* table, std::uint64_t span,
                                                    std::uint64_t span_count);
-/// A free span, cut into blocks of the class, all marks 0; no_span if there is none.
-/// The caller holds the class lock.
-[[nodiscard]] std::uint32_t take_small_span(std::uint32_t size_class) noexcept;
-/// Caller holds the class lock; every block of the span is free and in no thread cache.
+/// A free span, cut into blocks of the class, all marks 0; no_span if there is none. The caller holds the lock of
+/// that home's list.
+[[nodiscard]] std::uint32_t take_small_span(std::uint32_t size_class, std::uint32_t home) noexcept;
+/// The caller holds the lock of the span's list; every block of the span is free and in no thread cache.
 void return_small_span(std::uint32_t span) noexcept;
 [[nodiscard]] std::byte* take_large_run(std::uint64_t spans) noexcept;
 void return_large_run(std::uint64_t first, std::uint64_t spans) noexcept;
@@ -176,14 +194,15 @@ void add_spans(std::uint64_t new_span_count) noexcept;
 /// Moves up to `wanted` free blocks into `out`; returns how many: 0 means that there is none
 /// without growing. Later blocks come first, so that a stack hands them out in ascending order.
 /// `scan_budget`: how many unknown spans may be looked at before a free span is taken instead.
-[[nodiscard]] std::uint32_t central_take(std::uint32_t size_class, CachedBlock* out, std::uint32_t wanted,
-                                         std::uint64_t scan_budget) noexcept;
-void central_give(std::uint32_t size_class, const CachedBlock* blocks, std::uint32_t count) noexcept;
-/// Looks at a span that has not been looked at since attach().
-void make_known(std::uint32_t span) noexcept;
-/// Turns small spans without a live block into free spans: the ones that lists keep back, and up to
-/// `scan_budget` unknown ones per class.
-void release_empty_spans(std::uint64_t scan_budget) noexcept;
+[[nodiscard]] std::uint32_t central_take(std::uint32_t home, std::uint32_t size_class, CachedBlock* out, std::uint32_t wanted,
+                                         std::uint32_t scan_budget) noexcept;
+/// Each block goes to the home of its span. Changes the order of `blocks`.
+void central_give(std::uint32_t size_class, CachedBlock* blocks, std::uint32_t count) noexcept;
+/// Looks at a span that has not been looked at since attach(); it becomes that home's.
+void make_known(std::uint32_t home, std::uint32_t span) noexcept;
+/// Turns small spans without a live block into free spans: the ones that lists keep back, and unknown ones, for which up to about
+/// `scan_budget` pages are loaded per class; what is looked at becomes that home's.
+void release_empty_spans(std::uint32_t home, std::uint32_t scan_budget) noexcept;
 /// Puts an unknown span on its class's list, during attach.
 void list_unknown(std::uint32_t span, std::uint32_t size_class) noexcept;
 

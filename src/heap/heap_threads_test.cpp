@@ -1,15 +1,19 @@
 // Invariants: blocks live in one thread are never handed to another; blocks may be freed by any
-// thread; what a thread that ended had cached is not lost.
+// thread; what a thread that ended had cached is not lost; threads with different homes write different lines of
+// marks while memory lasts, and use each other's before the image grows.
 
 #include <atomic>
+#include <barrier>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <random>
 #include <chrono>
 #include <thread>
 
 #include "heap/test_image.hpp"
+#include "heap/thread_cache.hpp"
 
 namespace stillpoint {
 namespace {
@@ -189,6 +193,114 @@ TEST(HeapThreads, ManyThreadsThatNeedMoreMemoryAtOnceGrowTheImage)
     }
     EXPECT_EQ(failures, 0);
     EXPECT_EQ(heap.statistics().live_blocks, 800u);
+}
+
+/// Two threads that live at the same time, so that their homes differ, and call turn(which) one after the other.
+template <class Turn>
+void take_turns(Heap& heap, int turns, Turn turn)
+{
+    std::barrier<> next(2);
+    std::uint32_t homes[2];
+    const auto run = [&](unsigned which) {
+        heap.deallocate(heap.allocate(1));
+        homes[which] = heap::own_home();
+        for (int i = 0; i < turns; ++i) {
+            next.arrive_and_wait();
+            if (static_cast<unsigned>(i) % 2 == which) {
+                turn(which);
+            }
+        }
+        next.arrive_and_wait();
+        heap.flush_thread_cache();
+    };
+    std::thread other(run, 1);
+    run(0);
+    other.join();
+    ASSERT_NE(homes[0], homes[1]);
+}
+
+TEST(HeapThreads, TwoHomesWriteDifferentLinesOfMarks)
+{
+    TestImage image(64 * mib);
+    Heap& heap = image.attach();
+    for (const std::size_t size : std::initializer_list<std::size_t>{1024, 4096, 16 * kib}) {
+        std::map<const std::uint8_t*, unsigned> user_of_line;
+        take_turns(heap, 12, [&](unsigned which) {
+            for (int i = 0; i < 21; ++i) {
+                const auto* block = static_cast<const std::byte*>(heap.allocate(size));
+                ASSERT_NE(block, nullptr);
+                const auto span = static_cast<std::uint64_t>(block - heap::state.spans_base) / heap::span_bytes;
+                const std::uint8_t* const marks = heap::span_info(span).marks();
+                const std::uint8_t* const line = marks - reinterpret_cast<std::uintptr_t>(marks) % cache_line_bytes;
+                ASSERT_EQ(user_of_line.try_emplace(line, which).first->second, which) << size;
+            }
+        });
+    }
+}
+
+TEST(HeapThreads, BlocksOfAnotherHomeAreUsedBeforeTheImageGrows)
+{
+    TestImage image(8 * mib, 64 * mib);
+    Heap& heap = image.attach();
+    constexpr std::size_t in_spans_of_one_home = 7000;  // 111 of 126 spans; half of these blocks are freed.
+    std::vector<void*> blocks(in_spans_of_one_home);
+    take_turns(heap, 2, [&](unsigned which) {
+        for (std::size_t i = 0; which == 0 && i < blocks.size(); ++i) {
+            blocks[i] = heap.allocate(1000);
+        }
+        for (std::size_t i = 0; which == 1 && i < blocks.size() / 2; ++i) {
+            heap.deallocate(blocks[2 * i]);
+        }
+    });
+    ASSERT_EQ(image.growths, 0u);
+    take_turns(heap, 2, [&](unsigned which) {
+        for (std::size_t i = 0; which == 1 && i < blocks.size() / 2; ++i) {
+            ASSERT_NE(heap.allocate(1000), nullptr);
+        }
+    });
+    EXPECT_EQ(image.growths, 0u);
+}
+
+TEST(HeapThreads, SpansChangeTheirHomeWhileTheirBlocksComeBack)
+{
+    // Full most of the time: the homes live on each other's spans, and blocks are freed by another thread than the one that
+    // allocated them.
+    TestImage image(4 * mib);
+    Heap& heap = image.attach();
+    std::mutex mutex;
+    std::vector<unsigned char*> exchange(4500);
+    std::vector<std::thread> threads;
+    std::atomic<std::uint64_t> allocated{0};
+    for (unsigned t = 0; t < 4; ++t) {
+        threads.emplace_back([&, t] {
+            std::mt19937 random(t);
+            for (int step = 0; step < 30'000; ++step) {
+                auto* block = static_cast<unsigned char*>(heap.allocate(1024));
+                if (block != nullptr) {
+                    std::memset(block, static_cast<int>(random() % 256), 1024);
+                    ++allocated;
+                }
+                {
+                    const std::lock_guard hold(mutex);
+                    std::swap(exchange[random() % exchange.size()], block);
+                }
+                if (block != nullptr) {
+                    ASSERT_EQ(block[0], block[1023]);
+                    heap.deallocate(block);
+                }
+            }
+            heap.flush_thread_cache();
+        });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    EXPECT_GT(allocated, 30'000u);
+    EXPECT_TRUE(Heap::check(image.options));
+    for (unsigned char* block : exchange) {
+        heap.deallocate(block);
+    }
+    EXPECT_EQ(heap.statistics().free_bytes, heap.statistics().heap_bytes);
 }
 
 }  // namespace

@@ -66,6 +66,32 @@ bool all_are_free(std::uint64_t first, std::uint64_t spans) noexcept
     return all;
 }
 
+/// The lowest free span from `from` on. Under spans_lock.
+std::uint64_t next_free(std::uint64_t from) noexcept
+{
+    const std::uint64_t words = (state.span_count.load(std::memory_order_relaxed) + 63) / 64;
+    std::uint64_t mask = all_free << (from % 64);
+    for (std::uint64_t w = from / 64; w < words; ++w, mask = all_free) {
+        if (const std::uint64_t here = state.free_spans[w] & mask; here != 0) {
+            return w * 64 + static_cast<unsigned>(std::countr_zero(here));
+        }
+    }
+    return no_span;
+}
+
+/// No span of the group is another home's.
+bool is_group_of(std::uint32_t home, std::uint64_t span) noexcept
+{
+    const std::uint64_t first = span - span % spans_per_group;
+    const std::uint64_t end = std::min(first + spans_per_group, state.span_count.load(std::memory_order_relaxed));
+    for (std::uint64_t other = first; other < end; ++other) {
+        if (span_info(other).is_small() && state.links[other].home.load(std::memory_order_relaxed) != home) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /// First fit, by address. Under spans_lock.
 std::uint64_t find_run(std::uint64_t wanted) noexcept
 {
@@ -92,6 +118,21 @@ std::uint64_t find_run(std::uint64_t wanted) noexcept
         }
     }
     return no_span;
+}
+
+/// The first free span whose cache lines the home need not share; if none is found soon, the first. Under spans_lock.
+std::uint64_t find_span_apart(std::uint32_t home) noexcept
+{
+    constexpr unsigned looks = 64;
+    const std::uint64_t first = find_run(1);
+    std::uint64_t span = first;
+    for (unsigned look = 0; look < looks && span != no_span; ++look) {
+        if (is_group_of(home, span)) {
+            return span;
+        }
+        span = next_free(span - span % spans_per_group + spans_per_group);
+    }
+    return first;
 }
 
 }  // namespace
@@ -176,14 +217,15 @@ Result<void> load_span_table() noexcept
     return {};
 }
 
-std::uint32_t take_small_span(std::uint32_t size_class) noexcept
+std::uint32_t take_small_span(std::uint32_t size_class, std::uint32_t home) noexcept
 {
     const std::lock_guard hold(state.spans_lock);
-    const std::uint64_t span = find_run(1);
+    const std::uint64_t span = find_span_apart(home);
     if (span == no_span) {
         return no_span;
     }
     mark_taken(span, 1);
+    state.links[span].home.store(home, std::memory_order_relaxed);
     const std::uint64_t marks = marks_address(span, size_class);
     clear_stale(reinterpret_cast<std::byte*>(marks), size_classes[size_class].blocks);
     store_entry(span, SpanEntry::small(size_class));

@@ -1,5 +1,6 @@
 #include "heap/thread_cache.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <mutex>
@@ -26,6 +27,7 @@ struct Registry {
     os::FutexLock lock;
     ThreadCache* first = nullptr;  ///< every cache that was ever made
     ThreadCache* hand = nullptr;   ///< where the next look for dead threads begins
+    std::atomic<std::uint32_t> made{0};  ///< length of the list
 };
 constinit Registry registry;
 
@@ -70,8 +72,11 @@ ThreadCache* make_cache() noexcept
         cache->bins[c] = {blocks, 0, cache_capacity(c)};
         blocks += cache_capacity(c);
     }
+    const std::uint32_t made = registry.made.load(std::memory_order_relaxed);
+    cache->home = made % homes_max;
     cache->next = registry.first;
     registry.first = cache;
+    registry.made.store(made + 1, std::memory_order_relaxed);
     return cache;
 }
 
@@ -117,6 +122,11 @@ ThreadCache* register_thread() noexcept
     }
     thread_cache = found;
     return found;
+}
+
+std::uint32_t homes_in_use() noexcept
+{
+    return std::clamp(registry.made.load(std::memory_order_relaxed), std::uint32_t{1}, homes_max);
 }
 
 void flush_own_cache() noexcept

@@ -23,6 +23,7 @@ struct ThreadCache {
     CacheBin bins[class_count + 1];
     Failure failure;               ///< last_failure() of the owner
     std::atomic<int> owner{0};     ///< thread id; 0: nobody's
+    std::uint32_t home = 0;        ///< below homes_max; never changes
     ThreadCache* next = nullptr;   ///< registry list, under its lock
 };
 
@@ -32,6 +33,12 @@ struct ThreadCache {
 
 /// Finds or makes the calling thread's cache. nullptr: no memory for one.
 [[nodiscard]] ThreadCache* register_thread() noexcept;
+/// Finds it, or makes it if it is not there yet.
+[[nodiscard]] inline ThreadCache* own_cache() noexcept { return thread_cache != nullptr ? thread_cache : register_thread(); }
+/// A thread without a cache, for want of memory, uses the first home.
+[[nodiscard]] inline std::uint32_t own_home() noexcept { return thread_cache != nullptr ? thread_cache->home : 0; }
+/// How many homes any thread has had.
+[[nodiscard]] std::uint32_t homes_in_use() noexcept;
 /// Empties the calling thread's cache into the central lists and gives it up.
 void unregister_thread() noexcept;
 /// Empties it, and keeps it.
