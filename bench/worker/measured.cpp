@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -153,16 +154,15 @@ void Measured::timed_slice(std::uint64_t slice_ns, Answer& answer)
     answer.raw("latencies_ns", histogram_json(sum));
 }
 
-/// Alone and never inlined: instruction counts are collected inside it (tests/bench/golden_test.py).
-[[gnu::noinline]] void perform_exactly(Workload& workload, Context& context, unsigned operations);
-void perform_exactly(Workload& workload, Context& context, unsigned operations) { workload.perform(context, operations); }
-
 void Measured::exact(std::uint64_t operations, std::uint64_t parts, Answer& answer)
 {
     begin_slice();
     const std::uint64_t began_ns = monotonic_ns();
     for (std::uint64_t part = 0; part < parts; ++part) {
-        perform_exactly(*work_.operations, threads_[0].context, static_cast<unsigned>(operations / parts));
+        // A signal that is ignored by default: tests/bench/step_counter.cpp counts the instructions between two of them.
+        std::raise(SIGURG);
+        work_.operations->perform(threads_[0].context, static_cast<unsigned>(operations / parts));
+        std::raise(SIGURG);
         settle();
     }
     end_slice(operations / parts * parts, monotonic_ns() - began_ns, 0, answer);
