@@ -26,6 +26,34 @@ namespace {
     return release<&Addresses::pthread_mutex_unlock>(mutex);
 }
 
+/// A plain mutex inside another lock. Nothing is published by it, so nobody waits for this thread's answer.
+[[gnu::noinline]] int lock_nested(pthread_mutex_t* mutex) noexcept
+{
+    stillpoint::ThreadRecord& record = *fase::own_record;
+    fase::enter_nested(record, mutex, LockKind::mutex);
+    if (fase::gate.bits.load(std::memory_order_relaxed) != 0 ||
+        !stillpoint::try_lock_plain(*mutex, record.thread_id.load(std::memory_order_relaxed))) [[unlikely]] {
+        return stillpoint::interpose::call_resolved<&Addresses::pthread_mutex_lock>(mutex);
+    }
+    return 0;
+}
+
+/// Another lock stays held, or somebody waits, or the mutex is of another kind.
+[[gnu::noinline]] int unlock_otherwise(pthread_mutex_t* mutex) noexcept
+{
+    stillpoint::ThreadRecord* const record = fase::own_record;
+    if (record == nullptr || record->depth.load(std::memory_order_relaxed) < 2 ||
+        fase::gate.bits.load(std::memory_order_relaxed) != 0 || !stillpoint::is_plain_mutex(*mutex) ||
+        !stillpoint::try_unlock_plain(*mutex)) {
+        return unlock_through_libc(mutex);
+    }
+    stillpoint::note_store(mutex, sizeof *mutex);  // As release() does.
+    if (!fase::leave_nested(*record, mutex)) {
+        fase::leave_slowly(*record, mutex);
+    }
+    return 0;
+}
+
 /// Published, and the gate was not clear.
 [[gnu::noinline, gnu::cold]] int lock_after_slow_entry(pthread_mutex_t* mutex) noexcept
 {
@@ -59,7 +87,7 @@ SHIM int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept
     }
     const auto entry = fase::try_enter(*record, mutex);
     if (entry != fase::Entry::inside) [[unlikely]] {
-        return entry == fase::Entry::nested ? lock_through_libc(mutex) : lock_after_slow_entry(mutex);
+        return entry == fase::Entry::nested ? lock_nested(mutex) : lock_after_slow_entry(mutex);
     }
     if (!stillpoint::try_lock_plain(*mutex, record->thread_id.load(std::memory_order_relaxed)))
         [[unlikely]] {
@@ -89,7 +117,7 @@ SHIM int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept
     stillpoint::ThreadRecord* const record = fase::own_record;
     if (record == nullptr || !stillpoint::is_plain_mutex(*mutex) || !fase::is_plain_leave(*record) ||
         !stillpoint::try_unlock_plain(*mutex)) [[unlikely]] {
-        return unlock_through_libc(mutex);
+        return unlock_otherwise(mutex);
     }
     stillpoint::note_store(mutex, sizeof *mutex);  // As release() does.
     return fase::leave_outermost(*record) ? announce_departure() : 0;

@@ -91,6 +91,19 @@ enum class Entry { inside, gate_not_clear, nested };
     return gate.bits.load(std::memory_order_relaxed) != 0;
 }
 
+/// The common case of a release inside another lock: the gate clear, and not the outermost lock. False: nothing is done yet,
+/// leave_slowly must follow.
+[[gnu::always_inline]] inline bool leave_nested(ThreadRecord& record, const void* lock) noexcept
+{
+    const auto depth = record.depth.load(std::memory_order_relaxed);
+    if (depth < 2 || gate.bits.load(std::memory_order_relaxed) != 0 ||
+        record.lock.load(std::memory_order_relaxed) == reinterpret_cast<std::uintptr_t>(lock)) [[unlikely]] {
+        return false;
+    }
+    record.depth.store(depth - 1, std::memory_order_relaxed);
+    return true;
+}
+
 [[gnu::always_inline]] inline void enter_counted(ThreadRecord& record, const void* lock,
                                                  LockKind kind) noexcept
 {
@@ -105,7 +118,9 @@ enum class Entry { inside, gate_not_clear, nested };
 [[gnu::always_inline]] inline void leave_counted(ThreadRecord& record, const void* lock) noexcept
 {
     if (!is_plain_leave(record)) [[unlikely]] {
-        leave_slowly(record, lock);
+        if (!leave_nested(record, lock)) [[unlikely]] {
+            leave_slowly(record, lock);
+        }
     } else if (leave_outermost(record)) [[unlikely]] {
         announce_departure();
     }
