@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import signal
 import sys
 from pathlib import Path
 
@@ -118,16 +119,21 @@ def write_results(document, options):
 
 
 def make_report(options):
-    from .report import write_report
-
     try:
         document = json.loads(Path(options.file).read_text())
     except (OSError, ValueError) as failure:
         raise BenchError(f"{options.file} cannot be read as the JSON file of a run: {failure}") from None
     if document.get("format") != "stillpoint-bench" or document.get("format_version") != FORMAT_VERSION:
         raise BenchError(f"{options.file} is no result of this version of `stillpoint bench`")
+    from .report import write_report
+
     print(write_report(document, Path(options.html)))
     return 0
+
+
+def interrupt(*_):
+    """SIGTERM ends a run as Ctrl-C does: with what there is, and nothing left behind."""
+    raise KeyboardInterrupt
 
 
 def main(arguments):
@@ -137,6 +143,7 @@ def main(arguments):
     if options.action == "list":
         return show_list(installation_of(options))
     writable_output(options)
+    signal.signal(signal.SIGTERM, interrupt)
     run = Run(options, [word for word in arguments if not word.startswith(("--binaries", "--command"))])
     run.measure()
     document = run.document()

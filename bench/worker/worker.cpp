@@ -16,9 +16,11 @@
 // is over is waited for and counted apart.
 
 #include <cinttypes>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <sys/prctl.h>
 #include <sysexits.h>
 
 #include "../engines/current.hpp"
@@ -86,6 +88,7 @@ bool obey(Measured& measured, const char* line)
 
 int run(const WorkerCall& call)
 {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // No worker outlives its driver.
     open_current(call.shape);
     Measured measured(call.row->make(call.shape), call.shape);
     Answer ready;

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Every workload on every engine and peer that is here, with small inputs: none may rot.
+
+Invariants:
+- Each workload of the catalogue runs on each engine that can do it, and its own check finds nothing wrong.
+- What an engine cannot do is named; what is not installed is skipped with the command that brings it.
+- After a kill no engine has operations that were never done, and none has lost what it promises to keep.
+- Programs compiled by `stillpoint c++` run under the tracker hooks.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+BUILD = Path(os.environ.get("STILLPOINT_BUILD", "build")).resolve()
+COMMAND = BUILD / "bin" / "stillpoint"
+KEEPS_ALL = "nothing once an operation has returned"
+
+
+def bench(*words):
+    done = subprocess.run([COMMAND, "bench", "--smoke", "--quiet", "--json", "-", *words], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, check=False, timeout=540)
+    if done.returncode != 0:
+        raise AssertionError(f"stillpoint bench {' '.join(words)}: exit code {done.returncode}\n{done.stderr}")
+    return json.loads(done.stdout)
+
+
+class Smoke(unittest.TestCase):
+    def test_every_workload_gives_the_right_result_on_every_engine(self):
+        document = bench("--workload", "all", "--engine", "pmthreads,peers", "--no-kill", "--value-size", "64")
+        listed = json.loads(subprocess.run([BUILD / "bin" / "bench_worker_volatile", "list"], stdout=subprocess.PIPE,
+                                           check=True).stdout)
+        self.assertEqual([cell["workload"] for cell in document["cells"]], [row["name"] for row in listed["workloads"]])
+        self.assertTrue(document["complete"])
+        for cell in document["cells"]:
+            done = {row["name"] for row in cell["configurations"]}
+            self.assertLessEqual({"volatile", "pmthreads"}, done, cell["title"])
+            for row in cell["configurations"]:
+                self.assertGreater(row["rate"]["median"], 0, f"{cell['title']}: {row['name']}")
+        for one in document["skipped"]:
+            self.assertIn("apt-get install", one["remedy"])
+
+    def test_a_kill_loses_no_more_than_each_engine_says(self):
+        document = bench("--workload", "hash_map,queue", "--engine", "pmthreads,peers")
+        for cell in document["cells"]:
+            for row in cell["configurations"]:
+                kill = row["kill"]
+                self.assertIsNotNone(kill, f"{cell['title']}: {row['name']}")
+                if row["loses"] == KEEPS_ALL and "operations_lost" in kill:
+                    self.assertEqual(kill["operations_lost"], 0, f"{cell['title']}: {row['name']}")
+                self.assertGreater(kill["restart_to_first_operation_ns"], 0)
+
+    def test_the_tracker_hooks_runs_programs_of_its_compiler(self):
+        if not (BUILD / "bin" / "bench_worker_pmthreads_hooks").is_file():
+            self.skipTest("no LLVM and Clang when this was built: no program with hooks")
+        document = bench("--workload", "btree,queue", "--engine", "pmthreads", "--tracker", "hooks,uffd,mprotect")
+        for cell in document["cells"]:
+            self.assertEqual([row["tracker"] for row in cell["configurations"]], [None, "hooks", "uffd", "mprotect"])
+
+
+if __name__ == "__main__":
+    if not os.access("/dev/shm", os.W_OK):
+        print("skipped: no /dev/shm that can be written")
+        sys.exit(77)
+    unittest.main(verbosity=2)
