@@ -8,8 +8,9 @@ set -eu
 build_packages="gcc g++ cmake ninja-build pkg-config python3 libfmt-dev libcli11-dev libxxhash-dev
 liburing-dev libexpected-dev libgtest-dev"
 # The second compiler, and its runtime for the sanitizers; the headers that the compiler plugin is built with, and
-# FileCheck; the runtime of the layer pmdk. Without the last two the plugin and that layer are left out.
-test_packages="clang-19 libclang-rt-19-dev llvm-19-dev libpmemobj-dev"
+# FileCheck; the runtime of the layer pmdk, which is also a peer of `stillpoint bench`; the other peers. Without llvm-19-dev the plugin
+# is left out, without a runtime or a peer what needs it.
+test_packages="clang-19 libclang-rt-19-dev llvm-19-dev libpmemobj-dev liblmdb-dev librocksdb-dev libsqlite3-dev"
 # The virtual machine; its kernel is downloaded by tests/guest and never installed.
 guest_packages="qemu-system-x86 qemu-utils busybox-static e2fsprogs cpio"
 
@@ -35,6 +36,9 @@ found_without_dpkg() {
     libclang-rt-19-dev) command -v clang-19 >/dev/null 2>&1 && return 0 || return 1 ;;
     llvm-19-dev) command -v llvm-config-19 >/dev/null 2>&1 && return 0 || return 1 ;;
     libpmemobj-dev) header=libpmemobj.h ;;
+    liblmdb-dev) header=lmdb.h ;;
+    librocksdb-dev) header=rocksdb/db.h ;;
+    libsqlite3-dev) header=sqlite3.h ;;
     qemu-system-x86) command -v qemu-system-x86_64 >/dev/null 2>&1 && return 0 || return 1 ;;
     qemu-utils) command -v qemu-img >/dev/null 2>&1 && return 0 || return 1 ;;
     busybox-static) command -v busybox >/dev/null 2>&1 && return 0 || return 1 ;;

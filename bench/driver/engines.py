@@ -77,6 +77,18 @@ class Configuration:
                 "loses": self.engine.loses_at(self.durability)}
 
 
+def pmemobj_environment(configuration):
+    """What libpmemobj reads when it is loaded (docs/decisions/peers.md): where pools are mapped, and how they become durable."""
+    found = {"PMEM_MMAP_HINT": "0x100000000000"}
+    if configuration.medium != "file":
+        # Lines are written back to what is taken for persistent memory, as on DAX and as the medium memory does.
+        found["PMEM_IS_PMEM_FORCE"] = "1"
+    elif configuration.durability == "process":
+        # The page cache outlives the process: nothing is to be flushed. Else msync, of each range.
+        found.update(PMEM_IS_PMEM_FORCE="1", PMEM_NO_FLUSH="1")
+    return found
+
+
 class Installation:
     """The command and the workers: beside each other in a build tree and where they are installed."""
 
@@ -116,7 +128,6 @@ class Installation:
             arguments += [f"folder={pool}", f"durability={configuration.durability}"]
         if engine.name.startswith("rocksdb"):
             environment["BENCH_ROCKSDB_SYNC"] = "1" if engine.name == "rocksdb-sync" else "0"
-        if engine.name == "pmemobj" and configuration.medium != "file":
-            # Lines written back to what is taken for persistent memory, as on DAX; on a file msync instead.
-            environment["PMEM_IS_PMEM_FORCE"] = "1"
+        if engine.name == "pmemobj":
+            environment.update(pmemobj_environment(configuration))
         return [worker, *arguments], environment

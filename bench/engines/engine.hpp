@@ -77,6 +77,44 @@ concept KeyValueStore = requires(S& store, unsigned thread, std::uint64_t key, s
     { store.settle() };
 };
 
+/// A store that can be filled in large batches, because it would sync each put. Between the two calls one thread puts, each key
+/// once, and nobody reads; all of it is durable when end_fill() returns.
+template <class S>
+concept FillsInBatches = requires(S& store) {
+    { store.begin_fill() };
+    { store.end_fill() };
+};
+
+/// Lasts while a store is filled: batches where the store has them, nothing where a put is cheap.
+template <class Store>
+class Filling {
+public:
+    explicit Filling(Store& store) : store_(store)
+    {
+        if constexpr (FillsInBatches<Store>) {
+            store_.begin_fill();
+        }
+    }
+    Filling(const Filling&) = delete;
+    Filling& operator=(const Filling&) = delete;
+    ~Filling()
+    {
+        if constexpr (FillsInBatches<Store>) {
+            store_.end_fill();
+        }
+    }
+
+private:
+    Store& store_;
+};
+
+/// What a queue asks of a database beside that: the ends of the order of its keys.
+template <class S>
+concept OrderedStore = KeyValueStore<S> && requires(S& store, std::uint64_t limit) {
+    { store.lowest_key_below(limit) } -> std::same_as<std::optional<std::uint64_t>>;
+    { store.highest_key_below(limit) } -> std::same_as<std::optional<std::uint64_t>>;
+};
+
 /// A first-in, first-out queue of 64-bit numbers.
 template <class Q>
 concept FifoQueue = requires(Q& queue, unsigned thread, std::uint64_t number) {

@@ -25,7 +25,10 @@ public:
     void load() final
     {
         if (progress_.noted(progress_.loaded_slot) == 0) {
-            fill();
+            {
+                const Filling<Store> filling(store_);
+                fill();
+            }
             progress_.note(progress_.loaded_slot, 1);
         }
     }

@@ -18,9 +18,7 @@ public:
     void load() override
     {
         if (progress_.noted(progress_.loaded_slot) == 0) {
-            for (std::uint64_t i = 0; i < elements_; ++i) {
-                queue_.push(0, i);
-            }
+            fill();
             progress_.note(progress_.loaded_slot, 1);
         }
     }
@@ -48,6 +46,14 @@ public:
     std::uint64_t noted_progress(unsigned thread) override { return progress_.noted(thread); }
 
 private:
+    void fill()
+    {
+        const Filling<CurrentQueue> filling(queue_);
+        for (std::uint64_t i = 0; i < elements_; ++i) {
+            queue_.push(0, i);
+        }
+    }
+
     std::uint64_t elements_;
     CurrentQueue queue_;
     CurrentProgress<CurrentQueue> progress_;

@@ -1,0 +1,25 @@
+# The peers: each is built where its library is installed (docs/decisions/peers.md), else left out, and `stillpoint bench`
+# says so. -DSTILLPOINT_WITHOUT_PEERS="lmdb;sqlite" leaves out what is installed.
+set(STILLPOINT_WITHOUT_PEERS "" CACHE STRING "Peers of `stillpoint bench` that are not built although they are installed")
+
+# bench_peer(NAME MACRO SOURCE WORKLOADS HEADER LIBRARY): the library bench_peer_NAME and the worker bench_worker_NAME.
+function(bench_peer name macro source workloads header library)
+    string(TOUPPER ${library} variable)
+    find_path(${variable}_INCLUDE_DIR ${header})
+    find_library(${variable}_LIBRARY NAMES ${library})
+    if(name IN_LIST STILLPOINT_WITHOUT_PEERS OR NOT ${variable}_INCLUDE_DIR OR NOT ${variable}_LIBRARY)
+        message(STATUS "bench: the peer ${name} is left out (Debian: lib${library}-dev)")
+        return()
+    endif()
+    add_library(bench_peer_${name} STATIC ${CMAKE_SOURCE_DIR}/bench/engines/${source} ${CMAKE_SOURCE_DIR}/bench/harness/ending.cpp)
+    target_compile_definitions(bench_peer_${name} PUBLIC _GNU_SOURCE ${macro})
+    target_compile_options(bench_peer_${name} PRIVATE -O2)
+    target_include_directories(bench_peer_${name} SYSTEM PUBLIC ${${variable}_INCLUDE_DIR})
+    target_link_libraries(bench_peer_${name} PUBLIC Threads::Threads ${${variable}_LIBRARY})
+    bench_worker(${name} ${macro} ${workloads} bench_peer_${name})
+endfunction()
+
+bench_peer(pmemobj BENCH_PMEMOBJ pmemobj_pool.cpp bench_all_workloads libpmemobj.h pmemobj)
+bench_peer(lmdb BENCH_LMDB lmdb_store.cpp bench_store_workloads lmdb.h lmdb)
+bench_peer(rocksdb BENCH_ROCKSDB rocksdb_store.cpp bench_store_workloads rocksdb/db.h rocksdb)
+bench_peer(sqlite BENCH_SQLITE sqlite_store.cpp bench_store_workloads sqlite3.h sqlite3)
