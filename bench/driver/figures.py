@@ -77,6 +77,7 @@ class Measurements:
             "cpu_ns_per_operation": spread(map(cpu_per_operation, slices)),
             "cpu_seconds": sum(one["cpu_ns"] + one["settle_cpu_ns"] for one in slices) / 1e9,
             "latency_ns": percentiles([pair for one in self.timed for pair in one.get("latencies_ns", [])]),
+            "latency_spread_ns": self.latency_spread(),
             "stop_ns": percentiles([(stop, 1) for stop in stops]),
             "bytes_written": sum(one.get(written, 0) for one in every) if all(written in one for one in every) else None,
             "bytes_written_per_byte_changed": per(every, written, "changed_bytes"),
@@ -90,6 +91,11 @@ class Measurements:
         if baseline and baseline.slices and baseline is not self and facts["resident_bytes"]:
             facts["memory_to_volatile"] = facts["resident_bytes"] / max(one["resident_bytes"] for one in baseline.slices)
         return facts
+
+    def latency_spread(self):
+        """Each percentile's median and quartiles over the rounds, where latency_ns is of all rounds together."""
+        each = [found for one in self.timed if (found := percentiles(one.get("latencies_ns", [])))]
+        return {rank: spread([one[rank] for one in each]) for rank in ("p50", "p99", "p99.9", "max")} if each else None
 
     def has(self, name):
         return bool(self.slices) and name in self.slices[0]
