@@ -116,6 +116,8 @@ def parser():
     out = made.add_argument_group("results")
     out.add_argument("--json", metavar="FILE", help="write everything; - for standard output")
     out.add_argument("--html", metavar="DIR", help="write the report: one page, DIR/index.html")
+    out.add_argument("--markdown", metavar="FILE",
+                     help="write the report as a document: FILE, its plots in figures/ beside it, its data as .json beside it")
     out.add_argument("--bar", action="append", default=[], metavar="TEXT",
                      help="what must be reached: [WORKLOAD:]ENGINE/ENGINE>=RATIO, [WORKLOAD:]ENGINE.FIGURE<=NUMBER[ms]")
     out.add_argument("-q", "--quiet", action="store_true", help="no progress")
@@ -128,8 +130,8 @@ def parse(arguments):
     options = parser().parse_args(arguments)
     options.repeat = options.repeat[0]
     options.bars = [parse_bar(text) for text in options.bar]
-    if options.action == "report" and not (options.file and options.html):
-        raise BenchError("report needs the JSON file of a run and --html DIR")
+    if options.action == "report" and not (options.file and (options.html or options.markdown)):
+        raise BenchError("report needs the JSON file of a run, and --html DIR or --markdown FILE")
     if options.action != "report" and options.file:
         raise BenchError(f"\"{options.file}\" is not understood: options begin with --, lists have commas")
     if not options.smoke and options.repeat < 5 and options.action == "run":

@@ -7,7 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
-from . import bars, command_line, record, tables
+from . import bars, command_line, record, report, tables
 from .engines import ENGINES, Installation
 from .errors import CANNOT_CREATE, FELL_SHORT, INTERRUPTED, UNAVAILABLE, BenchError, Unavailable
 from .plan import catalogue, cells_of, configurations_of
@@ -48,7 +48,7 @@ def state_of(installation, engine):
 
 def writable_output(options):
     """A folder that is missing is found before an hour of measuring, not after it."""
-    for path in filter(None, (options.json if options.json != "-" else None, options.html)):
+    for path in filter(None, (options.json if options.json != "-" else None, options.html, options.markdown)):
         parent = Path(path).resolve().parent
         if not parent.is_dir() or not os.access(parent, os.W_OK):
             raise BenchError(f"{path}: {parent} is no folder that can be written", CANNOT_CREATE)
@@ -112,23 +112,35 @@ def write_results(document, options):
         print()
     elif options.json:
         Path(options.json).write_text(json.dumps(document, indent=1) + "\n")
-    if options.html:
-        from .report import write_report  # needs matplotlib, which a run without a report does not
+    for path in reports_of(document, options):
+        print(f"report: {path}", file=sys.stderr)
 
-        print(f"report: {write_report(document, Path(options.html))}", file=sys.stderr)
+
+def reports_of(document, options):
+    """Makes the reports that are asked for; gives the path of each."""
+    if options.html:
+        yield report.write_report(document, Path(options.html))
+    if options.markdown:
+        yield report.write_document(document, Path(options.markdown))
 
 
 def make_report(options):
     try:
-        document = json.loads(Path(options.file).read_text())
+        document = json.loads(Path(options.file).read_text(encoding="utf-8"))
     except (OSError, ValueError) as failure:
         raise BenchError(f"{options.file} cannot be read as the JSON file of a run: {failure}") from None
-    if document.get("format") != "stillpoint-bench" or document.get("format_version") != FORMAT_VERSION:
+    if not isinstance(document, dict) or document.get("format") != "stillpoint-bench" or document.get("format_version") != FORMAT_VERSION:
         raise BenchError(f"{options.file} is no result of this version of `stillpoint bench`")
-    from .report import write_report
-
-    print(write_report(document, Path(options.html)))
+    for path in reports_of(document, options):
+        print(path)
     return 0
+
+
+def as_typed(arguments):
+    """Without what the command itself puts before a person's words (tools/stillpoint/bench.cpp)."""
+    own = ("--binaries", "--command")
+    return [word for before, word in zip(["", *arguments], arguments) if word not in own and before not in own
+            and not word.startswith(tuple(f"{name}=" for name in own))]
 
 
 def interrupt(*_):
@@ -138,13 +150,16 @@ def interrupt(*_):
 
 def main(arguments):
     options = command_line.parse(arguments)
+    if options.action != "list" and (options.html or options.markdown):
+        program = Path(__file__).resolve().parent.parent / "run.py"
+        report.make_sure_of_matplotlib("--html" if options.html else "--markdown", program, arguments)
     if options.action == "report":
         return make_report(options)
     if options.action == "list":
         return show_list(installation_of(options))
     writable_output(options)
     signal.signal(signal.SIGTERM, interrupt)
-    run = Run(options, [word for word in arguments if not word.startswith(("--binaries", "--command"))])
+    run = Run(options, as_typed(arguments))
     run.measure()
     document = run.document()
     write_results(document, options)
@@ -156,7 +171,6 @@ def main(arguments):
     if not run.results:
         return UNAVAILABLE
     return 0 if all(bar["met"] for bar in document["bars"]) else FELL_SHORT
-
 
 
 def run(arguments):

@@ -1,0 +1,157 @@
+"""Draws the plots of plots.py with matplotlib: as wide as a phone, one unit a CSS pixel, so that text stays readable there."""
+
+import io
+import textwrap
+
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+from .palette import MARKS
+from .plots import Bars
+
+WIDTH = 340
+TEXT = 15
+ROW = 24
+GAP = 12
+LETTER = 0.56 * TEXT  # mean width
+INK, MUTED, LINE, SURFACE = (MARKS[name] for name in ("ink", "muted", "line", "surface"))
+SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "stillpoint", "font.size": TEXT, "text.parse_math": False,
+            "text.color": INK, "axes.edgecolor": LINE, "axes.labelcolor": INK, "xtick.color": MUTED, "ytick.color": MUTED,
+            "axes.spines.top": False, "axes.spines.right": False}
+
+
+def drawn(plot, styles):
+    """The SVG as matplotlib writes it."""
+    with rc_context(SETTINGS):
+        figure = draw_bars(plot, styles) if isinstance(plot, Bars) else draw_lines(plot, styles)
+        out = io.StringIO()
+        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    return out.getvalue()
+
+
+def figure_of(height):
+    return Figure(figsize=(WIDTH / 72, height / 72), dpi=72)
+
+
+def axes_of(figure, height, left, top, right, bottom):
+    """Margins in pixels."""
+    return figure.add_axes([left / WIDTH, bottom / height, (WIDTH - left - right) / WIDTH, (height - top - bottom) / height])
+
+
+def lay_out(plot, name_width):
+    """(headings, rows, height): each line of text and each bar with its distance from the top."""
+    headings, rows, y = [], [], 0
+    for heading, bars in plot.groups:
+        for line in textwrap.wrap(heading, int(WIDTH / LETTER)) or [""]:
+            headings.append((y + ROW / 2, line))
+            y += ROW - 2
+        for bar in bars:
+            lines = textwrap.wrap(bar.name, max(6, int(name_width / LETTER))) or [bar.name]
+            tall = max(ROW, 17 * len(lines) + 4)
+            rows.append((y + tall / 2, bar, "\n".join(lines)))
+            y += tall
+        y += GAP
+    return headings, rows, y
+
+
+def draw_bars(plot, styles):
+    longest = max(len(name) for name in plot.names)
+    labels = max(len(bar.label) for _, bars in plot.groups for bar in bars)
+    left = min(longest * LETTER, 0.38 * WIDTH) + 10
+    right = labels * LETTER + 10
+    headings, rows, height = lay_out(plot, left - 8)
+    figure = figure_of(height)
+    axes = axes_of(figure, height, left, 0, right, 0)
+    axes.set_ylim(height, 0)
+    end, least = set_scale(axes, plot, [bar for _, bar, _ in rows])
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.yaxis.set_major_locator(NullLocator())
+    axes.tick_params(bottom=False, labelbottom=False, which="both")
+    axes.axvline(least, color=LINE, linewidth=1)
+    for y, bar, name in rows:
+        value = min(bar.value, end)
+        if value > least:
+            axes.barh(y, value - least, left=least, height=15, color=styles.colour(bar.name), linewidth=0)
+        if bar.high > bar.low and bar.low < end:
+            axes.plot([max(least, bar.low), min(bar.high, end)], [y, y], color=INK, linewidth=1.6, marker="|", markersize=8, clip_on=False)
+        axes.annotate(name, (0, y), (-7, 0), xycoords=("axes fraction", "data"), textcoords="offset points", ha="right",
+                      va="center", color=INK, linespacing=1.05)
+        axes.annotate(bar.label, (1, y), (right - 2, 0), xycoords=("axes fraction", "data"), textcoords="offset points", ha="right",
+                      va="center", color=INK)
+    for y, line in headings:
+        axes.annotate(line, (0, y), (2 - left, 0), xycoords=("axes fraction", "data"), textcoords="offset points", ha="left",
+                      va="center", color=MUTED)
+    if plot.reference is not None:
+        reference_lines(axes, plot, headings, rows)
+    return figure
+
+
+def reference_lines(axes, plot, headings, rows):
+    """The line stops at headings, which it would cross."""
+    starts = [y for y, _ in headings]
+    segment = []
+    for y, _, _ in rows:
+        if segment and any(segment[-1] < start < y for start in starts):
+            axes.plot([plot.reference] * 2, [segment[0] - ROW / 2, segment[-1] + ROW / 2], color=INK, linewidth=1.2, linestyle="--")
+            segment = []
+        segment.append(y)
+    axes.plot([plot.reference] * 2, [segment[0] - ROW / 2, segment[-1] + ROW / 2], color=INK, linewidth=1.2, linestyle="--")
+
+
+def set_scale(axes, plot, bars):
+    """The x axis of bars; returns (its end, its begin)."""
+    values = [value for bar in bars for value in (bar.value, bar.high)]
+    if plot.is_log:
+        positive = [value for value in values if value > 0] or [1]
+        end, least = max(positive) * 1.1, min(positive) / 4
+        axes.set_xscale("log")
+    else:
+        end, least = max([*values, (plot.reference or 0) * 1.05, 1e-9]), 0
+        if plot.limit:
+            end = min(end, plot.limit)
+    axes.set_xlim(least, end)
+    return end, least
+
+
+def draw_lines(plot, styles):
+    columns = 2 if max(len(name) for name in plot.names) <= 13 else 1
+    shown = {name: "\n".join(textwrap.wrap(name, 34)) for name in plot.names}
+    legend_rows = -(-sum(1 + text.count("\n") for text in shown.values()) // columns)
+    legend_height = 20 * legend_rows + 10
+    height = 250 + legend_height
+    figure = figure_of(height)
+    axes = axes_of(figure, height, 66, 30, 14, 48 + legend_height)
+    # Beside each other where they stand at the same place, so that whiskers do not hide one another.
+    step = min(0.06, 0.5 / max(1, len(plot.series)))
+    for at, (name, points) in enumerate(plot.series):
+        shift = (at - (len(plot.series) - 1) / 2) * step
+        x = [point[0] + shift for point in points]
+        y = [point[1] for point in points]
+        colour = styles.colour(name)
+        axes.plot(x, y, color=colour, marker=styles.marker(name), markersize=7, linewidth=1.8, markeredgecolor=SURFACE,
+                  markeredgewidth=0.7, label=shown[name])
+        axes.vlines(x, [point[2] for point in points], [point[3] for point in points], color=colour, linewidth=1.4)
+    if plot.is_log:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(numticks=6))
+        axes.yaxis.set_minor_locator(NullLocator())
+    else:
+        top = max(value for _, points in plot.series for _, value, _, high in points for value in (value, high))
+        axes.set_ylim(0, 1.08 * max(top, plot.reference or 0, 1e-9))
+        axes.yaxis.set_major_locator(MaxNLocator(5))
+    if plot.reference is not None:
+        axes.axhline(plot.reference, color=INK, linewidth=1.2, linestyle="--")
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: "0" if value == 0 else plot.show(value)))
+    axes.xaxis.set_major_locator(FixedLocator(range(len(plot.places))))
+    axes.set_xticks(range(len(plot.places)), plot.places)
+    axes.set_xlim(-0.4, len(plot.places) - 0.6)
+    axes.grid(axis="y", color=LINE, linewidth=0.8, alpha=1)
+    axes.set_axisbelow(True)
+    axes.tick_params(length=0, pad=6)
+    figure.text(4 / WIDTH, 1 - 4 / height, plot.y_label, ha="left", va="top", color=MUTED)
+    figure.text(1 - 14 / WIDTH, (legend_height + 6) / height, plot.x_label, ha="right", va="bottom", color=MUTED)
+    figure.legend(loc="lower left", bbox_to_anchor=(0, 0), ncols=columns, frameon=False, borderpad=0.2, labelspacing=0.35,
+                  handlelength=1.6, handletextpad=0.5, columnspacing=1.0, borderaxespad=0)
+    return figure

@@ -1,0 +1,87 @@
+"""Machine, options and dates of a run as (name, text) pairs; names and sentences that the page and the document share."""
+
+from .. import tables
+from .reading import inside, number, text
+
+TITLE = "Every engine and every peer on the same work"
+SENTENCE = ("Stillpoint's engines and other systems for durable data, measured by one program, in turn, in one run on one machine; "
+            "a ratio of 1 is the speed of the same program without Stillpoint (volatile).")
+HOW = ("Each configuration is a process of its own; they work in turn, in slices of some hundred milliseconds, in an order that is "
+       "shuffled in each round. A ratio is taken between two slices of the same round, because machines drift; the median of the rounds "
+       "counts, with its quartiles. Before a process hands over it waits until what it wrote is durable.")
+NOT_COMPLETE = "This run was interrupted: what follows is what was measured until then."
+SMOKE = "Small inputs and two rounds (--smoke): this shows that everything works, and measures nothing."
+
+# Level of a ratio to volatile, what it means; colours are named after the level.
+LEVELS = [(0.9, 4, "0.9 or more"), (0.5, 3, "0.5 to 0.9"), (0.1, 2, "0.1 to 0.5"), (0, 1, "less than 0.1")]
+
+
+def level_of(ratio):
+    """4 (near volatile) to 1; None without a ratio."""
+    if ratio is None:
+        return None
+    return next((level for limit, level, _ in LEVELS if ratio >= limit), 1)
+
+
+def one_or_list(value):
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return str(value)
+
+
+def machine_facts(run):
+    memory = number(run.raw, "machine", "memory_bytes")
+    load = number(run.raw, "machine", "load_before")
+    cpus = number(run.raw, "machine", "cpus")
+    facts = [("Processor", text(run.raw, "machine", "processor")),
+             ("CPUs used", None if cpus is None else str(cpus)),
+             ("Memory", None if memory is None else f"{memory / 2**30:.1f} GiB"),
+             ("System", text(run.raw, "machine", "system")),
+             ("Kernel", text(run.raw, "machine", "kernel")),
+             ("Frequency governor", text(run.raw, "machine", "governor")),
+             ("Load before the run", None if load is None else f"{load:.2f}"),
+             ("Compiler", text(run.raw, "compiler")),
+             ("Stillpoint", text(run.raw, "version")),
+             ("Commit", text(run.raw, "commit")),
+             ("Began", text(run.raw, "began"))]
+    return [(name, value) for name, value in facts if value is not None]
+
+
+def option_facts(run):
+    """Options that say something; output files and empty ones do not."""
+    options = inside(run.raw, "options")
+    if not isinstance(options, dict):
+        return []
+    unsaid = {"json", "html", "markdown", "bar", "quiet", "few_rounds"}
+    return [("--" + name.replace("_", "-"), "yes" if value is True else one_or_list(value))
+            for name, value in options.items() if name not in unsaid and value not in (None, False, [], "", 0)]
+
+
+def commands(run):
+    """The shell lines that repeat the run and make its report."""
+    lines = []
+    commit = text(run.raw, "commit")
+    if commit:
+        lines.append(f"git checkout {commit.rstrip('+')} && make")
+    lines.append(run.command or "stillpoint bench --json run.json")
+    if "--html" not in lines[-1]:
+        lines.append("stillpoint bench report run.json --html report")
+    return lines
+
+
+def skipped_lines(run):
+    """[(engine, reason, what brings it)]"""
+    return [(text(one, "engine") or "?", text(one, "reason") or "not there", text(one, "remedy")) for one in run.skipped]
+
+
+def verdicts(run):
+    """[(text, is met, [what fell short])]"""
+    found = []
+    for bar in run.bars:
+        reached = [one for one in inside(bar, "reached") or [] if isinstance(one, dict)]
+        short = [f"{tables.short(number(one, 'value'))} in {text(one, 'cell') or '?'} ({text(one, 'configuration') or '?'})"
+                 for one in reached if one.get("met") is not True]
+        if not reached:
+            short = ["no cell of this run has it"]
+        found.append((text(bar, "text") or "?", bar.get("met") is True, short))
+    return found
