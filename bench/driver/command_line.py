@@ -10,6 +10,7 @@ from .errors import USAGE, BenchError
 EXAMPLES = """\
 Examples:
   stillpoint bench list                                    workloads, engines and peers, and which are here
+  stillpoint bench list --json -                           the same, for programs
   stillpoint bench                                         the usual structures, two threads, half of it updates
   stillpoint bench --workload btree --engine volatile,pmthreads,lmdb --mix 90:10,50:50,10:90 --json run.json
   stillpoint bench --workload all --engine pmthreads,peers --html report --seconds 3

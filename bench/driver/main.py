@@ -24,8 +24,13 @@ def installation_of(options):
     return Installation(binaries, options.command or Path(binaries) / "stillpoint")
 
 
-def show_list(installation):
-    known, _ = catalogue(installation)
+def show_list(installation, options):
+    known, compiler = catalogue(installation)
+    if options.json:
+        write_json({"workloads": list(known.values()), "compiler": compiler, "engines": [
+            {"name": engine.name, "kind": engine.kind, "state": state_of(installation, engine), "sentence": engine.sentence,
+             "has_trackers": engine.has_trackers, "has_intervals": engine.has_intervals} for engine in ENGINES]}, options.json)
+        return 0
     for heading, rows in (
             ("Workloads", [[row["name"], row["family"], row["unit"], "mix" if row["mix"] == "mix" else "",
                             "value size" if row["values"] == "sized" else "", row["sentence"]] for row in known.values()]),
@@ -44,6 +49,8 @@ def state_of(installation, engine):
         return "here"
     except Unavailable as missing:
         return missing.remedy
+    except BenchError as failure:
+        return str(failure)
 
 
 def writable_output(options):
@@ -106,12 +113,17 @@ class Run:
                 "skipped": self.skipped, "cells": self.results, "bars": bars.judge(self.options.bars, self.results)}
 
 
-def write_results(document, options):
-    if options.json == "-":
+def write_json(document, path):
+    if path == "-":
         json.dump(document, sys.stdout)
         print()
-    elif options.json:
-        Path(options.json).write_text(json.dumps(document, indent=1) + "\n")
+    else:
+        Path(path).write_text(json.dumps(document, indent=1) + "\n")
+
+
+def write_results(document, options):
+    if options.json:
+        write_json(document, options.json)
     for path in reports_of(document, options):
         print(f"report: {path}", file=sys.stderr)
 
@@ -155,9 +167,9 @@ def main(arguments):
         report.make_sure_of_matplotlib("--html" if options.html else "--markdown", program, arguments)
     if options.action == "report":
         return make_report(options)
-    if options.action == "list":
-        return show_list(installation_of(options))
     writable_output(options)
+    if options.action == "list":
+        return show_list(installation_of(options), options)
     signal.signal(signal.SIGTERM, interrupt)
     run = Run(options, as_typed(arguments))
     run.measure()

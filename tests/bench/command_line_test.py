@@ -90,6 +90,12 @@ class Ends(unittest.TestCase):
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("no cell of this run has it", done.stdout)
 
+    def test_with_the_list_as_json(self):
+        listed = json.loads(bench("list", "--json", "-").stdout)
+        self.assertIn("hash_map", [row["name"] for row in listed["workloads"]])
+        states = {row["name"]: row["state"] for row in listed["engines"]}
+        self.assertEqual([states["volatile"], states["pmthreads"]], ["here", "here"])
+
     def test_with_a_record_of_how_the_run_was_made(self):
         document = json.loads(bench(*self.SMALL, "--json", "-").stdout)
         self.assertTrue(document["complete"])
