@@ -1,0 +1,141 @@
+"""How a figure's number is read out of a run's JSON, how it is shown, and what of it the scaling model can tell."""
+
+import dataclasses
+from typing import Callable
+
+PAGE_BYTES = 4096
+
+
+def of(row, *names):
+    for name in names:
+        if row is None:
+            return None
+        row = row.get(name)
+    return row
+
+
+def short(number):
+    """Three digits that count."""
+    for limit, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if abs(number) >= limit:
+            return f"{number / limit:.3g}{unit}"
+    return f"{number:.3g}"
+
+
+def duration(ns):
+    for limit, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
+        if ns >= limit:
+            return f"{ns / limit:.3g} {unit}"
+    return f"{ns:.0f} ns"
+
+
+def mebibytes(count):
+    return f"{count / 2**20:.3g} MiB"
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """`value`: of (a configuration's row, its cell), None where it has none. `modelled`: of a Prediction, in the same form."""
+
+    heading: str
+    value: Callable
+    show: Callable
+    modelled: Callable = None
+    of_volatile: bool = True  # the baseline has a row too
+
+
+def slowdown(row, _cell):
+    ratio = of(row, "to_volatile", "median")
+    return 1 / ratio if ratio else None
+
+
+def rate_and_ratio(row, _cell):
+    rate, ratio = of(row, "rate", "median"), of(row, "to_volatile", "median")
+    return None if rate is None else (rate, ratio)
+
+
+def show_rate(value):
+    return f"{short(value[0])}/s" + ("" if value[1] is None else f" ({value[1]:.2f})")
+
+
+def latency(row, cell):
+    """Mean time of an operation on its thread, and how many times volatile's."""
+    rate, ratio = of(row, "rate", "median"), of(row, "to_volatile", "median")
+    return None if not rate else (1e9 * cell["threads"] / rate, 1 / ratio if ratio else None)
+
+
+def show_latency(value):
+    return duration(value[0]) + ("" if value[1] is None else f" ({value[1]:.1f}x)")
+
+
+def bytes_of_checkpoint(row, _cell):
+    """Bytes that went to the medium at each checkpoint: whole dirty pages."""
+    pages = of(row, "dirty_pages_per_checkpoint")
+    return None if pages is None else pages * PAGE_BYTES
+
+
+def bytes_saved(row, _cell):
+    """What the program changed in an interval minus what went to the medium. Negative where single words of many pages change."""
+    written, for_each_changed = of(row, "dirty_pages_per_checkpoint"), of(row, "bytes_written_per_byte_changed")
+    if not written or not for_each_changed:
+        return None
+    return written * PAGE_BYTES * (1 / for_each_changed - 1)
+
+
+def stops(row, _cell):
+    found = of(row, "stop_ns")
+    return None if found is None else (found["p50"], found["p99"], found["max"])
+
+
+def show_stops(value):
+    return " / ".join(duration(one) for one in value if one is not None)
+
+
+def kill(row, _cell):
+    """(operations done, percent lost, restart in ns, bytes of the pool's files)."""
+    done, lost = of(row, "kill", "operations_done"), of(row, "kill", "operations_lost")
+    if not done:
+        return None
+    return done, 100 * lost / done, of(row, "kill", "restart_to_first_operation_ns"), of(row, "disk_bytes")
+
+
+def show_kill(value):
+    done, lost, restart, size = value
+    return f"{short(done)} done, {lost:.3g} % lost, restart {duration(restart)}" + (f", pool {mebibytes(size)}" if size else "")
+
+
+def restart(row, _cell):
+    return of(row, "kill", "restart_to_first_operation_ns")
+
+
+def period(row, _cell):
+    """Share of volatile's rate, and the mean time between two checkpoints as reached."""
+    ratio, epoch_ms = of(row, "to_volatile", "median"), of(row, "epoch_ms")
+    return None if ratio is None or epoch_ms is None else (ratio, epoch_ms)
+
+
+def sooner(row, _cell):
+    return of(row, "kill", "sooner")
+
+
+def only_with_checkpoints(make):
+    """Of a prediction: nothing where the engine takes no checkpoints."""
+    return lambda prediction: make(prediction) if prediction.epoch_ns else None
+
+
+SLOWDOWN = Reading("slowdown: volatile's rate over this one's", slowdown, lambda value: f"{value:.2f}x",
+                   lambda prediction: 1 / prediction.ratio, of_volatile=False)
+RATE = Reading("operations a second (share of volatile's)", rate_and_ratio, show_rate,
+               lambda prediction: (prediction.rate, prediction.ratio))
+LATENCY = Reading("mean time of an operation (times volatile's)", latency, show_latency)
+CHECKPOINT_BYTES = Reading("bytes written to the medium at a checkpoint", bytes_of_checkpoint, mebibytes,
+                           only_with_checkpoints(lambda prediction: prediction.pages * PAGE_BYTES), of_volatile=False)
+BYTES_SAVED = Reading("bytes changed minus bytes written, an interval", bytes_saved, mebibytes, of_volatile=False)
+STOPS = Reading("time that threads are held by a checkpoint: p50 / p99 / max (model: p50)", stops, show_stops,
+                only_with_checkpoints(lambda prediction: (prediction.stop_ns,)), of_volatile=False)
+KILL = Reading("operations until the kill, lost, restart to the first operation, size of the pool", kill, show_kill, of_volatile=False)
+RESTART = Reading("restart of the process to its first operation", restart, duration)
+PERIOD = Reading("share of volatile's rate; time between two checkpoints", period,
+                 lambda value: f"{value[0]:.2f}; {value[1]:.1f} ms",
+                 only_with_checkpoints(lambda prediction: (prediction.ratio, prediction.epoch_ns / 1e6)), of_volatile=False)
+SOONER = Reading("a whole run over the second life after a kill", sooner, lambda value: f"{value:.2f}x")
