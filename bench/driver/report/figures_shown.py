@@ -20,6 +20,18 @@ def plain(show, *names):
     return shown
 
 
+def latency(rank):
+    """Of all rounds together, with the quartiles of the rounds where the run has them."""
+    def shown(row):
+        value = row.number("latency_ns", rank)
+        low, high = (row.number("latency_spread_ns", rank, end) for end in ("low", "high"))
+        if value is None or low is None or high is None:
+            return None if value is None else tables.duration(value)
+        return f"{tables.duration(value)} ({tables.duration(low)} to {tables.duration(high)})"
+
+    return shown
+
+
 def size(value):
     return tables.short(value) + "B" if value >= 1000 else tables.short(value) + " B"
 
@@ -53,7 +65,7 @@ GROUPS = [
         ("rounds", "rounds", plain(count, "rounds")),
     ]),
     ("Latency of an operation",
-     [(rank, "latency_ns", plain(tables.duration, "latency_ns", rank)) for rank in ("p50", "p99", "p99.9", "max")]),
+     [(rank, "latency_ns", latency(rank)) for rank in ("p50", "p99", "p99.9", "max")]),
     ("Threads held by a checkpoint", [
         *((f"stop {rank}", "stop_ns", plain(tables.duration, "stop_ns", rank)) for rank in ("p50", "p99", "max")),
         ("epoch length reached", "epoch_ms", plain(lambda ms: tables.duration(ms * 1e6), "epoch_ms")),
@@ -88,7 +100,7 @@ GROUPS = [
         ("medium", "medium", lambda row: row.text("medium")),
     ]),
 ]
-KNOWN_FIELDS = {field for _, figures in GROUPS for _, field, _ in figures} | {"name", "engine", "kind"}
+KNOWN_FIELDS = {field for _, figures in GROUPS for _, field, _ in figures} | {"name", "engine", "kind", "latency_spread_ns"}
 
 # Of the short tables of a document.
 SHORT = [

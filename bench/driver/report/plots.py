@@ -96,10 +96,14 @@ def ratio_plots(run):
     return plots
 
 
+def latency_quartiles(row, rank, value):
+    return [value if (end := row.number("latency_spread_ns", rank, which)) is None else end for which in ("low", "high")]
+
+
 def latency_plots(cell):
     """(b)"""
-    series = [(row.name, [(at, value, value, value) for at, rank in enumerate(RANKS) if (value := row.number("latency_ns", rank))])
-              for row in cell.rows]
+    series = [(row.name, [(at, value, *latency_quartiles(row, rank, value)) for at, rank in enumerate(RANKS)
+                          if (value := row.number("latency_ns", rank))]) for row in cell.rows]
     series = [(name, points) for name, points in series if len(points) > 1]
     if not series:
         return []

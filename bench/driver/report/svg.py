@@ -19,7 +19,7 @@ def element_of(drawn):
     content = re.sub(r' d="([^"]*)"', lambda found: f' d="{" ".join(found[1].split())}"', content)
     # A hundredth of a pixel is enough; text keeps its digits.
     content = re.sub(r'="[^"]*"', lambda found: re.sub(r"(\.\d\d)\d+\b", r"\1", found[0]), content)
-    while (fewer := re.sub(r"<g/>\n?|<g[^>]*>\s*</g>\n?", "", content)) != content:
+    while (fewer := re.sub(r"<g(?:\s[^<>]*)?/>\n?|<g(?:\s[^<>]*)?(?<!/)>\s*</g>\n?", "", content)) != content:
         content = fewer
     content = content.strip()
     return box[1], box[2], content
