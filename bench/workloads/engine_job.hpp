@@ -8,7 +8,7 @@
 namespace bench {
 
 /// A job whose durable memory is CurrentEngine's, and whose threads are a team.
-class EngineJob : public Job, protected Team {
+class EngineJob : public Job, public Team {
 public:
     using E = CurrentEngine;
 

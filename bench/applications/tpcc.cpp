@@ -1,0 +1,234 @@
+// Payment, new-order and delivery of TPC-C (clauses 2.4, 2.5, 2.7), each transaction one operation under the locks of its rows;
+// delivery is one for each district, as clause 2.7.2.2 allows.
+//
+// Of 100 transactions 48 are new orders, 46 payments, 6 deliveries of ten orders each: as the standard's mix without its queries,
+// with half as many deliveries again, so that orders do not pile up. Customers are chosen by their number only.
+//
+// Size: warehouses. A thread is a terminal of one of them.
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "../workloads/makers.hpp"
+#include "input_size.hpp"
+#include "tpcc_tables.hpp"
+
+namespace bench {
+namespace {
+
+using namespace tpcc;
+
+struct WantedLine {
+    std::uint32_t item;
+    std::uint32_t supplier;
+    std::uint32_t quantity;
+};
+struct WantedOrder {
+    std::uint32_t district;
+    std::uint32_t customer;
+    std::uint32_t line_count;
+    std::array<WantedLine, lines_max> lines;
+};
+
+/// Clause 2.1.6: numbers below `count`, some of them far more often than others. `spread`: 2^n - 1.
+std::uint32_t skewed(Random& random, std::uint32_t spread, std::uint32_t count)
+{
+    const std::uint64_t constant = 123;
+    return static_cast<std::uint32_t>(((random.below(spread + 1) | random.below(count)) + constant) % count);
+}
+
+class Tpcc final : public Workload {
+public:
+    Tpcc(const Shape& shape, std::uint32_t warehouses) : shape_(shape), warehouses_(warehouses) {}
+
+    void load() override { tables_.emplace(warehouses_, shape_.is_smoke); }
+
+    void perform(Context& context, unsigned count) override
+    {
+        const std::uint32_t home = context.thread % warehouses_;
+        for (unsigned i = 0; i < count; ++i) {
+            const std::uint64_t kind = context.random.below(100);
+            if (kind < 48) {
+                const auto wanted = wanted_order(context.random, home);
+                if (wanted && !place(context, *wanted)) {
+                    deliver(context, home);  // every row is taken by an order that waits: now it is not
+                    (void)place(context, *wanted);
+                }
+            } else if (kind < 94) {
+                pay(context, home);
+            } else {
+                deliver(context, home);
+            }
+        }
+    }
+    std::string fault() override { return tables_->fault(); }
+    void settle() override { E::settle(); }
+    void note_progress(unsigned thread, std::uint64_t operations) override { progress_.note(thread, operations); }
+    std::uint64_t noted_progress(unsigned thread) override { return progress_.noted(thread); }
+
+private:
+    /// Another warehouse than `home`, if there is one.
+    std::uint32_t other_warehouse(Random& random, std::uint32_t home) const
+    {
+        return warehouses_ == 1 ? home : static_cast<std::uint32_t>((home + 1 + random.below(warehouses_ - 1)) % warehouses_);
+    }
+
+    /// None: one in a hundred names an item that does not exist, and is taken back before it has changed anything (2.4.1.4).
+    std::optional<WantedOrder> wanted_order(Random& random, std::uint32_t home) const
+    {
+        WantedOrder wanted;
+        wanted.district = home * districts_each + static_cast<std::uint32_t>(random.below(districts_each));
+        wanted.customer = skewed(random, 1023, tables_->customers_each());
+        wanted.line_count = static_cast<std::uint32_t>(5 + random.below(lines_max - 4));
+        for (std::uint32_t i = 0; i < wanted.line_count; ++i) {
+            wanted.lines[i] = {skewed(random, 8191, tables_->items()),
+                               random.below(100) == 0 ? other_warehouse(random, home) : home,
+                               static_cast<std::uint32_t>(1 + random.below(10))};
+        }
+        return random.below(100) == 0 ? std::nullopt : std::optional(wanted);
+    }
+
+    /// New-order. False: there is no row for it.
+    bool place(Context& context, const WantedOrder& wanted)
+    {
+        District& district = tables_->district(wanted.district);
+        E::Operation<1 + lines_max> operation;
+        operation.lock(district.mutex);
+        const std::uint32_t number = district.next_order;
+        if (number - district.next_delivery >= rows_kept) {
+            return false;
+        }
+        std::array<Stock*, lines_max> stocks = {};
+        for (std::uint32_t i = 0; i < wanted.line_count; ++i) {
+            stocks[i] = &tables_->stock(wanted.lines[i].supplier, wanted.lines[i].item);
+        }
+        auto locks = stocks;
+        std::sort(locks.begin(), locks.begin() + wanted.line_count);
+        const auto end = std::unique(locks.begin(), locks.begin() + wanted.line_count);
+        std::for_each(locks.begin(), end, [&operation](Stock* stock) { operation.lock(stock->mutex); });
+
+        Order* order = Tables::make_order(number, wanted.customer, wanted.line_count);
+        for (std::uint32_t i = 0; i < wanted.line_count; ++i) {
+            order->lines()[i] = sell(*stocks[i], wanted, i, number);
+        }
+        auto& row = district.orders[number % rows_kept];
+        if (Order* const old = row; old != nullptr) {
+            E::deallocate(old);
+        }
+        row = order;
+        district.new_orders[number % rows_kept] = number;
+        district.next_order = number + 1;
+        context.changed_bytes += sizeof(Order) + wanted.line_count * (sizeof(OrderLine) + 4 * sizeof number) + 2 * sizeof number;
+        return true;
+    }
+    /// Takes what line `i` wants from the stock, and makes the line.
+    [[nodiscard]] OrderLine sell(Stock& stock, const WantedOrder& wanted, std::uint32_t i, std::uint32_t order) const
+    {
+        const WantedLine& line = wanted.lines[i];
+        const auto quantity = static_cast<std::int32_t>(line.quantity);
+        const std::int32_t there = stock.quantity;
+        stock.quantity = there - quantity + (there >= quantity + 10 ? 0 : 91);
+        stock.ytd = stock.ytd + line.quantity;
+        stock.order_count = stock.order_count + 1;
+        if (line.supplier != wanted.district / districts_each) {
+            stock.remote_count = stock.remote_count + 1;
+        }
+        OrderLine made = {order, i + 1, line.item, line.supplier, line.quantity, 0, tables_->item(line.item).price * quantity, {}};
+        std::memcpy(made.district_information, stock.district_information[wanted.district % districts_each],
+                    sizeof made.district_information);
+        return made;
+    }
+
+    void pay(Context& context, std::uint32_t home)
+    {
+        Random& random = context.random;
+        const auto district_number = home * districts_each + static_cast<std::uint32_t>(random.below(districts_each));
+        const std::uint32_t of = random.below(100) < 85 ? home : other_warehouse(random, home);
+        const auto customer_district = of * districts_each + static_cast<std::uint32_t>(random.below(districts_each));
+        const std::uint32_t customer_number = skewed(random, 1023, tables_->customers_each());
+        const auto amount = static_cast<Cents>(100 + random.below(499'901));
+        Warehouse& warehouse = tables_->warehouse(home);
+        District& district = tables_->district(district_number);
+        Customer& customer = tables_->customer(customer_district, customer_number);
+
+        E::Operation<3> operation;
+        operation.lock(warehouse.mutex);
+        operation.lock(district.mutex);
+        operation.lock(customer.mutex);
+        warehouse.ytd = warehouse.ytd + amount;
+        district.ytd = district.ytd + amount;
+        customer.balance = customer.balance - amount;
+        customer.ytd_payment = customer.ytd_payment + amount;
+        customer.payment_count = customer.payment_count + 1;
+        if (customer.has_bad_credit) {
+            note_in_data(customer, customer_number, district_number, amount);
+            context.changed_bytes += sizeof customer.data;
+        }
+        const std::uint32_t row = district.next_history;
+        E::about_to_write(&district.history[row], sizeof(History));
+        district.history[row] = {customer_number, customer_district, amount};
+        district.next_history = (row + 1) % rows_kept;
+        context.changed_bytes += 4 * sizeof amount + sizeof(History);
+    }
+    /// Clause 2.5.2.2: the payment goes before the text, whose end is cut off.
+    static void note_in_data(Customer& customer, std::uint32_t number, std::uint32_t district, Cents amount)
+    {
+        char note[64];
+        const int written = std::snprintf(note, sizeof note, "%u %u %lld;", number, district, static_cast<long long>(amount));
+        const auto length = static_cast<std::size_t>(written);
+        E::about_to_write(customer.data, sizeof customer.data);
+        std::memmove(customer.data + length, customer.data, sizeof customer.data - length);
+        std::memcpy(customer.data, note, length);
+    }
+
+    /// Of each district, the oldest order that waits.
+    void deliver(Context& context, std::uint32_t home)
+    {
+        const auto carrier = static_cast<std::uint32_t>(1 + context.random.below(10));
+        for (std::uint32_t i = 0; i < districts_each; ++i) {
+            const std::uint32_t number = home * districts_each + i;
+            District& district = tables_->district(number);
+            E::Operation<2> operation;
+            operation.lock(district.mutex);
+            const std::uint32_t oldest = district.next_delivery;
+            if (oldest == district.next_order) {
+                continue;
+            }
+            Order& order = *static_cast<Order*>(district.orders[oldest % rows_kept]);
+            Customer& customer = tables_->customer(number, order.customer);
+            operation.lock(customer.mutex);
+            Cents sum = 0;
+            E::about_to_write(order.lines(), order.line_count * sizeof(OrderLine));
+            for (std::uint32_t line = 0; line < order.line_count; ++line) {
+                order.lines()[line].delivered_at = district.next_order;  // the district's clock
+                sum += order.lines()[line].amount;
+            }
+            order.carrier = carrier;
+            customer.balance = customer.balance + sum;
+            customer.delivery_count = customer.delivery_count + 1;
+            district.new_orders[oldest % rows_kept] = 0u;
+            district.next_delivery = oldest + 1;
+            context.changed_bytes += (order.line_count + 5) * sizeof oldest + sizeof sum;
+        }
+    }
+
+    const Shape shape_;
+    const std::uint32_t warehouses_;
+    std::optional<Tables> tables_;
+    Progress<E> progress_;
+};
+
+}  // namespace
+
+Work make_tpcc(const Shape& shape)
+{
+    const std::uint64_t warehouses = input_size(shape, 2, 1, {1, 64, "warehouses"});
+    return {std::make_unique<Tpcc>(shape, static_cast<std::uint32_t>(warehouses)), nullptr};
+}
+
+}  // namespace bench
