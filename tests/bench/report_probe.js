@@ -2,7 +2,8 @@
 (() => {
     const channels = (text) => (text.match(/[\d.]+/g) || []).map(Number);
     const light = (rgb) => {
-        const [r, g, b] = rgb.map((value) => value / 255).map((value) => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+        const linear = (value) => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+        const [r, g, b] = rgb.map((value) => linear(value / 255));
         return 0.2126 * r + 0.7152 * g + 0.0722 * b;
     };
     const contrast = (one, other) => {
@@ -42,8 +43,9 @@
             result.small.push(what + size.toFixed(2));
         }
         const outer = svg && svg.getBoundingClientRect();
-        // A longer font than the one a plot was laid out with may reach a little over its edge.
-        if (svg && (box.left < outer.left - 2 || box.right > outer.right + 2 || box.top < outer.top - 2 || box.bottom > outer.bottom + 2)) {
+        // Half a pixel is rounding.
+        if (svg && (box.left < outer.left - 0.5 || box.right > outer.right + 0.5 || box.top < outer.top - 2
+            || box.bottom > outer.bottom + 2)) {
             result.cut.push(what + [box.left - outer.left, outer.right - box.right].map(Math.round));
         }
     }

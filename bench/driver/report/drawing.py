@@ -14,7 +14,8 @@ WIDTH = 340
 TEXT = 15
 ROW = 24
 GAP = 12
-LETTER = 0.56 * TEXT  # mean width
+LETTER = 0.62 * TEXT  # width of a wide letter's share
+INSET = 8  # from the edge of the picture
 INK, MUTED, LINE, SURFACE = (MARKS[name] for name in ("ink", "muted", "line", "surface"))
 SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "stillpoint", "font.size": TEXT, "text.parse_math": False,
             "text.color": INK, "axes.edgecolor": LINE, "axes.labelcolor": INK, "xtick.color": MUTED, "ytick.color": MUTED,
@@ -43,7 +44,7 @@ def lay_out(plot, name_width):
     """(headings, rows, height): each line of text and each bar with its distance from the top."""
     headings, rows, y = [], [], 0
     for heading, bars in plot.groups:
-        for line in textwrap.wrap(heading, int(WIDTH / LETTER)) or [""]:
+        for line in textwrap.wrap(heading, int((WIDTH - 2 * INSET) / LETTER)) or [""]:
             headings.append((y + ROW / 2, line))
             y += ROW - 2
         for bar in bars:
@@ -58,9 +59,9 @@ def lay_out(plot, name_width):
 def draw_bars(plot, styles):
     longest = max(len(name) for name in plot.names)
     labels = max(len(bar.label) for _, bars in plot.groups for bar in bars)
-    left = min(longest * LETTER, 0.38 * WIDTH) + 10
-    right = labels * LETTER + 10
-    headings, rows, height = lay_out(plot, left - 8)
+    left = min(longest * LETTER, 0.38 * WIDTH) + INSET + 8
+    right = labels * LETTER + INSET + 4
+    headings, rows, height = lay_out(plot, left - INSET - 8)
     figure = figure_of(height)
     axes = axes_of(figure, height, left, 0, right, 0)
     axes.set_ylim(height, 0)
@@ -69,7 +70,7 @@ def draw_bars(plot, styles):
         spine.set_visible(False)
     axes.yaxis.set_major_locator(NullLocator())
     axes.tick_params(bottom=False, labelbottom=False, which="both")
-    axes.axvline(least, color=LINE, linewidth=1)
+    vertical(axes, least, headings, rows, color=LINE, linewidth=1, clip_on=False)
     for y, bar, name in rows:
         value = min(bar.value, end)
         if value > least:
@@ -78,26 +79,27 @@ def draw_bars(plot, styles):
             axes.plot([max(least, bar.low), min(bar.high, end)], [y, y], color=INK, linewidth=1.6, marker="|", markersize=8, clip_on=False)
         axes.annotate(name, (0, y), (-7, 0), xycoords=("axes fraction", "data"), textcoords="offset points", ha="right",
                       va="center", color=INK, linespacing=1.05)
-        axes.annotate(bar.label, (1, y), (right - 2, 0), xycoords=("axes fraction", "data"), textcoords="offset points", ha="right",
+        axes.annotate(bar.label, (1, y), (right - INSET, 0), xycoords=("axes fraction", "data"), textcoords="offset points", ha="right",
                       va="center", color=INK)
     for y, line in headings:
-        axes.annotate(line, (0, y), (2 - left, 0), xycoords=("axes fraction", "data"), textcoords="offset points", ha="left",
+        axes.annotate(line, (0, y), (INSET - left, 0), xycoords=("axes fraction", "data"), textcoords="offset points", ha="left",
                       va="center", color=MUTED)
     if plot.reference is not None:
-        reference_lines(axes, plot, headings, rows)
+        vertical(axes, plot.reference, headings, rows, color=INK, linewidth=1.2, linestyle="--")
     return figure
 
 
-def reference_lines(axes, plot, headings, rows):
-    """The line stops at headings, which it would cross."""
+def vertical(axes, x, headings, rows, **style):
+    """A line over all bars; it stops at headings, which it would cross."""
     starts = [y for y, _ in headings]
-    segment = []
-    for y, _, _ in rows:
-        if segment and any(segment[-1] < start < y for start in starts):
-            axes.plot([plot.reference] * 2, [segment[0] - ROW / 2, segment[-1] + ROW / 2], color=INK, linewidth=1.2, linestyle="--")
-            segment = []
-        segment.append(y)
-    axes.plot([plot.reference] * 2, [segment[0] - ROW / 2, segment[-1] + ROW / 2], color=INK, linewidth=1.2, linestyle="--")
+    parts = []
+    for (y, _, lines), before in zip(rows, [None, *(row[0] for row in rows)]):
+        if before is None or any(before < start < y for start in starts):
+            parts.append([])
+        half = max(ROW, 17 * (1 + lines.count("\n")) + 4) / 2
+        parts[-1] += [y - half, y + half]
+    for part in parts:
+        axes.plot([x, x], [part[0], part[-1]], **style)
 
 
 def set_scale(axes, plot, bars):
@@ -117,9 +119,9 @@ def set_scale(axes, plot, bars):
 
 def draw_lines(plot, styles):
     columns = 2 if max(len(name) for name in plot.names) <= 13 else 1
-    shown = {name: "\n".join(textwrap.wrap(name, 34)) for name in plot.names}
+    shown = {name: "\n".join(textwrap.wrap(name, 32)) for name in plot.names}
     legend_rows = -(-sum(1 + text.count("\n") for text in shown.values()) // columns)
-    legend_height = 20 * legend_rows + 10
+    legend_height = 20 * legend_rows + 14
     height = 250 + legend_height
     figure = figure_of(height)
     axes = axes_of(figure, height, 66, 30, 14, 48 + legend_height)
@@ -130,7 +132,8 @@ def draw_lines(plot, styles):
         x = [point[0] + shift for point in points]
         y = [point[1] for point in points]
         colour = styles.colour(name)
-        axes.plot(x, y, color=colour, marker=styles.marker(name), markersize=7, linewidth=1.8, markeredgecolor=SURFACE,
+        marker = styles.marker(name)
+        axes.plot(x, y, color=colour, marker=marker, markersize=10 if marker == "*" else 7, linewidth=1.8, markeredgecolor=SURFACE,
                   markeredgewidth=0.7, label=shown[name])
         axes.vlines(x, [point[2] for point in points], [point[3] for point in points], color=colour, linewidth=1.4)
     if plot.is_log:
@@ -150,8 +153,8 @@ def draw_lines(plot, styles):
     axes.grid(axis="y", color=LINE, linewidth=0.8, alpha=1)
     axes.set_axisbelow(True)
     axes.tick_params(length=0, pad=6)
-    figure.text(4 / WIDTH, 1 - 4 / height, plot.y_label, ha="left", va="top", color=MUTED)
+    figure.text(INSET / WIDTH, 1 - 4 / height, plot.y_label, ha="left", va="top", color=MUTED)
     figure.text(1 - 14 / WIDTH, (legend_height + 6) / height, plot.x_label, ha="right", va="bottom", color=MUTED)
-    figure.legend(loc="lower left", bbox_to_anchor=(0, 0), ncols=columns, frameon=False, borderpad=0.2, labelspacing=0.35,
-                  handlelength=1.6, handletextpad=0.5, columnspacing=1.0, borderaxespad=0)
+    figure.legend(loc="lower left", bbox_to_anchor=(INSET / WIDTH, 6 / height), ncols=columns, frameon=False, borderpad=0.2,
+                  labelspacing=0.35, handlelength=1.6, handletextpad=0.5, columnspacing=1.0, borderaxespad=0)
     return figure

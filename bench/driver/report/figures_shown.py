@@ -64,7 +64,7 @@ GROUPS = [
         ("CPU seconds", "cpu_seconds", plain(tables.short, "cpu_seconds")),
         ("rounds", "rounds", plain(count, "rounds")),
     ]),
-    ("Latency of an operation",
+    ("Latency; quartiles: rounds",
      [(rank, "latency_ns", latency(rank)) for rank in ("p50", "p99", "p99.9", "max")]),
     ("Threads held by a checkpoint", [
         *((f"stop {rank}", "stop_ns", plain(tables.duration, "stop_ns", rank)) for rank in ("p50", "p99", "max")),

@@ -54,6 +54,14 @@ def level_key():
     return f'<ul class="key" aria-label="Colours of the summary">{items}</ul>'
 
 
+def figure_text(value):
+    """Quartiles in a line of their own: a phone is narrow."""
+    if value is None:
+        return "–"
+    figure, bracket, quartiles = value.partition(" (")
+    return escape(figure) + (f'<span class="unit">{escape(quartiles.removesuffix(")"))}</span>' if bracket else "")
+
+
 def cell_table(cell):
     """Figures down, configurations across: there are many more figures. Empty where there is none."""
     groups = groups_of(cell.rows)
@@ -66,7 +74,7 @@ def cell_table(cell):
         parts.append(f'<tbody>\n<tr><th scope="rowgroup" colspan="{len(cell.rows) + 1}"><span>{escape(heading)}</span></th></tr>')
         for label, values in figures:
             style = ' class="text"' if label == "may lose" else ""
-            columns = "".join(f"<td{style}>{'–' if value is None else escape(value)}</td>" for value in values)
+            columns = "".join(f"<td{style}>{figure_text(value)}</td>" for value in values)
             parts.append(f'<tr><th scope="row">{escape(label)}</th>{columns}</tr>')
         parts.append("</tbody>")
     parts.append("</table>")

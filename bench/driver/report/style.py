@@ -50,7 +50,7 @@ th[scope=row]{position:sticky;left:0;z-index:1;background:var(--surface);text-al
 thead th:first-child{text-align:left;position:sticky;left:0;z-index:2;background:var(--surface)}
 th[scope=rowgroup]{text-align:left;color:var(--muted);font-weight:600;padding-top:.8rem}
 th[scope=rowgroup] span{position:sticky;left:.6rem}
-td.text{white-space:normal;min-width:7rem;text-align:left}
+td.text{white-space:normal;min-width:7rem}
 .level-4{background:var(--level-4)}.level-3{background:var(--level-3)}.level-2{background:var(--level-2)}.level-1{background:var(--level-1)}
 .best{display:block;font-size:.875rem;font-weight:600}
 .unit{display:block;font-size:.875rem;font-weight:400}
