@@ -1,16 +1,32 @@
 #!/usr/bin/env python3
-"""Writes docs/options.md and docs/statistics.md from the program's own tables.
+"""Writes docs/options.md and docs/statistics.md from the program's own tables, and docs/performance.md from its run.
 
 Usage: generate_docs.py [--check] [--tool build/bin/stillpoint]. With --check nothing is written: exit code 1 if a
-document differs from its table.
+document differs from its table. Of docs/performance.md only the text: its plots are drawn by `stillpoint bench report`.
 """
 
 import argparse
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def of_table(tool, table):
+    return subprocess.run([tool, "tables", table], capture_output=True, text=True, check=True).stdout
+
+
+def of_run():
+    """docs/performance.md as the data beside it give it; None before the first run of a release."""
+    run = ROOT / "docs" / "performance.json"
+    if not run.is_file():
+        return None
+    sys.path.insert(0, str(ROOT / "bench"))
+    from driver.report import document_text  # its folder is no package of this one
+
+    return document_text(json.loads(run.read_text(encoding="utf-8")), "performance.md")
 
 
 def main():
@@ -19,17 +35,17 @@ def main():
     parser.add_argument("--tool", default=str(ROOT / "build/bin/stillpoint"), help="the built command")
     arguments = parser.parse_args()
     outdated = 0
-    for table in ("options", "statistics"):
-        document = ROOT / "docs" / f"{table}.md"
-        wanted = subprocess.run([arguments.tool, "tables", table], capture_output=True, text=True, check=True).stdout
-        if document.is_file() and document.read_text(encoding="utf-8") == wanted:
+    for name, wanted in (("options", of_table(arguments.tool, "options")), ("statistics", of_table(arguments.tool, "statistics")),
+                         ("performance", of_run())):
+        document = ROOT / "docs" / f"{name}.md"
+        if wanted is None or document.is_file() and document.read_text(encoding="utf-8") == wanted:
             continue
         if arguments.check:
-            print(f"docs/{table}.md differs from its table: run `make docs` and commit it", file=sys.stderr)
+            print(f"docs/{name}.md differs from what it is made of: run `make docs` and commit it", file=sys.stderr)
             outdated += 1
         else:
             document.write_text(wanted, encoding="utf-8")
-            print(f"docs/{table}.md written")
+            print(f"docs/{name}.md written")
     return 1 if outdated else 0
 
 

@@ -9,8 +9,10 @@ build_packages="gcc g++ cmake ninja-build pkg-config python3 libfmt-dev libcli11
 liburing-dev libexpected-dev libgtest-dev"
 # The second compiler, and its runtime for the sanitizers; the headers that the compiler plugin is built with, and
 # FileCheck; the runtime of the layer pmdk, which is also a peer of `stillpoint bench`; the other peers. Without llvm-19-dev the plugin
-# is left out, without a runtime or a peer what needs it.
-test_packages="clang-19 libclang-rt-19-dev llvm-19-dev libpmemobj-dev liblmdb-dev librocksdb-dev libsqlite3-dev"
+# is left out, without a runtime or a peer what needs it. Matplotlib draws the plots of the benchmark's report, and
+# Chromium opens it in a test.
+test_packages="clang-19 libclang-rt-19-dev llvm-19-dev libpmemobj-dev liblmdb-dev librocksdb-dev libsqlite3-dev
+python3-matplotlib chromium-headless-shell"
 # The virtual machine; its kernel is downloaded by tests/guest and never installed.
 guest_packages="qemu-system-x86 qemu-utils busybox-static e2fsprogs cpio"
 
@@ -39,6 +41,9 @@ found_without_dpkg() {
     liblmdb-dev) header=lmdb.h ;;
     librocksdb-dev) header=rocksdb/db.h ;;
     libsqlite3-dev) header=sqlite3.h ;;
+    python3-matplotlib) python3 -c "import matplotlib" 2>/dev/null && return 0 || return 1 ;;
+    chromium-headless-shell)
+        command -v "$1" >/dev/null 2>&1 || command -v chromium >/dev/null 2>&1 && return 0 || return 1 ;;
     qemu-system-x86) command -v qemu-system-x86_64 >/dev/null 2>&1 && return 0 || return 1 ;;
     qemu-utils) command -v qemu-img >/dev/null 2>&1 && return 0 || return 1 ;;
     busybox-static) command -v busybox >/dev/null 2>&1 && return 0 || return 1 ;;

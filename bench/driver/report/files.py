@@ -27,6 +27,11 @@ def write_report(document, folder):
     return path
 
 
+def document_text(document, path):
+    """The text of write_document() alone; needs no matplotlib."""
+    return Document(RunDocument(document), Path(path).stem).text()
+
+
 def write_document(document, path):
     """Makes a document of the sources: PATH, its data beside it as .json, its plots in figures/. Returns the path."""
     from .drawing import drawn
