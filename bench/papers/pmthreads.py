@@ -29,7 +29,7 @@ MEANS = [Stated(value, "geometric mean of the slowdowns", "Table 1", {"mean": su
 
 FIGURE_4A = Figure(
     "Figure 4a", "Parsec: slowdown against pthreads", "20 threads, every allocation durable (§6.3)",
-    f"{OTHER_INPUTS}. Blackscholes, canneal and ferret have no workload here.",
+    OTHER_INPUTS,
     stated=(
         Stated("less than 20 % slowdown", "PMThreads-I on most of Parsec, but ferret and swaptions", "§6.3"),
         Stated("about 2x", "PMThreads-I on ferret", "§6.3", of("ferret", "PMThreads-I")),
@@ -45,7 +45,7 @@ FIGURE_4A = Figure(
 
 FIGURE_4B = Figure(
     "Figure 4b", "Phoenix: slowdown against pthreads", "20 threads, every allocation durable (§6.3)",
-    f"{OTHER_INPUTS}. Pca has no workload here.",
+    OTHER_INPUTS,
     stated=(
         Stated("about 5.0x", "PMThreads-I on histogram", "§6.3", of("histogram", "PMThreads-I")),
         Stated("about 12.1x", "PMThreads-I on linear_regression", "§6.3", of("linear_regression", "PMThreads-I")),

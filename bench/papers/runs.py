@@ -101,7 +101,7 @@ class Measurements:
 
     def _measured(self, arguments, command):
         words = ([*command, *arguments] if command else
-                 [*bench_words(self.options.binaries), *self._sized(arguments), *self._length(), "--quiet", "--json", "-"])
+                 [*bench_words(self.options.binaries), *self.sized(arguments), *self._length(), "--quiet", "--json", "-"])
         try:
             done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=COMMAND_LIMIT_S, check=False)
         except subprocess.TimeoutExpired:
@@ -111,7 +111,7 @@ class Measurements:
             return {"failed": said.removeprefix("stillpoint: error: ")}
         return json.loads(done.stdout)
 
-    def _sized(self, arguments):
+    def sized(self, arguments):
         """The same, but for the size of the data in a quick run, which has no time to make millions of keys."""
         if not self.options.quick or "--size" not in arguments:
             return arguments

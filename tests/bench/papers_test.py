@@ -5,6 +5,7 @@
 - A stated number has its source and belongs to a row that exists; a system that is not here is marked, and no number made up for it.
 """
 
+import argparse
 import json
 import math
 import os
@@ -266,6 +267,21 @@ class TheData(unittest.TestCase):
         commands = figure.Run("work", (VOLATILE, ENGINE, hooks)).commands(["volatile", "engine"])
         self.assertEqual([[system.name for system in systems] for systems, _ in commands], [["volatile", "engine"], ["hooks"]])
         self.assertIn("volatile,engine", commands[1][1])
+
+
+class AQuickRun(unittest.TestCase):
+    def test_has_little_data_and_is_kept_under_the_same_name(self):
+        options = argparse.Namespace(quick=True, quiet=True, binaries="nowhere")
+        measurements = runs.Measurements(options)
+        self.assertEqual(measurements.sized(["--size", "8000000", "--no-kill"]), ["--size", "160000", "--no-kill"])
+        self.assertEqual(measurements.sized(["--no-kill"]), ["--no-kill"])
+
+    def test_measures_nothing_when_results_are_read_again(self):
+        saved = {"runs": {"--workload work": {"cells": []}}, "quick": False}
+        measurements = runs.Measurements(argparse.Namespace(quick=False, quiet=True), saved)
+        self.assertEqual(measurements.of(["--workload", "work"]), {"cells": []})
+        self.assertIn("failed", measurements.of(["--workload", "other"]))
+        self.assertIsNone(measurements.note("bandwidths", lambda: self.fail("measured")))
 
 
 class ThePage(unittest.TestCase):
