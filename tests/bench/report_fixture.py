@@ -71,7 +71,7 @@ def sparse():
 
 def document():
     mixes = [cell("btree", "key-value", four(1 - reads / 400), threads, reads, size)
-             for threads in (1, 2) for reads in (90, 10) for size in (8, 1024)]
+             for threads, reads, size in ((1, 90, 8), (2, 90, 8), (2, 10, 8), (2, 90, 1024))]
     cells = [*mixes, cell("hash_map", "key-value", by_interval(), 2, 50, 8), cell("queue <b>one</b>", "queue", four(), left_out=["sqlite"]),
              cell("list", "structure", [configuration("volatile", "volatile", 1.0), configuration("pmthreads", "engine", 1.26)]),
              cell("pagerank", "continuing", continuing(), 1), cell("odd", "other", sparse()), {}]
