@@ -108,7 +108,7 @@ class Bench:
         self.progress.say("B+tree of stillpoint bench")
         done = subprocess.run([self.tool.program("stillpoint"), "bench", "--quiet", "--workload", "btree", "--engine", "pmthreads",
                                "--tracker", "hooks,uffd", "--interval", str(self.arguments.interval_ms), "--size",
-                               str(self.arguments.entries * 20), "--pool", str(shared), "--no-kill", "--json", "-"],
+                               str(self.arguments.entries * 20), "--pool", str(shared), "--kills", "0", "--json", "-"],
                               stdout=subprocess.PIPE, text=True, check=False)
         if done.returncode != 0:
             raise ToolError(f"stillpoint bench ended with exit code {done.returncode}")

@@ -111,7 +111,9 @@ def parser():
                      help="measured time of each configuration in each cell (default 2.1)")
     how.add_argument("--repeat", type=numbers(1, 1000), default=[7], metavar="N", help="rounds, at least (default 7)")
     how.add_argument("--seed", type=int, default=1, help="of the order of the rounds and the moments of the kills")
-    how.add_argument("--no-kill", action="store_true", help="leave out the kills and restarts")
+    how.add_argument("--kills", type=lambda text: numbers(0, 1000)(text)[0], default=1, metavar="N",
+                     help="kills and restarts of each configuration in each cell (default 1; 0 leaves them out)")
+    how.add_argument("--no-kill", dest="kills", action="store_const", const=0, help="the same as --kills 0")
     how.add_argument("--no-pin", action="store_true", help="leave threads where the kernel puts them")
     how.add_argument("--smoke", action="store_true", help="small inputs, two rounds: shows that it works, measures nothing")
     out = made.add_argument_group("results")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .errors import WorkerFailed
 from .figures import Measurements, best_peer, rate
-from .kill_phase import measure_kill
+from .kill_phase import measure_kills
 from .plan import workloads_of
 from .worker import Worker
 
@@ -95,13 +95,13 @@ class CellRun:
             one.disk_bytes = sum(path.stat().st_blocks * 512 for path in place.rglob("*") if path.is_file())
 
     def _kills(self):
-        if self.options.no_kill:
+        if self.options.kills == 0:
             return
         for one in self.measurements:
             self.progress.show(f"{self.cell.title}: {one.configuration.name} is killed and started again")
             usual = statistics.median(map(rate, one.slices))
-            one.kill = measure_kill(lambda one=one: self.start_worker(one.configuration), one.configuration, self.cell,
-                                    usual, self.folder, self.options)
+            one.kill = measure_kills(lambda one=one: self.start_worker(one.configuration), one.configuration, self.cell,
+                                     usual, self.folder, self.options)
 
     def result(self):
         """The cell as it stands in the result; None before the first round has ended."""

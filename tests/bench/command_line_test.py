@@ -75,7 +75,7 @@ class Refuses(unittest.TestCase):
 
 @unittest.skipUnless(os.access("/dev/shm", os.W_OK), "no /dev/shm that can be written")
 class Ends(unittest.TestCase):
-    SMALL = ["--smoke", "--quiet", "--workload", "queue", "--engine", "pmthreads", "--no-kill"]
+    SMALL = ["--smoke", "--quiet", "--workload", "queue", "--engine", "pmthreads", "--kills", "0"]
 
     def test_with_success_where_every_bar_is_met(self):
         done = bench(*self.SMALL, "--bar", "pmthreads/volatile>=0.0001", "--bar", "queue:pmthreads.latency_p50<=10s")
@@ -109,7 +109,7 @@ class Ends(unittest.TestCase):
         with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
             path = Path(folder) / "run.json"
             running = subprocess.Popen([COMMAND, "bench", "--quiet", "--workload", "queue,hash_map", "--engine", "pmthreads", "--threads",
-                                        "1", "--seconds", "600", "--no-kill", "--json", str(path), "--pool", folder],
+                                        "1", "--seconds", "600", "--kills", "0", "--json", str(path), "--pool", folder],
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             time.sleep(5)
             running.send_signal(signal.SIGINT)

@@ -30,7 +30,7 @@ def bench(*words):
 
 class Smoke(unittest.TestCase):
     def test_every_workload_gives_the_right_result_on_every_engine(self):
-        document = bench("--workload", "all", "--engine", "pmthreads,peers", "--no-kill", "--value-size", "64")
+        document = bench("--workload", "all", "--engine", "pmthreads,peers", "--kills", "0", "--value-size", "64")
         listed = json.loads(subprocess.run([BUILD / "bin" / "bench_worker_volatile", "list"], stdout=subprocess.PIPE,
                                            check=True).stdout)
         self.assertEqual([cell["workload"] for cell in document["cells"]], [row["name"] for row in listed["workloads"]])
