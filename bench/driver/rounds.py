@@ -11,6 +11,7 @@ import statistics
 import tempfile
 from pathlib import Path
 
+from .engines import is_too_slow
 from .errors import WorkerFailed
 from .figures import Measurements, best_peer, rate
 from .kill_phase import measure_kills
@@ -35,7 +36,8 @@ class CellRun:
 
     def __init__(self, cell, configurations, options, installation, progress):
         self.cell, self.options, self.installation, self.progress = cell, options, installation, progress
-        able = [one for one in configurations if cell.workload in workloads_of(installation, one.engine)]
+        able = [one for one in configurations
+                if cell.workload in workloads_of(installation, one.engine) and not is_too_slow(one, cell.family)]
         self.measurements = [Measurements(one) for one in able]
         self.left_out = [one.name for one in configurations if one not in able]
         self.workers = []

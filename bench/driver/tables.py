@@ -23,7 +23,7 @@ def duration(ns):
 def ratio(value):
     if value is None:
         return "-"
-    return f"{value:.2f}" if value >= 0.1 else f"{value:.4f}"
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.4f}" if value >= 0.001 else f"{value:.1e}"
 
 
 def of(row, *names):

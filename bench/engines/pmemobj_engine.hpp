@@ -168,8 +168,7 @@ struct PmemobjEngine {
     }
     static void deallocate(void* block) { PmemobjPool::deallocate(block); }
     static void* root(const char* name, std::size_t size_bytes) { return PmemobjPool::root(name, size_bytes); }
-    /// A commit has returned only when its operation is durable.
-    static void settle() noexcept {}
+    static void settle() { PmemobjPool::settle(); }
     template <class T, class Value>
     static void init(Durable<T>& variable, const Value& value)
     {

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -50,6 +51,10 @@ struct Reservation {
     std::size_t size_bytes;
 };
 
+/// In the environment of a process that only fills the pool.
+constexpr char fills_variable[] = "BENCH_PMEMOBJ_FILLS";
+
+std::string pool_path;
 std::uint64_t pool_mib;
 std::uint64_t small_class;  // as a flag of an allocation
 std::mutex roots_lock;
@@ -86,6 +91,31 @@ PMEMobjpool* create_pool(const std::string& path, std::uint64_t size_bytes)
     return pmemobj_create(path.c_str(), layout_name, size_bytes, 0600);
 }
 
+/// This program anew, in this process. How ranges become durable is decided when libpmemobj is loaded.
+[[noreturn]] void start_again()
+{
+    std::string words;
+    if (std::FILE* file = std::fopen("/proc/self/cmdline", "re")) {
+        for (int byte = std::fgetc(file); byte != EOF; byte = std::fgetc(file)) {
+            words += static_cast<char>(byte);
+        }
+        std::fclose(file);
+    }
+    std::vector<char*> arguments;
+    for (std::size_t at = 0; at < words.size(); at += std::strlen(&words[at]) + 1) {
+        arguments.push_back(&words[at]);
+    }
+    arguments.push_back(nullptr);
+    execv("/proc/self/exe", arguments.data());
+    give_up(std::string("cannot start again: ") + std::strerror(errno));
+}
+
+/// Ranges are made durable by msync, one by one: a fill of a million keys would take hours.
+bool is_filled_apart(const Shape& shape)
+{
+    return shape.durability == "power" && std::getenv("PMEM_IS_PMEM_FORCE") == nullptr;
+}
+
 Directory& directory_of(PMEMobjpool* pool)
 {
     return *static_cast<Directory*>(pmemobj_direct(pmemobj_root(pool, sizeof(Directory))));
@@ -120,13 +150,26 @@ void PmemobjPool::nested() { give_up("an operation began inside another one: ben
 
 void PmemobjPool::open(const Shape& shape)
 {
-    const std::string path = shape.folder + "/pmemobj.pool";
+    pool_path = shape.folder + "/pmemobj.pool";
     pool_mib = shape.pool_mib;
-    pool_ = access(path.c_str(), F_OK) == 0 ? pmemobj_open(path.c_str(), layout_name) : create_pool(path, shape.pool_mib << 20);
-    if (pool_ == nullptr) {
-        give_up(path + ": " + pmemobj_errormsg());
+    const bool fills = std::getenv(fills_variable) != nullptr;
+    bool exists = access(pool_path.c_str(), F_OK) == 0;
+    if (!exists && !fills && is_filled_apart(shape)) {
+        setenv(fills_variable, "1", 1);
+        setenv("PMEM_IS_PMEM_FORCE", "1", 1);
+        setenv("PMEM_NO_FLUSH", "1", 1);
+        start_again();
     }
-    check_base(pool_, path);
+    if (fills) {
+        pool_path += ".filling";
+        unlink(pool_path.c_str());  // of a process that was killed
+        exists = false;
+    }
+    pool_ = exists ? pmemobj_open(pool_path.c_str(), layout_name) : create_pool(pool_path, pool_mib << 20);
+    if (pool_ == nullptr) {
+        give_up(pool_path + ": " + pmemobj_errormsg());
+    }
+    check_base(pool_, pool_path);
     // Classes belong to the process, not to the pool: registered after each opening.
     pobj_alloc_class_desc small{small_unit_bytes, 0, 16'384, POBJ_HEADER_COMPACT, 0};
     if (pmemobj_ctl_set(pool_, "heap.alloc_class.new.desc", &small) != 0) {
@@ -139,6 +182,23 @@ void PmemobjPool::close()
 {
     pmemobj_close(pool_);
     pool_ = nullptr;
+}
+
+void PmemobjPool::settle()
+{
+    if (std::getenv(fills_variable) == nullptr) {
+        return;
+    }
+    close();
+    const std::string whole = pool_path.substr(0, pool_path.rfind('.'));
+    const int file = ::open(pool_path.c_str(), O_RDWR | O_CLOEXEC);
+    if (file < 0 || fsync(file) != 0 || rename(pool_path.c_str(), whole.c_str()) != 0) {
+        give_up(pool_path + ": " + std::strerror(errno));
+    }
+    unsetenv(fills_variable);
+    unsetenv("PMEM_IS_PMEM_FORCE");
+    unsetenv("PMEM_NO_FLUSH");
+    start_again();
 }
 
 void PmemobjPool::begin()
