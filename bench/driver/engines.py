@@ -79,7 +79,7 @@ class Configuration:
 
 def pmemobj_environment(configuration):
     """What libpmemobj reads when it is loaded (docs/decisions/peers.md): where pools are mapped, and how they become durable."""
-    found = {"PMEM_MMAP_HINT": "0x100000000000"}
+    found = {"PMEM_MMAP_HINT": "0x300000000000"}
     if configuration.medium != "file":
         # Lines are written back to what is taken for persistent memory, as on DAX and as the medium memory does.
         found["PMEM_IS_PMEM_FORCE"] = "1"
