@@ -8,8 +8,6 @@
 // behind its last stage, which the threads of the next one empty, or for an item in the queue before its first one.
 //
 // Lock order: output, then a bucket of the table. Queues: no other lock is held.
-//
-// Output: 1, the number of compressed bytes (4 bytes), those; or 2 and which of the chunks written so is meant (8 bytes).
 
 #include <algorithm>
 #include <bit>
@@ -20,9 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include "../harness/random.hpp"
 #include "../workloads/engine_job.hpp"
 #include "../workloads/makers.hpp"
+#include "backup.hpp"
 #include "bounded_queue.hpp"
 #include "chunk_table.hpp"
 #include "chunking.hpp"
@@ -34,37 +32,7 @@ namespace {
 
 enum Stage : unsigned { cutting, finding, compressing, writing, stages };
 
-constexpr std::byte is_new{1};
-constexpr std::byte is_known{2};
-constexpr std::size_t new_head_bytes = 1 + sizeof(std::uint32_t);
-constexpr std::size_t known_bytes = 1 + sizeof(std::uint64_t);
-
-/// As a backup has it: files of words, some of them again as they were or with a few bytes more.
-std::vector<std::byte> make_backup(std::size_t size_bytes)
-{
-    Random random(5);
-    std::vector<std::byte> bytes;
-    bytes.reserve(size_bytes + (64 << 10));
-    while (bytes.size() < size_bytes) {
-        const std::size_t file_bytes = 4096 + random.below(60 << 10);
-        if (bytes.size() > file_bytes && random.below(100) < 45) {
-            const std::size_t before = random.below(bytes.size() - file_bytes);
-            for (std::size_t i = 0; i < file_bytes; ++i) {
-                bytes.push_back(bytes[before + i]);
-            }
-            continue;
-        }
-        for (const std::size_t end = bytes.size() + file_bytes; bytes.size() < end;) {
-            std::uint64_t word = (random.below(64) + 1) * (random.below(64) + 1) * 0x9e3779b97f4a7c15u;
-            for (std::size_t letters = 3 + random.below(6); letters > 0; --letters, word >>= 5) {
-                bytes.push_back(static_cast<std::byte>('a' + word % 26));
-            }
-            bytes.push_back(static_cast<std::byte>(' '));
-        }
-    }
-    bytes.resize(size_bytes);
-    return bytes;
-}
+using namespace backup;
 
 class Dedup final : public EngineJob {
 public:
@@ -128,7 +96,8 @@ public:
         if (pipeline_->stored != distinct_) {
             return std::to_string(pipeline_->stored) + " chunks are in the output, there are " + std::to_string(distinct_);
         }
-        return rebuilt() == input_ ? std::string() : "what the output is unpacked to is not the input";
+        return unpack({output_, pipeline_->output_bytes}, size_bytes_) == input_ ? std::string()
+                                                                                 : "what the output is unpacked to is not the input";
     }
     std::uint64_t items() const override { return size_bytes_; }
 
@@ -256,42 +225,6 @@ private:
             prints.emplace(print.low, print.high);
         }
         distinct_ = prints.size();
-    }
-    /// As far as the output can be understood.
-    [[nodiscard]] std::vector<std::byte> rebuilt() const
-    {
-        std::vector<std::byte> bytes;
-        bytes.reserve(size_bytes_);
-        std::vector<std::pair<std::size_t, std::size_t>> stored;  // begin and end in `bytes`
-        const std::span<const std::byte> output(output_, pipeline_->output_bytes);
-        for (std::size_t at = 0; at + new_head_bytes <= output.size();) {
-            if (output[at] == is_new) {
-                std::uint32_t size = 0;
-                std::memcpy(&size, &output[at + 1], sizeof size);
-                const std::size_t begin = bytes.size();
-                at += new_head_bytes;
-                if (size > output.size() - at || !decompress(output.subspan(at, size), bytes)) {
-                    break;
-                }
-                stored.emplace_back(begin, bytes.size());
-                at += size;
-                continue;
-            }
-            std::uint64_t meant = 0;
-            if (output[at] != is_known || output.size() - at < known_bytes) {
-                break;
-            }
-            std::memcpy(&meant, &output[at + 1], sizeof meant);
-            if (meant >= stored.size()) {
-                break;
-            }
-            const auto [begin, end] = stored[meant];
-            for (std::size_t i = begin; i < end; ++i) {
-                bytes.push_back(bytes[i]);
-            }
-            at += known_bytes;
-        }
-        return bytes;
     }
 
     std::size_t size_bytes_;

@@ -10,73 +10,18 @@
 
 #include "../workloads/engine_job.hpp"
 #include "../workloads/makers.hpp"
+#include "centroids.hpp"
 #include "inputs.hpp"
 #include "kept_array.hpp"
 
 namespace bench {
 namespace {
 
-constexpr unsigned dimensions = 4;
-constexpr unsigned clusters = 32;
+using namespace kmeans;
+
 constexpr std::uint64_t points_each = 512;  // in one operation: 8 KiB
 constexpr std::uint64_t iterations_max = 12;
 constexpr std::uint32_t no_cluster = UINT32_MAX;
-
-struct Centroids {
-    std::int32_t at[clusters][dimensions];
-};
-struct Sums {
-    std::int64_t of[clusters][dimensions];
-    std::uint64_t points[clusters];
-    std::uint64_t changed;  ///< points that changed their cluster
-
-    void add(const std::int32_t* point, std::uint32_t cluster, bool is_new) noexcept
-    {
-        for (unsigned d = 0; d < dimensions; ++d) {
-            of[cluster][d] += point[d];
-        }
-        points[cluster] += 1;
-        changed += is_new;
-    }
-    void add(const Sums& other) noexcept
-    {
-        for (unsigned c = 0; c < clusters; ++c) {
-            for (unsigned d = 0; d < dimensions; ++d) {
-                of[c][d] += other.of[c][d];
-            }
-            points[c] += other.points[c];
-        }
-        changed += other.changed;
-    }
-    /// A cluster without points stays where it is.
-    void move(Centroids& centroids) const noexcept
-    {
-        for (unsigned c = 0; c < clusters; ++c) {
-            for (unsigned d = 0; d < dimensions && points[c] != 0; ++d) {
-                centroids.at[c][d] = static_cast<std::int32_t>(of[c][d] / static_cast<std::int64_t>(points[c]));
-            }
-        }
-    }
-};
-
-/// Of equally near ones, the first.
-std::uint32_t nearest(const Centroids& centroids, const std::int32_t* point) noexcept
-{
-    std::uint32_t best = 0;
-    std::int32_t best_distance = INT32_MAX;
-    for (std::uint32_t c = 0; c < clusters; ++c) {
-        std::int32_t distance = 0;
-        for (unsigned d = 0; d < dimensions; ++d) {
-            const std::int32_t difference = point[d] - centroids.at[c][d];
-            distance += difference * difference;  // 4 * 8191^2 is below 2^31
-        }
-        if (distance < best_distance) {
-            best_distance = distance;
-            best = c;
-        }
-    }
-    return best;
-}
 
 class Kmeans final : public EngineJob {
 public:
@@ -96,7 +41,7 @@ public:
         E::Operation<1> operation;
         operation.lock(state_->mutex);
         E::about_to_write(&state_->centroids, sizeof state_->centroids);
-        state_->centroids = first_centroids();
+        state_->centroids = first_centroids(input_);
         state_->iterations = std::uint64_t{0};
         state_->is_done = false;
     }
@@ -139,12 +84,6 @@ private:
     };
 
     [[nodiscard]] const std::int32_t* point(std::uint64_t i) const noexcept { return input_.data() + i * dimensions; }
-    [[nodiscard]] Centroids first_centroids() const noexcept
-    {
-        Centroids centroids;
-        std::copy_n(input_.begin(), clusters * dimensions, &centroids.at[0][0]);
-        return centroids;
-    }
 
     /// One operation. What is near is found before it, so that it is short.
     void assign(Context& context, Own& own, std::uint64_t first, std::uint64_t last)
@@ -190,7 +129,7 @@ private:
     void compute_expected()
     {
         expected_.assign(points_, no_cluster);
-        expected_centroids_ = first_centroids();
+        expected_centroids_ = first_centroids(input_);
         bool changed = true;
         for (std::uint64_t iteration = 0; changed && iteration < iterations_max; ++iteration) {
             changed = false;

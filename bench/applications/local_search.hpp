@@ -11,9 +11,10 @@
 // barriers. Durable: each point's centre and cost, written by the thread whose part it is, and which points are centres, written
 // by the leader. All costs are whole numbers, so every decision is the same for any number of threads.
 
-#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "../engines/engine.hpp"
@@ -199,13 +200,10 @@ private:
             }
         }
     }
-    /// Moves until of 3 k log2(k) candidates in a row hardly any is worth it.
+    /// Moves until of 3 k log2(k) candidates in a row hardly any is worth it, where k centres are wanted.
     void improve(Wanted wanted)
     {
-        unsigned tries = 0;
-        for (std::uint32_t k = wanted.maximum; k > 1; k /= 2) {
-            tries += 3 * wanted.maximum;
-        }
+        const unsigned tries = 3 * wanted.minimum * static_cast<unsigned>(std::bit_width(wanted.minimum));
         for (std::int64_t saved = 1, total = 1; saved * 10 > total;) {
             saved = 0;
             for (unsigned i = 0; i < tries; ++i) {

@@ -2,7 +2,8 @@
 
 The worker notes each operation that it has completed twice: durably, by an operation of its own on the engine's memory, and in a file
 that survives the process. What the file has and the durable notes do not was done, told to the program, and lost.
-A job that goes on after a crash is killed half-way, and its second life is compared with a whole one.
+A job that goes on after a crash is killed beyond half of its steps, and its second life is compared with a whole job: both begin in a
+process that has just started.
 """
 
 import random
@@ -16,6 +17,7 @@ from .figures import rate
 WORDS_APART = 64
 FULL_SPEED = 0.9
 SEARCH_S = 5.0
+STEPS_LIMIT_S = 600
 
 
 def told_operations(path, threads):
@@ -33,35 +35,56 @@ def time_to_full_speed(worker, usual_rate, slice_ms):
     return None
 
 
-def measure_kills(start, configuration, cell, usual_rate, folder, options):
-    """As many kills as the options ask for, one after the other on one pool. `start` starts a worker on it. Each figure is the median
-    of the kills, with all of them in "each"; None: a job that starts anew."""
-    if cell.family == "application" or options.kills == 0:
-        return None
-    each = [measure_kill(start, configuration, cell, usual_rate, folder, options, options.seed + number)
-            for number in range(options.kills)]
-    figures = {}
-    for name in each[0]:
-        values = [one[name] for one in each if one.get(name) is not None]
-        # A flag holds if it held each time; a time that was not reached in some kill is told by those in which it was.
-        figures[name] = None if not values else all(values) if isinstance(values[0], bool) else statistics.median(values)
-    return {**figures, "kills": len(each), "each": each}
+def wait_for_steps(worker, path, threads, wanted):
+    """Until the job is told to have done so many steps, or has ended."""
+    began = time.monotonic()
+    while worker.process.poll() is None and time.monotonic() - began < STEPS_LIMIT_S:
+        told = told_operations(path, threads)
+        if told[0] >= wanted or told[threads]:
+            return
+        time.sleep(0.0005)
 
 
-def measure_kill(start, configuration, cell, usual_rate, folder, options, seed):
-    generator = random.Random(seed)
+def kill_of_a_job(start, cell, folder, generator):
+    """A whole job, one that is killed between half and four fifths of its steps, and the second life of that one."""
+    path = folder / "told"
     worker = start()
-    goes_on = cell.family == "continuing"
+    try:
+        whole_ns = worker.slice(0)["wall_ns"]
+        steps = worker.ask("noted")["noted"][0]
+        worker.ask(f"mortal {int(600e9)} {path}")
+        wait_for_steps(worker, path, cell.threads, steps * generator.uniform(0.5, 0.8))
+        moment_ns = worker.kill()
+    except BaseException:
+        worker.destroy()
+        raise
+    worker = start()
+    try:
+        told = told_operations(path, cell.threads)
+        recovered = worker.ask("noted")["noted"][0]
+        goes_on = worker.ready.get("goes_on", False)
+        second_ns = worker.slice(0)["wall_ns"]
+        has_ended = bool(told[cell.threads])
+        worker.end()
+        return {"restart_to_first_operation_ns": worker.first_operation_ns,
+                "down_ns": worker.ready["first_operation_ns"] - moment_ns,
+                "whole_job_ns": whole_ns, "second_life_ns": second_ns, "goes_on": goes_on, "ended_before_the_kill": has_ended,
+                "steps_of_a_job": steps, "steps_at_the_kill": told[0], "steps_recovered": recovered if goes_on else 0,
+                # Of a job that was faster than the kill nothing was left to do.
+                "sooner": None if has_ended else whole_ns / second_ns}
+    except BaseException:
+        worker.destroy()
+        raise
+
+
+def kill_of_operations(start, configuration, cell, usual_rate, folder, options, generator):
+    """Operations until the kill, which of them are durable, and how long until the usual rate is reached again."""
     path = folder / "told"
     interval_s = (configuration.interval_ms or 100) / 1000
+    worker = start()
     try:
-        if goes_on:
-            whole_ns = worker.slice(0)["wall_ns"]
-            worker.ask(f"mortal {int(600e9)} {path}")
-            time.sleep(max(0.02, whole_ns / 1e9 * generator.uniform(0.5, 0.8)))
-        else:
-            worker.ask(f"mortal {int(60e9)} {path}")
-            time.sleep(0.2 if options.smoke else generator.uniform(3, 6) * interval_s + 0.2)
+        worker.ask(f"mortal {int(60e9)} {path}")
+        time.sleep(0.2 if options.smoke else generator.uniform(3, 6) * interval_s + 0.2)
         moment_ns = worker.kill()
     except BaseException:
         worker.destroy()
@@ -70,24 +93,35 @@ def measure_kill(start, configuration, cell, usual_rate, folder, options, seed):
     try:
         told = told_operations(path, cell.threads)
         noted = worker.ask("noted")["noted"]
-        figures = {"restart_to_first_operation_ns": worker.first_operation_ns,
-                   "down_ns": worker.ready["first_operation_ns"] - moment_ns}
-        if goes_on:
-            if told[cell.threads]:
-                figures["ended_before_the_kill"] = True
-            second_ns = worker.slice(0)["wall_ns"]
-            figures.update(whole_job_ns=whole_ns, second_life_ns=second_ns, goes_on=worker.ready.get("goes_on", False),
-                           steps_at_the_kill=told[0], sooner=whole_ns / second_ns)
-        else:
-            if configuration.engine.kind != "volatile" and any(
-                    durable > done + 1 for durable, done in zip(noted, told)):
-                raise WorkerFailed(f"\"{configuration.name}\" recovered operations that were never done: {noted} of {told}")
-            seconds = time_to_full_speed(worker, usual_rate, 10 if options.smoke else 20)
-            figures.update(operations_done=sum(told[:cell.threads]),
-                           operations_lost=sum(max(0, done - durable) for durable, done in zip(noted, told)),
-                           to_full_speed_ns=None if seconds is None else int(seconds * 1e9))
+        if configuration.engine.kind != "volatile" and any(durable > done + 1 for durable, done in zip(noted, told)):
+            raise WorkerFailed(f"\"{configuration.name}\" recovered operations that were never done: {noted} of {told}")
+        seconds = time_to_full_speed(worker, usual_rate, 10 if options.smoke else 20)
         worker.end()
-        return figures
+        return {"restart_to_first_operation_ns": worker.first_operation_ns,
+                "down_ns": worker.ready["first_operation_ns"] - moment_ns,
+                "operations_done": sum(told[:cell.threads]),
+                "operations_lost": sum(max(0, done - durable) for durable, done in zip(noted, told)),
+                "to_full_speed_ns": None if seconds is None else int(seconds * 1e9)}
     except BaseException:
         worker.destroy()
         raise
+
+
+def measure_kills(start, configuration, cell, slices, folder, options):
+    """As many kills as the options ask for, one after the other on one pool. `start` starts a worker on it; `slices`: what was done there
+    before. Each figure is the median of the kills, with all of them in "each"; None: a job that starts anew."""
+    goes_on = cell.family == "continuing"
+    if options.kills == 0 or ("jobs" in slices[0] and not goes_on):
+        return None
+    usual_rate = statistics.median(map(rate, slices))
+    each = []
+    for number in range(options.kills):
+        generator = random.Random(options.seed + number)
+        each.append(kill_of_a_job(start, cell, folder, generator) if goes_on else
+                    kill_of_operations(start, configuration, cell, usual_rate, folder, options, generator))
+    figures = {}
+    for name in each[0]:
+        values = [one[name] for one in each if one.get(name) is not None]
+        # A flag holds if it held each time; a time that was not reached in some kill is told by those in which it was.
+        figures[name] = None if not values else all(values) if isinstance(values[0], bool) else statistics.median(values)
+    return {**figures, "kills": len(each), "each": each}

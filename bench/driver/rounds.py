@@ -7,13 +7,12 @@ the others wait, and before it hands over it waits until what it wrote is durabl
 
 import random
 import shutil
-import statistics
 import tempfile
 from pathlib import Path
 
 from .engines import is_too_slow
 from .errors import WorkerFailed
-from .figures import Measurements, best_peer, rate
+from .figures import Measurements, best_peer
 from .kill_phase import measure_kills
 from .plan import workloads_of
 from .worker import Worker
@@ -101,9 +100,8 @@ class CellRun:
             return
         for one in self.measurements:
             self.progress.show(f"{self.cell.title}: {one.configuration.name} is killed and started again")
-            usual = statistics.median(map(rate, one.slices))
             one.kill = measure_kills(lambda one=one: self.start_worker(one.configuration), one.configuration, self.cell,
-                                     usual, self.folder, self.options)
+                                     one.slices, self.folder, self.options)
 
     def result(self):
         """The cell as it stands in the result; None before the first round has ended."""

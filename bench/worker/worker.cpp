@@ -7,7 +7,7 @@
 //   slice NS             operations, wall_ns, cpu_ns, changed_bytes, ... (measured.cpp, end_slice; counters.cpp)
 //   timed NS             the same, and latencies_ns: [[ns, count], ...]
 //   exact N PARTS        as slice, of exactly N operations of one thread; not for jobs
-//   noted                the durable count of each thread's operations
+//   noted                the durable count of each thread's operations, or of a job's steps
 //   mortal NS PATH       answers at once; then works until it is killed, for at most NS
 //   check                fault: what is wrong with the data; "" if nothing is
 //   end                  the same, then exits: code 70 if there is a fault
