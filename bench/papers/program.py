@@ -24,6 +24,7 @@ def parser(description):
     made.add_argument("--pool", metavar="DIR", help="folder of the pools (default: shared memory)")
     made.add_argument("--json", metavar="FILE", help="write what was measured and the figures made of it")
     made.add_argument("--from", metavar="FILE", dest="saved", help="measure nothing: make the figures of an earlier --json FILE")
+    made.add_argument("--resume", action="store_true", help="with --from: measure what is not in FILE, or failed there")
     made.add_argument("--markdown", metavar="FILE", help="write the page")
     made.add_argument("--check", action="store_true", help="measure nothing: show that every run's workload, engine and options are known")
     made.add_argument("--binaries", default=str(runs.ROOT / "build" / "bin"), help="folder of the build's programs (default build/bin)")
@@ -91,7 +92,7 @@ def run(papers, options):
         return run_check(papers, options)
     known = runs.catalogue(options.binaries)
     saved = runs.load(options.saved)["measurements"] if options.saved else None
-    measurements = runs.Measurements(options, saved)
+    measurements = runs.Measurements(options, saved, only_saved=saved is not None and not options.resume)
     measurements.plan(planned(papers, options.figure, known))
     measurements.note("bandwidths", lambda: probe.bandwidths(options.pool))
     lines = [page.INTRODUCTION, page.conditions(measurements), ""]

@@ -70,11 +70,12 @@ class Progress:
 
 
 class Measurements:
-    """Documents of runs by their command; `saved`: those of an earlier program, then nothing is measured."""
+    """Documents of runs by their command. `saved`: those of an earlier program; `only_saved`: nothing is measured."""
 
-    def __init__(self, options, saved=None):
+    def __init__(self, options, saved=None, only_saved=False):
         self.options = options
-        self.saved = saved is not None
+        self.only_saved = only_saved
+        self.retried = set()
         self.document = saved or {"format": FORMAT, "format_version": FORMAT_VERSION, "quick": options.quick,
                                   "began": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
                                   "cpus": len(os.sched_getaffinity(0)), "load_before": os.getloadavg()[0], "runs": {}}
@@ -86,20 +87,22 @@ class Measurements:
     def note(self, name, make):
         """A fact that is measured once and kept."""
         if name not in self.document:
-            self.document[name] = None if self.saved else make()
+            self.document[name] = None if self.only_saved else make()
         return self.document[name]
 
     def of(self, arguments, command=None):
         """The document of a run, or {"failed": sentence}. `command`: words before the arguments, if not those of the bench."""
         key = shlex.join(arguments)
-        if key not in self.document["runs"]:
-            if self.saved:
-                return {"failed": "not in the saved results"}
+        known = self.document["runs"].get(key)
+        if self.only_saved:
+            return known or {"failed": "not in the saved results"}
+        if known is None or ("failed" in known and key not in self.retried):
+            self.retried.add(key)
             self.progress.step(key)
-            self.document["runs"][key] = self._measured(arguments, command)
+            self.document["runs"][key] = self.measured(arguments, command)
         return self.document["runs"][key]
 
-    def _measured(self, arguments, command):
+    def measured(self, arguments, command):
         words = ([*command, *arguments] if command else
                  [*bench_words(self.options.binaries), *self.sized(arguments), *self._length(), "--quiet", "--json", "-"])
         try:

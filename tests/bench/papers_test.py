@@ -278,10 +278,22 @@ class AQuickRun(unittest.TestCase):
 
     def test_measures_nothing_when_results_are_read_again(self):
         saved = {"runs": {"--workload work": {"cells": []}}, "quick": False}
-        measurements = runs.Measurements(argparse.Namespace(quick=False, quiet=True), saved)
+        measurements = runs.Measurements(argparse.Namespace(quick=False, quiet=True), saved, only_saved=True)
         self.assertEqual(measurements.of(["--workload", "work"]), {"cells": []})
         self.assertIn("failed", measurements.of(["--workload", "other"]))
         self.assertIsNone(measurements.note("bandwidths", lambda: self.fail("measured")))
+
+
+class AResumedRun(unittest.TestCase):
+    def test_measures_what_is_missing_or_failed_once(self):
+        measured = []
+        measurements = runs.Measurements(argparse.Namespace(quick=False, quiet=True),
+                                         {"runs": {"done": {"cells": []}, "failed": {"failed": "no room"}}, "quick": False})
+        measurements.measured = lambda arguments, _command: measured.append(arguments) or {"failed": "no room still"}
+        for _ in range(2):
+            for name in ("done", "failed", "new"):
+                measurements.of([name])
+        self.assertEqual(measured, [["failed"], ["new"]])
 
 
 class ThePage(unittest.TestCase):
