@@ -103,11 +103,11 @@ def run(papers, options):
         for figure in paper.chosen(options.figure):
             figures.append(made_from(figure, measurements, known))
             print("\n".join(page.text_of(*figures[-1][:3])), flush=True)
+            results[paper.key] = [page.as_json(*parts) for parts in figures]
+            if options.json:  # after each figure: an interruption loses at most the one that was being measured
+                Path(options.json).write_text(json.dumps({"format": runs.FORMAT, "format_version": runs.FORMAT_VERSION,
+                                                          "measurements": measurements.document, "papers": results}, indent=1) + "\n")
         lines += page.paper_markdown(paper, figures)
-        results[paper.key] = [page.as_json(*parts) for parts in figures]
-        if options.json:  # after each paper: an interruption loses at most the one that was being measured
-            Path(options.json).write_text(json.dumps({"format": runs.FORMAT, "format_version": runs.FORMAT_VERSION,
-                                                      "measurements": measurements.document, "papers": results}, indent=1) + "\n")
     print(page.conditions(measurements))
     if options.markdown:
         Path(options.markdown).write_text("\n".join(lines).rstrip() + "\n")
@@ -122,4 +122,5 @@ def main(papers, description, arguments=None):
         print(f"{Path(sys.argv[0]).name}: {failure}", file=sys.stderr)
         return 64
     except KeyboardInterrupt:
+        print(f"{Path(sys.argv[0]).name}: interrupted; --from the JSON file with --resume goes on", file=sys.stderr)
         return 130

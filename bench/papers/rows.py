@@ -170,6 +170,9 @@ def rows_of(figure, measurements, known):
                     reason = "not measured"
                 if reason is None and missing is None:
                     rows.append(row_of(figure, run, system, reads, value_bytes, documents, machine))
+                    if rows[-1].note and rows[-1].paper == NO_NUMBER:
+                        remarks.setdefault(rows[-1].note, []).append(f"{rows[-1].what} by {system.name}")
+                        rows.pop()
                 else:
                     rows.append(absent_row(figure, run, system, reads, value_bytes, missing or reason))
     rows = [row for row in rows if row is not None]
