@@ -135,7 +135,7 @@ class PageInABrowser(unittest.TestCase):
             self.assertEqual(found["cut"], [])
 
     def test_the_theme_differs(self):
-        self.assertNotEqual(seen(360, "light")["ground"], seen(360, "dark")["ground"])
+        self.assertNotEqual(seen(360, "light")["ground"], seen(1280, "dark")["ground"])
 
     def test_each_plot_has_a_name_and_comes_after_a_table(self):
         for _, found in self.each():

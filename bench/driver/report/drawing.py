@@ -1,6 +1,7 @@
 """Draws the plots of plots.py with matplotlib: as wide as a phone, one unit a CSS pixel, so that text stays readable there."""
 
 import io
+import math
 import textwrap
 
 from matplotlib import rc_context
@@ -138,7 +139,10 @@ def draw_lines(plot, styles):
         axes.vlines(x, [point[2] for point in points], [point[3] for point in points], color=colour, linewidth=1.4)
     if plot.is_log:
         axes.set_yscale("log")
-        axes.yaxis.set_major_locator(LogLocator(numticks=6))
+        low, high = axes.get_ylim()
+        decades = math.log10(high / low)
+        # Powers of ten alone would leave a short axis with one tick or none.
+        axes.yaxis.set_major_locator(LogLocator(numticks=6, subs=(1, 2, 5) if decades < 1.2 else (1, 3) if decades < 2.5 else (1,)))
         axes.yaxis.set_minor_locator(NullLocator())
     else:
         top = max(value for _, points in plot.series for _, value, _, high in points for value in (value, high))
