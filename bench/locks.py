@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Cost of intercepted locks with a pool open, against libc's own functions in the same process.
+"""Cost of intercepted locks, with a pool open or with --no-pool, against libc's own functions in the same process.
 
 Runs bench_locks: slices of both alternate, and a ratio is the median over the pairs of slices. "ratio of bests" compares
 the fastest slice of each. Columns are nanoseconds for one lock and one unlock.
@@ -22,11 +22,12 @@ def main():
     parser.add_argument("--json", action="store_true", help="print the figures as one JSON object")
     parser.add_argument("--binaries", default=ROOT / "build/bin", type=pathlib.Path,
                         help="folder of the programs (default build/bin)")
+    parser.add_argument("--no-pool", action="store_true", help="open no pool: the cost of being linked with libstillpoint")
     arguments = parser.parse_args()
     program = arguments.binaries / "bench_locks"
     if not program.exists():
         sys.exit(f"locks: {program} is missing: build first (make)")
-    outcome = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=False)
+    outcome = subprocess.run([program] + ["--no-pool"] * arguments.no_pool, stdout=subprocess.PIPE, text=True, check=False)
     if not arguments.json:
         print(outcome.stdout, end="")
         return outcome.returncode
@@ -35,7 +36,7 @@ def main():
         found = re.match(r"(.*?)\s{2,}([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+) to ([\d.]+)$", line)
         if found:
             rows[found[1].strip()] = dict(zip(NUMBERS, map(float, found.groups()[1:])))
-    print(json.dumps({"benchmark": "locks", "rows": rows}))
+    print(json.dumps({"benchmark": "locks", "pool": not arguments.no_pool, "rows": rows}))
     return outcome.returncode
 
 

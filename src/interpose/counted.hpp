@@ -7,7 +7,8 @@
 //     locked instruction).
 //
 // A thread that has a record proves that the constructor has run (accounting begins after it), so
-// the fast path needs no check that the real functions are known.
+// the fast path needs no check that the real functions are known. Without a pool no thread has one: then a shim is two
+// tests and a jump to the real function.
 
 #include <cerrno>
 
@@ -48,9 +49,9 @@ static_assert(thrd_success == 0 && thrd_error != EOWNERDEAD && thrd_busy != EOWN
     return result;
 }
 
-/// The thread's first lock, or no pool is open.
+/// The thread's first lock since a pool was opened.
 template <LockKind kind, Address address, class Lock, class... Arguments>
-[[gnu::noinline]] int acquire_first(Lock* lock, Arguments... arguments) noexcept
+[[gnu::noinline, gnu::cold]] int acquire_attaching(Lock* lock, Arguments... arguments) noexcept
 {
     const void* const name = const_cast<const void*>(static_cast<const volatile void*>(lock));
     static_cast<void>(real::ready(real::addresses.*address));
@@ -59,13 +60,24 @@ template <LockKind kind, Address address, class Lock, class... Arguments>
     return result == 0 ? 0 : settle_result(name, result);
 }
 
+/// The thread has no record: mostly because no pool is open, and then it needs none.
+template <LockKind kind, Address address, class Lock, class... Arguments>
+[[gnu::noinline]] int acquire_without_record(Lock* lock, Arguments... arguments) noexcept
+{
+    if (fase::gate.accounting.load(std::memory_order_relaxed) ||
+        (real::addresses.*address).load(std::memory_order_relaxed) == nullptr) [[unlikely]] {
+        return acquire_attaching<kind, address>(lock, arguments...);
+    }
+    return call_resolved<address>(lock, arguments...);
+}
+
 template <LockKind kind, Address address, class Lock, class... Arguments>
 [[gnu::always_inline]] inline int acquire(Lock* lock, Arguments... arguments) noexcept
 {
     const void* const name = const_cast<const void*>(static_cast<const volatile void*>(lock));
     ThreadRecord* const record = fase::own_record;
     if (record == nullptr) [[unlikely]] {
-        return acquire_first<kind, address>(lock, arguments...);
+        return acquire_without_record<kind, address>(lock, arguments...);
     }
     fase::enter_counted(*record, name, kind);
     const int result = call_resolved<address>(lock, arguments...);
@@ -75,22 +87,44 @@ template <LockKind kind, Address address, class Lock, class... Arguments>
     return 0;
 }
 
+/// A pool is open, and another thread may have acquired the lock.
+template <Address address, class Lock>
+[[gnu::noinline, gnu::cold]] int release_uncounted(Lock* lock) noexcept
+{
+    using Function = int (*)(Lock*) noexcept;
+    const int result = reinterpret_cast<Function>(real::ready(real::addresses.*address))(lock);
+    if (result == 0) {
+        note_store(const_cast<const void*>(static_cast<const volatile void*>(lock)), sizeof(Lock));  // As below.
+    }
+    return result;
+}
+
+/// The thread has no record: mostly because no pool is open. A lock in durable memory is then not held.
+template <Address address, class Lock>
+[[gnu::noinline]] int release_without_record(Lock* lock) noexcept
+{
+    if (fase::gate.accounting.load(std::memory_order_relaxed) ||
+        (real::addresses.*address).load(std::memory_order_relaxed) == nullptr) [[unlikely]] {
+        return release_uncounted<address>(lock);
+    }
+    return call_resolved<address>(lock);
+}
+
 template <Address address, class Lock>
 [[gnu::always_inline]] inline int release(Lock* lock) noexcept
 {
     const void* const name = const_cast<const void*>(static_cast<const volatile void*>(lock));
-    using Function = int (*)(Lock*) noexcept;
     // Loaded before the release, whose locked instruction would delay the load.
     ThreadRecord* const record = fase::own_record;
-    const int result = reinterpret_cast<Function>(real::ready(real::addresses.*address))(lock);
+    if (record == nullptr) [[unlikely]] {
+        return release_without_record<address>(lock);
+    }
+    const int result = call_resolved<address>(lock);
     if (result != 0) [[unlikely]] {
         return result;
     }
     // A copy of the page made while the lock was held must not be the checkpoint's.
     note_store(name, sizeof(Lock));
-    if (record == nullptr) [[unlikely]] {
-        return 0;
-    }
     fase::leave_counted(*record, name);
     return 0;
 }
@@ -115,7 +149,7 @@ template <LockKind kind, Address address, class Lock>
     const void* const name = const_cast<const void*>(static_cast<const volatile void*>(lock));
     ThreadRecord* const record = fase::own_record;
     if (record == nullptr) [[unlikely]] {
-        return acquire_first<kind, address>(lock);
+        return acquire_without_record<kind, address>(lock);
     }
     if (const auto entry = fase::try_enter(*record, name); entry != fase::Entry::inside) [[unlikely]] {
         return acquire_otherwise<kind, address>(lock, entry);
@@ -146,8 +180,10 @@ template <Address address, class Lock>
 {
     const void* const name = const_cast<const void*>(static_cast<const volatile void*>(lock));
     ThreadRecord* const record = fase::own_record;
-    if (record == nullptr || sync_objects::may_be_durable(name) || !fase::is_plain_leave(*record))
-        [[unlikely]] {
+    if (record == nullptr) [[unlikely]] {
+        return release_without_record<address>(lock);
+    }
+    if (sync_objects::may_be_durable(name) || !fase::is_plain_leave(*record)) [[unlikely]] {
         return release_otherwise<address>(lock);
     }
     if (fase::leave_outermost(*record)) [[unlikely]] {

@@ -8,7 +8,9 @@
 
 using stillpoint::LockKind;
 using stillpoint::interpose::acquire;
+using stillpoint::interpose::acquire_without_record;
 using stillpoint::interpose::release;
+using stillpoint::interpose::release_without_record;
 using stillpoint::real::Addresses;
 
 namespace fase = stillpoint::fase;
@@ -41,15 +43,14 @@ namespace {
 /// Another lock stays held, or somebody waits, or the mutex is of another kind.
 [[gnu::noinline]] int unlock_otherwise(pthread_mutex_t* mutex) noexcept
 {
-    stillpoint::ThreadRecord* const record = fase::own_record;
-    if (record == nullptr || record->depth.load(std::memory_order_relaxed) < 2 ||
-        fase::gate.bits.load(std::memory_order_relaxed) != 0 || !stillpoint::is_plain_mutex(*mutex) ||
-        !stillpoint::try_unlock_plain(*mutex)) {
+    stillpoint::ThreadRecord& record = *fase::own_record;
+    if (record.depth.load(std::memory_order_relaxed) < 2 || fase::gate.bits.load(std::memory_order_relaxed) != 0 ||
+        !stillpoint::is_plain_mutex(*mutex) || !stillpoint::try_unlock_plain(*mutex)) {
         return unlock_through_libc(mutex);
     }
     stillpoint::note_store(mutex, sizeof *mutex);  // As release() does.
-    if (!fase::leave_nested(*record, mutex)) {
-        fase::leave_slowly(*record, mutex);
+    if (!fase::leave_nested(record, mutex)) {
+        fase::leave_slowly(record, mutex);
     }
     return 0;
 }
@@ -82,7 +83,10 @@ void forget(const void* lock) noexcept
 SHIM int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept
 {
     stillpoint::ThreadRecord* const record = fase::own_record;
-    if (record == nullptr || !stillpoint::is_plain_mutex(*mutex)) [[unlikely]] {
+    if (record == nullptr) [[unlikely]] {
+        return acquire_without_record<LockKind::mutex, &Addresses::pthread_mutex_lock>(mutex);
+    }
+    if (!stillpoint::is_plain_mutex(*mutex)) [[unlikely]] {
         return lock_through_libc(mutex);
     }
     const auto entry = fase::try_enter(*record, mutex);
@@ -115,7 +119,10 @@ SHIM int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
 SHIM int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept
 {
     stillpoint::ThreadRecord* const record = fase::own_record;
-    if (record == nullptr || !stillpoint::is_plain_mutex(*mutex) || !fase::is_plain_leave(*record) ||
+    if (record == nullptr) [[unlikely]] {
+        return release_without_record<&Addresses::pthread_mutex_unlock>(mutex);
+    }
+    if (!stillpoint::is_plain_mutex(*mutex) || !fase::is_plain_leave(*record) ||
         !stillpoint::try_unlock_plain(*mutex)) [[unlikely]] {
         return unlock_otherwise(mutex);
     }
