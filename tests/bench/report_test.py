@@ -14,6 +14,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 from xml.etree import ElementTree
 
 import report_fixture
@@ -174,6 +175,17 @@ class Document(unittest.TestCase):
 
 
 class WrongInput(unittest.TestCase):
+    def test_a_missing_matplotlib_is_told_with_what_brings_it(self):
+        sys.path.insert(0, str(ROOT / "bench"))
+        from driver.errors import BenchError  # its folder is known from here on
+        from driver.report import library
+
+        with mock.patch.object(library, "SYSTEM_PYTHON", "/nowhere/python3"), \
+                mock.patch.object(library.importlib.util, "find_spec", lambda _: None), self.assertRaises(BenchError) as raised:
+            library.make_sure_of_matplotlib("--html", RUN, [])
+        self.assertEqual(str(raised.exception), "stillpoint bench --html needs matplotlib: apt-get install python3-matplotlib")
+        self.assertEqual(raised.exception.code, 69)
+
     def test_a_report_without_a_place_to_go_is_refused(self):
         _, done = make({})
         self.assertEqual(done.returncode, 64)

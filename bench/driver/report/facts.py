@@ -1,5 +1,7 @@
 """Machine, options and dates of a run as (name, text) pairs; names and sentences that the page and the document share."""
 
+import shlex
+
 from .. import tables
 from .reading import inside, number, text
 
@@ -65,8 +67,14 @@ def commands(run):
         lines.append(f"git checkout {commit.rstrip('+')} && make")
     lines.append(run.command or "stillpoint bench --json run.json")
     if "--html" not in lines[-1]:
-        lines.append("stillpoint bench report run.json --html report")
+        lines.append(f"stillpoint bench report {data_file(run)} --html report")
     return lines
+
+
+def data_file(run):
+    """Where the run's JSON went, as a word of a shell."""
+    written = text(run.raw, "options", "json")
+    return shlex.quote(written) if written and written != "-" else "run.json"
 
 
 def skipped_lines(run):

@@ -73,7 +73,7 @@ class Document:
     def pictures(self, plots):
         lines = []
         for plot in plots:
-            lines += [f"![{safe(plot.title)}](figures/{self.file_of(plot)})", ""]
+            lines += [f"{safe(plot.title)}. {plot.note}".rstrip(), "", f"![{safe(plot.title)}](figures/{self.file_of(plot)})", ""]
         return lines
 
     def how(self):
@@ -103,4 +103,4 @@ class Document:
     def commands(self):
         lines = ["## Commands", "", "What made this page, and makes one like it:", ""]
         lines += ["    " + " ".join(line.split()) for line in facts.commands(self.run)]
-        return lines + ["    stillpoint bench report run.json --markdown performance.md"]
+        return lines + [f"    stillpoint bench report {facts.data_file(self.run)} --markdown {self.stem}.md"]

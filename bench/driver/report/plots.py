@@ -149,7 +149,10 @@ def axis_plots(run, workload, axis):
         if shown:
             plots.append(Lines(key_of(axis, workload, rest), f"Throughput by {axis}" + (f": {rest}" if rest else ""), label,
                                f"{same[0].unit}/s", [place(value) for value in values], shown, spans_a_lot(shown), tables.short))
-    return plots[:PLOTS_OF_AN_AXIS]
+    if len(plots) > PLOTS_OF_AN_AXIS:
+        last = dataclasses.replace(plots[PLOTS_OF_AN_AXIS - 1], note="Further combinations are in the tables.")
+        plots = [*plots[:PLOTS_OF_AN_AXIS - 1], last]
+    return plots
 
 
 def spans_a_lot(series):
