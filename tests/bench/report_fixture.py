@@ -57,7 +57,8 @@ def by_interval():
 def continuing():
     def killed(sooner):
         return {"restart_to_first_operation_ns": 21e6, "down_ns": 22e6, "whole_job_ns": 900e6, "second_life_ns": 900e6 / sooner,
-                "goes_on": sooner > 1.1, "steps_at_the_kill": 12, "sooner": sooner}
+                "goes_on": sooner > 1.1, "steps_at_the_kill": 12, "sooner": sooner, "kills": 2,
+                "each": [{"sooner": sooner * 0.9}, {"sooner": sooner * 1.2}, {"sooner": None}, "foreign"]}
 
     return [configuration("volatile", "volatile", 1.0, kill=killed(0.99)), configuration(EVIL, "engine", 0.97, kill=killed(2.8))]
 

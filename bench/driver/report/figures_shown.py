@@ -40,6 +40,17 @@ def count(value):
     return f"{value:,.0f}" if value < 1e6 else tables.short(value)
 
 
+def of_kills(show, name):
+    """The median, and least and most where there were several kills."""
+    def shown(row):
+        found = row.of_kills(name)
+        if found is None:
+            return None
+        return show(found[0]) + (f" ({show(found[1])} to {show(found[2])})" if found[1] < found[2] else "")
+
+    return shown
+
+
 def to_best_peer(row):
     value = row.number("to_best_peer", "median")
     return None if value is None else tables.ratio(value)
@@ -47,9 +58,9 @@ def to_best_peer(row):
 
 def to_full_speed(row):
     """None is a figure here: that speed was not seen again."""
-    value = row.number("kill", "to_full_speed_ns")
+    value = of_kills(tables.duration, "to_full_speed_ns")(row)
     if value is not None:
-        return tables.duration(value)
+        return value
     kill = row.raw.get("kill")
     return "not within 5 s" if isinstance(kill, dict) and "to_full_speed_ns" in kill else None
 
@@ -85,13 +96,17 @@ GROUPS = [
     ]),
     ("After a crash", [
         ("may lose", "loses", lambda row: row.text("loses")),
-        ("operations done", "kill", plain(count, "kill", "operations_done")),
-        ("operations lost", "kill", plain(count, "kill", "operations_lost")),
-        ("restart to first operation", "kill", plain(tables.duration, "kill", "restart_to_first_operation_ns")),
+        ("operations done", "kill", of_kills(count, "operations_done")),
+        ("operations lost", "kill", of_kills(count, "operations_lost")),
+        ("restart to first operation", "kill", of_kills(tables.duration, "restart_to_first_operation_ns")),
         ("then to full speed", "kill", to_full_speed),
-        ("whole job", "kill", plain(tables.duration, "kill", "whole_job_ns")),
-        ("second life", "kill", plain(tables.duration, "kill", "second_life_ns")),
-        ("times sooner", "kill", plain(tables.ratio, "kill", "sooner")),
+        ("whole job", "kill", of_kills(tables.duration, "whole_job_ns")),
+        ("second life", "kill", of_kills(tables.duration, "second_life_ns")),
+        ("times sooner", "kill", of_kills(tables.ratio, "sooner")),
+        ("steps of a job", "kill", plain(count, "kill", "steps_of_a_job")),
+        ("steps at the kill", "kill", of_kills(count, "steps_at_the_kill")),
+        ("steps recovered", "kill", of_kills(count, "steps_recovered")),
+        ("kills", "kill", plain(count, "kill", "kills")),
     ]),
     ("Settings", [
         ("tracker", "tracker", lambda row: row.text("tracker")),

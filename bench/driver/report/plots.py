@@ -8,8 +8,6 @@ import itertools
 import re
 
 from .. import tables
-from .reading import number
-
 WORKLOADS_IN_A_PLOT = 5
 PLOTS_OF_AN_AXIS = 4
 RANKS = ["p50", "p99", "p99.9", "max"]
@@ -185,8 +183,8 @@ def kill_groups(cell):
     for heading, field, show in (("operations lost", "operations_lost", lost_text),
                                  ("restart to first operation", "restart_to_first_operation_ns", tables.duration),
                                  ("then to full speed", "to_full_speed_ns", tables.duration)):
-        bars = [Bar(row.name, value, value, value, show(value)) for row in cell.rows
-                if (value := row.number("kill", field)) is not None and number(row.raw, "kill", "sooner") is None]
+        bars = [Bar(row.name, *found, show(found[0])) for row in cell.rows
+                if (found := row.of_kills(field)) and row.number("kill", "whole_job_ns") is None]
         if bars:
             yield field, heading, bars
 
@@ -198,9 +196,11 @@ def kill_plots(cell):
     times = [(heading, bars) for field, heading, bars in groups if field != "operations_lost"]
     plots = []
     if lost:
-        plots.append(Bars(key_of("lost", cell.title), "Killed: what was lost", lost, is_log=True, note="Logarithmic; no bar: nothing."))
+        plots.append(Bars(key_of("lost", cell.title), "Killed: what was lost", lost, is_log=True,
+                          note="Logarithmic; no bar: nothing. Whiskers: least and most of the kills."))
     if times:
-        plots.append(Bars(key_of("restart", cell.title), "Killed: how soon it works again", times, is_log=True, note="Logarithmic."))
+        plots.append(Bars(key_of("restart", cell.title), "Killed: how soon it works again", times, is_log=True,
+                          note="Logarithmic. Whiskers: least and most of the kills."))
     return plots
 
 
@@ -209,13 +209,13 @@ def sooner_plots(run):
     groups = []
     for workload in run.workloads:
         cell = run.representative(workload)
-        bars = [Bar(row.name, value, value, value, f"{value:.2f}×") for row in cell.rows if (value := row.number("kill", "sooner"))]
+        bars = [Bar(row.name, *found, f"{found[0]:.2f}×") for row in cell.rows if (found := row.of_kills("sooner"))]
         if bars:
             groups.append((cell.title, bars))
     if not groups:
         return []
     return [Bars("sooner", "Killed half-way: how many times sooner the second life ends than a whole job", groups, reference=1,
-                 note="The line: no sooner than from the start.")]
+                 note="The line: no sooner than from the start. Whiskers: least and most of the kills.")]
 
 
 def plots_of_run(run):

@@ -55,6 +55,12 @@ class Row:
     def text(self, *names):
         return text(self.raw, *names)
 
+    def of_kills(self, name):
+        """(median, least, most) of a figure over the kills, or None."""
+        median = self.number("kill", name)
+        each = [value for one in dictionaries(inside(self.raw, "kill", "each")) if (value := number(one, name)) is not None]
+        return None if median is None else (median, min(each, default=median), max(each, default=median))
+
     def spread(self, name):
         """(median, low, high) or None; quartiles that are missing are the median."""
         median = self.number(name, "median")
