@@ -8,6 +8,8 @@ import dataclasses
 
 PAGE_BYTES = 4096
 TRUSTED_ERROR = 0.20
+# Of a core, that one thread of the volatile program must have had: what is missing went to other programs.
+TRUSTED_SHARE = 0.90
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,5 +136,11 @@ def error_at_two(machine, program, cost, measured_rate):
     return predict(machine, program, cost, 2).rate / measured_rate - 1
 
 
-def is_trusted(error):
-    return error is not None and abs(error) <= TRUSTED_ERROR
+def share_of_a_core(rate, cpu_ns_per_operation):
+    """What one thread that never waits has had of its core. Its second thread shares with the same other programs, so that the speed-up
+    says nothing about the program where this is small."""
+    return min(1.0, rate * cpu_ns_per_operation / 1e9) if cpu_ns_per_operation else 1.0
+
+
+def is_trusted(error, share=1.0):
+    return error is not None and abs(error) <= TRUSTED_ERROR and share >= TRUSTED_SHARE

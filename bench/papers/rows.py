@@ -73,18 +73,17 @@ def add_model(figure, row, system, found, machine):
     is_baseline = one["kind"] == "volatile"
     if not is_baseline:
         row.error_at_two = model.error_at_two(machine, program, cost, median(two, "rate"))
+    share = model.share_of_a_core(median(base_one, "rate"), median(base_one, "cpu_ns_per_operation"))
+    remark = f"serial part {program.serial_fraction:.0%}" if is_baseline else f"{row.error_at_two:+.0%} at 2"
+    if share < model.TRUSTED_SHARE:
+        remark += f"; machine busy, {share:.0%} of a core"
+    trusted = model.is_trusted(0.0 if is_baseline else row.error_at_two, share)
     theirs = dataclasses.replace(machine, cores=figure.model_cores or max(figure.model_threads))
     for threads in figure.model_threads:
         value = figure.reading.modelled(model.predict(theirs, program, cost, threads))
         if value is None:
             continue
-        text = figure.reading.show(value)
-        if is_baseline:
-            row.modelled[threads] = f"model: {text}, serial part {program.serial_fraction:.0%}"
-        elif model.is_trusted(row.error_at_two):
-            row.modelled[threads] = f"model: {text} ({row.error_at_two:+.0%} at 2)"
-        else:
-            row.modelled[threads] = f"model, not trustworthy: {text} ({row.error_at_two:+.0%} at 2)"
+        row.modelled[threads] = f"model{'' if trusted else ', not trustworthy'}: {figure.reading.show(value)} ({remark})"
 
 
 def paper_says(figure, facts):
@@ -101,7 +100,7 @@ def row_of(figure, run, system, reads, value_bytes, documents, machine):
         value = None if mine is None else figure.reading.value(mine, cell)
         if value is not None:
             row.values[threads] = value
-            row.ours[threads] = figure.reading.show(value)
+            row.ours[threads] = figure.reading.show(value) + (figure.reading.beside(mine, cell) if figure.reading.beside else "")
     if not row.ours:
         row.note = "the run was too short for a figure" if any(mine for _, mine, _ in found.values()) else "not able to do this workload"
     if figure.model_threads and figure.reading.modelled and {1, 2} <= set(found):

@@ -157,6 +157,12 @@ class TheModelOfAnEngine(unittest.TestCase):
         self.assertFalse(model.is_trusted(0.21))
         self.assertFalse(model.is_trusted(None))
 
+    def test_is_not_trusted_where_other_programs_had_the_core(self):
+        self.assertAlmostEqual(model.share_of_a_core(1e6, 250.0), 0.25)
+        self.assertEqual(model.share_of_a_core(1e6, None), 1)
+        self.assertFalse(model.is_trusted(0.0, 0.25))
+        self.assertTrue(model.is_trusted(0.0, 0.95))
+
 
 class ARow(unittest.TestCase):
     def shown(self, document, **more):
@@ -174,6 +180,13 @@ class ARow(unittest.TestCase):
         self.assertEqual(found[1].paper, "no number")
         self.assertEqual(remarks, [])
 
+    def test_has_the_cpu_time_beside_the_rate(self):
+        document = self.document(1.5e6)
+        for row, cpu_ns in zip(document["cells"][0]["configurations"], (1000.0, 1200.0)):
+            row["cpu_ns_per_operation"] = {"median": cpu_ns}
+        found, _ = self.shown(document)
+        self.assertEqual([row.ours[1] for row in found], ["1 M/s (1.00)", "800 k/s (0.80), CPU 1.20x"])
+
     def test_shows_how_far_the_model_is_off_at_two_threads(self):
         found, _ = self.shown(self.document(1.5e6), model_threads=(20,), model_cores=20)
         self.assertEqual(found[1].modelled, {20: "model: 16 M/s (0.80) (+7% at 2)"})
@@ -182,6 +195,13 @@ class ARow(unittest.TestCase):
         found, _ = self.shown(self.document(1e6), model_threads=(20,), model_cores=20)
         self.assertIn("not trustworthy", found[1].modelled[20])
         self.assertIn("+60% at 2", found[1].modelled[20])
+
+    def test_marks_a_model_of_figures_that_a_busy_machine_has_made(self):
+        document = self.document(1.5e6)
+        document["cells"][0]["configurations"][0]["cpu_ns_per_operation"] = {"median": 300.0}
+        found, _ = self.shown(document, model_threads=(20,), model_cores=20)
+        self.assertEqual([row.modelled[20].split(":")[0] for row in found], ["model, not trustworthy"] * 2)
+        self.assertIn("machine busy, 30% of a core", found[1].modelled[20])
 
     def test_has_the_papers_number_beside_it(self):
         stated = (figure.Stated("7x", "engine", "§6", {"system": "engine", "workload": "work", "reads": 50}),
