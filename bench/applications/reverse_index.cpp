@@ -15,8 +15,8 @@
 
 #include "../workloads/engine_job.hpp"
 #include "../workloads/makers.hpp"
-#include "inputs.hpp"
 #include "text_hash.hpp"
+#include "texts.hpp"
 #include "word_table.hpp"
 
 namespace bench {

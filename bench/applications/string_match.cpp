@@ -11,9 +11,9 @@
 
 #include "../workloads/engine_job.hpp"
 #include "../workloads/makers.hpp"
-#include "inputs.hpp"
 #include "kept_array.hpp"
 #include "text_hash.hpp"
+#include "texts.hpp"
 
 namespace bench {
 namespace {

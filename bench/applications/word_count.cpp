@@ -15,9 +15,9 @@
 
 #include "../workloads/engine_job.hpp"
 #include "../workloads/makers.hpp"
-#include "inputs.hpp"
 #include "kept_array.hpp"
 #include "text_hash.hpp"
+#include "texts.hpp"
 #include "word_table.hpp"
 
 namespace bench {
