@@ -145,14 +145,26 @@ private:
         std::uint64_t sum_xx = 0;
         std::uint64_t sum_yy = 0;
         std::uint64_t sum_xy = 0;
-        for (std::uint64_t i = first; i < last; ++i) {
-            const std::uint64_t x = input_[i].x;
-            const std::uint64_t y = input_[i].y;
+        const auto add = [&](BytePoint point) {
+            const std::uint64_t x = point.x;
+            const std::uint64_t y = point.y;
             sum_x += x;
             sum_y += y;
             sum_xx += x * x;
             sum_yy += y * y;
             sum_xy += x * y;
+        };
+        // Four at a time: the time of a loop of a dozen instructions would depend on where the linker has put it, by 40 %.
+        const BytePoint* point = input_.data() + first;
+        const BytePoint* const end = input_.data() + last;
+        for (; end - point >= 4; point += 4) {
+            add(point[0]);
+            add(point[1]);
+            add(point[2]);
+            add(point[3]);
+        }
+        for (; point != end; ++point) {
+            add(*point);
         }
         return {last - first, sum_x, sum_y, sum_xx, sum_yy, sum_xy};
     }
