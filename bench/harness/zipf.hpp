@@ -11,7 +11,8 @@ namespace bench {
 
 class Zipf {
 public:
-    /// Numbers below `count`; 0 is the most frequent one. Cost: a sum over `count` terms, once.
+    /// Numbers below `count` (at least 2); 0 is the most frequent one. Number i comes with a frequency of about 1 / (i + 1)^theta:
+    /// exactly so for 0 and 1, the others from a curve through them, of which the next few are off by up to a quarter.
     explicit Zipf(std::uint64_t count, double theta = 0.99)
         : count_(count), theta_(theta), alpha_(1 / (1 - theta)), zeta_(sum(count, theta)),
           eta_((1 - std::pow(2.0 / static_cast<double>(count), 1 - theta)) / (1 - sum(2, theta) / zeta_))
@@ -41,11 +42,21 @@ public:
     }
 
 private:
+    /// Of 1 / i^theta over i from 1 to count. Added up are the first terms only; the rest is their integral with two terms of
+    /// Euler and Maclaurin's correction, which leaves less than 1e-12: a restart is timed, and a million powers take 30 ms.
     static double sum(std::uint64_t count, double theta)
     {
+        constexpr std::uint64_t added = 1000;
         double total = 0;
-        for (std::uint64_t i = 1; i <= count; ++i) {
-            total += 1 / std::pow(static_cast<double>(i), theta);
+        for (std::uint64_t i = 1; i <= (count < added ? count : added); ++i) {
+            total += std::pow(static_cast<double>(i), -theta);
+        }
+        if (count > added) {
+            const auto low = static_cast<double>(added);
+            const auto high = static_cast<double>(count);
+            total += (std::pow(high, 1 - theta) - std::pow(low, 1 - theta)) / (1 - theta);
+            total += (std::pow(high, -theta) - std::pow(low, -theta)) / 2;
+            total += theta / 12 * (std::pow(low, -theta - 1) - std::pow(high, -theta - 1));
         }
         return total;
     }

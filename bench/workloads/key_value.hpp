@@ -30,6 +30,8 @@ public:
                 fill();
             }
             progress_.note(progress_.loaded_slot, 1);
+        } else {
+            find_again();
         }
     }
     std::string fault() override
@@ -42,6 +44,8 @@ public:
 
 protected:
     virtual void fill() = 0;
+    /// After a restart: makes again what the workload knows about its data in volatile memory.
+    virtual void find_again() {}
 
     /// Puts the key with a value that differs from the one before.
     void put(Context& context, std::uint64_t key)

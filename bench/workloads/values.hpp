@@ -24,6 +24,14 @@ inline void make_value(std::span<std::byte> value, std::uint64_t key, std::uint6
     std::memcpy(value.data() + value.size() - sizeof word, &word, sizeof word);
 }
 
+/// The version that make_value() was given, modulo 65536.
+inline std::uint64_t version_of(std::span<const std::byte> value) noexcept
+{
+    std::uint64_t word = 0;
+    std::memcpy(&word, value.data(), sizeof word);
+    return word & 0xffff;
+}
+
 /// False: these are not the bytes of one make_value() for this key.
 inline bool is_value_of(std::span<const std::byte> value, std::uint64_t key) noexcept
 {
