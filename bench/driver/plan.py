@@ -49,14 +49,16 @@ class Cell:
 
 def catalogue(installation):
     """The workloads by name, as the worker of the baseline lists them (bench/workloads/workloads.inc)."""
-    listed = subprocess.run([installation.worker(BY_NAME["volatile"]), "list"], stdout=subprocess.PIPE, check=True, text=True)
+    listed = subprocess.run([installation.worker(BY_NAME["volatile"]), "--list"], stdout=subprocess.PIPE, check=True, text=True)
     found = json.loads(listed.stdout)
     return {row["name"]: row for row in found["workloads"]}, found["compiler"]
 
 
-def workloads_of(installation, engine):
-    listed = subprocess.run([installation.worker(engine), "list"], stdout=subprocess.PIPE, check=True, text=True)
-    return {row["name"] for row in json.loads(listed.stdout)["workloads"]}
+def left_out_of(installation, configuration):
+    """{workload: why this configuration's worker cannot do it}."""
+    worker = installation.worker(configuration.engine, configuration.worker)
+    listed = subprocess.run([worker, "--list"], stdout=subprocess.PIPE, check=True, text=True)
+    return {row["name"]: row["reason"] for row in json.loads(listed.stdout)["left_out"]}
 
 
 def chosen_workloads(names, known):

@@ -14,7 +14,7 @@ from .engines import is_too_slow
 from .errors import WorkerFailed
 from .figures import Measurements, best_peer
 from .kill_phase import measure_kills
-from .plan import workloads_of
+from .plan import left_out_of
 from .worker import Worker
 
 
@@ -35,10 +35,9 @@ class CellRun:
 
     def __init__(self, cell, configurations, options, installation, progress):
         self.cell, self.options, self.installation, self.progress = cell, options, installation, progress
-        able = [one for one in configurations
-                if cell.workload in workloads_of(installation, one.engine) and not is_too_slow(one, cell.family)]
-        self.measurements = [Measurements(one) for one in able]
-        self.left_out = [one.name for one in configurations if one not in able]
+        reasons = {one.name: self._why_not(one) for one in configurations}
+        self.measurements = [Measurements(one) for one in configurations if reasons[one.name] is None]
+        self.left_out = [f"{name}: {reason}" for name, reason in reasons.items() if reason is not None]
         self.workers = []
         self.folder = None
 
@@ -56,6 +55,12 @@ class CellRun:
             for worker in self.workers:
                 worker.destroy()
             shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _why_not(self, configuration):
+        """None: the configuration can do this cell's workload."""
+        if is_too_slow(configuration, self.cell.family):
+            return "a job takes hours where each range is synced to an ordinary file"
+        return left_out_of(self.installation, configuration).get(self.cell.workload)
 
     def pool(self, configuration):
         """Of an engine: the pool's path; of a peer: its folder."""

@@ -70,7 +70,8 @@ def cell_lines(cell):
     """A cell as a table; columns in which nothing stands are left out."""
     rows = [[show(row) for _, show in COLUMNS] for row in cell["configurations"]]
     kept = [i for i in range(len(COLUMNS)) if i == 0 or any(row[i] != "-" for row in rows)]
-    return lines_of([COLUMNS[i][0] for i in kept], [[row[i] for i in kept] for row in rows])
+    left_out = [f"left out: {one}" for one in cell["left_out"]]
+    return lines_of([COLUMNS[i][0] for i in kept], [[row[i] for i in kept] for row in rows]) + left_out
 
 
 def bar_lines(verdicts):

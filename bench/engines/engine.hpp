@@ -29,12 +29,20 @@
 
 namespace bench {
 
+/// Which stores an engine finds; a later one has those before it too.
+enum class StoresSeen {
+    announced,  ///< assignments to a Durable, and what about_to_write() names
+    compiled,   ///< every store of code that was compiled with the workload: templates of libstdc++ too
+    all,        ///< those of precompiled libraries too
+};
+
 /// Memory that survives by the engine's rules, or, for the baseline, not at all. Everything is static: a process has one pool.
 /// Functions end the program with a message where there is no memory.
 template <class E>
 concept MemoryEngine = requires(const Shape& shape, void* block, std::size_t size_bytes, const char* name, typename E::Mutex& mutex,
                                 typename E::Condition& condition, typename E::template Operation<2>& operation,
                                 typename E::template Reading<2>& reading, typename E::template Durable<int>& variable) {
+    { E::stores_seen } -> std::convertible_to<StoresSeen>;
     /// Makes or recovers the engine's pool, before anything else.
     { E::open(shape) };
     /// Inside an Operation. At least 16-byte aligned; old bytes.

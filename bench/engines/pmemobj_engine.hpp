@@ -150,6 +150,7 @@ private:
 
 struct PmemobjEngine {
     static constexpr bool survives = true;
+    static constexpr StoresSeen stores_seen = StoresSeen::announced;
 
     template <class T>
     using Durable = PmemobjDurable<T>;

@@ -19,6 +19,11 @@ namespace bench {
 
 struct PmthreadsEngine {
     static constexpr bool survives = true;
+#ifdef BENCH_HOOKS
+    static constexpr StoresSeen stores_seen = StoresSeen::compiled;  // docs/nvhooks.md, "Limits"
+#else
+    static constexpr StoresSeen stores_seen = StoresSeen::all;
+#endif
 
     template <class T>
     using Durable = T;

@@ -20,6 +20,7 @@ namespace bench {
 
 struct VolatileEngine {
     static constexpr bool survives = false;
+    static constexpr StoresSeen stores_seen = StoresSeen::all;
 
     template <class T>
     using Durable = T;

@@ -59,6 +59,9 @@ std::string names_of_workloads()
 {
     std::string names;
     for (const WorkloadRow& row : workload_rows()) {
+        if (row.why_not != nullptr) {
+            continue;
+        }
         names += names.empty() ? "" : ", ";
         names += row.name;
     }
@@ -71,10 +74,10 @@ std::optional<WorkerCall> parse_worker_call(int count, char** words, std::string
 {
     WorkerCall call;
     if (count < 2) {
-        error = "usage: bench_worker_ENGINE list | WORKLOAD [name=value ...]; `stillpoint bench` starts it so";
+        error = "usage: bench_worker_ENGINE --list | WORKLOAD [name=value ...]; `stillpoint bench` starts it so";
         return std::nullopt;
     }
-    if (std::string_view(words[1]) == "list") {
+    if (std::string_view(words[1]) == "--list") {
         call.lists = true;
         return call;
     }
@@ -85,6 +88,10 @@ std::optional<WorkerCall> parse_worker_call(int count, char** words, std::string
     }
     if (call.row == nullptr) {
         error = "this engine has no workload \"" + std::string(words[1]) + "\"; it has " + names_of_workloads();
+        return std::nullopt;
+    }
+    if (call.row->why_not != nullptr) {
+        error = "this engine cannot do \"" + std::string(words[1]) + "\": " + call.row->why_not;
         return std::nullopt;
     }
     for (int i = 2; i < count; ++i) {

@@ -10,7 +10,7 @@
 namespace bench {
 
 struct WorkerCall {
-    bool lists = false;  ///< `list`: print what this worker can do, as JSON, and end
+    bool lists = false;  ///< `--list`: print what this worker can do, as JSON, and end
     const WorkloadRow* row = nullptr;
     Shape shape;
 };

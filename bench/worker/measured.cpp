@@ -16,8 +16,6 @@ namespace bench {
 
 namespace {
 
-constexpr unsigned operations_per_turn = 64;  // between two looks at the clock
-
 /// A shared mapping of a file, made as long as it must be.
 std::uint64_t* map_words(const std::string& path, std::size_t size_bytes)
 {
@@ -111,6 +109,7 @@ void Measured::slice(std::uint64_t slice_ns, Answer& answer)
     begin_slice();
     const SliceThreads::Work turns = [this](unsigned thread, std::uint64_t deadline_ns) {
         Context& context = threads_[thread].context;
+        const unsigned operations_per_turn = work_.operations->operations_per_turn();
         std::uint64_t done = 0;
         while (monotonic_ns() < deadline_ns) {
             work_.operations->perform(context, operations_per_turn);

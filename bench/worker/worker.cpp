@@ -33,30 +33,56 @@ namespace bench {
 
 namespace {
 
-constexpr WorkloadRow rows[] = {
-#define KEY_VALUE(name, family, unit, mix, values, sentence) {#name, family, unit, mix, values, sentence, make_##name},
-#define QUEUE(name, family, unit, mix, values, sentence) {#name, family, unit, mix, values, sentence, make_##name},
 #if BENCH_HAS_MEMORY
-#define MEMORY(name, family, unit, mix, values, sentence) {#name, family, unit, mix, values, sentence, make_##name},
+/// nullptr: the engine sees the stores that the workload needs it to see.
+constexpr const char* why_not(StoresSeen needed)
+{
+    constexpr StoresSeen seen = CurrentEngine::stores_seen;
+    return seen >= needed                  ? nullptr
+           : seen == StoresSeen::announced ? "it sees only stores that are announced, and libstdc++ announces none"
+                                           : "it does not see what libstdc++ stores in functions that are compiled already";
+}
 #else
-#define MEMORY(...)
+constexpr const char* a_database = "a database gives no memory for a structure of the program's own";
+#endif
+
+constexpr WorkloadRow rows[] = {
+#define ROW(name, family, unit, mix, values, sentence, make, why_not) {#name, family, unit, mix, values, sentence, make, why_not},
+#define KEY_VALUE(name, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, make_##name, nullptr)
+#define QUEUE(name, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, make_##name, nullptr)
+#if BENCH_HAS_MEMORY
+#define MEMORY(name, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, make_##name, nullptr)
+#define CONTAINER(name, needs, family, unit, mix, values, sentence) \
+    ROW(name, family, unit, mix, values, sentence, make_##name, why_not(StoresSeen::needs))
+#else
+#define MEMORY(name, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, nullptr, a_database)
+#define CONTAINER(name, needs, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, nullptr, a_database)
 #endif
 #include "../workloads/workloads.inc"
+#undef ROW
 #undef KEY_VALUE
 #undef QUEUE
 #undef MEMORY
+#undef CONTAINER
 };
 
 void list()
 {
-    std::string all = "[";
+    std::string able;
+    std::string left_out;
     for (const WorkloadRow& row : rows) {
         Answer one;
-        one.text("name", row.name).text("family", row.family).text("unit", row.unit).text("mix", row.mixes);
+        one.text("name", row.name);
+        if (row.why_not != nullptr) {
+            left_out += (left_out.empty() ? "" : ", ") + one.text("reason", row.why_not).json();
+            continue;
+        }
+        one.text("family", row.family).text("unit", row.unit).text("mix", row.mixes);
         one.text("values", row.values).text("sentence", row.sentence);
-        all += (all.size() > 1 ? ", " : "") + one.json();
+        able += (able.empty() ? "" : ", ") + one.json();
     }
-    Answer().raw("workloads", all + "]").text("compiler", BENCH_COMPILER).send();
+    Answer answer;
+    answer.raw("workloads", "[" + able + "]").raw("left_out", "[" + left_out + "]").text("compiler", BENCH_COMPILER).send();
 }
 
 /// False: the last command.

@@ -27,6 +27,8 @@ public:
     virtual void load() = 0;
     /// `count` operations as one of the threads.
     virtual void perform(Context& context, unsigned count) = 0;
+    /// How many operations are done between two looks at the clock: together some microseconds, and in no case much of a slice.
+    [[nodiscard]] virtual unsigned operations_per_turn() const noexcept { return 64; }
     /// What is wrong with the data, in a sentence; empty: nothing. No thread is working.
     [[nodiscard]] virtual std::string fault() { return {}; }
     virtual void settle() = 0;
@@ -73,9 +75,10 @@ struct WorkloadRow {
     const char* values;     ///< "sized": the value size can be chosen; "fixed"
     const char* sentence;
     Work (*make)(const Shape& shape);
+    const char* why_not;    ///< why this worker's engine cannot do it; nullptr: it can
 };
 
-/// The workloads that this worker's engine can do.
+/// Every workload, also those that this worker's engine cannot do.
 [[nodiscard]] std::span<const WorkloadRow> workload_rows();
 
 }  // namespace bench

@@ -8,9 +8,11 @@ namespace bench {
 #define KEY_VALUE(name, ...) Work make_##name(const Shape& shape);
 #define QUEUE(name, ...) Work make_##name(const Shape& shape);
 #define MEMORY(name, ...) Work make_##name(const Shape& shape);
+#define CONTAINER(name, ...) Work make_##name(const Shape& shape);
 #include "workloads.inc"
 #undef KEY_VALUE
 #undef QUEUE
 #undef MEMORY
+#undef CONTAINER
 
 }  // namespace bench

@@ -85,7 +85,7 @@ class Bench:
         return round(int(steps.read_text().split()[-1]) / STEPPED_OPERATIONS, 1)
 
     def compiler(self):
-        listed = subprocess.run([self.binaries / "bench_worker_volatile", "list"], stdout=subprocess.PIPE, text=True, check=True)
+        listed = subprocess.run([self.binaries / "bench_worker_volatile", "--list"], stdout=subprocess.PIPE, text=True, check=True)
         return f"{json.loads(listed.stdout)['compiler']}, glibc {platform.libc_ver()[1]}, {platform.machine()}"
 
 

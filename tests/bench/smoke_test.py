@@ -31,7 +31,7 @@ def bench(*words):
 class Smoke(unittest.TestCase):
     def test_every_workload_gives_the_right_result_on_every_engine(self):
         document = bench("--workload", "all", "--engine", "pmthreads,peers", "--kills", "0", "--value-size", "64")
-        listed = json.loads(subprocess.run([BUILD / "bin" / "bench_worker_volatile", "list"], stdout=subprocess.PIPE,
+        listed = json.loads(subprocess.run([BUILD / "bin" / "bench_worker_volatile", "--list"], stdout=subprocess.PIPE,
                                            check=True).stdout)
         self.assertEqual([cell["workload"] for cell in document["cells"]], [row["name"] for row in listed["workloads"]])
         self.assertTrue(document["complete"])
@@ -40,6 +40,8 @@ class Smoke(unittest.TestCase):
             self.assertLessEqual({"volatile", "pmthreads"}, done, cell["title"])
             for row in cell["configurations"]:
                 self.assertGreater(row["rate"]["median"], 0, f"{cell['title']}: {row['name']}")
+            for one in cell["left_out"]:
+                self.assertRegex(one, "^[a-z-]+: [a-z].+", "an engine, and why it cannot do that")
         for one in document["skipped"]:
             self.assertIn("apt-get install", one["remedy"])
 

@@ -77,7 +77,7 @@ class Page:
         return "\n".join(parts)
 
     def cell(self, cell, is_open, is_one_of_many):
-        left_out = f'<p class="muted">Cannot do this workload: {escape(", ".join(cell.left_out))}.</p>\n' if cell.left_out else ""
+        left_out = f'<p class="muted">Cannot do this workload: {escape("; ".join(cell.left_out))}.</p>\n' if cell.left_out else ""
         figures = cell_table(cell) or "<p>Nothing was measured here.</p>"
         content = f"{figures}\n{left_out}{self.plots(plots_of_cell(cell))}"
         if not is_one_of_many:

@@ -1,0 +1,134 @@
+#pragma once
+// A sorted, singly linked list with a mutex in each node, locked hand over hand: PMThreads section 6.
+//
+// A thread locks a node while it holds the lock of the node before; so nobody overtakes, and who holds two neighbours' locks may
+// link or unlink between them. Only the node before the place is written: the locks passed on the way are released on
+// the way. An update also counts itself in the thread's own share, in the same operation: the shares add up to the length, after
+// a crash too.
+// Order: nodes from the head on, then the thread's share.
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+#include "../engines/engine.hpp"
+
+namespace bench {
+
+template <MemoryEngine E>
+class CoupledList {
+public:
+    static constexpr unsigned threads_max = 16;
+
+    /// Finds the list by its name, or makes an empty one.
+    explicit CoupledList(const char* name) : list_(static_cast<List*>(E::root(name, sizeof(List)))) {}
+
+    /// The key's value; nothing: there is no such key.
+    [[nodiscard]] std::optional<std::uint64_t> find(std::uint64_t key)
+    {
+        typename E::template Reading<2> reading;
+        const Node* node = walk(reading, key).node;
+        return node != nullptr && node->key == key ? std::optional(node->value) : std::nullopt;
+    }
+    /// False: the key was there already, and keeps its value.
+    bool insert(unsigned thread, std::uint64_t key, std::uint64_t value)
+    {
+        typename E::template Operation<3> operation;
+        const Place place = walk(operation, key);
+        if (place.node != nullptr && place.node->key == key) {
+            return false;
+        }
+        auto* node = static_cast<Node*>(E::allocate(sizeof(Node)));
+        std::memset(static_cast<void*>(&node->mutex), 0, sizeof node->mutex);
+        node->key = key;
+        node->value = value;
+        E::init(node->next, place.node);
+        place.before->next = node;
+        count(operation, thread, 1);
+        return true;
+    }
+    /// False: there was no such key.
+    bool remove(unsigned thread, std::uint64_t key)
+    {
+        typename E::template Operation<3> operation;
+        const Place place = walk(operation, key);
+        if (place.node == nullptr || place.node->key != key) {
+            return false;
+        }
+        place.before->next = static_cast<Node*>(place.node->next);
+        // Nobody waits for the removed node's lock: who does holds that of the node before, which is ours.
+        operation.unlock_unwritten(place.node->mutex);
+        E::deallocate(place.node);
+        count(operation, thread, -1);
+        return true;
+    }
+
+    /// Calls visit(key, value) for each element, in the list's order. No other thread may be running, as for length().
+    template <class Visit>
+    void for_each(Visit visit) const
+    {
+        for (const Node* node = list_->head.next; node != nullptr; node = node->next) {
+            visit(node->key, node->value);
+        }
+    }
+    /// As the updates have counted.
+    [[nodiscard]] std::int64_t length() const
+    {
+        std::int64_t sum = 0;
+        for (const Share& share : list_->shares) {
+            sum += share.inserted_less_removed;
+        }
+        return sum;
+    }
+
+private:
+    struct Node {
+        typename E::Mutex mutex;
+        std::uint64_t key;
+        std::uint64_t value;
+        typename E::template Durable<Node*> next;
+    };
+    struct alignas(64) Share {
+        typename E::Mutex mutex;
+        typename E::template Durable<std::int64_t> inserted_less_removed;
+    };
+    /// Zeroed memory is an empty list with free locks.
+    struct List {
+        Node head;  ///< before the first element; its key and value mean nothing
+        Share shares[threads_max];
+    };
+    /// The first node whose key is not below the one looked for, or nullptr, and the node before: both locked.
+    struct Place {
+        Node* before;
+        Node* node;
+    };
+
+    template <class Section>
+    Place walk(Section& section, std::uint64_t key)
+    {
+        Node* before = &list_->head;
+        section.lock(before->mutex);
+        Node* node = before->next;
+        while (node != nullptr) {
+            section.lock(node->mutex);
+            if (node->key >= key) {
+                break;
+            }
+            section.unlock_unwritten(before->mutex);
+            before = node;
+            node = before->next;
+        }
+        return {before, node};
+    }
+    template <class Section>
+    void count(Section& section, unsigned thread, std::int64_t change)
+    {
+        Share& share = list_->shares[thread];
+        section.lock(share.mutex);
+        share.inserted_less_removed = share.inserted_less_removed + change;
+    }
+
+    List* list_;
+};
+
+}  // namespace bench
