@@ -213,6 +213,12 @@ void Measured::work_until_killed(const std::string& path, std::uint64_t limit_ns
     const auto publish = [words](unsigned slot, std::uint64_t value) {
         std::atomic_ref(words[slot * words_each]).store(value, std::memory_order_release);
     };
+    // What earlier lives have noted was told then: a thread that completes nothing in this one has lost nothing.
+    std::vector<std::uint64_t> told_before(shape_.threads);
+    for (unsigned thread = 0; !work_.job && thread < shape_.threads; ++thread) {
+        told_before[thread] = work_.operations->noted_progress(thread);
+        publish(thread, told_before[thread]);
+    }
     answer.number("working", 1).send();
     if (work_.job) {
         work_.job->prepare();
@@ -226,7 +232,7 @@ void Measured::work_until_killed(const std::string& path, std::uint64_t limit_ns
     }
     const SliceThreads::Work turns = [&](unsigned thread, std::uint64_t deadline_ns) {
         Context& context = threads_[thread].context;
-        std::uint64_t done = work_.operations->noted_progress(thread);
+        std::uint64_t done = told_before[thread];
         while (monotonic_ns() < deadline_ns) {
             work_.operations->perform(context, 1);
             work_.operations->note_progress(thread, ++done);
