@@ -23,7 +23,9 @@ def duration(ns):
 def ratio(value):
     if value is None:
         return "-"
-    return f"{value:.2f}" if value >= 0.1 else f"{value:.4f}" if value >= 0.001 else f"{value:.1e}"
+    if 0 < value < 0.001:
+        return f"{value:.1e}"
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.4f}"
 
 
 def of(row, *names):

@@ -3,6 +3,7 @@
 // Invariants:
 // - A store answers as the model does, within a life and after it is opened again.
 // - After SIGKILL at any moment the store is the model after n or n + 1 operations, where n had been told; nothing told is lost.
+// - libpmemobj: an operation that is killed just before its commit leaves nothing, a split of a tree included.
 // - A filled store has what was filled.
 
 #include <array>
@@ -19,11 +20,48 @@
 #include <string>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <type_traits>
 #include <unistd.h>
 #include <vector>
 
 #include "../../bench/engines/current.hpp"
 #include "../../bench/harness/random.hpp"
+
+#if defined(BENCH_PMEMOBJ)
+#include <dlfcn.h>
+
+namespace {
+// Set in a child only: where it dies, before a commit.
+std::uint64_t commits_left = UINT64_MAX;
+bool* dies_at_a_split = nullptr;  // in shared memory: set to false by the death
+std::size_t largest_allocation_bytes = 0;
+
+template <class Function>
+Function* real(const char* name)
+{
+    return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+}  // namespace
+
+// Instead of libpmemobj's own, for the engine that is linked into this program.
+extern "C" PMEMoid pmemobj_tx_xalloc(size_t size, uint64_t type, uint64_t flags)
+{
+    largest_allocation_bytes = size > largest_allocation_bytes ? size : largest_allocation_bytes;
+    return real<decltype(pmemobj_tx_xalloc)>("pmemobj_tx_xalloc")(size, type, flags);
+}
+extern "C" void pmemobj_tx_commit()
+{
+    if (dies_at_a_split != nullptr && largest_allocation_bytes > 1000) {
+        *dies_at_a_split = false;
+        commits_left = 1;
+    }
+    if (--commits_left == 0) {
+        kill(getpid(), SIGKILL);
+    }
+    largest_allocation_bytes = 0;
+    real<decltype(pmemobj_tx_commit)>("pmemobj_tx_commit")();
+}
+#endif
 
 namespace bench {
 namespace {
@@ -199,12 +237,15 @@ std::uint64_t killed_while(const Work& work, std::uint64_t after_operations)
         work(std::atomic_ref(*told));
         _exit(1);
     }
-    while (std::atomic_ref(*told).load() < after_operations && waitpid(child, nullptr, WNOHANG) == 0) {
+    int status = 0;
+    pid_t ended = 0;
+    while (std::atomic_ref(*told).load() < after_operations && (ended = waitpid(child, &status, WNOHANG)) == 0) {
         usleep(50);
     }
-    kill(child, SIGKILL);
-    int status = 0;
-    waitpid(child, &status, 0);
+    if (ended == 0) {
+        kill(child, SIGKILL);
+        waitpid(child, &status, 0);
+    }
     EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << "the child ended by itself, with status " << status;
     return *told;
 }
@@ -243,6 +284,47 @@ void check_after_kills(const Shape& shape)
         }
     }
 }
+
+#if defined(BENCH_PMEMOBJ)
+/// Killed with all of an operation's stores done and none committed: what a structure forgot to announce would stay.
+template <class Store>
+void check_before_commits(const Shape& shape)
+{
+    Model model;
+    Random random(5);
+    std::uint64_t number = 0;
+    unsigned splits = 0;
+    in_child([&] { Life<Store> store(shape, "test.store", keys); });
+    for (std::uint64_t life = 0; life < 20; ++life) {
+        Shared<bool> is_uncut;
+        *is_uncut = true;
+        const auto work = [&](std::atomic_ref<std::uint64_t> told) {
+            Life<Store> store(shape, "test.store", keys);
+            dies_at_a_split = life % 2 == 0 ? &*is_uncut : nullptr;  // the next life goes beyond it
+            commits_left = life % 2 == 0 ? 200 : 12 + life;
+            largest_allocation_bytes = 0;
+            for (std::uint64_t done = 0;; told.store(++done)) {
+                perform(*store, model, random, number + done);
+            }
+        };
+        for (std::uint64_t told = killed_while(work, UINT64_MAX); told > 0; --told) {
+            perform_on_model(model, random, number++);
+        }
+        splits += *is_uncut ? 0u : 1u;
+        in_child([&] {
+            Life<Store> store(shape, "test.store", keys);
+            ASSERT_EQ(content(*store), model) << "after " << number << " operations, in life " << life;
+        });
+    }
+    if constexpr (std::is_same_v<Store, CurrentTreeStore>) {
+        EXPECT_GT(splits, 0u) << "no split was cut";
+    }
+}
+
+TEST_P(Peer, UndoesAnOperationThatDidNotCommit) { check_before_commits<CurrentHashStore>(shape_); }
+
+TEST_P(Peer, UndoesASplitOfATreeThatDidNotCommit) { check_before_commits<CurrentTreeStore>(shape_); }
+#endif
 
 TEST_P(Peer, AnswersAsTheModelDoesAlsoWhenItIsOpenedAgain) { check_against_model<CurrentHashStore>(shape_); }
 
