@@ -80,12 +80,12 @@ class Configuration:
 def pmemobj_environment(configuration):
     """What libpmemobj reads when it is loaded (docs/decisions/peers.md): where pools are mapped, and how they become durable."""
     found = {"PMEM_MMAP_HINT": "0x300000000000"}
-    if configuration.medium != "file":
+    if configuration.durability == "process":
+        # Mapped pages outlive the process: no line is written back, as no engine does under this level.
+        found.update(PMEM_IS_PMEM_FORCE="1", PMEM_NO_FLUSH="1")
+    elif configuration.medium != "file":
         # Lines are written back to what is taken for persistent memory, as on DAX and as the medium memory does.
         found["PMEM_IS_PMEM_FORCE"] = "1"
-    elif configuration.durability == "process":
-        # The page cache outlives the process: nothing is to be flushed. Else msync, of each range.
-        found.update(PMEM_IS_PMEM_FORCE="1", PMEM_NO_FLUSH="1")
     return found
 
 
