@@ -23,7 +23,7 @@ launcher = $$(command -v ccache >/dev/null 2>&1 && echo "-DCMAKE_C_COMPILER_LAUN
 say = @printf '\n== %s\n' "$(1)"
 
 .PHONY: all build demo test check asan tsan kill-loop soak faults mutations fuzz bench style format-check docs install
-.PHONY: explore canaries nvhooks-fuzz schedules guest clean help setup setup-test tmp
+.PHONY: performance papers explore canaries nvhooks-fuzz schedules guest clean help setup setup-test tmp
 .NOTPARALLEL:
 
 all: build
@@ -47,6 +47,8 @@ help:
 	@echo "make fuzz         run each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make nvhooks-fuzz random programs against the compiler pass for SECONDS=$(SECONDS) (SEED)"
 	@echo "make bench        run the benchmarks (takes minutes; use an idle machine)"
+	@echo "make performance  the full run: docs/performance.md, its data and plots, and a page build/report (an hour)"
+	@echo "make papers       the figures and tables of the papers: docs/papers.md (40 minutes; QUICK=--quick: 2)"
 	@echo "make install      install to PREFIX (default /usr/local; DESTDIR is honoured)"
 	@echo "make clean        remove what was built"
 	@echo
@@ -145,6 +147,18 @@ canaries: build
 bench: build
 	$(call say,Benchmarks: each prints ratios against the same work without Stillpoint)
 	@python3 scripts/bench.py
+
+# What docs/performance.md is made of: everything on every engine and peer. Takes its time; use an idle machine.
+PERFORMANCE = --workload all --engine pmthreads,peers --threads 1,2 --mix 90:10,50:50,10:90
+performance: build
+	$(call say,Measuring every workload on every engine and peer)
+	@build/bin/stillpoint bench $(PERFORMANCE) --json build/performance.json --html build/report
+	@build/bin/stillpoint bench report build/performance.json --markdown docs/performance.md
+
+QUICK ?=
+papers: build
+	$(call say,Measuring the figures and tables of the papers)
+	@python3 -B bench/papers/all.py $(QUICK) --json build/papers.json --markdown docs/papers.md
 
 install: build
 	@cmake --install build --prefix "$(PREFIX)"
