@@ -189,7 +189,7 @@ private:
 
 Work make_kmeans_continuing(const Shape& shape)
 {
-    const std::uint64_t points = input_size(shape, 30'000, 2000, {clusters, 100'000'000, "points"});
+    const std::uint64_t points = input_size(shape, 100'000, 2000, {clusters, 100'000'000, "points"});
     return {nullptr, std::make_unique<ContinuingKmeansJob>(shape, points)};
 }
 

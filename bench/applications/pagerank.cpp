@@ -216,7 +216,7 @@ private:
 
 Work make_pagerank(const Shape& shape)
 {
-    const std::uint64_t nodes = input_size(shape, 200'000, 4000, {16, 100'000'000, "nodes"});
+    const std::uint64_t nodes = input_size(shape, 1'000'000, 4000, {16, 100'000'000, "nodes"});
     return {nullptr, std::make_unique<PageRankJob>(shape, static_cast<std::uint32_t>(nodes))};
 }
 

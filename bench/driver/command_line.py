@@ -85,7 +85,7 @@ def parser():
                   description="Measures engines and peers on the same work, in one run, as ratios to the program without Stillpoint.")
     made.add_argument("action", nargs="?", choices=["run", "list", "report"], default="run",
                       help="run (the default), list what there is, or make the report of an earlier run")
-    made.add_argument("file", nargs="?", help="of report: the JSON file of a run")
+    made.add_argument("file", nargs="*", help="of report: the JSON file of a run, or of several: later ones replace cells of earlier ones")
     what = made.add_argument_group("what is done")
     what.add_argument("--workload", type=words, default=["hash_map", "btree", "queue"], metavar="W,...",
                       help="workloads, families of them, or all (default hash_map,btree,queue)")
@@ -136,7 +136,7 @@ def parse(arguments):
     if options.action == "report" and not (options.file and (options.html or options.markdown)):
         raise BenchError("report needs the JSON file of a run, and --html DIR or --markdown FILE")
     if options.action != "report" and options.file:
-        raise BenchError(f"\"{options.file}\" is not understood: options begin with --, lists have commas")
+        raise BenchError(f"\"{options.file[0]}\" is not understood: options begin with --, lists have commas")
     if not options.smoke and options.repeat < 5 and options.action == "run":
         options.few_rounds = True
     return options

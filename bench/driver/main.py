@@ -136,14 +136,30 @@ def reports_of(document, options):
         yield report.write_document(document, Path(options.markdown))
 
 
-def make_report(options):
+def read_run(path):
     try:
-        document = json.loads(Path(options.file).read_text(encoding="utf-8"))
+        document = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as failure:
-        raise BenchError(f"{options.file} cannot be read as the JSON file of a run: {failure}") from None
+        raise BenchError(f"{path} cannot be read as the JSON file of a run: {failure}") from None
     if not isinstance(document, dict) or document.get("format") != "stillpoint-bench" or document.get("format_version") != FORMAT_VERSION:
-        raise BenchError(f"{options.file} is no result of this version of `stillpoint bench`")
-    for path in reports_of(document, options):
+        raise BenchError(f"{path} is no result of this version of `stillpoint bench`")
+    return document
+
+
+def joined(documents):
+    """One document of several runs: a cell of a later run takes the place of the same cell of an earlier one, and every command is named."""
+    whole = documents[0]
+    for document in documents[1:]:
+        cells = {cell["title"]: cell for cell in document["cells"]}
+        whole["cells"] = [cells.pop(cell["title"], cell) for cell in whole["cells"]] + list(cells.values())
+        whole["command"] += "\n" + document["command"]
+        whole["bars"] += document["bars"]
+        whole["complete"] = whole["complete"] and document["complete"]
+    return whole
+
+
+def make_report(options):
+    for path in reports_of(joined([read_run(path) for path in options.file]), options):
         print(path)
     return 0
 

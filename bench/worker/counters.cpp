@@ -64,6 +64,8 @@ void StopTimes::restart()
     stops_ns_.clear();
     epochs_ns_.clear();
     epoch_ = current_statistic("epoch").value_or(0);
+    captured_ns_ = current_statistic("last_durable_ns").value_or(0);
+    has_capture_ = false;
 }
 
 void StopTimes::look()
@@ -71,10 +73,15 @@ void StopTimes::look()
     const std::uint64_t epoch = current_statistic("epoch").value_or(0);
     if (epoch != epoch_) {
         epoch_ = epoch;
-        if (!stops_ns_.empty()) {
-            epochs_ns_.push_back(current_statistic("last_interval_ns").value_or(0));
-        }
         stops_ns_.push_back(current_statistic("stop_ns_last").value_or(0));
+    }
+    // The first capture of a slice ends an epoch that has the time between the slices in it.
+    if (const std::uint64_t captured_ns = current_statistic("last_durable_ns").value_or(0); captured_ns != captured_ns_) {
+        if (has_capture_) {
+            epochs_ns_.push_back(captured_ns - captured_ns_);
+        }
+        captured_ns_ = captured_ns;
+        has_capture_ = true;
     }
 }
 

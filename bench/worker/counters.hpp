@@ -33,13 +33,15 @@ public:
     /// Forgets the checkpoints so far.
     void restart();
     [[nodiscard]] const std::vector<std::uint64_t>& stops_ns() const noexcept { return stops_ns_; }
-    /// Times between two checkpoints that were both looked at.
+    /// Times between the captures of two checkpoints, both since the last restart().
     [[nodiscard]] const std::vector<std::uint64_t>& epochs_ns() const noexcept { return epochs_ns_; }
     /// How often look() is to be called; 0: the engine has no stops.
     [[nodiscard]] std::uint64_t look_every_ns() const noexcept { return look_every_ns_; }
 
 private:
     std::uint64_t epoch_ = 0;
+    std::uint64_t captured_ns_ = 0;  ///< of the last checkpoint that was seen durable
+    bool has_capture_ = false;       ///< captured_ns_ is of this slice
     std::uint64_t look_every_ns_ = 0;
     std::vector<std::uint64_t> stops_ns_;
     std::vector<std::uint64_t> epochs_ns_;

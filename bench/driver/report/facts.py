@@ -1,6 +1,5 @@
 """Machine, options and dates of a run as (name, text) pairs; names and sentences that the page and the document share."""
 
-import shlex
 
 from .. import tables
 from .reading import inside, number, text
@@ -65,16 +64,19 @@ def commands(run):
     commit = text(run.raw, "commit")
     if commit:
         lines.append(f"git checkout {commit.rstrip('+')} && make")
-    lines.append(run.command or "stillpoint bench --json run.json")
+    lines += (run.command or "stillpoint bench --json run.json").split("\n")
     if "--html" not in lines[-1]:
-        lines.append(f"stillpoint bench report {data_file(run)} --html report")
+        lines.append(f"stillpoint bench report {data_files(run)} --html report")
     return lines
 
 
-def data_file(run):
-    """Where the run's JSON went, as a word of a shell."""
-    written = text(run.raw, "options", "json")
-    return shlex.quote(written) if written and written != "-" else "run.json"
+def data_files(run):
+    """Where the JSON of the run, or of several that were joined, went: words of a shell."""
+    files = []
+    for command in (run.command or "").split("\n"):
+        words = command.split()
+        files += [after for word, after in zip(words, words[1:]) if word == "--json" and after != "-"]
+    return " ".join(files) or "run.json"
 
 
 def skipped_lines(run):

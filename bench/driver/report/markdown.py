@@ -103,4 +103,4 @@ class Document:
     def commands(self):
         lines = ["## Commands", "", "What made this page, and makes one like it:", ""]
         lines += ["    " + " ".join(line.split()) for line in facts.commands(self.run)]
-        return lines + [f"    stillpoint bench report {facts.data_file(self.run)} --markdown {self.stem}.md"]
+        return lines + [f"    stillpoint bench report {facts.data_files(self.run)} --markdown {self.stem}.md"]
