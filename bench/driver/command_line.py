@@ -137,6 +137,4 @@ def parse(arguments):
         raise BenchError("report needs the JSON file of a run, and --html DIR or --markdown FILE")
     if options.action != "report" and options.file:
         raise BenchError(f"\"{options.file[0]}\" is not understood: options begin with --, lists have commas")
-    if not options.smoke and options.repeat < 5 and options.action == "run":
-        options.few_rounds = True
     return options

@@ -4,7 +4,9 @@ To add one: a worker (bench/worker/CMakeLists.txt) and an entry of ENGINES.
 """
 
 import dataclasses
+import json
 import os
+import subprocess
 from pathlib import Path
 
 from .errors import BenchError, Unavailable
@@ -101,6 +103,15 @@ class Installation:
     def __init__(self, binaries, command):
         self.binaries = Path(binaries)
         self.command = Path(command)
+        self._listed = {}
+
+    def listed_by(self, engine, name=None):
+        """What a worker says that it can do (bench/worker/worker.cpp, list); each is asked once."""
+        path = self.worker(engine, name)
+        if path not in self._listed:
+            done = subprocess.run([path, "--list"], stdout=subprocess.PIPE, check=True, text=True)
+            self._listed[path] = json.loads(done.stdout)
+        return self._listed[path]
 
     def worker(self, engine, name=None):
         path = self.binaries / (name or engine.worker)

@@ -48,18 +48,13 @@ def wait_for_steps(worker, path, threads, wanted):
 def kill_of_a_job(start, cell, folder, generator):
     """A whole job, one that is killed between half and four fifths of its steps, and the second life of that one."""
     path = folder / "told"
-    worker = start()
-    try:
+    with start() as worker:
         whole_ns = worker.slice(0)["wall_ns"]
         steps = worker.ask("noted")["noted"][0]
         worker.ask(f"mortal {int(600e9)} {path}")
         wait_for_steps(worker, path, cell.threads, steps * generator.uniform(0.5, 0.8))
         moment_ns = worker.kill()
-    except BaseException:
-        worker.destroy()
-        raise
-    worker = start()
-    try:
+    with start() as worker:
         told = told_operations(path, cell.threads)
         recovered = worker.ask("noted")["noted"][0]
         goes_on = worker.ready.get("goes_on", False)
@@ -72,25 +67,17 @@ def kill_of_a_job(start, cell, folder, generator):
                 "steps_of_a_job": steps, "steps_at_the_kill": told[0], "steps_recovered": recovered if goes_on else 0,
                 # Of a job that was faster than the kill nothing was left to do.
                 "sooner": None if has_ended else whole_ns / second_ns}
-    except BaseException:
-        worker.destroy()
-        raise
 
 
 def kill_of_operations(start, configuration, cell, usual_rate, folder, options, generator):
     """Operations until the kill, which of them are durable, and how long until the usual rate is reached again."""
     path = folder / "told"
     interval_s = (configuration.interval_ms or 100) / 1000
-    worker = start()
-    try:
+    with start() as worker:
         worker.ask(f"mortal {int(60e9)} {path}")
         time.sleep(0.2 if options.smoke else generator.uniform(3, 6) * interval_s + 0.2)
         moment_ns = worker.kill()
-    except BaseException:
-        worker.destroy()
-        raise
-    worker = start()
-    try:
+    with start() as worker:
         told = told_operations(path, cell.threads)
         noted = worker.ask("noted")["noted"]
         if configuration.engine.kind != "volatile" and any(durable > done + 1 for durable, done in zip(noted, told)):
@@ -102,9 +89,6 @@ def kill_of_operations(start, configuration, cell, usual_rate, folder, options, 
                 "operations_done": sum(told[:cell.threads]),
                 "operations_lost": sum(max(0, done - durable) for durable, done in zip(noted, told)),
                 "to_full_speed_ns": None if seconds is None else int(seconds * 1e9)}
-    except BaseException:
-        worker.destroy()
-        raise
 
 
 def measure_kills(start, configuration, cell, slices, folder, options):

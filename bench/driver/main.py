@@ -37,9 +37,9 @@ def show_list(installation, options):
             ("Engines and peers", [[engine.name, engine.kind, state_of(installation, engine), engine.sentence]
                                    for engine in ENGINES])):
         print(heading)
-        for line in [list(row) for row in rows]:
-            widths = [max(len(row[i]) for row in rows) for i in range(len(line) - 1)]
-            print("  " + "  ".join(word.ljust(width) for word, width in zip(line, widths)) + "  " + line[-1])
+        widths = [max(map(len, column)) for column in zip(*rows)][:-1] + [0]  # a sentence needs no blanks behind it
+        for row in rows:
+            print("  " + "  ".join(word.ljust(width) for word, width in zip(row, widths)))
     return 0
 
 

@@ -2,9 +2,7 @@
 
 import dataclasses
 import itertools
-import json
 import os
-import subprocess
 from pathlib import Path
 
 from .engines import BY_NAME, ENGINES, Configuration, engine_named
@@ -49,16 +47,14 @@ class Cell:
 
 def catalogue(installation):
     """The workloads by name, as the worker of the baseline lists them (bench/workloads/workloads.inc)."""
-    listed = subprocess.run([installation.worker(BY_NAME["volatile"]), "--list"], stdout=subprocess.PIPE, check=True, text=True)
-    found = json.loads(listed.stdout)
+    found = installation.listed_by(BY_NAME["volatile"])
     return {row["name"]: row for row in found["workloads"]}, found["compiler"]
 
 
 def left_out_of(installation, configuration):
     """{workload: why this configuration's worker cannot do it}."""
-    worker = installation.worker(configuration.engine, configuration.worker)
-    listed = subprocess.run([worker, "--list"], stdout=subprocess.PIPE, check=True, text=True)
-    return {row["name"]: row["reason"] for row in json.loads(listed.stdout)["left_out"]}
+    listed = installation.listed_by(configuration.engine, configuration.worker)
+    return {row["name"]: row["reason"] for row in listed["left_out"]}
 
 
 def chosen_workloads(names, known):

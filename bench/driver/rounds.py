@@ -11,7 +11,6 @@ import tempfile
 from pathlib import Path
 
 from .engines import is_too_slow
-from .errors import WorkerFailed
 from .figures import Measurements, best_peer
 from .kill_phase import measure_kills
 from .plan import left_out_of
@@ -122,6 +121,3 @@ class CellRun:
             row["fill_ns"] = getattr(one, "fill_ns", None)
             rows.append(row)
         return {**self.cell.facts(), "slice_ms": slice_ms(self.options), "left_out": self.left_out, "configurations": rows}
-
-
-__all__ = ["CellRun", "WorkerFailed", "rounds_of", "slice_ms"]

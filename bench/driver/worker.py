@@ -86,6 +86,12 @@ class Worker:
             if stream and not stream.closed:
                 stream.close()
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.destroy()
+
     def destroy(self):
         """After a failure: no process is left behind."""
         if self.process.poll() is None:

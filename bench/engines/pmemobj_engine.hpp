@@ -149,7 +149,6 @@ private:
 };
 
 struct PmemobjEngine {
-    static constexpr bool survives = true;
     static constexpr StoresSeen stores_seen = StoresSeen::announced;
 
     template <class T>

@@ -5,36 +5,23 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <pthread.h>
 #include <string>
 #include <string_view>
 
 #include "../harness/ending.hpp"
-#include "../worker/shape.hpp"
 #include "engine.hpp"
 #include "pthread_sections.hpp"
 #include "stillpoint/stillpoint.h"
 
 namespace bench {
 
-struct PmthreadsEngine {
-    static constexpr bool survives = true;
+struct PmthreadsEngine : PthreadSections {
 #ifdef BENCH_HOOKS
     static constexpr StoresSeen stores_seen = StoresSeen::compiled;  // docs/nvhooks.md, "Limits"
 #else
     static constexpr StoresSeen stores_seen = StoresSeen::all;
 #endif
 
-    template <class T>
-    using Durable = T;
-    using Mutex = pthread_mutex_t;
-    using Condition = pthread_cond_t;
-    template <unsigned locks_max>
-    using Operation = LockedSection<locks_max>;
-    template <unsigned locks_max>
-    using Reading = LockedSection<locks_max>;
-
-    static void open(const Shape&) noexcept {}
     static void* allocate(std::size_t size_bytes) { return checked(sp_malloc(size_bytes)); }
     static void* allocate_aligned(std::size_t alignment_bytes, std::size_t size_bytes)
     {
@@ -43,13 +30,6 @@ struct PmthreadsEngine {
     static void deallocate(void* block) { sp_free(block); }
     static void* root(const char* name, std::size_t size_bytes) { return checked(sp_root(name, size_bytes)); }
     static void settle() noexcept { (void)sp_checkpoint(); }
-    template <class T, class Value>
-    static void init(T& variable, const Value& value)
-    {
-        variable = value;
-    }
-    static void about_to_write(void*, std::size_t) noexcept {}
-    static void notify_all(Condition& condition) noexcept { pthread_cond_broadcast(&condition); }
 
     /// A statistic of the runtime (docs/statistics.md); none without a pool.
     static std::optional<std::uint64_t> statistic(std::string_view name)

@@ -1,7 +1,10 @@
 #pragma once
 // Operations that are their locks: of the volatile program, and of engines that find an operation by its locks.
 
+#include <cstddef>
 #include <pthread.h>
+
+#include "../worker/shape.hpp"
 
 namespace bench {
 
@@ -70,6 +73,27 @@ public:
 
 private:
     pthread_mutex_t* held_ = nullptr;
+};
+
+/// What such engines have in common of a MemoryEngine: nobody has to be told of a store.
+struct PthreadSections {
+    template <class T>
+    using Durable = T;
+    using Mutex = pthread_mutex_t;
+    using Condition = pthread_cond_t;
+    template <unsigned locks_max>
+    using Operation = LockedSection<locks_max>;
+    template <unsigned locks_max>
+    using Reading = LockedSection<locks_max>;
+
+    static void open(const Shape&) noexcept {}
+    template <class T, class Value>
+    static void init(T& variable, const Value& value)
+    {
+        variable = value;
+    }
+    static void about_to_write(void*, std::size_t) noexcept {}
+    static void notify_all(Condition& condition) noexcept { pthread_cond_broadcast(&condition); }
 };
 
 }  // namespace bench

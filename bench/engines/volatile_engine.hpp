@@ -7,31 +7,18 @@
 #include <cstring>
 #include <map>
 #include <optional>
-#include <pthread.h>
 #include <string>
 #include <string_view>
 
 #include "../harness/ending.hpp"
-#include "../worker/shape.hpp"
 #include "engine.hpp"
 #include "pthread_sections.hpp"
 
 namespace bench {
 
-struct VolatileEngine {
-    static constexpr bool survives = false;
+struct VolatileEngine : PthreadSections {
     static constexpr StoresSeen stores_seen = StoresSeen::all;
 
-    template <class T>
-    using Durable = T;
-    using Mutex = pthread_mutex_t;
-    using Condition = pthread_cond_t;
-    template <unsigned locks_max>
-    using Operation = LockedSection<locks_max>;
-    template <unsigned locks_max>
-    using Reading = LockedSection<locks_max>;
-
-    static void open(const Shape&) noexcept {}
     static void* allocate(std::size_t size_bytes) { return checked(std::malloc(size_bytes)); }
     static void* allocate_aligned(std::size_t alignment_bytes, std::size_t size_bytes)
     {
@@ -49,13 +36,6 @@ struct VolatileEngine {
         return object;
     }
     static void settle() noexcept {}
-    template <class T, class Value>
-    static void init(T& variable, const Value& value)
-    {
-        variable = value;
-    }
-    static void about_to_write(void*, std::size_t) noexcept {}
-    static void notify_all(Condition& condition) noexcept { pthread_cond_broadcast(&condition); }
 
     static std::optional<std::uint64_t> statistic(std::string_view) noexcept { return std::nullopt; }
 

@@ -1,32 +1,15 @@
 """How a figure's number is read out of a run's JSON, how it is shown, and what of it the scaling model can tell."""
 
 import dataclasses
+import sys
+from pathlib import Path
 from typing import Callable
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from driver.tables import duration, of, short  # noqa: E402  (the path must be set first)
+
 PAGE_BYTES = 4096
-
-
-def of(row, *names):
-    for name in names:
-        if row is None:
-            return None
-        row = row.get(name)
-    return row
-
-
-def short(number):
-    """Three digits that count."""
-    for limit, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
-        if abs(number) >= limit:
-            return f"{number / limit:.3g}{unit}"
-    return f"{number:.3g}"
-
-
-def duration(ns):
-    for limit, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
-        if ns >= limit:
-            return f"{ns / limit:.3g} {unit}"
-    return f"{ns:.0f} ns"
 
 
 def mebibytes(count):

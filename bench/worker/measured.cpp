@@ -106,8 +106,7 @@ void Measured::slice(std::uint64_t slice_ns, Answer& answer)
         run_jobs(slice_ns, answer, nullptr);
         return;
     }
-    begin_slice();
-    const SliceThreads::Work turns = [this](unsigned thread, std::uint64_t deadline_ns) {
+    const auto turns = [this](unsigned thread, std::uint64_t deadline_ns) {
         Context& context = threads_[thread].context;
         const unsigned operations_per_turn = work_.operations->operations_per_turn();
         std::uint64_t done = 0;
@@ -117,9 +116,20 @@ void Measured::slice(std::uint64_t slice_ns, Answer& answer)
         }
         return done;
     };
+    run_operations(slice_ns, turns, answer);
+}
+
+void Measured::run_operations(std::uint64_t slice_ns, const SliceThreads::Work& turns, Answer& answer)
+{
+    begin_slice();
     const std::uint64_t cpu_before = process_cpu_ns();
-    const auto slice = slices_.run(slice_ns, turns, stops_.look_every_ns(), [this] { stops_.look(); });
+    const auto slice = run_looking(slice_ns, turns);
     end_slice(slice.operations, slice.wall_ns, process_cpu_ns() - cpu_before, answer);
+}
+
+SliceThreads::Slice Measured::run_looking(std::uint64_t slice_ns, const SliceThreads::Work& work)
+{
+    return slices_.run(slice_ns, work, stops_.look_every_ns(), [this] { stops_.look(); });
 }
 
 void Measured::timed_slice(std::uint64_t slice_ns, Answer& answer)
@@ -128,8 +138,7 @@ void Measured::timed_slice(std::uint64_t slice_ns, Answer& answer)
     if (work_.job) {
         run_jobs(slice_ns, answer, &sum);
     } else {
-        begin_slice();
-        const SliceThreads::Work turns = [this](unsigned thread, std::uint64_t deadline_ns) {
+        const auto turns = [this](unsigned thread, std::uint64_t deadline_ns) {
             Thread& own = threads_[thread];
             own.latencies = LatencyHistogram();
             std::uint64_t done = 0;
@@ -143,9 +152,7 @@ void Measured::timed_slice(std::uint64_t slice_ns, Answer& answer)
             }
             return done;
         };
-        const std::uint64_t cpu_before = process_cpu_ns();
-        const auto slice = slices_.run(slice_ns, turns, stops_.look_every_ns(), [this] { stops_.look(); });
-        end_slice(slice.operations, slice.wall_ns, process_cpu_ns() - cpu_before, answer);
+        run_operations(slice_ns, turns, answer);
         for (const Thread& thread : threads_) {
             sum.add(thread.latencies);
         }
@@ -176,13 +183,18 @@ std::string Measured::histogram_json(const LatencyHistogram& histogram)
     return json + "]";
 }
 
-void Measured::run_jobs(std::uint64_t slice_ns, Answer& answer, LatencyHistogram* latencies)
+SliceThreads::Work Measured::part_of_the_job()
 {
-    begin_slice();
-    const SliceThreads::Work part = [this](unsigned thread, std::uint64_t) -> std::uint64_t {
+    return [this](unsigned thread, std::uint64_t) -> std::uint64_t {
         work_.job->work(threads_[thread].context);
         return 0;
     };
+}
+
+void Measured::run_jobs(std::uint64_t slice_ns, Answer& answer, LatencyHistogram* latencies)
+{
+    begin_slice();
+    const SliceThreads::Work part = part_of_the_job();
     std::uint64_t jobs = 0;
     std::uint64_t wall_ns = 0;
     std::uint64_t cpu_ns = 0;
@@ -191,7 +203,7 @@ void Measured::run_jobs(std::uint64_t slice_ns, Answer& answer, LatencyHistogram
             work_.job->prepare();
         }
         const std::uint64_t cpu_before = process_cpu_ns();
-        const auto one = slices_.run(0, part, stops_.look_every_ns(), [this] { stops_.look(); });
+        const auto one = run_looking(0, part);
         cpu_ns += process_cpu_ns() - cpu_before;
         wall_ns += one.wall_ns;
         ++jobs;
@@ -222,10 +234,7 @@ void Measured::work_until_killed(const std::string& path, std::uint64_t limit_ns
     answer.number("working", 1).send();
     if (work_.job) {
         work_.job->prepare();
-        const SliceThreads::Work part = [this](unsigned thread, std::uint64_t) -> std::uint64_t {
-            work_.job->work(threads_[thread].context);
-            return 0;
-        };
+        const SliceThreads::Work part = part_of_the_job();
         slices_.run(0, part, 1'000'000, [&] { publish(0, work_.job->steps_done()); });
         publish(shape_.threads, 1);  // the job ended before the kill
         return;

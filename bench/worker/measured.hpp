@@ -41,6 +41,11 @@ private:
         LatencyHistogram latencies;
     };
 
+    /// A slice in which each thread does `turns`, with all that is told of a slice.
+    void run_operations(std::uint64_t slice_ns, const SliceThreads::Work& turns, Answer& answer);
+    /// Meanwhile the stops are looked at.
+    SliceThreads::Slice run_looking(std::uint64_t slice_ns, const SliceThreads::Work& work);
+    [[nodiscard]] SliceThreads::Work part_of_the_job();
     void run_jobs(std::uint64_t slice_ns, Answer& answer, LatencyHistogram* latencies);
     void begin_slice();
     void end_slice(std::uint64_t operations, std::uint64_t wall_ns, std::uint64_t cpu_ns, Answer& answer);

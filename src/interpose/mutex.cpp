@@ -49,9 +49,7 @@ namespace {
         return unlock_through_libc(mutex);
     }
     stillpoint::note_store(mutex, sizeof *mutex);  // As release() does.
-    if (!fase::leave_nested(record, mutex)) {
-        fase::leave_slowly(record, mutex);
-    }
+    fase::leave_counted(record, mutex);
     return 0;
 }
 

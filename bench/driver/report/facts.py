@@ -53,7 +53,7 @@ def option_facts(run):
     options = inside(run.raw, "options")
     if not isinstance(options, dict):
         return []
-    unsaid = {"json", "html", "markdown", "bar", "quiet", "few_rounds"}
+    unsaid = {"json", "html", "markdown", "bar", "quiet"}
     return [("--" + name.replace("_", "-"), "yes" if value is True else one_or_list(value))
             for name, value in options.items() if name not in unsaid and value not in (None, False, [], "", 0)]
 
