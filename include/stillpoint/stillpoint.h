@@ -116,6 +116,14 @@ int sp_root_delete(const char *handle);
 void sp_fase_begin(void);
 void sp_fase_end(void);
 
+/* A checkpoint may come between the two, though the thread holds locks: around a sleep, a wait for another
+ * thread, or a call that may block. What the FASE has stored until sp_fase_pause becomes durable without what it
+ * stores after sp_fase_resume: call it where that is consistent, and store nothing durable in between. Locks that
+ * were acquired before stay held and are not released in between; they must not lie in durable memory, where they
+ * would come back held. Without effect outside a FASE; nests. Cost: as a lock and an unlock. */
+void sp_fase_pause(void);
+void sp_fase_resume(void);
+
 /* Takes a lock (mutex, rwlock, spinlock) out of the accounting: holding it is not a FASE.
  * For locks that guard nothing durable and are held for long. Call it while the lock is
  * free. At most 1024 locks: then SP_E_NO_MEMORY. */

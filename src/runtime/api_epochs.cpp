@@ -124,6 +124,10 @@ STILLPOINT_API void sp_fase_begin(void) { stillpoint::fase_enter(nullptr); }
 
 STILLPOINT_API void sp_fase_end(void) { stillpoint::fase_leave(nullptr); }
 
+STILLPOINT_API void sp_fase_pause(void) { stillpoint::fase_pause(); }
+
+STILLPOINT_API void sp_fase_resume(void) { stillpoint::fase_resume(); }
+
 STILLPOINT_API int sp_lock_ignore(const void* lock)
 {
     if (lock == nullptr) {

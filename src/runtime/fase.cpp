@@ -186,6 +186,39 @@ bool resume_after_wait(const void* mutex) noexcept
 void fase_enter(const void* lock) noexcept { fase::enter(lock, LockKind::section); }
 void fase_leave(const void* lock) noexcept { fase::leave(lock); }
 
+void fase_pause() noexcept
+{
+    ThreadRecord* const record = fase::own_record;
+    if (record == nullptr || record->pauses++ != 0) {
+        return;
+    }
+    record->paused_depth = record->depth.load(std::memory_order_relaxed);
+    record->paused_lock = record->lock.load(std::memory_order_relaxed);
+    if (record->paused_depth != 0) {
+        record->lock.store(ThreadRecord::no_lock, std::memory_order_relaxed);
+        fase::withdraw_publication(*record, 0);
+    }
+}
+
+void fase_resume() noexcept
+{
+    ThreadRecord* const record = fase::own_record;
+    if (record == nullptr || record->pauses == 0 || --record->pauses != 0 || record->paused_depth == 0) {
+        return;
+    }
+    while (true) {
+        record->depth.store(record->paused_depth, std::memory_order_relaxed);
+        fase::order_publication();
+        if ((fase::gate.bits.load(std::memory_order_acquire) & fase::gate_shut) == 0) {
+            break;
+        }
+        // Its locks stay held. A thread inside that needs one of them makes the attempt end without a stop.
+        fase::withdraw_publication(*record, 0);
+        fase::wait_while_shut();
+    }
+    record->lock.store(record->paused_lock, std::memory_order_relaxed);
+}
+
 bool inside_fase() noexcept
 {
     const ThreadRecord* record = fase::own_record;

@@ -20,6 +20,10 @@ struct ThreadRecord;  // thread_registry.hpp
 void fase_enter(const void* lock) noexcept;
 /// Takes back a fase_enter whose acquire failed, and ends what fase_enter began after a release.
 void fase_leave(const void* lock) noexcept;
+/// sp_fase_pause's work: the calling thread, whatever locks it holds, counts as outside. They nest.
+void fase_pause() noexcept;
+/// sp_fase_resume's: inside again, as it was. Held here while the gate is shut.
+void fase_resume() noexcept;
 /// True if the calling thread is inside a FASE.
 [[nodiscard]] bool inside_fase() noexcept;
 

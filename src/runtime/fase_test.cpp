@@ -128,6 +128,49 @@ TEST_F(Fase, RecordOfAThreadIsReusedAndTheExitHookRunsOnce)
     set_thread_exit_hook(nullptr);
 }
 
+TEST_F(Fase, APausedFaseLetsAStopPassAndGoesOn)
+{
+    std::atomic<std::uint32_t> stage{0};
+    std::jthread paused([&] {
+        const FaseGuard outer;
+        const FaseGuard inner;
+        fase_pause();
+        stage = 1;
+        os::futex_wake(stage);
+        while (stage.load() == 1) {
+            os::futex_wait(stage, 1);
+        }
+        fase_resume();
+        EXPECT_TRUE(inside_fase());
+        stage = 3;
+        os::futex_wake(stage);
+        while (stage.load() == 3) {
+            os::futex_wait(stage, 3);
+        }
+    });
+    while (stage.load() != 1) {
+        os::futex_wait(stage, 0);
+    }
+    EXPECT_TRUE(stop_threads(1000 * ms, [](void*) {}, nullptr).reached);
+    stage = 2;
+    os::futex_wake(stage);
+    while (stage.load() != 3) {
+        os::futex_wait(stage, 2);
+    }
+    EXPECT_FALSE(stop_threads(1 * ms, [](void*) {}, nullptr).reached);
+    stage = 4;
+    os::futex_wake(stage);
+}
+
+TEST_F(Fase, APauseOutsideAFaseDoesNothing)
+{
+    fase_pause();
+    fase_resume();
+    EXPECT_FALSE(inside_fase());
+    fase_resume();
+    EXPECT_FALSE(inside_fase());
+}
+
 TEST_F(Fase, ManyThreadsAtOnceGetTheirOwnRecords)
 {
     constexpr int threads = 520;  // More than one chunk of records.

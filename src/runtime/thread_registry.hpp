@@ -28,6 +28,9 @@ struct alignas(128) ThreadRecord {
     sync::Atomic<std::uintptr_t> lock;  ///< outermost lock (0: sp_fase_begin or a heap call), or no_lock
     sync::Atomic<int> thread_id;        ///< of the kernel
     unsigned exit_rounds;              ///< how often the key's destructor has run for this thread
+    std::uint32_t pauses;              ///< fase_pause calls that wait for their fase_resume
+    std::uint32_t paused_depth;        ///< depth and lock of the FASE that the outermost of them has left
+    std::uintptr_t paused_lock;
     ThreadRecord* next_unused;
 };
 
