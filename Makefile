@@ -23,7 +23,7 @@ launcher = $$(command -v ccache >/dev/null 2>&1 && echo "-DCMAKE_C_COMPILER_LAUN
 say = @printf '\n== %s\n' "$(1)"
 
 .PHONY: all build demo test check asan tsan kill-loop soak faults mutations fuzz bench style format-check docs install
-.PHONY: performance papers explore canaries nvhooks-fuzz schedules guest clean help setup setup-test tmp
+.PHONY: performance papers memcached-bench explore canaries nvhooks-fuzz schedules guest clean help setup setup-test tmp
 .NOTPARALLEL:
 
 all: build
@@ -49,6 +49,7 @@ help:
 	@echo "make bench        run the benchmarks (takes minutes; use an idle machine)"
 	@echo "make performance  the full run: docs/performance.md, its data and plots, and a page build/report (an hour)"
 	@echo "make papers       the figures and tables of the papers: docs/papers.md (40 minutes; QUICK=--quick: 2)"
+	@echo "make memcached-bench  memcached with and without a pool: docs/memcached-performance.md (20 minutes; QUICK=--quick: 1)"
 	@echo "make install      install to PREFIX (default /usr/local; DESTDIR is honoured)"
 	@echo "make clean        remove what was built"
 	@echo
@@ -159,6 +160,12 @@ QUICK ?=
 papers: build
 	$(call say,Measuring the figures and tables of the papers)
 	@python3 -B bench/papers/all.py $(QUICK) --json build/papers.json --markdown docs/papers.md
+
+# Builds the servers where they are missing.
+memcached-bench: build
+	$(call say,Measuring memcached with its items in a pool against memcached)
+	@python3 -B integrations/memcached/build.py
+	@python3 -B bench/memcached.py $(QUICK) --bar issue --json build/memcached.json --markdown docs/memcached-performance.md
 
 install: build
 	@cmake --install build --prefix "$(PREFIX)"

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 
 from pool_tool import ROOT, Tool, ToolError, Watch, kill, table  # noqa: E402  (the path must be set first)
 
-__all__ = ["ROOT", "Configuration", "StopTimes", "Tool", "ToolError", "Worker", "common_arguments", "kill", "pool_folders",
+__all__ = ["ROOT", "Configuration", "StopTimes", "Tool", "ToolError", "Watch", "Worker", "common_arguments", "kill", "pool_folders",
            "run_rounds", "table"]
 
 

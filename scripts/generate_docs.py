@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes docs/options.md and docs/statistics.md from the program's own tables, and docs/performance.md from its run.
+"""Writes docs/options.md and docs/statistics.md from the program's own tables, docs/performance.md and
+docs/memcached-performance.md from their runs.
 
 Usage: generate_docs.py [--check] [--tool build/bin/stillpoint]. With --check nothing is written: exit code 1 if a
-document differs from its table. Of docs/performance.md only the text: its plots are drawn by `stillpoint bench report`.
+document differs from its table. Of runs only the text: plots are drawn by `stillpoint bench report` and bench/memcached.py.
 """
 
 import argparse
@@ -18,15 +19,21 @@ def of_table(tool, table):
     return subprocess.run([tool, "tables", table], capture_output=True, text=True, check=True).stdout
 
 
-def of_run():
-    """docs/performance.md as the data beside it give it; None before the first run of a release."""
-    run = ROOT / "docs" / "performance.json"
-    if not run.is_file():
-        return None
-    sys.path.insert(0, str(ROOT / "bench"))
-    from driver.report import document_text  # its folder is no package of this one
+def of_run(name, text_of):
+    """docs/NAME.md as the data beside it give it; None before the first run of a release. `text_of`: run, file's name -> text."""
+    run = ROOT / "docs" / f"{name}.json"
+    return text_of(json.loads(run.read_text(encoding="utf-8")), name) if run.is_file() else None
 
-    return document_text(json.loads(run.read_text(encoding="utf-8")), "performance.md")
+
+def documents(tool):
+    """[(name, text or None)]"""
+    sys.path.insert(0, str(ROOT / "bench"))
+    from driver.report import document_text  # its folder is no package of this one, nor is the next
+    from memcached.document import text_of
+
+    return [("options", of_table(tool, "options")), ("statistics", of_table(tool, "statistics")),
+            ("performance", of_run("performance", lambda run, name: document_text(run, f"{name}.md"))),
+            ("memcached-performance", of_run("memcached-performance", text_of))]
 
 
 def main():
@@ -35,8 +42,7 @@ def main():
     parser.add_argument("--tool", default=str(ROOT / "build/bin/stillpoint"), help="the built command")
     arguments = parser.parse_args()
     outdated = 0
-    for name, wanted in (("options", of_table(arguments.tool, "options")), ("statistics", of_table(arguments.tool, "statistics")),
-                         ("performance", of_run())):
+    for name, wanted in documents(arguments.tool):
         document = ROOT / "docs" / f"{name}.md"
         if wanted is None or document.is_file() and document.read_text(encoding="utf-8") == wanted:
             continue

@@ -1,0 +1,106 @@
+"""The options of bench/memcached.py."""
+
+import argparse
+from pathlib import Path
+
+from driver import bars
+from driver.tables import of
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+INTEGRATION = ROOT / "build/integrations/memcached"
+BUILD_REMEDY = "python3 integrations/memcached/build.py makes it"
+PARTS = ("memory", "throughput", "latency", "intervals", "power")
+MIXES = (90, 50, 10)
+
+# What the issue of the integration asks for.
+BARS = [
+    "throughput-90-10: durable/stock>=0.95",
+    "throughput-10-90: durable/stock>=0.85",
+    *(f"latency-{mix}-{100 - mix}: durable.p99_ratio<=1.5" for mix in MIXES),
+]
+
+# Of the slices of one round, where the bench's own figures are of all together.
+bars.FIGURES.update({f"{rank}_ratio": lambda row, rank=rank: of(row, "latency_to_volatile", rank, "median")
+                     for rank in ("p50", "p99", "p99.9")})
+
+DESCRIPTION = """\
+Measures memcached as it is (stock) and memcached with its items in a pool of Stillpoint (durable: tracker uffd; hooks: compiled by
+`stillpoint cc`), with the same flags, on this machine's CPUs, which the client shares. Each server is a process of its own; they work
+in turn, in slices of some seconds, and ratios are taken between slices of the same round.
+
+parts:
+  memory      resident memory, and what lies on the medium, with all keys loaded
+  throughput  closed loop of our own client, one request in flight on each connection and eight; memaslap (libmemcached-tools)
+  latency     open loop at a part of stock's throughput: the same rate for all
+  intervals   throughput, bytes written and stops by the interval between checkpoints
+  power       throughput and latency with the pool on the disk and durability `power`
+"""
+
+
+def numbers(low, high):
+    """A parser of comma-separated whole numbers."""
+    def parse(text):
+        try:
+            found = [int(word) for word in text.split(",")]
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"\"{text}\" is no list of whole numbers") from None
+        if not found or not all(low <= one <= high for one in found):
+            raise argparse.ArgumentTypeError(f"each of \"{text}\" must be from {low} to {high}")
+        return found
+
+    return parse
+
+
+def parts(text):
+    found = text.split(",")
+    unknown = [one for one in found if one not in PARTS]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"\"{unknown[0]}\" is no part; parts: {', '.join(PARTS)}")
+    return found
+
+
+def parser():
+    made = argparse.ArgumentParser(prog="memcached.py", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--part", type=parts, default=list(PARTS), help="comma-separated (default: all)")
+    made.add_argument("--quick", action="store_true", help="few keys, short slices: shows that it works, measures nothing")
+    made.add_argument("--mix", type=numbers(0, 100), default=list(MIXES), help="percents of reads (default 90,50,10)")
+    made.add_argument("--interval", type=numbers(1, 10_000), default=[10, 20, 40, 100, 200, 500],
+                      help="ms, of the part intervals (default 10,20,40,100,200,500); elsewhere it is 100")
+    made.add_argument("--rounds", type=int, default=7, help="of the slices of throughput (default 7)")
+    made.add_argument("--slice", type=float, default=2.0, help="seconds of a slice (default 2)")
+    made.add_argument("--load", type=float, default=0.5, help="open loop: share of stock's throughput (default 0.5)")
+    made.add_argument("--keys", type=int, default=1_000_000)
+    made.add_argument("--value-bytes", type=int, default=100)
+    made.add_argument("--connections", type=int, default=32)
+    made.add_argument("--protocol", choices=("text", "meta"), default="text")
+    made.add_argument("--zipf", action="store_true", help="keys by Zipf's law, not uniformly")
+    made.add_argument("--seed", type=int, default=1)
+    made.add_argument("--stock", type=Path, default=INTEGRATION / "stock/memcached", help="default: %(default)s, else memcached in PATH")
+    made.add_argument("--durable", type=Path, default=INTEGRATION / "durable/memcached-durable", help="default: %(default)s")
+    made.add_argument("--hooks", type=Path, default=INTEGRATION / "hooks/memcached-durable", help="default: %(default)s")
+    made.add_argument("--pool-options", default="", help="further options of the pool: 'tracker=mprotect staging_mb=64'")
+    made.add_argument("--control", action="store_true", help="a second stock server takes part: what ratio nothing at all gives")
+    made.add_argument("--binaries", type=Path, default=ROOT / "build/bin", help="folder of stillpoint and the client (default build/bin)")
+    made.add_argument("--bar", action="append", metavar="BAR",
+                      help="what must be reached, else exit code 1: 'throughput-90-10: durable/stock>=0.95', "
+                           "'latency-10-90: durable.p99_ratio<=1.5'; `issue`: all of the integration's")
+    made.add_argument("--json", metavar="FILE", help="the whole result (-: to standard output, and no tables)")
+    made.add_argument("--markdown", metavar="FILE", help="makes a document, with FILE's ending as .json and figures/ beside it")
+    made.add_argument("--report", metavar="JSON", help="measures nothing: shows, or makes --markdown of, an earlier result")
+    made.add_argument("--quiet", action="store_true", help="no progress")
+    return made
+
+
+def parse(arguments):
+    made = parser()
+    options = made.parse_args(arguments)
+    if min(options.rounds, options.slice, options.load) <= 0 or options.keys < 1000 or options.value_bytes < 16:
+        made.error("--rounds, --slice and --load are above 0, --keys at least 1000, --value-bytes at least 16")
+    options.must_reach = bool(options.bar)
+    options.bars = [bars.parse_bar(text) for one in options.bar or ["issue"] for text in (BARS if one == "issue" else [one])]
+    if options.quick:
+        options.keys = min(options.keys, 20_000)
+        options.rounds = min(options.rounds, 2)
+        options.slice = min(options.slice, 0.2)
+        options.interval = options.interval[:1] + options.interval[-1:]
+    return options

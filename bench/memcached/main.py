@@ -1,0 +1,126 @@
+"""The command: measures, shows, writes."""
+
+import json
+import shlex
+import signal
+import sys
+from pathlib import Path
+
+from driver import bars, tables
+from driver.errors import FELL_SHORT, INTERRUPTED, UNAVAILABLE, BenchError
+from driver.progress import Progress
+from driver.record import first_line, record
+from paired import Tool, ToolError, pool_folders
+
+from . import command_line, document
+from .clients import Generator
+from .parts import INTERVAL_MS, Bench
+from .servers import Kind, stock_program
+from .shown import tables_of
+
+def kinds_of(options, remarks):
+    """The servers that are here: stock first, it is what ratios are taken to."""
+    stock = stock_program(options.stock)
+    if stock != options.stock:
+        remarks.append(f"stock is {stock}, the system's own build: {options.stock} is missing")
+    kinds = [Kind("stock", stock)]
+    if options.control:
+        kinds.append(Kind("stock again", stock))
+    for name, program in (("durable", options.durable), ("hooks", options.hooks)):
+        if program.is_file():
+            kinds.append(Kind(name, program, "process", INTERVAL_MS,
+                              " ".join(filter(None, [options.pool_options, "tracker=hooks" if name == "hooks" else ""]))))
+        else:
+            remarks.append(f"left out: {name}: {program} is missing; {command_line.BUILD_REMEDY}")
+    return kinds
+
+
+def steps_of(options, kinds):
+    """What Bench.measure() says that it begins."""
+    mixes, has_pool = len(options.mix), any(not kind.is_stock for kind in kinds)
+    steps = {"throughput": 3 * mixes, "latency": mixes}
+    if has_pool:
+        steps |= {"intervals": 1 + len(options.interval), "power": 1 + 2 * mixes}
+    return sum(steps.get(part, 0) for part in options.part) + 1
+
+
+def measure(options, arguments):
+    """The result as a document; "complete" is false where it was interrupted."""
+    remarks = []
+    tool = Tool(options.binaries)
+    kinds = kinds_of(options, remarks)
+    progress = Progress(options.quiet)
+    progress.plan(steps_of(options, kinds))
+    facts = record("python3 bench/memcached.py " + shlex.join(arguments), first_line([tool.program("stillpoint"), "--version"]), None,
+                   {name: value for name, value in vars(options).items() if isinstance(value, (int, float, str, list, bool))
+                    and name != "bars"})
+    complete = True
+    with pool_folders("memcached") as (disk, shared):
+        if shared is None:
+            raise BenchError("/dev/shm cannot be written: the pools of durability `process` lie there", UNAVAILABLE)
+        bench = Bench(options, tool, Generator(options), kinds, (disk, shared), progress)
+        try:
+            bench.measure()
+        except KeyboardInterrupt:
+            complete = False
+    progress.end()
+    return {"format": document.FORMAT, "format_version": document.FORMAT_VERSION, **facts, "complete": complete,
+            "servers": [kind.facts() for kind in kinds], "remarks": remarks + bench.remarks, "cells": bench.cells,
+            "intervals": bench.intervals, "memory": bench.memory, "bars": bars.judge(options.bars, bench.cells)}
+
+
+def show(result):
+    for heading, remark, columns, rows in tables_of(result):
+        print(f"\n{heading}\n  {remark}\n")
+        for line in tables.lines_of(columns, rows):
+            print("  " + line)
+    print()
+    for remark in result["remarks"]:
+        print(remark)
+    for line in tables.bar_lines(result["bars"]):
+        print(line)
+
+
+def write(result, options):
+    if options.json == "-":
+        json.dump(result, sys.stdout)
+        print()
+    elif options.json:
+        Path(options.json).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    if options.markdown:
+        print(f"report: {document.write(result, options.markdown)}", file=sys.stderr)
+    if options.json != "-":
+        show(result)
+
+
+def interrupt(*_):
+    """SIGTERM ends a run as Ctrl-C does: with what there is, and nothing left behind."""
+    raise KeyboardInterrupt
+
+
+def main(arguments):
+    options = command_line.parse(arguments)
+    if options.markdown:
+        document.make_sure_of_plots(arguments)
+    if options.report:
+        write(document.read(options.report), options)
+        return 0
+    signal.signal(signal.SIGTERM, interrupt)
+    result = measure(options, arguments)
+    write(result, options)
+    if not result["complete"]:
+        print("memcached.py: interrupted: the result is what was measured until then", file=sys.stderr)
+        return INTERRUPTED
+    return FELL_SHORT if options.must_reach and not all(bar["met"] for bar in result["bars"]) else 0
+
+
+def run(arguments):
+    try:
+        return main(arguments)
+    except (BenchError, ToolError) as failure:
+        print(f"memcached.py: {failure}", file=sys.stderr)
+        return getattr(failure, "code", 70)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        return FELL_SHORT
