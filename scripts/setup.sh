@@ -10,9 +10,11 @@ liburing-dev libexpected-dev libgtest-dev"
 # The second compiler, and its runtime for the sanitizers; the headers that the compiler plugin is built with, and
 # FileCheck; the runtime of the layer pmdk, which is also a peer of `stillpoint bench`; the other peers. Without llvm-19-dev the plugin
 # is left out, without a runtime or a peer what needs it. Matplotlib draws the plots of the benchmark's report, and
-# Chromium opens it in a test.
+# Chromium opens it in a test. Foreign programs that are tested with Stillpoint: what fetches and builds Kyoto Cabinet's source, and
+# Tokyo Cabinet's own test programs.
 test_packages="clang-19 libclang-rt-19-dev llvm-19-dev libpmemobj-dev liblmdb-dev librocksdb-dev libsqlite3-dev
-python3-matplotlib chromium-headless-shell"
+python3-matplotlib chromium-headless-shell
+dpkg-dev zlib1g-dev tokyocabinet-bin"
 # The virtual machine; its kernel is downloaded by tests/guest and never installed.
 guest_packages="qemu-system-x86 qemu-utils busybox-static e2fsprogs cpio"
 
@@ -44,6 +46,9 @@ found_without_dpkg() {
     python3-matplotlib) python3 -c "import matplotlib" 2>/dev/null && return 0 || return 1 ;;
     chromium-headless-shell)
         command -v "$1" >/dev/null 2>&1 || command -v chromium >/dev/null 2>&1 && return 0 || return 1 ;;
+    dpkg-dev) command -v dpkg-source >/dev/null 2>&1 && return 0 || return 1 ;;
+    zlib1g-dev) header=zlib.h ;;
+    tokyocabinet-bin) command -v tcumttest >/dev/null 2>&1 && return 0 || return 1 ;;
     qemu-system-x86) command -v qemu-system-x86_64 >/dev/null 2>&1 && return 0 || return 1 ;;
     qemu-utils) command -v qemu-img >/dev/null 2>&1 && return 0 || return 1 ;;
     busybox-static) command -v busybox >/dev/null 2>&1 && return 0 || return 1 ;;
