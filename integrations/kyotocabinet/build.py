@@ -91,7 +91,8 @@ class Ninja:
     def compile(self, flavour: Flavour, source: pathlib.Path, includes: list[pathlib.Path]) -> str:
         target = f"{flavour.name}/objects/{source.stem}.o"
         flags = " ".join([FLAGS, flavour.flags, *(f"-I{path}" for path in includes)])
-        rebuilt_with = f" | {self.build / 'bin/stillpoint'}" if flavour.name in ("hooks", "lint") else ""
+        plugins = sorted((self.build / "lib").glob("libstillpoint-nvhooks-*.so")) if flavour.name in ("hooks", "lint") else []
+        rebuilt_with = " | " + " ".join(map(str, plugins)) if plugins else ""
         self.lines += [f"build {target}: compile {source}{rebuilt_with}", f"  compiler = {flavour.compiler}", f"  flags = {flags}"]
         return target
 

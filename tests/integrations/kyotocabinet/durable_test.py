@@ -1,6 +1,7 @@
 """A named database is found again after a normal end; one that was made otherwise is refused with a message and not changed; without
 a pool nothing is durable and everything works."""
 
+import shlex
 import unittest
 
 from programs import FOLDER, TOOL, PoolTest, skip_without
@@ -52,6 +53,15 @@ class Durable(PoolTest):
                 self.assert_ended(filled, 0)
                 self.assertIn("filled", filled.stdout)
                 self.assert_ended(self.plain(*run, "--verify"), 0)
+
+    def test_a_kill_shows_what_is_torn_and_what_is_acknowledged_early(self):
+        for mistake, message in (("--torn", "accounts with"), ("--early", "acknowledged ")):
+            with self.subTest(mistake=mistake):
+                done = self.plain(TOOL, "crashtest", "--quiet", "--kills", "60", "--seed", "3", "--moments", "random", "--min-ms", "100",
+                                  "--max-ms", "300", "--interval-ms", "20", "--durability", "process", "--check",
+                                  f"{shlex.quote(str(LEDGER))} cache --verify", "--", LEDGER, "cache", mistake)
+                self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+                self.assertIn(message, done.stderr + done.stdout)
 
     def test_without_a_pool_it_works_in_ordinary_memory(self):
         for kind in ("cache", "hash", "tree"):

@@ -3,7 +3,8 @@
 //   stillpoint run --pool ledger.pool -- ledger cache               works until it is killed
 //   stillpoint run --pool ledger.pool -- ledger cache --verify      checks what is there, and ends
 //
-// Also --count (how many records there are), --fill (until the pool is full), --twice (opens the databases a second time).
+// Also --count (how many records there are), --fill (until the pool is full), --twice (opens the databases a second time), and two
+// mistakes that a kill must show: --torn (a transfer is two operations), --early (it acknowledges what is not durable yet).
 // The first word is the class: cache, hash or tree. What holds at every quiescent moment, so after every crash:
 //   - the balances of the accounts add up to what they were made with: a transfer is one accept_bulk;
 //   - a thread's items are those of its last rounds: an item is made before it is counted, and removed afterwards;
@@ -133,10 +134,20 @@ std::unique_ptr<kc::BasicDB> make_database(const std::string& kind, std::int64_t
     return cache;
 }
 
+struct Arguments {
+    std::string kind;
+    std::string action = "work";
+    unsigned threads = 3;
+    double seconds = 0;  ///< 0: until it is killed
+    std::int64_t buckets = 1024;
+    bool torn = false;
+    bool early = false;
+};
+
 class Ledger {
 public:
-    Ledger(const std::string& kind, std::int64_t buckets)
-        : main_(make_database(kind, buckets)), pairs_(make_database(kind, 64)), is_cache_(kind == "cache")
+    explicit Ledger(const Arguments& arguments)
+        : arguments_(arguments), main_(make_database(arguments.kind, arguments.buckets)), pairs_(make_database(arguments.kind, 64))
     {
         open(*main_, "ledger");
         open(*pairs_, "pairs");
@@ -145,7 +156,7 @@ public:
     }
     void verify();
     void begin();
-    void work(unsigned threads, double seconds);
+    void work();
     std::uint64_t fill();
     std::uint64_t records() { return static_cast<std::uint64_t>(main_->count()); }
     void close()
@@ -176,9 +187,9 @@ private:
     void transactions();
     void acknowledge(int file, bool at_once);
 
+    Arguments arguments_;
     std::unique_ptr<kc::BasicDB> main_;
     std::unique_ptr<kc::BasicDB> pairs_;
-    bool is_cache_;
     std::string acknowledgements_;
     std::atomic<bool> ended_{false};
     std::atomic<std::uint64_t> done_[threads_max] = {};  ///< counted in a FASE that has ended
@@ -217,7 +228,7 @@ void Ledger::verify()
     if (found == 0 ? !records.empty() : found != accounts || sum != accounts * balance_at_start) {
         end(exit_broken, std::to_string(found) + " accounts with " + std::to_string(sum) + " in all");
     }
-    if (!is_cache_ && static_cast<std::uint64_t>(main_->size()) != bytes) {
+    if (arguments_.kind != "cache" && static_cast<std::uint64_t>(main_->size()) != bytes) {
         end(exit_broken, "the database's size is not that of its records");
     }
     verify_items(records);
@@ -325,7 +336,13 @@ void Ledger::work_thread(unsigned thread)
         }
         const std::uint64_t from = random.below(accounts);
         Transfer transfer(random.below(20));
-        main_->accept_bulk({account_key(from), account_key((from + 1 + random.below(accounts - 1)) % accounts)}, &transfer);
+        const std::uint64_t to = (from + 1 + random.below(accounts - 1)) % accounts;
+        if (arguments_.torn) {
+            main_->accept_bulk({account_key(from)}, &transfer);
+            main_->accept_bulk({account_key(to)}, &transfer);
+        } else {
+            main_->accept_bulk({account_key(from), account_key(to)}, &transfer);
+        }
     }
 }
 
@@ -358,7 +375,7 @@ void Ledger::acknowledge(int file, bool at_once)
         lines += std::to_string(thread) + " " + std::to_string(done_[thread].load()) + "\n";
     }
     lines += std::to_string(threads_max) + " " + std::to_string(committed_.load()) + "\n";
-    if (!main_->synchronize(at_once)) {
+    if (!arguments_.early && !main_->synchronize(at_once)) {
         end(exit_broken, std::string("synchronize: ") + main_->error().message());
     }
     if (file >= 0 && write(file, lines.data(), lines.size()) != static_cast<ssize_t>(lines.size())) {
@@ -366,17 +383,17 @@ void Ledger::acknowledge(int file, bool at_once)
     }
 }
 
-void Ledger::work(unsigned threads, double seconds)
+void Ledger::work()
 {
     const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
     const int file = acknowledgements_.empty() ? -1 : ::open(acknowledgements_.c_str(), flags, 0600);
     std::vector<std::thread> running;
-    for (unsigned thread = 0; thread < threads; ++thread) {
+    for (unsigned thread = 0; thread < arguments_.threads; ++thread) {
         running.emplace_back([this, thread] { work_thread(thread); });
     }
     running.emplace_back([this] { transactions(); });
     const double begun = kc::time();
-    for (bool at_once = false; seconds == 0 || kc::time() - begun < seconds; at_once = !at_once) {
+    for (bool at_once = false; arguments_.seconds == 0 || kc::time() - begun < arguments_.seconds; at_once = !at_once) {
         acknowledge(file, at_once);
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
@@ -390,14 +407,6 @@ void Ledger::work(unsigned threads, double seconds)
 
 namespace {
 
-struct Arguments {
-    std::string kind;
-    std::string action = "work";
-    unsigned threads = 3;
-    double seconds = 0;  ///< 0: until it is killed
-    std::int64_t buckets = 1024;
-};
-
 Arguments parse(int count, char** words)
 {
     Arguments arguments;
@@ -406,6 +415,10 @@ Arguments parse(int count, char** words)
         const std::string word = words[i];
         if (word == "--verify" || word == "--count" || word == "--fill" || word == "--twice") {
             arguments.action = word.substr(2);
+        } else if (word == "--torn") {
+            arguments.torn = true;
+        } else if (word == "--early") {
+            arguments.early = true;
         } else if (word == "--threads" && i + 1 < count) {
             arguments.threads = std::min(threads_max, static_cast<unsigned>(std::atoi(words[++i])));
         } else if (word == "--seconds" && i + 1 < count) {
@@ -424,12 +437,12 @@ Arguments parse(int count, char** words)
 int main(int count, char** words)
 {
     const Arguments arguments = parse(count, words);
-    Ledger ledger(arguments.kind, arguments.buckets);
+    Ledger ledger(arguments);
     ledger.verify();
     if (arguments.action == "count") {
         std::printf("%" PRIu64 "\n", ledger.records());
     } else if (arguments.action == "twice") {
-        Ledger second(arguments.kind, arguments.buckets);
+        Ledger second(arguments);
     } else if (arguments.action == "fill") {
         std::printf("ledger: filled with %" PRIu64 " records\n", ledger.fill());
         ledger.verify();
@@ -439,7 +452,7 @@ int main(int count, char** words)
     }
     if (arguments.action == "work") {
         ledger.begin();
-        ledger.work(arguments.threads, arguments.seconds);
+        ledger.work();
         ledger.verify();
         std::puts("ledger: done");
     }

@@ -31,7 +31,7 @@ class PoolTest(unittest.TestCase):
 
     def plain(self, *words):
         return subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False, timeout=60,
-                              env={**os.environ, "KCRNDSEED": "1"}, errors="replace")
+                              env={**os.environ, "KCRNDSEED": "1", "TMPDIR": str(self.pool.parent)}, errors="replace")
 
     def durable(self, *words):
         return self.plain(TOOL, "run", "--quiet", "--durability", "process", "--interval-ms", "10",
