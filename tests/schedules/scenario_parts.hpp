@@ -38,6 +38,10 @@ void left_behind_or_checkpoint(int thread);
 void finish_with_a_fase_open() noexcept;
 void robust_owner_or_checkpoint(int thread);
 
+// scenarios_of_pauses.cpp: FASEs that pause.
+void paused_or_checkpoint(int thread);
+void sleeper_in_a_pause_or_checkpoint(int thread);
+
 // scenarios_of_marks.cpp: the card table.
 void marker_or_collector(int thread);
 void count_of_marks(int);
