@@ -23,7 +23,8 @@ launcher = $$(command -v ccache >/dev/null 2>&1 && echo "-DCMAKE_C_COMPILER_LAUN
 say = @printf '\n== %s\n' "$(1)"
 
 .PHONY: all build demo test check asan tsan kill-loop soak faults mutations fuzz bench style format-check docs install
-.PHONY: performance papers memcached-bench explore canaries nvhooks-fuzz schedules guest clean help setup setup-test tmp
+.PHONY: performance papers memcached-bench memcached-demo memcached-soak explore canaries nvhooks-fuzz schedules guest clean help
+.PHONY: setup setup-test setup-memcached tmp
 .NOTPARALLEL:
 
 all: build
@@ -50,6 +51,8 @@ help:
 	@echo "make performance  the full run: docs/performance.md, its data and plots, and a page build/report (an hour)"
 	@echo "make papers       the figures and tables of the papers: docs/papers.md (40 minutes; QUICK=--quick: 2)"
 	@echo "make memcached-bench  memcached with and without a pool: docs/memcached-performance.md (20 minutes; QUICK=--quick: 1)"
+	@echo "make memcached-demo   a full memcached is killed under load, and is full again when it is started (QUICK=--quick)"
+	@echo "make memcached-soak   kill a durable memcached KILLS=500 times under mixed load; a model checks each restart (SEED, LIMIT_S)"
 	@echo "make install      install to PREFIX (default /usr/local; DESTDIR is honoured)"
 	@echo "make clean        remove what was built"
 	@echo
@@ -60,6 +63,9 @@ setup: tmp
 
 setup-test: tmp
 	@sh scripts/setup.sh test
+
+setup-memcached: tmp
+	@sh scripts/setup.sh memcached
 
 tmp:
 	@mkdir -p "$(TMPDIR)"
@@ -162,10 +168,21 @@ papers: build
 	@python3 -B bench/papers/all.py $(QUICK) --json build/papers.json --markdown docs/papers.md
 
 # Builds the servers where they are missing.
-memcached-bench: build
+memcached-bench: setup-memcached build
 	$(call say,Measuring memcached with its items in a pool against memcached)
 	@python3 -B integrations/memcached/build.py
 	@python3 -B bench/memcached.py $(QUICK) --bar issue --json build/memcached.json --markdown docs/memcached-performance.md
+
+memcached-demo: setup-memcached build
+	@python3 -B integrations/memcached/build.py --variants stock,durable
+	$(call say,Demo: a memcached with a million pairs killed under load and started again)
+	@python3 -B scripts/memcached_demo.py $(QUICK)
+
+memcached-soak: KILLS = 500
+memcached-soak: setup-memcached build
+	@python3 -B integrations/memcached/build.py --variants durable
+	$(call say,Killing a durable memcached $(KILLS) times under mixed load)
+	@python3 -B tests/integrations/memcached/soak.py --kills $(KILLS) --seed $(SEED) --limit-s $(LIMIT_S)
 
 install: build
 	@cmake --install build --prefix "$(PREFIX)"

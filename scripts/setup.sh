@@ -1,12 +1,15 @@
 #!/bin/sh
-# setup.sh build|test|guest: makes sure that the Debian packages for building (or also for testing, or
-# for the virtual machine of `make guest`) are installed. Does nothing, in some milliseconds, where they are. Asks for root only to install.
+# setup.sh build|test|guest|memcached: makes sure that the Debian packages for building (or also for testing, or
+# for the virtual machine of `make guest`, or for
+# memcached) are installed. Does nothing, in some milliseconds, where they are. Asks for root only to install.
 # On a system without apt it prints what is missing and stops: exit code 69 (EX_UNAVAILABLE).
 set -eu
 
 # The compiler, the build system, and the libraries of cmake/Dependencies.cmake.
 build_packages="gcc g++ cmake ninja-build pkg-config python3 libfmt-dev libcli11-dev libxxhash-dev
 liburing-dev libexpected-dev libgtest-dev"
+# What memcached's source is fetched and built with, and the client that its tests and its demo speak through.
+memcached_packages="dpkg-dev libevent-dev libsasl2-dev libssl-dev openssl python3-pymemcache"
 # The second compiler, and its runtime for the sanitizers; the headers that the compiler plugin is built with, and
 # FileCheck; the runtime of the layer pmdk, which is also a peer of `stillpoint bench`; the other peers. Without llvm-19-dev the plugin
 # is left out, without a runtime or a peer what needs it. Matplotlib draws the plots of the benchmark's report, and
@@ -14,7 +17,8 @@ liburing-dev libexpected-dev libgtest-dev"
 # Tokyo Cabinet's own test programs.
 test_packages="clang-19 libclang-rt-19-dev llvm-19-dev libpmemobj-dev liblmdb-dev librocksdb-dev libsqlite3-dev
 python3-matplotlib chromium-headless-shell
-dpkg-dev zlib1g-dev tokyocabinet-bin"
+dpkg-dev zlib1g-dev tokyocabinet-bin
+$memcached_packages"
 # The virtual machine; its kernel is downloaded by tests/guest and never installed.
 guest_packages="qemu-system-x86 qemu-utils busybox-static e2fsprogs cpio"
 
@@ -22,8 +26,9 @@ case "${1:-build}" in
 build) wanted=$build_packages ;;
 test) wanted="$build_packages $test_packages" ;;
 guest) wanted="$build_packages $guest_packages" ;;
+memcached) wanted="$build_packages $memcached_packages" ;;
 *)
-    echo "setup: unknown argument '$1'; usage: scripts/setup.sh build|test|guest" >&2
+    echo "setup: unknown argument '$1'; usage: scripts/setup.sh build|test|guest|memcached" >&2
     exit 64
     ;;
 esac
@@ -48,6 +53,11 @@ found_without_dpkg() {
         command -v "$1" >/dev/null 2>&1 || command -v chromium >/dev/null 2>&1 && return 0 || return 1 ;;
     dpkg-dev) command -v dpkg-source >/dev/null 2>&1 && return 0 || return 1 ;;
     zlib1g-dev) header=zlib.h ;;
+    libevent-dev) header=event2/event.h ;;
+    libsasl2-dev) header=sasl/sasl.h ;;
+    libssl-dev) header=openssl/ssl.h ;;
+    python3-pymemcache)
+        python3 -c "import pymemcache" 2>/dev/null || /usr/bin/python3 -c "import pymemcache" 2>/dev/null && return 0 || return 1 ;;
     tokyocabinet-bin) command -v tcumttest >/dev/null 2>&1 && return 0 || return 1 ;;
     qemu-system-x86) command -v qemu-system-x86_64 >/dev/null 2>&1 && return 0 || return 1 ;;
     qemu-utils) command -v qemu-img >/dev/null 2>&1 && return 0 || return 1 ;;
