@@ -8,6 +8,8 @@ and compiled by `stillpoint c++` with the tracker hooks (not the tree: std::map 
 Then Tokyo Cabinet's own tcumttest, unmodified, with `stillpoint run` against without: whole processes in alternating order. Its memory
 stays volatile: this is what replaced locks and the start cost a foreign program.
 
+"cache-unsorted" is the cache with its LRU rotation off: then a read writes nothing.
+
 `integrations/kyotocabinet/build.py stock durable hooks` builds what is measured.
 """
 
@@ -103,7 +105,7 @@ def show(figures, tokyo, arguments):
 
 def main():
     parser = common_arguments(__doc__)
-    parser.add_argument("--kinds", default="cache,hash,tree", help="comma-separated (default cache,hash,tree)")
+    parser.add_argument("--kinds", default="cache,cache-unsorted,hash,tree", help="comma-separated (default %(default)s)")
     parser.add_argument("--records", type=int, default=200000)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--sets", type=int, default=50, help="percent of the operations (default 50)")

@@ -1,7 +1,8 @@
 // The measured process of bench/kyotocabinet.py: threads get and set records of one of Kyoto Cabinet's databases on memory.
 // The same source is built with the library as it is and with the durable one (integrations/kyotocabinet/build.py).
 //
-// Usage: kyotocabinet_worker cache|hash|tree THREADS RECORDS PERCENT-OF-SETS PATH
+// Usage: kyotocabinet_worker cache|cache-unsorted|hash|tree THREADS RECORDS PERCENT-OF-SETS PATH
+//   cache-unsorted   a cache that does not move a record in its LRU list when it is read or written
 //   PATH   "*": the database is nameless, so it stays in ordinary memory in any build; a name: in the pool, if there is one
 
 #include <cstdio>
@@ -67,8 +68,10 @@ private:
 
 std::unique_ptr<kyotocabinet::BasicDB> make_database(const std::string& kind)
 {
-    if (kind == "cache") {
-        return std::make_unique<kyotocabinet::CacheDB>();
+    if (kind == "cache" || kind == "cache-unsorted") {
+        auto cache = std::make_unique<kyotocabinet::CacheDB>();
+        cache->switch_rotation(kind == "cache");
+        return cache;
     }
     if (kind == "hash") {
         return std::make_unique<kyotocabinet::ProtoHashDB>();
@@ -88,7 +91,7 @@ int main(int count, char** words)
     auto database = count == 6 ? bench::make_database(words[1]) : nullptr;
     if (database == nullptr || !bench::parse(words[2], 1, 64, threads) || !bench::parse(words[3], 1, 100'000'000, records) ||
         !bench::parse(words[4], 0, 100, set_percent)) {
-        std::fputs("usage: kyotocabinet_worker cache|hash|tree THREADS RECORDS PERCENT-OF-SETS PATH\n", stderr);
+        std::fputs("usage: kyotocabinet_worker cache|cache-unsorted|hash|tree THREADS RECORDS PERCENT-OF-SETS PATH\n", stderr);
         return EX_USAGE;
     }
     bench::KyotoWorkload workload(std::move(database), records, set_percent, words[5]);
