@@ -28,10 +28,11 @@ This page is generated: `make memcached-bench`, then `make docs`; its data lie b
 HOW = """\
 ## How it was measured
 
-All servers are loaded with the same keys and live side by side; only one has work at a time, in slices of some seconds,
-in an order that is shuffled in each round. Ratios are taken between slices of one round; the median is given with its
-quartiles. Before a server hands over, what it has written is durable. The client is one thread on the same CPUs, so a
-server's checkpoints compete with it and with the server's own threads. Each reply is checked: a key that is missing, or a value that is not whole, ends the run.
+All servers are loaded with the same keys and live side by side; only one has work at a time, in slices of some seconds, in an
+order that is shuffled in each round. Ratios are taken between slices of one round; the median is given with its quartiles.
+Before a server hands over, what it has written is durable. The client is one thread on the same CPUs, so a server's checkpoints
+compete with it and with the server's own threads. Each reply is checked: a key that is missing, or a value that is not whole,
+ends the run.
 [bench](../bench/README.md) says more.
 """
 

@@ -15,14 +15,14 @@ from paired import Tool, ToolError, pool_folders
 from . import command_line, document
 from .clients import Generator
 from .parts import INTERVAL_MS, Bench
-from .servers import Kind, stock_program
+from .servers import Kind, shown_path, stock_program
 from .shown import tables_of
 
 def kinds_of(options, remarks):
     """The servers that are here: stock first, it is what ratios are taken to."""
     stock = stock_program(options.stock)
     if stock != options.stock:
-        remarks.append(f"stock is {stock}, the system's own build: {options.stock} is missing")
+        remarks.append(f"stock is {stock}, the system's own build: {shown_path(options.stock)} is missing")
     kinds = [Kind("stock", stock)]
     if options.control:
         kinds.append(Kind("stock again", stock))
@@ -31,7 +31,7 @@ def kinds_of(options, remarks):
             kinds.append(Kind(name, program, "process", INTERVAL_MS,
                               " ".join(filter(None, [options.pool_options, "tracker=hooks" if name == "hooks" else ""]))))
         else:
-            remarks.append(f"left out: {name}: {program} is missing; {command_line.BUILD_REMEDY}")
+            remarks.append(f"left out: {name}: {shown_path(program)} is missing; {command_line.BUILD_REMEDY}")
     return kinds
 
 

@@ -36,7 +36,12 @@ class Kind:
 
     def facts(self):
         return {"name": self.name, "engine": self.name, "kind": "volatile" if self.is_stock else "engine",
-                "program": str(self.program.relative_to(ROOT) if self.program.is_relative_to(ROOT) else self.program), "interval_ms": self.interval_ms, "durability": self.durability}
+                "program": shown_path(self.program), "interval_ms": self.interval_ms, "durability": self.durability}
+
+
+def shown_path(path):
+    """From the project's folder where it lies there."""
+    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
 
 
 def free_port():
