@@ -8,8 +8,9 @@ set -eu
 # The compiler, the build system, and the libraries of cmake/Dependencies.cmake.
 build_packages="gcc g++ cmake ninja-build pkg-config python3 libfmt-dev libcli11-dev libxxhash-dev
 liburing-dev libexpected-dev libgtest-dev"
-# What memcached's source is fetched and built with, and the client that its tests and its demo speak through.
-memcached_packages="dpkg-dev libevent-dev libsasl2-dev libssl-dev openssl python3-pymemcache"
+# What memcached's source is fetched and built with, the client that its tests and its demo speak through, and the second client of
+# its benchmark.
+memcached_packages="dpkg-dev libevent-dev libsasl2-dev libssl-dev openssl python3-pymemcache libmemcached-tools"
 # The second compiler, and its runtime for the sanitizers; the headers that the compiler plugin is built with, and
 # FileCheck; the runtime of the layer pmdk, which is also a peer of `stillpoint bench`; the other peers. Without llvm-19-dev the plugin
 # is left out, without a runtime or a peer what needs it. Matplotlib draws the plots of the benchmark's report, and
@@ -58,6 +59,7 @@ found_without_dpkg() {
     libssl-dev) header=openssl/ssl.h ;;
     python3-pymemcache)
         python3 -c "import pymemcache" 2>/dev/null || /usr/bin/python3 -c "import pymemcache" 2>/dev/null && return 0 || return 1 ;;
+    libmemcached-tools) command -v memcaslap >/dev/null 2>&1 || command -v memaslap >/dev/null 2>&1 && return 0 || return 1 ;;
     tokyocabinet-bin) command -v tcumttest >/dev/null 2>&1 && return 0 || return 1 ;;
     qemu-system-x86) command -v qemu-system-x86_64 >/dev/null 2>&1 && return 0 || return 1 ;;
     qemu-utils) command -v qemu-img >/dev/null 2>&1 && return 0 || return 1 ;;

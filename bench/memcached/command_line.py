@@ -102,5 +102,5 @@ def parse(arguments):
         options.keys = min(options.keys, 20_000)
         options.rounds = min(options.rounds, 2)
         options.slice = min(options.slice, 0.2)
-        options.interval = options.interval[:1] + options.interval[-1:]
+        options.interval = sorted({options.interval[0], options.interval[-1]})
     return options

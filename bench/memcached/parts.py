@@ -76,6 +76,11 @@ class Bench:
             with Fleet(self) as fleet:
                 self.power_part(fleet)
 
+    @property
+    def fewer_rounds(self):
+        """What no bar asks for, and what has longer slices; at least five unless fewer are asked for."""
+        return min(self.options.rounds, max(5, self.options.rounds - 2))
+
     def step(self, text):
         self.progress.step(text)
 
@@ -85,10 +90,10 @@ class Bench:
         self.note_memory(servers, "loaded")
         if "throughput" in parts:
             self.throughput(servers, "throughput", self.options.rounds)
-            self.throughput(servers, "pipelined", max(2, self.options.rounds - 2), PIPELINE)
+            self.throughput(servers, "pipelined", self.fewer_rounds, PIPELINE)
             self.memaslap([server for server in servers if server.kind.name != "hooks"])
         if "latency" in parts:
-            self.latency(servers, "latency", max(2, self.options.rounds - 2))
+            self.latency(servers, "latency", self.fewer_rounds)
         if len(parts) > 1:
             self.note_memory(servers, "after the traffic")
 
@@ -113,8 +118,7 @@ class Bench:
             return
         for reads in self.options.mix:
             self.step(f"memaslap {reads}:{100 - reads}")
-            rounds = max(2, self.options.rounds - 2)
-            found = run_rounds(servers, 1 if self.options.quick else rounds, self.options.seed,
+            found = run_rounds(servers, 1 if self.options.quick else self.fewer_rounds, self.options.seed,
                                lambda server, _, reads=reads: client.closed(server, reads, self.options.slice))
             self.cells.append(cell("memaslap", reads, "requests", found))
 
@@ -197,9 +201,8 @@ class Bench:
         durable = next(kind for kind in self.kinds if kind.name == "durable")
         servers = [fleet.start(self.kinds[0]),
                    fleet.start(Kind("durable", durable.program, "power", INTERVAL_MS, durable.pool_options))]
-        rounds = max(2, self.options.rounds - 2)
-        self.throughput(servers, "throughput-power", rounds)
-        self.latency(servers, "latency-power", max(2, self.options.rounds // 2))
+        self.throughput(servers, "throughput-power", self.fewer_rounds)
+        self.latency(servers, "latency-power", self.fewer_rounds)
         self.note_memory(servers[1:], "loaded, power" if self.options.part == ["power"] else "after the traffic, power")
 
 

@@ -121,7 +121,8 @@ class Server:
         deadline = time.monotonic() + SETTLE_SECONDS
         while time.monotonic() < deadline:
             now = self.statistics()
-            if now["durable_epoch"] >= first["epoch"] or now["empty_checkpoints"] > first["empty_checkpoints"]:
+            is_idle = now["empty_checkpoints"] > first["empty_checkpoints"] and now["durable_epoch"] + 1 >= now["epoch"]
+            if now["durable_epoch"] >= first["epoch"] or is_idle:
                 return
             time.sleep(min(0.02, self.kind.interval_ms / 1000))
 

@@ -39,7 +39,7 @@ def bench(*words):
 
 class EachPart(unittest.TestCase):
     def test_gives_figures_for_each_server(self):
-        result = json.loads(bench("--mix", "50", "--rounds", "1", "--interval", "20", "--json", "-"))
+        result = json.loads(bench("--mix", "50", "--rounds", "1", "--slice", "0.1", "--interval", "20", "--json", "-"))
         self.assertTrue(result["complete"])
         names = [row["name"] for row in result["servers"]]
         for cell in result["cells"]:
