@@ -50,17 +50,18 @@ class Watcher(threading.Thread):
 class Disturber(threading.Thread):
     """Moves slab pages, walks the LRU lists, dumps to clients that do not read, at random."""
 
-    def __init__(self, server, dice):
+    def __init__(self, server, dice, memory_mb):
         super().__init__(daemon=True)
-        self.server, self.dice = server, dice
+        self.server, self.dice, self.memory_mb = server, dice, memory_mb
         self.halt = threading.Event()
         self.counts = {}
 
     def run(self):
+        ways = (self.move_page, self.move_page, self.automove, self.crawl, self.dump, self.stall, self.look, self.limit)
         try:
             connection = RawConnection(self.server.address)
             while not self.halt.wait(self.dice.uniform(0.005, 0.1)):
-                way = self.dice.choice((self.move_page, self.move_page, self.automove, self.crawl, self.dump, self.stall, self.look))
+                way = self.dice.choice(ways)
                 way(connection)
                 self.counts[way.__name__] = self.counts.get(way.__name__, 0) + 1
         except (OSError, Refused):
@@ -84,6 +85,9 @@ class Disturber(threading.Thread):
 
     def crawl(self, connection):
         connection.admin("lru_crawler crawl all")
+
+    def limit(self, connection):
+        connection.admin(f"cache_memlimit {self.dice.choice(self.memory_mb)}")
 
     def look(self, connection):
         for part in ("items", "slabs", "settings", "conns"):

@@ -38,13 +38,15 @@ ROOT = Path(__file__).resolve().parent.parent.parent.parent
 DEFAULT_SERVER = ROOT / "build/integrations/memcached/durable/memcached-durable"
 OWNERS = 4
 KILLS_PER_POOL = 25
-LAYOUT = ["-I", "4m", "-o", "hashpower=13,slab_automove=1"]  # of all lives of a pool
-MEMORY_MB, SMALL_MEMORY_MB = (96, 128, 256), (8,)
+HASH_POWER = 13
+LAYOUT = ["-I", "4m", "-o", f"hashpower={HASH_POWER},slab_automove=1"]  # of all lives of a pool
+MEMORY_MB, SMALL_MEMORY_MB = (96, 128, 256), (6, 8, 10)
 READ_AT_ONCE, LARGE_READ_AT_ONCE = 400, 4
 STALE_CAS_TRIED = 20
 STUCK_S = 10  # no epoch became durable for so long, while the server ran
 DEFECTS = ("none", "no-pool", "early-ack", "torn", "resurrected", "older", "reused-cas")
-EARLIEST_KILL_SHARE, VERIFICATION_KILL_SHARE, FLUSH_SHARE = 0.12, 0.1, 0.25
+EARLIEST_KILL_SHARE, VERIFICATION_KILL_SHARE, FLUSH_SHARE, BRIEF_SHARE = 0.12, 0.1, 0.25, 0.2
+BRIEF_LIFE_S = 0.15
 
 
 class Soak:
@@ -67,15 +69,17 @@ class Soak:
         self.pool = self.folder / f"pool-{self.figures['pools']}.pool"
         self.pool.unlink(missing_ok=True)
         self.history, self.cas, self.values, self.filled = History(self.evictable), CasNumbers(), {}, {}
-        self.killed, self.lives, self.hash_power, self.earlier = None, 0, 0, {}
+        self.killed, self.lives, self.hash_power, self.earlier = None, 0, HASH_POWER, {}
 
     # -- one life --------------------------------------------------------------------------------------------
 
     def new_server(self):
-        memory_mb = self.dice.choice(SMALL_MEMORY_MB if self.evictable else MEMORY_MB)
-        options = [*LAYOUT, "-t", self.dice.choice((1, 2, 4)), "-m", memory_mb, "-c", 200]
+        options = [*LAYOUT, "-t", self.dice.choice((1, 2, 4)), "-m", self.dice.choice(self.memory_mb()), "-c", 200]
         pool = None if self.options.defect == "no-pool" else self.pool
         return Server(self.options.server, options, pool, self.options.pool_options)
+
+    def memory_mb(self):
+        return SMALL_MEMORY_MB if self.evictable else MEMORY_MB
 
     def life(self):
         self.lives += 1
@@ -178,11 +182,13 @@ class Soak:
 
     def load(self, server):
         owners = [Owner(number, server, self, random.Random(self.dice.random())) for number in range(OWNERS)]
-        watcher, disturber = Watcher(server), Disturber(server, random.Random(self.dice.random()))
+        watcher, disturber = Watcher(server), Disturber(server, random.Random(self.dice.random()), self.memory_mb())
         threads = [*owners, watcher, disturber]
         for thread in threads:
             thread.start()
-        moment = time.monotonic() + self.dice.uniform(0.03, self.options.longest_ms / 1000)
+        # A part of the lives end before anything of them became durable.
+        longest_s = BRIEF_LIFE_S if self.dice.random() < BRIEF_SHARE else self.options.longest_ms / 1000
+        moment = time.monotonic() + self.dice.uniform(0.01, longest_s)
         if self.dice.random() < FLUSH_SHARE:
             time.sleep(max(0, self.dice.uniform(0, 0.8) * (moment - time.monotonic())))
             self.flush(server, owners)
@@ -208,7 +214,7 @@ class Soak:
         self.figures["pages_moved"] += disturber.counts.get("pages moved", 0)
         self.figures["stalls"] += disturber.counts.get("stall", 0)
         power = int(watcher.server_stats.get("hash_power_level", 0))
-        self.figures["expansions"] += max(0, power - self.hash_power) if self.hash_power else 0
+        self.figures["expansions"] += max(0, power - self.hash_power)
         self.hash_power = max(power, self.hash_power)
         if watcher.longest_gap_s:
             self.gaps_ms.append(watcher.longest_gap_s * 1000)

@@ -11,7 +11,9 @@ from durable_case import DurableCase
 EPOCHS_WANTED = 5
 EPOCHS_S_MAX = 10  # at intervals of 20 ms they take 0.1 s; a thread that keeps them away does so for as long as it waits
 STALL_BUFFER_BYTES = 2048
-FILL_KEYS = 20000  # a dump of them fills every buffer; and the hash table of 2^13 grows once
+FILL_KEYS = 20000  # a dump of them fills every buffer
+GROWING_POWER, GROWING_KEYS = 15, 50000  # more than 1.5 times the buckets, so that the next tick of the clock makes it grow
+OFTEN = "interval_ms=2 durability=process"
 
 
 class CheckpointsGoOn(DurableCase):
@@ -79,22 +81,33 @@ class CheckpointsGoOn(DurableCase):
         self.assert_epochs_go_on(raw, "a crawl after the crash of a crawl")
 
     def test_a_hash_table_that_is_killed_while_it_grows(self):
-        """Every key, in the old table or the new, is there; and it grows on."""
-        _, raw = self.start()
-        self.fill(raw)
-        power, lives = int(raw.stats()["hash_power_level"]), 0
-        give_up = time.monotonic() + 10
-        while power < 14 and time.monotonic() < give_up:
-            stats = raw.stats()
-            if stats["hash_is_expanding"] == "1" or lives == 0:
-                client, raw = self.crash(raw)
-                lives += 1
-                self.assertEqual(len(client.get_many([f"fill-{number}" for number in range(FILL_KEYS)])), FILL_KEYS)
-            power = int(raw.stats()["hash_power_level"])
-        self.assertGreaterEqual(power, 14, "it did not grow on after the crash")
-        client, raw = self.crash(raw)
-        self.assertEqual(len(client.get_many([f"fill-{number}" for number in range(FILL_KEYS)])), FILL_KEYS)
-        self.assertEqual(int(raw.stats()["curr_items"]), FILL_KEYS)
+        """Every key is there, in the old table or in the new; and it grows on."""
+        options = ("-m", "128", "-t", "2", "-o", f"hashpower={GROWING_POWER}")
+        client, raw = self.start(*options, pool_options=OFTEN)
+        self.fill(raw, 12, GROWING_KEYS)
+        names = [f"fill-{number}" for number in range(0, GROWING_KEYS, 7)]
+        half_grown, give_up = 0, time.monotonic() + 12
+        for late_s in (0.002, 0.004, 0.006, 0.008, 0.003, 0.005):
+            raw.wait_durable()
+            while raw.stats()["hash_is_expanding"] == "0" and self.power(raw) == GROWING_POWER and time.monotonic() < give_up:
+                pass
+            time.sleep(late_s)
+            self.server.kill()
+            client, raw = self.start(*options, pool_options=OFTEN)
+            half_grown += raw.stats()["hash_is_expanding"] == "1"
+            self.assertEqual(len(client.get_many(names)), len(names))
+            if self.power(raw) > GROWING_POWER and raw.stats()["hash_is_expanding"] == "0":
+                break
+        while self.power(raw) == GROWING_POWER or raw.stats()["hash_is_expanding"] == "1":
+            self.assertLess(time.monotonic(), give_up + EPOCHS_S_MAX, "it did not grow on after the crash")
+        client, raw = self.crash(raw, *options)
+        self.assertEqual((self.power(raw), len(client.get_many(names))), (GROWING_POWER + 1, len(names)))
+        self.assertEqual(int(raw.stats()["curr_items"]), GROWING_KEYS)
+        print(f"killed while it grew, and found half grown: {half_grown}")
+
+    @staticmethod
+    def power(raw):
+        return int(raw.stats()["hash_power_level"])
 
     def test_pages_that_are_killed_while_they_move(self):
         """A page is moved from a class of which most items were deleted; killed at once, with the move half done or not begun."""
