@@ -40,7 +40,7 @@ OWNERS = 4
 KILLS_PER_POOL = 25
 HASH_POWER = 13
 LAYOUT = ["-I", "4m", "-o", f"hashpower={HASH_POWER},slab_automove=1"]  # of all lives of a pool
-MEMORY_MB, SMALL_MEMORY_MB = (96, 128, 256), (6, 8, 10)
+MEMORY_MB, SMALL_MEMORY_MB = (96, 128, 256), (8, 9, 12)
 READ_AT_ONCE, LARGE_READ_AT_ONCE = 400, 4
 STALE_CAS_TRIED = 20
 STUCK_S = 10  # no epoch became durable for so long, while the server ran
