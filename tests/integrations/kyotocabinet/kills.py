@@ -44,8 +44,9 @@ def main():
     parser.add_argument("--longest-ms", type=int, default=900, help="the longest that a run may live (default %(default)s)")
     parser.add_argument("--interval-ms", type=int, default=20)
     parser.add_argument("--binaries", type=Path, default=ROOT / "build/bin")
-    parser.add_argument("--folder", type=Path, default=ROOT / "build/kyotocabinet-kills", help="for the pools; emptied")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build/kyotocabinet-kills", help="for the pools")
     arguments = parser.parse_args()
+    arguments.folder /= f"kyotocabinet-{arguments.seed}"  # its own: what else lies there is not this program's to delete
     shutil.rmtree(arguments.folder, ignore_errors=True)
     arguments.folder.mkdir(parents=True)
     built = arguments.binaries.parent / "integrations/kyotocabinet"
