@@ -41,10 +41,15 @@ Result<void> ServiceThread::start(const char* name, void (*run)(void*), void* co
     run_ = run;
     context_ = context;
     static const auto create = libc_function("pthread_create", &pthread_create);
-    // The new thread inherits the mask: it must never run with a signal open but SIGBUS, with which the
-    // kernel says that mapped memory is gone. The system call is made directly because the interposer has the
-    // library's function.
-    const std::uint64_t all = ~(std::uint64_t{1} << (SIGBUS - 1));
+    // The new thread inherits the mask: it must never run with a signal of the program open. SIGBUS says that mapped
+    // memory is gone; the two before SIGRTMIN are libc's own, which no program can block: setuid and its relatives wait
+    // until every thread has answered one. The system call is made directly because the interposer has the library's function.
+    constexpr int libc_cancel = 32;
+    constexpr int libc_set_id = 33;
+    std::uint64_t all = UINT64_MAX;
+    for (const int open : {SIGBUS, libc_cancel, libc_set_id}) {
+        all &= ~(std::uint64_t{1} << (open - 1));
+    }
     std::uint64_t before = 0;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
     const int error = create(&thread_, nullptr, &entry, this);

@@ -109,7 +109,7 @@ void Checkpointer::update_mirrors() noexcept
         for (std::size_t at = 0; at < range.size; at += piece_bytes) {
             const std::size_t size = std::min(piece_bytes, range.size - at);
             if (std::memcmp(range.image_copy + at, range.program_memory + at, size) != 0) {
-                // This thread's stack has no room for a fault that is looked into.
+                // SIGSEGV is blocked in this thread: a tracker that takes stores as faults must not meet one here.
                 parts_.tracker->prepare_kernel_write(range.image_copy + at, size);
                 std::memcpy(range.image_copy + at, range.program_memory + at, size);
                 note_store(range.image_copy + at, size);

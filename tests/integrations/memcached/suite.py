@@ -31,7 +31,9 @@ SHORT = ["cas", "flags", "getandtouch", "getset", "incrdecr", "issue_70", "lru",
          "unixsocket"]
 # What needs the source's repository or looks at its text.
 NO_TESTS_OF_THE_SERVER = {"whitespace", "line-lengths"}
-EXPLAINED: dict[str, str] = {}
+EXPLAINED = {
+    "stats": "it counts the lines of `stats`: with a pool there are three more (stillpoint_start, stillpoint_epoch, stillpoint_durable_epoch)",
+}
 
 WRAPPER = """#!/bin/sh
 # {program}, with a new pool where its options allow one.
