@@ -9,10 +9,12 @@ import pymemcache_library
 from durable_case import DurableCase
 
 EPOCHS_WANTED = 5
-EPOCHS_S_MAX = 10  # at intervals of 20 ms they take 0.1 s; a thread that keeps them away does so for as long as it waits
+EPOCHS_S_MAX = 4  # at intervals of 20 ms they take 0.1 s; a thread that keeps them away does so for as long as it waits
 STALL_BUFFER_BYTES = 2048
-FILL_KEYS = 20000  # a dump of them fills every buffer
+FILL_KEYS = 20000
+DUMP_KEYS = 40000  # of 230 bytes: more than the buffers of two sockets on one machine hold
 GROWING_POWER, GROWING_KEYS = 15, 50000  # more than 1.5 times the buckets, so that the next tick of the clock makes it grow
+DUE_STARTS = 12
 OFTEN = "interval_ms=2 durability=process"
 
 
@@ -32,18 +34,60 @@ class CheckpointsGoOn(DurableCase):
             raw.meta("ms", "tick", value=b"1")
             time.sleep(0.005)
 
-    def test_a_dump_to_a_client_that_does_not_read(self):
+    def stalled_dump(self, raw, walk):
+        """A client that has asked for a dump, does not read it, and keeps the crawler waiting."""
         from raw_connection import RawConnection
-        _, raw = self.start()
-        self.fill(raw)
-        for walk in (b"all", b"hash"):
-            with RawConnection(self.server.address, STALL_BUFFER_BYTES) as stalled:
-                stalled.send(b"lru_crawler metadump %s\r\n" % walk)
-                time.sleep(0.3)
-                self.assert_epochs_go_on(raw, f"metadump {walk.decode()}")
-            time.sleep(0.1)
+        stalled = RawConnection(self.server.address, STALL_BUFFER_BYTES)
+        self.addCleanup(stalled.close)
+        stalled.send(f"lru_crawler metadump {walk}\r\n".encode())
+        time.sleep(0.5)
+        self.assertEqual(raw.stats()["lru_crawler_running"], "1", "the dump has found room in the buffers: it does not stall")
+        return stalled
+
+    def filled_for_a_dump(self):
+        """Long keys, so that the dump is larger than what sockets buffer."""
+        client, raw = self.start("-m", "128", "-t", "4")
+        names = [f"{number}-{'x' * 230}" for number in range(DUMP_KEYS)]
+        self.set_all(raw, names, b"1")
+        return client, raw, names
+
+    @staticmethod
+    def set_all(raw, names, value):
+        for start in range(0, len(names), 500):
+            raw.meta_set_many((name, value) for name in names[start:start + 500])
+
+    def test_a_dump_to_a_client_that_does_not_read(self):
+        client, raw, names = self.filled_for_a_dump()
+        for walk in ("all", "hash"):
+            stalled = self.stalled_dump(raw, walk)
+            self.assert_epochs_go_on(raw, f"metadump {walk}")
+            stalled.close()
+            time.sleep(0.2)
         client, raw = self.crash(raw)
-        self.assertEqual(client.get("fill-777"), b"777 " * 10)
+        self.assertEqual(client.get(names[777]), b"1")
+
+    def test_a_second_crawler_command_while_a_dump_stalls(self):
+        from raw_connection import RawConnection
+        for command in (b"lru_crawler crawl all\r\n", b"lru_crawler disable\r\n"):
+            with self.subTest(command):
+                self.end()
+                _, raw, _ = self.filled_for_a_dump()
+                self.stalled_dump(raw, "all")
+                with RawConnection(self.server.address) as second:
+                    second.send(command)
+                    time.sleep(0.2)
+                    self.assert_epochs_go_on(raw, "a command that waits for the crawler")
+
+    def test_writers_of_every_bucket_while_a_dump_of_the_hash_table_stalls(self):
+        from raw_connection import RawConnection
+        _, raw, names = self.filled_for_a_dump()
+        self.stalled_dump(raw, "hash")
+        with RawConnection(self.server.address, timeout_s=2) as writer:
+            try:
+                self.set_all(writer, names, b"2")
+            except TimeoutError:
+                pass  # it waits for the bucket that the dump holds, as it does without a pool
+            self.assert_epochs_go_on(raw, "a writer of the bucket that the dump is at")
 
     def test_a_client_that_does_not_read_its_values(self):
         from raw_connection import RawConnection
@@ -104,6 +148,18 @@ class CheckpointsGoOn(DurableCase):
         self.assertEqual((self.power(raw), len(client.get_many(names))), (GROWING_POWER + 1, len(names)))
         self.assertEqual(int(raw.stats()["curr_items"]), GROWING_KEYS)
         print(f"killed while it grew, and found half grown: {half_grown}")
+
+    def test_a_hash_table_that_is_due_to_grow_at_the_start(self):
+        """The crash came before the tick that makes it grow; so each next start grows it, while its threads are just beginning."""
+        _, raw = self.start()
+        self.fill(raw)
+        raw.wait_durable()
+        self.server.kill()
+        names = [f"fill-{number}" for number in range(0, FILL_KEYS, 11)]
+        for _ in range(DUE_STARTS):
+            client, raw = self.start("-m", "128", "-t", "4", "-o", "hashpower=13", pool_options="interval_ms=60000 durability=process")
+            self.assertEqual(len(client.get_many(names)), len(names))
+            self.server.kill()
 
     @staticmethod
     def power(raw):
