@@ -24,7 +24,7 @@ say = @printf '\n== %s\n' "$(1)"
 
 .PHONY: all build demo test check asan tsan kill-loop soak faults mutations fuzz bench style format-check docs install
 .PHONY: performance papers memcached-bench memcached-demo memcached-soak explore canaries nvhooks-fuzz schedules guest clean help
-.PHONY: setup setup-test setup-memcached tmp
+.PHONY: setup setup-test setup-memcached kyotocabinet-kills tmp
 .NOTPARALLEL:
 
 all: build
@@ -53,6 +53,7 @@ help:
 	@echo "make memcached-bench  memcached with and without a pool: docs/memcached-performance.md (20 minutes; QUICK=--quick: 1)"
 	@echo "make memcached-demo   a full memcached is killed under load, and is full again when it is started (QUICK=--quick)"
 	@echo "make memcached-soak   kill a durable memcached KILLS=500 times under mixed load; a model checks each restart (SEED, LIMIT_S)"
+	@echo "make kyotocabinet-kills  kill a program on Kyoto Cabinet's durable databases KILLS=100 times; it checks itself (SEED)"
 	@echo "make install      install to PREFIX (default /usr/local; DESTDIR is honoured)"
 	@echo "make clean        remove what was built"
 	@echo
@@ -183,6 +184,12 @@ memcached-soak: setup-memcached build
 	@python3 -B integrations/memcached/build.py --variants durable
 	$(call say,Killing a durable memcached $(KILLS) times under mixed load)
 	@python3 -B tests/integrations/memcached/soak.py --kills $(KILLS) --seed $(SEED) --limit-s $(LIMIT_S)
+
+kyotocabinet-kills: KILLS = 100
+kyotocabinet-kills: setup-test build
+	@python3 -B integrations/kyotocabinet/build.py durable hooks/ledger
+	$(call say,Killing a program on Kyoto Cabinet's databases $(KILLS) times)
+	@python3 -B tests/integrations/kyotocabinet/kills.py --kills $(KILLS) --seed $(SEED)
 
 install: build
 	@cmake --install build --prefix "$(PREFIX)"

@@ -25,7 +25,8 @@ import time
 from paired import Configuration, Tool, ToolError, Worker, common_arguments, pool_folders, run_rounds, table
 
 EXIT_SKIPPED = 77
-TOKYO_CASES = ("combo 2 200000", "combo -tr 2 30000", "typical 2 300000", "typical -tr 2 30000")
+# Words of tcumttest, and its operations for each of --tokyo-operations.
+TOKYO_CASES = (("combo 2", 1), ("combo -tr 2", 0.15), ("typical 2", 1.5), ("typical -tr 2", 0.15))
 
 
 def worker_of(flavour):
@@ -74,16 +75,17 @@ def times_of(words):
     return time.monotonic() - begun, usage.ru_utime + usage.ru_stime
 
 
-def measure_tokyo(tool, program, pairs, folder):
+def measure_tokyo(tool, program, arguments, folder):
     """The time of each case under `stillpoint run`, as a ratio of the time without."""
     generator = random.Random(1)
     pool = folder / "tokyo.pool"
-    for case in TOKYO_CASES:
+    for words, part in TOKYO_CASES:
+        case = f"{words} {int(arguments.tokyo_operations * part)}"
         plain_words = [program, *case.split()]
         run_words = [tool.program("stillpoint"), "run", "--quiet", "--durability", "process", "--pool", str(pool), "--", *plain_words]
         times_of(plain_words)
         wall_ratios, cpu_ratios = [], []
-        for _ in range(pairs):
+        for _ in range(arguments.pairs):
             pool.unlink(missing_ok=True)
             if generator.random() < 0.5:
                 plain, run = times_of(plain_words), times_of(run_words)
@@ -93,7 +95,7 @@ def measure_tokyo(tool, program, pairs, folder):
             cpu_ratios.append(run[1] / plain[1])
         quartiles = statistics.quantiles(wall_ratios, n=4)
         yield {"case": case, "ratio": quartiles[1], "ratio_quartiles": [quartiles[0], quartiles[2]],
-               "cpu_ratio": statistics.median(cpu_ratios), "pairs": pairs}
+               "cpu_ratio": statistics.median(cpu_ratios), "pairs": arguments.pairs}
 
 
 def show(figures, tokyo, arguments):
@@ -118,6 +120,7 @@ def main():
     parser.add_argument("--sets", type=int, default=50, help="percent of the operations (default 50)")
     parser.add_argument("--slice-ms", type=int, default=300)
     parser.add_argument("--pairs", type=int, default=11, help="of each case of tcumttest; 0: none (default 11)")
+    parser.add_argument("--tokyo-operations", type=int, default=200000, help="how much tcumttest does (default %(default)s)")
     arguments = parser.parse_args()
     tool = Tool(arguments.binaries)
     if not (tool.binaries / worker_of("durable")).is_file():
@@ -130,7 +133,7 @@ def main():
             for kind in arguments.kinds.split(",") if arguments.kinds != "none" else ():
                 figures += measure_kind(tool, kind, arguments, disk, shared)
             if tokyo_program and arguments.pairs > 1:
-                tokyo = list(measure_tokyo(tool, tokyo_program, arguments.pairs, shared or disk))
+                tokyo = list(measure_tokyo(tool, tokyo_program, arguments, shared or disk))
     except ToolError as failure:
         print(f"kyotocabinet: {failure}", file=sys.stderr)
         return 1
