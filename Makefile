@@ -172,7 +172,7 @@ papers: build
 memcached-bench: setup-memcached build
 	$(call say,Measuring memcached with its items in a pool against memcached)
 	@python3 -B integrations/memcached/build.py
-	@python3 -B bench/memcached.py $(QUICK) --bar issue --json build/memcached.json --markdown docs/memcached-performance.md
+	@python3 -B bench/memcached.py $(QUICK) --bar all --json build/memcached.json --markdown docs/memcached-performance.md
 
 memcached-demo: setup-memcached build
 	@python3 -B integrations/memcached/build.py --variants stock,durable

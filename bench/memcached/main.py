@@ -44,6 +44,13 @@ def steps_of(options, kinds):
     return sum(steps.get(part, 0) for part in options.part) + 1
 
 
+def verdicts(options, kinds, cells):
+    """Without those on what is not here, or was not asked for."""
+    here = {kind.name for kind in kinds}
+    found = bars.judge([one for one in options.bars if one.name in here], cells)
+    return [one for one in found if one["reached"] or (options.must_reach and options.part == list(command_line.PARTS))]
+
+
 def measure(options, arguments):
     """The result as a document; "complete" is false where it was interrupted."""
     remarks = []
@@ -66,7 +73,7 @@ def measure(options, arguments):
     progress.end()
     return {"format": document.FORMAT, "format_version": document.FORMAT_VERSION, **facts, "complete": complete,
             "servers": [kind.facts() for kind in kinds], "remarks": remarks + bench.remarks, "cells": bench.cells,
-            "intervals": bench.intervals, "memory": bench.memory, "bars": bars.judge(options.bars, bench.cells)}
+            "intervals": bench.intervals, "memory": bench.memory, "bars": verdicts(options, kinds, bench.cells)}
 
 
 def show(result):

@@ -42,6 +42,8 @@ class Fleet:
         server = Server(kind, folder or self.bench.folder_of(kind), self.bench.tool)
         self.servers.append(server)
         server.load = None if is_loaded else self.bench.generator.load(server)
+        if is_loaded:
+            self.bench.generator.check(server)  # every key is still there, and none is read from the pool while it is measured
         server.settle()
         return server
 
@@ -94,7 +96,7 @@ class Bench:
             self.memaslap([server for server in servers if server.kind.name != "hooks"])
         if "latency" in parts:
             self.latency(servers, "latency", self.fewer_rounds)
-        if len(parts) > 1:
+        if {"throughput", "latency"} & set(parts):
             self.note_memory(servers, "after the traffic")
 
     def note_memory(self, servers, when):

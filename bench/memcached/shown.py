@@ -11,7 +11,7 @@ SENTENCES = {
                                                        "own, of which it reads those that it has just written."),
     "latency": ("Latency", "Open loop, Poisson arrivals, the same rate for all; a latency runs from the time at which the request was "
                            "due. Ratios are the medians of the rounds' ratios."),
-    "intervals": ("By interval", "Closed loop, 50:50; the pool is opened again with each interval."),
+    "intervals": ("By interval", "Closed loop, 50:50; the pool is opened again with each interval, and every key is read before it is measured."),
     "throughput-power": ("Throughput with durability `power`", "As the first table, with the pool on this machine's disk."),
     "latency-power": ("Latency with durability `power`", "As the table of latencies, with the pool on this machine's disk."),
 }
@@ -68,11 +68,12 @@ INTERVAL_COLUMNS = ["interval", "server", "checkpoints", "epoch reached", "writt
 def memory_rows(memory):
     for row in memory:
         yield [row["name"], row["when"], size(row["resident_bytes"]), size(row["resident_bytes_max"]), size(row["anonymous_bytes"]),
+               size(row["resident_bytes"] - row["anonymous_bytes"]),
                size(row["disk_bytes"]) if row["kind"] != "volatile" else "-", duration(row.get("start_ns")),
                short(row.get("load_rate_per_s"))]
 
 
-MEMORY_COLUMNS = ["server", "when", "resident", "at most", "of it anonymous", "pool on the medium", "start", "keys loaded/s"]
+MEMORY_COLUMNS = ["server", "when", "resident", "at most", "anonymous", "mapped", "pool on the medium", "start", "keys loaded/s"]
 
 
 def tables_of(document):
@@ -89,6 +90,6 @@ def tables_of(document):
                       "items that updates wrote, of which a page goes whole. The paper counts every store of the program instead.",
                       INTERVAL_COLUMNS, list(interval_rows(document["intervals"]))))
     if document["memory"]:
-        found.append(("Memory and disk", "A pool in shared memory is memory too, and not a part of the resident memory.",
+        found.append(("Memory and disk", "Resident memory that is not anonymous is what is mapped of programs and of a pool in shared memory.",
                       MEMORY_COLUMNS, list(memory_rows(document["memory"]))))
     return found
