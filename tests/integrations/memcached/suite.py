@@ -4,7 +4,7 @@
     python3 tests/integrations/memcached/suite.py                        # all of t/*.t, testapp, sizes (15 minutes)
     python3 tests/integrations/memcached/suite.py --only cas,lru         # those files
     python3 tests/integrations/memcached/suite.py --short                # what `ctest -R integrations.memcached.suite` runs
-    python3 tests/integrations/memcached/suite.py --tls                  # the tests that memcached runs over TLS, over TLS
+    python3 tests/integrations/memcached/suite.py --tls                  # the tests that memcached runs over TLS, over TLS (libio-socket-ssl-perl)
 
 Each server that a durable test starts gets a new pool, unless its options exclude one (-e, -L, -k, extstore, the proxy): such a server
 runs without, and the table says so. A test must end on the durable server as on the stock one. Where it does not, the difference
@@ -79,6 +79,8 @@ def run_one(name: str, folder: pathlib.Path, limit_s: int, tls: bool) -> dict:
     passed = sum(bool(re.match(r"ok\b", line)) for line in lines)
     skipped = next((line for line in lines if re.match(r"1\.\.0 # ?SKIP", line, re.IGNORECASE)), None)
     end = "skipped" if skipped else "passed" if done.returncode == 0 and not failed else f"failed ({done.returncode})"
+    if missing := re.search(r"Can't locate (\S+)\.pm", done.stderr):
+        end = f"needs {missing.group(1).replace('/', '::')}"
     problems = failed + [line for line in done.stderr.splitlines() if "at t/" in line]
     return {"end": end, "ok": passed, "not_ok": len(failed), "seconds": time.monotonic() - began, "failed": problems[:5]}
 
