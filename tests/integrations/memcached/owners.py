@@ -19,6 +19,7 @@ COUNTER_START = 10 ** 9  # ten digits: an incr keeps the length for long, so it 
 FILL_KEYS_MAX = 4500
 FILL_BATCH = 400
 BALLAST_RUN = 20
+SAME_LENGTH_SHARE = 0.5
 
 
 def connect(server, **options):
@@ -70,7 +71,9 @@ class Owner(threading.Thread):
         return self.dice.choice(self.keys[kind])
 
     def new_value(self, key, kind):
-        return record(key, next(self.numbers), self.dice.randint(*SIZES[kind]))
+        """Often of the length that the key had before, and then it may be written over the old one."""
+        size_bytes = SIZES[kind][0] + 100 if self.dice.random() < SAME_LENGTH_SHARE else self.dice.randint(*SIZES[kind])
+        return record(key, next(self.numbers), size_bytes)
 
     def present(self, key):
         return self.history.last(key).content is not None
