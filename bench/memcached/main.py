@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from driver import bars, tables
-from driver.errors import FELL_SHORT, INTERRUPTED, UNAVAILABLE, BenchError
+from driver.errors import FELL_SHORT, INTERRUPTED, UNAVAILABLE, WRONG_RESULT, BenchError
 from driver.progress import Progress
 from driver.record import first_line, record
 from paired import Tool, ToolError, pool_folders
@@ -17,6 +17,8 @@ from .clients import Generator
 from .parts import INTERVAL_MS, Bench
 from .servers import Kind, shown_path, stock_program
 from .shown import tables_of
+ENDED_EARLY = "the run ended early: "
+
 
 def kinds_of(options, remarks):
     """The servers that are here: stock first, it is what ratios are taken to."""
@@ -70,6 +72,11 @@ def measure(options, arguments):
             bench.measure()
         except KeyboardInterrupt:
             complete = False
+        except (BenchError, ToolError) as failure:
+            if not bench.cells:
+                raise
+            complete = False
+            bench.remarks.append(f"{ENDED_EARLY}{failure}")
     progress.end()
     return {"format": document.FORMAT, "format_version": document.FORMAT_VERSION, **facts, "complete": complete,
             "servers": [kind.facts() for kind in kinds], "remarks": remarks + bench.remarks, "cells": bench.cells,
@@ -116,8 +123,9 @@ def main(arguments):
     result = measure(options, arguments)
     write(result, options)
     if not result["complete"]:
-        print("memcached.py: interrupted: the result is what was measured until then", file=sys.stderr)
-        return INTERRUPTED
+        failures = [remark for remark in result["remarks"] if remark.startswith(ENDED_EARLY)]
+        print(f"memcached.py: {''.join(failures) or 'interrupted'}; the result is what was measured until then", file=sys.stderr)
+        return WRONG_RESULT if failures else INTERRUPTED
     return FELL_SHORT if options.must_reach and not all(bar["met"] for bar in result["bars"]) else 0
 
 

@@ -51,6 +51,7 @@ class Slices:
             "server_cpu_ns_per_operation": figures.spread(map(cpu, self.slices)),
             "server_cpu_to_volatile": self.ratio(base, cpu),
             "rounds": len(self.slices),
+            "behind": sum(one.get("behind", False) or one.get("unanswered", 0) > 0 for one in self.slices),
             "latency_ns": figures.percentiles([pair for one in self.slices for pair in one.get("latencies_ns", [])]),
             "latency_to_volatile": {rank: self.ratio(base, lambda one, rank=rank: one["latency_ns"][rank]) for rank in RANKS}
                                    if latencies and base is not self else None,
