@@ -50,7 +50,7 @@ help:
 	@echo "make bench        run the benchmarks (takes minutes; use an idle machine)"
 	@echo "make performance  the full run: docs/performance.md, its data and plots, and a page build/report (an hour)"
 	@echo "make papers       the figures and tables of the papers: docs/papers.md (40 minutes; QUICK=--quick: 2)"
-	@echo "make memcached-bench  memcached with and without a pool: docs/memcached-performance.md (20 minutes; QUICK=--quick: 1)"
+	@echo "make memcached-bench  memcached with and without a pool: docs/memcached-performance.md (18 minutes; QUICK=--quick: 1)"
 	@echo "make memcached-demo   a full memcached is killed under load, and is full again when it is started (QUICK=--quick)"
 	@echo "make memcached-soak   kill a durable memcached KILLS=500 times under mixed load; a model checks each restart (SEED, LIMIT_S)"
 	@echo "make kyotocabinet-kills  kill a program on Kyoto Cabinet's durable databases KILLS=100 times; it checks itself (SEED)"
@@ -172,7 +172,7 @@ papers: build
 memcached-bench: setup-memcached build
 	$(call say,Measuring memcached with its items in a pool against memcached)
 	@python3 -B integrations/memcached/build.py
-	@python3 -B bench/memcached.py $(QUICK) --bar all --json build/memcached.json --markdown docs/memcached-performance.md
+	@python3 -B bench/memcached.py $(QUICK) --json build/memcached.json --markdown $(if $(QUICK),build,docs)/memcached-performance.md
 
 memcached-demo: setup-memcached build
 	@python3 -B integrations/memcached/build.py --variants stock,durable

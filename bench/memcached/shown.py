@@ -42,7 +42,7 @@ RATE_COLUMNS = ["mix", "server", "requests/s", "of stock", "server CPU", "of sto
 def latency_rows(cells):
     for cell in cells:
         for row in cell["configurations"]:
-            behind = f", not keeping up in {row['behind']} of {row['rounds']} slices" if row["behind"] else ""
+            behind = f", not keeping up in {row['behind']} of {row['rounds']} slices" if row.get("behind") else ""
             yield [cell["title"].partition(", ")[2], short(cell["offered_per_s"]), row["name"] + behind,
                    *(duration(of(row, "latency_ns", rank)) for rank in ("p50", "p99", "p99.9")),
                    *(with_quartiles(of(row, "latency_to_volatile", rank), ratio) for rank in ("p50", "p99", "p99.9"))]
