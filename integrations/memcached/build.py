@@ -116,7 +116,8 @@ def arguments_of(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--variants", default=",".join(VARIANTS), help="of stock, durable, hooks (default: all that can be built)")
     parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build/integrations/memcached", help="where (default: %(default)s)")
     parser.add_argument("--stillpoint", type=pathlib.Path, default=ROOT / "build", help="Stillpoint's build (default: %(default)s)")
-    parser.add_argument("--with-tests", action="store_true", help="also the programs that memcached's own tests need")
+    parser.add_argument("--with-tests", metavar="VARIANTS", nargs="?", const=",".join(VARIANTS), default="",
+                        help="also the programs that memcached's own tests need, for all variants or for these")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2, help="at once (default: %(default)s)")
     return parser.parse_args(words)
 
@@ -134,7 +135,8 @@ def main() -> int:
             raise debian_source.SourceUnavailable(f"{stillpoint_build} has no lib/libstillpoint.so: run make first")
         for variant in chosen:
             try:
-                print(build(variant, arguments.folder.resolve(), stillpoint_build, arguments.jobs, arguments.with_tests))
+                print(build(variant, arguments.folder.resolve(), stillpoint_build, arguments.jobs,
+                            variant in arguments.with_tests.split(",")))
             except debian_source.SourceUnavailable as reason:
                 if variant != "hooks" or arguments.variants != ",".join(VARIANTS):
                     raise

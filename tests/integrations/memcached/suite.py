@@ -4,7 +4,7 @@
     python3 tests/integrations/memcached/suite.py                        # all of t/*.t, testapp, sizes (15 minutes)
     python3 tests/integrations/memcached/suite.py --only cas,lru         # those files
     python3 tests/integrations/memcached/suite.py --short                # what `ctest -R integrations.memcached.suite` runs
-    python3 tests/integrations/memcached/suite.py --tls                  # the tests that memcached runs over TLS, over TLS (libio-socket-ssl-perl)
+    python3 tests/integrations/memcached/suite.py --tls                  # those that it runs over TLS (needs libio-socket-ssl-perl)
 
 Each server that a durable test starts gets a new pool, unless its options exclude one (-e, -L, -k, extstore, the proxy): such a server
 runs without, and the table says so. A test must end on the durable server as on the stock one. Where it does not, the difference
@@ -27,8 +27,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent.parent
 BUILT = pathlib.Path(os.environ.get("STILLPOINT_BUILD", ROOT / "build")) / "integrations/memcached"
 SKIPPED = 77
-SHORT = ["cas", "flags", "getandtouch", "getset", "incrdecr", "issue_70", "lru", "slabs-reassign-chunked", "chunked-items",
-         "unixsocket"]
+SHORT = ["cas", "chunked-items", "flags", "getset", "incrdecr", "lru", "slabs-reassign-chunked"]
 # What needs the source's repository or looks at its text.
 NO_TESTS_OF_THE_SERVER = {"whitespace", "line-lengths"}
 EXPLAINED = {
