@@ -90,20 +90,26 @@ void Capture::search_pieces(void* context, std::uint64_t begin, std::uint64_t en
         const std::uint64_t last = std::min(search.pages, first + search.pages_in_piece);
         const std::uintptr_t stop = search.base + last * page_bytes;
         for (std::uintptr_t at = search.base + first * page_bytes; at < stop;) {
+            // In the background a step at a time: the kernel gives the CPU to nobody while it looks.
+            constexpr std::uintptr_t background_step_bytes = 16 * mib;
+            const std::uintptr_t end_of_step = search.pacer != nullptr ? std::min(stop, at + background_step_bytes) : stop;
             std::size_t count = 0;
-            at = search.tracker->collect(at, stop, search.look, piece.runs.data() + piece.run_count,
+            at = search.tracker->collect(at, end_of_step, search.look, piece.runs.data() + piece.run_count,
                                          piece.runs.capacity() - piece.run_count, count);
             if (at == 0) {
                 piece.error = errno;
                 break;
             }
             piece.run_count += count;
+            if (search.pacer != nullptr) {
+                search.pacer->step_done();
+            }
         }
     }
 }
 
-Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow, Look look,
-                                       CopyTeam* team) noexcept
+Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow, Look look, CopyTeam* team,
+                                       Pacer* pacer) noexcept
 {
     // A walk over less than this is over before an assistant is awake.
     constexpr std::uint64_t worth_sharing_pages = 128 * mib / page_bytes;
@@ -111,7 +117,7 @@ Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow, L
     const bool shared = team != nullptr && image_pages > worth_sharing_pages;
     const std::uint64_t piece_count = shared ? pieces_max : 1;
     Search search{this, &tracker, reinterpret_cast<std::uintptr_t>(shadow.base()), image_pages,
-                  round_up((image_pages + piece_count - 1) / piece_count, HotChunks::chunk_pages), look};
+                  round_up((image_pages + piece_count - 1) / piece_count, HotChunks::chunk_pages), look, pacer};
     if (shared) {
         team->share(piece_count, 1, &search_pieces, &search);
     } else {
@@ -141,6 +147,7 @@ Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow, L
     } else {
         for (std::uint64_t i = 0; i < copy_count_; ++i) {
             copy_page_in_use(copies_[i].destination, copies_[i].source);
+            pacer->page_done();
         }
     }
     return found;

@@ -12,6 +12,7 @@
 
 #include "core/result.hpp"
 #include "engines/pmthreads/copy_team.hpp"
+#include "engines/pmthreads/pacer.hpp"
 #include "engines/pmthreads/shadow.hpp"
 #include "engines/pmthreads/tracker.hpp"
 #include "os/reserved_array.hpp"
@@ -25,10 +26,10 @@ public:
 
     /// Finds the pages written since the last call and copies them. Returns how many were found,
     /// or a failure (the kernel refused the scan).
-    /// `team`: nullptr copies with the calling thread alone, as in the background.
+    /// `team` copies in a stop; else it is nullptr, and `pacer` is told of each page that the calling thread copies.
     /// Pages without staging memory are appended to unstaged().
-    [[nodiscard]] Result<std::uint64_t> collect(Tracker& tracker, const Shadow& shadow, Look look,
-                                                CopyTeam* team) noexcept;
+    [[nodiscard]] Result<std::uint64_t> collect(Tracker& tracker, const Shadow& shadow, Look look, CopyTeam* team,
+                                                Pacer* pacer) noexcept;
 
     /// Image pages of the epoch, in the order in which they were first found. The first
     /// staged_count() have their copies in staged(i), next to each other in memory.
@@ -76,6 +77,7 @@ private:
         std::uint64_t pages;
         std::uint64_t pages_in_piece;
         Look look;
+        Pacer* pacer;  ///< nullptr in a stop
     };
     static constexpr std::uint64_t pieces_max = 8;
 

@@ -147,6 +147,7 @@ void Checkpointer::loop() noexcept
             give_up_ns = os::monotonic_ns() + last_chance_ns;
         }
         const std::uint64_t begun_ns = os::monotonic_ns();
+        pacer_.begin(last || requested ? 0 : begun_ns + settings_.interval_ns / 2);
         const Turn turn = take_checkpoint(last, requested);
         retrying = turn == Turn::withdrawn && requested;
         if (turn == Turn::failed) {
@@ -198,7 +199,7 @@ Result<void> Checkpointer::pre_copy() noexcept
     constexpr std::uint64_t small_rest_pages = 1024;
     std::uint64_t found_before = UINT64_MAX;
     for (unsigned pass = 0; pass < passes_max; ++pass) {
-        auto found = capture_.collect(*parts_.tracker, *parts_.shadow, Look::background, nullptr);
+        auto found = capture_.collect(*parts_.tracker, *parts_.shadow, Look::background, nullptr, &pacer_);
         if (!found) {
             return pass_on(found.error());
         }
@@ -222,7 +223,7 @@ void Checkpointer::capture_in_stop(void* self) noexcept
     auto& here = *static_cast<Checkpointer*>(self);
     here.absorb_segments();
     here.update_mirrors();
-    auto found = here.capture_.collect(*here.parts_.tracker, *here.parts_.shadow, Look::stop, &here.team_);
+    auto found = here.capture_.collect(*here.parts_.tracker, *here.parts_.shadow, Look::stop, &here.team_, nullptr);
     here.stop_outcome_ = found ? here.write_unstaged() : Result<void>(pass_on(found.error()));
     here.captured_epoch_ = here.parts_.clock->advance();
     here.captured_ns_ = os::monotonic_ns();
@@ -296,6 +297,7 @@ Result<void> Checkpointer::write_epoch(bool clean) noexcept
         } else if (!*written) {
             parts_.tracker->note_unchanged(capture_.page(i));
         }
+        pacer_.page_done();
     }
     return writer_.commit({captured_epoch_, parts_.shadow->bytes() / page_bytes, captured_unix_ns_, clean});
 }

@@ -15,6 +15,7 @@
 #include "engines/pmthreads/copy_team.hpp"
 #include "engines/pmthreads/epoch_clock.hpp"
 #include "engines/pmthreads/epoch_writer.hpp"
+#include "engines/pmthreads/pacer.hpp"
 #include "engines/pmthreads/shadow.hpp"
 #include "engines/pmthreads/tracker.hpp"
 #include "os/futex.hpp"
@@ -97,6 +98,7 @@ private:
 
     std::atomic<std::uint32_t> wakes_{0};  ///< futex of the sleeping thread
     std::atomic<bool> requested_{false};
+    Pacer pacer_{wakes_, requested_};
     std::atomic<bool> finishing_{false};
     bool finished_clean_ = false;
 

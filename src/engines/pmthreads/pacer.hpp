@@ -1,0 +1,75 @@
+#pragma once
+// Pauses between small pieces of a checkpoint's work beside the running program.
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "os/clock.hpp"
+#include "os/futex.hpp"
+
+namespace stillpoint::pmthreads {
+
+/// A checkpoint of some thousand pages takes milliseconds. Where each CPU has a thread of the program to run, one of those
+/// waits that long if it is done in one go, since the scheduler lets a thread use up its slice. So the checkpoint thread
+/// works for `work_ns` and sleeps three times as long, until the turn's deadline: what is left then is done without a pause.
+/// One thread.
+class Pacer {
+public:
+    /// `wakes`: the futex whose change ends a pause. `hurry`: no more pauses while it is true.
+    Pacer(std::atomic<std::uint32_t>& wakes, const std::atomic<bool>& hurry) noexcept : wakes_(wakes), hurry_(hurry) {}
+
+    /// No pause ends behind `deadline_ns`; 0: none at all.
+    void begin(std::uint64_t deadline_ns) noexcept
+    {
+        deadline_ns_ = deadline_ns;
+        worked_since_ns_ = deadline_ns == 0 ? 0 : os::monotonic_ns();
+        pages_ = 0;
+    }
+
+    /// After each page. Outside a stop, without a lock.
+    void page_done() noexcept
+    {
+        if (++pages_ % pages_between_looks == 0 && deadline_ns_ != 0) {
+            look();
+        }
+    }
+
+    /// The same, after what takes as long as many pages.
+    void step_done() noexcept
+    {
+        if (deadline_ns_ != 0) {
+            look();
+        }
+    }
+
+private:
+    static constexpr unsigned pages_between_looks = 16;
+    static constexpr std::uint64_t work_ns = 50'000;
+    static constexpr std::uint64_t sleep_factor = 3;
+
+    void look() noexcept
+    {
+        const std::uint64_t now_ns = os::monotonic_ns();
+        const std::uint64_t worked_ns = now_ns - worked_since_ns_;
+        if (worked_ns < work_ns) {
+            return;
+        }
+        const std::uint64_t until_ns = now_ns + sleep_factor * std::min(worked_ns, 4 * work_ns);
+        const std::uint32_t seen = wakes_.load(std::memory_order_acquire);
+        if (until_ns > deadline_ns_ || hurry_.load(std::memory_order_acquire)) {
+            deadline_ns_ = 0;
+            return;
+        }
+        os::futex_wait(wakes_, seen, until_ns);
+        worked_since_ns_ = os::monotonic_ns();
+    }
+
+    std::atomic<std::uint32_t>& wakes_;
+    const std::atomic<bool>& hurry_;
+    std::uint64_t deadline_ns_ = 0;
+    std::uint64_t worked_since_ns_ = 0;
+    unsigned pages_ = 0;
+};
+
+}  // namespace stillpoint::pmthreads
