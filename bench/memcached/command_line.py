@@ -76,7 +76,7 @@ def parser():
     made.add_argument("--stock", type=Path, default=INTEGRATION / "stock/memcached", help="default: %(default)s, else memcached in PATH")
     made.add_argument("--durable", type=Path, default=INTEGRATION / "durable/memcached-durable", help="default: %(default)s")
     made.add_argument("--hooks", type=Path, default=INTEGRATION / "hooks/memcached-durable", help="default: %(default)s")
-    made.add_argument("--pool-options", default="", help="further options of the pool: 'tracker=mprotect staging_mb=64'")
+    made.add_argument("--pool-options", default="", help="further options of the pool: 'tracker=mprotect staging_max_mb=64'")
     made.add_argument("--control", action="store_true", help="a second stock server takes part: what ratio nothing at all gives")
     made.add_argument("--binaries", type=Path, default=ROOT / "build/bin", help="folder of stillpoint and the client (default build/bin)")
     made.add_argument("--bar", action="append", metavar="BAR",
