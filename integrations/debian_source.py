@@ -8,6 +8,7 @@ line of the system is needed. What was unpacked before is used again.
 """
 
 import argparse
+import fcntl
 import pathlib
 import re
 import shutil
@@ -78,6 +79,12 @@ def fetch(package: str, folder: pathlib.Path = DEFAULT_FOLDER) -> pathlib.Path:
     """Returns the unpacked source of `package`, fetching it where it is missing. Raises SourceUnavailable."""
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # apt refuses a second process in its lists
+        return fetch_alone(package, folder)
+
+
+def fetch_alone(package: str, folder: pathlib.Path) -> pathlib.Path:
     if not unpacked_folders(package, folder):
         options = apt_options(folder)
         run(["apt-get", *options, "-qq", "update"], folder)
