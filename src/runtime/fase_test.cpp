@@ -162,6 +162,24 @@ TEST_F(Fase, APausedFaseLetsAStopPassAndGoesOn)
     os::futex_wake(stage);
 }
 
+TEST_F(Fase, AThreadThatEndsInAPauseLeavesNothingOfIt)
+{
+    const ThreadRecord* first = nullptr;
+    std::thread([&] {
+        fase_enter(nullptr);
+        first = fase::own_record;
+        fase_pause();
+    }).join();
+    std::thread([&] {
+        const FaseGuard fase;
+        EXPECT_EQ(fase::own_record, first);
+        fase_pause();
+        EXPECT_FALSE(inside_fase());
+        fase_resume();
+        EXPECT_TRUE(inside_fase());
+    }).join();
+}
+
 TEST_F(Fase, APauseOutsideAFaseDoesNothing)
 {
     fase_pause();

@@ -23,15 +23,14 @@ public:
     void begin(std::uint64_t deadline_ns) noexcept
     {
         deadline_ns_ = deadline_ns;
-        worked_since_ns_ = deadline_ns == 0 ? 0 : os::monotonic_ns();
-        pages_ = 0;
+        worked_since_ns_ = os::monotonic_ns();
     }
 
     /// After each page. Outside a stop, without a lock.
     void page_done() noexcept
     {
-        if (++pages_ % pages_between_looks == 0 && deadline_ns_ != 0) {
-            look();
+        if (++pages_ % pages_between_looks == 0) {
+            step_done();
         }
     }
 
