@@ -84,6 +84,14 @@ class Refusals(DurableCase):
                 self.refused(*BASE, *(word.format(folder=self.folder.name) for word in options))
         self.assert_intact()
 
+    def test_options_that_would_leave_the_cache_without_a_pool(self):
+        messages = {"pool": "pool argument", "pool_options": "pool_options argument", "pool_options=quiet": "needs -o pool"}
+        for option, missing in messages.items():
+            with self.subTest(option):
+                done = subprocess.run([str(SERVER), "-u", "root", "-o", option], capture_output=True, text=True, timeout=10, check=False)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn(missing, done.stderr)
+
     def test_a_pool_that_another_server_uses(self):
         client, raw = self.start()
         client.set("kept", b"1")
