@@ -109,6 +109,15 @@ public:
     virtual void write_back(std::uint64_t offset, std::size_t size) noexcept = 0;
     /// Returns once every earlier write back and non-temporal store of this thread is durable.
     virtual void fence() noexcept = 0;
+
+    // -- The program's own stores: only where byte_addressable(). -----------------------------
+    /// Maps the bytes [offset, +size) of the medium at `address` too, in place of what lies there: ordinary stores there are
+    /// stores of the medium. All three are multiples of page_bytes. A child made by fork does not inherit it.
+    /// Errors: unsupported (no byte-addressable medium), no_memory, io.
+    [[nodiscard]] virtual Result<void> map_at(std::byte* address, std::uint64_t offset, std::uint64_t size);
+    /// Starts the write back of the lines at these addresses, each inside a range of map_at(). fence() waits for them, in the
+    /// same thread. Any number of threads at a time, beside the one that the other members are called by.
+    virtual void write_back_lines(std::span<const std::uintptr_t> line_addresses) noexcept { static_cast<void>(line_addresses); }
 };
 
 }  // namespace stillpoint

@@ -104,6 +104,9 @@ struct EngineDriver {
                                                                 std::uint64_t image_bytes),
                                     void* context,
                                     void (*progress)(std::uint64_t done, std::uint64_t total));
+    /// For the crash explorer: gives two images of one state the same bytes, by rewriting what the engine keeps beside the
+    /// state (backups, what lies in free blocks). `base` is a private copy of a sound image. nullptr: nothing to be done.
+    void (*make_canonical)(std::byte* base, std::uint64_t image_bytes);
 };
 
 /// All registered engines (src/engines/registry.cpp defines it).

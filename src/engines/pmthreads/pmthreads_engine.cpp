@@ -20,7 +20,7 @@ constexpr EngineFormat format{"pmthreads", layout_version, engine_area_pages, &s
 
 }  // namespace
 
-EngineDriver driver() noexcept { return {format, &make, &inspect_pool, &check_pool}; }
+EngineDriver driver() noexcept { return {format, &make, &inspect_pool, &check_pool, nullptr}; }
 
 PmthreadsEngine::~PmthreadsEngine() { loader_.stop(); }
 

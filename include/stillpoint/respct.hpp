@@ -1,0 +1,527 @@
+#ifndef STILLPOINT_RESPCT_HPP
+#define STILLPOINT_RESPCT_HPP
+// ResPCT for C++: logged variables, restart points, frames. respct.h has the words, the rules and the costs.
+//
+//   struct Node { respct::logged<Node*> next; std::uint64_t key; };
+//   Node* node = respct::make<Node>();           // durable
+//   node->key = 1; respct::add_modified(node->key);
+//   node->next = first;                          // logged: a crash takes it back
+//   respct::RP(1);                               // a checkpoint may be taken here
+//
+// Checked form: in a build without optimisation, or with STILLPOINT_RESPCT_CHECKED=1, wrong use ends the program with the line.
+
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <source_location>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+
+#include "stillpoint/respct.h"
+
+#if !defined(STILLPOINT_RESPCT_CHECKED)
+#if defined(__OPTIMIZE__) || defined(NDEBUG)
+#define STILLPOINT_RESPCT_CHECKED 0
+#else
+#define STILLPOINT_RESPCT_CHECKED 1
+#endif
+#endif
+
+namespace stillpoint::respct {
+// Two names for the linker: checked and plain objects may be linked together.
+#if STILLPOINT_RESPCT_CHECKED
+inline namespace checked {
+#else
+inline namespace plain {
+#endif
+
+template <class T>
+class logged;
+
+namespace detail {
+
+inline constexpr bool is_checked = STILLPOINT_RESPCT_CHECKED != 0;
+inline constexpr std::size_t value_bytes_max = 16;
+
+template <class T>
+struct is_atomic : std::false_type {};
+template <class T>
+struct is_atomic<std::atomic<T>> : std::true_type {};
+
+constexpr unsigned kind_for(std::size_t value_bytes) noexcept
+{
+    unsigned kind = 0;
+    while ((std::size_t{1} << kind) < value_bytes) {
+        ++kind;
+    }
+    return kind;
+}
+constexpr std::size_t logged_bytes_for(unsigned kind) noexcept { return kind <= 1 ? 16 : kind <= 3 ? 32 : 64; }
+
+/// Learns where the members of a type lie, from their constructors.
+class Discovery {
+public:
+    static constexpr unsigned runs_max = 24;
+
+    Discovery(const void* begin, std::size_t size) noexcept : begin_(static_cast<const std::byte*>(begin)), size_(size), outer_(current)
+    {
+        current = this;
+    }
+    Discovery(const Discovery&) = delete;
+    Discovery& operator=(const Discovery&) = delete;
+    ~Discovery() = default;
+    void finish() noexcept { current = outer_; }
+
+    /// True: the member at `address` is part of the type that is being looked at, and is not durable.
+    static bool note(const void* address, unsigned kind, std::size_t bytes) noexcept
+    {
+        Discovery* const here = current;
+        if (here == nullptr) [[likely]] {
+            return false;
+        }
+        const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(address) - here->begin_);
+        if (offset >= here->size_) {
+            return false;
+        }
+        here->add(static_cast<std::uint32_t>(offset), kind, bytes);
+        return true;
+    }
+
+    sp_respct_member members[runs_max] = {};
+    std::uint32_t count = 0;
+
+private:
+    void add(std::uint32_t offset, unsigned kind, std::size_t bytes) noexcept
+    {
+        if (count != 0 && count <= runs_max) {
+            sp_respct_member& last = members[count - 1];
+            if (last.kind == kind && last.offset_bytes + last.count * bytes == offset && last.count != UINT16_MAX) {
+                ++last.count;
+                return;
+            }
+        }
+        if (count < runs_max) {
+            members[count] = {offset, static_cast<std::uint16_t>(kind), 1};
+        }
+        ++count;  // More than runs_max: the library refuses the layout, and says so.
+    }
+
+    inline static thread_local Discovery* current = nullptr;
+    const std::byte* begin_;
+    std::size_t size_;
+    Discovery* outer_;
+};
+
+/// A value and the line it is assigned in.
+template <class T>
+struct Assigned {
+    T value;
+    std::source_location where;
+    template <class Value>
+        requires std::convertible_to<Value, T>
+    // NOLINTNEXTLINE(google-explicit-constructor): the conversion is what captures the line
+    Assigned(Value&& from, std::source_location line = std::source_location::current()) : value(std::forward<Value>(from)), where(line)
+    {
+    }
+};
+
+template <class T>
+using Parameter = std::conditional_t<is_checked, Assigned<T>, std::conditional_t<(sizeof(T) > sizeof(void*)), const T&, T>>;
+/// The right side of += and its relatives.
+template <class T>
+using Operand = Parameter<std::conditional_t<std::is_pointer_v<T>, std::ptrdiff_t, T>>;
+
+}  // namespace detail
+
+/// An InCLL variable [§3.2.1, Figure 2]: a T of which a crash takes back what the epochs that were not durable yet have stored.
+/// T: trivially copyable, at most 16 bytes. Reads are plain loads. Lies in the pool, in an object of make(), make_array() or root(), or in
+/// ordinary memory where no pool is open. Layout and costs: respct.h.
+/// Threads: as a plain T; several threads write it under one lock.
+template <class T>
+class alignas(detail::logged_bytes_for(detail::kind_for(sizeof(T)))) logged {
+    static_assert(!detail::is_atomic<T>::value,
+                  "logged<std::atomic<T>>: ResPCT cannot log atomic read-modify-writes, because value and backup could not change "
+                  "as one [ResPCT, section 2.1]; guard a logged<T> by a mutex instead");
+    static_assert(std::is_trivially_copyable_v<T>, "logged<T>: T must be trivially copyable, since a crash copies it back byte by byte");
+    static_assert(sizeof(T) <= detail::value_bytes_max,
+                  "logged<T>: a value, its two backups and its epoch must fit into one cache line, so T has at most 16 bytes; log its "
+                  "members one by one");
+
+public:
+    static constexpr unsigned kind = detail::kind_for(sizeof(T));
+    using value_type = T;
+
+    /// Value-initialised.
+    logged() noexcept
+    {
+        if (!detail::Discovery::note(this, kind, sizeof *this)) {
+            initialise(T{});
+        }
+    }
+    explicit logged(const T& value) noexcept
+    {
+        if (!detail::Discovery::note(this, kind, sizeof *this)) {
+            initialise(value);
+        }
+    }
+    logged(const logged& other) noexcept : logged(other.get()) {}
+    ~logged() = default;
+
+    [[nodiscard]] T get() const noexcept { return slots_[0].value; }
+    operator T() const noexcept { return get(); }  // NOLINT(google-explicit-constructor): it stands for a T
+    T operator->() const noexcept
+        requires std::is_pointer_v<T>
+    {
+        return get();
+    }
+
+    /// update_InCLL [Figure 4].
+    logged& operator=(detail::Parameter<T> value) noexcept
+    {
+        if constexpr (detail::is_checked) {
+            store(value.value, value.where);
+        } else {
+            store(value);
+        }
+        return *this;
+    }
+    logged& operator=(const logged& other) noexcept
+    {
+        store(other.get());
+        return *this;
+    }
+
+    logged& operator++() noexcept
+        requires std::integral<T>
+    {
+        store(static_cast<T>(get() + 1));
+        return *this;
+    }
+    logged& operator--() noexcept
+        requires std::integral<T>
+    {
+        store(static_cast<T>(get() - 1));
+        return *this;
+    }
+    T operator++(int) noexcept
+        requires std::integral<T>
+    {
+        const T before = get();
+        store(static_cast<T>(before + 1));
+        return before;
+    }
+    T operator--(int) noexcept
+        requires std::integral<T>
+    {
+        const T before = get();
+        store(static_cast<T>(before - 1));
+        return before;
+    }
+    logged& operator+=(detail::Operand<T> other) noexcept { return combine(other, [](auto a, auto b) { return a + b; }); }
+    logged& operator-=(detail::Operand<T> other) noexcept { return combine(other, [](auto a, auto b) { return a - b; }); }
+    logged& operator*=(detail::Operand<T> other) noexcept { return combine(other, [](auto a, auto b) { return a * b; }); }
+    logged& operator|=(detail::Operand<T> other) noexcept { return combine(other, [](auto a, auto b) { return a | b; }); }
+    logged& operator&=(detail::Operand<T> other) noexcept { return combine(other, [](auto a, auto b) { return a & b; }); }
+    logged& operator^=(detail::Operand<T> other) noexcept { return combine(other, [](auto a, auto b) { return a ^ b; }); }
+
+    /// As operator=, for a caller that has the line.
+    void store(const T& value, std::source_location where = std::source_location::current()) noexcept
+    {
+        if constexpr (detail::is_checked) {
+            sp_respct_check_update(this, kind, where.file_name(), where.line());
+        }
+        if ((epoch_word() | 1) != __atomic_load_n(&sp_respct_running, __ATOMIC_RELAXED)) {
+            log();
+        }
+        write(slots_[0], value);
+    }
+
+    /// init_InCLL [Figure 4]: the first value of a variable that lies in new memory and was made by no constructor.
+    void initialise(const T& value, std::source_location where = std::source_location::current()) noexcept
+    {
+        if constexpr (detail::is_checked) {
+            sp_respct_check_init(this, kind, where.file_name(), where.line());
+        }
+        const std::uint64_t running = sp_respct_first_update(this);
+        for (Slot& slot : slots_) {
+            write(slot, value);
+        }
+        __atomic_thread_fence(__ATOMIC_RELEASE);
+        set_epoch_word(running & ~std::uint64_t{1});
+    }
+
+private:
+    static constexpr std::size_t slot_bytes = std::size_t{1} << kind;
+    struct Slot {
+        alignas(slot_bytes) T value;
+    };
+    static_assert(sizeof(Slot) == slot_bytes);
+    static constexpr std::size_t words = (detail::logged_bytes_for(kind) - (3 * slot_bytes + 7) / 8 * 8) / 8;
+
+    [[nodiscard]] std::uint64_t epoch_word() const noexcept { return words_[words - 1]; }
+    void set_epoch_word(std::uint64_t word) noexcept { __atomic_store_n(&words_[words - 1], word, __ATOMIC_RELAXED); }
+
+    /// One store where the processor has one, so that it does not tear.
+    static void write(Slot& slot, const T& value) noexcept
+    {
+        if constexpr (std::is_scalar_v<T> && sizeof(T) <= sizeof(std::uint64_t)) {
+            T copy = value;
+            __atomic_store(&slot.value, &copy, __ATOMIC_RELAXED);
+        } else {
+            std::memcpy(static_cast<void*>(&slot.value), &value, sizeof value);
+        }
+    }
+
+    template <class Operation>
+    logged& combine(const detail::Operand<T>& other, Operation operation) noexcept
+    {
+        if constexpr (detail::is_checked) {
+            store(static_cast<T>(operation(get(), other.value)), other.where);
+        } else {
+            store(static_cast<T>(operation(get(), other)));
+        }
+        return *this;
+    }
+
+    /// The first update in an epoch: keeps the value that the epoch began with. The order is the backup, the epoch word, and, behind it, the
+    /// value. The other backup stays: until the epoch before is durable, a crash goes back to it.
+    [[gnu::noinline, gnu::cold]] void log() noexcept
+    {
+        const std::uint64_t epoch = sp_respct_first_update(this) >> 1;
+        const bool in_epoch_before = (epoch_word() >> 1) + 1 == epoch;
+        write(slots_[1 + (epoch & 1)], get());
+        __atomic_thread_fence(__ATOMIC_RELEASE);
+        set_epoch_word((epoch << 1) | std::uint64_t{in_epoch_before});
+        __atomic_thread_fence(__ATOMIC_RELEASE);
+    }
+
+    Slot slots_[3];  ///< the value, the one at the begin of an even epoch, and of an odd one
+    std::uint64_t words_[words];  ///< the last one is the epoch word
+};
+
+/// A mutex that may be a member of a durable type: free after a crash. Usable as std::mutex is.
+class mutex {
+public:
+    mutex() noexcept
+    {
+        if (!detail::Discovery::note(this, SP_RESPCT_MUTEX, sizeof *this)) {
+            pthread_mutex_init(&native_, nullptr);
+        }
+    }
+    mutex(const mutex&) = delete;
+    mutex& operator=(const mutex&) = delete;
+    ~mutex() = default;
+
+    void lock() noexcept { pthread_mutex_lock(&native_); }
+    [[nodiscard]] bool try_lock() noexcept { return pthread_mutex_trylock(&native_) == 0; }
+    void unlock() noexcept { pthread_mutex_unlock(&native_); }
+    [[nodiscard]] pthread_mutex_t* native_handle() noexcept { return &native_; }
+
+private:
+    pthread_mutex_t native_;
+};
+
+/// A condition variable that may be a member of a durable type: without waiters after a crash. Waits: critical_section.
+class condition {
+public:
+    condition() noexcept
+    {
+        if (!detail::Discovery::note(this, SP_RESPCT_CONDITION, sizeof *this)) {
+            pthread_cond_init(&native_, nullptr);
+        }
+    }
+    condition(const condition&) = delete;
+    condition& operator=(const condition&) = delete;
+    ~condition() = default;
+
+    void notify_one() noexcept { pthread_cond_signal(&native_); }
+    void notify_all() noexcept { pthread_cond_broadcast(&native_); }
+    [[nodiscard]] pthread_cond_t* native_handle() noexcept { return &native_; }
+
+private:
+    pthread_cond_t native_;
+};
+
+// ---- Durable objects --------------------------------------------------------------------------
+
+/// The layout of T, found once by default-constructing one in ordinary memory: constructors of logged, mutex and condition members
+/// tell where they lie. Specialise it for a T without a default constructor, or with one that has effects; `construct` makes any T
+/// at `place`, `destroy` unmakes it.
+template <class T>
+struct example {
+    static_assert(std::is_default_constructible_v<T>,
+                  "the members of a durable type are found by default-constructing one; give it a default constructor, or specialise "
+                  "stillpoint::respct::example<T>");
+    static void construct(void* place) { ::new (place) T(); }
+    static void destroy(T& made) { made.~T(); }
+};
+
+template <class T>
+[[nodiscard]] sp_respct_layout& layout_of()
+{
+    static_assert(alignof(T) <= 4096, "a durable type's alignment is at most 4096 bytes");
+    static detail::Discovery* const found = [] {
+        void* const place = ::operator new(sizeof(T), std::align_val_t{alignof(T)});
+        auto* const discovery = new detail::Discovery(place, sizeof(T));
+        example<T>::construct(place);
+        example<T>::destroy(*std::launder(static_cast<T*>(place)));
+        ::operator delete(place, std::align_val_t{alignof(T)});
+        discovery->finish();
+        return discovery;
+    }();
+    static sp_respct_layout layout{typeid(T).name(), sizeof(T), alignof(T), found->members, found->count, 0, 0};
+    return layout;
+}
+
+/// After writes to durable memory that is not logged [§3.2.2]: see sp_respct_add_modified.
+inline void add_modified(const void* address, std::size_t size_bytes,
+                         [[maybe_unused]] std::source_location where = std::source_location::current()) noexcept
+{
+    if constexpr (detail::is_checked) {
+        sp_respct_check_modified(address, size_bytes, where.file_name(), where.line());
+    }
+    sp_respct_add_modified(address, size_bytes);
+}
+template <class T>
+    requires(!std::is_pointer_v<T>)
+void add_modified(const T& written, std::source_location where = std::source_location::current()) noexcept
+{
+    add_modified(&written, sizeof written, where);
+}
+
+/// A new durable object. Throws std::bad_alloc (sp_last_error() says why), and what T's constructor throws. What the constructor writes
+/// becomes durable with the epoch; what is written later and not logged needs add_modified.
+template <class T, class... Arguments>
+[[nodiscard]] T* make(Arguments&&... arguments)
+{
+    void* const place = sp_respct_allocate(&layout_of<T>(), 1);
+    if (place == nullptr) {
+        throw std::bad_alloc();
+    }
+    T* made = nullptr;
+    try {
+        made = ::new (place) T(std::forward<Arguments>(arguments)...);
+    } catch (...) {
+        sp_free(place);
+        throw;
+    }
+    sp_respct_add_modified(made, sizeof(T));
+    return made;
+}
+
+/// `count` objects of zeroes, without a constructor: right for types whose zeroes are a value, as those of logged numbers and pointers
+/// and of locks are. Throws std::bad_alloc.
+template <class T>
+[[nodiscard]] T* make_zeroed_array(std::size_t count)
+{
+    void* const place = sp_respct_allocate_zeroed(&layout_of<T>(), count);
+    if (place == nullptr) {
+        throw std::bad_alloc();
+    }
+    return std::launder(static_cast<T*>(place));
+}
+
+/// Destroys and frees what make() made. nullptr is allowed. The memory is not given out again before that is durable.
+template <class T>
+void destroy(T* object) noexcept
+{
+    if (object != nullptr) {
+        object->~T();
+        sp_free(object);
+    }
+}
+
+/// The object of that name (1 to 79 bytes), of zeroes at the first call. Throws std::bad_alloc: see sp_respct_root.
+template <class T>
+[[nodiscard]] T* root(const char* handle, std::size_t count = 1)
+{
+    void* const found = sp_respct_root(handle, &layout_of<T>(), count);
+    if (found == nullptr) {
+        throw std::bad_alloc();
+    }
+    return std::launder(static_cast<T*>(found));
+}
+
+// ---- Restart points ----------------------------------------------------------------------------
+
+/// sp_respct_restart_point.
+inline void RP(int id, std::source_location where = std::source_location::current()) noexcept
+{
+    sp_respct_restart_point(id, where.file_name(), where.line());
+}
+
+/// Lasts around a call that may block, outside critical sections [§3.3.3].
+class blocking_call {
+public:
+    blocking_call() noexcept { sp_respct_checkpoint_allow(); }
+    blocking_call(const blocking_call&) = delete;
+    blocking_call& operator=(const blocking_call&) = delete;
+    ~blocking_call() { sp_respct_checkpoint_prevent(nullptr); }
+};
+
+/// A critical section that may wait for a condition, after Figure 7: a restart point, then the lock. A wait stands in a loop, lets
+/// checkpoints happen, and comes before the section's first write, since after a crash the thread comes in again from its start.
+class critical_section {
+public:
+    critical_section(int id, mutex& guard, std::source_location where = std::source_location::current()) noexcept : guard_(guard)
+    {
+        RP(id, where);
+        guard_.lock();
+    }
+    critical_section(const critical_section&) = delete;
+    critical_section& operator=(const critical_section&) = delete;
+    ~critical_section() { guard_.unlock(); }
+
+    /// Returns when `ready()` is true.
+    template <class Ready>
+    void wait(condition& changed, Ready ready, std::source_location where = std::source_location::current())
+    {
+        while (!ready()) {
+            if constexpr (detail::is_checked) {
+                sp_respct_check_wait(where.file_name(), where.line());
+            }
+            sp_respct_checkpoint_allow();
+            pthread_cond_wait(changed.native_handle(), guard_.native_handle());
+            sp_respct_checkpoint_prevent(guard_.native_handle());
+        }
+    }
+
+private:
+    mutex& guard_;
+};
+
+/// A thread's place in its code and its durable locals, under a name: RP() of the thread that made it stores its id here. After a
+/// crash the thread that makes it again reads where to go on. One thread at a time has a name's frame.
+template <class Locals>
+class thread_frame {
+public:
+    /// Throws std::bad_alloc: see root().
+    explicit thread_frame(const char* handle) : memory_(root<Memory>(handle)), resumed_at_(memory_->restart_point)
+    {
+        sp_respct_bind_frame(&memory_->restart_point);
+    }
+    thread_frame(const thread_frame&) = delete;
+    thread_frame& operator=(const thread_frame&) = delete;
+    ~thread_frame() { sp_respct_bind_frame(nullptr); }
+
+    /// The restart point at which this thread was when the recovered epoch ended; 0: it never reached one.
+    [[nodiscard]] int resumes_at() const noexcept { return resumed_at_; }
+    Locals* operator->() const noexcept { return &memory_->locals; }
+    Locals& operator*() const noexcept { return memory_->locals; }
+
+private:
+    struct Memory {
+        logged<int> restart_point;
+        Locals locals;
+    };
+    Memory* memory_;
+    int resumed_at_;
+};
+
+}
+}  // namespace stillpoint::respct
+#endif

@@ -1,0 +1,84 @@
+#pragma once
+// Logged variables as the library itself uses and recovers them [ResPCT §3.2.1]: respct.h has their layout. The heap keeps
+// its durable tables in such words where the engine asks for it; recovery takes every kind of them back.
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/sync.hpp"
+#include "stillpoint/respct.h"
+
+namespace stillpoint::logged {
+
+inline constexpr unsigned kinds = SP_RESPCT_LOGGED_16 + 1;
+
+constexpr std::size_t value_bytes(unsigned kind) noexcept { return std::size_t{1} << kind; }
+/// Of the whole variable, its alignment too.
+constexpr std::size_t total_bytes(unsigned kind) noexcept { return kind <= 1 ? 16 : kind <= 3 ? 32 : 64; }
+
+/// An SP_RESPCT_LOGGED_8 of the library's.
+struct alignas(32) Word {
+    std::uint64_t value;
+    std::uint64_t backup[2];  ///< the value when the last even epoch that wrote it began, and the last odd one
+    std::uint64_t epoch_word;
+};
+static_assert(sizeof(Word) == total_bytes(SP_RESPCT_LOGGED_8));
+
+/// The newest durable epoch, for those who must not reuse what an older state still needs.
+[[gnu::visibility("hidden")]] extern constinit std::atomic<std::uint64_t> durable_epoch;
+
+/// After a store of the library to memory that this engine keeps durable by lines; any thread. Set while such an engine runs.
+using NoteLines = void (*)(const void* address, std::size_t size_bytes) noexcept;
+[[gnu::visibility("hidden")]] extern constinit std::atomic<NoteLines> note_lines;
+
+inline void note(const void* address, std::size_t size_bytes) noexcept
+{
+    if (const NoteLines call = note_lines.load(std::memory_order_relaxed); call != nullptr) {
+        call(address, size_bytes);
+    }
+}
+
+[[nodiscard]] inline std::uint64_t running() noexcept { return __atomic_load_n(&sp_respct_running, __ATOMIC_RELAXED); }
+
+/// Keeps the value with which the epoch began, unless that is done. Any thread at any time: several may touch one word.
+[[gnu::cold]] void keep_backup(Word& word) noexcept;
+
+inline void touch(Word& word) noexcept
+{
+    // Acquire: whoever sees this epoch in the word may store the value, and the backup is then complete.
+    if ((sync::AtomicRef<std::uint64_t>(word.epoch_word).load(std::memory_order_acquire) | 1) != running()) [[unlikely]] {
+        keep_backup(word);
+    }
+}
+
+/// The caller alone writes the word.
+inline void store(Word& word, std::uint64_t value) noexcept
+{
+    touch(word);
+    sync::AtomicRef<std::uint64_t>(word.value).store(value, std::memory_order_relaxed);
+}
+/// Others may set and clear other bits at the same time.
+inline void set_bits(Word& word, std::uint64_t bits) noexcept
+{
+    touch(word);
+    sync::AtomicRef<std::uint64_t>(word.value).fetch_or(bits, std::memory_order_relaxed);
+}
+inline void clear_bits(Word& word, std::uint64_t bits) noexcept
+{
+    touch(word);
+    sync::AtomicRef<std::uint64_t>(word.value).fetch_and(~bits, std::memory_order_relaxed);
+}
+[[nodiscard]] inline std::uint64_t load(const Word& word) noexcept
+{
+    return sync::AtomicRef<std::uint64_t>(const_cast<Word&>(word).value).load(std::memory_order_relaxed);
+}
+/// What the word was when the running epoch began; only after touch() in this epoch.
+[[nodiscard]] inline std::uint64_t at_begin_of_epoch(const Word& word) noexcept { return word.backup[(running() >> 1) & 1]; }
+
+/// Recovery [Figure 5]: takes the variable of `kind` at `variable` back to the end of epoch `durable`. True if it was written later.
+/// Re-runnable: a crash in the middle, with the line in any state that its stores had, leaves the same to be taken back.
+bool roll_back(std::byte* variable, unsigned kind, std::uint64_t durable) noexcept;
+
+}  // namespace stillpoint::logged

@@ -1,0 +1,10 @@
+#include "media/medium.hpp"
+
+namespace stillpoint {
+
+Result<void> Medium::map_at(std::byte*, std::uint64_t, std::uint64_t)
+{
+    return fail(SP_E_UNSUPPORTED, 0, "{}: only media that are written by stores can be mapped as the program's memory", path());
+}
+
+}  // namespace stillpoint
