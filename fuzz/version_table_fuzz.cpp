@@ -12,7 +12,7 @@
 #include <mutex>
 
 #include "core/checksum.hpp"
-#include "engines/pmthreads/commit_record.hpp"
+#include "pool/commit_record.hpp"
 #include "engines/pmthreads/epoch_writer.hpp"
 #include "engines/pmthreads/recovered_image.hpp"
 #include "pool/patched_medium.hpp"

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 
 #include "arch/flush.hpp"
 #include "core/canary.hpp"
@@ -211,8 +212,35 @@ void MappedMedium::fence() noexcept
     file_.faults().persist();
     arch_.fence();
     sim::observe(sim::EventKind::fence);
-    fences_.add(1);
+    fences_.add_shared(1);
     file_.faults().persist();  // Durable, and nobody knows it yet.
+}
+
+Result<void> MappedMedium::map_at(std::byte* address, std::uint64_t offset, std::uint64_t size)
+{
+    if (auto inside = file_.check_range(offset, size); !inside) {
+        return inside;
+    }
+    if (const int error = os::FileMapping::map_at(address, file_.fd(), offset, size, mode_); error != 0) {
+        return fail(SP_E_NO_MEMORY, error, "cannot map {} bytes of {} from byte {} at {}: {}", size, file_.path(), offset,
+                    static_cast<const void*>(address), describe_errno(error));
+    }
+    return {};
+}
+
+void MappedMedium::write_back_lines(std::span<const std::uintptr_t> line_addresses) noexcept
+{
+    if (!needs_write_back_ || line_addresses.empty()) {
+        return;
+    }
+    file_.faults().persist();
+    for (const std::uintptr_t line : line_addresses) {
+        arch_.write_back(reinterpret_cast<const void*>(line));
+    }
+    const std::lock_guard hold(lines_lock_);
+    lines_written_back_.add(line_addresses.size());
+    bytes_written_.add(line_addresses.size() * arch::Native::line_bytes);
+    charge_lines(line_addresses.size());
 }
 
 }  // namespace stillpoint

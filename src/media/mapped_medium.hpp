@@ -10,6 +10,7 @@
 #include "media/open.hpp"
 #include "media/pool_file.hpp"
 #include "os/file_mapping.hpp"
+#include "os/futex.hpp"
 
 namespace stillpoint {
 
@@ -42,6 +43,8 @@ public:
                            std::size_t size) noexcept final;
     void write_back(std::uint64_t offset, std::size_t size) noexcept final;
     void fence() noexcept final;
+    [[nodiscard]] Result<void> map_at(std::byte* address, std::uint64_t offset, std::uint64_t size) final;
+    void write_back_lines(std::span<const std::uintptr_t> line_addresses) noexcept final;
 
 protected:
     MappedMedium(PoolFile file, const MediumOptions& options, os::FileMapping::Mode mode);
@@ -70,6 +73,7 @@ private:
     Counter syncs_;
     Counter lines_written_back_;
     Counter fences_;
+    os::FutexLock lines_lock_;  ///< charges and counts of write_back_lines()
 };
 
 }  // namespace stillpoint

@@ -68,22 +68,26 @@ int FileMapping::extend(int fd, std::uint64_t size, Mode mode) noexcept
     if (size <= size_) {
         return 0;
     }
-    const int protection = mode == Mode::read_only ? PROT_READ : PROT_READ | PROT_WRITE;
-    const int flags =
-        mode == Mode::shared_direct ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
-    void* const place = base_ + size_;
-    const void* const mapped = mmap(place, size - size_, protection, flags | MAP_FIXED, fd,
-                                    static_cast<off_t>(size_));
-    if (mapped == MAP_FAILED) {
-        const int error = errno;
+    std::byte* const place = base_ + size_;
+    if (const int error = map_at(place, fd, size_, size - size_, mode); error != 0) {
         // A refused MAP_FIXED may have unmapped what lay there: keep the reservation whole.
         mmap(place, size - size_, PROT_NONE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
         madvise(place, size - size_, MADV_DONTFORK);
         return error;
     }
-    madvise(place, size - size_, MADV_DONTFORK);
     size_ = size;
+    return 0;
+}
+
+int FileMapping::map_at(std::byte* address, int fd, std::uint64_t offset, std::uint64_t size, Mode mode) noexcept
+{
+    const int protection = mode == Mode::read_only ? PROT_READ : PROT_READ | PROT_WRITE;
+    const int flags = mode == Mode::shared_direct ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
+    if (mmap(address, size, protection, flags | MAP_FIXED, fd, static_cast<off_t>(offset)) == MAP_FAILED) {
+        return errno;
+    }
+    madvise(address, size, MADV_DONTFORK);
     return 0;
 }
 

@@ -29,6 +29,9 @@ public:
     /// is refused, ENOMEM beyond the reservation. No malloc.
     [[nodiscard]] int extend(int fd, std::uint64_t size, Mode mode) noexcept;
 
+    /// Maps [offset, +size) of the file at `address`, in place of what lies there; a child does not inherit it. 0 or an errno.
+    [[nodiscard]] static int map_at(std::byte* address, int fd, std::uint64_t offset, std::uint64_t size, Mode mode) noexcept;
+
     /// Puts a page of zeroes that belongs to no file where `address` lies, so that the instruction which met a
     /// lost page (SIGBUS) can go on. False if the address is not in the mapping. Async-signal-safe.
     [[nodiscard]] bool replace_page(void* address) noexcept;

@@ -13,7 +13,7 @@
 #include "core/result.hpp"
 #include "engines/pmthreads/capture.hpp"
 #include "engines/pmthreads/copy_team.hpp"
-#include "engines/pmthreads/epoch_clock.hpp"
+#include "runtime/epoch_clock.hpp"
 #include "engines/pmthreads/epoch_writer.hpp"
 #include "engines/pmthreads/pacer.hpp"
 #include "engines/pmthreads/shadow.hpp"

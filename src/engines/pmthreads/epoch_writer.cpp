@@ -6,7 +6,7 @@
 
 #include "arch/prefetch.hpp"
 #include "core/canary.hpp"
-#include "engines/pmthreads/commit_record.hpp"
+#include "pool/commit_record.hpp"
 
 namespace stillpoint::pmthreads {
 

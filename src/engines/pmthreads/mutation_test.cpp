@@ -20,7 +20,7 @@
 #include <sys/prctl.h>
 #include <vector>
 
-#include "engines/pmthreads/commit_record.hpp"
+#include "pool/commit_record.hpp"
 #include "engines/pmthreads/crashing_program.hpp"
 #include "engines/pmthreads/recovered_image.hpp"
 #include "media/temporary_directory.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "engines/pmthreads/commit_record.hpp"
+#include "pool/commit_record.hpp"
 #include "engines/pmthreads/offline.hpp"
 #include "engines/pmthreads/recovered_state.hpp"
 #include "os/card_table.hpp"

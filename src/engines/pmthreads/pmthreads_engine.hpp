@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "engines/pmthreads/checkpointer.hpp"
-#include "engines/pmthreads/epoch_clock.hpp"
+#include "runtime/epoch_clock.hpp"
 #include "engines/pmthreads/loader.hpp"
 #include "engines/pmthreads/location_allocator.hpp"
 #include "engines/pmthreads/shadow.hpp"

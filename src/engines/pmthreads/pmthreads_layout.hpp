@@ -15,12 +15,12 @@
 #include <type_traits>
 
 #include "core/units.hpp"
+#include "pool/commit_layout.hpp"
 
 namespace stillpoint::pmthreads {
 
 inline constexpr std::uint32_t layout_version = 1;
-inline constexpr std::uint64_t commit_magic = 0x31544d4d43505453;  // "STPCMMT1"
-inline constexpr std::uint64_t engine_area_pages = 4;
+inline constexpr std::uint64_t engine_area_pages = commit_area_pages;
 inline constexpr std::uint64_t data_pages_per_image_page = 2;
 
 /// One durable copy of a page. All zero: there is none, and as a consistent copy that means a
@@ -40,29 +40,6 @@ struct VersionEntry {
 };
 static_assert(sizeof(VersionEntry) == 32);
 inline constexpr std::uint64_t entries_per_table_page = page_bytes / sizeof(VersionEntry);
-
-enum CommitFlags : std::uint32_t {
-    commit_clean = 1,  ///< the last checkpoint of a run that ended normally
-};
-
-/// VER_d. A record is written twice, in neighbouring pages, and epochs alternate between two such
-/// pairs: a torn write of one epoch's pair leaves the pair of the epoch before it, and one
-/// damaged page is repaired from its twin.
-struct CommitRecord {
-    std::uint64_t magic;
-    std::array<std::uint8_t, 16> pool_uuid;
-    std::uint64_t epoch;             ///< every slot with an epoch up to this one is committed
-    std::uint64_t generation;        ///< of the pool, when this was written
-    std::uint64_t table_digest;      ///< over all consistent copies; see VersionTable::digest()
-    std::uint64_t image_pages;       ///< size of the image at the capture
-    std::uint64_t pages_in_epoch;
-    std::uint64_t captured_unix_ns;  ///< wall clock at the capture: the age of lost work
-    std::uint32_t flags;
-    std::uint32_t parity;            ///< pair it was written to
-    std::uint64_t checksum;          ///< over all bytes before
-};
-static_assert(sizeof(CommitRecord) == 88);
-static_assert(offsetof(CommitRecord, epoch) == 24 && offsetof(CommitRecord, checksum) == 80);
 
 constexpr std::uint64_t table_pages_for(std::uint64_t image_pages) noexcept
 {

@@ -1,7 +1,7 @@
 #include "engines/pmthreads/recovered_state.hpp"
 
 #include "core/canary.hpp"
-#include "engines/pmthreads/commit_record.hpp"
+#include "pool/commit_record.hpp"
 
 namespace stillpoint::pmthreads {
 
@@ -43,27 +43,13 @@ Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table,
         return pass_on(record.error());
     }
     RecoveredState state;
-    std::uint64_t digest = 0;
-    std::uint64_t committed_generation = 1;
-    if (*record) {
-        committed_generation = (*record)->generation;
-        state.report.epoch = (*record)->epoch;
-        state.report.captured_unix_ns = (*record)->captured_unix_ns;
-        digest = (*record)->table_digest;
-        // A later generation that opened the pool and ended before it committed anything crashed.
-        const std::uint64_t own_generation = pool.read_only() ? 0 : 1;
-        const bool nobody_opened_since = (*record)->generation + own_generation >= facts.generation;
-        state.report.clean = ((*record)->flags & commit_clean) != 0 && nobody_opened_since;
-    }
-    // A run that ends in a crash has one epoch on its way, perhaps, and the next one running. Their
-    // numbers may be known outside and are never used again; nor are those of runs since the last
-    // commit that committed nothing. The step is odd, so the record in force is not overwritten.
-    // A pool that was named and never committed has no record, and the first run is generation 1.
-    const std::uint64_t runs_since =
-        facts.generation > committed_generation ? facts.generation - committed_generation : 0;
-    state.after_crash = *record ? !state.report.clean : runs_since != 0;
-    const bool numbers_may_be_known = state.after_crash && !is_removed(Canary::skipped_numbers);
-    state.next_epoch = state.report.epoch + 1 + (numbers_may_be_known ? 2 * runs_since : 0);
+    const RunFacts runs = facts_of_runs(pool, *record);
+    const std::uint64_t digest = *record ? (*record)->table_digest : 0;
+    state.report.epoch = runs.epoch;
+    state.report.clean = runs.clean;
+    state.report.captured_unix_ns = runs.captured_unix_ns;
+    state.after_crash = runs.after_crash;
+    state.next_epoch = runs.next_epoch;
     const std::uint64_t image_pages_max = facts.image_bytes_max / page_bytes;
     if (auto done = table.reserve(image_pages_max, facts.uuid); !done) {
         return pass_on(done.error());

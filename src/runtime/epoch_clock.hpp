@@ -7,7 +7,7 @@
 #include "core/result.hpp"
 #include "os/futex.hpp"
 
-namespace stillpoint::pmthreads {
+namespace stillpoint {
 
 /// Threads: any. The checkpoint thread advances, everybody reads and waits.
 class EpochClock {
@@ -72,4 +72,4 @@ private:
     Failure failure_{};
 };
 
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint

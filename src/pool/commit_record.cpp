@@ -1,4 +1,4 @@
-#include "engines/pmthreads/commit_record.hpp"
+#include "pool/commit_record.hpp"
 
 #include <array>
 #include <cstring>
@@ -7,7 +7,7 @@
 #include "core/canary.hpp"
 #include "core/checksum.hpp"
 
-namespace stillpoint::pmthreads {
+namespace stillpoint {
 
 namespace {
 
@@ -110,10 +110,35 @@ Result<std::optional<CommitRecord>> load_commit_record(const Pool& pool, Finding
     return newest;
 }
 
+RunFacts facts_of_runs(const Pool& pool, const std::optional<CommitRecord>& record) noexcept
+{
+    RunFacts facts;
+    // A pool that was named and never committed has no record, and the first run is generation 1.
+    std::uint64_t committed_generation = 1;
+    if (record) {
+        committed_generation = record->generation;
+        facts.epoch = record->epoch;
+        facts.captured_unix_ns = record->captured_unix_ns;
+        // A later generation that opened the pool and ended before it committed anything crashed.
+        const std::uint64_t own_generation = pool.read_only() ? 0 : 1;
+        const bool nobody_opened_since = record->generation + own_generation >= pool.facts().generation;
+        facts.clean = (record->flags & commit_clean) != 0 && nobody_opened_since;
+    }
+    // A run that ends in a crash has one epoch on its way, perhaps, and the next one running. Their
+    // numbers may be known outside and are never used again; nor are those of runs since the last
+    // commit that committed nothing. The step is odd, so the record in force is not overwritten.
+    const std::uint64_t runs_since =
+        pool.facts().generation > committed_generation ? pool.facts().generation - committed_generation : 0;
+    facts.after_crash = record ? !facts.clean : runs_since != 0;
+    const bool numbers_may_be_known = facts.after_crash && !is_removed(Canary::skipped_numbers);
+    facts.next_epoch = facts.epoch + 1 + (numbers_may_be_known ? 2 * runs_since : 0);
+    return facts;
+}
+
 void write_back_commit_records(Pool& pool) noexcept
 {
     if (pool.medium().byte_addressable() && !is_removed(Canary::recovered_record_durable)) {
-        pool.medium().write_back(byte_offset(FilePage{page_of(pool, 0, 0)}), engine_area_pages * page_bytes);
+        pool.medium().write_back(byte_offset(FilePage{page_of(pool, 0, 0)}), commit_area_pages * page_bytes);
     }
 }
 
@@ -155,4 +180,4 @@ Result<void> mend_torn_commit_records(Pool& pool)
     return mended ? medium.sync() : Result<void>{};
 }
 
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint

@@ -1,8 +1,8 @@
-#include "engines/pmthreads/epoch_clock.hpp"
+#include "runtime/epoch_clock.hpp"
 
 #include "os/clock.hpp"
 
-namespace stillpoint::pmthreads {
+namespace stillpoint {
 
 Result<void> EpochClock::wait_durable(std::uint64_t epoch, std::uint64_t deadline_ns) noexcept
 {
@@ -26,4 +26,4 @@ Result<void> EpochClock::wait_durable(std::uint64_t epoch, std::uint64_t deadlin
     }
 }
 
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint

@@ -1,14 +1,15 @@
 #pragma once
-// Reads and writes the commit records: VER_d of [PMThreads §4.2].
+// Reads and writes the commit records, which say what the newest durable epoch is: VER_d of [PMThreads §4.2], the persistent
+// epoch number of [ResPCT Figure 4].
 
 #include <optional>
 
 #include "core/findings.hpp"
 #include "core/result.hpp"
-#include "engines/pmthreads/pmthreads_layout.hpp"
+#include "pool/commit_layout.hpp"
 #include "pool/pool.hpp"
 
-namespace stillpoint::pmthreads {
+namespace stillpoint {
 
 /// Hands the record, twice, to the pair of pages of its epoch's parity, without making it
 /// durable; the pair of the epoch before stays as it is. Fills parity and checksum.
@@ -19,6 +20,16 @@ namespace stillpoint::pmthreads {
 [[nodiscard]] Result<std::optional<CommitRecord>> load_commit_record(const Pool& pool,
                                                                      Findings* findings = nullptr);
 
+/// What a record, or that there is none, says of the runs before this one.
+struct RunFacts {
+    std::uint64_t epoch = 0;             ///< the newest durable one; 0: none
+    std::uint64_t captured_unix_ns = 0;
+    bool clean = true;                   ///< the last run ended normally, or there was none
+    bool after_crash = false;            ///< a run has ended otherwise
+    std::uint64_t next_epoch = 1;        ///< a number that nobody has seen
+};
+[[nodiscard]] RunFacts facts_of_runs(const Pool& pool, const std::optional<CommitRecord>& record) noexcept;
+
 /// Byte-addressable media: starts the write back of the records that recovery relied on. A killed
 /// process may have stored one and not made it durable; what is read may be in the caches only.
 void write_back_commit_records(Pool& pool) noexcept;
@@ -28,4 +39,4 @@ void write_back_commit_records(Pool& pool) noexcept;
 /// would complete it, long after its table entries are gone. Errors: io, no_space.
 [[nodiscard]] Result<void> mend_torn_commit_records(Pool& pool);
 
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint
