@@ -33,7 +33,14 @@ Function libc_function(const char* name, Function fallback) noexcept
     return found != nullptr ? reinterpret_cast<Function>(found) : fallback;
 }
 
+/// As the kernel has sets: bit 0 is signal 1.
+std::uint64_t left_open = 0;
+
+constexpr std::uint64_t set_of(int signal) noexcept { return std::uint64_t{1} << (signal - 1); }
+
 }  // namespace
+
+void ServiceThread::leave_open(int signal) noexcept { left_open |= set_of(signal); }
 
 Result<void> ServiceThread::start(const char* name, void (*run)(void*), void* context)
 {
@@ -46,9 +53,9 @@ Result<void> ServiceThread::start(const char* name, void (*run)(void*), void* co
     // until every thread has answered one. The system call is made directly because the interposer has the library's function.
     constexpr int libc_cancel = 32;
     constexpr int libc_set_id = 33;
-    std::uint64_t all = UINT64_MAX;
+    std::uint64_t all = ~left_open;
     for (const int open : {SIGBUS, libc_cancel, libc_set_id}) {
-        all &= ~(std::uint64_t{1} << (open - 1));
+        all &= ~set_of(open);
     }
     std::uint64_t before = 0;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);

@@ -15,6 +15,9 @@ public:
     ServiceThread(const ServiceThread&) = delete;
     ServiceThread& operator=(const ServiceThread&) = delete;
 
+    /// Threads that are started later take this signal too: for a handler of faults that they may cause. Not thread-safe.
+    static void leave_open(int signal) noexcept;
+
     /// `name`: at most 15 bytes, shown by ps and debuggers. Errors: no_memory.
     [[nodiscard]] Result<void> start(const char* name, void (*run)(void*), void* context);
     /// Waits for its end; nothing if it was never started.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "arch/flush.hpp"
+#include "media/sim/store_tracer.hpp"
 
 namespace stillpoint::sim {
 
@@ -53,6 +54,7 @@ Stage::Stage(bool byte_addressable, CrashImage file)
 
 Stage::~Stage()
 {
+    forget_traced(writable_, reserved_bytes);
     munmap(writable_, reserved_bytes);
     munmap(const_cast<std::byte*>(readable_), reserved_bytes);
     close(fd_);
@@ -159,6 +161,7 @@ Result<void> SimMedium::read(std::uint64_t offset, std::span<std::byte> destinat
 
 void SimMedium::put(EventKind kind, std::uint64_t offset, const void* data, std::size_t size) noexcept
 {
+    const BetweenTracedStores alone;
     record(kind, offset, data, size);
     std::memcpy(stage_.writable_ + offset, data, size);
     bytes_written_.add(size);
@@ -236,14 +239,36 @@ void SimMedium::store_nontemporal(std::uint64_t offset, const void* data, std::s
 
 void SimMedium::write_back(std::uint64_t offset, std::size_t size) noexcept
 {
+    const BetweenTracedStores alone;  // A store whose bytes can be read is recorded.
     record(EventKind::write_back, offset, nullptr, size);
     lines_written_back_.add(arch::lines_in(offset, size, cache_line_bytes));
 }
 
 void SimMedium::fence() noexcept
 {
+    const BetweenTracedStores alone;
     record(EventKind::fence);
     fences_.add(1);
+}
+
+Result<void> SimMedium::map_at(std::byte* address, std::uint64_t offset, std::uint64_t size)
+{
+    if (!byte_addressable()) {
+        return Medium::map_at(address, offset, size);
+    }
+    if (offset % page_bytes != 0 || size % page_bytes != 0 || offset > stage_.size_bytes_ || size > stage_.size_bytes_ - offset) {
+        return outside(path_, offset, size);
+    }
+    return trace_stores({address, size, offset, stage_.writable_ + offset}, stage_.fd_);
+}
+
+void SimMedium::write_back_lines(std::span<const std::uintptr_t> line_addresses) noexcept
+{
+    const BetweenTracedStores alone;
+    for (const std::uintptr_t address : line_addresses) {
+        record(EventKind::write_back, traced_offset(address) / cache_line_bytes * cache_line_bytes, nullptr, cache_line_bytes);
+    }
+    lines_written_back_.add(line_addresses.size());
 }
 
 Result<void> ImageMedium::read(std::uint64_t offset, std::span<std::byte> destination) const

@@ -3,7 +3,8 @@
 //
 // A Stage takes the place of every path while it is set: create_medium() and open_medium() then give a
 // SimMedium over its file. The program reads the file through a view that it cannot write, so a
-// store that does not go through the medium's calls, and would escape the trace, faults.
+// store that does not go through the medium's calls, and would escape the trace, faults. Where the program asks for the bytes
+// as its own memory (map_at), its stores there are traced one by one (store_tracer.hpp).
 
 #include <cstdint>
 #include <memory>
@@ -78,6 +79,8 @@ public:
     void store_nontemporal(std::uint64_t offset, const void* data, std::size_t size) noexcept override;
     void write_back(std::uint64_t offset, std::size_t size) noexcept override;
     void fence() noexcept override;
+    [[nodiscard]] Result<void> map_at(std::byte* address, std::uint64_t offset, std::uint64_t size) override;
+    void write_back_lines(std::span<const std::uintptr_t> line_addresses) noexcept override;
 
 private:
     SimMedium(Stage& stage, const MediumOptions& options);
