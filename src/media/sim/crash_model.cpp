@@ -58,9 +58,9 @@ std::string_view to_text(Profile profile) noexcept
     return "?";
 }
 
-CrashModel::CrashModel(Profile profile, CrashImage durable)
-    : profile_(profile), durable_(durable), visible_(std::move(durable)),
-      durable_size_(durable_.content.size_bytes())
+CrashModel::CrashModel(Profile profile, CrashImage durable, PageCopy page_copy)
+    : profile_(profile), durable_(durable), visible_(std::move(durable)), durable_size_(durable_.content.size_bytes()),
+      page_copy_(page_copy)
 {
 }
 
@@ -72,7 +72,13 @@ void CrashModel::apply(const Event& event)
         settle_all_but_unfenced();  // Only the newest store can be torn.
     }
     switch (event.kind) {
-    case EventKind::store: store(event, !settles); break;
+    case EventKind::store:
+        if (profile_ == Profile::page) {
+            store_to_page(event);
+        } else {
+            store(event, !settles);
+        }
+        break;
     case EventKind::nontemporal_store: store(event, false); break;
     case EventKind::block_write: block_write(event); break;
     case EventKind::write_back:
@@ -86,6 +92,9 @@ void CrashModel::apply(const Event& event)
     case EventKind::sync_failed:
         for (auto& [offset, sector] : sectors_) {
             sector.newest_is_lost = true;
+        }
+        for (auto& [offset, word] : words_) {
+            word.newest_is_lost = true;
         }
         break;
     case EventKind::resize:
@@ -170,6 +179,52 @@ void CrashModel::store(const Event& event, bool ordered)
     visible_.content.write(event.offset, event.data, event.size);
 }
 
+/// The bytes as a process reads them now are one more thing that the disk may have.
+template <std::size_t size>
+void CrashModel::note_version(std::map<std::uint64_t, OnDisk<size>>& all, std::uint64_t offset)
+{
+    OnDisk<size>& unit = all[offset];
+    visible_.content.read(offset, unit.versions.emplace_back().data(), size);
+    unit.newest_is_lost = false;
+    unit.newest = events_;
+}
+
+void CrashModel::note_sectors(const Event& event)
+{
+    for (std::uint64_t at = event.offset / sector_bytes * sector_bytes; at < event.offset + event.size; at += sector_bytes) {
+        note_version(sectors_, at);
+    }
+}
+
+/// A store to a mapped page of a file: the kernel may take the page to the disk at any time. A store that is wider than a word
+/// is there, at an instant, from either end up to some word.
+void CrashModel::store_to_page(const Event& event)
+{
+    constexpr std::uint64_t word_bytes = sizeof(std::uint64_t);
+    if (page_copy_ == PageCopy::word_by_word) {
+        visible_.content.write(event.offset, event.data, event.size);
+        for (std::uint64_t at = event.offset / word_bytes * word_bytes; at < event.offset + event.size; at += word_bytes) {
+            note_version(words_, at);
+        }
+        return;
+    }
+    const PageMap before = visible_.content;
+    const std::uint64_t end = event.offset + event.size;
+    for (std::uint64_t at = end / word_bytes * word_bytes; at > event.offset; at -= std::min(at, word_bytes)) {
+        if (at < end) {
+            visible_.content.write(at, event.data + (at - event.offset), end - at);
+            note_sectors(event);
+        }
+    }
+    visible_.content = before;
+    for (std::uint64_t at = event.offset; at < end;) {
+        const std::uint64_t next = std::min((at / word_bytes + 1) * word_bytes, end);
+        visible_.content.write(at, event.data + (at - event.offset), next - at);
+        note_sectors(event);
+        at = next;
+    }
+}
+
 void CrashModel::block_write(const Event& event)
 {
     for (std::uint64_t done = 0; done < event.size; done += sector_bytes) {
@@ -226,17 +281,23 @@ void CrashModel::fence(std::uint32_t thread)
     covered.clear();
 }
 
-void CrashModel::sync()
+template <std::size_t size>
+void CrashModel::sync(std::map<std::uint64_t, OnDisk<size>>& all)
 {
-    for (auto it = sectors_.begin(); it != sectors_.end();) {
-        Sector& sector = it->second;
-        if (sector.newest_is_lost) {
+    for (auto it = all.begin(); it != all.end();) {
+        if (it->second.newest_is_lost) {
             ++it;
             continue;
         }
-        durable_.content.write(it->first, sector.versions.back().data(), sector_bytes);
-        it = sectors_.erase(it);
+        durable_.content.write(it->first, it->second.versions.back().data(), size);
+        it = all.erase(it);
     }
+}
+
+void CrashModel::sync()
+{
+    sync(sectors_);
+    sync(words_);
     if (!sizes_.empty()) {
         durable_size_ = sizes_.back();
         sizes_.clear();
@@ -248,7 +309,7 @@ void CrashModel::kill()
     ++events_;
     written_back_.clear();
     if (!visible_.named) {
-        *this = CrashModel(profile_, CrashImage{{}, false});  // A file without a name goes with its process.
+        *this = CrashModel(profile_, CrashImage{{}, false}, page_copy_);  // A file without a name goes with its process.
         return;
     }
     if (profile_ == Profile::process) {
@@ -279,6 +340,9 @@ std::vector<CrashModel::Unit> CrashModel::units() const
     }
     for (const auto& [offset, sector] : sectors_) {
         units.push_back({Unit::Kind::sector, offset, sector.versions.size() + 1, sector.newest});
+    }
+    for (const auto& [offset, word] : words_) {
+        units.push_back({Unit::Kind::word, offset, word.versions.size() + 1, word.newest});
     }
     if (!sizes_.empty()) {
         units.push_back({Unit::Kind::size, 0, sizes_.size() + 1, events_});
@@ -334,6 +398,12 @@ CrashImage CrashModel::image(std::span<const Unit> units, std::span<const std::u
             if (version != 0) {
                 image.content.write(unit.offset, sectors_.at(unit.offset).versions[version - 1].data(),
                                     sector_bytes);
+            }
+            break;
+        case Unit::Kind::word:
+            if (version != 0) {
+                const Word& word = words_.at(unit.offset);
+                image.content.write(unit.offset, word.versions[version - 1].data(), word.versions[version - 1].size());
             }
             break;
         case Unit::Kind::size: size = version != 0 ? sizes_[version - 1] : durable_size_; break;

@@ -29,6 +29,12 @@ enum class Profile : std::uint8_t {
 
 inline constexpr std::size_t sector_bytes = 512;
 
+/// How a page of a mapped file, which the program stores into meanwhile, gets to the disk (profile `page`).
+enum class PageCopy : std::uint8_t {
+    at_one_instant,  ///< each sector as it was at some instant after the last sync
+    word_by_word,    ///< copied while it changes: each word as it was at an instant of its own
+};
+
 /// A file as a crash leaves it.
 struct CrashImage {
     PageMap content;
@@ -44,7 +50,7 @@ class CrashModel {
 public:
     /// What can be in several states after a crash now, independently of the others.
     struct Unit {
-        enum class Kind : std::uint8_t { line, sector, size, name };
+        enum class Kind : std::uint8_t { line, sector, word, size, name };
         Kind kind;
         std::uint64_t offset;    ///< in the file; 0 for size and name
         std::uint64_t versions;  ///< 0: nothing beyond the certain; versions - 1: all of it
@@ -52,7 +58,7 @@ public:
     };
 
     /// A file whose present content is durable.
-    CrashModel(Profile profile, CrashImage durable);
+    CrashModel(Profile profile, CrashImage durable, PageCopy page_copy = PageCopy::at_one_instant);
 
     [[nodiscard]] Profile profile() const noexcept { return profile_; }
 
@@ -87,13 +93,24 @@ private:
     struct Line {
         std::vector<Store> stores;
     };
-    struct Sector {
-        std::vector<std::array<std::byte, sector_bytes>> versions;
+    /// What the disk may have of a run of bytes.
+    template <std::size_t size>
+    struct OnDisk {
+        using Bytes = std::array<std::byte, size>;
+        std::vector<Bytes> versions;
         bool newest_is_lost = false;  ///< by a failed sync: no later sync makes it certain
         std::uint64_t newest = 0;
     };
+    using Sector = OnDisk<sector_bytes>;
+    using Word = OnDisk<sizeof(std::uint64_t)>;
 
     void store(const Event& event, bool ordered);
+    void store_to_page(const Event& event);
+    void note_sectors(const Event& event);
+    template <std::size_t size>
+    void note_version(std::map<std::uint64_t, OnDisk<size>>& all, std::uint64_t offset);
+    template <std::size_t size>
+    void sync(std::map<std::uint64_t, OnDisk<size>>& all);
     void block_write(const Event& event);
     void fence(std::uint32_t thread);
     void settle(std::uint64_t line_offset, Line& line, std::size_t index);
@@ -109,6 +126,8 @@ private:
     std::uint64_t durable_size_;
     std::map<std::uint64_t, Line> lines_;
     std::map<std::uint64_t, Sector> sectors_;
+    PageCopy page_copy_;
+    std::map<std::uint64_t, Word> words_;  ///< where pages are copied word by word
     std::vector<std::uint64_t> sizes_;  ///< since the last sync
     bool name_pending_ = false;
     std::uint64_t events_ = 0;

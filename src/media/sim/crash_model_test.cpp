@@ -17,7 +17,10 @@ constexpr std::uint64_t file_bytes = 8 * page_bytes;
 
 class Litmus {
 public:
-    explicit Litmus(Profile profile) : model_(profile, CrashImage{PageMap(file_bytes), true}) {}
+    explicit Litmus(Profile profile, PageCopy page_copy = PageCopy::at_one_instant)
+        : model_(profile, CrashImage{PageMap(file_bytes), true}, page_copy)
+    {
+    }
 
     /// Stores the letter's word: all its bytes are the letter.
     Litmus& store(char letter, std::uint64_t offset, std::uint64_t size = 8, std::uint32_t thread = 1)
@@ -224,6 +227,51 @@ TEST(CrashModelPage, AFailedSyncLeavesPagesCleanAndNotDurable)
     EXPECT_EQ(litmus.states({0}), (States{"-", "a"})) << "a later sync that succeeds proves nothing";
     litmus.block('b', 0).apply(EventKind::sync);
     EXPECT_EQ(litmus.states({0}), (States{"b"})) << "unless the page was written again";
+}
+
+TEST(CrashModelMappedPage, ASectorLandsAsItWasAtSomeInstant)
+{
+    const Litmus litmus = Litmus(Profile::page).store('a', 0).store('b', 64).store('c', 0);
+    EXPECT_EQ(litmus.states({0, 64}), (States{"--", "a-", "ab", "cb"})) << "never a later store without the ones before it";
+}
+
+TEST(CrashModelMappedPage, SectorsOfAPageLandAsTheyWereAtDifferentInstants)
+{
+    const Litmus litmus = Litmus(Profile::page).store('a', 0).store('b', 512);
+    EXPECT_EQ(litmus.states({0, 512}), (States{"--", "a-", "-b", "ab"}));
+}
+
+TEST(CrashModelMappedPage, AnInstantMayLieInsideAWideStore)
+{
+    EXPECT_EQ(Litmus(Profile::page).store('a', 0, 16).states({0, 8}), (States{"--", "a-", "-a", "aa"}));
+    EXPECT_EQ(Litmus(Profile::page).store('a', 4, 8).states({4, 8}), (States{"--", "a-", "-a", "aa"}));
+    EXPECT_EQ(Litmus(Profile::page).store('a', 8, 8).states({8, 15}), (States{"--", "aa"}));
+}
+
+TEST(CrashModelMappedPage, ASyncMakesAllStoresBeforeItDurable)
+{
+    const Litmus litmus = Litmus(Profile::page).store('a', 0).store('b', 512).write_back(0).apply(EventKind::sync).store('c', 8);
+    EXPECT_EQ(litmus.states({0, 512, 8}), (States{"ab-", "abc"}));
+}
+
+TEST(CrashModelMappedPage, AWriteBackAndAFencePromiseNothing)
+{
+    const Litmus litmus = Litmus(Profile::page).store('a', 0).write_back(0).fence();
+    EXPECT_EQ(litmus.states({0}), (States{"-", "a"}));
+}
+
+TEST(CrashModelPageInMotion, WordsOfAPageLandAsTheyWereAtDifferentInstants)
+{
+    const Litmus litmus = Litmus(Profile::page, PageCopy::word_by_word).store('a', 0).store('b', 8).store('c', 0);
+    EXPECT_EQ(litmus.states({0, 8}), (States{"--", "-b", "a-", "ab", "c-", "cb"}));
+}
+
+TEST(CrashModelPageInMotion, ASyncMakesAllStoresBeforeItDurable)
+{
+    Litmus litmus = Litmus(Profile::page, PageCopy::word_by_word).store('a', 0).apply(EventKind::sync).store('b', 8);
+    EXPECT_EQ(litmus.states({0, 8}), (States{"a-", "ab"}));
+    litmus.apply(EventKind::sync_failed).apply(EventKind::sync);
+    EXPECT_EQ(litmus.states({0, 8}), (States{"a-", "ab"})) << "after a sync that failed a later one proves nothing";
 }
 
 TEST(CrashModelFile, ASizeIsDurableOnceSynced)

@@ -37,7 +37,6 @@ struct Range {
 
 constexpr std::size_t ranges_max = 256;
 constinit std::array<Range, ranges_max> ranges{};
-constinit std::atomic<std::size_t> range_count{0};
 constinit std::atomic<bool> locked{false};
 
 void lock() noexcept
@@ -50,10 +49,10 @@ void unlock() noexcept { locked.store(false, std::memory_order_release); }
 
 const Range* range_of(std::uintptr_t address) noexcept
 {
-    for (std::size_t i = range_count.load(std::memory_order_acquire); i-- > 0;) {
-        const std::uintptr_t begin = ranges[i].begin.load(std::memory_order_relaxed);
-        if (address >= begin && address - begin < ranges[i].size.load(std::memory_order_relaxed)) {
-            return &ranges[i];
+    for (const Range& range : ranges) {
+        const std::uint64_t size = range.size.load(std::memory_order_acquire);
+        if (address - range.begin.load(std::memory_order_relaxed) < size) {
+            return &range;
         }
     }
     return nullptr;
@@ -390,21 +389,25 @@ Result<void> trace_stores(const TracedRange& range, int fd)
         return prepared;
     }
     const BetweenTracedStores alone;
-    const std::size_t count = range_count.load(std::memory_order_relaxed);
-    if (count == ranges_max) {
-        return fail(SP_E_NO_MEMORY, 0, "stores are traced in {} ranges already", count);
+    Range* const place = std::find_if(ranges.begin(), ranges.end(), [](const Range& other) { return other.size.load() == 0; });
+    if (place == ranges.end()) {
+        return fail(SP_E_NO_MEMORY, 0, "stores are traced in {} ranges already", ranges_max);
     }
+    const auto begin = reinterpret_cast<std::uintptr_t>(range.address);
     if (mmap(range.address, range.size, PROT_READ, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, static_cast<off_t>(range.offset)) ==
         MAP_FAILED) {
         return fail(SP_E_NO_MEMORY, errno, "{} bytes cannot be mapped: {}", range.size, describe_errno(errno));
     }
     madvise(range.address, range.size, MADV_DONTFORK);
-    Range& added = ranges[count];  // Found before the older ones.
-    added.begin.store(reinterpret_cast<std::uintptr_t>(range.address), std::memory_order_relaxed);
-    added.size.store(range.size, std::memory_order_relaxed);
-    added.offset = range.offset;
-    added.writable = range.writable;
-    range_count.store(count + 1, std::memory_order_release);
+    for (Range& other : ranges) {
+        if (other.begin.load() >= begin && other.begin.load() < begin + range.size) {
+            other.size.store(0);  // What lay there has made place.
+        }
+    }
+    place->begin.store(begin);
+    place->offset = range.offset;
+    place->writable = range.writable;
+    place->size.store(range.size);
     return {};
 }
 

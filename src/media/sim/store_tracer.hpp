@@ -26,7 +26,8 @@ struct TracedRange {
 };
 
 /// Maps the range, which lies in `fd` from its offset on, in place of what lies at its address. All are multiples of page_bytes.
-/// Errors: unsupported (another processor; the address lies above `writable`), no_memory (too many ranges, or no mapping), io (no handlers).
+/// Errors: unsupported (another processor; the address lies above `writable`), no_memory (too many ranges, or no
+/// mapping), io (no handlers).
 [[nodiscard]] Result<void> trace_stores(const TracedRange& range, int fd);
 
 /// Stores into ranges of this memory are no longer traced: they end the program.
