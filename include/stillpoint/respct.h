@@ -147,13 +147,19 @@ void sp_respct_checkpoint_prevent(pthread_mutex_t *mutex);
 /* What the checked form of respct.hpp calls, and C programs may. Each ends the program with a message that names `file` and
  * `line`, if the use is wrong. Without a pool they check nothing. */
 
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
+#define SP_RESPCT_ADDRESS_ONLY __attribute__((access(none, 1))) /* or GCC warns of bytes without a value */
+#else
+#define SP_RESPCT_ADDRESS_ONLY
+#endif
+
 /* Before an update: the variable lies in the pool, at a place where recovery finds it; the thread is not at a restart point; and no
  * thread has updated it without a lock in common with this one. */
-void sp_respct_check_update(const void *variable, unsigned kind, const char *file, unsigned line);
+SP_RESPCT_ADDRESS_ONLY void sp_respct_check_update(const void *variable, unsigned kind, const char *file, unsigned line);
 /* Before an init: it lies in the pool and was not initialised since it was allocated. */
-void sp_respct_check_init(const void *variable, unsigned kind, const char *file, unsigned line);
+SP_RESPCT_ADDRESS_ONLY void sp_respct_check_init(const void *variable, unsigned kind, const char *file, unsigned line);
 /* Before sp_respct_add_modified: the range lies in the pool. */
-void sp_respct_check_modified(const void *address, size_t size_bytes, const char *file, unsigned line);
+SP_RESPCT_ADDRESS_ONLY void sp_respct_check_modified(const void *address, size_t size_bytes, const char *file, unsigned line);
 /* Before a condition wait: nothing durable was written since the thread's restart point. */
 void sp_respct_check_wait(const char *file, unsigned line);
 

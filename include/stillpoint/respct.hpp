@@ -124,7 +124,8 @@ struct Assigned {
     template <class Value>
         requires std::convertible_to<Value, T>
     // NOLINTNEXTLINE(google-explicit-constructor): the conversion is what captures the line
-    Assigned(Value&& from, std::source_location line = std::source_location::current()) : value(std::forward<Value>(from)), where(line)
+    Assigned(Value&& from, std::source_location line = std::source_location::current())
+        : value(static_cast<T>(std::forward<Value>(from))), where(line)
     {
     }
 };
@@ -151,24 +152,35 @@ class alignas(detail::logged_bytes_for(detail::kind_for(sizeof(T)))) logged {
                   "logged<T>: a value, its two backups and its epoch must fit into one cache line, so T has at most 16 bytes; log its "
                   "members one by one");
 
+    /// A variable and the line in which an operator without a right side is applied to it.
+    struct Reached {
+        logged& variable;
+        std::source_location where;
+        // NOLINTNEXTLINE(google-explicit-constructor): the conversion is what captures the line
+        Reached(logged& reached, std::source_location line = std::source_location::current()) noexcept : variable(reached), where(line) {}
+    };
+    using Target = std::conditional_t<detail::is_checked, Reached, logged&>;
+
 public:
     static constexpr unsigned kind = detail::kind_for(sizeof(T));
     using value_type = T;
 
     /// Value-initialised.
-    logged() noexcept
+    logged(std::source_location where = std::source_location::current()) noexcept  // NOLINT(google-explicit-constructor): the default one
     {
         if (!detail::Discovery::note(this, kind, sizeof *this)) {
-            initialise(T{});
+            initialise(T{}, where);
         }
     }
-    explicit logged(const T& value) noexcept
+    explicit logged(const T& value, std::source_location where = std::source_location::current()) noexcept
     {
         if (!detail::Discovery::note(this, kind, sizeof *this)) {
-            initialise(value);
+            initialise(value, where);
         }
     }
-    logged(const logged& other) noexcept : logged(other.get()) {}
+    logged(const logged& other, std::source_location where = std::source_location::current()) noexcept : logged(other.get(), where)
+    {
+    }
     ~logged() = default;
 
     [[nodiscard]] T get() const noexcept { return slots_[0].value; }
@@ -195,31 +207,25 @@ public:
         return *this;
     }
 
-    logged& operator++() noexcept
+    friend logged& operator++(Target target) noexcept
         requires std::integral<T>
     {
-        store(static_cast<T>(get() + 1));
-        return *this;
+        return step(target, T{1}, T{0});
     }
-    logged& operator--() noexcept
+    friend logged& operator--(Target target) noexcept
         requires std::integral<T>
     {
-        store(static_cast<T>(get() - 1));
-        return *this;
+        return step(target, T{0}, T{1});
     }
-    T operator++(int) noexcept
+    friend T operator++(Target target, int) noexcept
         requires std::integral<T>
     {
-        const T before = get();
-        store(static_cast<T>(before + 1));
-        return before;
+        return static_cast<T>(step(target, T{1}, T{0}).get() - T{1});
     }
-    T operator--(int) noexcept
+    friend T operator--(Target target, int) noexcept
         requires std::integral<T>
     {
-        const T before = get();
-        store(static_cast<T>(before - 1));
-        return before;
+        return static_cast<T>(step(target, T{0}, T{1}).get() + T{1});
     }
     logged& operator+=(detail::Operand<T> other) noexcept { return combine(other, [](auto a, auto b) { return a + b; }); }
     logged& operator-=(detail::Operand<T> other) noexcept { return combine(other, [](auto a, auto b) { return a - b; }); }
@@ -273,6 +279,17 @@ private:
             __atomic_store(&slot.value, &copy, __ATOMIC_RELAXED);
         } else {
             std::memcpy(static_cast<void*>(&slot.value), &value, sizeof value);
+        }
+    }
+
+    static logged& step(Target target, T up, T down) noexcept
+    {
+        if constexpr (detail::is_checked) {
+            target.variable.store(static_cast<T>(target.variable.get() + up - down), target.where);
+            return target.variable;
+        } else {
+            target.store(static_cast<T>(target.get() + up - down));
+            return target;
         }
     }
 

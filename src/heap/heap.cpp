@@ -300,6 +300,8 @@ std::size_t Heap::usable_size(const void* block) const noexcept
     return found.usable_bytes;
 }
 
+bool Heap::is_logged_variable(const void* /*address*/, unsigned /*kind*/) const noexcept { return true; }
+
 Heap::Block Heap::find_block(const void* address) const noexcept
 {
     const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(state.spans_base);

@@ -60,6 +60,9 @@ public:
         std::size_t usable_bytes;
     };
     [[nodiscard]] Block find_block(const void* address) const noexcept;
+    /// Whether recovery finds a logged variable of that kind (sp_respct_kind) there: `address` lies in a live block of typed memory,
+    /// where its layout has one.
+    [[nodiscard]] bool is_logged_variable(const void* address, unsigned kind) const noexcept;
 
     /// Gives the calling thread's cached blocks back: at thread exit. The thread may go on to use
     /// the heap. A thread that ends without this is noticed later, at the next shortage.

@@ -4,6 +4,7 @@
 #include "os/futex_calls.hpp"
 #include "os/thread_calls.hpp"
 #include "runtime/fase_gate.hpp"
+#include "runtime/held_locks.hpp"
 #include "runtime/ignored_locks.hpp"
 #include "runtime/statistics.hpp"
 #include "runtime/sync_objects.hpp"
@@ -93,6 +94,9 @@ void enter_first(const void* lock, LockKind kind) noexcept
 void enter_slowly(ThreadRecord& record, const void* lock, LockKind kind,
                   std::uint32_t depth) noexcept
 {
+    if (held_locks::are_listed()) [[unlikely]] {
+        held_locks::add(record, lock, depth);
+    }
     if (is_ignored(lock)) {
         withdraw_publication(record, depth);
         note_ignored(lock, kind);  // It may be held at a checkpoint: recovery must free it.
@@ -131,6 +135,9 @@ void enter_nested(ThreadRecord& record, const void* lock, LockKind kind) noexcep
 
 void leave_slowly(ThreadRecord& record, const void* lock) noexcept
 {
+    if (held_locks::are_listed()) [[unlikely]] {
+        held_locks::remove(lock);
+    }
     if (is_ignored(lock)) {
         return;
     }
@@ -176,6 +183,9 @@ bool resume_after_wait(const void* mutex) noexcept
     if ((gate.bits.load(std::memory_order_acquire) & gate_shut) != 0) {
         withdraw_publication(record, 0);
         return false;
+    }
+    if (held_locks::are_listed()) [[unlikely]] {
+        held_locks::add(record, mutex, 0);
     }
     record.lock.store(reinterpret_cast<std::uintptr_t>(mutex), std::memory_order_relaxed);
     return true;

@@ -1,0 +1,68 @@
+#include "runtime/held_locks.hpp"
+
+#include "runtime/fase_gate.hpp"
+
+namespace stillpoint::held_locks {
+
+constinit std::atomic<bool> is_begun{false};
+
+namespace {
+
+struct Listed {
+    Locks locks;
+    std::uint32_t unlisted;  ///< beyond listed_max
+};
+
+constinit thread_local Listed own [[gnu::tls_model("initial-exec")]] = {};
+
+/// A section without a lock: what a thread is in that takes part in restart points, between its locks.
+bool holds_no_lock(const ThreadRecord& record, std::uint32_t depth) noexcept
+{
+    const auto outermost = record.lock.load(std::memory_order_relaxed);
+    return depth == 0 || (depth == 1 && (outermost == 0 || outermost == ThreadRecord::no_lock));
+}
+
+}  // namespace
+
+void begin() noexcept
+{
+    is_begun.store(true, std::memory_order_relaxed);
+    fase::gate.bits.fetch_or(fase::locks_listed);
+}
+
+Locks of_this_thread() noexcept
+{
+    Locks found = own.locks;
+    const ThreadRecord* const record = fase::own_record;
+    found.is_complete = own.unlisted == 0 && (found.is_complete || record == nullptr ||
+                                              holds_no_lock(*record, record->depth.load(std::memory_order_relaxed)));
+    return found;
+}
+
+void add(const ThreadRecord& record, const void* lock, std::uint32_t depth) noexcept
+{
+    own.locks.is_complete = own.locks.is_complete || holds_no_lock(record, depth);
+    if (lock == nullptr) {
+        return;
+    }
+    if (own.locks.count == listed_max) {
+        ++own.unlisted;
+        return;
+    }
+    own.locks.lock[own.locks.count++] = lock;
+}
+
+void remove(const void* lock) noexcept
+{
+    for (std::uint32_t index = own.locks.count; index-- > 0;) {
+        if (own.locks.lock[index] == lock) {
+            own.locks.lock[index] = own.locks.lock[--own.locks.count];
+            return;
+        }
+    }
+    if (lock != nullptr && own.unlisted != 0) {
+        --own.unlisted;
+    }
+}
+
+}  // namespace stillpoint::held_locks
