@@ -25,15 +25,10 @@ constexpr std::size_t trace_bytes = std::size_t{1} << 30;  // Address space; mem
 constexpr std::size_t message_bytes = 1024;
 constexpr int failed = 3;
 
-struct Root {
-    std::uint64_t operations;
-    std::uint64_t padding[7];
-};
-
 /// The program: what the child process does.
 class Program {
 public:
-    Program(const ProgramPlan& plan, char* message) : plan_(plan), message_(message), workload_(plan.workload->make()) {}
+    Program(const ProgramPlan& plan, char* message) : plan_(plan), message_(message), workload_(plan.workload->make_for(plan.engine)) {}
 
     int run(const std::string& path)
     {
@@ -42,12 +37,12 @@ public:
             return fail(std::string("the pool does not open: ") + sp_last_error());
         }
         const std::uint64_t recovered = sp_durable_epoch();
-        root_ = static_cast<Root*>(sp_root("workload", sizeof(Root) + workload_->root_bytes()));
+        root_ = workload_->open_root();
         if (root_ == nullptr) {
             return fail(std::string("no root: ") + sp_last_error());
         }
-        record(sim::EventKind::acknowledge, root_->operations, nullptr, sp_epoch(), recovered);
-        if (const std::string wrong = workload_->check(root_ + 1, find()); !wrong.empty()) {
+        record(sim::EventKind::acknowledge, operations_of(root_), nullptr, sp_epoch(), recovered);
+        if (const std::string wrong = workload_->check(root_, find()); !wrong.empty()) {
             return fail("after recovery of epoch " + std::to_string(recovered) + ": " + wrong);
         }
         note_operation();
@@ -93,8 +88,8 @@ private:
 
     void note_operation()
     {
-        const std::uint64_t digest = workload_->digest(root_ + 1, find());
-        record(sim::EventKind::operation, 0, &digest, sizeof digest, root_->operations);
+        const std::uint64_t digest = workload_->digest(root_, find());
+        record(sim::EventKind::operation, 0, &digest, sizeof digest, operations_of(root_));
     }
 
     /// The image as the next checkpoint will find it: this thread is the only one that writes it.
@@ -103,7 +98,7 @@ private:
         const Engine& engine = *open_session()->engine;
         const std::uint64_t pages = engine.image_bytes() / page_bytes;
         std::vector<std::uint64_t> words(2 + pages);
-        words[0] = root_->operations;
+        words[0] = operations_of(root_);
         words[1] = pages;
         for (std::uint64_t page = 0; page < pages; ++page) {
             words[2 + page] = page_digest(engine.image_base() + page * page_bytes);
@@ -113,12 +108,8 @@ private:
 
     bool one_operation()
     {
-        Random random((plan_.seed * 1'000'003 + plan_.run) * 1'000'003 + root_->operations);
-        sp_fase_begin();
-        workload_->perform(root_ + 1, random);
-        ++root_->operations;
-        stored(root_->operations);
-        sp_fase_end();
+        Random random((plan_.seed * 1'000'003 + plan_.run) * 1'000'003 + operations_of(root_));
+        workload_->perform(root_, random);
         note_operation();
         if (plan_.stray_store) {
             stray_store();
@@ -132,7 +123,7 @@ private:
     bool acknowledge()
     {
         const std::uint64_t epoch = sp_epoch();
-        const std::uint64_t operations = root_->operations;
+        const std::uint64_t operations = operations_of(root_);
         if (!plan_.timed) {
             note_state();
         }
@@ -155,7 +146,7 @@ private:
     const ProgramPlan& plan_;
     char* message_;
     std::unique_ptr<Workload> workload_;
-    Root* root_ = nullptr;
+    void* root_ = nullptr;
 };
 
 void write_real_file(const std::string& path, const sim::CrashImage& file)

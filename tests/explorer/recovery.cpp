@@ -65,17 +65,16 @@ std::string look_at(const Visit& visit, std::byte* base, std::uint64_t image_byt
         const auto entry = directory.find(handle);
         return entry ? reinterpret_cast<const void*>(entry->address) : nullptr;
     };
-    const auto* const root = static_cast<const std::uint64_t*>(find("workload"));
+    const void* const root = find(Workload::root_handle);
     if (root == nullptr) {
         return "";  // Committed before the program made its root.
     }
-    const auto workload = visit.plan->workload->make();
-    const void* const workload_root = reinterpret_cast<const std::byte*>(root) + cache_line_bytes;
-    visit.recovered->operations = *root;
-    if (std::string wrong = workload->check(workload_root, find); !wrong.empty()) {
+    const auto workload = visit.plan->workload->make_for(visit.plan->engine);
+    visit.recovered->operations = operations_of(root);
+    if (std::string wrong = workload->check(root, find); !wrong.empty()) {
         return wrong;
     }
-    visit.recovered->model_digest = workload->digest(workload_root, find);
+    visit.recovered->model_digest = workload->digest(root, find);
     return "";
 }
 

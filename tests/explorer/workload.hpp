@@ -1,5 +1,5 @@
 #pragma once
-// Workload: a small state machine over durable memory. Written once; runs on every engine.
+// Workload: a small state machine over durable memory. Written once; runs on every engine (memory_model.hpp).
 //
 // An operation follows from the memory that it finds and from its random numbers, nothing else.
 
@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "stillpoint/nvhooks.h"
+#include "memory_model.hpp"
 
 namespace stillpoint::explorer {
 
@@ -23,11 +23,12 @@ using FindObject = std::function<const void*(const std::string& handle)>;
 
 class Workload {
 public:
+    static constexpr const char* root_handle = "workload";
+
     virtual ~Workload() = default;
-    /// The root's size; it begins as zeroes.
-    [[nodiscard]] virtual std::size_t root_bytes() const = 0;
-    /// One operation, inside a FASE. Memory comes from sp_malloc and its relatives. Each store is told to stored(), as
-    /// the compiler pass would; no more than it, or a missing mark of the library would not show.
+    /// Finds the root, or makes it: zeroes. nullptr: sp_last_error() says why.
+    [[nodiscard]] virtual void* open_root() const = 0;
+    /// One operation, which is a state of its own for the engine, and is counted.
     virtual void perform(void* root, Random& random) = 0;
     /// What is wrong with the structure, or "". Reads only; follows no pointer outside durable memory.
     [[nodiscard]] virtual std::string check(const void* root, const FindObject& find) const = 0;
@@ -35,10 +36,69 @@ public:
     [[nodiscard]] virtual std::uint64_t digest(const void* root, const FindObject& find) const = 0;
 };
 
+/// Performed so far: the first word of every root.
+[[nodiscard]] inline std::uint64_t operations_of(const void* root) noexcept { return *static_cast<const std::uint64_t*>(root); }
+
+/// A workload whose own root is a `Root`.
+template <class Memory, class Root>
+class WorkloadOn : public Workload {
+protected:
+    template <class T>
+    using Field = typename Memory::template Field<T>;
+
+    virtual void change(Root& root, Random& random) = 0;
+    [[nodiscard]] virtual std::string problem_of(const Root& root, const FindObject& find) const = 0;
+    [[nodiscard]] virtual std::uint64_t digest_of(const Root& root, const FindObject& find) const = 0;
+
+private:
+    struct Counted {
+        Field<std::uint64_t> operations;
+        std::byte padding[cache_line_bytes - sizeof(Field<std::uint64_t>)];
+        Root root;
+    };
+
+    void* open_root() const final { return Memory::template root<Counted>(root_handle); }
+    void perform(void* root, Random& random) final
+    {
+        auto& counted = *static_cast<Counted*>(root);
+        Memory::begin_operation();
+        change(counted.root, random);
+        ++counted.operations;
+        Memory::stored(counted.operations);
+        Memory::end_operation();
+    }
+    std::string check(const void* root, const FindObject& find) const final
+    {
+        return problem_of(static_cast<const Counted*>(root)->root, find);
+    }
+    std::uint64_t digest(const void* root, const FindObject& find) const final
+    {
+        return digest_of(static_cast<const Counted*>(root)->root, find);
+    }
+};
+
+/// One workload over each memory model.
+struct WorkloadMakers {
+    std::unique_ptr<Workload> (*plain)();
+    std::unique_ptr<Workload> (*logged)();
+};
+template <template <class Memory> class Over>
+[[nodiscard]] WorkloadMakers over_each_memory()
+{
+    return {[]() -> std::unique_ptr<Workload> { return std::make_unique<Over<PlainMemory>>(); },
+            []() -> std::unique_ptr<Workload> { return std::make_unique<Over<LoggedMemory>>(); }};
+}
+
 struct WorkloadEntry {
     std::string_view name;
-    std::unique_ptr<Workload> (*make)();
+    WorkloadMakers makers;
     std::uint64_t image_max_mb;  ///< the pool's maximum
+
+    /// Over the memory that the engine asks for.
+    [[nodiscard]] std::unique_ptr<Workload> make_for(std::string_view engine) const
+    {
+        return engine == "respct" ? makers.logged() : makers.plain();
+    }
 };
 
 /// Every workload (workloads/registry.cpp).
@@ -49,13 +109,6 @@ struct WorkloadEntry {
 
 /// A pointer that recovered memory may hold: inside the window and aligned. check() asks before it follows.
 [[nodiscard]] bool may_be_followed(const void* pointer, std::size_t alignment = 8) noexcept;
-
-/// perform() has stored to the object: all that the tracker `hooks` knows of it.
-template <class T>
-void stored(const T& object) noexcept
-{
-    sp_mark_written(&object, sizeof object);
-}
 
 /// Order-dependent sum over words: the helper of digest().
 class Digest {

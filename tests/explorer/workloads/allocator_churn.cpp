@@ -1,84 +1,237 @@
-// Blocks of all sizes come, grow, shrink and go; each is filled with bytes of its own, so that an overlap shows.
+// Blocks of all sizes come, grow, shrink and go, and objects and arrays of types of many sizes; each is filled with bytes of its own, so
+// that an overlap shows. What is freed is asked for again at once.
 
+#include <algorithm>
 #include <cstring>
 
-#include "stillpoint/stillpoint.h"
 #include "workloads/entries.hpp"
 
 namespace stillpoint::explorer {
 
 namespace {
 
-class AllocatorChurn final : public Workload {
-    static constexpr std::size_t slot_count = 48;
-    struct Slot {
-        unsigned char* block;
-        std::uint64_t size;
-        std::uint64_t fill;
-    };
-    struct Root {
-        std::uint64_t next_fill;
-        Slot slots[slot_count];
-    };
+constexpr std::size_t slot_count = 48;
 
-    std::size_t root_bytes() const override { return sizeof(Root); }
+template <class Memory>
+struct Slot {
+    template <class T>
+    using Field = typename Memory::template Field<T>;
+    Field<std::byte*> block;
+    Field<std::uint64_t> kind;  ///< index in AllocatorChurn::kinds
+    Field<std::uint64_t> size;  ///< bytes of a block, elements of an array
+    Field<std::uint64_t> fill;
+};
 
-    static std::size_t draw_size(Random& random)
+template <class Memory>
+struct Slots {
+    typename Memory::template Field<std::uint64_t> next_fill;
+    Slot<Memory> slots[slot_count];
+};
+
+/// An object whose body is filled once, and whose two marks change later.
+template <class Memory, std::size_t body_bytes>
+struct Filled {
+    typename Memory::template Field<std::uint64_t> mark;
+    std::uint64_t first_mark;
+    unsigned char body[body_bytes];
+    typename Memory::template Field<std::uint16_t> end_mark;
+};
+
+bool all_are(const unsigned char* bytes, std::size_t size, std::uint64_t fill)
+{
+    return std::all_of(bytes, bytes + size, [=](unsigned char byte) { return byte == (fill & 0xff); });
+}
+
+/// Objects of one type.
+template <class Memory, class Object>
+struct Objects {
+    static std::byte* make(std::size_t, std::uint64_t fill)
     {
-        const std::uint64_t kind = random() % 16;
-        const std::uint64_t limit = kind == 0 ? 90'000 : kind < 4 ? 6000 : 200;
-        return static_cast<std::size_t>(1 + random() % limit);
+        auto* const object = Memory::template make<Object>();
+        object->first_mark = fill;
+        std::memset(object->body, static_cast<int>(fill & 0xff), sizeof object->body);
+        object->mark = fill;
+        object->end_mark = static_cast<std::uint16_t>(fill);
+        Memory::filled(*object);
+        return reinterpret_cast<std::byte*>(object);
+    }
+    static void change(std::byte* block, std::size_t, std::uint64_t fill)
+    {
+        auto& object = *reinterpret_cast<Object*>(block);
+        object.mark = fill;
+        object.end_mark = static_cast<std::uint16_t>(fill);
+        Memory::stored(object.mark);
+        Memory::stored(object.end_mark);
+    }
+    static bool holds(const std::byte* block, std::size_t, std::uint64_t fill)
+    {
+        const auto& object = *reinterpret_cast<const Object*>(block);
+        return object.mark == fill && object.end_mark == static_cast<std::uint16_t>(fill) && object.first_mark <= fill &&
+               all_are(object.body, sizeof object.body, object.first_mark);
+    }
+    static void destroy(std::byte* block) { Memory::destroy(reinterpret_cast<Object*>(block)); }
+};
+
+/// Arrays of zeroes, of which every 16th element is set.
+template <class Memory>
+struct Arrays {
+    using Element = typename Memory::template Field<std::uint32_t>;
+    static constexpr std::size_t step = 16;
+
+    static std::byte* make(std::size_t count, std::uint64_t fill)
+    {
+        auto* const block = reinterpret_cast<std::byte*>(Memory::template make_zeroed<Element>(count));
+        change(block, count, fill);
+        return block;
+    }
+    static void change(std::byte* block, std::size_t count, std::uint64_t fill)
+    {
+        auto* const elements = reinterpret_cast<Element*>(block);
+        for (std::size_t i = 0; i < count; i += step) {
+            elements[i] = static_cast<std::uint32_t>(fill);
+            Memory::stored(elements[i]);
+        }
+    }
+    static bool holds(const std::byte* block, std::size_t count, std::uint64_t fill)
+    {
+        const auto* const elements = reinterpret_cast<const Element*>(block);
+        for (std::size_t i = 0; i < count; ++i) {
+            if (elements[i] != (i % step == 0 ? static_cast<std::uint32_t>(fill) : 0)) {
+                return false;
+            }
+        }
+        return true;
+    }
+    static void destroy(std::byte* block) { Memory::destroy(reinterpret_cast<Element*>(block)); }
+};
+
+/// Bytes without a type. They keep their fill for life, through every change of their size.
+template <class Memory>
+struct Bytes {
+    static std::byte* make(std::size_t size, std::uint64_t fill)
+    {
+        auto* const block = static_cast<std::byte*>(sp_malloc(size));
+        change(block, size, fill);
+        return block;
+    }
+    static void change(std::byte* block, std::size_t size, std::uint64_t fill)
+    {
+        std::memset(block, static_cast<int>(fill & 0xff), size);
+        Memory::filled(block, size);
+    }
+    static bool holds(const std::byte* block, std::size_t size, std::uint64_t fill)
+    {
+        return all_are(reinterpret_cast<const unsigned char*>(block), size, fill);
+    }
+    static void destroy(std::byte* block) { sp_free(block); }
+};
+
+template <class Memory>
+class AllocatorChurn final : public WorkloadOn<Memory, Slots<Memory>> {
+    using Root = Slots<Memory>;
+    using Here = Slot<Memory>;
+
+    /// What a slot may hold.
+    struct Kind {
+        std::byte* (*make)(std::size_t size, std::uint64_t fill);
+        void (*change)(std::byte* block, std::size_t size, std::uint64_t fill);
+        bool (*holds)(const std::byte* block, std::size_t size, std::uint64_t fill);
+        void (*destroy)(std::byte* block);
+        std::size_t sizes[3];  ///< up to each: seldom, sometimes, mostly
+    };
+    template <class Of>
+    static constexpr Kind kind(std::size_t seldom, std::size_t sometimes, std::size_t mostly)
+    {
+        return {&Of::make, &Of::change, &Of::holds, &Of::destroy, {seldom, sometimes, mostly}};
+    }
+    template <std::size_t body_bytes>
+    static constexpr Kind objects()
+    {
+        return kind<Objects<Memory, Filled<Memory, body_bytes>>>(1, 1, 1);
+    }
+    static constexpr Kind kinds[] = {
+        kind<Bytes<Memory>>(90'000, 6000, 200), kind<Arrays<Memory>>(3000, 200, 12), objects<1>(), objects<170>(), objects<1900>(),
+        objects<70'000>(),
+    };
+    static constexpr std::size_t kind_count = std::size(kinds);
+    static constexpr std::uint64_t bytes_kind = 0;
+
+    static std::uint64_t draw_kind(Random& random)
+    {
+        const std::uint64_t draw = random() % 32;
+        return draw < 16 ? bytes_kind : draw == 16 ? kind_count - 1 : 1 + draw % (kind_count - 2);
+    }
+    static std::size_t draw_size(const Kind& kind, Random& random)
+    {
+        const std::uint64_t draw = random() % 16;
+        return static_cast<std::size_t>(1 + random() % kind.sizes[draw == 0 ? 0 : draw < 4 ? 1 : 2]);
     }
 
-    void perform(void* memory, Random& random) override
+    void change(Root& root, Random& random) override
     {
-        auto& root = *static_cast<Root*>(memory);
         for (int i = 0; i < 4; ++i) {
-            Slot& slot = root.slots[random() % slot_count];
-            const std::size_t size = draw_size(random);
-            const std::uint64_t what = random() % 3;
+            Here& slot = root.slots[random() % slot_count];
+            const std::uint64_t what = random() % 4;
             if (slot.block == nullptr) {
-                slot.block = static_cast<unsigned char*>(sp_malloc(size));
-                slot.fill = ++root.next_fill;
-                stored(root.next_fill);
+                make(root, slot, draw_kind(random), random);
+            } else if (what == 0 && slot.kind == bytes_kind) {
+                resize(slot, draw_size(kinds[bytes_kind], random));
             } else if (what == 0) {
-                slot.block = static_cast<unsigned char*>(sp_realloc(slot.block, size));
+                const std::uint64_t fill = next_fill(root);
+                kinds[slot.kind].change(slot.block, slot.size, fill);
+                slot.fill = fill;
             } else {
-                sp_free(slot.block);
-                slot = {};
-                stored(slot);
-                continue;
+                kinds[slot.kind].destroy(slot.block);
+                slot.block = nullptr;
+                slot.size = 0;
+                if (what == 1) {
+                    make(root, slot, slot.kind, random);
+                }
             }
-            slot.size = size;
-            std::memset(slot.block, static_cast<int>(slot.fill & 0xff), size);
-            stored(slot);
-            sp_mark_written(slot.block, size);
+            Memory::stored(slot);
         }
     }
 
-    std::string check(const void* memory, const FindObject&) const override
+    static std::uint64_t next_fill(Root& root)
     {
-        const auto& root = *static_cast<const Root*>(memory);
-        for (const Slot& slot : root.slots) {
+        ++root.next_fill;
+        Memory::stored(root.next_fill);
+        return root.next_fill;
+    }
+    static void make(Root& root, Here& slot, std::uint64_t kind, Random& random)
+    {
+        slot.kind = kind;
+        slot.size = draw_size(kinds[kind], random);
+        slot.fill = next_fill(root);
+        slot.block = kinds[kind].make(slot.size, slot.fill);
+    }
+    static void resize(Here& slot, std::size_t size)
+    {
+        slot.block = static_cast<std::byte*>(sp_realloc(slot.block, size));
+        slot.size = size;
+        kinds[bytes_kind].change(slot.block, size, slot.fill);
+    }
+
+    std::string problem_of(const Root& root, const FindObject&) const override
+    {
+        for (const Here& slot : root.slots) {
             if (slot.block == nullptr) {
                 continue;
             }
-            if (!may_be_followed(slot.block, 1) || slot.size > 90'000) {
+            if (!may_be_followed(slot.block, 1) || slot.kind >= kind_count || slot.size > kinds[slot.kind].sizes[0]) {
                 return "a slot is broken";
             }
-            for (std::uint64_t i = 0; i < slot.size; ++i) {
-                if (slot.block[i] != (slot.fill & 0xff)) {
-                    return "block " + std::to_string(slot.fill) + " was overwritten at byte " + std::to_string(i);
-                }
+            if (!kinds[slot.kind].holds(slot.block, slot.size, slot.fill)) {
+                return "block " + std::to_string(slot.fill) + " of kind " + std::to_string(slot.kind) + " was overwritten";
             }
         }
         return "";
     }
 
-    std::uint64_t digest(const void* memory, const FindObject&) const override
+    std::uint64_t digest_of(const Root& root, const FindObject&) const override
     {
         Digest digest;
-        for (const Slot& slot : static_cast<const Root*>(memory)->slots) {
+        for (const Here& slot : root.slots) {
             digest.add(slot.size);
             digest.add(slot.fill);
         }
@@ -88,6 +241,6 @@ class AllocatorChurn final : public Workload {
 
 }  // namespace
 
-std::unique_ptr<Workload> make_allocator_churn() { return std::make_unique<AllocatorChurn>(); }
+WorkloadMakers allocator_churn() { return over_each_memory<AllocatorChurn>(); }
 
 }  // namespace stillpoint::explorer

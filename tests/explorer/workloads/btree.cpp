@@ -2,91 +2,96 @@
 
 #include <algorithm>
 
-#include "stillpoint/stillpoint.h"
 #include "workloads/entries.hpp"
 
 namespace stillpoint::explorer {
 
 namespace {
 
-class BTree final : public Workload {
-    static constexpr std::uint32_t fan_out = 4;
-    struct Node {
-        std::uint32_t leaf;
-        std::uint32_t count;  ///< keys of a leaf, children of an inner node
-        std::uint64_t keys[fan_out];
-        union {
-            std::uint64_t values[fan_out];
-            Node* children[fan_out];
-        };
-        Node* next;  ///< of a leaf
-    };
-    struct Root {
-        Node* root;
-        std::uint64_t count;
-    };
-    static constexpr std::uint64_t keys = 400;
+constexpr std::uint32_t fan_out = 4;
 
-    std::size_t root_bytes() const override { return sizeof(Root); }
+template <class Memory>
+struct TreeNode {
+    std::uint32_t leaf;
+    typename Memory::template Field<std::uint32_t> count;  ///< keys of a leaf, children of an inner node
+    typename Memory::template Field<std::uint64_t> keys[fan_out];
+    typename Memory::template Field<std::uint64_t> entries[fan_out];  ///< values of a leaf, addresses of children
+    typename Memory::template Field<TreeNode*> next;                  ///< of a leaf
+
+    [[nodiscard]] TreeNode* child(std::uint32_t at) const { return reinterpret_cast<TreeNode*>(std::uint64_t{entries[at]}); }
+    void set_child(std::uint32_t at, TreeNode* node) { entries[at] = reinterpret_cast<std::uint64_t>(node); }
+};
+
+template <class Memory>
+struct Tree {
+    typename Memory::template Field<TreeNode<Memory>*> top;
+    typename Memory::template Field<std::uint64_t> count;
+};
+
+template <class Memory>
+class BTree final : public WorkloadOn<Memory, Tree<Memory>> {
+    using Root = Tree<Memory>;
+    using Node = TreeNode<Memory>;
+    static constexpr std::uint64_t keys = 400;
 
     static Node* make_node(bool leaf)
     {
-        auto* const node = static_cast<Node*>(sp_calloc(1, sizeof(Node)));
+        auto* const node = Memory::template make_zeroed<Node>();
         node->leaf = leaf ? 1 : 0;
-        stored(node->leaf);
+        Memory::filled(node->leaf);
         return node;
     }
 
-    void perform(void* memory, Random& random) override
+    void change(Root& root, Random& random) override
     {
-        auto& root = *static_cast<Root*>(memory);
-        if (root.root == nullptr) {
-            root.root = make_node(true);
-            stored(root.root);
+        if (root.top == nullptr) {
+            root.top = make_node(true);
+            Memory::stored(root.top);
         }
         for (int i = 0; i < 3; ++i) {
-            put(root, 1 + random() % keys, random());
+            const std::uint64_t value = random();
+            put(root, 1 + random() % keys, value);
         }
     }
 
     static void put(Root& root, std::uint64_t key, std::uint64_t value)
     {
-        if (root.root->count == fan_out) {
+        if (root.top->count == fan_out) {
             Node* const above = make_node(false);
             above->count = 1;
-            above->children[0] = root.root;
+            above->set_child(0, root.top);
             split_child(*above, 0);
-            root.root = above;
-            stored(*above);
-            stored(root.root);
+            root.top = above;
+            Memory::stored(*above);
+            Memory::stored(root.top);
         }
-        Node* node = root.root;
+        Node* node = root.top;
         while (node->leaf == 0) {
             std::uint32_t at = child_of(*node, key);
-            if (node->children[at]->count == fan_out) {
+            if (node->child(at)->count == fan_out) {
                 split_child(*node, at);
                 at = child_of(*node, key);
             }
-            node = node->children[at];
+            node = node->child(at);
         }
-        const auto* const end = node->keys + node->count;
-        const auto at = static_cast<std::uint32_t>(std::lower_bound(node->keys, node->keys + node->count, key) - node->keys);
-        if (node->keys + at != end && node->keys[at] == key) {
-            node->values[at] = value;
-            stored(node->values[at]);
+        const std::uint32_t count = node->count;
+        const auto at = static_cast<std::uint32_t>(std::lower_bound(node->keys, node->keys + count, key) - node->keys);
+        if (at != count && node->keys[at] == key) {
+            node->entries[at] = value;
+            Memory::stored(node->entries[at]);
             return;
         }
-        std::move_backward(node->keys + at, node->keys + node->count, node->keys + node->count + 1);
-        std::move_backward(node->values + at, node->values + node->count, node->values + node->count + 1);
+        std::move_backward(node->keys + at, node->keys + count, node->keys + count + 1);
+        std::move_backward(node->entries + at, node->entries + count, node->entries + count + 1);
         node->keys[at] = key;
-        node->values[at] = value;
+        node->entries[at] = value;
         ++node->count;
         ++root.count;
-        stored(*node);
-        stored(root.count);
+        Memory::stored(*node);
+        Memory::stored(root.count);
     }
 
-    /// keys[i] is the smallest key of children[i + 1].
+    /// keys[i] is the smallest key of child(i + 1).
     static std::uint32_t child_of(const Node& node, std::uint64_t key)
     {
         const auto* const end = node.keys + node.count - 1;
@@ -95,43 +100,43 @@ class BTree final : public Workload {
 
     static void split_child(Node& parent, std::uint32_t at)
     {
-        Node& left = *parent.children[at];
+        Node& left = *parent.child(at);
         Node* const right = make_node(left.leaf != 0);
         const std::uint32_t kept = left.count / 2;
-        right->count = left.count - kept;
+        const std::uint32_t moved = left.count - kept;
+        right->count = moved;
         std::uint64_t separator = left.keys[kept];
+        std::copy_n(left.entries + kept, moved, right->entries);
         if (left.leaf != 0) {
-            std::copy_n(left.keys + kept, right->count, right->keys);
-            std::copy_n(left.values + kept, right->count, right->values);
+            std::copy_n(left.keys + kept, moved, right->keys);
             right->next = left.next;
             left.next = right;
         } else {
             separator = left.keys[kept - 1];
-            std::copy_n(left.keys + kept, right->count - 1, right->keys);
-            std::copy_n(left.children + kept, right->count, right->children);
+            std::copy_n(left.keys + kept, moved - 1, right->keys);
         }
         left.count = kept;
-        std::move_backward(parent.keys + at, parent.keys + parent.count - 1, parent.keys + parent.count);
-        std::move_backward(parent.children + at + 1, parent.children + parent.count,
-                           parent.children + parent.count + 1);
+        const std::uint32_t count = parent.count;
+        std::move_backward(parent.keys + at, parent.keys + count - 1, parent.keys + count);
+        std::move_backward(parent.entries + at + 1, parent.entries + count, parent.entries + count + 1);
         parent.keys[at] = separator;
-        parent.children[at + 1] = right;
+        parent.set_child(at + 1, right);
         ++parent.count;
-        stored(left);
-        stored(*right);
-        stored(parent);
+        Memory::stored(left);
+        Memory::stored(*right);
+        Memory::stored(parent);
     }
 
-    static std::string check_node(const Node* node, std::uint64_t low, std::uint64_t high, unsigned depth,
-                                  std::uint64_t& count)
+    static std::string check_node(const Node* node, std::uint64_t low, std::uint64_t high, unsigned depth, std::uint64_t& count)
     {
         if (!may_be_followed(node) || node->count > fan_out || depth > 12) {
             return "a child is no node";
         }
-        const std::uint32_t key_count = node->leaf != 0 ? node->count : node->count - 1;
+        const std::uint32_t key_count = node->leaf != 0 ? node->count + 0 : node->count - 1;
         for (std::uint32_t i = 0; i < key_count; ++i) {
-            if (node->keys[i] < low || node->keys[i] >= high || (i > 0 && node->keys[i - 1] >= node->keys[i])) {
-                return "key " + std::to_string(node->keys[i]) + " is in the wrong place";
+            const std::uint64_t key = node->keys[i];
+            if (key < low || key >= high || (i > 0 && node->keys[i - 1] >= key)) {
+                return "key " + std::to_string(key) + " is in the wrong place";
             }
         }
         if (node->leaf != 0) {
@@ -139,38 +144,37 @@ class BTree final : public Workload {
             return "";
         }
         for (std::uint32_t i = 0; i < node->count; ++i) {
-            const std::uint64_t child_low = i == 0 ? low : node->keys[i - 1];
-            const std::uint64_t child_high = i + 1 == node->count ? high : node->keys[i];
-            if (auto found = check_node(node->children[i], child_low, child_high, depth + 1, count); !found.empty()) {
+            const std::uint64_t child_low = i == 0 ? low : std::uint64_t{node->keys[i - 1]};
+            const std::uint64_t child_high = i + 1 == node->count ? high : std::uint64_t{node->keys[i]};
+            if (auto found = check_node(node->child(i), child_low, child_high, depth + 1, count); !found.empty()) {
                 return found;
             }
         }
         return "";
     }
 
-    std::string check(const void* memory, const FindObject&) const override
+    std::string problem_of(const Root& root, const FindObject&) const override
     {
-        const auto& root = *static_cast<const Root*>(memory);
         std::uint64_t count = 0;
-        if (root.root != nullptr) {
-            if (auto found = check_node(root.root, 0, UINT64_MAX, 0, count); !found.empty()) {
+        if (root.top != nullptr) {
+            if (auto found = check_node(root.top, 0, UINT64_MAX, 0, count); !found.empty()) {
                 return found;
             }
         }
         return count == root.count ? "" : "the count is " + std::to_string(root.count);
     }
 
-    std::uint64_t digest(const void* memory, const FindObject&) const override
+    std::uint64_t digest_of(const Root& root, const FindObject&) const override
     {
         Digest digest;
-        const Node* node = static_cast<const Root*>(memory)->root;
+        const Node* node = root.top;
         while (node != nullptr && node->leaf == 0) {
-            node = node->children[0];
+            node = node->child(0);
         }
         for (; node != nullptr; node = node->next) {
             for (std::uint32_t i = 0; i < node->count; ++i) {
                 digest.add(node->keys[i]);
-                digest.add(node->values[i]);
+                digest.add(node->entries[i]);
             }
         }
         return digest.value();
@@ -179,6 +183,6 @@ class BTree final : public Workload {
 
 }  // namespace
 
-std::unique_ptr<Workload> make_btree() { return std::make_unique<BTree>(); }
+WorkloadMakers btree() { return over_each_memory<BTree>(); }
 
 }  // namespace stillpoint::explorer

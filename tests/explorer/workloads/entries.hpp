@@ -5,12 +5,12 @@
 
 namespace stillpoint::explorer {
 
-std::unique_ptr<Workload> make_bank_transfer();
-std::unique_ptr<Workload> make_linked_list();
-std::unique_ptr<Workload> make_hash_map();
-std::unique_ptr<Workload> make_btree();
-std::unique_ptr<Workload> make_allocator_churn();
-std::unique_ptr<Workload> make_handles();
-std::unique_ptr<Workload> make_growth();
+WorkloadMakers bank_transfer();
+WorkloadMakers linked_list();
+WorkloadMakers hash_map();
+WorkloadMakers btree();
+WorkloadMakers allocator_churn();
+WorkloadMakers handles();
+WorkloadMakers growth();
 
 }  // namespace stillpoint::explorer

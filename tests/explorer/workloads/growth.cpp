@@ -1,39 +1,42 @@
 // A chain of large blocks that outgrows the pool: segments are appended between and inside operations.
 
-#include "stillpoint/stillpoint.h"
 #include "workloads/entries.hpp"
 
 namespace stillpoint::explorer {
 
 namespace {
 
-class Growth final : public Workload {
-    static constexpr std::size_t block_bytes = 700'000;
-    static constexpr std::uint64_t blocks_max = 30;
-    static constexpr std::size_t step_words = 256 * 1024 / sizeof(std::uint64_t);
+constexpr std::size_t block_bytes = 700'000;
+
+/// Filled once, and then only read.
+struct Block {
     static constexpr std::size_t word_count = block_bytes / sizeof(std::uint64_t) - 2;
-    struct Block {
-        Block* next;
-        std::uint64_t serial;
-        std::uint64_t words[word_count];
-    };
-    struct Root {
-        Block* first;
-        std::uint64_t count;
-        std::uint64_t serial;
-    };
+    static constexpr std::size_t step_words = 256 * 1024 / sizeof(std::uint64_t);
+    Block* next;
+    std::uint64_t serial;
+    std::uint64_t words[word_count];
+};
 
-    std::size_t root_bytes() const override { return sizeof(Root); }
+template <class Memory>
+struct Chain {
+    typename Memory::template Field<Block*> first;
+    typename Memory::template Field<std::uint64_t> count;
+    typename Memory::template Field<std::uint64_t> serial;
+};
 
-    void perform(void* memory, Random& random) override
+template <class Memory>
+class Growth final : public WorkloadOn<Memory, Chain<Memory>> {
+    using Root = Chain<Memory>;
+    static constexpr std::uint64_t blocks_max = 30;
+
+    void change(Root& root, Random& random) override
     {
-        auto& root = *static_cast<Root*>(memory);
         if (root.count == blocks_max || (root.count > 4 && random() % 4 == 0)) {
             Block* const gone = root.first;
             root.first = gone->next;
-            sp_free(gone);
+            Memory::destroy(gone);
             --root.count;
-            stored(root);
+            Memory::stored(root);
             return;
         }
         // One, or enough that the pool grows twice in one operation.
@@ -45,29 +48,28 @@ class Growth final : public Workload {
 
     static void add(Root& root)
     {
-        auto* const block = static_cast<Block*>(sp_malloc(sizeof(Block)));
+        auto* const block = Memory::template make_unset<Block>();
+        ++root.serial;
         block->next = root.first;
-        block->serial = ++root.serial;
-        for (std::size_t i = 0; i < word_count; i += step_words) {
+        block->serial = root.serial;
+        for (std::size_t i = 0; i < Block::word_count; i += Block::step_words) {
             block->words[i] = block->serial;
-            stored(block->words[i]);
+            Memory::filled(block->words[i]);
         }
         root.first = block;
         ++root.count;
-        stored(block->next);
-        stored(block->serial);
-        stored(root);
+        Memory::filled(block, offsetof(Block, words));
+        Memory::stored(root);
     }
 
-    std::string check(const void* memory, const FindObject&) const override
+    std::string problem_of(const Root& root, const FindObject&) const override
     {
-        const auto& root = *static_cast<const Root*>(memory);
         std::uint64_t count = 0;
         for (const Block* block = root.first; block != nullptr; block = block->next) {
             if (!may_be_followed(block) || ++count > blocks_max || block->serial > root.serial) {
                 return "the chain is broken";
             }
-            for (std::size_t i = 0; i < word_count; i += step_words) {
+            for (std::size_t i = 0; i < Block::word_count; i += Block::step_words) {
                 if (block->words[i] != block->serial) {
                     return "block " + std::to_string(block->serial) + " is torn";
                 }
@@ -76,10 +78,10 @@ class Growth final : public Workload {
         return count == root.count ? "" : "the count is " + std::to_string(root.count);
     }
 
-    std::uint64_t digest(const void* memory, const FindObject&) const override
+    std::uint64_t digest_of(const Root& root, const FindObject&) const override
     {
         Digest digest;
-        for (const Block* block = static_cast<const Root*>(memory)->first; block != nullptr; block = block->next) {
+        for (const Block* block = root.first; block != nullptr; block = block->next) {
             digest.add(block->serial);
         }
         return digest.value();
@@ -88,6 +90,6 @@ class Growth final : public Workload {
 
 }  // namespace
 
-std::unique_ptr<Workload> make_growth() { return std::make_unique<Growth>(); }
+WorkloadMakers growth() { return over_each_memory<Growth>(); }
 
 }  // namespace stillpoint::explorer

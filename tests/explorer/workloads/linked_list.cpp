@@ -1,31 +1,34 @@
 // A sorted, doubly linked list: an insertion or removal changes three nodes.
 
-#include "stillpoint/stillpoint.h"
 #include "workloads/entries.hpp"
 
 namespace stillpoint::explorer {
 
 namespace {
 
-class LinkedList final : public Workload {
-    struct Node {
-        Node* next;
-        Node* previous;
-        std::uint64_t key;
-        std::uint64_t payload[29];  // 256 bytes: neighbours lie in different lines.
-    };
-    struct Root {
-        Node* first;
-        std::uint64_t length;
-    };
+template <class Memory>
+struct ListNode {
+    typename Memory::template Field<ListNode*> next;
+    typename Memory::template Field<ListNode*> previous;
+    std::uint64_t key;
+    std::uint64_t payload[29];  // 256 bytes in plain memory: neighbours lie in different lines.
+};
+
+template <class Memory>
+struct List {
+    typename Memory::template Field<ListNode<Memory>*> first;
+    typename Memory::template Field<std::uint64_t> length;
+};
+
+template <class Memory>
+class LinkedList final : public WorkloadOn<Memory, List<Memory>> {
+    using Root = List<Memory>;
+    using Node = ListNode<Memory>;
     static constexpr std::uint64_t keys = 40;
     static constexpr std::uint64_t payload_of(std::uint64_t key) { return key * 0x9e3779b97f4a7c15u; }
 
-    std::size_t root_bytes() const override { return sizeof(Root); }
-
-    void perform(void* memory, Random& random) override
+    void change(Root& root, Random& random) override
     {
-        auto& root = *static_cast<Root*>(memory);
         const std::uint64_t key = 1 + random() % keys;
         Node* before = nullptr;
         Node* after = root.first;
@@ -35,37 +38,36 @@ class LinkedList final : public Workload {
         }
         if (after != nullptr && after->key == key) {
             link(root, before, after->next);
-            sp_free(after);
+            Memory::destroy(after);
             --root.length;
-            stored(root.length);
+            Memory::stored(root.length);
             return;
         }
-        auto* const node = static_cast<Node*>(sp_malloc(sizeof(Node)));
+        auto* const node = Memory::template make<Node>();
         node->key = key;
         for (std::uint64_t& word : node->payload) {
             word = payload_of(key);
         }
-        stored(*node);
+        Memory::filled(*node);
         link(root, before, node);
         link(root, node, after);
         ++root.length;
-        stored(root.length);
+        Memory::stored(root.length);
     }
 
     static void link(Root& root, Node* before, Node* after)
     {
-        Node*& next = before != nullptr ? before->next : root.first;
+        auto& next = before != nullptr ? before->next : root.first;
         next = after;
-        stored(next);
+        Memory::stored(next);
         if (after != nullptr) {
             after->previous = before;
-            stored(after->previous);
+            Memory::stored(after->previous);
         }
     }
 
-    std::string check(const void* memory, const FindObject&) const override
+    std::string problem_of(const Root& root, const FindObject&) const override
     {
-        const auto& root = *static_cast<const Root*>(memory);
         std::uint64_t length = 0;
         const Node* before = nullptr;
         for (const Node* node = root.first; node != nullptr; before = node, node = node->next) {
@@ -84,10 +86,10 @@ class LinkedList final : public Workload {
         return length == root.length ? "" : "the length is " + std::to_string(root.length);
     }
 
-    std::uint64_t digest(const void* memory, const FindObject&) const override
+    std::uint64_t digest_of(const Root& root, const FindObject&) const override
     {
         Digest digest;
-        for (const Node* node = static_cast<const Root*>(memory)->first; node != nullptr; node = node->next) {
+        for (const Node* node = root.first; node != nullptr; node = node->next) {
             digest.add(node->key);
         }
         return digest.value();
@@ -96,6 +98,6 @@ class LinkedList final : public Workload {
 
 }  // namespace
 
-std::unique_ptr<Workload> make_linked_list() { return std::make_unique<LinkedList>(); }
+WorkloadMakers linked_list() { return over_each_memory<LinkedList>(); }
 
 }  // namespace stillpoint::explorer

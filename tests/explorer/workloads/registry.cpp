@@ -8,13 +8,13 @@ namespace stillpoint::explorer {
 const std::vector<WorkloadEntry>& workloads()
 {
     static const std::vector<WorkloadEntry> entries = {
-        {"bank", &make_bank_transfer, 8},
-        {"list", &make_linked_list, 8},
-        {"hash-map", &make_hash_map, 8},
-        {"btree", &make_btree, 8},
-        {"allocator", &make_allocator_churn, 8},
-        {"handles", &make_handles, 8},
-        {"growth", &make_growth, 64},
+        {"bank", bank_transfer(), 8},
+        {"list", linked_list(), 8},
+        {"hash-map", hash_map(), 8},
+        {"btree", btree(), 8},
+        {"allocator", allocator_churn(), 8},
+        {"handles", handles(), 8},
+        {"growth", growth(), 64},
     };
     return entries;
 }
