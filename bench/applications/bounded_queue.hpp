@@ -29,9 +29,7 @@ public:
         while (count_ == capacity) {
             operation.wait(not_full_, mutex_);
         }
-        Item& slot = items_[(first_ + count_) % capacity];
-        E::about_to_write(&slot, sizeof slot);
-        slot = item;
+        items_[(first_ + count_) % capacity].set(item);
         count_ = count_ + 1;
         if (count_ == 1) {
             E::notify_all(not_empty_);
@@ -49,7 +47,7 @@ public:
         if (count_ == 0) {
             return false;
         }
-        item = items_[first_];
+        item = items_[first_].get();
         first_ = (first_ + 1) % capacity;
         count_ = count_ - 1;
         if (count_ == capacity - 1) {
@@ -76,7 +74,7 @@ private:
     typename E::template Durable<std::uint32_t> first_;
     typename E::template Durable<std::uint32_t> count_;
     typename E::template Durable<std::uint32_t> producers_;
-    Item items_[capacity];
+    typename E::template Record<Item> items_[capacity];
 };
 
 }  // namespace bench

@@ -26,7 +26,7 @@ public:
 
     /// `buckets`: a power of two.
     ChunkTable(const std::string& name, std::uint64_t buckets)
-        : buckets_(static_cast<Bucket*>(E::root(name.c_str(), buckets * sizeof(Bucket)))), bucket_count_(buckets)
+        : buckets_(E::template named<Bucket>(name.c_str(), buckets)), bucket_count_(buckets)
     {
     }
 
@@ -36,20 +36,20 @@ public:
         Bucket& bucket = bucket_of(print);
         typename E::template Operation<1> operation;
         operation.lock(bucket.mutex);
-        Entry* const first = bucket.first;
+        Entry* const first = bucket.value;
         for (Entry* entry = first; entry != nullptr; entry = entry->next) {
             if (entry->print == print) {
                 return entry;
             }
         }
-        auto* entry = static_cast<Entry*>(E::allocate(sizeof(Entry)));
+        Entry* const entry = E::template make<Entry>();
         entry->print = print;
         entry->first_chunk = chunk;
         E::init(entry->bytes, static_cast<std::byte*>(nullptr));
         E::init(entry->size_bytes, std::uint64_t{0});
         E::init(entry->stored_as, std::uint64_t{0});
         E::init(entry->next, first);
-        bucket.first = entry;
+        bucket.value = entry;
         return entry;
     }
 
@@ -73,9 +73,9 @@ public:
         for (std::uint64_t i = 0; i < bucket_count_; ++i) {
             typename E::template Operation<1> operation;
             operation.lock(buckets_[i].mutex);
-            Entry* entry = buckets_[i].first;
+            Entry* entry = buckets_[i].value;
             if (entry != nullptr) {
-                buckets_[i].first = static_cast<Entry*>(nullptr);
+                buckets_[i].value = static_cast<Entry*>(nullptr);
             }
             while (entry != nullptr) {
                 Entry* const next = entry->next;
@@ -89,10 +89,8 @@ public:
     }
 
 private:
-    struct Bucket {
-        typename E::Mutex mutex;
-        typename E::template Durable<Entry*> first;
-    };
+    /// The value is the first entry.
+    using Bucket = typename E::template Guarded<Entry*>;
 
     Bucket& bucket_of(const Fingerprint& print) const noexcept { return buckets_[print.low & (bucket_count_ - 1)]; }
 

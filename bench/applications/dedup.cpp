@@ -39,9 +39,8 @@ public:
     Dedup(const Shape& shape, std::size_t size_bytes)
         : EngineJob(shape), size_bytes_(size_bytes), chunks_max_(size_bytes / chunk_bytes_min + 1),
           table_("bench.dedup.table", std::bit_ceil(size_bytes / 4096 + 16)),
-          pipeline_(static_cast<Pipeline*>(E::root("bench.dedup", sizeof(Pipeline)))),
-          arrivals_(static_cast<Arrival*>(E::root("bench.dedup.arrivals", chunks_max_ * sizeof(Arrival)))),
-          output_(static_cast<std::byte*>(E::root("bench.dedup.output", output_bytes_max())))
+          pipeline_(E::named<Pipeline>("bench.dedup")), arrivals_(E::named<Arrival>("bench.dedup.arrivals", chunks_max_)),
+          output_(E::named<std::byte>("bench.dedup.output", output_bytes_max()))
     {
     }
 
@@ -60,8 +59,7 @@ public:
         }
         E::Operation<1> operation;
         operation.lock(pipeline_->output_mutex);
-        E::about_to_write(arrivals_, chunks_max_ * sizeof(Arrival));
-        std::memset(static_cast<void*>(arrivals_), 0, chunks_max_ * sizeof(Arrival));
+        E::clear(arrivals_, chunks_max_);
         pipeline_->next_chunk = std::uint64_t{0};
         pipeline_->stored = std::uint64_t{0};
         pipeline_->output_bytes = std::uint64_t{0};
@@ -111,9 +109,7 @@ private:
         Entry* entry = nullptr;
     };
     /// What has come to the last stage, by the chunk's number.
-    struct Arrival {
-        Entry* entry;
-    };
+    using Arrival = E::Durable<Entry*>;
     struct Pipeline {
         BoundedQueue<E, Item> behind[writing];  ///< a queue behind each stage but the last
         E::Mutex output_mutex;                  ///< guards the rest, the arrivals and the output
@@ -176,8 +172,7 @@ private:
     {
         E::Operation<1> operation;
         operation.lock(pipeline_->output_mutex);
-        E::about_to_write(&arrivals_[item.number], sizeof(Arrival));
-        arrivals_[item.number].entry = item.entry;
+        arrivals_[item.number] = item.entry;
     }
     /// False: it has not arrived, or the one that brings its bytes has not.
     bool write_next(Context& context)
@@ -185,8 +180,8 @@ private:
         E::Operation<2> operation;
         operation.lock(pipeline_->output_mutex);
         const std::uint64_t number = pipeline_->next_chunk;
-        Entry* const entry = number < chunks_max_ ? arrivals_[number].entry : nullptr;
-        if (entry == nullptr || arrivals_[entry->first_chunk].entry == nullptr) {
+        Entry* const entry = number < chunks_max_ ? static_cast<Entry*>(arrivals_[number]) : nullptr;
+        if (entry == nullptr || arrivals_[entry->first_chunk] == nullptr) {
             return false;
         }
         operation.lock(table_.lock_of(*entry));

@@ -23,16 +23,14 @@ template <MemoryEngine E, class T>
     };
     constexpr std::size_t line_bytes = 64;
     const std::size_t size_bytes = (count * sizeof(T) + line_bytes - 1) / line_bytes * line_bytes;
-    auto* kept = static_cast<Kept*>(E::root(name, sizeof(Kept)));
+    Kept* const kept = E::template named<Kept>(name);
     typename E::template Operation<1> operation;
     operation.lock(kept->mutex);
     if (kept->array == nullptr || kept->size_bytes != size_bytes) {
         if (kept->array != nullptr) {
             E::deallocate(kept->array);
         }
-        void* array = E::allocate_aligned(line_bytes, size_bytes);
-        std::memset(array, 0, size_bytes);
-        kept->array = array;
+        kept->array = static_cast<void*>(E::template make_array<T>(count));
         kept->size_bytes = size_bytes;
     }
     return static_cast<T*>(static_cast<void*>(kept->array));

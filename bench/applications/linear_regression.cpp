@@ -87,9 +87,13 @@ public:
     void prepare() override
     {
         for (unsigned thread = 0; thread < shape_.threads; ++thread) {
-            refill<E>(own_[thread].mutex, &own_[thread].sums, sizeof(Sums));
+            E::Operation<1> operation;
+            operation.lock(own_[thread].mutex);
+            own_[thread].sums.set({});
         }
-        refill<E>(result_->mutex, &result_->found, sizeof result_->found);
+        E::Operation<1> operation;
+        operation.lock(result_->mutex);
+        result_->found.set({});
     }
     void work(Context& context) override
     {
@@ -100,24 +104,25 @@ public:
                 const Sums sums = sum(first, std::min(first + points_each, part.last));
                 E::Operation<1> operation;
                 operation.lock(own.mutex);
-                E::about_to_write(&own.sums, sizeof own.sums);
-                own.sums.add(sums);
-                context.changed_bytes += sizeof own.sums;
+                add(own.sums, sums);
+                context.changed_bytes += sizeof sums;
             }
         }
         E::Operation<1> operation;
         operation.lock(result_->mutex);
-        E::about_to_write(&result_->found, sizeof result_->found);
-        result_->found.sums.add(own.sums);
-        if (result_->found.sums.points == items()) {  // the last of the threads
-            result_->found.line = fit(result_->found.sums);
+        Found found = result_->found.get();
+        found.sums.add(own.sums.get());
+        if (found.sums.points == items()) {  // the last of the threads
+            found.line = fit(found.sums);
         }
-        context.changed_bytes += sizeof result_->found;
+        result_->found.set(found);
+        context.changed_bytes += sizeof found;
     }
     std::string fault() override
     {
-        const Line& line = result_->found.line;
-        if (result_->found.sums != expected_) {
+        const Found found = result_->found.get();
+        const Line& line = found.line;
+        if (found.sums != expected_) {
             return "the sums are not those of the points";
         }
         const bool fits = std::abs(line.slope - expected_line_.slope) < 1e-6 && std::abs(line.intercept - expected_line_.intercept) < 1e-4;
@@ -128,15 +133,23 @@ public:
 private:
     struct alignas(64) Own {
         E::Mutex mutex;
-        alignas(64) Sums sums;
+        alignas(64) E::Record<Sums> sums;
+    };
+    struct Found {
+        Sums sums;
+        Line line;
     };
     struct Result {
         E::Mutex mutex;
-        struct {
-            Sums sums;
-            Line line;
-        } found;
+        E::Record<Found> found;
     };
+
+    static void add(E::Record<Sums>& record, const Sums& more)
+    {
+        Sums sums = record.get();
+        sums.add(more);
+        record.set(sums);
+    }
 
     [[nodiscard]] Sums sum(std::uint64_t first, std::uint64_t last) const noexcept
     {

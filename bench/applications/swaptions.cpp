@@ -149,7 +149,7 @@ class Swaptions final : public EngineJob {
 public:
     Swaptions(const Shape& shape, std::uint64_t trials)
         : EngineJob(shape), blocks_((trials + block_trials - 1) / block_trials),
-          results_(static_cast<Result*>(E::root("bench.swaptions", swaptions * sizeof(Result))))
+          results_(E::named<Result>("bench.swaptions", swaptions))
     {
     }
 
@@ -164,8 +164,7 @@ public:
         for (std::uint64_t number = 0; number < swaptions; ++number) {
             E::Operation<1> operation;
             operation.lock(results_[number].mutex);
-            E::about_to_write(&results_[number].sums, sizeof(Sums));
-            results_[number].sums = {};
+            results_[number].sums.set({});
             results_[number].blocks = std::uint64_t{0};
         }
     }
@@ -186,7 +185,7 @@ public:
             expect();
         }
         for (std::uint64_t number = 0; number < swaptions; ++number) {
-            const Sums& sums = results_[number].sums;
+            const Sums sums = results_[number].sums.get();
             if (results_[number].blocks != blocks_ || sums.payoff != expected_[number].payoff ||
                 sums.payoff_squares != expected_[number].payoff_squares) {
                 return "swaption " + std::to_string(number) + " has not the price that one thread finds";
@@ -206,7 +205,7 @@ public:
 private:
     struct alignas(64) Result {
         E::Mutex mutex;
-        Sums sums;
+        E::Record<Sums> sums;
         E::Durable<std::uint64_t> blocks;  ///< of trials that are in the sums
     };
 
@@ -214,8 +213,9 @@ private:
     {
         E::Operation<1> operation;
         operation.lock(result.mutex);
-        E::about_to_write(&result.sums, sizeof result.sums);
-        add_sums(result.sums, block);
+        Sums sums = result.sums.get();
+        add_sums(sums, block);
+        result.sums.set(sums);
         result.blocks = result.blocks + 1;
     }
     static void add_sums(Sums& sums, const Sums& block) noexcept

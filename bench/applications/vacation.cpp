@@ -84,7 +84,7 @@ private:
 class Vacation final : public Workload {
 public:
     Vacation(const Shape&, std::uint64_t offers_each)
-        : offers_each_(offers_each), agency_(static_cast<Agency*>(E::root("bench.vacation", sizeof(Agency))))
+        : offers_each_(offers_each), agency_(E::named<Agency>("bench.vacation"))
     {
     }
 
@@ -95,12 +95,7 @@ public:
         if (agency_->offers != nullptr) {
             return;
         }
-        const std::size_t offers_bytes = tables * offers_each_ * sizeof(Offer);
-        const std::size_t buckets_bytes = buckets() * sizeof(Bucket);
-        auto* offers = static_cast<Offer*>(E::allocate_aligned(64, offers_bytes));
-        auto* buckets = static_cast<Bucket*>(E::allocate_aligned(64, buckets_bytes));
-        std::memset(static_cast<void*>(offers), 0, offers_bytes);
-        std::memset(static_cast<void*>(buckets), 0, buckets_bytes);
+        Offer* const offers = E::make_array<Offer>(tables * offers_each_);
         Random random(17);
         for (std::uint64_t i = 0; i < tables * offers_each_; ++i) {
             const auto total = static_cast<std::uint32_t>(4 + random.below(16));
@@ -108,7 +103,7 @@ public:
             E::init(offers[i].free, total);
             E::init(offers[i].price, price(random));
         }
-        agency_->buckets = buckets;
+        agency_->buckets = E::make_array<Bucket>(buckets());
         agency_->offers = offers;
     }
 
@@ -200,7 +195,7 @@ private:
     {
         Customer* customer = find(number);
         if (customer == nullptr) {
-            customer = static_cast<Customer*>(E::allocate(sizeof(Customer)));
+            customer = E::make<Customer>();
             customer->number = number;
             E::init(customer->reservation_count, std::uint64_t{0});
             E::init(customer->reservations, static_cast<Reservation*>(nullptr));
@@ -212,7 +207,7 @@ private:
             return;
         }
         Offer& taken = offer(wanted);
-        auto* reservation = static_cast<Reservation*>(E::allocate(sizeof(Reservation)));
+        auto* const reservation = static_cast<Reservation*>(E::allocate(sizeof(Reservation)));
         reservation->offer = wanted;
         reservation->price = taken.price;
         reservation->next = customer->reservations;

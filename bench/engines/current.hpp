@@ -15,6 +15,8 @@
 #include "volatile_engine.hpp"
 #elif defined(BENCH_PMTHREADS)
 #include "pmthreads_engine.hpp"
+#elif defined(BENCH_RESPCT)
+#include "respct_engine.hpp"
 #elif defined(BENCH_PMEMOBJ)
 #include "pmemobj_engine.hpp"
 #elif defined(BENCH_LMDB)
@@ -27,7 +29,7 @@
 #error "no engine chosen"
 #endif
 
-#if defined(BENCH_VOLATILE) || defined(BENCH_PMTHREADS) || defined(BENCH_PMEMOBJ)
+#if defined(BENCH_VOLATILE) || defined(BENCH_PMTHREADS) || defined(BENCH_RESPCT) || defined(BENCH_PMEMOBJ)
 #define BENCH_HAS_MEMORY 1
 #include "../structures/btree.hpp"
 #include "../structures/hash_map.hpp"
@@ -45,6 +47,8 @@ namespace bench {
 using CurrentEngine = VolatileEngine;
 #elif defined(BENCH_PMTHREADS)
 using CurrentEngine = PmthreadsEngine;
+#elif defined(BENCH_RESPCT)
+using CurrentEngine = RespctEngine;
 #else
 using CurrentEngine = PmemobjEngine;
 #endif
@@ -97,6 +101,14 @@ inline void open_current([[maybe_unused]] const Shape& shape)
 {
 #if BENCH_HAS_MEMORY
     CurrentEngine::open(shape);
+#endif
+}
+
+/// The calling thread sleeps or waits for others until its next operation.
+inline void rest_current()
+{
+#if BENCH_HAS_MEMORY
+    CurrentEngine::rest();
 #endif
 }
 

@@ -2,7 +2,7 @@
 // What a workload is written against: a memory engine, or a store of keys and values.
 //
 // A structure or an application is written once, as a template over a MemoryEngine, and says what every such system must be
-// told: where an operation begins and ends, which variables are durable, which bytes it is about to write.
+// told: where an operation begins and ends, which variables are durable, which bytes it is about to write, of which type a block is.
 // An engine that needs to know less makes less of it: for the volatile program and for pmthreads Durable<T> is T itself,
 // about_to_write() is nothing, and an operation is its locks.
 //
@@ -16,6 +16,11 @@
 // - A variable is a Durable, updated by assignment, or its bytes are announced by about_to_write() before the first plain
 //   store to them in each operation.
 // - What was allocated in the same operation needs neither: E::init(durable, value), and plain stores.
+// - Blocks with Durables or Mutexes in them are made by their type: E::make<T>(), Blocks<T>, make_array<T>(), named<T>(). allocate() and
+//   root() are for plain bytes; so they are for structures of engines that take back plain bytes.
+// - An engine that does not take back bytes (takes_back_bytes) keeps what about_to_write() named, but a crash may leave them newer than
+//   the rest: they are written anew before they are read, or lie behind what a Durable says is valid. Where a structure
+//   needs more, it uses a Record, or its row in workloads.inc says so.
 // - Zeroed memory is a free Mutex, a Condition without waiters, a Durable of value 0.
 
 #include <concepts>
@@ -57,6 +62,21 @@ concept MemoryEngine = requires(const Shape& shape, void* block, std::size_t siz
     /// The first value of a variable in memory that this operation has allocated.
     { E::init(variable, 1) };
     { E::about_to_write(block, size_bytes) };
+    /// False: a crash takes back Durables, Records and what was allocated, and nothing else.
+    { E::takes_back_bytes } -> std::convertible_to<bool>;
+    /// Memory by its type; inside an Operation, but for named(). Of make() and Blocks the bytes are old, of the others zeroes.
+    { E::template make<int>() } -> std::same_as<int*>;
+    { typename E::template Blocks<int>(size_bytes).make() } -> std::same_as<int*>;
+    { E::template make_array<int>(size_bytes) } -> std::same_as<int*>;
+    { E::template named<int>(name, size_bytes) } -> std::same_as<int*>;
+    /// A struct that is written as a whole: get() and set().
+    typename E::template Record<std::uint64_t>;
+    /// A Mutex `mutex`, and a Durable `value` that it guards.
+    typename E::template Guarded<int>;
+    /// Makes `count` Durables zero again.
+    { E::clear(&variable, size_bytes) };
+    /// The calling thread waits for others, or sleeps, until its next operation.
+    { E::rest() };
     { operation.lock(mutex) };
     /// Before the operation's end: only where nothing was written under this lock (hand over hand).
     { operation.unlock_unwritten(mutex) };

@@ -11,6 +11,7 @@
 #include "../worker/shape.hpp"
 #include "engine.hpp"
 #include "pmemobj_pool.hpp"
+#include "untyped_memory.hpp"
 
 namespace bench {
 
@@ -148,7 +149,7 @@ private:
     PmemobjLocks<locks_max> locks_;
 };
 
-struct PmemobjEngine {
+struct PmemobjEngine : UntypedMemory<PmemobjEngine> {
     static constexpr StoresSeen stores_seen = StoresSeen::announced;
 
     template <class T>

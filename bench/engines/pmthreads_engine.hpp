@@ -12,10 +12,11 @@
 #include "engine.hpp"
 #include "pthread_sections.hpp"
 #include "stillpoint/stillpoint.h"
+#include "untyped_memory.hpp"
 
 namespace bench {
 
-struct PmthreadsEngine : PthreadSections {
+struct PmthreadsEngine : PthreadSections, UntypedMemory<PmthreadsEngine> {
 #ifdef BENCH_HOOKS
     static constexpr StoresSeen stores_seen = StoresSeen::compiled;  // docs/nvhooks.md, "Limits"
 #else

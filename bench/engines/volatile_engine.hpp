@@ -13,10 +13,11 @@
 #include "../harness/ending.hpp"
 #include "engine.hpp"
 #include "pthread_sections.hpp"
+#include "untyped_memory.hpp"
 
 namespace bench {
 
-struct VolatileEngine : PthreadSections {
+struct VolatileEngine : PthreadSections, UntypedMemory<VolatileEngine> {
     static constexpr StoresSeen stores_seen = StoresSeen::all;
 
     static void* allocate(std::size_t size_bytes) { return checked(std::malloc(size_bytes)); }

@@ -108,7 +108,7 @@ private:
         std::uint64_t keys[inner_children - 1];
         void* children[inner_children];
     };
-    static_assert(sizeof(typename E::Mutex) > 40 || (sizeof(Leaf) <= 1024 && sizeof(Inner) <= 1024));
+    static_assert(!E::takes_back_bytes || sizeof(typename E::Mutex) > 40 || (sizeof(Leaf) <= 1024 && sizeof(Inner) <= 1024));
 
     struct Shard {
         alignas(64) typename E::Mutex lock;

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <span>
+#include <string>
 
 #include "../engines/engine.hpp"
 
@@ -21,7 +23,10 @@ public:
     static constexpr unsigned threads_max = 16;
 
     /// Finds the list by its name, or makes an empty one.
-    explicit CoupledList(const char* name) : list_(static_cast<List*>(E::root(name, sizeof(List)))) {}
+    explicit CoupledList(const std::string& name)
+        : head_(E::template named<Node>(name.c_str())), shares_(E::template named<Share>((name + ".shares").c_str(), threads_max))
+    {
+    }
 
     /// The key's value; nothing: there is no such key.
     [[nodiscard]] std::optional<std::uint64_t> find(std::uint64_t key)
@@ -38,7 +43,7 @@ public:
         if (place.node != nullptr && place.node->key == key) {
             return false;
         }
-        auto* node = static_cast<Node*>(E::allocate(sizeof(Node)));
+        Node* const node = E::template make<Node>();
         std::memset(static_cast<void*>(&node->mutex), 0, sizeof node->mutex);
         node->key = key;
         node->value = value;
@@ -67,7 +72,7 @@ public:
     template <class Visit>
     void for_each(Visit visit) const
     {
-        for (const Node* node = list_->head.next; node != nullptr; node = node->next) {
+        for (const Node* node = head_->next; node != nullptr; node = node->next) {
             visit(node->key, node->value);
         }
     }
@@ -75,7 +80,7 @@ public:
     [[nodiscard]] std::int64_t length() const
     {
         std::int64_t sum = 0;
-        for (const Share& share : list_->shares) {
+        for (const Share& share : std::span(shares_, threads_max)) {
             sum += share.inserted_less_removed;
         }
         return sum;
@@ -92,11 +97,6 @@ private:
         typename E::Mutex mutex;
         typename E::template Durable<std::int64_t> inserted_less_removed;
     };
-    /// Zeroed memory is an empty list with free locks.
-    struct List {
-        Node head;  ///< before the first element; its key and value mean nothing
-        Share shares[threads_max];
-    };
     /// The first node whose key is not below the one looked for, or nullptr, and the node before: both locked.
     struct Place {
         Node* before;
@@ -106,7 +106,7 @@ private:
     template <class Section>
     Place walk(Section& section, std::uint64_t key)
     {
-        Node* before = &list_->head;
+        Node* before = head_;
         section.lock(before->mutex);
         Node* node = before->next;
         while (node != nullptr) {
@@ -123,12 +123,13 @@ private:
     template <class Section>
     void count(Section& section, unsigned thread, std::int64_t change)
     {
-        Share& share = list_->shares[thread];
+        Share& share = shares_[thread];
         section.lock(share.mutex);
         share.inserted_less_removed = share.inserted_less_removed + change;
     }
 
-    List* list_;
+    Node* head_;  ///< before the first element; its key and value mean nothing. Zeroed memory is an empty list with free locks
+    Share* shares_;
 };
 
 }  // namespace bench

@@ -16,15 +16,13 @@ class HashMap {
 public:
     /// Finds the map by its name, or makes an empty one. `buckets`: a power of two.
     HashMap(const char* name, std::uint64_t buckets, std::size_t value_bytes)
-        : map_(static_cast<Map*>(E::root(name, sizeof(Map)))), value_bytes_(value_bytes)
+        : map_(E::template named<Map>(name)), value_bytes_(value_bytes), nodes_(value_at + value_bytes)
     {
         typename E::template Operation<1> operation;
         operation.lock(map_->making);
         if (map_->buckets == nullptr) {
-            auto* table = static_cast<Bucket*>(E::allocate_aligned(64, buckets * sizeof(Bucket)));
-            std::memset(static_cast<void*>(table), 0, buckets * sizeof(Bucket));
             map_->bucket_count = buckets;
-            map_->buckets = table;
+            map_->buckets = E::template make_array<Bucket>(buckets);
         }
     }
 
@@ -33,14 +31,14 @@ public:
         Bucket& bucket = bucket_of(key);
         typename E::template Reading<1> reading;
         reading.lock(bucket.mutex);
-        const Node* node = bucket.first;
+        const Node* node = bucket.value;
         while (node != nullptr && node->key != key) {
             node = node->next;
         }
         if (node == nullptr) {
             return false;
         }
-        std::memcpy(out.data(), node + 1, out.size());
+        std::memcpy(out.data(), value_of(node), out.size());
         return true;
     }
 
@@ -49,20 +47,21 @@ public:
         Bucket& bucket = bucket_of(key);
         typename E::template Operation<1> operation;
         operation.lock(bucket.mutex);
-        Node* node = bucket.first;
+        NodeLink* link = &bucket.value;
+        Node* node = *link;
         while (node != nullptr && node->key != key) {
-            node = node->next;
+            link = &node->next;
+            node = *link;
         }
-        if (node != nullptr) {
-            E::about_to_write(node + 1, value.size());
-            std::memcpy(static_cast<void*>(node + 1), value.data(), value.size());
-            return;
+        if (node == nullptr) {
+            bucket.value = make_node(key, value, bucket.value);
+        } else if constexpr (E::takes_back_bytes) {
+            E::about_to_write(value_of(node), value.size());
+            std::memcpy(value_of(node), value.data(), value.size());
+        } else {
+            *link = make_node(key, value, node->next);
+            E::deallocate(node);
         }
-        node = static_cast<Node*>(E::allocate(sizeof(Node) + value_bytes_));
-        node->key = key;
-        E::init(node->next, static_cast<Node*>(bucket.first));
-        std::memcpy(static_cast<void*>(node + 1), value.data(), value.size());
-        bucket.first = node;
     }
 
     bool remove(unsigned, std::uint64_t key)
@@ -70,7 +69,7 @@ public:
         Bucket& bucket = bucket_of(key);
         typename E::template Operation<1> operation;
         operation.lock(bucket.mutex);
-        NodeLink* link = &bucket.first;
+        NodeLink* link = &bucket.value;
         Node* node = *link;
         while (node != nullptr && node->key != key) {
             link = &node->next;
@@ -91,8 +90,8 @@ public:
     void for_each(Visit visit) const
     {
         for (std::uint64_t i = 0; i < map_->bucket_count; ++i) {
-            for (const Node* node = map_->buckets[i].first; node != nullptr; node = node->next) {
-                visit(node->key, std::span(reinterpret_cast<const std::byte*>(node + 1), value_bytes_));
+            for (Node* node = map_->buckets[i].value; node != nullptr; node = node->next) {
+                visit(node->key, std::span<const std::byte>(value_of(node), value_bytes_));
             }
         }
     }
@@ -100,20 +99,30 @@ public:
 private:
     struct Node;
     using NodeLink = typename E::template Durable<Node*>;
-    /// The value's bytes lie behind it.
+    /// The value's bytes lie behind the key.
     struct Node {
-        std::uint64_t key;
         NodeLink next;
+        std::uint64_t key;
     };
-    struct Bucket {
-        typename E::Mutex mutex;
-        NodeLink first;
-    };
+    static constexpr std::size_t value_at = sizeof(NodeLink) + sizeof(std::uint64_t);
+    /// The value is the first node.
+    using Bucket = typename E::template Guarded<Node*>;
     struct Map {
         typename E::Mutex making;
         typename E::template Durable<Bucket*> buckets;
         typename E::template Durable<std::uint64_t> bucket_count;
     };
+
+    static std::byte* value_of(Node* node) noexcept { return reinterpret_cast<std::byte*>(node) + value_at; }
+    static const std::byte* value_of(const Node* node) noexcept { return reinterpret_cast<const std::byte*>(node) + value_at; }
+    Node* make_node(std::uint64_t key, std::span<const std::byte> value, Node* next) const
+    {
+        Node* const node = nodes_.make();
+        node->key = key;
+        E::init(node->next, next);
+        std::memcpy(value_of(node), value.data(), value.size());
+        return node;
+    }
 
     Bucket& bucket_of(std::uint64_t key) const noexcept
     {
@@ -123,6 +132,7 @@ private:
 
     Map* map_;
     std::size_t value_bytes_;
+    typename E::template Blocks<Node> nodes_;
 };
 
 }  // namespace bench

@@ -17,7 +17,7 @@ public:
     /// Not a thread's: 1 once the workload's data are there.
     static constexpr unsigned loaded_slot = threads_max - 1;
 
-    Progress() : slots_(static_cast<Slot*>(E::root("bench.progress", threads_max * sizeof(Slot)))) {}
+    Progress() : slots_(E::template named<Slot>("bench.progress", threads_max)) {}
 
     void note(unsigned thread, std::uint64_t operations)
     {

@@ -10,13 +10,13 @@ namespace bench {
 template <MemoryEngine E>
 class SingleLockQueue {
 public:
-    explicit SingleLockQueue(const char* name) : queue_(static_cast<Queue*>(E::root(name, sizeof(Queue)))) {}
+    explicit SingleLockQueue(const char* name) : queue_(E::template named<Queue>(name)) {}
 
     void push(unsigned, std::uint64_t number)
     {
         typename E::template Operation<1> operation;
         operation.lock(queue_->mutex);
-        auto* node = static_cast<Node*>(E::allocate(sizeof(Node)));
+        Node* const node = E::template make<Node>();
         node->number = number;
         E::init(node->next, static_cast<Node*>(nullptr));
         Node* last = queue_->last;

@@ -127,9 +127,19 @@ void Measured::run_operations(std::uint64_t slice_ns, const SliceThreads::Work& 
     end_slice(slice.operations, slice.wall_ns, process_cpu_ns() - cpu_before, answer);
 }
 
+SliceThreads::Work Measured::resting_behind(const SliceThreads::Work& work)
+{
+    return [&work](unsigned thread, std::uint64_t deadline_ns) {
+        const std::uint64_t done = work(thread, deadline_ns);
+        rest();
+        return done;
+    };
+}
+
 SliceThreads::Slice Measured::run_looking(std::uint64_t slice_ns, const SliceThreads::Work& work)
 {
-    return slices_.run(slice_ns, work, stops_.look_every_ns(), [this] { stops_.look(); });
+    rest();
+    return slices_.run(slice_ns, resting_behind(work), stops_.look_every_ns(), [this] { stops_.look(); });
 }
 
 void Measured::timed_slice(std::uint64_t slice_ns, Answer& answer)
@@ -235,7 +245,8 @@ void Measured::work_until_killed(const std::string& path, std::uint64_t limit_ns
     if (work_.job) {
         work_.job->prepare();
         const SliceThreads::Work part = part_of_the_job();
-        slices_.run(0, part, 1'000'000, [&] { publish(0, work_.job->steps_done()); });
+        rest();
+        slices_.run(0, resting_behind(part), 1'000'000, [&] { publish(0, work_.job->steps_done()); });
         publish(shape_.threads, 1);  // the job ended before the kill
         return;
     }
@@ -249,7 +260,8 @@ void Measured::work_until_killed(const std::string& path, std::uint64_t limit_ns
         }
         return done;
     };
-    slices_.run(limit_ns, turns);
+    rest();
+    slices_.run(limit_ns, resting_behind(turns));
 }
 
 void Measured::noted(Answer& answer)

@@ -45,6 +45,8 @@ private:
     void run_operations(std::uint64_t slice_ns, const SliceThreads::Work& turns, Answer& answer);
     /// Meanwhile the stops are looked at.
     SliceThreads::Slice run_looking(std::uint64_t slice_ns, const SliceThreads::Work& work);
+    /// `work`, which outlives the result, and then a rest.
+    [[nodiscard]] static SliceThreads::Work resting_behind(const SliceThreads::Work& work);
     [[nodiscard]] SliceThreads::Work part_of_the_job();
     void run_jobs(std::uint64_t slice_ns, Answer& answer, LatencyHistogram* latencies);
     void begin_slice();

@@ -42,6 +42,8 @@ constexpr const char* why_not(StoresSeen needed)
            : seen == StoresSeen::announced ? "it sees only stores that are announced, and libstdc++ announces none"
                                            : "it does not see what libstdc++ stores in functions that are compiled already";
 }
+constexpr const char* in_place =
+    CurrentEngine::takes_back_bytes ? nullptr : "it overwrites plain bytes that a crash must take back, and the engine takes back logged variables only";
 #else
 constexpr const char* a_database = "a database gives no memory for a structure of the program's own";
 #endif
@@ -52,9 +54,13 @@ constexpr WorkloadRow rows[] = {
 #define QUEUE(name, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, make_##name, nullptr)
 #if BENCH_HAS_MEMORY
 #define MEMORY(name, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, make_##name, nullptr)
+#define IN_PLACE(name, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, make_##name, in_place)
+#define IN_PLACE_KEY_VALUE IN_PLACE
 #define CONTAINER(name, needs, family, unit, mix, values, sentence) \
     ROW(name, family, unit, mix, values, sentence, make_##name, why_not(StoresSeen::needs))
 #else
+#define IN_PLACE(name, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, nullptr, a_database)
+#define IN_PLACE_KEY_VALUE KEY_VALUE
 #define MEMORY(name, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, nullptr, a_database)
 #define CONTAINER(name, needs, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, nullptr, a_database)
 #endif
@@ -63,6 +69,8 @@ constexpr WorkloadRow rows[] = {
 #undef KEY_VALUE
 #undef QUEUE
 #undef MEMORY
+#undef IN_PLACE
+#undef IN_PLACE_KEY_VALUE
 #undef CONTAINER
 };
 
@@ -122,6 +130,7 @@ int run(const WorkerCall& call)
     ready.send();
     char line[1100];
     while (std::fgets(line, sizeof line, stdin) != nullptr && obey(measured, line)) {
+        rest();
     }
     return measured.fault().empty() ? EXIT_SUCCESS : EX_SOFTWARE;
 }
@@ -129,6 +138,7 @@ int run(const WorkerCall& call)
 }  // namespace
 
 std::span<const WorkloadRow> workload_rows() { return rows; }
+void rest() { rest_current(); }
 
 }  // namespace bench
 

@@ -78,6 +78,9 @@ struct WorkloadRow {
     const char* why_not;    ///< why this worker's engine cannot do it; nullptr: it can
 };
 
+/// The calling thread sleeps or waits for others: the engine need not wait for it, until its next operation.
+void rest();
+
 /// Every workload, also those that this worker's engine cannot do.
 [[nodiscard]] std::span<const WorkloadRow> workload_rows();
 

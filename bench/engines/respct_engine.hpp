@@ -1,0 +1,240 @@
+#pragma once
+// respct: logged variables, and a restart point in front of each operation. Durable where STILLPOINT_POOL names a pool of that
+// engine; without one, ordinary memory behind the same calls.
+//
+// A thread is at a restart point when an operation begins, before its first lock; so an operation is in one epoch, whole. What a
+// crash takes back is what was logged (Durable, Record) and what was allocated. Plain bytes in a live block are durable with their epoch,
+// and not taken back: that is right for what is written anew before it is read, whenever it is written again [ResPCT §3.3.2].
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "../harness/ending.hpp"
+#include "engine.hpp"
+#include "pthread_sections.hpp"
+#include "stillpoint/respct.hpp"
+#include "stillpoint/stillpoint.h"
+
+namespace bench {
+
+/// The calling thread's way in and out: a thread that sleeps or waits for others must not be waited for.
+class RespctThread {
+public:
+    static void begin_operation() noexcept
+    {
+        if (state_ != State::working) [[unlikely]] {
+            begin_work();
+        } else {
+            stillpoint::respct::RP(restart_point);
+        }
+    }
+    /// Before whatever touches durable memory outside of operations.
+    static void begin_work() noexcept
+    {
+        if (state_ == State::resting) {
+            sp_respct_checkpoint_prevent(nullptr);
+        }
+        state_ = State::working;
+    }
+    static void rest() noexcept
+    {
+        if (state_ == State::working) {
+            sp_respct_checkpoint_allow();
+            state_ = State::resting;
+        }
+    }
+
+private:
+    /// New: the library counts a thread as working from its first call on.
+    enum class State : unsigned char { is_new, working, resting };
+    static constexpr int restart_point = 1;
+
+    inline static thread_local constinit State state_ = State::is_new;
+};
+
+/// A restart point, then the locks.
+template <unsigned locks_max>
+class RespctOperation {
+public:
+    RespctOperation() noexcept { RespctThread::begin_operation(); }
+
+    void lock(stillpoint::respct::mutex& mutex) noexcept { locks_.lock(*mutex.native_handle()); }
+    void unlock_unwritten(stillpoint::respct::mutex& mutex) noexcept { locks_.unlock_unwritten(*mutex.native_handle()); }
+    /// Figure 7: nothing was written since the restart point.
+    void wait(stillpoint::respct::condition& condition, stillpoint::respct::mutex& mutex) noexcept
+    {
+        sp_respct_checkpoint_allow();
+        pthread_cond_wait(condition.native_handle(), mutex.native_handle());
+        sp_respct_checkpoint_prevent(mutex.native_handle());
+    }
+
+private:
+    LockedSection<locks_max> locks_;
+};
+
+/// A struct that is written as a whole: its words are logged.
+template <class T>
+class RespctRecord {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % sizeof(std::uint64_t) == 0);
+    using Words = std::array<std::uint64_t, sizeof(T) / sizeof(std::uint64_t)>;
+
+public:
+    [[nodiscard]] T get() const noexcept
+    {
+        Words words;
+        for (std::size_t i = 0; i < words.size(); ++i) {
+            words[i] = words_[i];
+        }
+        return std::bit_cast<T>(words);
+    }
+    void set(const T& value) noexcept
+    {
+        const auto words = std::bit_cast<Words>(value);
+        for (std::size_t i = 0; i < words.size(); ++i) {
+            words_[i] = words[i];
+        }
+    }
+
+private:
+    stillpoint::respct::logged<std::uint64_t> words_[sizeof(T) / sizeof(std::uint64_t)];
+};
+
+struct RespctEngine {
+    static constexpr StoresSeen stores_seen = StoresSeen::announced;
+    static constexpr bool takes_back_bytes = false;
+
+    template <class T>
+    using Durable = stillpoint::respct::logged<T>;
+    using Mutex = stillpoint::respct::mutex;
+    using Condition = stillpoint::respct::condition;
+    template <unsigned locks_max>
+    using Operation = RespctOperation<locks_max>;
+    template <unsigned locks_max>
+    using Reading = RespctOperation<locks_max>;
+    template <class T>
+    using Record = RespctRecord<T>;
+    /// The variable and the bytes of the mutex that are used lie in one cache line.
+    template <class T>
+    struct alignas(64) Guarded {
+        Durable<T> value;
+        Mutex mutex;
+    };
+
+    static void open(const Shape&) noexcept {}
+
+    /// Plain bytes.
+    static void* allocate(std::size_t size_bytes) { return noted(sp_malloc(size_bytes), size_bytes); }
+    static void* allocate_aligned(std::size_t alignment_bytes, std::size_t size_bytes)
+    {
+        return noted(sp_aligned_alloc(alignment_bytes, size_bytes), size_bytes);
+    }
+    static void deallocate(void* block) { sp_free(block); }
+    static void* root(const char* name, std::size_t size_bytes)
+    {
+        RespctThread::begin_work();
+        return checked(sp_root(name, size_bytes));
+    }
+
+    /// Blocks of one size that begin with a T: of one layout, by which recovery finds the logged variables and the locks in them.
+    template <class T>
+    class Blocks {
+    public:
+        explicit Blocks(std::size_t size_bytes = sizeof(T)) : layout_(*new sp_respct_layout(stillpoint::respct::layout_of<T>()))
+        {
+            layout_.size_bytes = static_cast<std::uint32_t>((size_bytes + alignof(T) - 1) / alignof(T) * alignof(T));
+            if (layout_.size_bytes % line_bytes == 0 && layout_.alignment_bytes < line_bytes) {
+                layout_.alignment_bytes = line_bytes;  // no block has a line more than it must have
+            }
+        }
+        [[nodiscard]] T* make() const
+        {
+            return static_cast<T*>(noted(sp_respct_allocate(&layout_, 1), layout_.size_bytes));
+        }
+
+    private:
+        sp_respct_layout& layout_;  ///< never freed: the library keeps its address
+    };
+    template <class T>
+    [[nodiscard]] static T* make()
+    {
+        static const Blocks<T> blocks;
+        return blocks.make();
+    }
+    template <class T>
+    [[nodiscard]] static T* make_array(std::size_t count)
+    {
+        if constexpr (is_plain<T>) {
+            const std::size_t size_bytes = (count * sizeof(T) + line_bytes - 1) / line_bytes * line_bytes;
+            void* const array = allocate_aligned(line_bytes, size_bytes);
+            std::memset(array, 0, size_bytes);
+            return static_cast<T*>(array);
+        } else {
+            return static_cast<T*>(checked(sp_respct_allocate_zeroed(&stillpoint::respct::layout_of<T>(), count)));
+        }
+    }
+    template <class T>
+    [[nodiscard]] static T* named(const char* name, std::size_t count = 1)
+    {
+        if constexpr (is_plain<T>) {
+            return static_cast<T*>(root(name, count * sizeof(T)));
+        } else {
+            RespctThread::begin_work();
+            return static_cast<T*>(checked(sp_respct_root(name, &stillpoint::respct::layout_of<T>(), count)));
+        }
+    }
+
+    template <class T, class Value>
+    static void init(Durable<T>& variable, const Value& value)
+    {
+        variable.initialise(static_cast<T>(value));
+    }
+    static void about_to_write(void* block, std::size_t size_bytes) noexcept { sp_respct_add_modified(block, size_bytes); }
+    template <class T>
+    static void clear(Durable<T>* first, std::size_t count)
+    {
+        for (std::size_t i = 0; i < count; ++i) {
+            if (first[i].get() != T{}) {
+                first[i] = T{};
+            }
+        }
+    }
+    static void notify_all(Condition& condition) noexcept { condition.notify_all(); }
+
+    static void rest() noexcept { RespctThread::rest(); }
+    static void settle() noexcept
+    {
+        rest();
+        (void)sp_checkpoint();
+    }
+
+    /// A statistic of the runtime (docs/statistics.md); none without a pool.
+    static std::optional<std::uint64_t> statistic(std::string_view name)
+    {
+        std::uint64_t value = 0;
+        return sp_statistic(std::string(name).c_str(), &value) == SP_OK ? std::optional(value) : std::nullopt;
+    }
+
+private:
+    static constexpr std::uint32_t line_bytes = 64;
+    /// Nothing in it is logged, and no lock.
+    template <class T>
+    static constexpr bool is_plain = std::is_trivially_default_constructible_v<T>;
+
+    static void* checked(void* block) { return block != nullptr ? block : (out_of_memory(sp_last_error()), nullptr); }
+    /// What is stored to a new block in the operation that makes it needs no announcement.
+    static void* noted(void* block, std::size_t size_bytes)
+    {
+        sp_respct_add_modified(checked(block), size_bytes);
+        return block;
+    }
+};
+static_assert(MemoryEngine<RespctEngine>);
+
+}  // namespace bench
