@@ -1,7 +1,7 @@
 // Linear regression: the line that fits a cloud of points best.
 //
 // The points in memory are taken several times, as files that happen to be alike, so that a job is long and its input is small.
-// Durable: each thread's own sums, which grow by 8192 points an operation, their total, and the line.
+// Durable: each thread's own sums, which grow by 8192 points an operation if no other number is asked for, their total, and the line.
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@
 namespace bench {
 namespace {
 
-constexpr std::uint64_t points_each = 8192;  // in one operation: 16 KiB
+constexpr std::uint64_t usual_points_each = 8192;  // in one operation: 16 KiB
 constexpr std::uint64_t files = 8;
 
 struct Sums {
@@ -58,7 +58,8 @@ Line fit(const Sums& sums) noexcept
 class LinearRegression final : public EngineJob {
 public:
     LinearRegression(const Shape& shape, std::uint64_t input_bytes)
-        : EngineJob(shape), points_(std::max<std::uint64_t>(input_bytes / sizeof(BytePoint), 1))
+        : EngineJob(shape), points_each_(shape.operation_size != 0 ? shape.operation_size : usual_points_each),
+          points_(std::max<std::uint64_t>(input_bytes / sizeof(BytePoint), 1))
     {
     }
 
@@ -100,8 +101,8 @@ public:
         Own& own = own_[context.thread];
         const Part part = part_of(context.thread, points_);
         for (std::uint64_t file = 0; file < files; ++file) {
-            for (std::uint64_t first = part.first; first < part.last; first += points_each) {
-                const Sums sums = sum(first, std::min(first + points_each, part.last));
+            for (std::uint64_t first = part.first; first < part.last; first += points_each_) {
+                const Sums sums = sum(first, std::min(first + points_each_, part.last));
                 E::Operation<1> operation;
                 operation.lock(own.mutex);
                 add(own.sums, sums);
@@ -182,6 +183,7 @@ private:
         return {last - first, sum_x, sum_y, sum_xx, sum_yy, sum_xy};
     }
 
+    const std::uint64_t points_each_;
     const std::uint64_t points_;
     std::vector<BytePoint> input_;
     Sums expected_{};

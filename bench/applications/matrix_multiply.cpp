@@ -1,7 +1,7 @@
 // Matrix multiplication: C = A B, for square matrices of doubles.
 //
-// Durable: C, four rows an operation (22 KiB of the usual size), and each thread's count of finished rows. The rows are computed in the
-// thread's own memory, which stays in the cache, and then put into C.
+// Durable: C, four rows an operation (22 KiB of the usual size) if no other number of elements is asked for, and each thread's count of
+// finished elements. Four rows are computed in the thread's own memory, which stays in the cache, and then put into C.
 
 #include <algorithm>
 #include <cstdint>
@@ -17,11 +17,14 @@
 namespace bench {
 namespace {
 
-constexpr std::uint64_t rows_each = 4;  // in one operation
+constexpr std::uint64_t rows_each = 4;  // computed together
 
 class MatrixMultiply final : public EngineJob {
 public:
-    MatrixMultiply(const Shape& shape, std::uint64_t rows) : EngineJob(shape), rows_(std::max<std::uint64_t>(rows, 1)) {}
+    MatrixMultiply(const Shape& shape, std::uint64_t rows) : EngineJob(shape), rows_(std::max<std::uint64_t>(rows, 1)),
+          elements_each_(shape.operation_size != 0 ? shape.operation_size : rows_each * rows_)
+    {
+    }
 
     void load() override
     {
@@ -37,7 +40,7 @@ public:
         for (unsigned thread = 0; thread < shape_.threads; ++thread) {
             E::Operation<1> operation;
             operation.lock(own_[thread].mutex);
-            own_[thread].rows_done = std::uint64_t{0};
+            own_[thread].elements_done = std::uint64_t{0};
         }
     }
     void work(Context& context) override
@@ -47,24 +50,23 @@ public:
         const Part part = part_of(context.thread, rows_);
         for (std::uint64_t first = part.first; first < part.last; first += rows_each) {
             const std::uint64_t last = std::min(first + rows_each, part.last);
-            const std::size_t size_bytes = (last - first) * rows_ * sizeof(double);
             multiply(first, last, block.data());
-            E::Operation<1> operation;
-            operation.lock(own.mutex);
-            E::about_to_write(c_ + first * rows_, size_bytes);
-            std::memcpy(c_ + first * rows_, block.data(), size_bytes);
-            own.rows_done = own.rows_done + (last - first);
-            context.changed_bytes += size_bytes + sizeof(std::uint64_t);
+            const std::uint64_t elements = (last - first) * rows_;
+            for (std::uint64_t at = 0; at < elements; at += elements_each_) {
+                const std::uint64_t count = std::min(elements_each_, elements - at);
+                put(own, c_ + first * rows_ + at, block.data() + at, count);
+                context.changed_bytes += (count + 1) * sizeof(double);
+            }
         }
     }
     std::string fault() override
     {
         std::uint64_t done = 0;
         for (unsigned thread = 0; thread < shape_.threads; ++thread) {
-            done += own_[thread].rows_done;
+            done += own_[thread].elements_done;
         }
-        if (done != rows_) {
-            return "the threads have counted " + std::to_string(done) + " rows of " + std::to_string(rows_);
+        if (done != items()) {
+            return "the threads have counted " + std::to_string(done) + " elements of " + std::to_string(items());
         }
         return std::equal(expected_.begin(), expected_.end(), c_) ? std::string() : "the matrix is not the product";
     }
@@ -73,8 +75,18 @@ public:
 private:
     struct alignas(64) Own {
         E::Mutex mutex;
-        E::Durable<std::uint64_t> rows_done;
+        E::Durable<std::uint64_t> elements_done;
     };
+
+    /// One operation.
+    static void put(Own& own, double* place, const double* elements, std::uint64_t count)
+    {
+        E::Operation<1> operation;
+        operation.lock(own.mutex);
+        E::about_to_write(place, count * sizeof(double));
+        std::memcpy(place, elements, count * sizeof(double));
+        own.elements_done = own.elements_done + count;
+    }
 
     /// Rows [first, last) of the product. Each row of B that is read serves all of them.
     void multiply(std::uint64_t first, std::uint64_t last, double* __restrict block) const noexcept
@@ -113,6 +125,7 @@ private:
     }
 
     const std::uint64_t rows_;
+    const std::uint64_t elements_each_;
     std::vector<double> a_;
     std::vector<double> b_;
     std::vector<double> expected_;

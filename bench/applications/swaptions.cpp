@@ -24,7 +24,7 @@ namespace {
 
 constexpr unsigned periods = 20;
 constexpr double period_years = 0.5;
-constexpr std::uint64_t block_trials = 32;
+constexpr std::uint64_t usual_block_trials = 32;
 constexpr std::uint64_t swaptions = 32;
 
 /// The right to enter, after `expiry` periods, a swap that lasts `tenor` periods, and to pay `strike` in it.
@@ -125,7 +125,7 @@ void simulate(const Swaption& swaption, const Step& step, Random& random, Sums& 
 }
 
 /// Every block has random numbers of its own: the result does not depend on who computes it.
-Sums simulate_block(const Swaption& swaption, const Step& step, std::uint64_t number, std::uint64_t block)
+Sums simulate_block(const Swaption& swaption, const Step& step, std::uint64_t number, std::uint64_t block, std::uint64_t block_trials)
 {
     Random random(1 + number + swaptions * (block + 1));
     Sums sums;
@@ -148,7 +148,8 @@ double swap_today(const Swaption& swaption)
 class Swaptions final : public EngineJob {
 public:
     Swaptions(const Shape& shape, std::uint64_t trials)
-        : EngineJob(shape), blocks_((trials + block_trials - 1) / block_trials),
+        : EngineJob(shape), block_trials_(shape.operation_size != 0 ? shape.operation_size : usual_block_trials),
+          blocks_((trials + block_trials_ - 1) / block_trials_),
           results_(E::named<Result>("bench.swaptions", swaptions))
     {
     }
@@ -174,7 +175,7 @@ public:
         for (std::uint64_t number = first; number < last; ++number) {
             const Step step = make_step(portfolio_[number]);
             for (std::uint64_t block = 0; block < blocks_; ++block) {
-                add(results_[number], simulate_block(portfolio_[number], step, number, block));
+                add(results_[number], simulate_block(portfolio_[number], step, number, block, block_trials_));
                 context.changed_bytes += sizeof(Sums) + sizeof block;
             }
         }
@@ -190,7 +191,7 @@ public:
                 sums.payoff_squares != expected_[number].payoff_squares) {
                 return "swaption " + std::to_string(number) + " has not the price that one thread finds";
             }
-            const auto trials = static_cast<double>(blocks_ * block_trials);
+            const auto trials = static_cast<double>(blocks_ * block_trials_);
             const double mean = sums.swap / trials;
             const double error = std::sqrt((sums.swap_squares / trials - mean * mean) / trials);
             if (std::abs(mean - swap_today(portfolio_[number])) > 6 * error) {
@@ -200,7 +201,7 @@ public:
         }
         return {};
     }
-    std::uint64_t items() const override { return swaptions * blocks_ * block_trials; }
+    std::uint64_t items() const override { return swaptions * blocks_ * block_trials_; }
 
 private:
     struct alignas(64) Result {
@@ -231,11 +232,12 @@ private:
             Sums& sums = expected_.emplace_back();
             const Step step = make_step(portfolio_[number]);
             for (std::uint64_t block = 0; block < blocks_; ++block) {
-                add_sums(sums, simulate_block(portfolio_[number], step, number, block));
+                add_sums(sums, simulate_block(portfolio_[number], step, number, block, block_trials_));
             }
         }
     }
 
+    std::uint64_t block_trials_;
     std::uint64_t blocks_;
     std::vector<Swaption> portfolio_;
     Result* results_;

@@ -1,4 +1,5 @@
-"""What a run must reach: --bar 'pmthreads/volatile>=0.85', --bar 'btree: pmthreads.stop_p99<=1ms'.
+"""What a run must reach: --bar 'pmthreads/volatile>=0.85', --bar 'btree: pmthreads.stop_p99<=1ms',
+--bar 'hash_map 90:10: respct/volatile>=0.95'.
 
 A bar holds in every cell that has what it names; a bar that no cell has is an error, not a success.
 """
@@ -17,12 +18,13 @@ FIGURES = {
     "memory": lambda row: row.get("memory_to_volatile"),
     "lost": lambda row: row["kill"] and row["kill"].get("operations_lost"),
     "recovery": lambda row: row["kill"] and row["kill"].get("restart_to_first_operation_ns"),
+    "recovery_alone": lambda row: row["kill"] and row["kill"].get("recovery_ns"),
     "full_speed": lambda row: row["kill"] and row["kill"].get("to_full_speed_ns"),
     "sooner": lambda row: row["kill"] and row["kill"].get("sooner"),
     **{f"{kind}_{rank}": (lambda row, kind=kind, rank=rank: row[f"{kind}_ns"] and row[f"{kind}_ns"][rank])
        for kind in ("latency", "stop") for rank in ("p50", "p99", "p99.9", "max") if rank != "p99.9" or kind == "latency"},
 }
-GRAMMAR = re.compile(r"^\s*(?:(?P<workload>[\w-]+)\s*:)?\s*(?P<name>[\w -]+?)\s*(?:/\s*(?P<base>[\w -]+?)|\.(?P<figure>[\w.]+))"
+GRAMMAR = re.compile(r"^\s*(?:(?P<workload>[\w-]+)(?:\s+(?P<mix>\d+:\d+))?\s*:)?\s*(?P<name>[\w -]+?)\s*(?:/\s*(?P<base>[\w -]+?)|\.(?P<figure>[\w.]+))"
                      r"\s*(?P<sign>>=|<=)\s*(?P<limit>[0-9.]+)\s*(?P<unit>ns|us|ms|s|)\s*$")
 
 
@@ -30,6 +32,7 @@ GRAMMAR = re.compile(r"^\s*(?:(?P<workload>[\w-]+)\s*:)?\s*(?P<name>[\w -]+?)\s*
 class Bar:
     text: str
     workload: str
+    mix: str  # READS:UPDATES, or None: every mix
     name: str
     base: str
     figure: str
@@ -40,15 +43,15 @@ class Bar:
 def parse_bar(text):
     found = GRAMMAR.match(text)
     if not found:
-        raise BenchError(f"the bar \"{text}\" is not understood: write [WORKLOAD:]ENGINE/ENGINE>=RATIO or "
-                         f"[WORKLOAD:]ENGINE.FIGURE<=NUMBER[ns|us|ms|s]; figures: {', '.join(FIGURES)}")
+        raise BenchError(f"the bar \"{text}\" is not understood: write [WORKLOAD [MIX]:]ENGINE/ENGINE>=RATIO or "
+                         f"[WORKLOAD [MIX]:]ENGINE.FIGURE<=NUMBER[ns|us|ms|s]; figures: {', '.join(FIGURES)}")
     if found["figure"] and found["figure"] not in FIGURES:
         raise BenchError(f"the bar \"{text}\" asks for \"{found['figure']}\"; figures: {', '.join(FIGURES)}")
     try:
         limit = float(found["limit"]) * UNITS[found["unit"]]
     except ValueError:
         raise BenchError(f"the bar \"{text}\": {found['limit']} is no number") from None
-    return Bar(text.strip(), found["workload"], found["name"], found["base"], found["figure"], found["sign"] == ">=", limit)
+    return Bar(text.strip(), found["workload"], found["mix"], found["name"], found["base"], found["figure"], found["sign"] == ">=", limit)
 
 
 def rows_named(cell, name):
@@ -80,6 +83,7 @@ def judge(bars, cells):
     for bar in bars:
         reached = [{"cell": cell["title"], "configuration": name, "value": value,
                     "met": value >= bar.limit if bar.is_minimum else value <= bar.limit}
-                   for cell in cells if bar.workload in (None, cell["workload"]) for name, value in reached_in(cell, bar)]
+                   for cell in cells if bar.workload in (None, cell["workload"]) and bar.mix in (None, cell.get("mix"))
+                   for name, value in reached_in(cell, bar)]
         verdicts.append({"text": bar.text, "met": bool(reached) and all(one["met"] for one in reached), "reached": reached})
     return verdicts

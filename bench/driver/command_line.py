@@ -94,12 +94,14 @@ def parser():
     what.add_argument("--value-size", type=numbers(8, 8192), default=[8], metavar="BYTES,...", help="default 8")
     what.add_argument("--size", type=lambda text: numbers(0, 1 << 32)(text)[0], default=0, metavar="N",
                       help="keys, points or input bytes instead of the workload's own number")
+    what.add_argument("--operation-size", type=numbers(1, 1 << 32), default=[None], metavar="N,...",
+                      help="points, trials or elements in an operation, between two restart points, instead of the workload's own number")
     who = made.add_argument_group("who does it (volatile always runs: ratios are taken to it)")
     who.add_argument("--engine", type=words, default=["pmthreads", "peers"], metavar="E,...",
                      help="engines and peers; peers are all that are here (default pmthreads,peers)")
     who.add_argument("--tracker", type=some_of("auto", "uffd", "mprotect", "hooks"), default=["auto"], metavar="T,...")
-    who.add_argument("--interval", type=numbers(1, 3600000), default=[100], metavar="MS,...",
-                     help="milliseconds between two checkpoints (default 100)")
+    who.add_argument("--interval", type=numbers(1, 3600000), default=[], metavar="MS,...",
+                     help="milliseconds between two checkpoints (default: the engine's own, 100; of respct 64)")
     who.add_argument("--durability", type=some_of("process", "power"), default=["process"], metavar="D,...",
                      help="what must be survived: process (default), power")
     where = made.add_argument_group("where")
@@ -122,7 +124,7 @@ def parser():
     out.add_argument("--markdown", metavar="FILE",
                      help="write the report as a document: FILE, its plots in figures/ beside it, its data as .json beside it")
     out.add_argument("--bar", action="append", default=[], metavar="TEXT",
-                     help="what must be reached: [WORKLOAD:]ENGINE/ENGINE>=RATIO, [WORKLOAD:]ENGINE.FIGURE<=NUMBER[ms]")
+                     help="what must be reached: [WORKLOAD [MIX]:]ENGINE/ENGINE>=RATIO, [WORKLOAD [MIX]:]ENGINE.FIGURE<=NUMBER[ms]")
     out.add_argument("-q", "--quiet", action="store_true", help="no progress")
     made.add_argument("--binaries", help=argparse.SUPPRESS)
     made.add_argument("--command", help=argparse.SUPPRESS)

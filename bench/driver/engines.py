@@ -22,6 +22,14 @@ class Engine:
     package: str = None  # of a peer: what brings it
     has_trackers: bool = False
     has_intervals: bool = False
+    usual_interval_ms: int = 100
+    runs_as: str = None  # the engine that `stillpoint run` knows, where this is one with options of its own
+    options: tuple = ()  # of `stillpoint run`
+    survives: bool = True  # False: a measurement aid, whose memory no crash spares; it is not killed
+
+    @property
+    def engine_of_run(self):
+        return self.runs_as or self.name
 
     def loses_at(self, durability):
         return self.loses.get(durability) or self.loses["any"]
@@ -34,6 +42,18 @@ ENGINES = [
            "The same source, compiled and linked without Stillpoint: what ratios are taken to."),
     Engine("pmthreads", "engine", "bench_worker_pmthreads", {"any": "the last interval"},
            "Checkpoints of the memory that locks guard (docs/guarantees.md).", has_trackers=True, has_intervals=True),
+    Engine("respct", "engine", "bench_worker_respct", {"any": "the last interval, and what was not written back by then"},
+           "Restart points and in-cache-line logging; lines are written back beside the program (docs/respct.md).",
+           has_intervals=True, usual_interval_ms=64),
+    Engine("respct-stop", "engine", "bench_worker_respct", {"any": "the last interval"},
+           "respct that writes lines back while it holds the threads, as its paper does.",
+           has_intervals=True, usual_interval_ms=64, runs_as="respct", options=("--respct-flush", "stop")),
+    Engine("respct-noflush", "engine", "bench_worker_respct", {"any": "everything"},
+           "respct that writes no line back: what the rest of it costs. A measurement aid.",
+           has_intervals=True, usual_interval_ms=64, runs_as="respct", options=("--respct-flush", "none"), survives=False),
+    Engine("respct-tracking", "engine", "bench_worker_respct", {"any": "everything"},
+           "respct without checkpoints: what logging and tracking cost. A measurement aid.",
+           runs_as="respct", options=("--interval-ms", "3600000"), survives=False),
     Engine("pmemobj", "peer", "bench_worker_pmemobj", {"any": NOTHING_ON_RETURN},
            "libpmemobj: undo-logged transactions, each update announced by hand.", package="libpmemobj-dev"),
     Engine("lmdb", "peer", "bench_worker_lmdb", {"process": NOTHING_ON_RETURN, "power": NOTHING_ON_RETURN},
@@ -132,8 +152,8 @@ class Installation:
         worker = str(self.worker(engine, configuration.worker))
         environment = {}
         if engine.kind == "engine":
-            run = [str(self.command), "run", "--quiet", "--pool", str(pool), "--engine", engine.name, "--durability",
-                   configuration.durability, "--pool-size-mb", "64"]
+            run = [str(self.command), "run", "--quiet", "--pool", str(pool), "--engine", engine.engine_of_run, "--durability",
+                   configuration.durability, "--pool-size-mb", "64", *engine.options]
             if configuration.medium != "memory":
                 run += ["--medium", configuration.medium]
             if engine.has_trackers:

@@ -83,7 +83,8 @@ class Measurements:
             "bytes_written_per_byte_changed": per(every, written, "changed_bytes"),
             "lines_written_back_per_operation": per(every, "lines_written_back", "operations"),
             "fences_per_operation": per(every, "fences", "operations"),
-            "dirty_pages_per_checkpoint": per(every, "dirty_pages_total", "checkpoints") if self.has("checkpoints") else None,
+            **{f"{what}_per_checkpoint": per(every, counter, "checkpoints") if self.has("checkpoints") else None
+               for what, counter in (("dirty_pages", "dirty_pages_total"), ("lines_written_back", "lines_written_back"), ("fences", "fences"))},
             "epoch_ms": self.epoch_ms(every),
             "resident_bytes": max((one["resident_bytes"] for one in every), default=None),
             "kill": self.kill,

@@ -86,6 +86,7 @@ def kill_of_operations(start, configuration, cell, usual_rate, folder, options, 
         worker.end()
         return {"restart_to_first_operation_ns": worker.first_operation_ns,
                 "down_ns": worker.ready["first_operation_ns"] - moment_ns,
+                "recovery_ns": worker.ready.get("recovery_ns"),
                 "operations_done": sum(told[:cell.threads]),
                 "operations_lost": sum(max(0, done - durable) for durable, done in zip(noted, told)),
                 "to_full_speed_ns": None if seconds is None else int(seconds * 1e9)}

@@ -33,7 +33,8 @@ def show_list(installation, options):
         return 0
     for heading, rows in (
             ("Workloads", [[row["name"], row["family"], row["unit"], "mix" if row["mix"] == "mix" else "",
-                            "value size" if row["values"] == "sized" else "", row["sentence"]] for row in known.values()]),
+                            "value size" if row["values"] == "sized" else "",
+                            "operation size" if row["operations"] != "fixed" else "", row["sentence"]] for row in known.values()]),
             ("Engines and peers", [[engine.name, engine.kind, state_of(installation, engine), engine.sentence]
                                    for engine in ENGINES])):
         print(heading)

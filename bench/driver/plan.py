@@ -20,6 +20,7 @@ class Cell:
     read_percent: int = None  # None: the workload has a mix of its own
     value_bytes: int = None
     size: int = 0
+    operation_size: int = None  # None: the workload's own
 
     @property
     def title(self):
@@ -28,6 +29,8 @@ class Cell:
             parts.append(f"{self.read_percent}:{100 - self.read_percent}")
         if self.value_bytes is not None:
             parts.append(f"{self.value_bytes} B")
+        if self.operation_size is not None:
+            parts.append(f"operations of {self.operation_size}")
         return ", ".join(parts)
 
     def settings(self, options):
@@ -38,6 +41,8 @@ class Cell:
             settings["value_bytes"] = self.value_bytes
         if self.size:
             settings["size"] = self.size
+        if self.operation_size is not None:
+            settings["operation_size"] = self.operation_size
         return settings
 
     def facts(self):
@@ -76,8 +81,9 @@ def cells_of(options, known):
         row = known[name]
         mixes = options.mix if row["mix"] == "mix" else [None]
         sizes = options.value_size if row["values"] == "sized" else [None]
-        for threads, reads, value_bytes in itertools.product(options.threads, mixes, sizes):
-            cells.append(Cell(name, row["family"], row["unit"], threads, reads, value_bytes, options.size))
+        operations = options.operation_size if row["operations"] != "fixed" else [None]
+        for threads, reads, value_bytes, operation in itertools.product(options.threads, mixes, sizes, operations):
+            cells.append(Cell(name, row["family"], row["unit"], threads, reads, value_bytes, options.size, operation))
     return cells
 
 
@@ -141,7 +147,7 @@ def configurations_of(options, installation):
             skipped.append({"engine": engine.name, "reason": missing.reason, "remedy": missing.remedy})
             continue
         trackers = options.tracker if engine.has_trackers else [None]
-        intervals = options.interval if engine.has_intervals else [None]
+        intervals = options.interval or [engine.usual_interval_ms] if engine.has_intervals else [None]
         levels = options.durability if engine.kind != "volatile" else options.durability[:1]
         for tracker, interval, durability in itertools.product(trackers, intervals, levels):
             name = " ".join([engine.name, *([tracker] if tracker and len(options.tracker) > 1 else []),

@@ -22,7 +22,7 @@ def slice_ms(options):
     if options.smoke:
         return 30
     wanted = options.seconds * 1000 / options.repeat
-    return max(100, min(wanted, 500), *(3 * interval for interval in options.interval))
+    return max(100, min(wanted, 500), *(3 * interval for interval in options.interval or [100]))
 
 
 def rounds_of(options):
@@ -104,7 +104,7 @@ class CellRun:
             return
         for one in self.measurements:
             self.progress.show(f"{self.cell.title}: {one.configuration.name} is killed and started again")
-            one.kill = measure_kills(lambda one=one: self.start_worker(one.configuration), one.configuration, self.cell,
+            one.kill = None if not one.configuration.engine.survives else measure_kills(lambda one=one: self.start_worker(one.configuration), one.configuration, self.cell,
                                      one.slices, self.folder, self.options)
 
     def result(self):

@@ -35,6 +35,9 @@ bool set(Shape& shape, std::string_view name, std::string_view value)
     if (name == "size") {
         return parse_number(value, std::uint64_t{0}, std::uint64_t{1} << 32, shape.size);
     }
+    if (name == "operation_size") {
+        return parse_number(value, std::uint64_t{0}, std::uint64_t{1} << 32, shape.operation_size);
+    }
     if (name == "pool_mib") {
         return parse_number(value, std::uint64_t{16}, std::uint64_t{1} << 20, shape.pool_mib);
     }

@@ -51,6 +51,13 @@ void Counters::add_growth(const Counters& before, Answer& answer) const
     }
 }
 
+void add_recovery_time(Answer& answer)
+{
+    if (const auto recovery_ns = current_statistic("recovery_ns")) {
+        answer.number("recovery_ns", *recovery_ns);
+    }
+}
+
 StopTimes::StopTimes()
 {
     if (const auto interval_ns = current_statistic("interval_ns")) {

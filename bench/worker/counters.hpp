@@ -25,6 +25,9 @@ private:
     std::vector<Value> values_;
 };
 
+/// How long the engine's own recovery took, where it counts that and there was something to recover.
+void add_recovery_time(Answer& answer);
+
 /// Stop times of the checkpoints that begin while it is asked often enough. Costs two loads a look.
 class StopTimes {
 public:

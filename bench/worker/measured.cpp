@@ -64,6 +64,7 @@ std::uint64_t Measured::changed_bytes() const
 void Measured::start(Answer& answer)
 {
     answer.number("load_began_ns", monotonic_ns());
+    add_recovery_time(answer);
     if (work_.job) {
         work_.job->load();
         job_goes_on_ = work_.job->goes_on_after_a_crash() && work_.job->steps_done() != 0;

@@ -14,6 +14,8 @@ struct Shape {
     std::size_t value_bytes = 8;
     /// Keys, elements, points, input bytes: what the workload's page says. 0: its own default.
     std::uint64_t size = 0;
+    /// Points, trials or elements of one operation: of an engine that has them, between two restart points. 0: the workload's own.
+    std::uint64_t operation_size = 0;
     /// A small input, for tests: only where `size` is 0.
     bool is_smoke = false;
     bool is_pinned = true;

@@ -49,16 +49,23 @@ constexpr const char* a_database = "a database gives no memory for a structure o
 #endif
 
 constexpr WorkloadRow rows[] = {
-#define ROW(name, family, unit, mix, values, sentence, make, why_not) {#name, family, unit, mix, values, sentence, make, why_not},
+#define SIZED_ROW(name, family, unit, mix, values, operations, sentence, make, why_not) \
+    {#name, family, unit, mix, values, operations, sentence, make, why_not},
+#define ROW(name, family, unit, mix, values, sentence, make, why_not) \
+    SIZED_ROW(name, family, unit, mix, values, "fixed", sentence, make, why_not)
 #define KEY_VALUE(name, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, make_##name, nullptr)
 #define QUEUE(name, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, make_##name, nullptr)
 #if BENCH_HAS_MEMORY
 #define MEMORY(name, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, make_##name, nullptr)
+#define BATCHED(name, operations, family, unit, mix, values, sentence) \
+    SIZED_ROW(name, family, unit, mix, values, operations, sentence, make_##name, nullptr)
 #define IN_PLACE(name, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, make_##name, in_place)
 #define IN_PLACE_KEY_VALUE IN_PLACE
 #define CONTAINER(name, needs, family, unit, mix, values, sentence) \
     ROW(name, family, unit, mix, values, sentence, make_##name, why_not(StoresSeen::needs))
 #else
+#define BATCHED(name, operations, family, unit, mix, values, sentence) \
+    SIZED_ROW(name, family, unit, mix, values, operations, sentence, nullptr, a_database)
 #define IN_PLACE(name, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, nullptr, a_database)
 #define IN_PLACE_KEY_VALUE KEY_VALUE
 #define MEMORY(name, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, nullptr, a_database)
@@ -66,9 +73,11 @@ constexpr WorkloadRow rows[] = {
 #endif
 #include "../workloads/workloads.inc"
 #undef ROW
+#undef SIZED_ROW
 #undef KEY_VALUE
 #undef QUEUE
 #undef MEMORY
+#undef BATCHED
 #undef IN_PLACE
 #undef IN_PLACE_KEY_VALUE
 #undef CONTAINER
@@ -86,7 +95,7 @@ void list()
             continue;
         }
         one.text("family", row.family).text("unit", row.unit).text("mix", row.mixes);
-        one.text("values", row.values).text("sentence", row.sentence);
+        one.text("values", row.values).text("operations", row.operations).text("sentence", row.sentence);
         able += (able.empty() ? "" : ", ") + one.json();
     }
     Answer answer;

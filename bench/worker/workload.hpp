@@ -73,6 +73,7 @@ struct WorkloadRow {
     const char* unit;       ///< what is counted: "operations", "bytes", ...
     const char* mixes;      ///< "mix": reads:updates can be chosen; "fixed": it has its own
     const char* values;     ///< "sized": the value size can be chosen; "fixed"
+    const char* operations; ///< what is counted in an operation whose size can be chosen: "points", ...; "fixed"
     const char* sentence;
     Work (*make)(const Shape& shape);
     const char* why_not;    ///< why this worker's engine cannot do it; nullptr: it can

@@ -8,6 +8,7 @@ namespace bench {
 #define KEY_VALUE(name, ...) Work make_##name(const Shape& shape);
 #define QUEUE(name, ...) Work make_##name(const Shape& shape);
 #define MEMORY(name, ...) Work make_##name(const Shape& shape);
+#define BATCHED(name, ...) Work make_##name(const Shape& shape);
 #define IN_PLACE(name, ...) Work make_##name(const Shape& shape);
 #define IN_PLACE_KEY_VALUE(name, ...) Work make_##name(const Shape& shape);
 #define CONTAINER(name, ...) Work make_##name(const Shape& shape);
@@ -15,6 +16,7 @@ namespace bench {
 #undef KEY_VALUE
 #undef QUEUE
 #undef MEMORY
+#undef BATCHED
 #undef IN_PLACE
 #undef IN_PLACE_KEY_VALUE
 #undef CONTAINER
