@@ -43,7 +43,7 @@ ENGINES = [
     Engine("pmthreads", "engine", "bench_worker_pmthreads", {"any": "the last interval"},
            "Checkpoints of the memory that locks guard (docs/guarantees.md).", has_trackers=True, has_intervals=True),
     Engine("respct", "engine", "bench_worker_respct", {"any": "the last interval, and what was not written back by then"},
-           "Restart points and in-cache-line logging; lines are written back beside the program (docs/respct.md).",
+           "Restart points and in-cache-line logging; lines are written back beside the program.",
            has_intervals=True, usual_interval_ms=64),
     Engine("respct-stop", "engine", "bench_worker_respct", {"any": "the last interval"},
            "respct that writes lines back while it holds the threads, as its paper does.",

@@ -83,8 +83,9 @@ class Measurements:
             "bytes_written_per_byte_changed": per(every, written, "changed_bytes"),
             "lines_written_back_per_operation": per(every, "lines_written_back", "operations"),
             "fences_per_operation": per(every, "fences", "operations"),
-            **{f"{what}_per_checkpoint": per(every, counter, "checkpoints") if self.has("checkpoints") else None
-               for what, counter in (("dirty_pages", "dirty_pages_total"), ("lines_written_back", "lines_written_back"), ("fences", "fences"))},
+            "dirty_pages_per_checkpoint": per(every, "dirty_pages_total", "checkpoints") if self.has("checkpoints") else None,
+            "lines_written_back_per_checkpoint": per(every, "lines_written_back", "checkpoints") if self.has("checkpoints") else None,
+            "fences_per_checkpoint": per(every, "fences", "checkpoints") if self.has("checkpoints") else None,
             "epoch_ms": self.epoch_ms(every),
             "resident_bytes": max((one["resident_bytes"] for one in every), default=None),
             "kill": self.kill,

@@ -103,8 +103,10 @@ class CellRun:
         if self.options.kills == 0:
             return
         for one in self.measurements:
+            if not one.configuration.engine.survives:
+                continue
             self.progress.show(f"{self.cell.title}: {one.configuration.name} is killed and started again")
-            one.kill = None if not one.configuration.engine.survives else measure_kills(lambda one=one: self.start_worker(one.configuration), one.configuration, self.cell,
+            one.kill = measure_kills(lambda one=one: self.start_worker(one.configuration), one.configuration, self.cell,
                                      one.slices, self.folder, self.options)
 
     def result(self):
