@@ -94,8 +94,8 @@ def parser():
     what.add_argument("--value-size", type=numbers(8, 8192), default=[8], metavar="BYTES,...", help="default 8")
     what.add_argument("--size", type=lambda text: numbers(0, 1 << 32)(text)[0], default=0, metavar="N",
                       help="keys, points or input bytes instead of the workload's own number")
-    what.add_argument("--operation-size", type=numbers(1, 1 << 32), default=[None], metavar="N,...",
-                      help="points, trials or elements in an operation, between two restart points, instead of the workload's own number")
+    what.add_argument("--operation-size", type=numbers(0, 1 << 32), default=[0], metavar="N,...",
+                      help="points, trials or elements in an operation, between two restart points; 0, the default: the workload's own number")
     who = made.add_argument_group("who does it (volatile always runs: ratios are taken to it)")
     who.add_argument("--engine", type=words, default=["pmthreads", "peers"], metavar="E,...",
                      help="engines and peers; peers are all that are here (default pmthreads,peers)")

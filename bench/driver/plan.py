@@ -83,7 +83,7 @@ def cells_of(options, known):
         sizes = options.value_size if row["values"] == "sized" else [None]
         operations = options.operation_size if row["operations"] != "fixed" else [None]
         for threads, reads, value_bytes, operation in itertools.product(options.threads, mixes, sizes, operations):
-            cells.append(Cell(name, row["family"], row["unit"], threads, reads, value_bytes, options.size, operation))
+            cells.append(Cell(name, row["family"], row["unit"], threads, reads, value_bytes, options.size, operation or None))
     return cells
 
 

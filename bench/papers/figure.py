@@ -43,19 +43,22 @@ class Run:
     mixes: tuple = (None,)  # percent of reads; None: the workload has a mix of its own
     value_sizes: tuple = (None,)
     size: int = None
+    operation_sizes: tuple = (None,)  # points, trials or elements between two restart points; None: the workload's own number
     threads: tuple = (1, 2)
     with_kills: bool = False
     label: str = None  # the row's name; else the workload's
     by_program = False  # measured by `stillpoint bench`, not by a program of its own
 
     def cells(self):
-        return [(reads, value_bytes) for reads in self.mixes for value_bytes in self.value_sizes]
+        return [(reads, value_bytes, operation_size) for reads in self.mixes for value_bytes in self.value_sizes
+                for operation_size in self.operation_sizes]
 
-    def facts(self, system, reads, value_bytes):
+    def facts(self, system, reads, value_bytes, operation_size):
         """What identifies a row; stated numbers are matched with it."""
-        return {"workload": self.workload, "system": system.name, "reads": reads, "value_bytes": value_bytes, "size": self.size}
+        return {"workload": self.workload, "system": system.name, "reads": reads, "value_bytes": value_bytes, "size": self.size,
+                "operation_size": operation_size}
 
-    def title(self, reads, value_bytes):
+    def title(self, reads, value_bytes, operation_size):
         parts = [self.label or self.workload]
         if reads is not None:
             parts.append(f"{reads}:{100 - reads}")
@@ -63,6 +66,8 @@ class Run:
             parts.append(f"{value_bytes} B")
         if self.size is not None and self.label is None:
             parts.append(f"size {self.size:,}")
+        if operation_size is not None:
+            parts.append(f"operations of {operation_size:,}")
         return ", ".join(parts)
 
     def commands(self, engines_here):
@@ -82,13 +87,17 @@ class Run:
     def why_without(self, system, known):
         return known.why_without(system)
 
+    def _operation_sizes_to_ask_for(self):
+        return [] if self.operation_sizes == (None,) else [size or 0 for size in self.operation_sizes]
+
     def _arguments(self, systems):
         words = ["--workload", self.workload, "--threads", ",".join(map(str, self.threads)), "--engine",
                  ",".join(dict.fromkeys(["volatile", *(system.engine for system in systems)]))]
         for option, values in (("--tracker", [system.tracker for system in systems]),
                                ("--interval", [system.interval_ms for system in systems]),
                                ("--mix", [reads if reads is None else f"{reads}:{100 - reads}" for reads in self.mixes]),
-                               ("--value-size", self.value_sizes), ("--size", [self.size])):
+                               ("--value-size", self.value_sizes), ("--size", [self.size]),
+                               ("--operation-size", self._operation_sizes_to_ask_for())):
             given = dict.fromkeys(value for value in values if value is not None)
             if given:
                 words += [option, ",".join(map(str, given))]

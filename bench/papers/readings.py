@@ -25,6 +25,7 @@ class Reading:
     show: Callable
     modelled: Callable = None
     of_volatile: bool = True  # the baseline has a row too
+    to_usual_operations: bool = False  # value() gets a cell with "usual_base": volatile's row at the workload's own operation size
     beside: Callable = None  # a second figure, of the same arguments, that stands behind the first
 
 
@@ -38,6 +39,12 @@ def cpu_to_volatile(row, cell):
 def slowdown(row, _cell):
     ratio = of(row, "to_volatile", "median")
     return 1 / ratio if ratio else None
+
+
+def slowdown_to_usual(row, cell):
+    """Of a placement of restart points: against the program without an engine that has operations of its own size."""
+    rate, base = of(row, "rate", "median"), of(cell.get("usual_base"), "rate", "median")
+    return base / rate if rate and base else None
 
 
 def rate_and_ratio(row, _cell):
@@ -99,6 +106,16 @@ def restart(row, _cell):
     return of(row, "kill", "restart_to_first_operation_ns")
 
 
+def recovery(row, _cell):
+    """(the engine's own recovery, the restart of the process to its first operation)."""
+    whole = restart(row, _cell)
+    return None if whole is None else (of(row, "kill", "recovery_ns"), whole)
+
+
+def show_recovery(value):
+    return f"{duration(value[0])}, restart {duration(value[1])}" if value[0] else f"restart {duration(value[1])}"
+
+
 def period(row, _cell):
     """Share of volatile's rate, and the mean time between two checkpoints as reached."""
     ratio, epoch_ms = of(row, "to_volatile", "median"), of(row, "epoch_ms")
@@ -116,6 +133,8 @@ def only_with_checkpoints(make):
 
 SLOWDOWN = Reading("slowdown: volatile's rate over this one's, and CPU time of an operation against volatile's", slowdown, lambda value: f"{value:.2f}x",
                    lambda prediction: 1 / prediction.ratio, of_volatile=False, beside=cpu_to_volatile)
+PLACEMENT = Reading("slowdown against the volatile program with operations of its own size", slowdown_to_usual,
+                    lambda value: f"{value:.2f}x", to_usual_operations=True)
 RATE = Reading("operations a second (share of volatile's), and CPU time of an operation against volatile's", rate_and_ratio, show_rate,
                lambda prediction: (prediction.rate, prediction.ratio), beside=cpu_to_volatile)
 LATENCY = Reading("mean time of an operation (times volatile's)", latency, show_latency)
@@ -126,6 +145,7 @@ STOPS = Reading("time that threads are held by a checkpoint: p50 / p99 / max (mo
                 only_with_checkpoints(lambda prediction: (prediction.stop_ns,)), of_volatile=False)
 KILL = Reading("operations until the kill, lost, restart to the first operation, size of the pool", kill, show_kill, of_volatile=False)
 RESTART = Reading("restart of the process to its first operation", restart, duration)
+RECOVERY = Reading("the engine's recovery; restart of the process to its first operation", recovery, show_recovery)
 PERIOD = Reading("share of volatile's rate; time between two checkpoints", period,
                  lambda value: f"{value[0]:.2f}; {value[1]:.1f} ms",
                  only_with_checkpoints(lambda prediction: (prediction.ratio, prediction.epoch_ns / 1e6)), of_volatile=False)

@@ -29,7 +29,7 @@ def is_of(row, system):
                for name, wanted in (("tracker", system.tracker), ("interval_ms", system.interval_ms)))
 
 
-def find(document, run, reads, value_bytes, threads, system):
+def find(document, run, reads, value_bytes, operation_size, threads, system):
     """(the cell, the system's row, volatile's row), or Nones."""
     for cell in document.get("cells", []):
         if (cell["workload"], cell["threads"]) != (run.workload, threads):
@@ -37,6 +37,8 @@ def find(document, run, reads, value_bytes, threads, system):
         # A workload with a mix or size of its own has none in its cell, whatever was asked for; one that was not asked has the usual.
         if any(None not in (cell.get(name), wanted) and cell[name] != wanted
                for name, wanted in (("read_percent", reads), ("value_bytes", value_bytes))):
+            continue
+        if cell.get("operation_size") != operation_size:
             continue
         mine = next((row for row in cell["configurations"] if is_of(row, system)), None)
         base = next((row for row in cell["configurations"] if row["kind"] == "volatile"), None)
@@ -90,13 +92,16 @@ def paper_says(figure, facts):
     return "; ".join(f"{one.value} ({one.where})" for one in figure.stated if one.belongs_to(facts))
 
 
-def row_of(figure, run, system, reads, value_bytes, documents, machine):
-    """`documents`: of each system's command; the row of one system in one cell."""
-    facts = run.facts(system, reads, value_bytes)
-    row = Row(run.title(reads, value_bytes), system.name, paper_says(figure, facts) or NO_NUMBER, {}, facts=facts)
+def row_of(figure, run, system, place, documents, machine):
+    """`documents`: of each system's command; the row of one system in one cell. `place`: of run.cells()."""
+    facts = run.facts(system, *place)
+    row = Row(run.title(*place), system.name, paper_says(figure, facts) or NO_NUMBER, {}, facts=facts)
     document = documents[system.name]
-    found = {threads: find(document, run, reads, value_bytes, threads, system) for threads in run.threads}
+    found = {threads: find(document, run, *place, threads, system) for threads in run.threads}
     for threads, (cell, mine, _) in found.items():
+        if mine is not None and figure.reading.to_usual_operations:
+            usual = find(document, run, *place[:2], None, threads, system)
+            cell = {**cell, "usual_base": usual[2]}
         value = None if mine is None else figure.reading.value(mine, cell)
         if value is not None:
             row.values[threads] = value
@@ -108,11 +113,11 @@ def row_of(figure, run, system, reads, value_bytes, documents, machine):
     return row
 
 
-def absent_row(figure, run, system, reads, value_bytes, reason):
+def absent_row(figure, run, system, place, reason):
     """A system or workload that is not here: a row if the paper states a number for it, else None."""
-    facts = run.facts(system, reads, value_bytes)
+    facts = run.facts(system, *place)
     said = paper_says(figure, facts)
-    return Row(run.title(reads, value_bytes), system.name, said, {}, note=reason, facts=facts) if said else None
+    return Row(run.title(*place), system.name, said, {}, note=reason, facts=facts) if said else None
 
 
 def geometric_mean(numbers):
@@ -157,7 +162,7 @@ def rows_of(figure, measurements, known):
                 documents.update((system.name, document) for system in systems)
         else:
             remarks.setdefault(missing, []).append(run.label or run.workload)
-        for reads, value_bytes in run.cells():
+        for place in run.cells():
             for system in run.systems:
                 if system.engine == "volatile" and not figure.reading.of_volatile:
                     continue
@@ -168,12 +173,12 @@ def rows_of(figure, measurements, known):
                     remarks.setdefault(f"not measured ({documents[system.name]['failed']})", []).append(system.name)
                     reason = "not measured"
                 if reason is None and missing is None:
-                    rows.append(row_of(figure, run, system, reads, value_bytes, documents, machine))
+                    rows.append(row_of(figure, run, system, place, documents, machine))
                     if rows[-1].note and rows[-1].paper == NO_NUMBER:
                         remarks.setdefault(rows[-1].note, []).append(f"{rows[-1].what} by {system.name}")
                         rows.pop()
                 else:
-                    rows.append(absent_row(figure, run, system, reads, value_bytes, missing or reason))
+                    rows.append(absent_row(figure, run, system, place, missing or reason))
     rows = [row for row in rows if row is not None]
     means = mean_rows(figure, rows)
     shown = means if figure.only_means else rows + means

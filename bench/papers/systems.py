@@ -21,6 +21,9 @@ def respct(interval_ms=64, name=None):
     return System(name or f"ResPCT, {interval_ms} ms", "respct", interval_ms=interval_ms)
 
 
+RESPCT_STOP = System("ResPCT, flush in the stop", "respct-stop", interval_ms=64)
+RESPCT_NO_FLUSH = System("ResPCT-noFlush", "respct-noflush", interval_ms=64)
+RESPCT_IN_CLL = System("ResPCT-InCLL", "respct-tracking")
 PMTHREADS_P = pmthreads(tracker="mprotect", name="PMThreads-P")
 PMTHREADS_I = pmthreads(tracker="hooks", name="PMThreads-I")
 PMTHREADS_UFFD = pmthreads(name="pmthreads, uffd")

@@ -6,6 +6,7 @@
 """
 
 import argparse
+import dataclasses
 import json
 import math
 import os
@@ -222,6 +223,20 @@ class ARow(unittest.TestCase):
         self.assertEqual([(row.system, row.paper, row.note) for row in found], [("engine", "7x (§6)", "not measured")])
         self.assertEqual(remarks, ["not measured (no room): volatile, engine"])
 
+    def test_of_restart_points_placed_badly_is_held_against_the_program_with_its_own_operations(self):
+        engine = {"tracker": "uffd", "interval_ms": 100}
+        document = {"cells": [cell(1, configuration("volatile", 1e6, 1.0), configuration("engine", 8e5, 0.8, **engine)),
+                              {**cell(1, configuration("volatile", 5e5, 1.0), configuration("engine", 1e5, 0.2, **engine)),
+                               "operation_size": 1}]}
+        one = made_up_figure(reading=readings.PLACEMENT)
+        run = figure.Run("work", (VOLATILE, ENGINE), mixes=(50,), operation_sizes=(None, 1), threads=(1,))
+        found, _ = rows.rows_of(dataclasses.replace(one, runs=(run,)), Said(document), Known())
+        self.assertEqual([(row.what, row.system, row.ours) for row in found],
+                         [("work, 50:50", "volatile", {1: "1.00x"}), ("work, 50:50", "engine", {1: "1.25x"}),
+                          ("work, 50:50, operations of 1", "volatile", {1: "2.00x"}),
+                          ("work, 50:50, operations of 1", "engine", {1: "10.00x"})])
+        self.assertIn("--operation-size 0,1", " ".join(run.commands(["volatile", "engine"])[0][1]))
+
     def test_of_a_group_is_the_geometric_mean_of_those_that_are_there(self):
         found, _ = self.shown(self.document(1.5e6), reading=readings.SLOWDOWN, means=(("Suite", ("work", "other")),), only_means=True)
         self.assertEqual([(row.what, row.system, row.ours) for row in found],
@@ -233,7 +248,7 @@ class TheReadings(unittest.TestCase):
     row = {"rate": {"median": 1e6}, "to_volatile": {"median": 0.5},
            "dirty_pages_per_checkpoint": 256, "bytes_written_per_byte_changed": 4.0,
            "stop_ns": {"p50": 1e5, "p99": 2e6, "max": 3e6}, "epoch_ms": 99.6, "disk_bytes": 1 << 20,
-           "kill": {"operations_done": 1000, "operations_lost": 13, "restart_to_first_operation_ns": 2e7}}
+           "kill": {"operations_done": 1000, "operations_lost": 13, "restart_to_first_operation_ns": 2e7, "recovery_ns": 5e6}}
 
     def read(self, reading, threads=2):
         return reading.show(reading.value(self.row, {"threads": threads}))
@@ -246,6 +261,7 @@ class TheReadings(unittest.TestCase):
         self.assertEqual(self.read(readings.STOPS), "100 us / 2 ms / 3 ms")
         self.assertEqual(self.read(readings.KILL), "1 k done, 1.3 % lost, restart 20 ms, pool 1 MiB")
         self.assertEqual(self.read(readings.PERIOD), "0.50; 99.6 ms")
+        self.assertEqual(self.read(readings.RECOVERY), "5 ms, restart 20 ms")
 
     def test_have_nothing_where_the_run_has_nothing(self):
         empty = {"rate": None, "to_volatile": None, "kill": None, "stop_ns": None}
@@ -273,7 +289,7 @@ class TheData(unittest.TestCase):
 
     def test_put_stated_numbers_only_into_rows_that_exist(self):
         for paper, one in self.figures():
-            facts = [run.facts(system, reads, size) for run in one.runs for reads, size in run.cells() for system in run.systems]
+            facts = [run.facts(system, *place) for run in one.runs for place in run.cells() for system in run.systems]
             facts += [{"mean": name, "system": system.name} for name, _ in one.means for run in one.runs for system in run.systems]
             for stated in one.stated:
                 self.assertTrue(stated.row is None or any(map(stated.belongs_to, facts)), f"{paper.key} {one.number}: {stated}")

@@ -1,4 +1,4 @@
-// The structures of bench/structures over volatile memory, held against the standard library's.
+// The structures of bench/structures over one engine's memory, without a pool, held against the standard library's.
 //
 // Invariants:
 // - One thread's random operations give the answers that the model gives, and leave the same contents.
@@ -22,7 +22,7 @@
 #include <thread>
 #include <vector>
 
-#include "../../bench/engines/volatile_engine.hpp"
+#include "../../bench/engines/current.hpp"
 #include "../../bench/harness/random.hpp"
 #include "../../bench/structures/btree.hpp"
 #include "../../bench/structures/coupled_list.hpp"
@@ -33,6 +33,7 @@
 namespace bench {
 namespace {
 
+using E = CurrentEngine;
 constexpr std::size_t value_bytes = 24;
 using Value = std::array<std::byte, value_bytes>;
 using Model = std::map<std::uint64_t, Value>;
@@ -96,8 +97,8 @@ Model act_as_models_in_two_threads(auto& store)
 }
 
 /// Few buckets: chains.
-HashMap<VolatileEngine> make_map(const char* name) { return {name, 256, value_bytes}; }
-Model contents(const HashMap<VolatileEngine>& map)
+HashMap<E> make_map(const char* name) { return {name, 256, value_bytes}; }
+Model contents(const HashMap<E>& map)
 {
     Model found;
     map.for_each([&](std::uint64_t key, std::span<const std::byte> value) { std::copy(value.begin(), value.end(), found[key].begin()); });
@@ -129,7 +130,7 @@ TEST(HashMap, IsFoundAgainByItsName)
 
 TEST(BTree, AnswersAsTheModelDoesWithLongValues)
 {
-    BTree<VolatileEngine> tree("tree one", value_bytes);
+    BTree<E> tree("tree one", value_bytes);
     Model model;
     act_as_model(tree, model, 0, 1, 100'000);
     expect_contents(tree, model, 1);
@@ -138,14 +139,14 @@ TEST(BTree, AnswersAsTheModelDoesWithLongValues)
 
 TEST(BTree, KeepsWhatTwoThreadsPutThere)
 {
-    BTree<VolatileEngine> tree("tree two", value_bytes);
+    BTree<E> tree("tree two", value_bytes);
     expect_contents(tree, act_as_models_in_two_threads(tree), 2);
     EXPECT_TRUE(tree.ordered());
 }
 
 TEST(BTree, KeepsShortValuesInItsLeavesThroughSplitsOfInnerNodes)
 {
-    BTree<VolatileEngine> tree("tree short", sizeof(std::uint64_t));
+    BTree<E> tree("tree short", sizeof(std::uint64_t));
     constexpr std::uint64_t keys = 20'000;  // more than 59 * 63: three levels
     for (std::uint64_t i = 0; i < keys; ++i) {
         tree.put(0, key_number(i), std::as_bytes(std::span(&i, 1)));
@@ -157,7 +158,7 @@ TEST(BTree, KeepsShortValuesInItsLeavesThroughSplitsOfInnerNodes)
         ASSERT_EQ(found, i);
     }
     for (const bool ascending : {true, false}) {
-        BTree<VolatileEngine> sorted(ascending ? "tree up" : "tree down", sizeof(std::uint64_t));
+        BTree<E> sorted(ascending ? "tree up" : "tree down", sizeof(std::uint64_t));
         for (std::uint64_t i = 0; i < keys; ++i) {
             sorted.put(0, ascending ? i : keys - i, std::as_bytes(std::span(&i, 1)));
         }
@@ -165,7 +166,7 @@ TEST(BTree, KeepsShortValuesInItsLeavesThroughSplitsOfInnerNodes)
     }
 }
 
-using List = CoupledList<VolatileEngine>;
+using List = CoupledList<E>;
 
 /// The keys in the list's order.
 std::vector<std::uint64_t> keys_of(const List& list)
@@ -235,7 +236,7 @@ TEST(CoupledList, AnswersEachThreadForItsOwnKeys)
 
 TEST(SingleLockQueue, AnswersAsTheModelDoes)
 {
-    SingleLockQueue<VolatileEngine> queue("queue one");
+    SingleLockQueue<E> queue("queue one");
     std::deque<std::uint64_t> model;
     Random random;
     for (std::uint64_t i = 0; i < 50'000; ++i) {
@@ -255,7 +256,7 @@ TEST(SingleLockQueue, AnswersAsTheModelDoes)
 
 TEST(SingleLockQueue, GivesTheNumbersOfEachThreadOnceAndInTheirOrder)
 {
-    SingleLockQueue<VolatileEngine> queue("queue two");
+    SingleLockQueue<E> queue("queue two");
     constexpr std::uint64_t count = 50'000;
     std::vector<std::uint64_t> popped[2];
     run_two([&](unsigned thread) {
