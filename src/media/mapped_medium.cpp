@@ -225,7 +225,7 @@ Result<void> MappedMedium::map_at(std::byte* address, std::uint64_t offset, std:
         return fail(SP_E_NO_MEMORY, error, "cannot map {} bytes of {} from byte {} at {}: {}", size, file_.path(), offset,
                     static_cast<const void*>(address), describe_errno(error));
     }
-    return {};
+    return sim::observe_stores({address, size, offset, mapping_.base() + offset}, file_.fd());
 }
 
 void MappedMedium::write_back_lines(std::span<const std::uintptr_t> line_addresses) noexcept
@@ -234,6 +234,7 @@ void MappedMedium::write_back_lines(std::span<const std::uintptr_t> line_address
         return;
     }
     file_.faults().persist();
+    sim::observe_write_backs(line_addresses);
     for (const std::uintptr_t line : line_addresses) {
         arch_.write_back(reinterpret_cast<const void*>(line));
     }

@@ -107,6 +107,10 @@ struct EngineDriver {
     /// For the crash explorer: gives two images of one state the same bytes, by rewriting what the engine keeps beside the
     /// state (backups, what lies in free blocks). `base` is a private copy of a sound image. nullptr: nothing to be done.
     void (*make_canonical)(std::byte* base, std::uint64_t image_bytes);
+    /// Names of what finds the program's stores, as option `tracker` has them. Empty: the program tells what it stores (respct.h).
+    std::span<const std::string_view> trackers = {};
+    /// A changed byte anywhere in the durable image is noticed; else only in what the engine keeps beside the program's bytes.
+    bool sums_program_bytes = false;
 };
 
 /// All registered engines (src/engines/registry.cpp defines it).

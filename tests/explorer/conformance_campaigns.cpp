@@ -1,4 +1,5 @@
 #include "campaign.hpp"
+#include "media/sim/store_tracer.hpp"
 #include "os/userfaultfd.hpp"
 #include "runtime/engine.hpp"
 
@@ -8,13 +9,16 @@ namespace {
 
 constexpr sim::Profile profiles[] = {sim::Profile::process, sim::Profile::persistent_caches,
                                      sim::Profile::cache_line, sim::Profile::page};
-constexpr const char* trackers[] = {"uffd", "mprotect", "hooks"};
 
 Campaign exploration(std::string name, ProgramPlan plan)
 {
     auto run = [name, plan](const CampaignSettings& settings) {
         CampaignResult result;
-        if (result.skipped = tracker_missing(plan.tracker); !result.skipped.empty()) {
+        result.skipped = tracker_missing(plan.tracker);
+        if (maps_its_file(plan) && !sim::stores_can_be_traced) {
+            result.skipped = "a program's own stores are traced on x86-64 only";
+        }
+        if (!result.skipped.empty()) {
             return result;
         }
         ProgramPlan seeded = plan;
@@ -35,6 +39,14 @@ Campaign exploration(std::string name, ProgramPlan plan)
     return {std::move(name), std::move(run)};
 }
 
+std::vector<std::string> trackers_of(const EngineDriver& driver)
+{
+    if (driver.trackers.empty()) {
+        return {"auto"};
+    }
+    return {driver.trackers.begin(), driver.trackers.end()};
+}
+
 }  // namespace
 
 std::string tracker_missing(const std::string& tracker)
@@ -50,7 +62,7 @@ std::vector<Campaign> conformance_campaigns()
         const std::string engine(driver.format.name);
         for (const WorkloadEntry& workload : workloads()) {
             for (const sim::Profile profile : profiles) {
-                for (const char* const tracker : trackers) {
+                for (const std::string& tracker : trackers_of(driver)) {
                     ProgramPlan plan;
                     plan.workload = &workload;
                     plan.engine = engine;

@@ -82,6 +82,13 @@ Pool make_pool(const ProgramPlan& plan, ProgramRunner& runner, CampaignResult& r
     return pool;
 }
 
+/// The engine promises to notice damage there.
+bool noticed_at(const EngineDriver& driver, std::uint64_t offset)
+{
+    constexpr std::uint64_t superblock_pages = 2;
+    return driver.sums_program_bytes || offset < (superblock_pages + driver.format.area_pages) * page_bytes;
+}
+
 CampaignResult run_damage(const std::string& name, ProgramPlan plan, const CampaignSettings& settings)
 {
     CampaignResult result;
@@ -92,6 +99,7 @@ CampaignResult run_damage(const std::string& name, ProgramPlan plan, const Campa
     if (!result.violations.empty()) {
         return result;
     }
+    const EngineDriver& driver = *find_engine(plan.engine);
     const Recovered sound = recover(plan, pool.now);
     Random random(settings.seed);
     std::vector<std::uint64_t> sectors = used_sectors(pool.now.content);
@@ -108,6 +116,9 @@ CampaignResult run_damage(const std::string& name, ProgramPlan plan, const Campa
             ++result.figures.states;
             ++result.figures.recoveries;
             const Recovered recovered = recover(plan, image);
+            if (!noticed_at(driver, offset)) {
+                continue;  // Recovery has come to an end with it, whatever it says.
+            }
             const bool harmless = recovered.kind == Recovered::Kind::state && recovered.epoch == sound.epoch &&
                                   judge(recovered, pool.history).empty();
             if (recovered.kind != Recovered::Kind::refused && !harmless) {

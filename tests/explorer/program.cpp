@@ -9,8 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "canonical_image.hpp"
 #include "marks_by_hand.h"
 #include "media/sim/sim_medium.hpp"
+#include "media/sim/store_tracer.hpp"
 #include "os/log.hpp"
 #include "page_digests.hpp"
 #include "runtime/session.hpp"
@@ -97,11 +99,12 @@ private:
     {
         const Engine& engine = *open_session()->engine;
         const std::uint64_t pages = engine.image_bytes() / page_bytes;
+        const CanonicalImage image(*find_engine(plan_.engine), engine.image_base(), engine.image_bytes());
         std::vector<std::uint64_t> words(2 + pages);
         words[0] = operations_of(root_);
         words[1] = pages;
         for (std::uint64_t page = 0; page < pages; ++page) {
-            words[2 + page] = page_digest(engine.image_base() + page * page_bytes);
+            words[2 + page] = page_digest(image.page(page));
         }
         record(sim::EventKind::state, 0, words.data(), words.size() * sizeof(std::uint64_t), sp_epoch());
     }
@@ -149,6 +152,29 @@ private:
     void* root_ = nullptr;
 };
 
+sim::CrashModel replayed(const ProgramRun& run, const sim::CrashImage& before)
+{
+    sim::CrashModel model(sim::Profile::process, before);
+    for (const sim::Event& event : run.events) {
+        model.apply(event);
+    }
+    return model;
+}
+
+/// A page that is not as the trace has made it, or "". read(offset, page) is false where there is none.
+template <class Read>
+std::string changed_unseen(const sim::CrashModel& model, Read&& read)
+{
+    std::vector<std::byte> page(page_bytes);
+    const sim::PageMap& content = model.visible().content;
+    for (std::uint64_t at = 0; at < content.size_bytes(); at += page_bytes) {
+        if (!read(at, page.data()) || !content.equals(at, page.data(), page_bytes)) {
+            return "bytes of the page at offset " + std::to_string(at) + " changed unseen";
+        }
+    }
+    return "";
+}
+
 void write_real_file(const std::string& path, const sim::CrashImage& file)
 {
     unlink(path.c_str());
@@ -191,6 +217,11 @@ bool byte_addressable(const ProgramPlan& plan) noexcept
     return plan.profile == sim::Profile::persistent_caches || plan.profile == sim::Profile::cache_line;
 }
 
+bool maps_its_file(const ProgramPlan& plan) noexcept
+{
+    return byte_addressable(plan) && find_engine(plan.engine)->trackers.empty();
+}
+
 ProgramRunner::ProgramRunner(std::string scratch)
     : scratch_(std::move(scratch)), trace_(std::make_unique<sim::Trace>(trace_bytes)),
       message_(static_cast<char*>(mmap(nullptr, message_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)))
@@ -208,20 +239,22 @@ ProgramRun ProgramRunner::run(const ProgramPlan& plan, const sim::CrashImage& fi
     if (plan.place != Place::simulated) {
         write_real_file(path, file);
     }
+    std::unique_ptr<sim::Stage> stage;
+    if (plan.place == Place::simulated) {
+        stage = std::make_unique<sim::Stage>(byte_addressable(plan), file);
+        stage->failing_sync = plan.failing_sync;
+        stage->primitive = plan.primitive_files;
+        stage->stranger = plan.seed % 2 == 0;
+    }
     const pid_t child = fork();
     if (child == 0) {
         signal(SIGINT, SIG_DFL);
         alarm(120);  // A program that hangs is a finding, not a reason to wait.
         sim::recording.store(trace_.get(), std::memory_order_release);
-        std::unique_ptr<sim::Stage> stage;
-        if (plan.place == Place::simulated) {
-            stage = std::make_unique<sim::Stage>(byte_addressable(plan), file);
-            stage->failing_sync = plan.failing_sync;
-            stage->primitive = plan.primitive_files;
-            stage->stranger = plan.seed % 2 == 0;
-            sim::set_stage(stage.get());
-        }
-        _exit(Program(plan, message_).run(path));
+        sim::set_stage(stage.get());
+        const int code = Program(plan, message_).run(path);
+        const sim::BetweenTracedStores for_ever;  // What is recorded is done, and the reverse.
+        _exit(code);
     }
     int status = 0;
     while (waitpid(child, &status, 0) < 0) {
@@ -232,6 +265,11 @@ ProgramRun ProgramRunner::run(const ProgramPlan& plan, const sim::CrashImage& fi
     }
     if (run.problem.empty() && plan.place != Place::simulated) {
         run.problem = check_unseen_bytes(run, file);
+    } else if (run.problem.empty() && maps_its_file(plan)) {
+        run.problem = changed_unseen(replayed(run, file), [&](std::uint64_t at, std::byte* page) {
+            std::memcpy(page, stage->visible_bytes() + at, page_bytes);
+            return true;
+        });
     }
     return run;
 }
@@ -239,10 +277,7 @@ ProgramRun ProgramRunner::run(const ProgramPlan& plan, const sim::CrashImage& fi
 /// Bytes of a real file that changed without an event.
 std::string ProgramRunner::check_unseen_bytes(const ProgramRun& run, const sim::CrashImage& before) const
 {
-    sim::CrashModel model(sim::Profile::process, before);
-    for (const sim::Event& event : run.events) {
-        model.apply(event);
-    }
+    const sim::CrashModel model = replayed(run, before);
     const std::string path = scratch_ + "/" + std::to_string(getpid()) + ".pool";
     const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     struct stat facts {};
@@ -252,13 +287,9 @@ std::string ProgramRunner::check_unseen_bytes(const ProgramRun& run, const sim::
     } else if (static_cast<std::uint64_t>(facts.st_size) != model.visible().content.size_bytes()) {
         problem = "the file's size changed unseen, to " + std::to_string(facts.st_size);
     } else {
-        std::vector<std::byte> page(page_bytes);
-        for (std::uint64_t at = 0; at < model.visible().content.size_bytes() && problem.empty(); at += page_bytes) {
-            if (pread(fd, page.data(), page_bytes, static_cast<off_t>(at)) != page_bytes ||
-                !model.visible().content.equals(at, page.data(), page_bytes)) {
-                problem = "bytes of the page at offset " + std::to_string(at) + " changed unseen";
-            }
-        }
+        problem = changed_unseen(model, [fd](std::uint64_t at, std::byte* page) {
+            return pread(fd, page, page_bytes, static_cast<off_t>(at)) == page_bytes;
+        });
     }
     close(fd);
     unlink(path.c_str());

@@ -62,5 +62,7 @@ private:
 };
 
 [[nodiscard]] bool byte_addressable(const ProgramPlan& plan) noexcept;
+/// The program's memory is the file itself: its ordinary stores are stores of the medium.
+[[nodiscard]] bool maps_its_file(const ProgramPlan& plan) noexcept;
 
 }  // namespace stillpoint::explorer

@@ -90,13 +90,23 @@ Result<void> visit_image(void* context, std::byte* image, std::uint64_t image_by
     visit.recovered->page_digests.resize(pages);
     for (std::uint64_t page = 0; page < pages; ++page) {
         if ((present[page] & 1u) != 0) {
-            const std::byte* const bytes = image + page * page_bytes;
-            visit.recovered->page_digests[page] = page_digest(bytes);
-            std::memcpy(mapped.base() + page * page_bytes, bytes, page_bytes);
+            std::memcpy(mapped.base() + page * page_bytes, image + page * page_bytes, page_bytes);
+        }
+    }
+    visit.recovered->problem = look_at(visit, mapped.base(), image_bytes);
+    if (!visit.recovered->problem.empty()) {
+        return {};
+    }
+    const EngineDriver& driver = *find_engine(visit.plan->engine);
+    if (driver.make_canonical != nullptr) {
+        driver.make_canonical(mapped.base(), image_bytes);
+    }
+    for (std::uint64_t page = 0; page < pages; ++page) {
+        if ((present[page] & 1u) != 0) {
+            visit.recovered->page_digests[page] = page_digest(mapped.base() + page * page_bytes);
         }
     }
     visit.recovered->image_digest = image_digest(visit.recovered->page_digests);
-    visit.recovered->problem = look_at(visit, mapped.base(), image_bytes);
     return {};
 }
 

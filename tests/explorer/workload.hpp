@@ -95,10 +95,7 @@ struct WorkloadEntry {
     std::uint64_t image_max_mb;  ///< the pool's maximum
 
     /// Over the memory that the engine asks for.
-    [[nodiscard]] std::unique_ptr<Workload> make_for(std::string_view engine) const
-    {
-        return engine == "respct" ? makers.logged() : makers.plain();
-    }
+    [[nodiscard]] std::unique_ptr<Workload> make_for(std::string_view engine) const;
 };
 
 /// Every workload (workloads/registry.cpp).

@@ -16,11 +16,13 @@ namespace {
 
 std::unique_ptr<Engine> make() { return std::make_unique<PmthreadsEngine>(); }
 
+constexpr std::string_view trackers[] = {"uffd", "mprotect", "hooks"};
+
 constexpr EngineFormat format{"pmthreads", layout_version, engine_area_pages, &segment_file_pages};
 
 }  // namespace
 
-EngineDriver driver() noexcept { return {format, &make, &inspect_pool, &check_pool, nullptr}; }
+EngineDriver driver() noexcept { return {format, &make, &inspect_pool, &check_pool, nullptr, trackers, true}; }
 
 PmthreadsEngine::~PmthreadsEngine() { loader_.stop(); }
 

@@ -17,6 +17,12 @@
 
 namespace stillpoint::sim {
 
+#if defined(__x86_64__)
+inline constexpr bool stores_can_be_traced = true;
+#else
+inline constexpr bool stores_can_be_traced = false;
+#endif
+
 /// A range of addresses that shows part of a file.
 struct TracedRange {
     std::byte* address;

@@ -1,9 +1,15 @@
 #include <algorithm>
 
+#include "runtime/engine.hpp"
 #include "stillpoint/stillpoint.h"
 #include "workloads/entries.hpp"
 
 namespace stillpoint::explorer {
+
+std::unique_ptr<Workload> WorkloadEntry::make_for(std::string_view engine) const
+{
+    return find_engine(engine)->trackers.empty() ? makers.logged() : makers.plain();
+}
 
 const std::vector<WorkloadEntry>& workloads()
 {
