@@ -51,6 +51,12 @@ void Counters::add_growth(const Counters& before, Answer& answer) const
     }
 }
 
+std::uint64_t Counters::value(std::string_view name) const noexcept
+{
+    const auto found = std::find_if(values_.begin(), values_.end(), [name](const Value& one) { return one.name == name; });
+    return found != values_.end() ? found->value : 0;
+}
+
 void add_recovery_time(Answer& answer)
 {
     if (const auto recovery_ns = current_statistic("recovery_ns")) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bench {
@@ -16,6 +17,8 @@ public:
     Counters();
     /// Adds the growth since `before`, by name; what is not known here is left out.
     void add_growth(const Counters& before, Answer& answer) const;
+    /// 0 where the engine does not count it.
+    [[nodiscard]] std::uint64_t value(std::string_view name) const noexcept;
 
 private:
     struct Value {

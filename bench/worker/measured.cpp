@@ -175,13 +175,17 @@ void Measured::exact(std::uint64_t operations, std::uint64_t parts, Answer& answ
 {
     begin_slice();
     const std::uint64_t began_ns = monotonic_ns();
+    std::uint64_t fences = 0;
     for (std::uint64_t part = 0; part < parts; ++part) {
+        const Counters before;
         // A signal that is ignored by default: tests/bench/step_counter.cpp counts the instructions between two of them.
         std::raise(SIGURG);
         work_.operations->perform(threads_[0].context, static_cast<unsigned>(operations / parts));
         std::raise(SIGURG);
+        fences += Counters().value("fences") - before.value("fences");
         settle();
     }
+    answer.number("fences_in_operations", fences);
     end_slice(operations / parts * parts, monotonic_ns() - began_ns, 0, answer);
 }
 
