@@ -176,6 +176,17 @@ std::vector<std::size_t> Explorer::moments_of(const std::vector<Event>& events) 
     return moments;
 }
 
+/// Else a long trace, as of a program whose own stores are events, would be looked at in its beginning only.
+std::vector<std::size_t> Explorer::some_of(const std::vector<std::size_t>& moments, std::size_t most)
+{
+    if (moments.size() <= most) {
+        return moments;
+    }
+    std::vector<std::size_t> chosen;
+    std::sample(moments.begin(), moments.end(), std::back_inserter(chosen), most, random_);
+    return chosen;
+}
+
 /// Indexes of events before which the process is killed: half of them anywhere, half where few events decide much.
 std::vector<std::size_t> Explorer::kill_moments(const std::vector<Event>& events, unsigned kills, unsigned generation)
 {
@@ -202,7 +213,9 @@ std::vector<std::size_t> Explorer::kill_moments(const std::vector<Event>& events
 void Explorer::explore_trace(const Crash& start, const ProgramRun& run, unsigned generation, std::vector<Crash>& next)
 {
     const std::vector<Event>& events = run.events;
-    const std::vector<std::size_t> moments = moments_of(events);
+    const std::uint64_t left = std::min(limits_.program_states,
+                                        limits_.states > figures_.states ? limits_.states - figures_.states : 1);
+    const std::vector<std::size_t> moments = some_of(moments_of(events), std::max<std::uint64_t>(32, left / 4));
     const bool goes_on = generation < limits_.generations;
     const unsigned kills = goes_on ? std::max(1u, limits_.kills >> (generation - 1)) : 0;
     const unsigned cuts = goes_on ? std::max(1u, limits_.power_cuts >> (generation - 1)) : 0;
@@ -212,8 +225,6 @@ void Explorer::explore_trace(const Crash& start, const ProgramRun& run, unsigned
                   [&] { return moments.empty() ? events.size() : moments[random_() % moments.size()]; });
 
     // Rather many programs than every image of a few.
-    const std::uint64_t left = std::min(limits_.program_states,
-                                        limits_.states > figures_.states ? limits_.states - figures_.states : 1);
     const std::uint64_t runs_to_come = 1 + (goes_on ? kills + cuts : 0);
     const std::uint64_t budget = std::max<std::uint64_t>(8, left / (runs_to_come * (moments.size() + 1)) + 1);
 

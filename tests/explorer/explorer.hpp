@@ -66,6 +66,7 @@ private:
     void explore(const Crash& start, unsigned generation);
     void explore_trace(const Crash& start, const ProgramRun& run, unsigned generation, std::vector<Crash>& next);
     [[nodiscard]] std::vector<std::size_t> moments_of(const std::vector<sim::Event>& events) const;
+    [[nodiscard]] std::vector<std::size_t> some_of(const std::vector<std::size_t>& moments, std::size_t most);
     [[nodiscard]] std::vector<std::size_t> kill_moments(const std::vector<sim::Event>& events, unsigned kills,
                                                         unsigned generation);
     void look_at_moment(const sim::CrashModel& model, const History& history, const std::string& where,
