@@ -29,7 +29,7 @@ void sp_mark_written(const void *address, size_t size_bytes);
 bool nvhooks_is_nvm(const void *address);
 /* Pointers into durable memory are absolute here: returns its argument. */
 void *nvhooks_to_absolute_ptr(uintptr_t pointer);
-/* A shadow is written in place: nothing is to be done before a write, or around a read. */
+/* A shadow is written in place: nothing is to be done before a write, or around a read, but by `stillpoint lint`. */
 void nvhooks_pre_nvm_read(const void *address, size_t size_bytes);
 void nvhooks_post_nvm_read(const void *address, size_t size_bytes);
 void nvhooks_pre_nvm_write(void *address, size_t size_bytes);
@@ -37,6 +37,8 @@ void nvhooks_pre_nvm_write(void *address, size_t size_bytes);
 void nvhooks_post_nvm_write(void *address, size_t size_bytes);
 /* Nothing; under `stillpoint lint`: reported if `value` points outside durable memory. */
 void nvhooks_pointer_stored(void *location, const void *value);
+/* Nothing; under `stillpoint lint` of a program for restart points: reported if the thread holds checkpoints off meanwhile. */
+void nvhooks_blocking_call(const char *function, uintptr_t first_argument, uintptr_t second_argument);
 
 #ifdef __cplusplus
 }

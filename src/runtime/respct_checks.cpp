@@ -152,7 +152,13 @@ void allocated(const void* block, std::size_t size_bytes) noexcept
     }
 }
 
-void freed(const void* block, std::size_t size_bytes) noexcept { updated_variables::forget(block, size_bytes); }
+void freed(const void* block, std::size_t size_bytes) noexcept
+{
+    updated_variables::forget(block, size_bytes);
+    if (const RespctListener* const told = listener.load(std::memory_order_acquire); told != nullptr) {
+        told->freed(block, size_bytes);
+    }
+}
 
 }  // namespace respct_checks
 

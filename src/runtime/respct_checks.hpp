@@ -13,6 +13,7 @@ struct RespctListener {
     void (*allow)() noexcept;
     void (*modified)(const void* address, std::size_t size_bytes) noexcept;
     void (*allocated)(const void* block, std::size_t size_bytes) noexcept;
+    void (*freed)(const void* block, std::size_t size_bytes) noexcept;
 };
 /// Set before `respct_watched`, once.
 void respct_listen(const RespctListener& listener) noexcept;

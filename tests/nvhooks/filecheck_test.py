@@ -5,6 +5,7 @@ A file says in lines `RUN: KEY=VALUE ...` how it is compiled; each such line is 
   optimizations=A,B   those of the layer that are on; `all`, or none
   hooks=A,B           hooks of the layer; `writes` (the default) is is_nvm, pre_nvm_write and post_nvm_write
   marks=cards         cards of 64 bytes at 0x470000000000
+  blocking=A,B        functions that may block; with hooks=blocking_call
   track-new=no        the allocator recorder_allocate gives memory that needs no hook before a write
   level=-O2           of Clang, for C and C++; with `,` for a space
   prefix=A,B          of the lines that are meant; CHECK if absent
@@ -21,7 +22,7 @@ from compiler_case import BUILD, CLANG, CompilerCase, needs_clang, needs_plugin
 HERE = Path(__file__).resolve().parent
 LLVM = Path("/usr/lib/llvm-19/bin")
 PLUGIN = BUILD / "lib/libstillpoint-nvhooks-19.so"
-KEYS = {"optimizations", "hooks", "marks", "track-new", "level", "prefix", "expect", "unknown-call"}
+KEYS = {"optimizations", "hooks", "marks", "track-new", "level", "prefix", "expect", "unknown-call", "blocking"}
 
 
 def runs_of(text):
@@ -38,8 +39,9 @@ def runs_of(text):
 def layer_of(run):
     chosen = run.get("optimizations", "")
     hooks = tuple(run.get("hooks", "writes").replace("writes", "is_nvm,pre_nvm_write,post_nvm_write").split(","))
-    return fuzz.layer(fuzz.OPTIMIZATIONS if chosen == "all" else tuple(chosen.split(",")), hooks, run.get("marks", "calls"),
-                      run.get("track-new", "yes") == "yes")
+    layer = fuzz.layer(fuzz.OPTIMIZATIONS if chosen == "all" else tuple(chosen.split(",")), hooks, run.get("marks", "calls"),
+                       run.get("track-new", "yes") == "yes")
+    return layer + (f"blocking: [{run['blocking']}]\n" if "blocking" in run else "")
 
 
 @needs_clang

@@ -1,5 +1,5 @@
-// `stillpoint lint`: runs a program that was compiled for it, and says where it breaks the two rules of durable memory:
-// write it inside a FASE only, and let it point to durable memory only.
+// `stillpoint lint`: runs a program that was compiled for it, and says where it breaks the rules of durable memory: write it inside a FASE
+// only, or keep the rules of restart points; and let it point to durable memory only.
 
 #include <algorithm>
 #include <cerrno>
@@ -26,13 +26,14 @@ namespace {
 constexpr std::string_view examples =
     "  stillpoint cc --lint -g bank.c -o bank -pthread\n"
     "  stillpoint lint -- ./bank --threads 2\n"
+    "  stillpoint c++ --runtime=respct -g pipeline.cpp -o pipeline && stillpoint lint -- ./pipeline\n"
     "  stillpoint lint --suppress known.txt --json --output report.json -- ./bank\n"
     "known.txt has lines as function:init_*, file:third_party/ or module:libfoo.so.\n";
 
 constexpr std::string_view exit_code_lines =
     "  0 nothing was found, and the program ended with 0; 1 something was found; else the program's own\n"
     "  (128 and the signal's number where one killed it). Before it runs: those of `run`, and 126 where\n"
-    "  the program was not compiled with --lint; 65 and 66 for the file of suppressions.\n";
+    "  the program was compiled neither with --lint nor for the layer respct; 65 and 66 for the file of suppressions.\n";
 
 struct LintPlan {
     std::shared_ptr<RuntimeFlags> runtime = std::make_shared<RuntimeFlags>();
@@ -133,11 +134,15 @@ int run_and_wait(const std::string& program, const std::vector<std::string>& com
     return status;
 }
 
-tl::expected<void, Refusal> examine_instrumentation(const std::string& program)
+tl::expected<lint::Rules, Refusal> examine_instrumentation(const std::string& program)
 {
     const std::vector<std::string> layers = layers_in(program);
-    if (std::find(layers.begin(), layers.end(), "lint") != layers.end()) {
-        return {};
+    const auto has = [&layers](const char* layer) { return std::find(layers.begin(), layers.end(), layer) != layers.end(); };
+    if (has("respct")) {
+        return lint::Rules::restart_points;
+    }
+    if (has("lint")) {
+        return lint::Rules::fases;
     }
     const std::string how = "compile and link it with `stillpoint cc --lint -g` (C++: `stillpoint c++ --lint -g`)";
     return tl::unexpected(Refusal{
@@ -157,6 +162,17 @@ void use_temporary_pool(RuntimeFlags& flags, const std::string& folder)
     flags.environment["STILLPOINT_POOL"] = folder + "/pool";
     flags.environment.emplace("STILLPOINT_DURABILITY", "process");
     flags.environment["STILLPOINT_QUIET"] = "1";  // Nobody wants to know of this pool.
+}
+
+/// Empty: done; else why not.
+std::string use_engine_of_restart_points()
+{
+    const char* const chosen = std::getenv("STILLPOINT_ENGINE");
+    if (chosen != nullptr && *chosen != '\0' && std::strcmp(chosen, "respct") != 0) {
+        return text_of("the program was compiled for the layer respct, which needs the engine respct, not {}", chosen);
+    }
+    setenv("STILLPOINT_ENGINE", "respct", 1);
+    return {};
 }
 
 /// How the program ended, for a person; empty: with 0.
@@ -228,8 +244,13 @@ int lint_program(const LintPlan& plan, const std::vector<std::string>& command, 
     if (!start) {
         return report_error(start.error().exit_code, start.error().message);
     }
-    if (const auto fit = examine_instrumentation(start->program); !fit) {
-        return report_error(fit.error().exit_code, fit.error().message);
+    const auto rules = examine_instrumentation(start->program);
+    if (!rules) {
+        return report_error(rules.error().exit_code, rules.error().message);
+    }
+    report->rules = *rules;
+    if (const std::string error = *rules == lint::Rules::restart_points ? use_engine_of_restart_points() : ""; !error.empty()) {
+        return report_error(exit_codes::usage, error);
     }
     setenv(lint::report_variable, (folder.path() + "/report").c_str(), 1);
     const int status = run_and_wait(start->program, command);
@@ -252,7 +273,7 @@ void add_lint(CLI::App& app, Invocation& invocation)
 {
     CommandLine line(app, invocation, "lint",
                      "Run a program compiled with `stillpoint cc --lint`, and report stores outside a FASE and pointers out of "
-                     "durable memory: stillpoint lint [OPTIONS] -- PROGRAM [ARGUMENTS...]");
+                     "durable memory, or misused restart points: stillpoint lint [OPTIONS] -- PROGRAM [ARGUMENTS...]");
     const auto plan = std::make_shared<LintPlan>();
     line.flag("--json", plan->as_json, "The report as one JSON object.");
     line.option("--output", "PATH", [plan](const std::string& text) {

@@ -1,10 +1,15 @@
 #include "lint_findings.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <cxxabi.h>
 #include <filesystem>
+#include <memory>
 #include <string_view>
 
 #include "json.hpp"
+#include "lint_kinds.hpp"
 #include "lint_symbols.hpp"
 #include "output.hpp"
 
@@ -49,7 +54,9 @@ void collect(const Report& report, const Place& place, LintSymbols& symbols)
         // A return address belongs to the instruction before it.
         symbols.want_code(module_of(report, place.frames[index]), place.frames[index].offset - 1);
     }
-    if (place.target == Target::code) {
+    if (place.kind == Kind::unlogged) {
+        symbols.want_code(module_of(report, place.target_spot), place.target_spot.offset - 1);
+    } else if (place.target == Target::code) {
         symbols.want_code(module_of(report, place.target_spot), place.target_spot.offset);
     } else if (is_named(place.target)) {
         symbols.want_data(module_of(report, place.target_spot), place.target_spot.offset);
@@ -81,24 +88,61 @@ std::string target_text(const Report& report, const Place& place, const LintSymb
     return {};
 }
 
+void add_frames(const Report& report, const Spot& spot, const LintSymbols& symbols, std::vector<LintFrame>& frames)
+{
+    const std::string module = module_of(report, spot);
+    const auto known = symbols.code(module, spot.offset - 1);
+    for (const SourcePlace& one : known) {
+        frames.push_back({one.function, one.file, one.line, module, spot.offset});
+    }
+    if (known.empty()) {
+        frames.push_back({"", "", 0, module, spot.offset});
+    }
+}
+
+/// The header's functions stand for the program's line that calls them.
+void leave_out_header(std::vector<LintFrame>& stack)
+{
+    const auto first = std::find_if(stack.begin(), stack.end(), [](const LintFrame& frame) {
+        return !frame.file.ends_with("stillpoint/respct.hpp") && !frame.file.ends_with("stillpoint/respct.h");
+    });
+    if (first != stack.end()) {
+        stack.erase(stack.begin(), first);
+    }
+}
+
 std::vector<LintFrame> stack_of(const Report& report, const Place& place, const LintSymbols& symbols)
 {
     std::vector<LintFrame> stack;
     for (std::uint32_t index = 0; index < place.frame_count; ++index) {
-        const Spot& spot = place.frames[index];
-        const std::string module = module_of(report, spot);
         if (!stack.empty() && is_outermost(stack.back())) {
             break;
         }
-        const auto known = symbols.code(module, spot.offset - 1);
-        for (const SourcePlace& one : known) {
-            stack.push_back({one.function, one.file, one.line, module, spot.offset});
-        }
-        if (known.empty()) {
-            stack.push_back({"", "", 0, module, spot.offset});
-        }
+        add_frames(report, place.frames[index], symbols, stack);
     }
+    leave_out_header(stack);
     return stack;
+}
+
+std::string demangled(const std::string& symbol)
+{
+    const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, nullptr), &std::free);
+    return name == nullptr ? symbol : name.get();
+}
+
+/// What is known beside the place: which read, which function.
+std::string detail_of(const Report& report, const Place& place, const LintSymbols& symbols)
+{
+    if (place.kind == Kind::blocking_call) {
+        return demangled(std::string(place.name, strnlen(place.name, sizeof place.name)));
+    }
+    if (place.kind != Kind::unlogged) {
+        return {};
+    }
+    std::vector<LintFrame> reader;
+    add_frames(report, place.target_spot, symbols, reader);
+    leave_out_header(reader);
+    return text_of_frame(reader.front());
 }
 
 bool is_same_place(const LintFinding& a, const LintFinding& b)
@@ -111,26 +155,23 @@ bool is_same_place(const LintFinding& a, const LintFinding& b)
     return a.kind == b.kind && one.line > 0 && one.line == other.line && one.file == other.file && one.function == other.function;
 }
 
-std::string_view words_for(Kind kind)
-{
-    switch (kind) {
-    case Kind::store: return "durable store outside a FASE";
-    case Kind::pointer: return "pointer out of durable memory";
-    case Kind::possible_pointer: return "possible pointer out of durable memory";
-    case Kind::found_pointer: return "possible pointer, stored without a hook";
-    }
-    return "?";
-}
+bool is_of_pointer(Kind kind) { return kind == Kind::pointer || kind == Kind::possible_pointer || kind == Kind::found_pointer; }
 
-std::string_view json_kind(Kind kind)
+std::string text_of_details(const LintFinding& finding)
 {
-    switch (kind) {
-    case Kind::store: return "store-outside-fase";
-    case Kind::pointer: return "pointer-out";
-    case Kind::possible_pointer: return "possible-pointer-out";
-    case Kind::found_pointer: return "possible-pointer-found";
+    std::string text;
+    if (is_of_pointer(finding.kind)) {
+        text += text_of("    at {:#x}: {:#x} points {}\n", finding.address, finding.value, finding.target);
+    } else if (finding.address != 0) {
+        text += text_of("    {} bytes at {:#x}, the first time\n", finding.size_bytes, finding.address);
     }
-    return "?";
+    if (finding.kind == Kind::unlogged) {
+        text += text_of("    read before, since the restart point, by {}\n", finding.detail);
+    } else if (finding.kind == Kind::blocking_call) {
+        text += text_of("    calls {}\n", finding.detail);
+    }
+    const std::string_view remedy = words_for(finding.kind).remedy;
+    return text + (remedy.empty() ? "" : text_of("    {}\n", remedy));
 }
 
 void add_frame(Json& json, const LintFrame& frame)
@@ -153,7 +194,8 @@ LintFindings read_findings(const Report& report)
     symbols.resolve();
     for (const Place* place : places) {
         LintFinding finding{place->kind, place->count.load(), place->address, place->size, place->block_offset, place->value,
-                            target_text(report, *place, symbols), stack_of(report, *place, symbols)};
+                            target_text(report, *place, symbols), detail_of(report, *place, symbols),
+                            stack_of(report, *place, symbols)};
         const auto same = std::find_if(findings.list.begin(), findings.list.end(),
                                        [&](const LintFinding& other) { return is_same_place(finding, other); });
         if (same != findings.list.end()) {
@@ -191,13 +233,9 @@ std::string text_of_findings(const LintFindings& findings)
 {
     std::string text;
     for (const LintFinding& finding : findings.list) {
-        text += text_of("{:<40} {:>9}  {}\n", words_for(finding.kind),
+        text += text_of("{:<40} {:>9}  {}\n", words_for(finding.kind).headline,
                         finding.count == 1 ? "once" : text_of("{} times", finding.count), text_of_place(finding));
-        if (finding.kind == Kind::store) {
-            text += text_of("    {} bytes at {:#x}, the first time\n", finding.size_bytes, finding.address);
-        } else {
-            text += text_of("    at {:#x}: {:#x} points {}\n", finding.address, finding.value, finding.target);
-        }
+        text += text_of_details(finding);
         for (std::size_t index = 1; index < finding.stack.size(); ++index) {
             text += text_of("    called from {}\n", text_of_frame(finding.stack[index]));
         }
@@ -210,10 +248,16 @@ std::string json_of_findings(const LintFindings& findings, int exit_code, int si
     Json json;
     json.begin_object().begin_array("findings");
     for (const LintFinding& finding : findings.list) {
-        json.begin_object().text("kind", json_kind(finding.kind)).number("count", finding.count);
+        json.begin_object().text("kind", words_for(finding.kind).in_json).number("count", finding.count);
         json.text("address", text_of("{:#x}", finding.address)).number("size_bytes", finding.size_bytes);
-        if (finding.kind != Kind::store) {
+        if (is_of_pointer(finding.kind)) {
             json.text("value", text_of("{:#x}", finding.value)).text("target", finding.target);
+        }
+        if (finding.kind == Kind::unlogged) {
+            json.text("read_at", finding.detail);
+        }
+        if (finding.kind == Kind::blocking_call) {
+            json.text("calls", finding.detail);
         }
         if (finding.kind == Kind::found_pointer) {
             json.number("block_offset", finding.block_offset);

@@ -26,7 +26,8 @@ struct LintFinding {
     std::uint64_t size_bytes = 0;  ///< of the block, with Kind::found_pointer
     std::uint64_t block_offset = 0;
     std::uint64_t value = 0;  ///< of the pointer
-    std::string target;       ///< "to the heap (malloc)": what it points to; empty for stores
+    std::string target;       ///< "to the heap (malloc)": what it points to; empty for others
+    std::string detail;       ///< the read, with Kind::unlogged; the function that is called, with Kind::blocking_call
     std::vector<LintFrame> stack;  ///< innermost first; empty with Kind::found_pointer only
 };
 

@@ -22,7 +22,10 @@
  *     Around an access, or around several that were merged; with absolute addresses.
  * void  nvhooks_pointer_stored(void *location, const void *value);
  *     Not in the paper: after a pointer (or a vector of them, one call for each) was stored to
- *     durable memory. For `stillpoint lint`. */
+ *     durable memory. For `stillpoint lint`.
+ * void  nvhooks_blocking_call(const char *function, uintptr_t first, uintptr_t second);
+ *     Not in the paper either: before a call of a function that the layer lists as one that may block, with its
+ *     first two arguments; 0 for what is neither a pointer nor an integer. */
 
 /* ---- The window: addresses whose bits `shift` and up are `index` (stillpoint.h, SP_WINDOW_…) -------- */
 #define NVHOOKS_WINDOW_SHIFT 40

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "blocking_calls.hpp"
 #include "escaping_functions.hpp"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/Constants.h"
@@ -114,8 +115,9 @@ unsigned instrument(llvm::Function &function, const Configuration &configuration
     Sites sites;
     std::vector<PointerUse> uses;
     collect_sites(scope, sites, uses);
+    const unsigned blocking_calls = emit_blocking_calls(scope);
     if (sites.empty() && uses.empty()) {
-        return 0;
+        return blocking_calls;
     }
     const Optimizations &optimizations = configuration.layer.optimizations;
     if (optimizations.coalesce_loops) {
@@ -132,7 +134,7 @@ unsigned instrument(llvm::Function &function, const Configuration &configuration
     if (emitted.checks_before_loops && !function.hasOptNone() && !function.hasOptSize()) {
         unswitch_loops(function, analyses);
     }
-    return emitted.hooks;
+    return emitted.hooks + blocking_calls;
 }
 
 bool has_hoisted(const llvm::Function &function)

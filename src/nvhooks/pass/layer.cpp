@@ -64,6 +64,7 @@ struct ScalarEnumerationTraits<Hook> {
         io.enumCase(value, "pre_nvm_write", Hook::pre_nvm_write);
         io.enumCase(value, "post_nvm_write", Hook::post_nvm_write);
         io.enumCase(value, "pointer_stored", Hook::pointer_stored);
+        io.enumCase(value, "blocking_call", Hook::blocking_call);
     }
 };
 
@@ -135,6 +136,7 @@ struct MappingTraits<Layer> {
         map_switch(io, "track-newly-allocated", layer.track_newly_allocated);
         io.mapOptional("allocators", layer.allocators);
         io.mapOptional("keeps-fase", layer.keeps_fase);
+        io.mapOptional("blocking", layer.blocking);
         io.mapOptional("descriptions", layer.descriptions);
     }
     static std::string validate(IO &, Layer &layer)
@@ -158,6 +160,9 @@ struct MappingTraits<Layer> {
         }
         if (layer.marks == Marks::cards && layer.has(Hook::to_absolute_ptr)) {
             return "marks: cards need absolute addresses; take to_absolute_ptr out of hooks";
+        }
+        if (layer.blocking.empty() == layer.has(Hook::blocking_call)) {
+            return "blocking: the functions whose calls get the hook blocking_call; one is not without the other";
         }
         if (layer.window && !layer.optimizations.static_check && !layer.has(Hook::is_nvm)) {
             return "optimizations: without static-check the hook is_nvm must be in hooks";

@@ -20,6 +20,7 @@ enum class Hook : std::uint8_t {
     pre_nvm_write,
     post_nvm_write,
     pointer_stored,
+    blocking_call,
 };
 
 /// How post_nvm_write is made.
@@ -61,6 +62,7 @@ struct Layer {
     bool track_newly_allocated = true;
     std::vector<Allocator> allocators;
     std::vector<std::string> keeps_fase;
+    std::vector<std::string> blocking;  ///< functions whose calls get the hook blocking_call; C++ ones by their symbol
     std::vector<std::string> descriptions;  ///< paths of description files, made absolute
 
     [[nodiscard]] bool has(Hook hook) const;

@@ -3,6 +3,7 @@
 
 #include "core/store_marks.hpp"
 #include "lint.hpp"
+#include "lint_respct.hpp"
 #include "stillpoint/nvhooks.h"
 
 namespace lint = stillpoint::lint;
@@ -18,7 +19,12 @@ HOOK bool nvhooks_is_nvm(const void* address)
 
 HOOK void* nvhooks_to_absolute_ptr(uintptr_t pointer) { return reinterpret_cast<void*>(pointer); }
 
-HOOK void nvhooks_pre_nvm_read(const void* /*address*/, size_t /*size_bytes*/) {}
+HOOK void nvhooks_pre_nvm_read(const void* address, size_t size_bytes)
+{
+    if (lint::is_on() && lint::has_restart_points()) [[unlikely]] {
+        lint::note_respct_read(address, size_bytes, __builtin_return_address(0));
+    }
+}
 
 HOOK void nvhooks_post_nvm_read(const void* /*address*/, size_t /*size_bytes*/) {}
 
@@ -36,5 +42,12 @@ HOOK void nvhooks_pointer_stored(void* location, const void* value)
 {
     if (lint::is_on()) [[unlikely]] {
         lint::note_pointer(location, value, __builtin_return_address(0));
+    }
+}
+
+HOOK void nvhooks_blocking_call(const char* function, uintptr_t first_argument, uintptr_t /*second_argument*/)
+{
+    if (lint::is_on() && lint::has_restart_points()) [[unlikely]] {
+        lint::note_blocking_call(function, first_argument, __builtin_return_address(0));
     }
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "lint_memory.hpp"
-#include "lint_report.hpp"
+#include "lint_respct.hpp"
 #include "lint_target.hpp"
 #include "os/descriptor.hpp"
 #include "os/elf_section.hpp"
@@ -64,6 +64,9 @@ Report* map_report(const char* path)
 void look_at_memory(const Heap& heap) noexcept
 {
     if (getpid() == owner) {
+        if (has_restart_points()) {
+            end_of_respct_thread();
+        }
         find_pointers(heap, *report);
     }
 }
@@ -85,6 +88,9 @@ State look_for_report()
     owner = getpid();
     find_globals();
     set_session_end_hook(&look_at_memory);
+    if (has_restart_points()) {
+        begin_respct();
+    }
     report->attached.store(1, std::memory_order_relaxed);
     return State::on;
 }
@@ -93,48 +99,24 @@ State look_for_report()
 /// thread holds. What it stores is counted as lost.
 constinit thread_local bool is_busy [[gnu::tls_model("initial-exec")]] = false;
 
-struct Finding {
-    Kind kind;
-    const void* address;
-    std::size_t size;
-    std::uint64_t value;
-    const void* caller;
-};
-
 void fill(Place& place, const Finding& finding)
 {
     place.kind = finding.kind;
     place.address = reinterpret_cast<std::uint64_t>(finding.address);
     place.size = finding.size;
     place.value = finding.value;
-    if (finding.kind != Kind::store) {
+    if (finding.kind == Kind::unlogged) {
+        place.target_spot = spot_of(finding.value, *report);
+    } else if (finding.kind == Kind::pointer || finding.kind == Kind::possible_pointer) {
         const TargetFacts facts = facts_of_target(finding.value, __builtin_frame_address(0), *report);
         place.target = facts.target;
         place.target_spot = facts.spot;
     }
+    if (finding.name != nullptr) {
+        std::strncpy(place.name, finding.name, sizeof place.name - 1);
+    }
     place.frame_count = call_stack(finding.caller, place.frames, frames_max, *report);
     place.ready.store(1, std::memory_order_release);
-}
-
-/// Returns the finding's place, or nullptr where it is not counted.
-Place* add(const Finding& finding)
-{
-    if (getpid() != owner) {
-        return nullptr;  // A child made by fork: its memory is not durable.
-    }
-    if (is_busy) {
-        report->lost.fetch_add(1, std::memory_order_relaxed);
-        return nullptr;
-    }
-    is_busy = true;
-    bool is_new = false;
-    const auto key = (reinterpret_cast<std::uint64_t>(finding.caller) << 3) | static_cast<std::uint64_t>(finding.kind);
-    Place* const place = place_of(*report, key, is_new);
-    if (place != nullptr && is_new) {
-        fill(*place, finding);
-    }
-    is_busy = false;
-    return place;
 }
 
 /// What this thread held for possible last: note_pointer() comes next, if the word was stored as a pointer.
@@ -145,6 +127,30 @@ struct LastPossible {
 constinit thread_local LastPossible last_possible [[gnu::tls_model("initial-exec")]] = {nullptr, nullptr};
 
 }  // namespace
+
+bool has_restart_points() noexcept { return report->rules == Rules::restart_points; }
+
+Place* add(const Finding& finding) noexcept
+{
+    if (getpid() != owner) {
+        return nullptr;  // A child made by fork: its memory is not durable.
+    }
+    if (is_busy) {
+        report->lost.fetch_add(1, std::memory_order_relaxed);
+        return nullptr;
+    }
+    is_busy = true;
+    bool is_new = false;
+    constexpr std::uint64_t scatter = 0x9e3779b97f4a7c15ULL;
+    const std::uint64_t where = reinterpret_cast<std::uint64_t>(finding.caller) + reinterpret_cast<std::uint64_t>(finding.outer) * scatter;
+    const auto key = (where << kind_bits) | static_cast<std::uint64_t>(finding.kind);
+    Place* const place = place_of(*report, key, is_new);
+    if (place != nullptr && is_new) {
+        fill(*place, finding);
+    }
+    is_busy = false;
+    return place;
+}
 
 bool decide() noexcept
 {
@@ -175,12 +181,14 @@ bool is_in_durable_global(const void* address) noexcept
 
 void note_write(const void* address, std::size_t size_bytes, const void* caller) noexcept
 {
-    if (!inside_fase()) {
-        add({Kind::store, address, size_bytes, 0, caller});
+    if (has_restart_points()) {
+        note_respct_write(address, size_bytes, caller);
+    } else if (!inside_fase()) {
+        add({Kind::store, address, size_bytes, 0, caller, nullptr, nullptr});
     }
     visit_volatile_addresses(address, size_bytes, [&](const std::uint64_t* word, std::uint64_t value) {
         remember(word);
-        last_possible = {word, add({Kind::possible_pointer, word, sizeof *word, value, caller})};
+        last_possible = {word, add({Kind::possible_pointer, word, sizeof *word, value, caller, nullptr, nullptr})};
     });
 }
 
@@ -193,7 +201,7 @@ void note_pointer(const void* location, const void* value, const void* caller) n
     const auto address = reinterpret_cast<std::uint64_t>(value);
     if (may_be_volatile(address)) {
         remember(location);
-        add({Kind::pointer, location, sizeof value, address, caller});
+        add({Kind::pointer, location, sizeof value, address, caller, nullptr, nullptr});
     }
 }
 

@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "lint_report.hpp"
+
 namespace stillpoint::lint {
 
 enum class State : std::uint8_t { undecided, off, on };
@@ -24,6 +26,22 @@ enum class State : std::uint8_t { undecided, off, on };
     const State now = state.load(std::memory_order_acquire);
     return now == State::on || (now == State::undecided && decide());
 }
+
+/// The rules of restart points (lint_respct.hpp) instead of those of FASEs. Only while is_on().
+[[nodiscard]] bool has_restart_points() noexcept;
+
+struct Finding {
+    Kind kind;
+    const void* address;
+    std::size_t size;
+    std::uint64_t value;  ///< the pointer; with Kind::unlogged the code that has read
+    const void* caller;   ///< the code that did it returns there
+    const char* name;     ///< with Kind::blocking_call
+    const void* outer;    ///< where two calls are told apart by who called `caller`; else nullptr
+};
+/// Counts the finding at its place, which it returns; nullptr where it is not counted: in a child made by fork, or in a handler of a signal
+/// that came while the thread was in here.
+Place* add(const Finding& finding) noexcept;
 
 /// Whether `address` belongs to an SP_PERSISTENT variable. Only while is_on().
 [[nodiscard]] bool is_in_durable_global(const void* address) noexcept;

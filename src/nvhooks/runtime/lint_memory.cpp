@@ -38,7 +38,8 @@ void report_word(Report& report, const std::byte* block, std::size_t block_bytes
 {
     const auto offset = static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(word) - block);
     const std::uint64_t offset_in_key = block_bytes <= object_bytes_max ? offset : 0;
-    const std::uint64_t key = (std::uint64_t{block_bytes} << 19) | (offset_in_key << 3) | static_cast<std::uint64_t>(Kind::found_pointer);
+    const std::uint64_t words = (std::uint64_t{block_bytes} << 16) | offset_in_key;
+    const std::uint64_t key = (words << kind_bits) | static_cast<std::uint64_t>(Kind::found_pointer);
     bool is_new = false;
     Place* const place = place_of(report, key, is_new);
     if (place == nullptr || !is_new) {

@@ -12,7 +12,7 @@ namespace stillpoint::lint {
 
 inline constexpr const char* report_variable = "STILLPOINT_LINT_REPORT";
 
-inline constexpr std::uint64_t report_magic = 0x31544e494c505300;  // "\0SPLINT1"
+inline constexpr std::uint64_t report_magic = 0x32544e494c505300;  // "\0SPLINT2"
 inline constexpr std::size_t places_max = 8192;   ///< a power of two
 inline constexpr std::size_t modules_max = 256;
 inline constexpr std::size_t frames_max = 24;
@@ -23,6 +23,19 @@ enum class Kind : std::uint32_t {
     pointer = 2,           ///< a pointer to volatile memory, in durable memory
     possible_pointer = 3,  ///< a word that may be one: it was not stored as a pointer
     found_pointer = 4,     ///< the same, found in durable memory at the end: no hook saw its store
+    // Of programs with restart points (Rules::restart_points):
+    unlogged = 5,                  ///< a durable store to what was read first, since the restart point, and is not logged
+    untracked = 6,                 ///< a durable store without add_modified before the next restart point
+    restart_point_in_section = 7,  ///< a restart point while a lock is held
+    blocking_call = 8,             ///< a call that may block between two restart points
+    store_at_restart_point = 9,    ///< a durable store while the thread counts as being at one
+};
+inline constexpr unsigned kind_bits = 4;
+
+/// What the program was compiled to be held against.
+enum class Rules : std::uint32_t {
+    fases,           ///< layer lint
+    restart_points,  ///< layer respct
 };
 
 /// What a pointer points to.
@@ -46,7 +59,8 @@ struct Place {
     std::uint64_t value;    ///< of the pointer
     Target target;
     std::uint32_t frame_count;
-    Spot target_spot;       ///< with Target::code, data and constant
+    Spot target_spot;       ///< with Target::code, data and constant; of the read, with unlogged
+    char name[40];          ///< of the function that is called, with blocking_call
     Spot frames[frames_max];  ///< return addresses, innermost first; none with found_pointer
 };
 
@@ -56,6 +70,7 @@ struct Module {
 
 struct Report {
     std::uint64_t magic;
+    Rules rules;                              ///< the tool's choice
     std::atomic<std::uint32_t> attached;      ///< 1: the runtime has found the report
     std::atomic<std::uint32_t> module_count;
     std::atomic<std::uint64_t> lost;          ///< findings for which there was no place left

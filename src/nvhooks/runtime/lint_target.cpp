@@ -119,6 +119,42 @@ struct Walk {
     Report* report;
 };
 
+struct Range {
+    std::uint64_t begin;
+    std::uint64_t end;
+};
+
+int find_own_module(dl_phdr_info* module, std::size_t /*size*/, void* context)
+{
+    auto& own = *static_cast<Range*>(context);
+    const auto here = reinterpret_cast<std::uint64_t>(&find_own_module);
+    for (int index = 0; index < module->dlpi_phnum; ++index) {
+        const ElfW(Phdr)& segment = module->dlpi_phdr[index];
+        const std::uint64_t begin = module->dlpi_addr + segment.p_vaddr;
+        if (segment.p_type == PT_LOAD && here >= begin && here - begin < segment.p_memsz) {
+            own = {begin, begin + segment.p_memsz};
+            return 1;
+        }
+    }
+    return 0;
+}
+
+struct WayOut {
+    Range own;
+    std::uint64_t caller;
+    unsigned outwards;
+};
+
+_Unwind_Reason_Code look_for_program(_Unwind_Context* context, void* argument)
+{
+    auto& way = *static_cast<WayOut*>(argument);
+    way.caller = _Unwind_GetIP(context);
+    if (way.caller - way.own.begin < way.own.end - way.own.begin) {
+        return _URC_NO_REASON;
+    }
+    return way.outwards-- > 0 ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
 _Unwind_Reason_Code take_frame(_Unwind_Context* context, void* argument)
 {
     auto& walk = *static_cast<Walk*>(argument);
@@ -168,6 +204,14 @@ TargetFacts facts_of_target(std::uint64_t address, const void* frame, Report& re
         lock.unlock();
     }
     return search.facts;
+}
+
+const void* program_caller(unsigned outwards) noexcept
+{
+    WayOut way{{}, 0, outwards};
+    dl_iterate_phdr(&find_own_module, &way.own);
+    _Unwind_Backtrace(&look_for_program, &way);
+    return reinterpret_cast<const void*>(way.caller);
 }
 
 std::uint32_t call_stack(const void* caller, Spot* frames, std::uint32_t frames_size, Report& report) noexcept

@@ -23,6 +23,9 @@ struct TargetFacts {
 /// The module that `address` lies in, entered into the report's table.
 [[nodiscard]] Spot spot_of(std::uint64_t address, Report& report) noexcept;
 
+/// The innermost return address of the calling thread that lies in the program, not in this library; or the one `outwards` beyond it.
+[[nodiscard]] const void* program_caller(unsigned outwards) noexcept;
+
 /// Return addresses of the calling thread from `caller` outwards. Returns how many.
 [[nodiscard]] std::uint32_t call_stack(const void* caller, Spot* frames, std::uint32_t frames_size, Report& report) noexcept;
 

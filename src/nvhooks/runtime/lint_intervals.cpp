@@ -1,0 +1,117 @@
+#include "lint_intervals.hpp"
+
+#include <algorithm>
+#include <sys/mman.h>
+
+namespace stillpoint::lint {
+
+namespace {
+
+constexpr std::uint64_t scatter = 0x9e3779b97f4a7c15ULL;
+
+}  // namespace
+
+Interval* Interval::make() noexcept
+{
+    void* const memory = mmap(nullptr, sizeof(Interval), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        return nullptr;
+    }
+    auto* const made = static_cast<Interval*>(memory);  // All zeroes are one without anything.
+    made->number_ = 1;
+    return made;
+}
+
+void Interval::unmake() noexcept { munmap(this, sizeof(Interval)); }
+
+Word* Interval::word(std::uintptr_t address) noexcept
+{
+    // Neighbours lie together, since programs read them together.
+    constexpr std::uintptr_t run_words = 64;
+    const std::uintptr_t number = address / word_bytes;
+    const std::size_t first = (((number / run_words) * scatter) >> 32) * run_words + number % run_words;
+    for (std::size_t probe = 0; probe < probes_max; ++probe) {
+        Word& one = words_[(first + probe * run_words) % words_max];
+        if (one.address == address && one.interval == number_) {
+            return &one;
+        }
+        if (one.interval != number_) {
+            one = {address, nullptr, number_, 0, 0};
+            return &one;
+        }
+    }
+    return nullptr;
+}
+
+WrittenLine* Interval::line(std::uintptr_t address, bool is_wanted) noexcept
+{
+    const std::size_t first = ((address / line_bytes) * scatter) >> 32;
+    for (std::size_t probe = 0; probe < probes_max; ++probe) {
+        const std::size_t index = (first + probe) % lines_max;
+        WrittenLine& one = lines_[index];
+        if (one.address == address && one.interval == number_) {
+            return &one;
+        }
+        if (one.interval != number_) {
+            if (!is_wanted || listed_ == listed_max) {
+                return nullptr;
+            }
+            list_[listed_++] = static_cast<std::uint32_t>(index);
+            one = {address, 0, 0, nullptr, number_};
+            return &one;
+        }
+    }
+    return nullptr;
+}
+
+void Interval::written(std::uintptr_t store, std::size_t size_bytes, Place* place) noexcept
+{
+    const std::uintptr_t last = store + (size_bytes == 0 ? 0 : size_bytes - 1);
+    for (std::uintptr_t at = store & ~(line_bytes - 1); at <= last; at += line_bytes) {
+        if (WrittenLine* const one = line(at, true); one != nullptr) {
+            one->store = std::max(store, at);
+            one->size_bytes = std::min(last + 1, at + line_bytes) - one->store;
+            one->place = place;
+        }
+    }
+}
+
+void Interval::tracked(const void* address, std::size_t size_bytes) noexcept
+{
+    if (size_bytes == 0 || listed_ == 0) {
+        return;
+    }
+    const auto begin = reinterpret_cast<std::uintptr_t>(address);
+    const std::uintptr_t first = begin & ~(line_bytes - 1);
+    const std::uintptr_t last = begin + size_bytes - 1;
+    if ((last - first) / line_bytes < listed_) {
+        for (std::uintptr_t at = first; at <= last; at += line_bytes) {
+            if (WrittenLine* const one = line(at, false); one != nullptr) {
+                one->place = nullptr;
+            }
+        }
+        return;
+    }
+    for (std::uint32_t index = 0; index < listed_; ++index) {
+        WrittenLine& one = lines_[list_[index]];
+        if (one.address >= first && one.address <= last) {
+            one.place = nullptr;
+        }
+    }
+}
+
+void Interval::allocated(const void* block, std::size_t size_bytes) noexcept
+{
+    const auto begin = reinterpret_cast<std::uintptr_t>(block);
+    if (blocks_count_ < blocks_max) {
+        blocks_[blocks_count_++] = {begin, begin + size_bytes};
+    }
+}
+
+bool Interval::is_new(std::uintptr_t address) const noexcept
+{
+    return std::any_of(blocks_.begin(), blocks_.begin() + blocks_count_,
+                       [address](const Block& block) { return address >= block.begin && address < block.end; });
+}
+
+}  // namespace stillpoint::lint

@@ -1,0 +1,95 @@
+#pragma once
+// What one thread has done to durable memory since its last restart point, for lint_respct.cpp. All of it is forgotten at the next one, by
+// a number: no table is swept.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "lint_report.hpp"
+
+namespace stillpoint::lint {
+
+constexpr std::uintptr_t word_bytes = 8;
+constexpr std::uintptr_t line_bytes = 64;
+
+/// One word of durable memory. Bit n of a mask is its byte n.
+struct Word {
+    std::uintptr_t address;   ///< 0: unused
+    const void* reader;       ///< the code that read it first
+    std::uint32_t interval;
+    std::uint8_t read_first;
+    std::uint8_t written_first;
+};
+
+/// A line that was written, and not tracked since.
+struct WrittenLine {
+    std::uintptr_t address;  ///< of the line; 0: unused
+    std::uintptr_t store;    ///< where in it, the last time
+    std::size_t size_bytes;
+    Place* place;            ///< of that store; nullptr: tracked
+    std::uint32_t interval;
+};
+
+struct Block {
+    std::uintptr_t begin;
+    std::uintptr_t end;
+};
+
+/// In zeroed pages that cost memory where they are touched. What does not fit any more is passed over: a mistake more is not seen.
+class Interval {
+public:
+    [[nodiscard]] static Interval* make() noexcept;
+    void unmake() noexcept;
+
+    /// nullptr: no room.
+    [[nodiscard]] Word* word(std::uintptr_t address) noexcept;
+    /// A store whose line is to be tracked.
+    void written(std::uintptr_t store, std::size_t size_bytes, Place* place) noexcept;
+    /// add_modified: the lines of the bytes are tracked.
+    void tracked(const void* address, std::size_t size_bytes) noexcept;
+    /// A new block: what was in it is nobody's.
+    void allocated(const void* block, std::size_t size_bytes) noexcept;
+    [[nodiscard]] bool is_new(std::uintptr_t address) const noexcept;
+
+    /// Calls visit(line) for each line that waits for add_modified, and forgets them.
+    template <class Visit>
+    void take_untracked(Visit visit) noexcept
+    {
+        for (std::uint32_t index = 0; index < listed_; ++index) {
+            WrittenLine& line = lines_[list_[index]];
+            if (line.place != nullptr) {
+                visit(line);
+            }
+            line.place = nullptr;
+            line.address = 0;
+        }
+        listed_ = 0;
+    }
+    void begin_next() noexcept
+    {
+        ++number_;
+        blocks_count_ = 0;
+    }
+
+    bool is_busy;  ///< the thread is in here: a signal's handler is not followed
+
+private:
+    static constexpr std::size_t words_max = 1 << 20;
+    static constexpr std::size_t lines_max = 1 << 17;
+    static constexpr std::size_t listed_max = lines_max / 2;
+    static constexpr std::size_t blocks_max = 1024;
+    static constexpr std::size_t probes_max = 64;
+
+    [[nodiscard]] WrittenLine* line(std::uintptr_t address, bool is_wanted) noexcept;
+
+    std::uint32_t number_;
+    std::uint32_t listed_;
+    std::uint32_t blocks_count_;
+    std::array<Block, blocks_max> blocks_;
+    std::array<std::uint32_t, listed_max> list_;  ///< of lines_, in the order of their first store
+    std::array<WrittenLine, lines_max> lines_;
+    std::array<Word, words_max> words_;
+};
+
+}  // namespace stillpoint::lint

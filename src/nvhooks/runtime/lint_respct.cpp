@@ -1,0 +1,268 @@
+#include "lint_respct.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string_view>
+#include <sys/stat.h>
+
+#include "core/logged_words.hpp"
+#include "lint.hpp"
+#include "lint_intervals.hpp"
+#include "lint_target.hpp"
+#include "runtime/fase.hpp"
+#include "runtime/fase_gate.hpp"
+#include "runtime/respct_checks.hpp"
+#include "runtime/session_state.hpp"
+
+namespace stillpoint::lint {
+
+namespace {
+
+constinit thread_local Interval* own [[gnu::tls_model("initial-exec")]] = nullptr;
+constinit thread_local bool has_ended [[gnu::tls_model("initial-exec")]] = false;
+pthread_key_t end_of_thread;
+
+/// Where the calling thread's notes go, while it lasts.
+class Notes {
+public:
+    Notes() noexcept
+    {
+        if (own == nullptr && !has_ended) {
+            own = Interval::make();
+            pthread_setspecific(end_of_thread, own);
+        }
+        is_free_ = own != nullptr && !own->is_busy;
+        if (is_free_) {
+            own->is_busy = true;
+        }
+    }
+    ~Notes()
+    {
+        if (is_free_) {
+            own->is_busy = false;
+        }
+    }
+    Notes(const Notes&) = delete;
+    Notes& operator=(const Notes&) = delete;
+
+    /// False in a handler of a signal that came while the thread was in here.
+    explicit operator bool() const noexcept { return is_free_; }
+    Interval* operator->() const noexcept { return own; }
+
+private:
+    bool is_free_;
+};
+
+/// Whether the byte belongs to a logged variable.
+bool is_logged(std::uintptr_t address) noexcept
+{
+    const Session* const session = open_session();
+    if (session == nullptr) {
+        return false;
+    }
+    for (unsigned kind = 0; kind < logged::kinds; ++kind) {
+        const std::uintptr_t begin = address & ~(logged::total_bytes(kind) - 1);
+        if (session->heap->is_logged_variable(reinterpret_cast<const void*>(begin), kind)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Calls visit(address of the word, mask of its bytes) for each word of the bytes.
+template <class Visit>
+void visit_words(const void* address, std::size_t size_bytes, Visit visit) noexcept
+{
+    const auto begin = reinterpret_cast<std::uintptr_t>(address);
+    const std::uintptr_t end = begin + size_bytes;
+    for (std::uintptr_t word = begin & ~(word_bytes - 1); word < end; word += word_bytes) {
+        const unsigned first = static_cast<unsigned>(std::max(begin, word) - word);
+        const unsigned last = static_cast<unsigned>(std::min(end, word + word_bytes) - word);
+        visit(word, static_cast<std::uint8_t>((0xffU >> (word_bytes - last)) & (0xffU << first)));
+    }
+}
+
+/// Written after it was read. The bytes belong to no logged variable.
+void report_unlogged(const Interval& interval, const Word& word, std::uint8_t bytes, const void* caller) noexcept
+{
+    if (interval.is_new(word.address)) {
+        return;  // After a crash it is allocated once more.
+    }
+    const auto first = static_cast<unsigned>(__builtin_ctz(bytes));
+    const auto size = static_cast<std::size_t>(__builtin_popcount(bytes));
+    const auto* const address = reinterpret_cast<const void*>(word.address + first);
+    add({Kind::unlogged, address, size, reinterpret_cast<std::uint64_t>(word.reader), caller, nullptr, nullptr});
+}
+
+/// The store's place, which is not counted before it is known that nothing tracks it.
+Place* untracked_place(const void* address, std::size_t size_bytes, const void* caller) noexcept
+{
+    Place* const place = add({Kind::untracked, address, size_bytes, 0, caller, nullptr, nullptr});
+    if (place != nullptr) {
+        place->count.fetch_sub(1, std::memory_order_relaxed);
+    }
+    return place;
+}
+
+void report_untracked(Interval& interval) noexcept
+{
+    interval.take_untracked([](const WrittenLine& line) {
+        if (line.place->count.fetch_add(1, std::memory_order_relaxed) == 0) {
+            line.place->address = line.store;
+            line.place->size = line.size_bytes;
+        }
+    });
+}
+
+bool is_in_critical_section() noexcept
+{
+    const ThreadRecord* const record = fase::own_record;
+    if (record == nullptr) {
+        return false;
+    }
+    const auto depth = record->depth.load(std::memory_order_relaxed);
+    const auto outermost = record->lock.load(std::memory_order_relaxed);
+    return depth > 1 || (depth == 1 && (outermost & ~ThreadRecord::released_bit) != 0 && outermost != ThreadRecord::no_lock);
+}
+
+void at_restart_point() noexcept
+{
+    if (is_in_critical_section()) {
+        add({Kind::restart_point_in_section, nullptr, 0, 0, program_caller(0), nullptr, program_caller(1)});
+    }
+    const Notes notes;
+    if (notes) {
+        report_untracked(*own);
+        notes->begin_next();
+    }
+}
+
+void at_allow() noexcept
+{
+    const Notes notes;
+    if (notes) {
+        report_untracked(*own);  // The epoch may end here. After a crash the thread goes on at its restart point all the same.
+    }
+}
+
+void at_modified(const void* address, std::size_t size_bytes) noexcept
+{
+    const Notes notes;
+    if (notes) {
+        notes->tracked(address, size_bytes);
+    }
+}
+
+void at_allocated(const void* block, std::size_t size_bytes) noexcept
+{
+    const Notes notes;
+    if (notes) {
+        notes->allocated(block, size_bytes);
+    }
+}
+
+constexpr RespctListener notes_of_lint{&at_restart_point, &at_allow, &at_modified, &at_allocated, &at_modified};
+
+/// A wait for a condition by a thread that holds nothing but the mutex ends its FASE.
+bool is_condition_wait(std::string_view function) noexcept
+{
+    return function.find("cond") != std::string_view::npos || function.starts_with("cnd_");
+}
+
+/// Functions whose first argument is a descriptor, of what may be a file on a disk.
+bool reads_descriptor(std::string_view function) noexcept
+{
+    return function == "read" || function == "readv" || function.starts_with("recv") || function.starts_with("accept") ||
+           function == "connect";
+}
+
+bool may_block(int descriptor) noexcept
+{
+    struct stat status{};
+    if (fstat(descriptor, &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode) || S_ISBLK(status.st_mode)) {
+        return false;
+    }
+    const int flags = fcntl(descriptor, F_GETFL);
+    return flags >= 0 && (flags & O_NONBLOCK) == 0;
+}
+
+}  // namespace
+
+void begin_respct() noexcept
+{
+    pthread_key_create(&end_of_thread, [](void*) { end_of_respct_thread(); });
+    respct_listen(notes_of_lint);
+}
+
+void note_respct_read(const void* address, std::size_t size_bytes, const void* caller) noexcept
+{
+    const Notes notes;
+    if (!notes) {
+        return;
+    }
+    visit_words(address, size_bytes, [&](std::uintptr_t at, std::uint8_t bytes) {
+        Word* const word = notes->word(at);
+        if (word == nullptr) {
+            return;
+        }
+        const auto first = static_cast<std::uint8_t>(bytes & ~(word->read_first | word->written_first));
+        if (first != 0 && word->read_first == 0) {
+            word->reader = caller;
+        }
+        word->read_first |= first;
+    });
+}
+
+void note_respct_write(const void* address, std::size_t size_bytes, const void* caller) noexcept
+{
+    const ThreadRecord* const record = fase::own_record;
+    if (record != nullptr && record->depth.load(std::memory_order_relaxed) == 0) {
+        add({Kind::store_at_restart_point, address, size_bytes, 0, caller, nullptr, nullptr});
+    }
+    const Notes notes;
+    if (!notes) {
+        return;
+    }
+    if (is_logged(reinterpret_cast<std::uintptr_t>(address))) {
+        notes->tracked(address, size_bytes);  // Its line is on the epoch's list, with what lies beside it.
+        return;
+    }
+    visit_words(address, size_bytes, [&](std::uintptr_t at, std::uint8_t bytes) {
+        Word* const word = notes->word(at);
+        if (word == nullptr) {
+            return;
+        }
+        if ((bytes & word->read_first) != 0) {
+            report_unlogged(*own, *word, static_cast<std::uint8_t>(bytes & word->read_first), caller);
+        }
+        word->written_first |= static_cast<std::uint8_t>(bytes & ~word->read_first);
+    });
+    if (Place* const place = untracked_place(address, size_bytes, caller); place != nullptr) {
+        notes->written(reinterpret_cast<std::uintptr_t>(address), size_bytes, place);
+    }
+}
+
+void note_blocking_call(const char* function, std::uintptr_t first_argument, const void* caller) noexcept
+{
+    const ThreadRecord* const record = fase::own_record;
+    const std::uint32_t depth = record == nullptr ? 0 : record->depth.load(std::memory_order_relaxed);
+    if (depth == 0 || (depth == 1 && is_condition_wait(function) && is_in_critical_section()) ||
+        (reads_descriptor(function) && !may_block(static_cast<int>(first_argument)))) {
+        return;
+    }
+    add({Kind::blocking_call, nullptr, 0, 0, caller, function, nullptr});
+}
+
+void end_of_respct_thread() noexcept
+{
+    if (own != nullptr) {
+        report_untracked(*own);
+        own->unmake();
+        own = nullptr;
+        has_ended = true;
+    }
+}
+
+}  // namespace stillpoint::lint
