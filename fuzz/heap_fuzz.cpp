@@ -63,7 +63,7 @@ std::byte* new_image()
 
 void fill_tables(std::byte* base, Input& input)
 {
-    const HeapLayout layout = HeapLayout::of(heap_offset, image_bytes_max);
+    const HeapLayout layout = HeapLayout::of(heap_offset, image_bytes_max, heap::TableFormat::plain);
     auto* const table = reinterpret_cast<std::uint32_t*>(base + layout.span_table_offset);
     const std::uint64_t spans = layout.spans_in(image_bytes_max);
     for (unsigned entries = input.next() % 24; entries > 0; --entries) {

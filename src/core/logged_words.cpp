@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "core/canary.hpp"
+
 extern "C" {
 __attribute__((visibility("default"))) constinit std::uint64_t sp_respct_running = 1;
 }
@@ -32,10 +34,12 @@ void keep_backup(Word& word) noexcept
     const std::uint64_t epoch = running() >> 1;
     const std::uint64_t last = word.epoch_word >> 1;
     if (last != epoch) {
-        word.backup[epoch & 1] = load(word);
+        word.backup[is_removed(Canary::second_backup) ? (last + 1 == epoch ? last & 1 : epoch & 1) : epoch & 1] = load(word);
         sync::AtomicRef<std::uint64_t>(word.epoch_word)
             .store((epoch << 1) | std::uint64_t{last + 1 == epoch}, std::memory_order_release);
-        note(&word, sizeof word);
+        if (!is_removed(Canary::note_first_update)) {
+            note(&word, sizeof word);
+        }
     }
     lock.taken.store(false, std::memory_order_release);
 }
@@ -46,7 +50,7 @@ bool roll_back(std::byte* variable, unsigned kind, std::uint64_t durable) noexce
     std::uint64_t word = 0;
     std::memcpy(&word, word_at, sizeof word);
     std::uint64_t epoch = word >> 1;
-    if (epoch <= durable) {
+    if (epoch <= durable || is_removed(Canary::rollback)) {
         return false;
     }
     if ((word & 1) != 0 && epoch - 1 > durable) {

@@ -2,6 +2,6 @@
 
 namespace stillpoint::store_marks {
 
-constinit std::atomic<bool> wanted{false};
+constinit std::atomic<Wanted> wanted{Wanted::nothing};
 
 }  // namespace stillpoint::store_marks

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/logged_words.hpp"
 #include "core/sync.hpp"
 #include "nvhooks/abi/nvhooks_abi.h"
 #include "stillpoint/stillpoint.h"
@@ -23,8 +24,13 @@ static_assert(SP_WINDOW_INDEX == NVHOOKS_WINDOW_INDEX || SP_WINDOW_INDEX == NVHO
 inline constexpr std::uintptr_t table_address = NVHOOKS_CARD_TABLE_FOR(std::uintptr_t{SP_WINDOW_INDEX});
 inline constexpr std::uintptr_t card_bias = NVHOOKS_CARD_BIAS_FOR(std::uintptr_t{SP_WINDOW_INDEX});
 
-/// True while a tracker reads the cards; the table is mapped then.
-[[gnu::visibility("hidden")]] extern constinit std::atomic<bool> wanted;
+/// Who wants to know of the library's own stores.
+enum class Wanted : std::uint8_t {
+    nothing,
+    cards,  ///< a tracker reads the cards; the table is mapped
+    lines,  ///< an engine lists the lines itself: logged::note_lines
+};
+[[gnu::visibility("hidden")]] extern constinit std::atomic<Wanted> wanted;
 
 [[nodiscard]] inline std::uint8_t* card_of(std::uintptr_t address) noexcept
 {
@@ -76,7 +82,20 @@ namespace stillpoint {
 /// After a store of this library into memory that may be durable, and before the FASE ends. Any thread.
 inline void note_store(const void* address, std::size_t size) noexcept
 {
-    if (store_marks::wanted.load(std::memory_order_relaxed)) [[unlikely]] {
+    const auto wanted = store_marks::wanted.load(std::memory_order_relaxed);
+    if (wanted != store_marks::Wanted::nothing) [[unlikely]] {
+        if (wanted == store_marks::Wanted::cards) {
+            store_marks::mark(address, size);
+        } else if (stillpoint_is_persistent(address)) {
+            logged::note(address, size);
+        }
+    }
+}
+
+/// The same after a store to a lock's bytes. Engines that list lines do not keep them: recovery makes locks free.
+inline void note_lock_store(const void* address, std::size_t size) noexcept
+{
+    if (store_marks::wanted.load(std::memory_order_relaxed) == store_marks::Wanted::cards) [[unlikely]] {
         store_marks::mark(address, size);
     }
 }

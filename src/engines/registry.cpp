@@ -3,13 +3,14 @@
 #include <array>
 
 #include "engines/pmthreads/pmthreads_engine.hpp"
+#include "engines/respct/respct_engine.hpp"
 #include "runtime/engine.hpp"
 
 namespace stillpoint {
 
 std::span<const EngineDriver> engine_drivers() noexcept
 {
-    static const std::array<EngineDriver, 1> drivers = {pmthreads::driver()};
+    static const std::array<EngineDriver, 2> drivers = {pmthreads::driver(), respct::driver()};
     return drivers;
 }
 

@@ -1,5 +1,6 @@
 // Attaching to an image, and letting go of it.
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <sys/mman.h>
@@ -53,6 +54,12 @@ void forget() noexcept
     state.spans_base = nullptr;
     state.spans_max = 0;
     state.span_count.store(0, std::memory_order_relaxed);
+    std::fill_n(class_by_tag.begin() + typed_tag, typed_count_max, SizeClass{});
+    state.typed_count.store(0, std::memory_order_relaxed);
+    state.delayed_first = 0;
+    state.delayed_end = 0;
+    state.tables_are_logged = false;
+    state.after_crash = false;
     for (auto& home : state.central) {
         for (Central& central : home) {
             central.partial = no_span;
@@ -83,14 +90,25 @@ Result<Heap*> Heap::attach(const Options& options)
     }
     state.options = options;
     state.image_bytes = options.image_bytes;
-    state.layout = HeapLayout::of(options.heap_offset, options.image_bytes_max);
+    state.layout = HeapLayout::of(options.heap_offset, options.image_bytes_max, options.table_format);
+    state.tables_are_logged = options.table_format == TableFormat::logged;
+    state.after_crash = options.after_crash;
     if (auto mapped = map_dram_tables(); !mapped) {
         return pass_on(mapped.error());
     }
     state.spans_base = options.image_base + state.layout.spans_offset;
     state.spans_max = state.layout.spans_max;
-    state.span_table = reinterpret_cast<std::uint32_t*>(options.image_base + state.layout.span_table_offset);
-    state.coarse_marks = reinterpret_cast<std::uint8_t*>(options.image_base + state.layout.coarse_marks_offset);
+    if (state.tables_are_logged) {
+        state.layouts = reinterpret_cast<LayoutTable*>(options.image_base + state.layout.layouts_offset);
+        state.span_words = reinterpret_cast<logged::Word*>(options.image_base + state.layout.span_table_offset);
+        if (auto reserved = state.delayed_runs.reserve(state.spans_max, "freed runs of memory"); !reserved) {
+            forget();
+            return pass_on(reserved.error());
+        }
+    } else {
+        state.span_table = reinterpret_cast<std::uint32_t*>(options.image_base + state.layout.span_table_offset);
+        state.coarse_marks = reinterpret_cast<std::uint8_t*>(options.image_base + state.layout.coarse_marks_offset);
+    }
     if (auto loaded = load_span_table(); !loaded) {
         forget();
         return pass_on(loaded.error());

@@ -13,16 +13,16 @@ namespace {
 /// A home keeps so many spans of a class without a live block: about 1000 blocks, but at most 4 MiB. A program that frees and
 /// allocates in turn then neither writes the span table each time, nor the words that all threads read when they free.
 /// They are given up before the image grows.
-constexpr std::uint32_t empty_spans_kept(std::uint32_t size_class) noexcept
+std::uint32_t empty_spans_kept(std::uint32_t size_class) noexcept
 {
-    return std::clamp(1024 / size_classes[size_class].blocks, 4U, 64U);
+    return std::clamp(1024 / class_by_tag[size_class].blocks, 4U, 64U);
 }
 
 /// Before a home takes a free span, it takes one over from a home that has more with free blocks than this.
-constexpr std::uint32_t partial_spans_kept(std::uint32_t size_class) noexcept { return 2 * empty_spans_kept(size_class); }
+std::uint32_t partial_spans_kept(std::uint32_t size_class) noexcept { return 2 * empty_spans_kept(size_class); }
 
 /// The marks of sixteen and more coarse spans mostly lie in one page: looking at them costs one load from the medium.
-constexpr std::uint64_t spans_per_look(std::uint32_t size_class) noexcept { return has_coarse_marks(size_class) ? 16 : 1; }
+std::uint64_t spans_per_look(std::uint32_t size_class) noexcept { return has_coarse_marks(class_by_tag[size_class]) ? 16 : 1; }
 
 void push(std::uint32_t& head, std::uint32_t span) noexcept
 {
@@ -94,7 +94,7 @@ void scan(std::uint32_t home, std::uint32_t span, std::uint32_t size_class) noex
     auto& bits = state.free_bits[span];
     std::fill(std::begin(bits), std::end(bits), 0);
     std::uint32_t found = 0;
-    for (std::uint32_t block = 0; block < size_classes[size_class].blocks; ++block) {
+    for (std::uint32_t block = 0; block < class_by_tag[size_class].blocks; ++block) {
         const bool is_free = load_mark(marks + block) == 0;
         bits[block / 64] |= std::uint64_t{is_free} << (block % 64);
         found += is_free;
@@ -104,7 +104,7 @@ void scan(std::uint32_t home, std::uint32_t span, std::uint32_t size_class) noex
     if (found != 0) {
         Central& central = state.central[home][size_class];
         push_partial(central, span);
-        central.empty_spans += found == size_classes[size_class].blocks;
+        central.empty_spans += found == class_by_tag[size_class].blocks;
     }
     // Release: whoever sees the span as known may clear marks of it, after this scan.
     state.info[span].store((span_info(span).value() << SpanInfo::value_shift) | size_class,
@@ -143,7 +143,7 @@ std::uint32_t take_from(std::uint32_t span, const SizeClass& size_class, CachedB
 class Returning {
 public:
     Returning(std::uint32_t home, std::uint32_t size_class) noexcept
-        : central_(state.central[home][size_class]), home_(home), all_(size_classes[size_class].blocks),
+        : central_(state.central[home][size_class]), home_(home), all_(class_by_tag[size_class].blocks),
           empty_kept_(empty_spans_kept(size_class))
     {
     }
@@ -231,7 +231,7 @@ std::uint32_t take_listed(std::uint32_t home, std::uint32_t size_class, CachedBl
                           std::uint32_t scan_budget) noexcept
 {
     Central& central = state.central[home][size_class];
-    const SizeClass& c = size_classes[size_class];
+    const SizeClass& c = class_by_tag[size_class];
     const std::lock_guard hold(central.lock);
     if (central.partial == no_span) {
         scan_some(home, size_class, scan_budget);
@@ -257,7 +257,7 @@ bool add_span(std::uint32_t home, std::uint32_t size_class) noexcept
     if (span == no_span) {
         return false;
     }
-    set_all_free(span, size_classes[size_class].blocks);
+    set_all_free(span, class_by_tag[size_class].blocks);
     push_partial(central, span);
     ++central.empty_spans;
     return true;
@@ -279,7 +279,7 @@ bool adopt_span(std::uint32_t home, std::uint32_t size_class, std::uint32_t kept
             continue;
         }
         const std::uint32_t span = other.partial;
-        const bool is_empty = state.links[span].free_blocks == size_classes[size_class].blocks;
+        const bool is_empty = state.links[span].free_blocks == class_by_tag[size_class].blocks;
         remove_partial(other, span);
         other.empty_spans -= is_empty;
         state.links[span].home.store(home, std::memory_order_relaxed);
@@ -335,31 +335,43 @@ void make_known(std::uint32_t home, std::uint32_t span) noexcept
     }
 }
 
+namespace {
+
+void release_empty_spans_of(std::uint32_t home, std::uint32_t size_class, std::uint32_t scan_budget) noexcept
+{
+    {
+        UnknownSpans& unknown = state.unknown[size_class];
+        const std::lock_guard hold(state.central[home][size_class].lock);
+        const std::lock_guard hold_unknown(unknown.lock);
+        for (std::uint64_t left = scan_budget * spans_per_look(size_class); left != 0 && unknown.first != no_span; --left) {
+            scan(home, unknown.first, size_class);
+        }
+    }
+    const std::uint32_t homes = homes_in_use();
+    for (std::uint32_t each = 0; each < homes; ++each) {
+        Central& central = state.central[each][size_class];
+        const std::lock_guard hold(central.lock);
+        for (std::uint32_t span = central.partial; span != no_span && central.empty_spans != 0;) {
+            const std::uint32_t next = state.links[span].next;
+            if (state.links[span].free_blocks == class_by_tag[size_class].blocks) {
+                remove_partial(central, span);
+                --central.empty_spans;
+                return_small_span(span);
+            }
+            span = next;
+        }
+    }
+}
+
+}  // namespace
+
 void release_empty_spans(std::uint32_t home, std::uint32_t scan_budget) noexcept
 {
-    const std::uint32_t homes = homes_in_use();
     for (std::uint32_t size_class = 1; size_class <= class_count; ++size_class) {
-        {
-            UnknownSpans& unknown = state.unknown[size_class];
-            const std::lock_guard hold(state.central[home][size_class].lock);
-            const std::lock_guard hold_unknown(unknown.lock);
-            for (std::uint64_t left = scan_budget * spans_per_look(size_class); left != 0 && unknown.first != no_span; --left) {
-                scan(home, unknown.first, size_class);
-            }
-        }
-        for (std::uint32_t each = 0; each < homes; ++each) {
-            Central& central = state.central[each][size_class];
-            const std::lock_guard hold(central.lock);
-            for (std::uint32_t span = central.partial; span != no_span && central.empty_spans != 0;) {
-                const std::uint32_t next = state.links[span].next;
-                if (state.links[span].free_blocks == size_classes[size_class].blocks) {
-                    remove_partial(central, span);
-                    --central.empty_spans;
-                    return_small_span(span);
-                }
-                span = next;
-            }
-        }
+        release_empty_spans_of(home, size_class, scan_budget);
+    }
+    for (std::uint32_t typed = 0; typed < state.typed_count.load(std::memory_order_acquire); ++typed) {
+        release_empty_spans_of(home, typed_tag + typed, scan_budget);
     }
 }
 

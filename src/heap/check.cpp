@@ -4,6 +4,8 @@
 #include <mutex>
 
 #include "heap/heap_state.hpp"
+#include "heap/layout_table.hpp"
+#include "heap/span_table_view.hpp"
 
 namespace stillpoint {
 
@@ -20,18 +22,6 @@ std::uint64_t live_blocks_of(std::uint8_t* marks, std::uint32_t blocks) noexcept
     return live;
 }
 
-Result<void> check_marks(const std::uint8_t* marks, std::uint64_t span, std::uint32_t size_class)
-{
-    for (std::uint32_t block = 0; block < size_classes[size_class].blocks; ++block) {
-        if (marks[block] > 1) {
-            return fail(SP_E_POOL_CORRUPT, 0,
-                        "heap span {}: block {} of {} bytes has the allocation byte {}, which is neither 0 nor 1: the pool is damaged; restore a copy of it",
-                        span, block, size_classes[size_class].block_bytes, marks[block]);
-        }
-    }
-    return {};
-}
-
 /// Shows every span that is in use: large(span, spans of the run), small(span, size class, marks). Returns how many spans there are.
 /// Spans change hands under the lock only: no mark is read that has become a user's byte.
 template <class Large, class Small>
@@ -45,7 +35,7 @@ std::uint64_t visit_spans(Large&& large, Small&& small) noexcept
             large(span, info.value());
             span += info.value() - 1;
         } else if (info.is_small()) {
-            small(span, size_classes[info.size_class()], info.marks());
+            small(span, class_by_tag[info.size_class()], info.marks());
         }
     }
     return count;
@@ -89,32 +79,37 @@ void Heap::visit_live_blocks(void (*visit)(void* context, const std::byte* block
 
 namespace {
 
-const std::uint8_t* marks_in(const Heap::Options& options, const HeapLayout& layout, std::uint64_t span, std::uint32_t size_class) noexcept
+Result<void> check_marks(const SpanTableView& table, std::uint64_t span, std::uint32_t size_class)
 {
-    const std::uint64_t offset = has_coarse_marks(size_class)
-                                     ? layout.coarse_marks_offset + span * coarse_marks_per_span
-                                     : layout.spans_offset + span * span_bytes + fine_marks_offset(span, size_class);
-    return reinterpret_cast<const std::uint8_t*>(options.image_base + offset);
-}
-
-const std::uint32_t* table_in(const Heap::Options& options, const HeapLayout& layout) noexcept
-{
-    return reinterpret_cast<const std::uint32_t*>(options.image_base + layout.span_table_offset);
+    const SizeClass& c = size_classes[size_class];
+    for (std::uint32_t block = 0; block < c.blocks; ++block) {
+        if (const std::uint8_t mark = table.mark(span, c, block); mark > 1) {
+            return fail(SP_E_POOL_CORRUPT, 0,
+                        "heap span {}: block {} of {} bytes has the allocation byte {}, which is neither 0 nor 1: the pool is damaged; restore a copy of it",
+                        span, block, c.block_bytes, mark);
+        }
+    }
+    return {};
 }
 
 }  // namespace
 
 Result<void> Heap::check(const Options& options, Findings* findings)
 {
-    const HeapLayout layout = HeapLayout::of(options.heap_offset, options.image_bytes_max);
-    const std::uint32_t* const table = table_in(options, layout);
-    const std::uint64_t count = layout.spans_in(options.image_bytes);
-    for (std::uint64_t span = 0; span < count;) {
-        const auto covered = validate_entry(table, span, count);
+    const SpanTableView table(options);
+    if (table.is_logged()) {
+        if (auto good = check_layouts(table); !good) {
+            if (auto told = found(findings, pass_on(good.error())); !told) {
+                return told;
+            }
+        }
+    }
+    for (std::uint64_t span = 0; span < table.spans();) {
+        const auto covered = table.validate(span);
         Result<void> good = covered ? Result<void>{} : pass_on(covered.error());
-        const SpanEntry entry{table[span]};
+        const SpanEntry entry = table.word(span).entry();
         if (good && entry.kind() == SpanKind::small) {
-            good = check_marks(marks_in(options, layout, span, entry.payload()), span, entry.payload());
+            good = check_marks(table, span, entry.payload());
         }
         if (!good) {
             if (auto told = found(findings, pass_on(good.error())); !told) {
@@ -128,23 +123,23 @@ Result<void> Heap::check(const Options& options, Findings* findings)
 
 bool Heap::is_live_block(const Options& options, std::uint64_t offset, std::uint64_t size_bytes) noexcept
 {
-    const HeapLayout layout = HeapLayout::of(options.heap_offset, options.image_bytes_max);
-    const std::uint64_t span = (offset - layout.spans_offset) / span_bytes;
-    const std::uint64_t inside = (offset - layout.spans_offset) % span_bytes;
-    const std::uint64_t count = layout.spans_in(options.image_bytes);
-    if (offset < layout.spans_offset || span >= count) {
+    const SpanTableView table(options);
+    const std::uint64_t spans_offset = table.layout().spans_offset;
+    const std::uint64_t span = (offset - spans_offset) / span_bytes;
+    const std::uint64_t inside = (offset - spans_offset) % span_bytes;
+    if (offset < spans_offset || span >= table.spans()) {
         return false;
     }
-    const SpanEntry entry{table_in(options, layout)[span]};
+    const SpanEntry entry = table.word(span).entry();
     if (entry.kind() == SpanKind::large) {
-        return inside == 0 && entry.payload() <= count - span && size_bytes <= entry.payload() * std::uint64_t{span_bytes};
+        return inside == 0 && entry.payload() <= table.spans() - span && size_bytes <= entry.payload() * std::uint64_t{span_bytes};
     }
     if (entry.kind() != SpanKind::small || entry.payload() - 1 >= class_count) {
         return false;
     }
     const SizeClass& c = size_classes[entry.payload()];
     return inside >= c.first_block && (inside - c.first_block) % c.block_bytes == 0 && size_bytes <= c.block_bytes &&
-           marks_in(options, layout, span, entry.payload())[(inside - c.first_block) / c.block_bytes] == 1;
+           table.mark(span, c, static_cast<std::uint32_t>((inside - c.first_block) / c.block_bytes)) == 1;
 }
 
 }  // namespace stillpoint

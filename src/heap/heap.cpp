@@ -52,7 +52,7 @@ Located locate(const void* address) noexcept
     if (found.info.is_large()) {
         found.usable_bytes = inside == 0 ? found.info.value() * span_bytes : 0;
     } else if (found.info.is_small()) {
-        const SizeClass& c = size_classes[found.info.size_class()];
+        const SizeClass& c = class_by_tag[found.info.size_class()];
         const std::uint32_t index = block_index(c, inside);
         if (index != no_block) {
             found.mark = found.info.marks() + index;
@@ -86,13 +86,18 @@ Located locate(const void* address) noexcept
         return nullptr;
     }
     CacheBin& bin = cache->bins[size_class];
+    if (!make_room_in_bin(bin, size_class)) {
+        failure_slot() = fail(SP_E_NO_MEMORY, errno, "no memory for a thread's list of free blocks").value();
+        return nullptr;
+    }
+    settle_delayed_frees(*cache);
     if (bin.count != 0) {  // A dead thread's cache may come with contents.
         return &bin;
     }
     RoomSearch search{.spans = 1, .count_seen = 0};
     do {
         search.count_seen = state.span_count.load(std::memory_order_acquire);
-        bin.count = central_take(cache->home, size_class, bin.blocks, transfer_batch(size_class), scan_budget_of_refill);
+        bin.count = central_take(cache->home, size_class, bin.blocks, transfer_batch(class_by_tag[size_class]), scan_budget_of_refill);
     } while (bin.count == 0 && make_room(search));
     return bin.count != 0 ? &bin : nullptr;
 }
@@ -100,7 +105,7 @@ Located locate(const void* address) noexcept
 inline void* pop(CacheBin& bin) noexcept
 {
     const CachedBlock taken = bin.blocks[--bin.count];
-    store_mark(taken.mark, 1);
+    set_mark(taken.mark);
     return taken.block;
 }
 
@@ -121,7 +126,7 @@ inline void* allocate_small(std::uint32_t size_class) noexcept
     return allocate_refilling(size_class);
 }
 
-[[gnu::noinline]] void* allocate_large(std::size_t size_bytes) noexcept
+[[gnu::noinline]] void* allocate_large(std::size_t size_bytes, std::uint16_t layout = 0) noexcept
 {
     if (size_bytes > state.options.image_bytes_max) {
         failure_slot() = fail(SP_E_POOL_FULL, 0, "{} bytes were asked for, but durable memory never grows beyond {}",
@@ -133,7 +138,7 @@ inline void* allocate_small(std::uint32_t size_class) noexcept
     RoomSearch search{.spans = spans, .count_seen = 0};
     do {
         search.count_seen = state.span_count.load(std::memory_order_acquire);
-        if (std::byte* run = take_large_run(spans); run != nullptr) {
+        if (std::byte* run = take_large_run(spans, layout); run != nullptr) {
             return run;
         }
     } while (make_room(search));
@@ -149,14 +154,48 @@ inline void* allocate_small(std::uint32_t size_class) noexcept
         return;
     }
     CacheBin& bin = cache->bins[size_class];
+    if (!make_room_in_bin(bin, size_class)) {
+        central_give(size_class, &block, 1);
+        return;
+    }
     if (bin.count == bin.capacity) {
         // The oldest half goes: what was freed last is warm.
-        const std::uint32_t batch = transfer_batch(size_class);
+        const std::uint32_t batch = transfer_batch(class_by_tag[size_class]);
         central_give(size_class, bin.blocks, batch);
         bin.count -= batch;
         std::memmove(bin.blocks, bin.blocks + batch, bin.count * sizeof(CachedBlock));
     }
     bin.blocks[bin.count++] = block;
+}
+
+void put_into_cache(std::uint32_t tag, const CachedBlock& freed) noexcept
+{
+    if (ThreadCache* cache = thread_cache; cache != nullptr) [[likely]] {
+        CacheBin& bin = cache->bins[tag];
+        if (bin.count != bin.capacity) [[likely]] {
+            bin.blocks[bin.count++] = freed;
+            return;
+        }
+    }
+    cache_slowly(tag, freed);
+}
+
+/// Clears a logged mark. Older states may still have the block.
+[[gnu::noinline]] void deallocate_logged(void* block, std::uint32_t tag, std::uint8_t* mark) noexcept
+{
+    const LoggedMark logged_mark(mark);
+    logged::Word& word = logged_mark.word();
+    if ((logged::load(word) & logged_mark.bit()) == 0) [[unlikely]] {
+        die_of_bad_pointer(block, "free");
+    }
+    logged::clear_bits(word, logged_mark.bit());
+    const CachedBlock freed{static_cast<std::byte*>(block), mark};
+    const bool is_new_in_epoch = (logged::at_begin_of_epoch(word) & logged_mark.bit()) == 0;
+    if (is_new_in_epoch) {
+        put_into_cache(tag, freed);
+    } else if (ThreadCache* const cache = own_cache(); cache == nullptr || !delay_free(*cache, freed, tag)) {
+        os::log(os::Severity::warning, "no memory to keep a freed block apart: it stays unused until the next start");
+    }
 }
 
 /// Large runs, spans not looked at since attach(), nullptr and bad pointers.
@@ -207,6 +246,12 @@ void* Heap::allocate_zeroed(std::size_t size_bytes) noexcept
     if (block == nullptr) {
         return nullptr;
     }
+    clear_block(block, size_bytes);
+    return block;
+}
+
+void Heap::clear_block(void* block, std::size_t size_bytes) noexcept
+{
     if (size_bytes < page_bytes) {
         std::memset(block, 0, size_bytes);
         note_store(block, size_bytes);
@@ -214,7 +259,23 @@ void* Heap::allocate_zeroed(std::size_t size_bytes) noexcept
         // Memory that was never used is zero; reading it costs less than making its pages durable.
         clear_stale(static_cast<std::byte*>(block), size_bytes);
     }
-    return block;
+}
+
+void* Heap::allocate_typed(std::uint16_t layout, std::size_t alignment, std::size_t size_bytes) noexcept
+{
+    if (size_bytes > small_bytes_max) {
+        return allocate_large(size_bytes, layout);
+    }
+    std::uint32_t size_class = class_for(size_bytes);
+    while (class_alignment(size_class) < alignment) {
+        ++size_class;  // Ends at a power of two: the largest class is one.
+    }
+    const auto tag = tag_for(layout, size_class);
+    if (!tag) {
+        failure_slot() = tag.error();
+        return nullptr;
+    }
+    return allocate_small(*tag);
 }
 
 void* Heap::allocate_aligned(std::size_t alignment, std::size_t size_bytes) noexcept
@@ -242,16 +303,19 @@ void Heap::deallocate(void* block) noexcept
         return deallocate_rest(*this, block);
     }
     const SpanInfo info = span_info(span);
-    const SizeClass& c = size_classes[info.tag()];
+    const SizeClass& c = class_by_tag[info.tag()];
     const std::uint32_t index = block_index(c, static_cast<std::uint32_t>(offset % span_bytes));
     if (index == no_block) [[unlikely]] {
         return deallocate_rest(*this, block);
     }
     std::uint8_t* mark = info.marks() + index;
-    if (load_mark(mark) != 1) [[unlikely]] {
+    if (state.tables_are_logged) [[unlikely]] {
+        return deallocate_logged(block, info.tag(), mark);
+    }
+    if (load_plain_mark(mark) != 1) [[unlikely]] {
         die_of_bad_pointer(block, "free");
     }
-    store_mark(mark, 0);
+    store_plain_mark(mark, 0);
     const CachedBlock freed{static_cast<std::byte*>(block), mark};
     if (ThreadCache* cache = thread_cache; cache != nullptr) [[likely]] {
         CacheBin& bin = cache->bins[info.tag()];
@@ -300,8 +364,6 @@ std::size_t Heap::usable_size(const void* block) const noexcept
     return found.usable_bytes;
 }
 
-bool Heap::is_logged_variable(const void* /*address*/, unsigned /*kind*/) const noexcept { return true; }
-
 Heap::Block Heap::find_block(const void* address) const noexcept
 {
     const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(state.spans_base);
@@ -314,7 +376,7 @@ Heap::Block Heap::find_block(const void* address) const noexcept
     }
     const std::byte* begin = span_address(span);
     if (const SpanInfo info = span_info(span); info.is_small()) {
-        const SizeClass& c = size_classes[info.size_class()];
+        const SizeClass& c = class_by_tag[info.size_class()];
         const std::uint64_t from_first = offset % span_bytes - c.first_block;
         begin += c.first_block + from_first / c.block_bytes * c.block_bytes;
         if (span != offset >> span_shift || from_first >= span_bytes) {

@@ -6,6 +6,10 @@
 // live in DRAM and are rebuilt from those bytes, so a block that a dead thread had cached, or
 // that a rolled-back epoch had allocated, is simply free. A malloc or free dirties one byte.
 //
+// With TableFormat::logged the engine keeps durable memory by lines and in place [ResPCT]. Spans and marks are then logged words, 64 marks in
+// each; spans may be typed; and what was freed is not given out again before the free is durable, because the state of an older
+// epoch still has it (delayed_frees.hpp).
+//
 // Every member is called inside a FASE (the C API does that), so the engine's quiescent state
 // sees the tables between calls, never in one.
 
@@ -14,6 +18,8 @@
 
 #include "core/findings.hpp"
 #include "core/result.hpp"
+#include "pool/image_layout.hpp"
+#include "stillpoint/respct.h"
 #include "stillpoint/stillpoint.h"
 
 namespace stillpoint {
@@ -33,6 +39,8 @@ public:
         std::uint64_t image_bytes_max;  ///< the tables are laid out for this
         Grow grow;
         void* grow_context;
+        layout::TableFormat table_format = layout::TableFormat::plain;
+        bool after_crash = false;       ///< what is read may not be durable: zeroes count as stored
     };
 
     /// Takes an image as recovered (or zeroed) and builds the DRAM side. It reads the span table
@@ -54,15 +62,23 @@ public:
     void deallocate(void* block) noexcept;
     [[nodiscard]] std::size_t usable_size(const void* block) const noexcept;
 
+    // -- Typed slabs: with TableFormat::logged -------------------------------------------------
+    /// The number of a layout in the image's table, where it is put if it is not there. Errors: invalid_argument (it contradicts itself),
+    /// no_space (255 others are there).
+    [[nodiscard]] Result<std::uint16_t> find_layout(const sp_respct_layout& layout) noexcept;
+    /// As allocate_aligned(), `alignment` at most 4096: for objects of that layout, `size_bytes` of them. Old bytes.
+    [[nodiscard]] void* allocate_typed(std::uint16_t layout, std::size_t alignment, std::size_t size_bytes) noexcept;
+    /// As allocate_zeroed(), of a block that was just allocated.
+    void clear_block(void* block, std::size_t size_bytes) noexcept;
+    /// Whether a live block's layout has a logged variable of that kind at `address`: recovery finds it.
+    [[nodiscard]] bool is_logged_variable(const void* address, unsigned kind) const noexcept;
+
     /// The live block that `address` lies in, for messages.
     struct Block {
         const std::byte* begin;   ///< nullptr: none
         std::size_t usable_bytes;
     };
     [[nodiscard]] Block find_block(const void* address) const noexcept;
-    /// Whether recovery finds a logged variable of that kind (sp_respct_kind) there: `address` lies in a live block of typed memory,
-    /// where its layout has one.
-    [[nodiscard]] bool is_logged_variable(const void* address, unsigned kind) const noexcept;
 
     /// Gives the calling thread's cached blocks back: at thread exit. The thread may go on to use
     /// the heap. A thread that ends without this is noticed later, at the next shortage.

@@ -2,15 +2,20 @@
 // What the heap keeps in the image, and where (docs/format/heap.md has the bytes):
 //
 //   heap_offset: span table | coarse marks | padding to 64 KiB | span 0 | span 1 | ...
+//   TableFormat::logged: layout table | span words | padding to 64 KiB | span 0 | ...
 //
 // An all-zero heap is an empty one: a fresh image needs no formatting.
 
 #include <cstddef>
 #include <cstdint>
 
+#include "core/logged_words.hpp"
 #include "core/units.hpp"
+#include "pool/image_layout.hpp"
 
 namespace stillpoint::heap {
+
+using layout::TableFormat;
 
 inline constexpr unsigned span_shift = 16;
 inline constexpr std::size_t span_bytes = std::size_t{1} << span_shift;
@@ -46,6 +51,51 @@ static_assert(sizeof(SpanEntry) == 4);
 /// its blocks keep their natural alignment; 16 bytes a span, hence at most 16 blocks.
 inline constexpr std::size_t coarse_marks_per_span = 16;
 
+/// With TableFormat::logged: what a span's logged word holds.
+struct SpanWord {
+    static constexpr unsigned layout_shift = 32;
+    static constexpr unsigned coarse_marks_shift = 48;  ///< the span's marks, if they are coarse: a bit each
+
+    std::uint64_t word;
+
+    [[nodiscard]] constexpr SpanEntry entry() const noexcept { return {static_cast<std::uint32_t>(word)}; }
+    /// Number of the layout, from 1; 0: the span is not typed.
+    [[nodiscard]] constexpr std::uint16_t layout() const noexcept { return static_cast<std::uint16_t>(word >> layout_shift); }
+    [[nodiscard]] static constexpr SpanWord of(SpanEntry entry, std::uint16_t layout) noexcept
+    {
+        return {entry.word | (std::uint64_t{layout} << layout_shift)};
+    }
+};
+static_assert(coarse_marks_per_span <= 64 - SpanWord::coarse_marks_shift);
+
+/// A type's logged variables and locks, so that recovery finds them in every block of the spans that name it.
+struct LayoutRecord {
+    static constexpr std::size_t members_max = 24;
+    static constexpr std::size_t name_bytes = 48;
+    struct Member {
+        std::uint32_t offset_bytes;
+        std::uint16_t kind;  ///< sp_respct_kind
+        std::uint16_t count;
+    };
+
+    std::uint32_t stride_bytes;  ///< of one object
+    std::uint32_t member_count;
+    char type_name[name_bytes];  ///< NUL-terminated, rest zero
+    Member members[members_max];
+    std::uint64_t checksum;      ///< over all bytes before
+};
+static_assert(sizeof(LayoutRecord) == 256);
+
+/// Records are written once, behind the last, and never changed: those behind `count` are meaningless.
+struct LayoutTable {
+    static constexpr std::size_t records_max = 255;
+
+    alignas(cache_line_bytes) logged::Word count;
+    std::uint8_t reserved[sizeof(LayoutRecord) - sizeof(logged::Word)];
+    LayoutRecord records[records_max];
+};
+static_assert(sizeof(LayoutTable) == 64 * kib);
+
 /// Offsets from the image's base: a pure function of heap_offset and the maximum size, so that
 /// growth moves nothing.
 struct HeapLayout {
@@ -53,14 +103,23 @@ struct HeapLayout {
     std::uint64_t coarse_marks_offset;
     std::uint64_t spans_offset;  ///< multiple of span_bytes
     std::uint64_t spans_max;
+    std::uint64_t layouts_offset;  ///< TableFormat::logged only
 
-    [[nodiscard]] static constexpr HeapLayout of(std::uint64_t heap_offset, std::uint64_t image_bytes_max) noexcept
+    [[nodiscard]] static constexpr HeapLayout of(std::uint64_t heap_offset, std::uint64_t image_bytes_max,
+                                                 TableFormat format) noexcept
     {
         // Counts the tables' own room as spans too: a table that is 0.03 % too long, and no
         // circular definition.
         const std::uint64_t room = image_bytes_max > heap_offset ? image_bytes_max - heap_offset : 0;
         const std::uint64_t table_entries = room / span_bytes;
         HeapLayout layout{};
+        if (format == TableFormat::logged) {
+            layout.layouts_offset = heap_offset;
+            layout.span_table_offset = heap_offset + sizeof(LayoutTable);
+            layout.spans_offset = round_up(layout.span_table_offset + table_entries * sizeof(logged::Word), span_bytes);
+            layout.spans_max = layout.spans_in(image_bytes_max);
+            return layout;
+        }
         layout.span_table_offset = heap_offset;
         layout.coarse_marks_offset =
             round_up(layout.span_table_offset + table_entries * sizeof(SpanEntry), page_bytes);

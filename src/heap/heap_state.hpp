@@ -16,6 +16,7 @@
 #include "heap/heap_layout.hpp"
 #include "heap/size_classes.hpp"
 #include "os/futex.hpp"
+#include "os/reserved_array.hpp"
 
 namespace stillpoint::heap {
 
@@ -29,9 +30,9 @@ struct CachedBlock {
 };
 
 /// What a thread needs to know about a span to free a block of it: one word, read without a lock.
-/// Low byte: tag. 0: free, or inside a large run. 1 to class_count: small, and the central
-/// list knows which of its blocks are free. unknown_bit + class: small, not looked at since attach().
-/// large_tag: first span of a run. Other bits: address of the marks (small) or length in spans (large).
+/// Low byte: tag. 0: free, or inside a large run. 1 to class_count, typed_tag and up: small, and the central
+/// list knows which of its blocks are free. With unknown_bit: small, not looked at since attach().
+/// large_tag: first span of a run. Other bits: where the marks are (small) or length in spans (large).
 struct SpanInfo {
     static constexpr std::uint64_t unknown_bit = 0x40;
     static constexpr std::uint64_t large_tag = 0xff;
@@ -42,10 +43,10 @@ struct SpanInfo {
     [[nodiscard]] std::uint32_t tag() const noexcept { return static_cast<std::uint32_t>(word & 0xff); }
     [[nodiscard]] std::uint64_t value() const noexcept { return word >> value_shift; }
     [[nodiscard]] bool is_large() const noexcept { return tag() == large_tag; }
-    [[nodiscard]] bool is_known() const noexcept { return tag() - 1 < class_count; }
+    [[nodiscard]] bool is_known() const noexcept { return class_by_tag[tag()].blocks != 0; }
     [[nodiscard]] bool is_unknown() const noexcept
     {
-        return (tag() & unknown_bit) != 0 && (tag() & ~unknown_bit) - 1 < class_count;
+        return (tag() & unknown_bit) != 0 && class_by_tag[size_class()].blocks != 0;
     }
     [[nodiscard]] bool is_small() const noexcept { return is_known() || is_unknown(); }
     [[nodiscard]] std::uint32_t size_class() const noexcept
@@ -54,7 +55,21 @@ struct SpanInfo {
     }
     [[nodiscard]] std::uint8_t* marks() const noexcept { return reinterpret_cast<std::uint8_t*>(value()); }
 };
-static_assert(class_count < SpanInfo::unknown_bit);
+static_assert(class_count < SpanInfo::unknown_bit && (typed_tag & SpanInfo::unknown_bit) == 0);
+static_assert(((tag_end - 1) | SpanInfo::unknown_bit) < SpanInfo::large_tag && tag_end <= (typed_tag | SpanInfo::unknown_bit));
+
+/// A kind of typed span: blocks of one size class that hold objects of one layout.
+struct TypedClass {
+    std::uint16_t layout;      ///< number, from 1
+    std::uint16_t size_class;  ///< 1 to class_count
+};
+
+/// A run of spans that was freed, and that the state of an older epoch still needs.
+struct DelayedRun {
+    std::uint64_t first;
+    std::uint64_t spans;
+    std::uint64_t epoch;  ///< in which it was freed
+};
 
 /// Central list membership of a small span. Guarded by the lock of its list: its home's, or that of the unknown spans.
 struct SpanLink {
@@ -99,7 +114,11 @@ struct HeapState {
     std::uint64_t spans_max = 0;
     std::atomic<std::uint64_t>* info = nullptr;  ///< spans_max words
 
-    std::uint32_t* span_table = nullptr;  ///< in the image
+    bool tables_are_logged = false;
+    bool after_crash = false;  ///< what is read may not be durable
+    std::uint32_t* span_table = nullptr;  ///< in the image, or
+    logged::Word* span_words = nullptr;
+    LayoutTable* layouts = nullptr;
     std::uint8_t* coarse_marks = nullptr;  ///< in the image
     SpanLink* links = nullptr;
     FreeBits* free_bits = nullptr;
@@ -114,12 +133,19 @@ struct HeapState {
     std::atomic<std::uint64_t> span_count{0};  ///< present
     std::uint64_t* free_spans = nullptr;       ///< bit set; ones are free
     std::uint64_t first_free_word = 0;         ///< no free span lies in a word before this one
+    os::ReservedArray<DelayedRun> delayed_runs;  ///< of which [delayed_first, delayed_end) are used, oldest first
+    std::uint64_t delayed_first = 0;
+    std::uint64_t delayed_end = 0;
+
+    alignas(64) os::FutexLock types_lock;
+    std::atomic<std::uint32_t> typed_count{0};
+    TypedClass typed[typed_count_max] = {};    ///< tag typed_tag + i
 
     alignas(64) os::FutexLock growth_lock;
     std::uint64_t image_bytes = 0;  ///< guarded by growth_lock
 
-    UnknownSpans unknown[class_count + 1];
-    Central central[homes_max][class_count + 1];
+    UnknownSpans unknown[tag_end];
+    Central central[homes_max][tag_end];
 };
 
 extern constinit HeapState state;
@@ -144,22 +170,62 @@ extern constinit HeapState state;
     }
 }
 
+/// Where logged marks lie: 64 blocks have theirs in one word of 32 bytes. Such a mark's "address" is twice its word's, plus the
+/// number of its bit, so that marks of neighbouring blocks are neighbours here too.
+struct LoggedMark {
+    explicit LoggedMark(const std::uint8_t* mark) noexcept : position(reinterpret_cast<std::uintptr_t>(mark)) {}
+    [[nodiscard]] static std::uint8_t* first_in(const void* words) noexcept
+    {
+        return reinterpret_cast<std::uint8_t*>(2 * reinterpret_cast<std::uintptr_t>(words));
+    }
+    [[nodiscard]] logged::Word& word() const noexcept { return *reinterpret_cast<logged::Word*>(position / 64 * sizeof(logged::Word)); }
+    [[nodiscard]] std::uint64_t bit() const noexcept { return std::uint64_t{1} << (position % 64); }
+
+    std::uintptr_t position;
+};
+static_assert(sizeof(logged::Word) == 32);
+
+constexpr std::size_t logged_marks_bytes(std::uint32_t blocks) noexcept { return (blocks + 63) / 64 * sizeof(logged::Word); }
+
 /// Marks are read by statistics() while others store them, hence atomic; never ordered.
-[[nodiscard]] inline std::uint8_t load_mark(std::uint8_t* mark) noexcept
+[[nodiscard]] inline std::uint8_t load_plain_mark(std::uint8_t* mark) noexcept
 {
     return std::atomic_ref<std::uint8_t>(*mark).load(std::memory_order_relaxed);
 }
-[[gnu::always_inline]] inline void store_mark(std::uint8_t* mark, std::uint8_t value) noexcept
+[[nodiscard]] inline std::uint8_t load_mark(std::uint8_t* mark) noexcept
+{
+    if (state.tables_are_logged) [[unlikely]] {
+        const LoggedMark logged_mark(mark);
+        return (logged::load(logged_mark.word()) & logged_mark.bit()) != 0;
+    }
+    return load_plain_mark(mark);
+}
+[[gnu::always_inline]] inline void store_plain_mark(std::uint8_t* mark, std::uint8_t value) noexcept
 {
     std::atomic_ref<std::uint8_t>(*mark).store(value, std::memory_order_relaxed);
     note_table_store(mark, sizeof *mark);
 }
+/// Of a block that is taken.
+[[gnu::always_inline]] inline void set_mark(std::uint8_t* mark) noexcept
+{
+    if (state.tables_are_logged) [[unlikely]] {
+        const LoggedMark logged_mark(mark);
+        logged::set_bits(logged_mark.word(), logged_mark.bit());
+        return;
+    }
+    store_plain_mark(mark, 1);
+}
+
+/// What the span table says of a span.
+[[nodiscard]] inline SpanWord load_span_word(std::uint64_t span) noexcept
+{
+    return state.tables_are_logged ? SpanWord{logged::load(state.span_words[span])} : SpanWord{state.span_table[span]};
+}
 
 /// Where the marks of a small span begin, in bytes from its own start (fine marks). Spreads spans
 /// over the cache sets of the head; a function of the span, so that nothing need be stored.
-[[nodiscard]] constexpr std::uint32_t fine_marks_offset(std::uint64_t span, std::uint32_t size_class) noexcept
+[[nodiscard]] constexpr std::uint32_t fine_marks_offset(std::uint64_t span, const SizeClass& c) noexcept
 {
-    const SizeClass& c = size_classes[size_class];
     const std::uint32_t lines = (c.blocks + 63) / 64;
     const std::uint32_t choices = c.first_block / 64 - lines + 1;
     return static_cast<std::uint32_t>(span % choices) * 64;
@@ -172,15 +238,13 @@ void clear_stale(std::byte* address, std::size_t size_bytes) noexcept;
 
 /// Reads and validates the table; makes spans known to the DRAM side. Errors: pool_corrupt.
 [[nodiscard]] Result<void> load_span_table() noexcept;
-/// Validates one entry of a table of `span_count`. Returns the spans it covers.
-[[nodiscard]] Result<std::uint64_t> validate_entry(const std::uint32_t* table, std::uint64_t span,
-                                                   std::uint64_t span_count);
 /// A free span, cut into blocks of the class, all marks 0; no_span if there is none. The caller holds the lock of
 /// that home's list.
 [[nodiscard]] std::uint32_t take_small_span(std::uint32_t size_class, std::uint32_t home) noexcept;
 /// The caller holds the lock of the span's list; every block of the span is free and in no thread cache.
 void return_small_span(std::uint32_t span) noexcept;
-[[nodiscard]] std::byte* take_large_run(std::uint64_t spans) noexcept;
+/// `layout`: of a typed run, else 0.
+[[nodiscard]] std::byte* take_large_run(std::uint64_t spans, std::uint16_t layout = 0) noexcept;
 void return_large_run(std::uint64_t first, std::uint64_t spans) noexcept;
 /// Changes the length of a run in place. False: the spans behind it are not free.
 [[nodiscard]] bool resize_large_run(std::uint64_t first, std::uint64_t from, std::uint64_t to) noexcept;
@@ -205,6 +269,11 @@ void make_known(std::uint32_t home, std::uint32_t span) noexcept;
 void release_empty_spans(std::uint32_t home, std::uint32_t scan_budget) noexcept;
 /// Puts an unknown span on its class's list, during attach.
 void list_unknown(std::uint32_t span, std::uint32_t size_class) noexcept;
+
+// ---- typed.cpp -------------------------------------------------------------------------------
+
+/// The tag of typed spans of that layout and size class; new where there is none. Errors: no_space (63 others are there).
+[[nodiscard]] Result<std::uint32_t> tag_for(std::uint16_t layout, std::uint32_t size_class) noexcept;
 
 // ---- growth.cpp ------------------------------------------------------------------------------
 

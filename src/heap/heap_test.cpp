@@ -48,7 +48,7 @@ TEST(SizeClasses, ReciprocalFindsTheIndexOfEveryBlock)
 TEST(SizeClasses, MarksFitInFrontOfTheFirstBlock)
 {
     for (std::uint32_t c = 1; c <= class_count; ++c) {
-        if (heap::has_coarse_marks(c)) {
+        if (heap::has_coarse_marks(size_classes[c])) {
             EXPECT_LE(size_classes[c].blocks, heap::coarse_marks_per_span);
         } else {
             EXPECT_GE(size_classes[c].first_block, (size_classes[c].blocks + 63) / 64 * 64);

@@ -62,8 +62,7 @@ constexpr SizeClass make_class(std::uint32_t block_bytes)
     return made;
 }
 
-/// Indexed by a tag byte (span_info.hpp), of which the classes are the values 1 to class_count:
-/// every other entry has no blocks, so that one test of the index rejects it.
+/// The classes, from 1.
 inline constexpr auto size_classes = [] {
     std::array<SizeClass, 256> table{};
     for (std::uint32_t c = 1; c <= class_count; ++c) {
@@ -72,9 +71,9 @@ inline constexpr auto size_classes = [] {
     return table;
 }();
 
-[[nodiscard]] constexpr bool has_coarse_marks(std::uint32_t size_class) noexcept
+[[nodiscard]] constexpr bool has_coarse_marks(const SizeClass& size_class) noexcept
 {
-    return size_classes[size_class].block_bytes >= coarse_block_bytes;
+    return size_class.block_bytes >= coarse_block_bytes;
 }
 
 /// Alignment that every block of the class has.
@@ -107,6 +106,15 @@ inline constexpr auto fine_lookup = make_lookup<16, fine_bytes_max / 16 + 1>();
 inline constexpr auto coarse_lookup = make_lookup<256, small_bytes_max / 256 + 1>();
 }  // namespace detail
 
+/// Indexed by a tag byte (heap_state.hpp), of which the classes are the values 1 to class_count, and typed_tag and up those of
+/// typed spans, each with the sizes of an ordinary class: every other entry has no blocks, so that one test of the index rejects it.
+inline constinit auto class_by_tag = size_classes;
+
+inline constexpr std::uint32_t typed_tag = 0x80;
+inline constexpr std::uint32_t typed_count_max = 63;
+/// Lists and bins are indexed by tags up to here.
+inline constexpr std::uint32_t tag_end = typed_tag + typed_count_max;
+
 /// The smallest class that holds size_bytes <= small_bytes_max.
 [[nodiscard]] inline std::uint32_t class_for(std::size_t size_bytes) noexcept
 {
@@ -119,12 +127,12 @@ inline constexpr auto coarse_lookup = make_lookup<256, small_bytes_max / 256 + 1
 /// How many blocks of a class a thread keeps to itself: 64 KiB of them, but at least 8 and at
 /// most 512. Half of that moves at a time. Batches of 64 and more keep threads apart: 64
 /// marks are one cache line.
-[[nodiscard]] constexpr std::uint32_t cache_capacity(std::uint32_t size_class) noexcept
+[[nodiscard]] constexpr std::uint32_t cache_capacity(const SizeClass& size_class) noexcept
 {
-    const std::uint32_t blocks = static_cast<std::uint32_t>(span_bytes) / size_classes[size_class].block_bytes;
+    const std::uint32_t blocks = static_cast<std::uint32_t>(span_bytes) / size_class.block_bytes;
     return blocks < 8 ? 8 : blocks > 512 ? 512 : blocks;
 }
-[[nodiscard]] constexpr std::uint32_t transfer_batch(std::uint32_t size_class) noexcept
+[[nodiscard]] constexpr std::uint32_t transfer_batch(const SizeClass& size_class) noexcept
 {
     return cache_capacity(size_class) / 2;
 }

@@ -8,6 +8,7 @@
 
 #include "core/canary.hpp"  // Names the file to those who compile it with the canaries' switches.
 #include "heap/heap_state.hpp"
+#include "heap/span_table_view.hpp"
 
 namespace stillpoint::heap {
 
@@ -15,8 +16,13 @@ namespace {
 
 constexpr std::uint64_t all_free = ~std::uint64_t{0};
 
-void store_entry(std::uint64_t span, SpanEntry entry) noexcept
+/// Marks in the word of a coarse span are cleared: a span has none when it changes hands.
+void store_entry(std::uint64_t span, SpanEntry entry, std::uint16_t layout = 0) noexcept
 {
+    if (state.tables_are_logged) {
+        logged::store(state.span_words[span], SpanWord::of(entry, layout).word);
+        return;
+    }
     std::atomic_ref<std::uint32_t>(state.span_table[span]).store(entry.word, std::memory_order_relaxed);
     note_table_store(&state.span_table[span], sizeof state.span_table[span]);
 }
@@ -26,12 +32,28 @@ void publish(std::uint64_t span, std::uint64_t tag, std::uint64_t value) noexcep
     state.info[span].store((value << SpanInfo::value_shift) | tag, std::memory_order_release);
 }
 
-std::uint64_t marks_address(std::uint64_t span, std::uint32_t size_class) noexcept
+std::uint64_t marks_address(std::uint64_t span, const SizeClass& c) noexcept
 {
-    if (has_coarse_marks(size_class)) {
+    if (state.tables_are_logged) {
+        const std::uint8_t* const marks = has_coarse_marks(c)
+                                              ? LoggedMark::first_in(&state.span_words[span]) + SpanWord::coarse_marks_shift
+                                              : LoggedMark::first_in(span_address(span) + fine_marks_offset(span, c));
+        return reinterpret_cast<std::uint64_t>(marks);
+    }
+    if (has_coarse_marks(c)) {
         return reinterpret_cast<std::uint64_t>(state.coarse_marks + span * coarse_marks_per_span);
     }
-    return reinterpret_cast<std::uint64_t>(span_address(span) + fine_marks_offset(span, size_class));
+    return reinterpret_cast<std::uint64_t>(span_address(span) + fine_marks_offset(span, c));
+}
+
+/// A new small span has no block allocated.
+void clear_marks(std::uint64_t span, const SizeClass& c) noexcept
+{
+    if (!state.tables_are_logged) {
+        clear_stale(reinterpret_cast<std::byte*>(marks_address(span, c)), c.blocks);
+    } else if (!has_coarse_marks(c)) {
+        clear_stale(span_address(span) + fine_marks_offset(span, c), logged_marks_bytes(c.blocks));
+    }
 }
 
 /// Calls change(word, mask) for each word of the free bits that [first, first + spans) covers.
@@ -57,6 +79,35 @@ void mark_free(std::uint64_t first, std::uint64_t spans) noexcept
 {
     for_each_word(first, spans, [](std::uint64_t& word, std::uint64_t mask) { word |= mask; });
     state.first_free_word = std::min(state.first_free_word, first / 64);
+}
+
+/// Whether the span was free when the running epoch began: no older state knows it.
+bool is_new_in_epoch(std::uint64_t span) noexcept
+{
+    logged::Word& word = state.span_words[span];
+    logged::touch(word);
+    return SpanWord{logged::at_begin_of_epoch(word)}.entry().word == 0;
+}
+
+/// Runs that no older state needs any more are free. Under spans_lock.
+void release_delayed_runs() noexcept
+{
+    const std::uint64_t durable = logged::durable_epoch.load(std::memory_order_acquire);
+    while (state.delayed_first != state.delayed_end && state.delayed_runs[state.delayed_first].epoch <= durable) {
+        const DelayedRun& run = state.delayed_runs[state.delayed_first++];
+        mark_free(run.first, run.spans);
+    }
+}
+
+void delay_run(std::uint64_t first, std::uint64_t spans) noexcept
+{
+    if (state.delayed_end == state.delayed_runs.capacity()) {
+        const std::uint64_t used = state.delayed_end - state.delayed_first;
+        std::memmove(state.delayed_runs.data(), &state.delayed_runs[state.delayed_first], used * sizeof(DelayedRun));
+        state.delayed_first = 0;
+        state.delayed_end = used;
+    }
+    state.delayed_runs[state.delayed_end++] = {first, spans, logged::running() >> 1};
 }
 
 bool all_are_free(std::uint64_t first, std::uint64_t spans) noexcept
@@ -95,6 +146,7 @@ bool is_group_of(std::uint32_t home, std::uint64_t span) noexcept
 /// First fit, by address. Under spans_lock.
 std::uint64_t find_run(std::uint64_t wanted) noexcept
 {
+    release_delayed_runs();
     const std::uint64_t words = (state.span_count.load(std::memory_order_relaxed) + 63) / 64;
     while (state.first_free_word < words && state.free_spans[state.first_free_word] == 0) {
         ++state.first_free_word;
@@ -150,64 +202,52 @@ void clear_stale(std::byte* address, std::size_t size_bytes) noexcept
         if (any != std::byte{0}) {
             std::memset(address, 0, here);
             note_table_store(address, here);
+        } else if (state.after_crash) {
+            note_table_store(address, here);  // These zeroes may be in the caches only.
         }
         address += here;
         size_bytes -= here;
     }
 }
 
-Result<std::uint64_t> validate_entry(const std::uint32_t* table, std::uint64_t span, std::uint64_t span_count)
+namespace {
+
+/// A small span of the recovered table: not looked at yet.
+Result<void> list_loaded(std::uint32_t span, SpanWord word) noexcept
 {
-    const SpanEntry entry{table[span]};
-    const std::uint64_t payload = entry.payload();
-    switch (entry.kind()) {
-    case SpanKind::free_or_rest:
-        if (payload == 0) {
-            return 1;
+    std::uint32_t tag = word.entry().payload();
+    if (word.layout() != 0) {
+        const auto typed = tag_for(word.layout(), tag);
+        if (!typed) {
+            return pass_on(typed.error());
         }
-        break;
-    case SpanKind::small:
-        if (payload - 1 < class_count) {
-            return 1;
-        }
-        return fail(SP_E_POOL_CORRUPT, 0,
-                    "heap span {} names size class {}, but there are only {}: the pool is damaged; restore a copy of it",
-                    span, payload, class_count);
-    case SpanKind::large:
-        if (payload == 0 || payload > span_count - span) {
-            return fail(SP_E_POOL_CORRUPT, 0,
-                        "heap span {} begins a run of {} spans, but {} are left: the pool is damaged; restore a copy of it",
-                        span, payload, span_count - span);
-        }
-        for (std::uint64_t rest = span + 1; rest < span + payload; ++rest) {
-            if (table[rest] != 0) {
-                return fail(SP_E_POOL_CORRUPT, 0,
-                            "heap span {} is in use inside the run of {} that begins at span {}: the pool is damaged; restore a copy of it",
-                            rest, payload, span);
-            }
-        }
-        return payload;
-    default: break;
+        tag = *typed;
     }
-    return fail(SP_E_POOL_CORRUPT, 0, "heap span {} has the meaningless entry {:#010x}: the pool is damaged; restore a copy of it",
-                span, entry.word);
+    publish(span, SpanInfo::unknown_bit | tag, marks_address(span, class_by_tag[tag]));
+    list_unknown(span, tag);
+    return {};
 }
+
+}  // namespace
 
 Result<void> load_span_table() noexcept
 {
-    const std::uint64_t count = state.layout.spans_in(state.options.image_bytes);
+    const SpanTableView table(state.options);
+    const std::uint64_t count = table.spans();
     state.first_free_word = 0;
     for (std::uint64_t span = 0; span < count;) {
-        const auto covered = validate_entry(state.span_table, span, count);
+        const auto covered = table.validate(span);
         if (!covered) {
             return pass_on(covered.error());
         }
-        const SpanEntry entry{state.span_table[span]};
+        const SpanWord word = table.word(span);
+        const SpanEntry entry = word.entry();
         switch (entry.kind()) {
         case SpanKind::free_or_rest: mark_free(span, 1); break;
         case SpanKind::small:
-            publish(span, SpanInfo::unknown_bit | entry.payload(), marks_address(span, entry.payload()));
-            list_unknown(static_cast<std::uint32_t>(span), entry.payload());
+            if (auto listed = list_loaded(static_cast<std::uint32_t>(span), word); !listed) {
+                return listed;
+            }
             break;
         case SpanKind::large: publish(span, SpanInfo::large_tag, *covered); break;
         }
@@ -226,10 +266,15 @@ std::uint32_t take_small_span(std::uint32_t size_class, std::uint32_t home) noex
     }
     mark_taken(span, 1);
     state.links[span].home.store(home, std::memory_order_relaxed);
-    const std::uint64_t marks = marks_address(span, size_class);
-    clear_stale(reinterpret_cast<std::byte*>(marks), size_classes[size_class].blocks);
-    store_entry(span, SpanEntry::small(size_class));
-    publish(span, size_class, marks);
+    const SizeClass& c = class_by_tag[size_class];
+    clear_marks(span, c);
+    if (size_class < typed_tag) {
+        store_entry(span, SpanEntry::small(size_class));
+    } else {
+        const TypedClass& typed = state.typed[size_class - typed_tag];
+        store_entry(span, SpanEntry::small(typed.size_class), typed.layout);
+    }
+    publish(span, size_class, marks_address(span, c));
     return static_cast<std::uint32_t>(span);
 }
 
@@ -238,7 +283,7 @@ void return_small_span(std::uint32_t span) noexcept
     return_large_run(span, 1);
 }
 
-std::byte* take_large_run(std::uint64_t spans) noexcept
+std::byte* take_large_run(std::uint64_t spans, std::uint16_t layout) noexcept
 {
     const std::lock_guard hold(state.spans_lock);
     const std::uint64_t first = find_run(spans);
@@ -246,7 +291,7 @@ std::byte* take_large_run(std::uint64_t spans) noexcept
         return nullptr;
     }
     mark_taken(first, spans);
-    store_entry(first, SpanEntry::large(static_cast<std::uint32_t>(spans)));
+    store_entry(first, SpanEntry::large(static_cast<std::uint32_t>(spans)), layout);
     publish(first, SpanInfo::large_tag, spans);
     return span_address(first);
 }
@@ -255,15 +300,24 @@ void return_large_run(std::uint64_t first, std::uint64_t spans) noexcept
 {
     const std::lock_guard hold(state.spans_lock);
     publish(first, 0, 0);
+    const bool is_new = state.tables_are_logged && is_new_in_epoch(first);
     store_entry(first, SpanEntry{0});
-    mark_free(first, spans);
+    if (state.tables_are_logged && !is_new) {
+        delay_run(first, spans);
+    } else {
+        mark_free(first, spans);
+    }
 }
 
 bool resize_large_run(std::uint64_t first, std::uint64_t from, std::uint64_t to) noexcept
 {
     const std::lock_guard hold(state.spans_lock);
     if (to < from) {
-        mark_free(first + to, from - to);
+        if (state.tables_are_logged) {
+            delay_run(first + to, from - to);
+        } else {
+            mark_free(first + to, from - to);
+        }
     } else {
         const std::uint64_t count = state.span_count.load(std::memory_order_relaxed);
         if (to > count - first || !all_are_free(first + from, to - from)) {
@@ -271,7 +325,7 @@ bool resize_large_run(std::uint64_t first, std::uint64_t from, std::uint64_t to)
         }
         mark_taken(first + from, to - from);
     }
-    store_entry(first, SpanEntry::large(static_cast<std::uint32_t>(to)));
+    store_entry(first, SpanEntry::large(static_cast<std::uint32_t>(to)), load_span_word(first).layout());
     publish(first, SpanInfo::large_tag, to);
     return true;
 }
@@ -284,8 +338,11 @@ void add_spans(std::uint64_t new_span_count) noexcept
         return;
     }
     // No heap has written entries of spans that did not exist; a foreign file may have.
-    clear_stale(reinterpret_cast<std::byte*>(state.span_table + count),
-                (new_span_count - count) * sizeof(SpanEntry));
+    if (state.tables_are_logged) {
+        clear_stale(reinterpret_cast<std::byte*>(state.span_words + count), (new_span_count - count) * sizeof(logged::Word));
+    } else {
+        clear_stale(reinterpret_cast<std::byte*>(state.span_table + count), (new_span_count - count) * sizeof(SpanEntry));
+    }
     mark_free(count, new_span_count - count);
     state.span_count.store(new_span_count, std::memory_order_release);
 }

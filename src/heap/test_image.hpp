@@ -72,7 +72,7 @@ public:
     {
         return {options.image_base, options.image_base + options.image_bytes};
     }
-    [[nodiscard]] heap::HeapLayout layout() const { return heap::HeapLayout::of(heap_offset, bytes_max_); }
+    [[nodiscard]] heap::HeapLayout layout() const { return heap::HeapLayout::of(heap_offset, bytes_max_, options.table_format); }
     [[nodiscard]] std::uint32_t* span_table() const
     {
         return reinterpret_cast<std::uint32_t*>(options.image_base + layout().span_table_offset);

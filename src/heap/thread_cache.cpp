@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t cached_blocks_max = [] {
     std::size_t sum = 0;
     for (std::uint32_t c = 1; c <= class_count; ++c) {
-        sum += cache_capacity(c);
+        sum += cache_capacity(size_classes[c]);
     }
     return sum;
 }();
@@ -46,12 +46,14 @@ bool is_dead(int thread_id) noexcept
     return gone;
 }
 
+/// What is delayed stays, until it may be given out again.
 void empty(ThreadCache& cache) noexcept
 {
-    for (std::uint32_t c = 1; c <= class_count; ++c) {
-        CacheBin& bin = cache.bins[c];
+    settle_delayed_frees(cache);
+    for (std::uint32_t tag = 1; tag < tag_end; ++tag) {
+        CacheBin& bin = cache.bins[tag];
         if (bin.count != 0) {
-            central_give(c, bin.blocks, bin.count);
+            central_give(tag, bin.blocks, bin.count);
             bin.count = 0;
         }
     }
@@ -69,8 +71,8 @@ ThreadCache* make_cache() noexcept
     auto* cache = new (memory) ThreadCache{};
     auto* blocks = reinterpret_cast<CachedBlock*>(cache + 1);
     for (std::uint32_t c = 1; c <= class_count; ++c) {
-        cache->bins[c] = {blocks, 0, cache_capacity(c)};
-        blocks += cache_capacity(c);
+        cache->bins[c] = {blocks, 0, cache_capacity(size_classes[c])};
+        blocks += cache_capacity(size_classes[c]);
     }
     const std::uint32_t made = registry.made.load(std::memory_order_relaxed);
     cache->home = made % homes_max;
@@ -96,6 +98,22 @@ void reclaim_some() noexcept
 }
 
 }  // namespace
+
+bool make_room_in_bin(CacheBin& bin, std::uint32_t tag) noexcept
+{
+    if (bin.capacity != 0) {
+        return true;
+    }
+    const std::uint32_t capacity = cache_capacity(class_by_tag[tag]);
+    const int saved_errno = errno;
+    void* memory = mmap(nullptr, capacity * sizeof(CachedBlock), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    errno = saved_errno;
+    if (memory == MAP_FAILED) {
+        return false;
+    }
+    bin = {static_cast<CachedBlock*>(memory), 0, capacity};
+    return true;
+}
 
 ThreadCache* register_thread() noexcept
 {
@@ -152,7 +170,7 @@ void reclaim_dead_threads() noexcept
     const std::lock_guard hold(registry.lock);
     for (ThreadCache* cache = registry.first; cache != nullptr; cache = cache->next) {
         const int owner = cache->owner.load(std::memory_order_relaxed);
-        if (owner != 0 && cache != thread_cache && is_dead(owner)) {
+        if (cache != thread_cache && (owner == 0 || is_dead(owner))) {
             empty(*cache);
             cache->owner.store(0, std::memory_order_relaxed);
         }
@@ -166,6 +184,13 @@ void drop_all_caches() noexcept
         for (CacheBin& bin : cache->bins) {
             bin.count = 0;
         }
+        for (std::uint32_t tag = typed_tag; tag < tag_end; ++tag) {
+            if (CacheBin& bin = cache->bins[tag]; bin.capacity != 0) {  // The next heap may have another class for the tag.
+                munmap(bin.blocks, bin.capacity * sizeof(CachedBlock));
+                bin = {};
+            }
+        }
+        drop_delayed_frees(cache->delayed);
     }
 }
 

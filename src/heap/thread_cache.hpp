@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "core/result.hpp"
+#include "heap/delayed_frees.hpp"
 #include "heap/heap_state.hpp"
 
 namespace stillpoint::heap {
@@ -20,7 +21,8 @@ struct CacheBin {
 /// Lifetime: from mmap, and never unmapped: it passes from thread to thread, and outlives
 /// detach() (empty), so that a thread's pointer to its own is always valid.
 struct ThreadCache {
-    CacheBin bins[class_count + 1];
+    CacheBin bins[tag_end];        ///< those of typed spans have room once they are used
+    DelayedFrees delayed;
     Failure failure;               ///< last_failure() of the owner
     std::atomic<int> owner{0};     ///< thread id; 0: nobody's
     std::uint32_t home = 0;        ///< below homes_max; never changes
@@ -30,6 +32,9 @@ struct ThreadCache {
 /// The calling thread's cache, or nullptr before its first use and after flush. Initial-exec: this
 /// library is loaded at program start, and a lazily allocated TLS block would call malloc.
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local ThreadCache* thread_cache;
+
+/// Gives the bin of a tag its room. False: no memory.
+[[nodiscard]] bool make_room_in_bin(CacheBin& bin, std::uint32_t tag) noexcept;
 
 /// Finds or makes the calling thread's cache. nullptr: no memory for one.
 [[nodiscard]] ThreadCache* register_thread() noexcept;

@@ -17,7 +17,7 @@ namespace {
 /// A semaphore's value is its content, whoever calls. What waiters leave in the other objects recovery resets.
 int mark_changed(int result, const sem_t* semaphore) noexcept
 {
-    stillpoint::note_store(semaphore, sizeof *semaphore);
+    stillpoint::note_lock_store(semaphore, sizeof *semaphore);
     return result;
 }
 

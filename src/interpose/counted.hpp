@@ -43,7 +43,7 @@ static_assert(thrd_success == 0 && thrd_error != EOWNERDEAD && thrd_busy != EOWN
 {
     if (!is_held(result)) {
         // A waiter that gave up has been counted in the lock, and uncounted.
-        note_store(lock, sizeof(pthread_rwlock_t));
+        note_lock_store(lock, sizeof(pthread_rwlock_t));
         fase_leave(lock);
     }
     return result;
@@ -94,7 +94,7 @@ template <Address address, class Lock>
     using Function = int (*)(Lock*) noexcept;
     const int result = reinterpret_cast<Function>(real::ready(real::addresses.*address))(lock);
     if (result == 0) {
-        note_store(const_cast<const void*>(static_cast<const volatile void*>(lock)), sizeof(Lock));  // As below.
+        note_lock_store(const_cast<const void*>(static_cast<const volatile void*>(lock)), sizeof(Lock));  // As below.
     }
     return result;
 }
@@ -124,7 +124,7 @@ template <Address address, class Lock>
         return result;
     }
     // A copy of the page made while the lock was held must not be the checkpoint's.
-    note_store(name, sizeof(Lock));
+    note_lock_store(name, sizeof(Lock));
     fase::leave_counted(*record, name);
     return 0;
 }

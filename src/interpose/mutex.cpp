@@ -48,7 +48,7 @@ namespace {
         !stillpoint::is_plain_mutex(*mutex) || !stillpoint::try_unlock_plain(*mutex)) {
         return unlock_through_libc(mutex);
     }
-    stillpoint::note_store(mutex, sizeof *mutex);  // As release() does.
+    stillpoint::note_lock_store(mutex, sizeof *mutex);  // As release() does.
     fase::leave_counted(record, mutex);
     return 0;
 }
@@ -124,7 +124,7 @@ SHIM int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept
         !stillpoint::try_unlock_plain(*mutex)) [[unlikely]] {
         return unlock_otherwise(mutex);
     }
-    stillpoint::note_store(mutex, sizeof *mutex);  // As release() does.
+    stillpoint::note_lock_store(mutex, sizeof *mutex);  // As release() does.
     return fase::leave_outermost(*record) ? announce_departure() : 0;
 }
 

@@ -228,6 +228,11 @@ Result<void> MappedMedium::map_at(std::byte* address, std::uint64_t offset, std:
     return sim::observe_stores({address, size, offset, mapping_.base() + offset}, file_.fd());
 }
 
+void MappedMedium::map_copy_at(std::byte* address, std::uint64_t offset, std::uint64_t size) noexcept
+{
+    static_cast<void>(os::FileMapping::map_at(address, file_.fd(), offset, size, os::FileMapping::Mode::private_copy));
+}
+
 void MappedMedium::write_back_lines(std::span<const std::uintptr_t> line_addresses) noexcept
 {
     if (!needs_write_back_ || line_addresses.empty()) {

@@ -83,7 +83,9 @@ int FileMapping::extend(int fd, std::uint64_t size, Mode mode) noexcept
 int FileMapping::map_at(std::byte* address, int fd, std::uint64_t offset, std::uint64_t size, Mode mode) noexcept
 {
     const int protection = mode == Mode::read_only ? PROT_READ : PROT_READ | PROT_WRITE;
-    const int flags = mode == Mode::shared_direct ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
+    const int flags = mode == Mode::shared_direct ? MAP_SHARED_VALIDATE | MAP_SYNC
+                      : mode == Mode::private_copy ? MAP_PRIVATE | MAP_NORESERVE
+                                                   : MAP_SHARED;
     if (mmap(address, size, protection, flags | MAP_FIXED, fd, static_cast<off_t>(offset)) == MAP_FAILED) {
         return errno;
     }

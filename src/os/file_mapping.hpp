@@ -10,6 +10,7 @@ class FileMapping {
 public:
     enum class Mode : std::uint8_t {
         read_only,
+        private_copy,   ///< stores stay in this process
         shared,         ///< stores reach the page cache
         shared_direct,  ///< MAP_SYNC: stores reach the medium itself; refused by other than DAX files
     };

@@ -13,6 +13,7 @@ namespace stillpoint {
 namespace {
 
 using layout::ImageHeader;
+using layout::TableFormat;
 
 // One directory entry for each 64 KiB that the image may ever have, within these bounds: the
 // tables take 1/512 and 1/1024 of the maximum, and at most 3 MiB from 1 GiB on.
@@ -61,7 +62,7 @@ Result<void> check_durable_globals(const ImageHeader& header)
 
 }  // namespace
 
-ImageGeometry ImageGeometry::for_image(std::uint64_t image_bytes_max) noexcept
+ImageGeometry ImageGeometry::for_image(std::uint64_t image_bytes_max, TableFormat format) noexcept
 {
     const std::uint64_t handles =
         std::clamp(std::bit_floor(image_bytes_max / bytes_per_handle), directory_capacity_min,
@@ -72,16 +73,19 @@ ImageGeometry ImageGeometry::for_image(std::uint64_t image_bytes_max) noexcept
     geometry.sync_objects_offset =
         geometry.directory_offset + handles * sizeof(layout::DirectoryRecord);
     geometry.sync_objects_capacity = handles * sync_objects_per_handle;
-    geometry.heap_offset =
-        round_up(geometry.sync_objects_offset +
-                     geometry.sync_objects_capacity * sizeof(layout::SyncObjectRecord),
-                 heap_alignment);
+    const std::uint64_t end = geometry.sync_objects_offset + geometry.sync_objects_capacity * sizeof(layout::SyncObjectRecord);
+    geometry.table_pages = (end + page_bytes - 1) / page_bytes;
+    geometry.copies_offset = geometry.table_pages * page_bytes;
+    geometry.copy_records_offset = geometry.copies_offset + geometry.table_pages * page_bytes;
+    const std::uint64_t records_end =
+        round_up(geometry.copy_records_offset + geometry.table_pages * cache_line_bytes, page_bytes);
+    geometry.heap_offset = round_up(format == TableFormat::plain ? end : records_end, heap_alignment);
     return geometry;
 }
 
-void format_image(std::byte* base, std::uint64_t image_bytes_max) noexcept
+void format_image(std::byte* base, std::uint64_t image_bytes_max, TableFormat format) noexcept
 {
-    const ImageGeometry geometry = ImageGeometry::for_image(image_bytes_max);
+    const ImageGeometry geometry = ImageGeometry::for_image(image_bytes_max, format);
     auto& header = *reinterpret_cast<ImageHeader*>(base);
     std::memcpy(header.magic, layout::image_magic, sizeof header.magic);
     header.version = layout::image_version;
@@ -95,8 +99,14 @@ void format_image(std::byte* base, std::uint64_t image_bytes_max) noexcept
     header.heap_offset = geometry.heap_offset;
     header.directory_entry_bytes = sizeof(layout::DirectoryRecord);
     header.sync_object_bytes = sizeof(layout::SyncObjectRecord);
+    header.table_format = static_cast<std::uint32_t>(format);
     header.checksum = header_checksum(header);
     note_store(&header, sizeof header);
+}
+
+TableFormat table_format_of(const std::byte* base) noexcept
+{
+    return static_cast<TableFormat>(reinterpret_cast<const ImageHeader*>(base)->table_format);
 }
 
 Result<void> check_image(const std::byte* base, std::uint64_t image_bytes_max,
@@ -115,7 +125,11 @@ Result<void> check_image(const std::byte* base, std::uint64_t image_bytes_max,
                     "image header: version {}, this library reads version {}; use a newer Stillpoint",
                     header.version, layout::image_version);
     }
-    const ImageGeometry geometry = ImageGeometry::for_image(image_bytes_max);
+    if (header.table_format > static_cast<std::uint32_t>(TableFormat::logged)) {
+        return fail(SP_E_POOL_VERSION, 0, "image header: table format {} is not known to this library; use a newer Stillpoint",
+                    header.table_format);
+    }
+    const ImageGeometry geometry = ImageGeometry::for_image(image_bytes_max, table_format_of(base));
     if (header.header_bytes != sizeof header || header.image_bytes_max != image_bytes_max ||
         header.directory_offset != geometry.directory_offset ||
         header.directory_capacity != geometry.directory_capacity ||

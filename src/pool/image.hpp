@@ -2,6 +2,7 @@
 // The image: what durable memory holds, seen through its mapping at the pool's base address.
 //
 //   image header (one page) | handle directory | synchronisation objects | heap
+//   with TableFormat::logged: … synchronisation objects | copies of the pages up to here | what they hold | heap
 //
 // All of it is ordinary durable memory: whatever makes the user's data failure-atomic makes
 // these tables failure-atomic too. image_layout.hpp has the structures.
@@ -11,6 +12,7 @@
 
 #include "core/result.hpp"
 #include "core/units.hpp"
+#include "pool/image_layout.hpp"
 
 namespace stillpoint {
 
@@ -20,14 +22,22 @@ struct ImageGeometry {
     std::uint64_t directory_capacity;      ///< entries
     std::uint64_t sync_objects_offset;
     std::uint64_t sync_objects_capacity;   ///< entries
+    std::uint64_t table_pages;             ///< from the image's base: header, directory, synchronisation objects
+    std::uint64_t copies_offset;           ///< TableFormat::logged: a second copy of each of them
+    std::uint64_t copy_records_offset;     ///< and a cache line for each, which says what its copies hold
     std::uint64_t heap_offset;             ///< page aligned; the heap reaches to the image's end
 
-    [[nodiscard]] static ImageGeometry for_image(std::uint64_t image_bytes_max) noexcept;
+    [[nodiscard]] static ImageGeometry for_image(std::uint64_t image_bytes_max,
+                                                 layout::TableFormat format = layout::TableFormat::plain) noexcept;
 };
 
 /// Writes the image header into a fresh, zeroed image, mapped at the pool's base address. Call
 /// inside a FASE. The tables behind it are valid when zero.
-void format_image(std::byte* base, std::uint64_t image_bytes_max) noexcept;
+void format_image(std::byte* base, std::uint64_t image_bytes_max,
+                  layout::TableFormat format = layout::TableFormat::plain) noexcept;
+
+/// The format that a checked image's header names.
+[[nodiscard]] layout::TableFormat table_format_of(const std::byte* base) noexcept;
 
 /// Validates the header of a recovered image, durable globals included. `base_address` is the pool's
 /// (PoolFacts), which differs from `base` where a tool maps the image elsewhere; 0: not compared.

@@ -21,6 +21,12 @@ inline constexpr std::uint64_t image_checksum_seed = 0x5354494d41474548;
 inline constexpr std::uint64_t directory_hash_seed = 0x5354444952454354;
 inline constexpr std::size_t durable_globals_max = 32;
 
+/// How the image's tables are kept failure-atomic, which is the engine's choice.
+enum class TableFormat : std::uint32_t {
+    plain = 0,   ///< as all durable memory is: pages of one moment
+    logged = 1,  ///< the heap's tables are logged words; those in front of the heap have two copies behind them
+};
+
 /// One module (program or shared library) whose SP_PERSISTENT section is kept in the image. The
 /// runtime fills it. Empty: name[0] is 0.
 struct DurableGlobals {
@@ -50,7 +56,8 @@ struct ImageHeader {
     std::uint64_t heap_offset;
     std::uint32_t directory_entry_bytes;  ///< 128
     std::uint32_t sync_object_bytes;      ///< 16
-    std::uint8_t reserved_fixed[40];      ///< zero
+    std::uint32_t table_format;           ///< TableFormat
+    std::uint8_t reserved_fixed[36];      ///< zero
     // From here on the checksum does not cover the bytes.
     std::uint8_t reserved[1664];          ///< zero
     DurableGlobals durable_globals[durable_globals_max];
@@ -70,7 +77,8 @@ static_assert(offsetof(ImageHeader, sync_objects_capacity) == 64);
 static_assert(offsetof(ImageHeader, heap_offset) == 72);
 static_assert(offsetof(ImageHeader, directory_entry_bytes) == 80);
 static_assert(offsetof(ImageHeader, sync_object_bytes) == 84);
-static_assert(offsetof(ImageHeader, reserved_fixed) == 88);
+static_assert(offsetof(ImageHeader, table_format) == 88);
+static_assert(offsetof(ImageHeader, reserved_fixed) == 92);
 static_assert(offsetof(ImageHeader, reserved) == 128);
 static_assert(offsetof(ImageHeader, durable_globals) == 1792);
 

@@ -7,6 +7,7 @@
 #include "core/store_marks.hpp"
 #include "runtime/api_export.hpp"
 #include "runtime/fase_gate.hpp"
+#include "runtime/respct_checks.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/sync_objects.hpp"
 #include "stillpoint/stillpoint.h"
@@ -95,6 +96,9 @@ STILLPOINT_API void sp_free(void* block)
     const FaseGuard fase;
     if (stillpoint::sync_objects_recorded()) {
         stillpoint::sync_objects_block_freed(block, session->heap->usable_size(block));
+    }
+    if (stillpoint::respct_checks::watched()) [[unlikely]] {
+        stillpoint::respct_checks_note_freed(block, session->heap->usable_size(block));
     }
     session->heap->deallocate(block);
 }

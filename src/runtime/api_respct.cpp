@@ -1,37 +1,183 @@
 // The C API of the engine respct (stillpoint/respct.h). Without a pool each call works on ordinary memory.
 
 #include <cerrno>
+#include <cstring>
+#include <mutex>
 
 #include "core/logged_words.hpp"
+#include "core/store_marks.hpp"
+#include "os/log.hpp"
 #include "runtime/api_export.hpp"
+#include "runtime/fase.hpp"
+#include "runtime/named_objects.hpp"
 #include "runtime/respct_checks.hpp"
+#include "runtime/respct_thread.hpp"
+#include "runtime/session_state.hpp"
 #include "stillpoint/respct.h"
 
-STILLPOINT_API void* sp_respct_allocate(sp_respct_layout* layout, size_t count)
+using stillpoint::fail;
+using stillpoint::FaseGuard;
+using stillpoint::Heap;
+using stillpoint::open_session;
+using stillpoint::Result;
+using stillpoint::Session;
+
+namespace respct = stillpoint::respct;
+
+namespace {
+
+/// The session that keeps memory by lines, or nullptr: then a call works on what malloc gives.
+Session* lines_session() noexcept
 {
-    void* const block = sp_aligned_alloc(layout->alignment_bytes, layout->size_bytes * count);
-    stillpoint::respct_checks_note_allocated(block, layout->size_bytes * count);
+    Session* const session = open_session();
+    return session != nullptr && respct::is_active() ? session : nullptr;
+}
+
+bool size_of(const sp_respct_layout& layout, size_t count, size_t& bytes) noexcept
+{
+    return !__builtin_mul_overflow(size_t{layout.size_bytes}, count, &bytes);
+}
+
+/// The layout's number in the open pool; found once in a session.
+Result<std::uint16_t> number_of(Session& session, sp_respct_layout& layout)
+{
+    if (__atomic_load_n(&layout.session, __ATOMIC_ACQUIRE) == session.number) {
+        return static_cast<std::uint16_t>(__atomic_load_n(&layout.type, __ATOMIC_RELAXED));
+    }
+    auto number = session.heap->find_layout(layout);
+    if (number) {
+        __atomic_store_n(&layout.type, *number, __ATOMIC_RELAXED);
+        __atomic_store_n(&layout.session, session.number, __ATOMIC_RELEASE);
+    }
+    return number;
+}
+
+/// Inside a FASE.
+Result<void*> allocate_in(Session& session, sp_respct_layout& layout, size_t bytes)
+{
+    auto number = number_of(session, layout);
+    if (!number) {
+        return stillpoint::pass_on(number.error());
+    }
+    void* const block = session.heap->allocate_typed(*number, layout.alignment_bytes, bytes == 0 ? 1 : bytes);
+    if (block == nullptr) {
+        return stillpoint::pass_on(Heap::last_failure());
+    }
     return block;
 }
-STILLPOINT_API void* sp_respct_allocate_zeroed(sp_respct_layout* layout, size_t count)
+
+void* allocate(sp_respct_layout* layout, size_t count, bool zeroed)
 {
-    void* const block = sp_calloc(count, layout->size_bytes);
-    stillpoint::respct_checks_note_allocated(block, layout->size_bytes * count);
-    return block;
+    size_t bytes = 0;
+    if (layout == nullptr || !size_of(*layout, count, bytes)) {
+        errno = layout == nullptr ? EINVAL : ENOMEM;
+        return nullptr;
+    }
+    Session* const session = lines_session();
+    if (session == nullptr) {
+        void* const block = sp_aligned_alloc(layout->alignment_bytes, bytes);
+        if (block != nullptr && zeroed) {
+            std::memset(block, 0, bytes);
+            stillpoint::note_store(block, bytes);
+        }
+        stillpoint::respct_checks_note_allocated(block, bytes);
+        return block;
+    }
+    const FaseGuard fase;
+    auto block = allocate_in(*session, *layout, bytes);
+    if (!block) {
+        stillpoint::report_as_errno(block.error());
+        return nullptr;
+    }
+    if (zeroed) {
+        session->heap->clear_block(*block, bytes);
+    }
+    stillpoint::respct_checks_note_allocated(*block, bytes);
+    return *block;
 }
+
+void unlock_mutex(void* mutex) noexcept { pthread_mutex_unlock(static_cast<pthread_mutex_t*>(mutex)); }
+void lock_mutex(void* mutex) noexcept { pthread_mutex_lock(static_cast<pthread_mutex_t*>(mutex)); }
+
+}  // namespace
+
+STILLPOINT_API void* sp_respct_allocate(sp_respct_layout* layout, size_t count) { return allocate(layout, count, false); }
+
+STILLPOINT_API void* sp_respct_allocate_zeroed(sp_respct_layout* layout, size_t count) { return allocate(layout, count, true); }
+
 STILLPOINT_API void* sp_respct_root(const char* handle, sp_respct_layout* layout, size_t count)
 {
-    return sp_root(handle, layout->size_bytes * count);
+    size_t bytes = 0;
+    if (layout == nullptr || !size_of(*layout, count, bytes)) {
+        errno = EINVAL;
+        return nullptr;
+    }
+    Session* const session = lines_session();
+    if (session == nullptr) {
+        return stillpoint::named_object(handle, bytes, layout->alignment_bytes);
+    }
+    struct Request {
+        sp_respct_layout& layout;
+        size_t bytes;
+    } request{*layout, bytes};
+    return stillpoint::named_object_of(handle, bytes, [](void* context, Session& here) -> Result<void*> {
+        auto& wanted = *static_cast<Request*>(context);
+        auto block = allocate_in(here, wanted.layout, wanted.bytes);
+        if (block) {
+            here.heap->clear_block(*block, wanted.bytes);
+        }
+        return block;
+    }, &request);
 }
-STILLPOINT_API uint64_t sp_respct_first_update(void*) { return sp_respct_running; }
+
+STILLPOINT_API uint64_t sp_respct_first_update(void* variable)
+{
+    if (!respct::is_active()) [[unlikely]] {
+        return sp_respct_running;
+    }
+    respct::ensure_inside();
+    if (!stillpoint_is_persistent(variable)) [[unlikely]] {
+        return sp_respct_running;  // Ordinary memory: nothing to write back.
+    }
+    respct::note_lines(variable, 1);
+    return stillpoint::logged::running();
+}
+
 STILLPOINT_API void sp_respct_add_modified(const void* address, size_t size_bytes)
 {
     stillpoint::respct_checks_note_modified(address, size_bytes);
+    if (!respct::is_active() || !stillpoint_is_persistent(address)) [[unlikely]] {
+        return;
+    }
+    respct::ensure_inside();
+    respct::note_lines(address, size_bytes);
 }
-STILLPOINT_API void sp_respct_restart_point(int, const char*, unsigned)
+
+STILLPOINT_API void sp_respct_restart_point(int id, const char* file, unsigned line)
 {
     stillpoint::respct_checks_note_restart_point();
+    if (respct::is_active()) [[likely]] {
+        respct::restart_point(id, file, line);
+    }
 }
-STILLPOINT_API void sp_respct_bind_frame(void*) {}
-STILLPOINT_API void sp_respct_checkpoint_allow(void) { stillpoint::respct_checks_note_allow(); }
-STILLPOINT_API void sp_respct_checkpoint_prevent(pthread_mutex_t*) { stillpoint::respct_checks_note_prevent(); }
+
+STILLPOINT_API void sp_respct_bind_frame(void* restart_point)
+{
+    respct::bind_frame(respct::is_active() ? static_cast<std::byte*>(restart_point) : nullptr);
+}
+
+STILLPOINT_API void sp_respct_checkpoint_allow(void)
+{
+    stillpoint::respct_checks_note_allow();
+    if (respct::is_active()) {
+        respct::allow();
+    }
+}
+
+STILLPOINT_API void sp_respct_checkpoint_prevent(pthread_mutex_t* mutex)
+{
+    if (respct::is_active()) {
+        respct::prevent(mutex, &unlock_mutex, &lock_mutex);
+    }
+    stillpoint::respct_checks_note_prevent();
+}

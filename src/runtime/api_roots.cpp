@@ -9,6 +9,7 @@
 #include "core/store_marks.hpp"
 #include "runtime/api_export.hpp"
 #include "runtime/fase.hpp"
+#include "runtime/named_objects.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/sync_objects.hpp"
 #include "runtime/volatile_roots.hpp"
@@ -25,7 +26,7 @@ using stillpoint::Session;
 
 namespace {
 
-Result<void*> root_without_pool(std::string_view handle, size_t size_bytes)
+Result<void*> root_without_pool(std::string_view handle, size_t size_bytes, size_t alignment_bytes)
 {
     const auto root = stillpoint::find_volatile_root(handle);
     if (root.address != nullptr) {
@@ -34,7 +35,10 @@ Result<void*> root_without_pool(std::string_view handle, size_t size_bytes)
         }
         return root.address;
     }
-    void* const block = std::calloc(1, size_bytes == 0 ? 1 : size_bytes);
+    void* const block = sp_aligned_alloc(alignment_bytes, size_bytes == 0 ? 1 : size_bytes);
+    if (block != nullptr) {
+        std::memset(block, 0, size_bytes);
+    }
     if (block == nullptr || !stillpoint::put_volatile_root(handle, {block, size_bytes})) {
         std::free(block);
         return fail(SP_E_NO_MEMORY, ENOMEM, "no memory for \"{}\"", handle);
@@ -51,7 +55,9 @@ bool lies_in_image(const Session& session, const stillpoint::DirectoryEntry& ent
            entry.size_bytes <= bytes - (entry.address - base);
 }
 
-Result<void*> root_in_pool(Session& session, std::string_view handle, size_t size_bytes)
+using Make = Result<void*> (*)(void* context, Session& session);
+
+Result<void*> root_in_pool(Session& session, std::string_view handle, size_t size_bytes, Make make, void* context)
 {
     const FaseGuard fase;
     const std::lock_guard guard(session.directory_lock);
@@ -67,21 +73,19 @@ Result<void*> root_in_pool(Session& session, std::string_view handle, size_t siz
         }
         return reinterpret_cast<void*>(entry->address);
     }
-    void* const block = session.heap->allocate_zeroed(size_bytes == 0 ? 1 : size_bytes);
-    if (block == nullptr) {
-        return stillpoint::pass_on(Heap::last_failure());
+    auto block = make(context, session);
+    if (!block) {
+        return block;
     }
-    if (auto inserted = session.directory->insert(handle, reinterpret_cast<std::uintptr_t>(block), size_bytes);
+    if (auto inserted = session.directory->insert(handle, reinterpret_cast<std::uintptr_t>(*block), size_bytes);
         !inserted) {
-        session.heap->deallocate(block);
+        session.heap->deallocate(*block);
         return stillpoint::pass_on(inserted.error());
     }
     return block;
 }
 
-}  // namespace
-
-STILLPOINT_API void* sp_root(const char* handle, size_t size_bytes)
+void* find_or_make(const char* handle, size_t size_bytes, size_t alignment_bytes, Make make, void* context)
 {
     Session* const session = open_session();
     stillpoint::warn_if_not_durable(session);
@@ -89,15 +93,48 @@ STILLPOINT_API void* sp_root(const char* handle, size_t size_bytes)
     if (handle == nullptr || !Directory::valid_handle(handle)) {
         found = fail(SP_E_INVALID_ARGUMENT, 0, "a handle has 1 to {} bytes", Directory::handle_bytes_max);
     } else if (session == nullptr) {
-        found = root_without_pool(handle, size_bytes);
+        found = root_without_pool(handle, size_bytes, alignment_bytes);
     } else {
-        found = root_in_pool(*session, handle, size_bytes);
+        found = root_in_pool(*session, handle, size_bytes, make, context);
     }
     if (!found) {
         stillpoint::report_as_errno(found.error());
         return nullptr;
     }
     return *found;
+}
+
+}  // namespace
+
+namespace stillpoint {
+
+void* named_object_of(const char* handle, std::size_t size_bytes, Result<void*> (*make)(void* context, Session& session), void* context)
+{
+    return find_or_make(handle, size_bytes, alignof(std::max_align_t), make, context);
+}
+
+void* named_object(const char* handle, std::size_t size_bytes, std::size_t alignment_bytes)
+{
+    struct Request {
+        std::size_t alignment;
+        std::size_t size;
+    } request{alignment_bytes, size_bytes == 0 ? 1 : size_bytes};
+    return find_or_make(handle, size_bytes, alignment_bytes, [](void* context, Session& session) -> Result<void*> {
+        const auto& wanted = *static_cast<const Request*>(context);
+        void* const block = session.heap->allocate_aligned(wanted.alignment, wanted.size);
+        if (block == nullptr) {
+            return pass_on(Heap::last_failure());
+        }
+        session.heap->clear_block(block, wanted.size);
+        return block;
+    }, &request);
+}
+
+}  // namespace stillpoint
+
+STILLPOINT_API void* sp_root(const char* handle, size_t size_bytes)
+{
+    return stillpoint::named_object(handle, size_bytes, alignof(std::max_align_t));
 }
 
 STILLPOINT_API void* sp_root_find(const char* handle, size_t* size_bytes)

@@ -15,6 +15,7 @@
 
 #include "core/findings.hpp"
 #include "core/result.hpp"
+#include "pool/image_layout.hpp"
 #include "pool/pool.hpp"
 #include "runtime/options.hpp"
 
@@ -104,6 +105,10 @@ struct EngineDriver {
                                                                 std::uint64_t image_bytes),
                                     void* context,
                                     void (*progress)(std::uint64_t done, std::uint64_t total));
+    /// Of new images.
+    layout::TableFormat table_format;
+    /// Time between checkpoints where interval_ms is 0, its default.
+    std::uint64_t interval_ms;
     /// For the crash explorer: gives two images of one state the same bytes, by rewriting what the engine keeps beside the
     /// state (backups, what lies in free blocks). `base` is a private copy of a sound image. nullptr: nothing to be done.
     void (*make_canonical)(std::byte* base, std::uint64_t image_bytes);

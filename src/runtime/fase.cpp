@@ -210,23 +210,46 @@ void fase_pause() noexcept
     }
 }
 
+namespace {
+
+/// Inside again after a pause. False: the gate is shut, and the thread is outside.
+bool publish_paused(ThreadRecord& record) noexcept
+{
+    record.depth.store(record.paused_depth, std::memory_order_relaxed);
+    fase::order_publication();
+    if ((fase::gate.bits.load(std::memory_order_acquire) & fase::gate_shut) != 0) {
+        fase::withdraw_publication(record, 0);
+        return false;
+    }
+    record.lock.store(record.paused_lock, std::memory_order_relaxed);
+    return true;
+}
+
+}  // namespace
+
 void fase_resume() noexcept
 {
     ThreadRecord* const record = fase::own_record;
     if (record == nullptr || record->pauses == 0 || --record->pauses != 0 || record->paused_depth == 0) {
         return;
     }
-    while (true) {
-        record->depth.store(record->paused_depth, std::memory_order_relaxed);
-        fase::order_publication();
-        if ((fase::gate.bits.load(std::memory_order_acquire) & fase::gate_shut) == 0) {
-            break;
-        }
+    while (!publish_paused(*record)) {
         // Its locks stay held. A thread inside that needs one of them makes the attempt end without a stop.
-        fase::withdraw_publication(*record, 0);
         fase::wait_while_shut();
     }
-    record->lock.store(record->paused_lock, std::memory_order_relaxed);
+}
+
+bool fase_try_resume() noexcept
+{
+    ThreadRecord* const record = fase::own_record;
+    if (record == nullptr || record->pauses == 0) {
+        return true;
+    }
+    if (record->pauses > 1 || record->paused_depth == 0 || publish_paused(*record)) {
+        --record->pauses;
+        return true;
+    }
+    return false;
 }
 
 bool inside_fase() noexcept

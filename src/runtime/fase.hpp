@@ -24,6 +24,8 @@ void fase_leave(const void* lock) noexcept;
 void fase_pause() noexcept;
 /// sp_fase_resume's: inside again, as it was. Held here while the gate is shut.
 void fase_resume() noexcept;
+/// fase_resume, or false, and nothing is changed, while the gate is shut.
+[[nodiscard]] bool fase_try_resume() noexcept;
 /// True if the calling thread is inside a FASE.
 [[nodiscard]] bool inside_fase() noexcept;
 

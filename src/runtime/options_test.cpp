@@ -15,7 +15,7 @@ TEST(Options, HaveTheDefaultsOfTheTable)
     for (const auto& row : option_rows()) {
         EXPECT_EQ(option_value(options, row), row.default_text) << row.name;
     }
-    EXPECT_EQ(options.interval_ms, 100u);
+    EXPECT_EQ(options.interval_ms, 0u);
     EXPECT_EQ(options.engine, "pmthreads");
     EXPECT_FALSE(options.quiet);
 }
@@ -44,7 +44,7 @@ TEST(Options, RejectANumberOutsideItsBoundsAndStateThem)
         EXPECT_EQ(result.error().code, SP_E_INVALID_ARGUMENT);
         EXPECT_NE(result.error().text().find("3600000"), std::string_view::npos);
     }
-    EXPECT_EQ(options.interval_ms, 100u);
+    EXPECT_EQ(options.interval_ms, 0u);
 }
 
 TEST(Options, RejectAWordThatIsNotAChoiceAndListTheWords)

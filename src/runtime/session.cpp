@@ -21,6 +21,7 @@
 #include "runtime/fault_handler.hpp"
 #include "runtime/instrumented_units.hpp"
 #include "runtime/session_state.hpp"
+#include "runtime/respct_thread.hpp"
 #include "runtime/statistics.hpp"
 #include "runtime/sync_objects.hpp"
 
@@ -100,19 +101,20 @@ Result<std::uint64_t> grow_image(void* context, std::uint64_t wanted)
 }
 
 /// Tables, heap, directory and globals of a mapped image, before anything can capture it.
-Result<void> attach_image(Session& session, bool fresh)
+Result<void> attach_image(Session& session, const EngineDriver& driver, bool fresh, bool after_crash)
 {
     Engine& engine = *session.engine;
     const PoolFacts& facts = engine.pool_facts();
     if (fresh) {
-        format_image(engine.image_base(), facts.image_bytes_max);
+        format_image(engine.image_base(), facts.image_bytes_max, driver.table_format);
     } else if (auto checked = check_image(engine.image_base(), facts.image_bytes_max, facts.base_address);
                !checked) {
         return checked;
     }
-    const ImageGeometry geometry = ImageGeometry::for_image(facts.image_bytes_max);
+    const layout::TableFormat format = table_format_of(engine.image_base());
+    const ImageGeometry geometry = ImageGeometry::for_image(facts.image_bytes_max, format);
     auto heap = Heap::attach({engine.image_base(), geometry.heap_offset, engine.image_bytes(),
-                              facts.image_bytes_max, &grow_image, &engine});
+                              facts.image_bytes_max, &grow_image, &engine, format, after_crash});
     if (!heap) {
         return pass_on(heap.error());
     }
@@ -210,10 +212,10 @@ int exit_code_for(sp_error code) noexcept
 namespace {
 
 /// From a recovered image to running checkpoints.
-Result<void> start_session(Session& session, const RecoveryReport& report)
+Result<void> start_session(Session& session, const EngineDriver& driver, const RecoveryReport& report)
 {
     const bool fresh = report.epoch == 0;
-    if (auto attached = attach_image(session, fresh); !attached) {
+    if (auto attached = attach_image(session, driver, fresh, !report.clean); !attached) {
         return attached;
     }
     session.start_kind = fresh ? SP_START_FRESH : report.clean ? SP_START_CLEAN : SP_START_CRASHED;
@@ -228,7 +230,7 @@ Result<void> start_session(Session& session, const RecoveryReport& report)
 
 namespace {
 
-Result<void> open_session_of(const Options& options)
+Result<void> open_session_of(Options options)
 {
     if (open_session() != nullptr) {
         return fail(SP_E_ALREADY_OPEN, 0, "this process has the pool {} open already",
@@ -242,6 +244,9 @@ Result<void> open_session_of(const Options& options)
     }
     if (auto checked = check_options(options); !checked) {
         return checked;
+    }
+    if (options.interval_ms == 0) {
+        options.interval_ms = driver->interval_ms;
     }
     std::uint64_t marking_units = 0;
     if (options.tracker == "hooks") {
@@ -261,7 +266,9 @@ Result<void> open_session_of(const Options& options)
     if (auto shared = statistics_open(pool_path, pool->facts().uuid); !shared) {
         os::write_line(os::Severity::warning, shared.error().text());
     }
+    static std::uint64_t sessions_made = 0;
     auto session = std::make_unique<Session>();
+    session->number = ++sessions_made;
     session->engine = driver->make();
     auto report = session->engine->start(std::move(*pool), options);
     if (!report) {
@@ -276,7 +283,7 @@ Result<void> open_session_of(const Options& options)
         fault_engine.store(nullptr, std::memory_order_release);
         return installed;
     }
-    auto started = start_session(*session, *report);
+    auto started = start_session(*session, *driver, *report);
     if (!started) {
         fault_engine.store(nullptr, std::memory_order_release);
         return started;
@@ -350,6 +357,7 @@ void session_end() noexcept
         ending.exchange(true, std::memory_order_acq_rel)) {
         return;
     }
+    const respct::AtRestartPoint end_is_one;
     if (inside_fase()) {
         os::log(os::Severity::warning,
                 "the program ends inside a failure-atomic section (a lock is held): no last checkpoint; the "
@@ -413,6 +421,7 @@ void session_after_fork_in_child() noexcept
         return;
     }
     fase_reset_after_fork();
+    respct::reset_after_fork();
     session->directory_lock.reset_after_fork();
     session->engine->detach_after_fork();
 }
@@ -463,6 +472,7 @@ void session_thread_exit() noexcept
         const FaseGuard fase;  // A span of which the last block comes back changes durable tables.
         session->heap->flush_thread_cache();
     }
+    respct::thread_exit();
 }
 
 }  // namespace stillpoint

@@ -22,6 +22,7 @@ struct Session {
     std::optional<Directory> directory;
     os::FutexLock directory_lock;  ///< taken inside a FASE, never around one
     sp_start start_kind = SP_START_VOLATILE;
+    std::uint64_t number = 0;  ///< from 1: of this process's sessions
     std::atomic<bool> detached{false};  ///< this is a child made by fork
     std::atomic<bool> detached_told{false};
 };

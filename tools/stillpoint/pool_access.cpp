@@ -50,14 +50,15 @@ Result<void> check_layers(void* context, std::byte* base, std::uint64_t image_by
     if (auto header = check_image(base, image_bytes_max, visit.facts.base_address); !header) {
         return found(&visit.findings, pass_on(header.error()));  // Where the tables lie is not known.
     }
-    const ImageGeometry geometry = ImageGeometry::for_image(image_bytes_max);
+    const ImageGeometry geometry = ImageGeometry::for_image(image_bytes_max, table_format_of(base));
     const Directory directory(base, geometry);
     const Heap::Options heap{.image_base = base,
                              .heap_offset = geometry.heap_offset,
                              .image_bytes = image_bytes,
                              .image_bytes_max = image_bytes_max,
                              .grow = nullptr,
-                             .grow_context = nullptr};
+                             .grow_context = nullptr,
+                             .table_format = table_format_of(base)};
     if (auto looked = directory.check(image_bytes, &visit.findings); !looked) {
         return looked;
     }

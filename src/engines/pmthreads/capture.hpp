@@ -11,9 +11,9 @@
 #include <span>
 
 #include "core/result.hpp"
-#include "engines/pmthreads/copy_team.hpp"
+#include "runtime/copy_team.hpp"
 #include "engines/pmthreads/pacer.hpp"
-#include "engines/pmthreads/shadow.hpp"
+#include "runtime/shadow.hpp"
 #include "engines/pmthreads/tracker.hpp"
 #include "os/reserved_array.hpp"
 

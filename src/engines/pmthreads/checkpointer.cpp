@@ -15,7 +15,8 @@ namespace stillpoint::pmthreads {
 Checkpointer::Checkpointer(const Parts& parts, const Settings& settings) noexcept
     : parts_(parts),
       settings_(settings),
-      writer_(*parts.pool, *parts.table, *parts.locations, *parts.medium_lock)
+      writer_(*parts.pool, *parts.table, *parts.locations, *parts.medium_lock),
+      turns_(settings.interval_ns, &take_turn, this)
 {
 }
 
@@ -35,32 +36,20 @@ Result<void> Checkpointer::start()
     if (auto done = team_.start(); !done) {
         return done;
     }
-    return thread_.start("sp-checkpoint", &run, this);
+    return turns_.start();
 }
 
 bool Checkpointer::finish() noexcept
 {
-    if (!thread_.running()) {
-        return false;
-    }
-    finishing_.store(true, std::memory_order_release);
-    request();
-    thread_.join();
+    const bool finished = turns_.finish();
     team_.stop();
-    return finished_clean_;
+    return finished;
 }
 
 void Checkpointer::detach_after_fork() noexcept
 {
-    thread_.forget();
+    turns_.detach_after_fork();
     team_.detach_after_fork();
-}
-
-void Checkpointer::request() noexcept
-{
-    requested_.store(true, std::memory_order_release);
-    wakes_.fetch_add(1, std::memory_order_acq_rel);
-    os::futex_wake(wakes_);
 }
 
 Result<void> Checkpointer::mirror(const MirroredRange& range)
@@ -118,58 +107,11 @@ void Checkpointer::update_mirrors() noexcept
     }
 }
 
-void Checkpointer::sleep_until(std::uint64_t deadline_ns) noexcept
+Checkpointer::Turn Checkpointer::take_turn(void* self, const CheckpointTurns::Facts& facts) noexcept
 {
-    while (!requested_.load(std::memory_order_acquire) && os::monotonic_ns() < deadline_ns) {
-        const std::uint32_t seen = wakes_.load(std::memory_order_acquire);
-        if (requested_.load(std::memory_order_acquire)) {
-            break;
-        }
-        os::futex_wait(wakes_, seen, deadline_ns);
-    }
-}
-
-void Checkpointer::run(void* self) { static_cast<Checkpointer*>(self)->loop(); }
-
-void Checkpointer::loop() noexcept
-{
-    constexpr std::uint64_t back_off_first_ns = 1'000'000;
-    constexpr std::uint64_t last_chance_ns = 2'000'000'000;
-    std::uint64_t back_off_ns = back_off_first_ns;
-    std::uint64_t next_ns = os::monotonic_ns() + settings_.interval_ns;
-    std::uint64_t give_up_ns = UINT64_MAX;
-    bool retrying = false;
-    while (true) {
-        sleep_until(next_ns);
-        const bool last = finishing_.load(std::memory_order_acquire);
-        const bool requested = requested_.exchange(false, std::memory_order_acq_rel) || retrying;
-        if (last && give_up_ns == UINT64_MAX) {
-            give_up_ns = os::monotonic_ns() + last_chance_ns;
-        }
-        const std::uint64_t begun_ns = os::monotonic_ns();
-        pacer_.begin(last || requested ? 0 : begun_ns + settings_.interval_ns / 2);
-        const Turn turn = take_checkpoint(last, requested);
-        retrying = turn == Turn::withdrawn && requested;
-        if (turn == Turn::failed) {
-            return;
-        }
-        if (last && (turn == Turn::committed || os::monotonic_ns() > give_up_ns)) {
-            finished_clean_ = turn == Turn::committed;
-            return;
-        }
-        if (turn == Turn::withdrawn) {
-            next_ns = os::monotonic_ns() + back_off_ns;
-            back_off_ns = std::min(2 * back_off_ns, settings_.interval_ns);
-            continue;
-        }
-        back_off_ns = back_off_first_ns;
-        const std::uint64_t now_ns = os::monotonic_ns();
-        next_ns = begun_ns + settings_.interval_ns;
-        if (next_ns < now_ns) {
-            statistics().stretched_intervals.fetch_add(1, std::memory_order_relaxed);
-            next_ns = now_ns;
-        }
-    }
+    auto& here = *static_cast<Checkpointer*>(self);
+    here.pacer_.begin(facts.last || facts.even_if_empty ? 0 : facts.begun_ns + here.settings_.interval_ns / 2);
+    return here.take_checkpoint(facts.last, facts.even_if_empty);
 }
 
 Result<void> Checkpointer::write_unstaged() noexcept
@@ -242,7 +184,7 @@ Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) 
         turns_without_pre_copy_ = 0;
         pre_copy_pays_ = true;
         if (auto copied = pre_copy(); !copied) {
-            give_up(copied.error());
+            give_up_durability(*parts_.clock, copied.error());
             return Turn::failed;
         }
         pre_copied_ = capture_.page_count();
@@ -258,22 +200,18 @@ Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) 
     const std::uint64_t begun_ns = os::monotonic_ns();
     const StopReport stop = stop_threads(settings_.stop_attempt_ns, &capture_in_stop, this);
     if (!stop.reached) {
-        statistics().withdrawn_attempts.fetch_add(1, std::memory_order_relaxed);
-        statistics().blocker_thread_id.store(static_cast<std::uint64_t>(stop.blocker_thread_id),
-                                             std::memory_order_relaxed);
-        statistics().blocker_lock.store(reinterpret_cast<std::uintptr_t>(stop.blocker_lock),
-                                        std::memory_order_relaxed);
+        note_withdrawn(stop);
         return Turn::withdrawn;
     }
     note_stop(os::monotonic_ns() - begun_ns, stop.wait_ns);
     pre_copy_pays_ = 2 * capture_.found_again() <= pre_copied_ || pre_copied_ < 64;
     if (!stop_outcome_) {
-        give_up(stop_outcome_.error());
+        give_up_durability(*parts_.clock, stop_outcome_.error());
         return Turn::failed;
     }
     const std::uint64_t write_begun_ns = os::monotonic_ns();
     if (auto written = write_epoch(last); !written) {
-        give_up(written.error());
+        give_up_durability(*parts_.clock, written.error());
         return Turn::failed;
     }
     parts_.tracker->end_epoch();
@@ -300,18 +238,6 @@ Result<void> Checkpointer::write_epoch(bool clean) noexcept
         pacer_.page_done();
     }
     return writer_.commit({captured_epoch_, parts_.shadow->bytes() / page_bytes, captured_unix_ns_, clean});
-}
-
-/// The pool stays at its last durable epoch; the program goes on, and whoever waits for an
-/// epoch learns that it will not come.
-void Checkpointer::give_up(const Failure& failure) noexcept
-{
-    statistics().last_error.store(static_cast<std::uint64_t>(failure.code), std::memory_order_relaxed);
-    os::log(os::Severity::error,
-            "{}; the pool stays at epoch {} and nothing later will be durable: end the program, mend "
-            "the cause and start it again",
-            failure.text(), parts_.clock->durable());
-    parts_.clock->fail_for_good(failure);
 }
 
 void Checkpointer::note_stop(std::uint64_t stop_ns, std::uint64_t quiesce_ns) noexcept

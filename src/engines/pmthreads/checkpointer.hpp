@@ -12,15 +12,15 @@
 
 #include "core/result.hpp"
 #include "engines/pmthreads/capture.hpp"
-#include "engines/pmthreads/copy_team.hpp"
-#include "runtime/epoch_clock.hpp"
 #include "engines/pmthreads/epoch_writer.hpp"
 #include "engines/pmthreads/pacer.hpp"
-#include "engines/pmthreads/shadow.hpp"
+#include "runtime/shadow.hpp"
 #include "engines/pmthreads/tracker.hpp"
 #include "os/futex.hpp"
-#include "os/service_thread.hpp"
+#include "runtime/checkpoint_turns.hpp"
+#include "runtime/copy_team.hpp"
 #include "runtime/engine.hpp"
+#include "runtime/epoch_clock.hpp"
 
 namespace stillpoint::pmthreads {
 
@@ -55,19 +55,18 @@ public:
     void detach_after_fork() noexcept;
 
     /// A checkpoint as soon as possible. Any thread.
-    void request() noexcept;
+    void request() noexcept { turns_.request(); }
     /// Copied into the image in each stop. Before start() only.
     [[nodiscard]] Result<void> mirror(const MirroredRange& range);
     /// A segment that a thread inside a FASE has appended: known to the table from the next stop on.
     void announce_segment(const Segment& segment) noexcept;
 
 private:
-    enum class Turn { committed, nothing_to_do, withdrawn, failed };
+    using Turn = CheckpointTurn;
 
     static constexpr std::size_t mirrored_max = 32;
 
-    static void run(void* self);
-    void loop() noexcept;
+    static Turn take_turn(void* self, const CheckpointTurns::Facts& facts) noexcept;
     [[nodiscard]] Turn take_checkpoint(bool last, bool even_if_empty) noexcept;
     /// Runs in the stop.
     static void capture_in_stop(void* self) noexcept;
@@ -77,8 +76,6 @@ private:
     [[nodiscard]] bool mirrors_changed() const noexcept;
     void update_mirrors() noexcept;
     void absorb_segments() noexcept;
-    void sleep_until(std::uint64_t deadline_ns) noexcept;
-    void give_up(const Failure& failure) noexcept;
     void note_stop(std::uint64_t stop_ns, std::uint64_t quiesce_ns) noexcept;
     void note_commit(std::uint64_t write_ns) noexcept;
 
@@ -87,7 +84,7 @@ private:
     Capture capture_;
     CopyTeam team_;
     EpochWriter writer_;
-    os::ServiceThread thread_;
+    CheckpointTurns turns_;
 
     std::array<MirroredRange, mirrored_max> mirrored_{};
     std::size_t mirrored_count_ = 0;
@@ -96,11 +93,7 @@ private:
     std::array<Segment, Pool::segments_max> announced_{};
     std::size_t announced_count_ = 0;
 
-    std::atomic<std::uint32_t> wakes_{0};  ///< futex of the sleeping thread
-    std::atomic<bool> requested_{false};
-    Pacer pacer_{wakes_, requested_};
-    std::atomic<bool> finishing_{false};
-    bool finished_clean_ = false;
+    Pacer pacer_{turns_.wakes(), turns_.requested()};
 
     // Of the turn in progress.
     bool writing_begun_ = false;

@@ -11,7 +11,7 @@
 
 #include "core/findings.hpp"
 #include "core/result.hpp"
-#include "engines/pmthreads/shadow.hpp"
+#include "runtime/shadow.hpp"
 #include "engines/pmthreads/version_table.hpp"
 #include "os/reserved_array.hpp"
 #include "os/service_thread.hpp"

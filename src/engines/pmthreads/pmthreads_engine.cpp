@@ -17,12 +17,16 @@ namespace {
 std::unique_ptr<Engine> make() { return std::make_unique<PmthreadsEngine>(); }
 
 constexpr std::string_view trackers[] = {"uffd", "mprotect", "hooks"};
+constexpr std::uint64_t interval_ms = 100;  // [PMThreads §6]
 
 constexpr EngineFormat format{"pmthreads", layout_version, engine_area_pages, &segment_file_pages};
 
 }  // namespace
 
-EngineDriver driver() noexcept { return {format, &make, &inspect_pool, &check_pool, nullptr, trackers, true}; }
+EngineDriver driver() noexcept
+{
+    return {format, &make, &inspect_pool, &check_pool, layout::TableFormat::plain, interval_ms, nullptr, trackers, true};
+}
 
 PmthreadsEngine::~PmthreadsEngine() { loader_.stop(); }
 

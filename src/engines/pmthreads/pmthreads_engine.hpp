@@ -8,7 +8,7 @@
 #include "runtime/epoch_clock.hpp"
 #include "engines/pmthreads/loader.hpp"
 #include "engines/pmthreads/location_allocator.hpp"
-#include "engines/pmthreads/shadow.hpp"
+#include "runtime/shadow.hpp"
 #include "engines/pmthreads/tracker.hpp"
 #include "engines/pmthreads/version_table.hpp"
 #include "runtime/engine.hpp"

@@ -9,7 +9,7 @@
 #include "core/result.hpp"
 #include "core/units.hpp"
 
-namespace stillpoint::pmthreads {
+namespace stillpoint {
 
 class Shadow {
 public:
@@ -51,4 +51,4 @@ private:
     std::uint64_t bytes_max_ = 0;
 };
 
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint

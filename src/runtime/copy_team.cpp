@@ -1,4 +1,4 @@
-#include "engines/pmthreads/copy_team.hpp"
+#include "runtime/copy_team.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -8,7 +8,7 @@
 #include "core/units.hpp"
 #include "os/futex.hpp"
 
-namespace stillpoint::pmthreads {
+namespace stillpoint {
 
 Result<void> CopyTeam::start()
 {
@@ -122,4 +122,4 @@ void CopyTeam::assist(void* self)
     }
 }
 
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint

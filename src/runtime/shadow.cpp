@@ -1,10 +1,10 @@
-#include "engines/pmthreads/shadow.hpp"
+#include "runtime/shadow.hpp"
 
 #include <cerrno>
 #include <cstring>
 #include <sys/mman.h>
 
-namespace stillpoint::pmthreads {
+namespace stillpoint {
 
 Result<void> Shadow::map(std::uintptr_t base, std::uint64_t image_bytes,
                          std::uint64_t image_bytes_max, Pages pages)
@@ -55,4 +55,4 @@ void Shadow::unmap() noexcept
     }
 }
 
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint

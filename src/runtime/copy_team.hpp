@@ -8,7 +8,7 @@
 #include "core/result.hpp"
 #include "os/service_thread.hpp"
 
-namespace stillpoint::pmthreads {
+namespace stillpoint {
 
 /// Threads: share() and copy() by the checkpoint thread only.
 class CopyTeam {
@@ -58,4 +58,4 @@ private:
     std::atomic<bool> stopping_{false};
 };
 
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint

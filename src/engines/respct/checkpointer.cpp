@@ -1,0 +1,186 @@
+#include "engines/respct/checkpointer.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+#include "core/canary.hpp"
+#include "core/logged_words.hpp"
+#include "os/clock.hpp"
+#include "os/log.hpp"
+#include "pool/commit_record.hpp"
+#include "runtime/statistics.hpp"
+
+namespace stillpoint::respct {
+
+Result<void> Checkpointer::start()
+{
+    if (auto done = parts_.writer->start(); !done) {
+        return done;
+    }
+    return turns_.start();
+}
+
+bool Checkpointer::finish() noexcept
+{
+    const bool finished = turns_.finish();
+    parts_.writer->stop();
+    return finished;
+}
+
+void Checkpointer::detach_after_fork() noexcept
+{
+    turns_.detach_after_fork();
+    parts_.writer->detach_after_fork();
+}
+
+CheckpointTurn Checkpointer::take_turn(void* self, const CheckpointTurns::Facts& facts) noexcept
+{
+    return static_cast<Checkpointer*>(self)->take_checkpoint(facts.last, facts.even_if_empty);
+}
+
+bool Checkpointer::nothing_is_written() const noexcept
+{
+    bool any = parts_.tables->changed() || parts_.clock->wanted() >= parts_.clock->running();
+    // A thread may be appending: the count is then found at the next turn.
+    CollectedLines(parts_.clock->running()).for_each_run([&](std::span<const std::uintptr_t> run) { any = any || !run.empty(); });
+    return !any;
+}
+
+void Checkpointer::end_epoch(void* self) noexcept
+{
+    auto& here = *static_cast<Checkpointer*>(self);
+    here.ended_epoch_ = here.parts_.clock->running();
+    here.ended_ns_ = os::monotonic_ns();
+    here.ended_unix_ns_ = os::wall_clock_ns();
+    here.parts_.tables->capture();
+    if (here.settings_.flush == Flush::in_stop) {
+        here.outcome_ = here.make_durable();
+    }
+    const std::uint64_t next = here.parts_.clock->advance() + 1;
+    __atomic_store_n(&sp_respct_running, 2 * next + 1, __ATOMIC_RELEASE);
+}
+
+CheckpointTurn Checkpointer::take_checkpoint(bool last, bool even_if_empty) noexcept
+{
+    if (parts_.clock->failed()) {
+        return CheckpointTurn::failed;
+    }
+    if (!last && !even_if_empty && nothing_is_written()) {
+        statistics().empty_checkpoints.fetch_add(1, std::memory_order_relaxed);
+        return CheckpointTurn::nothing_to_do;
+    }
+    last_ = last;
+    // Restart points may lie far apart: each attempt waits twice as long as the one before. None waits for ever, since a thread that
+    // is held at its restart point may be what another one waits for.
+    constexpr std::uint64_t attempt_max_ns = 10'000'000'000;
+    const std::uint64_t attempt_ns = std::min(settings_.stop_attempt_ns << std::min(withdrawn_in_row_, 16U), attempt_max_ns);
+    const std::uint64_t begun_ns = os::monotonic_ns();
+    const StopReport stop = stop_threads(attempt_ns, &end_epoch, this);
+    if (!stop.reached) {
+        ++withdrawn_in_row_;
+        note_withdrawn(stop);
+        note_long_wait(stop);
+        return CheckpointTurn::withdrawn;
+    }
+    withdrawn_in_row_ = 0;
+    note_stop(os::monotonic_ns() - begun_ns, stop.wait_ns);
+    const std::uint64_t write_begun_ns = os::monotonic_ns();
+    if (settings_.flush == Flush::in_background) {
+        outcome_ = make_durable();
+    }
+    if (!outcome_) {
+        give_up_durability(*parts_.clock, outcome_.error());
+        return CheckpointTurn::failed;
+    }
+    note_commit(os::monotonic_ns() - write_begun_ns);
+    // What older states needed may be given out again only now.
+    logged::durable_epoch.store(ended_epoch_, std::memory_order_release);
+    parts_.clock->set_durable(ended_epoch_);
+    return CheckpointTurn::committed;
+}
+
+Result<void> Checkpointer::make_durable() noexcept
+{
+    const std::lock_guard guard(*parts_.medium_lock);
+    Pool& pool = *parts_.pool;
+    Medium& medium = pool.medium();
+    CollectedLines lines(ended_epoch_);
+    auto written = parts_.writer->write(pool, lines);
+    if (!written) {
+        return pass_on(written.error());
+    }
+    lines_ = *written;
+    lines.clear();
+    if (auto done = parts_.tables->write(pool, ended_epoch_); !done) {
+        return done;
+    }
+    if (!is_removed(Canary::lines_durable)) {
+        if (auto done = medium.sync(); !done) {
+            return done;
+        }
+    }
+    CommitRecord record{};
+    record.magic = commit_magic;
+    record.pool_uuid = pool.facts().uuid;
+    record.epoch = ended_epoch_;
+    record.generation = pool.facts().generation;
+    record.image_pages = parts_.memory->bytes() / page_bytes;
+    record.pages_in_epoch = lines_;
+    record.captured_unix_ns = ended_unix_ns_;
+    record.flags = last_ ? static_cast<std::uint32_t>(commit_clean) : 0U;
+    if (auto done = store_commit_record(pool, record); !done) {
+        return done;
+    }
+    if (!is_removed(Canary::commit_durable)) {
+        if (auto done = medium.sync(); !done) {
+            return done;
+        }
+    }
+    return medium.check_intact();
+}
+
+/// The program may have no restart point where it needs one.
+void Checkpointer::note_long_wait(const StopReport& stop) noexcept
+{
+    constexpr unsigned attempts_before_told = 7;
+    if (withdrawn_in_row_ < attempts_before_told || told_of_wait_) {
+        return;
+    }
+    told_of_wait_ = true;
+    os::log(os::Severity::warning,
+            "no checkpoint is possible: thread {} has passed no restart point in {} attempts; what it does between two of them takes "
+            "long, or it waits in a call that may block: put restart points (RP) closer together, or checkpoint_allow and "
+            "checkpoint_prevent around that call",
+            stop.blocker_thread_id, withdrawn_in_row_);
+}
+
+void Checkpointer::note_stop(std::uint64_t stop_ns, std::uint64_t quiesce_ns) const noexcept
+{
+    Statistics& here = statistics();
+    here.epoch.store(parts_.clock->running(), std::memory_order_relaxed);
+    here.quiesce_ns_last.store(quiesce_ns, std::memory_order_relaxed);
+    record_stop_time(stop_ns);
+}
+
+void Checkpointer::note_commit(std::uint64_t write_ns) const noexcept
+{
+    Statistics& here = statistics();
+    const MediumCounters counters = parts_.pool->medium().counters();
+    const std::uint64_t before_ns = here.last_durable_ns.load(std::memory_order_relaxed);
+    here.durable_epoch.store(ended_epoch_, std::memory_order_relaxed);
+    here.last_durable_ns.store(ended_ns_, std::memory_order_relaxed);
+    if (before_ns != 0) {
+        here.last_interval_ns.store(ended_ns_ - before_ns, std::memory_order_relaxed);
+    }
+    here.checkpoints.fetch_add(1, std::memory_order_relaxed);
+    here.modified_lines_last.store(lines_, std::memory_order_relaxed);
+    here.modified_lines_total.fetch_add(lines_, std::memory_order_relaxed);
+    here.bytes_written.store(counters.bytes_written, std::memory_order_relaxed);
+    here.medium_syncs.store(counters.syncs, std::memory_order_relaxed);
+    here.lines_written_back.store(counters.lines_written_back, std::memory_order_relaxed);
+    here.persist_points.store(counters.persist_points, std::memory_order_relaxed);
+    here.fences.store(counters.fences, std::memory_order_relaxed);
+    here.write_ns_last.store(write_ns, std::memory_order_relaxed);
+}
+
+}  // namespace stillpoint::respct

@@ -1,0 +1,75 @@
+#pragma once
+// Checkpointer: ends an epoch each interval and makes it durable [ResPCT Figure 4, checkpoint()].
+//
+// One turn:  stop, which waits for restart points: next epoch | lines of the finished one, tables, fence, commit record (the program runs).
+// With Flush::in_stop, as the paper has it, all of that is done in the stop. An epoch ends only when the one before is durable, so at most two
+// are not: the one that is being written and the running one, which is why a logged variable has two backups.
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/result.hpp"
+#include "engines/respct/line_writer.hpp"
+#include "engines/respct/table_copies.hpp"
+#include "os/futex.hpp"
+#include "runtime/checkpoint_turns.hpp"
+#include "runtime/epoch_clock.hpp"
+
+namespace stillpoint::respct {
+
+class Checkpointer {
+public:
+    enum class Flush { in_background, in_stop };
+    struct Parts {
+        Pool* pool;
+        ImageMemory* memory;
+        LineWriter* writer;
+        TableCopies* tables;
+        os::FutexLock* medium_lock;
+        EpochClock* clock;
+    };
+    struct Settings {
+        std::uint64_t interval_ns;
+        std::uint64_t stop_attempt_ns;
+        Flush flush;
+    };
+
+    Checkpointer(const Parts& parts, const Settings& settings) noexcept
+        : parts_(parts), settings_(settings), turns_(settings.interval_ns, &take_turn, this)
+    {
+    }
+
+    [[nodiscard]] Result<void> start();
+    /// As CheckpointTurns::finish.
+    [[nodiscard]] bool finish() noexcept;
+    void detach_after_fork() noexcept;
+    /// A checkpoint as soon as possible. Any thread.
+    void request() noexcept { turns_.request(); }
+
+private:
+    static CheckpointTurn take_turn(void* self, const CheckpointTurns::Facts& facts) noexcept;
+    [[nodiscard]] CheckpointTurn take_checkpoint(bool last, bool even_if_empty) noexcept;
+    /// Runs in the stop.
+    static void end_epoch(void* self) noexcept;
+    [[nodiscard]] Result<void> make_durable() noexcept;
+    [[nodiscard]] bool nothing_is_written() const noexcept;
+    void note_long_wait(const StopReport& stop) noexcept;
+    void note_stop(std::uint64_t stop_ns, std::uint64_t quiesce_ns) const noexcept;
+    void note_commit(std::uint64_t write_ns) const noexcept;
+
+    Parts parts_;
+    Settings settings_;
+    CheckpointTurns turns_;
+
+    // Of the turn in progress.
+    bool last_ = false;
+    std::uint64_t ended_epoch_ = 0;
+    std::uint64_t ended_ns_ = 0;
+    std::uint64_t ended_unix_ns_ = 0;
+    std::uint64_t lines_ = 0;
+    Result<void> outcome_;
+    unsigned withdrawn_in_row_ = 0;
+    bool told_of_wait_ = false;
+};
+
+}  // namespace stillpoint::respct

@@ -1,0 +1,35 @@
+#pragma once
+// The memory that the program reads and writes: the medium's own where it is written by stores, else private memory whose lines are
+// handed to the medium at checkpoints (docs/decisions/respct-on-files.md). The tables in front of the heap are private in both.
+
+#include <cstdint>
+
+#include "core/result.hpp"
+#include "pool/pool.hpp"
+#include "runtime/shadow.hpp"
+
+namespace stillpoint::respct {
+
+class ImageMemory {
+public:
+    /// Maps the present image at the pool's base address; `heap_offset` bytes of it are private and zero. Where the medium is not mapped the
+    /// rest is zero too, and is to be loaded. Errors: window_taken, no_memory, io.
+    [[nodiscard]] Result<void> map(const Pool& pool, std::uint64_t heap_offset);
+    /// Maps what Pool::grow has appended. Errors: no_memory, io.
+    [[nodiscard]] Result<void> extend(const Pool& pool, std::uint64_t image_bytes);
+    /// In a child made by fork: a private copy in place of what it did not inherit. Before the medium is detached.
+    void make_private_after_fork(const Pool& pool) noexcept;
+
+    [[nodiscard]] std::byte* base() const noexcept { return memory_.base(); }
+    [[nodiscard]] std::uint64_t bytes() const noexcept { return memory_.bytes(); }
+    [[nodiscard]] bool in_place() const noexcept { return in_place_; }
+
+private:
+    [[nodiscard]] Result<void> map_segments(const Pool& pool, std::uint64_t from_byte);
+
+    Shadow memory_;
+    std::uint64_t heap_offset_ = 0;
+    bool in_place_ = false;
+};
+
+}  // namespace stillpoint::respct

@@ -1,0 +1,38 @@
+#pragma once
+// Recovery [ResPCT Figure 5], on the memory the program will run in or on a copy of it.
+
+#include <cstdint>
+#include <vector>
+
+#include "core/findings.hpp"
+#include "core/result.hpp"
+#include "engines/respct/table_copies.hpp"
+#include "heap/heap.hpp"
+#include "pool/commit_record.hpp"
+#include "pool/pool.hpp"
+
+namespace stillpoint::respct {
+
+/// Where the parts of this pool's image lie.
+[[nodiscard]] ImageGeometry geometry_of(const PoolFacts& facts) noexcept;
+[[nodiscard]] Heap::Options heap_options(const PoolFacts& facts, std::byte* image) noexcept;
+
+struct RecoveryPlan {
+    const Pool* pool;
+    std::byte* image;         ///< mapped, as large as the pool's
+    bool image_is_loaded;     ///< from heap_offset on; else it is zero, and what is needed is read from the medium
+    Findings* findings = nullptr;
+    void (*progress)(std::uint64_t done, std::uint64_t total) = nullptr;
+};
+
+struct Recovered {
+    RunFacts runs;
+    std::uint64_t variables_taken_back = 0;
+    std::uint64_t pages_read = 0;
+    std::vector<std::uintptr_t> changed_lines;  ///< in `image`: to be written before the next commit
+};
+
+/// Errors: pool_corrupt, io, no_memory.
+[[nodiscard]] Result<Recovered> recover_image(const RecoveryPlan& plan, TableCopies& tables);
+
+}  // namespace stillpoint::respct

@@ -1,0 +1,193 @@
+#include "engines/respct/respct_engine.hpp"
+
+#include <mutex>
+
+#include "core/logged_words.hpp"
+#include "core/store_marks.hpp"
+#include "engines/respct/offline.hpp"
+#include "engines/respct/recovery.hpp"
+#include "pool/commit_record.hpp"
+#include "runtime/fase.hpp"
+#include "runtime/respct_thread.hpp"
+#include "runtime/statistics.hpp"
+
+namespace stillpoint::respct {
+
+namespace {
+
+std::unique_ptr<Engine> make() { return std::make_unique<RespctEngine>(); }
+
+constexpr EngineFormat format{"respct", layout_version, commit_area_pages, &segment_file_pages};
+constexpr std::uint64_t interval_ms = 64;  // [ResPCT §5]
+
+/// The one that runs: notes come from anywhere in the library.
+RespctEngine* noting_engine = nullptr;
+
+}  // namespace
+
+EngineDriver driver() noexcept
+{
+    return {format, &make, &inspect_pool, &check_pool, layout::TableFormat::logged, interval_ms, &make_canonical};
+}
+
+RespctEngine::~RespctEngine() { give_notes_back(); }
+
+Result<RecoveryReport> RespctEngine::start(Pool pool, const Options& options)
+{
+    pool_ = std::make_unique<Pool>(std::move(pool));
+    const PoolFacts& facts = pool_->facts();
+    heap_offset_ = geometry_of(facts).heap_offset;
+    if (facts.image_bytes <= heap_offset_) {
+        return fail(SP_E_POOL_CORRUPT, 0, "{}: {} bytes of durable memory cannot hold the tables of respct, which take {}; make the pool larger",
+                    pool_->medium().path(), facts.image_bytes, heap_offset_);
+    }
+    if (auto mapped = memory_.map(*pool_, heap_offset_); !mapped) {
+        return pass_on(mapped.error());
+    }
+    auto recovered = recover_image({pool_.get(), memory_.base(), memory_.in_place()}, tables_);
+    if (!recovered) {
+        return pass_on(recovered.error());
+    }
+    if (auto prepared = writer_.prepare(memory_, *pool_); !prepared) {
+        return pass_on(prepared.error());
+    }
+    for (const std::uintptr_t line : recovered->changed_lines) {
+        writer_.add_recovered(line);
+    }
+    const auto flush = options.respct_flush == "stop" ? Checkpointer::Flush::in_stop : Checkpointer::Flush::in_background;
+    checkpointer_.emplace(Checkpointer::Parts{pool_.get(), &memory_, &writer_, &tables_, &medium_lock_, &clock_},
+                          Checkpointer::Settings{options.interval_ms * 1'000'000, options.stop_attempt_ms * 1'000'000, flush});
+    const RunFacts& runs = recovered->runs;
+    clock_.set(runs.next_epoch, runs.epoch);
+    take_over_notes(runs.next_epoch, runs.epoch);
+    Statistics& figures = statistics();
+    figures.image_bytes.store(facts.image_bytes, std::memory_order_relaxed);
+    figures.durable_epoch.store(runs.epoch, std::memory_order_relaxed);
+    figures.epoch.store(runs.next_epoch, std::memory_order_relaxed);
+    figures.pages_loaded.store(recovered->pages_read, std::memory_order_relaxed);
+    RecoveryReport report;
+    report.epoch = runs.epoch;
+    report.clean = !runs.after_crash;
+    report.captured_unix_ns = runs.captured_unix_ns;
+    report.pages_rolled_back = recovered->variables_taken_back;
+    report.pages_present = recovered->pages_read;
+    return report;
+}
+
+void RespctEngine::note_store_of_library(const void* address, std::size_t size_bytes) noexcept
+{
+    RespctEngine& engine = *noting_engine;
+    const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - engine.memory_.base());
+    if (offset < engine.heap_offset_) {
+        engine.tables_.note(address, size_bytes);
+    } else if (offset < engine.memory_.bytes() && size_bytes <= engine.memory_.bytes() - offset) {
+        // The epoch must not end between the store and this, nor in the middle of this.
+        const FaseGuard fase;
+        note_lines(address, size_bytes);
+    }
+}
+
+void RespctEngine::take_over_notes(std::uint64_t next_epoch, std::uint64_t durable) noexcept
+{
+    noting_engine = this;
+    notes_taken_ = true;
+    logged::durable_epoch.store(durable, std::memory_order_release);
+    __atomic_store_n(&sp_respct_running, 2 * next_epoch + 1, __ATOMIC_RELEASE);
+    CollectedLines(0).clear();
+    CollectedLines(1).clear();
+    logged::note_lines.store(&note_store_of_library, std::memory_order_release);
+    store_marks::wanted.store(store_marks::Wanted::lines, std::memory_order_release);
+    set_active(true);
+}
+
+void RespctEngine::give_notes_back() noexcept
+{
+    if (!notes_taken_) {
+        return;
+    }
+    notes_taken_ = false;
+    set_active(false);
+    store_marks::wanted.store(store_marks::Wanted::nothing, std::memory_order_release);
+    logged::note_lines.store(nullptr, std::memory_order_release);
+    noting_engine = nullptr;
+    __atomic_store_n(&sp_respct_running, 1, __ATOMIC_RELEASE);
+}
+
+Result<void> RespctEngine::run()
+{
+    {
+        const std::lock_guard guard(medium_lock_);
+        // Where a process was killed, and not the machine, recovery has read a record that may still be in the CPU's caches only.
+        write_back_commit_records(*pool_);
+        if (auto recorded = pool_->record_opening(); !recorded) {
+            return recorded;
+        }
+        if (auto published = pool_->medium().publish(); !published) {
+            return published;
+        }
+        if (auto mended = mend_torn_commit_records(*pool_); !mended) {
+            return mended;
+        }
+    }
+    return checkpointer_->start();
+}
+
+Result<void> RespctEngine::stop(bool clean)
+{
+    const bool finished = clean && checkpointer_->finish();
+    if (clock_.failed()) {
+        return pass_on(clock_.failure());
+    }
+    if (!finished) {
+        return fail(SP_E_TIMED_OUT, 0,
+                    "no last checkpoint: a thread passed no restart point in time; the pool stays at epoch {}", clock_.durable());
+    }
+    return {};
+}
+
+void RespctEngine::detach_after_fork() noexcept
+{
+    detached_ = true;
+    checkpointer_->detach_after_fork();
+    give_notes_back();
+    memory_.make_private_after_fork(*pool_);
+    pool_->medium().detach_after_fork();
+}
+
+Result<std::uint64_t> RespctEngine::grow(std::uint64_t wanted)
+{
+    if (detached_) {
+        return fail(SP_E_DETACHED, 0, "a child made by fork cannot grow its parent's pool");
+    }
+    const std::lock_guard guard(medium_lock_);
+    if (wanted <= memory_.bytes()) {
+        return memory_.bytes();
+    }
+    if (auto grown = pool_->grow(wanted, format); !grown) {
+        return pass_on(grown.error());
+    }
+    const std::uint64_t bytes = pool_->facts().image_bytes;
+    if (auto extended = memory_.extend(*pool_, bytes); !extended) {
+        return pass_on(extended.error());
+    }
+    statistics().image_bytes.store(bytes, std::memory_order_relaxed);
+    return bytes;
+}
+
+Result<void> RespctEngine::mirror(const MirroredRange&)
+{
+    return fail(SP_E_UNSUPPORTED, 0,
+                "the program has SP_PERSISTENT variables, which the engine respct does not keep: put them into the pool as logged "
+                "variables (stillpoint/respct.h), or use the engine pmthreads");
+}
+
+Result<void> RespctEngine::wait_durable(std::uint64_t epoch, std::uint64_t deadline_ns) { return clock_.wait_durable(epoch, deadline_ns); }
+
+Result<void> RespctEngine::checkpoint_now()
+{
+    const std::uint64_t epoch = clock_.running();
+    checkpointer_->request();
+    return clock_.wait_durable(epoch, UINT64_MAX);
+}
+
+}  // namespace stillpoint::respct

@@ -1,0 +1,174 @@
+#include "heap/logged_recovery.hpp"
+
+#include <cstring>
+
+#include "heap/layout_table.hpp"
+
+namespace stillpoint::heap {
+
+namespace {
+
+/// Blocks of a small span that the table says are live; the marks are settled.
+template <class Visit>
+void for_each_live_block(const SpanTableView& table, std::uint64_t span, const SizeClass& c, Visit visit)
+{
+    for (std::uint32_t block = 0; block < c.blocks; ++block) {
+        if (table.mark(span, c, block) != 0) {
+            visit(table.span_address(span) + c.first_block + std::size_t{block} * c.block_bytes);
+        }
+    }
+}
+
+void forget_backups(logged::Word& word) noexcept { word = {word.value, {0, 0}, 0}; }
+
+}  // namespace
+
+void HeapRollback::roll_back_words(std::byte* words, std::size_t count, const Work& work, std::uint64_t& taken_back) noexcept
+{
+    for (std::size_t i = 0; i < count; ++i) {
+        std::byte* const word = words + i * sizeof(logged::Word);
+        if (logged::roll_back(word, SP_RESPCT_LOGGED_8, durable_)) {
+            ++taken_back;
+            if (work.changed != nullptr) {
+                work.changed(work.context, word, sizeof(logged::Word));
+            }
+        }
+    }
+}
+
+Result<void> HeapRollback::roll_back_tables(const Work& work)
+{
+    std::uint64_t taken_back = 0;
+    roll_back_words(reinterpret_cast<std::byte*>(&table_.layouts().count), 1, work, taken_back);
+    roll_back_words(reinterpret_cast<std::byte*>(&table_.logged_word(0)), table_.spans(), work, taken_back);
+    if (auto sound = check_layouts(table_); !sound) {
+        return sound;
+    }
+    for (std::uint64_t span = 0; span < table_.spans();) {
+        const auto covered = table_.validate(span);
+        if (!covered) {
+            return pass_on(covered.error());
+        }
+        span += *covered;
+    }
+    return {};
+}
+
+std::uint64_t HeapRollback::roll_back_spans(std::uint64_t first, std::uint64_t end, const Work& work) noexcept
+{
+    std::uint64_t taken_back = 0;
+    for (std::uint64_t span = first; span < end; ++span) {
+        const SpanWord word = table_.word(span);
+        const SpanEntry entry = word.entry();
+        if (entry.kind() == SpanKind::small) {
+            roll_back_small(span, word, work, taken_back);
+        } else if (entry.kind() == SpanKind::large && word.layout() != 0) {
+            roll_back_objects(table_.span_address(span), std::uint64_t{entry.payload()} * span_bytes,
+                              table_.layouts().records[word.layout() - 1], work, taken_back);
+        }
+    }
+    return taken_back;
+}
+
+void HeapRollback::roll_back_small(std::uint64_t span, SpanWord word, const Work& work, std::uint64_t& taken_back) noexcept
+{
+    const SizeClass& c = size_classes[word.entry().payload()];
+    if (!has_coarse_marks(c)) {
+        roll_back_words(table_.fine_marks(span, c), (c.blocks + 63) / 64, work, taken_back);
+    }
+    if (word.layout() == 0) {
+        return;
+    }
+    const LayoutRecord& layout = table_.layouts().records[word.layout() - 1];
+    for_each_live_block(table_, span, c, [&](std::byte* block) { roll_back_objects(block, c.block_bytes, layout, work, taken_back); });
+}
+
+void HeapRollback::roll_back_objects(std::byte* begin, std::uint64_t bytes, const LayoutRecord& layout, const Work& work,
+                                     std::uint64_t& taken_back) noexcept
+{
+    for (std::uint64_t at = 0; at + layout.stride_bytes <= bytes; at += layout.stride_bytes) {
+        for (std::uint32_t m = 0; m < layout.member_count; ++m) {
+            const LayoutRecord::Member& member = layout.members[m];
+            const std::size_t size = member_bytes(member.kind);
+            std::byte* variable = begin + at + member.offset_bytes;
+            for (std::uint32_t i = 0; i < member.count; ++i, variable += size) {
+                if (member.kind >= logged::kinds) {
+                    if (work.reset_lock != nullptr) {
+                        work.reset_lock(variable, member.kind);
+                    }
+                } else if (logged::roll_back(variable, member.kind, durable_)) {
+                    ++taken_back;
+                    if (work.changed != nullptr) {
+                        work.changed(work.context, variable, size);
+                    }
+                }
+            }
+        }
+    }
+}
+
+void HeapRollback::make_objects_canonical(std::byte* begin, std::uint64_t bytes, std::uint16_t number) noexcept
+{
+    if (number == 0) {
+        return;
+    }
+    const LayoutRecord& layout = table_.layouts().records[number - 1];
+    std::uint64_t at = 0;
+    for (; at + layout.stride_bytes <= bytes; at += layout.stride_bytes) {
+        for (std::uint32_t m = 0; m < layout.member_count; ++m) {
+            const LayoutRecord::Member& member = layout.members[m];
+            const std::size_t size = member_bytes(member.kind);
+            const std::size_t kept = member.kind < logged::kinds ? logged::value_bytes(member.kind) : 0;
+            for (std::uint32_t i = 0; i < member.count; ++i) {
+                std::memset(begin + at + member.offset_bytes + i * size + kept, 0, size - kept);
+            }
+        }
+    }
+    std::memset(begin + at, 0, bytes - at);
+}
+
+void HeapRollback::make_small_canonical(std::uint64_t span, SpanWord word) noexcept
+{
+    const SizeClass& c = size_classes[word.entry().payload()];
+    std::byte* const begin = table_.span_address(span);
+    std::byte* const marks = table_.fine_marks(span, c);
+    std::byte* const marks_end = has_coarse_marks(c) ? marks : marks + logged_marks_bytes(c.blocks);
+    for (std::byte* mark = marks; mark != marks_end; mark += sizeof(logged::Word)) {
+        forget_backups(*reinterpret_cast<logged::Word*>(mark));
+    }
+    std::memset(begin, 0, static_cast<std::size_t>(marks - begin));
+    std::memset(marks_end, 0, static_cast<std::size_t>(begin + c.first_block - marks_end));
+    for (std::uint32_t index = 0; index < c.blocks; ++index) {
+        std::byte* const block = begin + c.first_block + std::size_t{index} * c.block_bytes;
+        if (table_.mark(span, c, index) == 0) {
+            std::memset(block, 0, c.block_bytes);
+        } else {
+            make_objects_canonical(block, c.block_bytes, word.layout());
+        }
+    }
+}
+
+void HeapRollback::make_canonical() noexcept
+{
+    LayoutTable& layouts = table_.layouts();
+    forget_backups(layouts.count);
+    std::memset(layouts.records + layouts.count.value, 0, (LayoutTable::records_max - layouts.count.value) * sizeof(LayoutRecord));
+    for (std::uint64_t span = 0; span < table_.spans();) {
+        const SpanWord word = table_.word(span);
+        const SpanEntry entry = word.entry();
+        const std::uint64_t covered = entry.kind() == SpanKind::large ? entry.payload() : 1;
+        if (entry.kind() == SpanKind::small) {
+            make_small_canonical(span, word);
+        } else if (entry.kind() == SpanKind::large) {
+            make_objects_canonical(table_.span_address(span), covered * span_bytes, word.layout());
+        } else {
+            std::memset(table_.span_address(span), 0, span_bytes);
+        }
+        for (std::uint64_t each = span; each < span + covered; ++each) {
+            forget_backups(table_.logged_word(each));
+        }
+        span += covered;
+    }
+}
+
+}  // namespace stillpoint::heap

@@ -1,0 +1,49 @@
+#pragma once
+// Recovery of a heap whose memory is kept by lines [ResPCT Figure 5]: takes every logged variable that an epoch after the durable one
+// has written back to its backup: the heap's own words first, then, by the layouts of typed spans, those of the program. Makes locks free.
+// Works on the image in place or on a copy of it, mapped anywhere; re-runnable.
+
+#include <cstdint>
+
+#include "core/result.hpp"
+#include "heap/span_table_view.hpp"
+
+namespace stillpoint::heap {
+
+class HeapRollback {
+public:
+    /// Told of every variable that was changed; by the thread that works on its span.
+    using Changed = void (*)(void* context, std::byte* variable, std::size_t bytes);
+    /// Makes a lock of that sp_respct_kind free.
+    using ResetLock = void (*)(void* lock, unsigned kind) noexcept;
+    struct Work {
+        Changed changed = nullptr;
+        void* context = nullptr;
+        ResetLock reset_lock = nullptr;
+    };
+
+    HeapRollback(const Heap::Options& options, std::uint64_t durable_epoch) noexcept : table_(options), durable_(durable_epoch) {}
+
+    /// The layouts and the span table, which everything else needs. Errors: pool_corrupt.
+    [[nodiscard]] Result<void> roll_back_tables(const Work& work);
+    [[nodiscard]] std::uint64_t spans() const noexcept { return table_.spans(); }
+    /// The spans that begin in [first, end): marks, variables, locks. Threads: any number, on different ranges. Returns how many variables
+    /// were taken back.
+    std::uint64_t roll_back_spans(std::uint64_t first, std::uint64_t end, const Work& work) noexcept;
+
+    /// Rewrites a private copy so that equal states have equal bytes: no backups, zeroes where nothing is live, free locks.
+    void make_canonical() noexcept;
+
+private:
+    void roll_back_words(std::byte* words, std::size_t count, const Work& work, std::uint64_t& taken_back) noexcept;
+    void roll_back_small(std::uint64_t span, SpanWord word, const Work& work, std::uint64_t& taken_back) noexcept;
+    void roll_back_objects(std::byte* begin, std::uint64_t bytes, const LayoutRecord& layout, const Work& work,
+                           std::uint64_t& taken_back) noexcept;
+    void make_objects_canonical(std::byte* begin, std::uint64_t bytes, std::uint16_t layout) noexcept;
+    void make_small_canonical(std::uint64_t span, SpanWord word) noexcept;
+
+    SpanTableView table_;
+    std::uint64_t durable_;
+};
+
+}  // namespace stillpoint::heap

@@ -1,0 +1,60 @@
+#include "heap/span_table_view.hpp"
+
+namespace stillpoint::heap {
+
+std::uint8_t SpanTableView::mark(std::uint64_t span, const SizeClass& c, std::uint32_t block) const noexcept
+{
+    if (!is_logged()) {
+        const std::byte* const marks =
+            has_coarse_marks(c) ? base_ + layout_.coarse_marks_offset + span * coarse_marks_per_span : fine_marks(span, c);
+        return static_cast<std::uint8_t>(marks[block]);
+    }
+    if (has_coarse_marks(c)) {
+        return static_cast<std::uint8_t>(logged_word(span).value >> (SpanWord::coarse_marks_shift + block) & 1);
+    }
+    return static_cast<std::uint8_t>(reinterpret_cast<const logged::Word*>(fine_marks(span, c))[block / 64].value >> (block % 64) & 1);
+}
+
+Result<std::uint64_t> SpanTableView::validate(std::uint64_t span) const
+{
+    const SpanWord found = word(span);
+    const SpanEntry entry = found.entry();
+    const std::uint64_t payload = entry.payload();
+    if (found.layout() != 0 && (entry.kind() == SpanKind::free_or_rest || found.layout() > layouts().count.value)) {
+        return fail(SP_E_POOL_CORRUPT, 0, "heap span {} names layout {}, which it cannot have: the pool is damaged; restore a copy of it",
+                    span, found.layout());
+    }
+    switch (entry.kind()) {
+    case SpanKind::free_or_rest:
+        if (payload == 0) {
+            return 1;
+        }
+        break;
+    case SpanKind::small:
+        if (payload - 1 < class_count) {
+            return 1;
+        }
+        return fail(SP_E_POOL_CORRUPT, 0,
+                    "heap span {} names size class {}, but there are only {}: the pool is damaged; restore a copy of it",
+                    span, payload, class_count);
+    case SpanKind::large:
+        if (payload == 0 || payload > spans_ - span) {
+            return fail(SP_E_POOL_CORRUPT, 0,
+                        "heap span {} begins a run of {} spans, but {} are left: the pool is damaged; restore a copy of it",
+                        span, payload, spans_ - span);
+        }
+        for (std::uint64_t rest = span + 1; rest < span + payload; ++rest) {
+            if (word(rest).entry().word != 0) {
+                return fail(SP_E_POOL_CORRUPT, 0,
+                            "heap span {} is in use inside the run of {} that begins at span {}: the pool is damaged; restore a copy of it",
+                            rest, payload, span);
+            }
+        }
+        return payload;
+    default: break;
+    }
+    return fail(SP_E_POOL_CORRUPT, 0, "heap span {} has the meaningless entry {:#010x}: the pool is damaged; restore a copy of it",
+                span, entry.word);
+}
+
+}  // namespace stillpoint::heap

@@ -1,0 +1,50 @@
+#pragma once
+// The durable tables of a heap as they lie in some image, mapped anywhere: for what reads them without an attached heap.
+
+#include "core/result.hpp"
+#include "heap/heap.hpp"
+#include "heap/heap_state.hpp"
+
+namespace stillpoint::heap {
+
+class SpanTableView {
+public:
+    explicit SpanTableView(const Heap::Options& options) noexcept
+        : base_(options.image_base), format_(options.table_format),
+          layout_(HeapLayout::of(options.heap_offset, options.image_bytes_max, format_)), spans_(layout_.spans_in(options.image_bytes))
+    {
+    }
+
+    [[nodiscard]] const HeapLayout& layout() const noexcept { return layout_; }
+    [[nodiscard]] std::uint64_t spans() const noexcept { return spans_; }
+    [[nodiscard]] bool is_logged() const noexcept { return format_ == TableFormat::logged; }
+    [[nodiscard]] std::byte* span_address(std::uint64_t span) const noexcept { return base_ + layout_.spans_offset + span * span_bytes; }
+
+    [[nodiscard]] SpanWord word(std::uint64_t span) const noexcept
+    {
+        return is_logged() ? SpanWord{logged_word(span).value} : SpanWord{reinterpret_cast<const std::uint32_t*>(table())[span]};
+    }
+    [[nodiscard]] logged::Word& logged_word(std::uint64_t span) const noexcept { return reinterpret_cast<logged::Word*>(table())[span]; }
+    [[nodiscard]] LayoutTable& layouts() const noexcept { return *reinterpret_cast<LayoutTable*>(base_ + layout_.layouts_offset); }
+
+    /// Where the marks of a small span begin: bytes, or logged words.
+    [[nodiscard]] std::byte* fine_marks(std::uint64_t span, const SizeClass& c) const noexcept
+    {
+        return span_address(span) + fine_marks_offset(span, c);
+    }
+    /// The allocation byte of a block, 0 or 1 where the marks are logged.
+    [[nodiscard]] std::uint8_t mark(std::uint64_t span, const SizeClass& c, std::uint32_t block) const noexcept;
+
+    /// Validates one entry. Returns the spans it covers. Errors: pool_corrupt.
+    [[nodiscard]] Result<std::uint64_t> validate(std::uint64_t span) const;
+
+private:
+    [[nodiscard]] std::byte* table() const noexcept { return base_ + layout_.span_table_offset; }
+
+    std::byte* base_;
+    TableFormat format_;
+    HeapLayout layout_;
+    std::uint64_t spans_;
+};
+
+}  // namespace stillpoint::heap

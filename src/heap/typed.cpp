@@ -1,0 +1,169 @@
+// Typed spans: their layouts in the image, and the tags by which the heap tells them apart.
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <mutex>
+#include <pthread.h>
+
+#include "core/checksum.hpp"
+#include "heap/layout_table.hpp"
+#include "heap/thread_cache.hpp"
+
+namespace stillpoint {
+
+using namespace heap;
+
+namespace heap {
+
+namespace {
+
+constexpr std::uint64_t layout_checksum_seed = 0x535454595045444c;
+
+std::uint64_t layout_checksum(const LayoutRecord& record) noexcept
+{
+    return checksum64(&record, offsetof(LayoutRecord, checksum), layout_checksum_seed);
+}
+
+/// Members ascending, aligned, inside the stride.
+bool members_are_sound(const LayoutRecord& record) noexcept
+{
+    if (record.stride_bytes == 0 || record.member_count > LayoutRecord::members_max) {
+        return false;
+    }
+    std::uint64_t end = 0;
+    for (std::uint32_t i = 0; i < record.member_count; ++i) {
+        const LayoutRecord::Member& member = record.members[i];
+        const std::size_t bytes = member_bytes(member.kind);
+        if (bytes == 0 || member.count == 0 || member.offset_bytes < end ||
+            (member.kind < logged::kinds && (member.offset_bytes % bytes != 0 || record.stride_bytes % bytes != 0))) {
+            return false;
+        }
+        end = member.offset_bytes + std::uint64_t{member.count} * bytes;
+    }
+    return end <= record.stride_bytes;
+}
+
+}  // namespace
+
+std::size_t member_bytes(unsigned kind) noexcept
+{
+    if (kind < logged::kinds) {
+        return logged::total_bytes(kind);
+    }
+    switch (kind) {
+    case SP_RESPCT_MUTEX: return sizeof(pthread_mutex_t);
+    case SP_RESPCT_CONDITION: return sizeof(pthread_cond_t);
+    case SP_RESPCT_RWLOCK: return sizeof(pthread_rwlock_t);
+    default: return 0;
+    }
+}
+
+Result<void> check_layouts(const SpanTableView& table)
+{
+    const LayoutTable& layouts = table.layouts();
+    if (layouts.count.value > LayoutTable::records_max) {
+        return fail(SP_E_POOL_CORRUPT, 0, "the heap's table names {} layouts, of which it can hold {}: the pool is damaged; restore a copy of it",
+                    layouts.count.value, LayoutTable::records_max);
+    }
+    for (std::uint64_t i = 0; i < layouts.count.value; ++i) {
+        const LayoutRecord& record = layouts.records[i];
+        if (record.checksum != layout_checksum(record) || !members_are_sound(record) ||
+            strnlen(record.type_name, sizeof record.type_name) == sizeof record.type_name) {
+            return fail(SP_E_POOL_CORRUPT, 0, "layout {} of the heap's typed spans is broken: the pool is damaged; restore a copy of it", i + 1);
+        }
+    }
+    return {};
+}
+
+Result<std::uint32_t> tag_for(std::uint16_t layout, std::uint32_t size_class) noexcept
+{
+    const auto find = [&](std::uint32_t count) noexcept {
+        std::uint32_t i = 0;
+        while (i < count && (state.typed[i].layout != layout || state.typed[i].size_class != size_class)) {
+            ++i;
+        }
+        return i;
+    };
+    const std::uint32_t seen = state.typed_count.load(std::memory_order_acquire);
+    if (const std::uint32_t i = find(seen); i != seen) {
+        return typed_tag + i;
+    }
+    const std::lock_guard hold(state.types_lock);
+    const std::uint32_t count = state.typed_count.load(std::memory_order_relaxed);
+    if (const std::uint32_t i = find(count); i != count) {
+        return typed_tag + i;
+    }
+    if (count == typed_count_max) {
+        return fail(SP_E_NO_SPACE, 0,
+                    "the program has small objects of more than {} layouts and sizes; let types share a layout, or allocate them in larger arrays",
+                    typed_count_max);
+    }
+    state.typed[count] = {layout, static_cast<std::uint16_t>(size_class)};
+    class_by_tag[typed_tag + count] = size_classes[size_class];
+    state.typed_count.store(count + 1, std::memory_order_release);
+    return typed_tag + count;
+}
+
+}  // namespace heap
+
+Result<std::uint16_t> Heap::find_layout(const sp_respct_layout& layout) noexcept
+{
+    LayoutRecord wanted{};
+    wanted.stride_bytes = layout.size_bytes;
+    wanted.member_count = layout.member_count;
+    if (layout.type_name != nullptr) {
+        std::strncpy(wanted.type_name, layout.type_name, sizeof wanted.type_name - 1);
+    }
+    if (layout.member_count > LayoutRecord::members_max) {
+        return fail(SP_E_INVALID_ARGUMENT, 0,
+                    "type {} has its logged variables and locks in {} places, {} are allowed; put neighbours of one size into arrays, or split it",
+                    wanted.type_name, layout.member_count, LayoutRecord::members_max);
+    }
+    for (std::uint32_t i = 0; i < layout.member_count; ++i) {
+        wanted.members[i] = {layout.members[i].offset_bytes, layout.members[i].kind, layout.members[i].count};
+    }
+    if (!members_are_sound(wanted) || !std::has_single_bit(layout.alignment_bytes) || layout.size_bytes % layout.alignment_bytes != 0) {
+        return fail(SP_E_INVALID_ARGUMENT, 0,
+                    "the layout of type {} contradicts itself: members in ascending order, aligned, inside {} bytes are expected",
+                    wanted.type_name, layout.size_bytes);
+    }
+    wanted.checksum = layout_checksum(wanted);
+    const std::lock_guard hold(state.types_lock);
+    const std::uint64_t count = logged::load(state.layouts->count);
+    for (std::uint64_t i = 0; i < count; ++i) {
+        if (std::memcmp(&state.layouts->records[i], &wanted, sizeof wanted) == 0) {
+            return static_cast<std::uint16_t>(i + 1);
+        }
+    }
+    if (count == LayoutTable::records_max) {
+        return fail(SP_E_NO_SPACE, 0, "the pool knows {} layouts already, the most that it can; {} is one too many", count, wanted.type_name);
+    }
+    LayoutRecord& record = state.layouts->records[count];
+    std::memcpy(&record, &wanted, sizeof record);
+    note_table_store(&record, sizeof record);
+    logged::store(state.layouts->count, count + 1);
+    return static_cast<std::uint16_t>(count + 1);
+}
+
+bool Heap::is_logged_variable(const void* address, unsigned kind) const noexcept
+{
+    const Block block = find_block(address);
+    if (block.begin == nullptr || !state.tables_are_logged) {
+        return false;
+    }
+    const auto span = static_cast<std::uint64_t>(block.begin - state.spans_base) >> span_shift;
+    const std::uint16_t layout = load_span_word(span).layout();
+    if (layout == 0) {
+        return false;
+    }
+    const LayoutRecord& record = state.layouts->records[layout - 1];
+    const auto inside = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - block.begin) % record.stride_bytes;
+    return std::any_of(record.members, record.members + record.member_count, [&](const LayoutRecord::Member& member) {
+        const std::size_t bytes = member_bytes(member.kind);
+        return member.kind == kind && inside >= member.offset_bytes && inside < member.offset_bytes + member.count * bytes &&
+               (inside - member.offset_bytes) % bytes == 0;
+    });
+}
+
+}  // namespace stillpoint

@@ -1,0 +1,285 @@
+#include "runtime/respct_thread.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <sys/mman.h>
+
+#include "core/canary.hpp"
+#include "os/futex.hpp"
+#include "os/log.hpp"
+#include "runtime/fase.hpp"
+#include "runtime/fase_gate.hpp"
+
+namespace stillpoint::respct {
+
+constinit thread_local Thread* own_thread = nullptr;
+
+namespace {
+
+constinit std::atomic<bool> active{false};
+constinit std::atomic<Thread*> threads{nullptr};
+constinit os::FutexLock threads_lock{};
+constinit std::array<std::atomic<bool>, 2> lost{};  ///< lines, by parity
+
+template <class T>
+T* mapped() noexcept
+{
+    const int saved_errno = errno;
+    void* const memory = mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    errno = saved_errno;
+    return memory == MAP_FAILED ? nullptr : static_cast<T*>(memory);
+}
+
+Thread& register_thread() noexcept
+{
+    const std::lock_guard hold(threads_lock);
+    Thread* thread = threads.load(std::memory_order_relaxed);
+    while (thread != nullptr && thread->is_used.load(std::memory_order_relaxed)) {
+        thread = thread->next;
+    }
+    if (thread == nullptr) {
+        void* const memory = mapped<Thread>();
+        if (memory == nullptr) {
+            os::log(os::Severity::error, "no memory for a thread's list of written lines; the program ends here, because a thread "
+                                         "that is not counted could spoil a checkpoint");
+            std::abort();
+        }
+        thread = new (memory) Thread{};
+        thread->next = threads.load(std::memory_order_relaxed);
+        threads.store(thread, std::memory_order_release);
+    }
+    thread->is_inside = false;
+    thread->is_allowed = false;
+    thread->has_written = false;
+    thread->frame = nullptr;
+    thread->is_used.store(true, std::memory_order_relaxed);
+    own_thread = thread;
+    return *thread;
+}
+
+[[gnu::always_inline]] inline Thread& own() noexcept { return own_thread != nullptr ? *own_thread : register_thread(); }
+
+/// Makes room for another line. False: no memory.
+[[gnu::noinline, gnu::cold]] bool append_chunk(LineList& list) noexcept
+{
+    if (list.last != nullptr && list.last->next != nullptr) {
+        list.last = list.last->next;
+        return true;
+    }
+    auto* const chunk = mapped<LineChunk>();
+    if (chunk == nullptr) {
+        return false;
+    }
+    (list.last != nullptr ? list.last->next : list.first) = chunk;
+    list.last = chunk;
+    return true;
+}
+
+[[gnu::always_inline]] inline void append(Thread& thread, std::uintptr_t line, std::uint64_t epoch) noexcept
+{
+    if (thread.recent_epoch != epoch) [[unlikely]] {
+        thread.recent.fill(0);
+        thread.recent_epoch = epoch;
+    }
+    std::uintptr_t& recent = thread.recent[line / cache_line_bytes % Thread::recent_count];
+    if (recent == line) {
+        return;
+    }
+    recent = line;
+    LineList& list = thread.lists[epoch & 1];
+    if (list.last == nullptr || list.last->count == LineChunk::capacity) [[unlikely]] {
+        if (!append_chunk(list)) {
+            lost[epoch & 1].store(true, std::memory_order_relaxed);
+            return;
+        }
+    }
+    list.last->lines[list.last->count++] = line;
+}
+
+/// Stores a frame's restart point as logged<int> does.
+void store_restart_point(std::byte* frame, int id) noexcept
+{
+    constexpr unsigned kind = SP_RESPCT_LOGGED_4;
+    auto& word = *reinterpret_cast<std::uint64_t*>(frame + logged::total_bytes(kind) - sizeof(std::uint64_t));
+    auto* const values = reinterpret_cast<std::int32_t*>(frame);
+    const std::uint64_t epoch = logged::running() >> 1;
+    if (word >> 1 != epoch) {
+        note_lines(frame, logged::total_bytes(kind));
+        const bool in_epoch_before = (word >> 1) + 1 == epoch;
+        values[1 + (epoch & 1)] = values[0];
+        std::atomic_thread_fence(std::memory_order_release);
+        __atomic_store_n(&word, (epoch << 1) | std::uint64_t{in_epoch_before}, __ATOMIC_RELAXED);
+        std::atomic_thread_fence(std::memory_order_release);
+    }
+    __atomic_store_n(&values[0], id, __ATOMIC_RELAXED);
+}
+
+[[gnu::cold, gnu::noinline]] void enter_inside(Thread& thread) noexcept
+{
+    if (thread.is_allowed) {
+        thread.is_allowed = false;
+        fase_resume();
+    } else {
+        fase_enter(nullptr);
+    }
+    thread.is_inside = true;
+}
+
+[[noreturn, gnu::cold]] void die_of_held_lock(const ThreadRecord& record, const char* file, unsigned line) noexcept
+{
+    os::log(os::Severity::error,
+            "{}:{}: a restart point inside a critical section: the thread holds {} lock(s); a checkpoint here would make half of "
+            "what they guard durable, and a thread that waits for one would keep every checkpoint off. Put the restart point in "
+            "front of the lock or behind its release [ResPCT, section 3.3.2]",
+            file != nullptr ? file : "(unknown file)", line, record.depth.load(std::memory_order_relaxed) - 1);
+    std::abort();
+}
+
+}  // namespace
+
+void set_active(bool on) noexcept { active.store(on, std::memory_order_release); }
+bool is_active() noexcept { return active.load(std::memory_order_relaxed); }
+
+void note_lines(const void* address, std::size_t size_bytes) noexcept
+{
+    if (size_bytes == 0) {
+        return;
+    }
+    Thread& thread = own();
+    thread.has_written = true;
+    const std::uint64_t epoch = logged::running() >> 1;
+    const auto begin = reinterpret_cast<std::uintptr_t>(address);
+    const std::uintptr_t last = begin + size_bytes - 1;
+    for (std::uintptr_t line = begin & ~std::uintptr_t{cache_line_bytes - 1}; line <= last; line += cache_line_bytes) {
+        append(thread, line, epoch);
+    }
+}
+
+void ensure_inside() noexcept
+{
+    if (Thread& thread = own(); !thread.is_inside) [[unlikely]] {
+        enter_inside(thread);
+    }
+}
+
+void bind_frame(std::byte* frame) noexcept { own().frame = frame; }
+
+void restart_point(int id, const char* file, unsigned line) noexcept
+{
+    Thread& thread = own();
+    if (!thread.is_inside) [[unlikely]] {
+        enter_inside(thread);
+    }
+    const ThreadRecord* const record = fase::own_record;
+    if (record == nullptr) [[unlikely]] {
+        return;  // Accounting is off: the pool is being closed.
+    }
+    if (record->depth.load(std::memory_order_relaxed) != 1) [[unlikely]] {
+        die_of_held_lock(*record, file, line);
+    }
+    if (thread.frame != nullptr) {
+        store_restart_point(thread.frame, id);
+    }
+    thread.has_written = false;
+    if ((fase::gate.bits.load(std::memory_order_relaxed) & fase::gate_shut) != 0 && !is_removed(Canary::restart_point_wait)) [[unlikely]] {
+        fase_leave(nullptr);
+        fase_enter(nullptr);  // Held while the gate is shut.
+    }
+}
+
+void allow() noexcept
+{
+    Thread& thread = own();
+    if (thread.is_allowed) {
+        return;
+    }
+    if (!thread.is_inside) {
+        return;
+    }
+    thread.is_inside = false;
+    thread.is_allowed = true;
+    fase_pause();
+}
+
+void prevent(void* mutex, void (*unlock)(void*) noexcept, void (*lock)(void*) noexcept) noexcept
+{
+    Thread& thread = own();
+    if (!thread.is_allowed) {
+        ensure_inside();
+        return;
+    }
+    while (mutex != nullptr && !fase_try_resume()) {
+        unlock(mutex);
+        fase::wait_while_shut();
+        lock(mutex);
+    }
+    if (mutex == nullptr) {
+        fase_resume();
+    }
+    thread.is_allowed = false;
+    thread.is_inside = true;
+}
+
+void thread_exit() noexcept
+{
+    Thread* const thread = own_thread;
+    if (thread == nullptr) {
+        return;
+    }
+    if (thread->is_allowed) {
+        fase_resume();
+        thread->is_inside = true;
+    }
+    if (thread->is_inside) {
+        fase_leave(nullptr);
+    }
+    thread->is_inside = false;
+    thread->is_allowed = false;
+    own_thread = nullptr;
+    const std::lock_guard hold(threads_lock);
+    thread->is_used.store(false, std::memory_order_relaxed);
+}
+
+void reset_after_fork() noexcept
+{
+    threads_lock.reset_after_fork();
+    set_active(false);
+}
+
+AtRestartPoint::AtRestartPoint() noexcept
+{
+    const Thread* const thread = own_thread;
+    const ThreadRecord* const record = fase::own_record;
+    if (thread != nullptr && thread->is_inside && record != nullptr && record->depth.load(std::memory_order_relaxed) == 1) {
+        fase_leave(nullptr);
+        left_ = true;
+    }
+}
+
+AtRestartPoint::~AtRestartPoint()
+{
+    if (left_) {
+        fase_enter(nullptr);
+    }
+}
+
+Thread* CollectedLines::first_thread() noexcept { return threads.load(std::memory_order_acquire); }
+
+bool CollectedLines::incomplete() const noexcept { return lost[parity_].load(std::memory_order_relaxed); }
+
+void CollectedLines::clear() noexcept
+{
+    for (Thread* thread = first_thread(); thread != nullptr; thread = thread->next) {
+        LineList& list = thread->lists[parity_];
+        for (LineChunk* chunk = list.first; chunk != nullptr; chunk = chunk->next) {
+            chunk->count = 0;
+        }
+        list.last = list.first;
+    }
+    lost[parity_].store(false, std::memory_order_relaxed);
+}
+
+}  // namespace stillpoint::respct

@@ -1,0 +1,113 @@
+#pragma once
+// What one thread is to the engine respct: whether it stands at a restart point, its frame, and the lines it has written.
+//
+// Between two restart points a thread is inside a FASE of its own (fase.hpp), which a restart point leaves and enters again if a
+// checkpoint wants it. So quiescence.cpp, which waits for FASEs, waits for restart points.
+//
+// Lines: a list for each parity of the epoch. A thread appends to that of the running epoch; when every thread has passed into the next
+// epoch the flushers have the other list to themselves, until that epoch is durable [ResPCT §3.2.2, §5: per-thread lists].
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/logged_words.hpp"
+#include "core/units.hpp"
+
+namespace stillpoint::respct {
+
+/// A piece of a list. Never given back to the system: an epoch has about as many lines as the one before.
+struct LineChunk {
+    static constexpr std::size_t bytes = 64 * kib;
+    static constexpr std::size_t capacity = bytes / sizeof(std::uintptr_t) - 2;
+
+    LineChunk* next;
+    std::size_t count;
+    std::uintptr_t lines[capacity];
+};
+static_assert(sizeof(LineChunk) == LineChunk::bytes);
+
+struct LineList {
+    LineChunk* first = nullptr;
+    LineChunk* last = nullptr;  ///< the one that is appended to; behind it lie empty ones
+};
+
+struct alignas(128) Thread {
+    /// Lines noted lately, so that few are noted twice in an epoch.
+    static constexpr std::size_t recent_count = 64;
+
+    bool is_inside = false;     ///< between restart points: its FASE has begun
+    bool is_allowed = false;    ///< between checkpoint_allow and checkpoint_prevent
+    bool has_written = false;   ///< something durable, since its last restart point
+    std::byte* frame = nullptr;  ///< an SP_RESPCT_LOGGED_4 variable, or nullptr
+    std::uint64_t recent_epoch = 0;
+    std::array<std::uintptr_t, recent_count> recent{};
+    std::array<LineList, 2> lists{};  ///< by the parity of the epoch
+    std::atomic<bool> is_used{false};
+    Thread* next = nullptr;     ///< of all that were ever made
+};
+
+/// The calling thread's; nullptr before its first use. Initial-exec: one instruction, and never a call that may allocate.
+extern constinit thread_local Thread* own_thread [[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]];
+
+/// Turns the engine's bookkeeping on and off: without it every call of respct.h works on ordinary memory.
+void set_active(bool active) noexcept;
+[[nodiscard]] bool is_active() noexcept;
+
+/// Notes the lines of [address, +size): the calling thread is inside a FASE, so the epoch does not change.
+void note_lines(const void* address, std::size_t size_bytes) noexcept;
+
+/// The thread passes a restart point, or its first one.
+void restart_point(int id, const char* file, unsigned line) noexcept;
+/// The thread is inside from here on, if it was not.
+void ensure_inside() noexcept;
+void bind_frame(std::byte* frame) noexcept;
+void allow() noexcept;
+/// `unlock` and `lock` act on `mutex`, and are called while a checkpoint is begun.
+void prevent(void* mutex, void (*unlock)(void*) noexcept, void (*lock)(void*) noexcept) noexcept;
+/// The calling thread ends. Its lines stay.
+void thread_exit() noexcept;
+/// In a child made by fork: no thread of the parent's is there.
+void reset_after_fork() noexcept;
+
+/// While it lives the calling thread stands at its restart point: for calls that wait for a checkpoint, and the end of the program.
+class AtRestartPoint {
+public:
+    AtRestartPoint() noexcept;
+    AtRestartPoint(const AtRestartPoint&) = delete;
+    AtRestartPoint& operator=(const AtRestartPoint&) = delete;
+    ~AtRestartPoint();
+
+private:
+    bool left_ = false;
+};
+
+/// The lines of the epochs of one parity, of all threads. Only when no thread appends to them: between the stop that ends the epoch and the
+/// next. Two runs of lines of one chunk never overlap.
+class CollectedLines {
+public:
+    explicit CollectedLines(std::uint64_t epoch) noexcept : parity_(epoch & 1) {}
+    /// Calls visit(std::span<std::uintptr_t>) for each run of lines.
+    template <class Visit>
+    void for_each_run(Visit visit) const
+    {
+        for (Thread* thread = first_thread(); thread != nullptr; thread = thread->next) {
+            const LineList& list = thread->lists[parity_];
+            for (LineChunk* chunk = list.first; chunk != nullptr; chunk = chunk == list.last ? nullptr : chunk->next) {
+                visit(std::span(chunk->lines, chunk->count));
+            }
+        }
+    }
+    /// True if lines were lost for want of memory: all of the image counts as written.
+    [[nodiscard]] bool incomplete() const noexcept;
+    void clear() noexcept;
+
+private:
+    [[nodiscard]] static Thread* first_thread() noexcept;
+
+    std::size_t parity_;
+};
+
+}  // namespace stillpoint::respct
