@@ -1,12 +1,12 @@
-// A computation that a crash interrupts anywhere and that goes on where it was, with restart points [ResPCT §3.3]: one thread computes x^p for a
-// table of rows, as Figure 6 of the paper does, and hands each result to another, which folds them into one number (Figure 7).
+// A computation that a crash interrupts anywhere and that goes on where it was, with restart points [ResPCT §3.3]: one thread computes
+// x^p for a table of rows, as Figure 6 of the paper does, and hands each result to another, which folds them into one number (Figure 7).
 //
 //     stillpoint run --engine=respct --pool powers.pool -- respct-resume [ROWS [POWER]]
 //     kill -9, at any moment; and once more. Without a pool it computes the same in one go.
 //
-// What a thread needs to go on lies in its frame in the pool: its locals, and the id of its last restart point. After a crash all memory is as it
-// was when the last durable epoch ended, and each thread enters its code at the restart point where it was then: in the middle of a row,
-// or with a result in its hand.
+// What a thread needs to go on lies in its frame in the pool: its locals, and the id of its last restart point. After a crash all memory
+// is as it was when the last durable epoch ended, and each thread enters its code at the restart point where it was then: in the
+// middle of a row, or with a result in its hand.
 
 #include <cinttypes>
 #include <cstdint>

@@ -15,8 +15,8 @@ HAS_ENGINE = "respct" in subprocess.run([BINARIES / "stillpoint", "run", "--help
 @unittest.skipUnless(HAS_ENGINE, "the engine respct is not there")
 class RespctResume(ExampleTest):
     def command(self, *options):
-        return [str(word) for word in (BINARIES / "stillpoint", "run", "--quiet", "--engine=respct", "--pool", self.pool, "--interval", "10ms",
-                                       "--durability", "process", *options, "--", BINARIES / "respct-resume", ROWS, POWER)]
+        return [str(word) for word in (BINARIES / "stillpoint", "run", "--quiet", "--engine=respct", "--pool", self.pool, "--interval",
+                                       "10ms", "--durability", "process", *options, "--", BINARIES / "respct-resume", ROWS, POWER)]
 
     def digest_of(self, output):
         return re.search(r"digest (\w+), (\d+) multiplications", output).groups()
