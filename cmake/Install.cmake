@@ -7,7 +7,7 @@ install(TARGETS stillpoint EXPORT stillpoint-targets
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS stillpoint_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(DIRECTORY include/stillpoint DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY include/stillpoint DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 # The compilers: the command under their names, the plugin where there was an LLVM to build it for, and the layers.
 install(FILES ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/stillpoint-cc ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/stillpoint-c++
     DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -104,7 +104,7 @@ void add_frames(const Report& report, const Spot& spot, const LintSymbols& symbo
 void leave_out_header(std::vector<LintFrame>& stack)
 {
     const auto first = std::find_if(stack.begin(), stack.end(), [](const LintFrame& frame) {
-        return !frame.file.ends_with("stillpoint/respct.hpp") && !frame.file.ends_with("stillpoint/respct.h");
+        return frame.file.find("stillpoint/respct") == std::string::npos;
     });
     if (first != stack.end()) {
         stack.erase(stack.begin(), first);
