@@ -131,8 +131,8 @@ void HeapRollback::make_small_canonical(std::uint64_t span, SpanWord word) noexc
 {
     const SizeClass& c = size_classes[word.entry().payload()];
     std::byte* const begin = table_.span_address(span);
-    std::byte* const marks = table_.fine_marks(span, c);
-    std::byte* const marks_end = has_coarse_marks(c) ? marks : marks + logged_marks_bytes(c.blocks);
+    std::byte* const marks = has_coarse_marks(c) ? begin : table_.fine_marks(span, c);
+    std::byte* const marks_end = has_coarse_marks(c) ? begin : marks + logged_marks_bytes(c.blocks);
     for (std::byte* mark = marks; mark != marks_end; mark += sizeof(logged::Word)) {
         forget_backups(*reinterpret_cast<logged::Word*>(mark));
     }
