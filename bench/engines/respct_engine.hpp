@@ -117,6 +117,11 @@ private:
 };
 
 struct RespctEngine {
+    static constexpr std::uint32_t line_bytes = 64;
+    /// Nothing in it is logged, and no lock.
+    template <class T>
+    static constexpr bool is_plain = std::is_trivially_default_constructible_v<T>;
+
     static constexpr StoresSeen stores_seen = StoresSeen::announced;
     static constexpr bool takes_back_bytes = false;
 
@@ -130,10 +135,9 @@ struct RespctEngine {
     using Reading = RespctOperation<locks_max>;
     template <class T>
     using Record = RespctRecord<T>;
-    /// In this order half of them have the variable and those bytes of the mutex that are used in one cache line. On two whole lines each,
-    /// all would; but a table of them would be larger by a third, and caches miss more of it than that saves.
+    /// On two lines each, of which only the first is used: the variable and those bytes of the mutex that a plain one needs.
     template <class T>
-    struct Guarded {
+    struct alignas(64) Guarded {
         Durable<T> value;
         Mutex mutex;
     };
@@ -155,9 +159,9 @@ struct RespctEngine {
 
     /// Blocks of one size that begin with a T: of one layout, by which recovery finds the logged variables and the locks in them.
     template <class T>
-    class Blocks {
+    class TypedBlocks {
     public:
-        explicit Blocks(std::size_t size_bytes = sizeof(T)) : layout_(*new sp_respct_layout(stillpoint::respct::layout_of<T>()))
+        explicit TypedBlocks(std::size_t size_bytes) : layout_(*new sp_respct_layout(stillpoint::respct::layout_of<T>()))
         {
             layout_.size_bytes = static_cast<std::uint32_t>((size_bytes + alignof(T) - 1) / alignof(T) * alignof(T));
             if (layout_.size_bytes % line_bytes == 0 && layout_.alignment_bytes < line_bytes) {
@@ -171,6 +175,21 @@ struct RespctEngine {
 
     private:
         sp_respct_layout& layout_;  ///< never freed: the library keeps its address
+    };
+    /// The same of types in which recovery has nothing to find.
+    template <class T>
+    class PlainBlocks {
+    public:
+        explicit PlainBlocks(std::size_t size_bytes) noexcept : size_bytes_(size_bytes) {}
+        [[nodiscard]] T* make() const { return static_cast<T*>(allocate(size_bytes_)); }
+
+    private:
+        std::size_t size_bytes_;
+    };
+    template <class T>
+    struct Blocks : std::conditional_t<is_plain<T>, PlainBlocks<T>, TypedBlocks<T>> {
+        using Made = std::conditional_t<is_plain<T>, PlainBlocks<T>, TypedBlocks<T>>;
+        explicit Blocks(std::size_t size_bytes = sizeof(T)) : Made(size_bytes) {}
     };
     template <class T>
     [[nodiscard]] static T* make()
@@ -233,11 +252,6 @@ struct RespctEngine {
     }
 
 private:
-    static constexpr std::uint32_t line_bytes = 64;
-    /// Nothing in it is logged, and no lock.
-    template <class T>
-    static constexpr bool is_plain = std::is_trivially_default_constructible_v<T>;
-
     static void* checked(void* block) { return block != nullptr ? block : (out_of_memory(sp_last_error()), nullptr); }
     /// What is stored to a new block in the operation that makes it needs no announcement.
     static void* noted(void* block, std::size_t size_bytes)

@@ -1,11 +1,15 @@
 #pragma once
 // A hash map with a mutex for each bucket, 8-byte keys, values of one size: the workload of most papers.
 // An operation locks one bucket: one failure-atomic operation, the allocation of a node included.
+//
+// Where the engine takes back only what it logs by name, nodes never change once they are linked, and so need no log: a bucket's first node is
+// the one logged variable. What would change a node puts new ones in the place of it and of those before it; there is about one in a bucket.
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <type_traits>
 
 #include "../engines/engine.hpp"
 
@@ -47,11 +51,9 @@ public:
         Bucket& bucket = bucket_of(key);
         typename E::template Operation<1> operation;
         operation.lock(bucket.mutex);
-        NodeLink* link = &bucket.value;
-        Node* node = *link;
+        Node* node = bucket.value;
         while (node != nullptr && node->key != key) {
-            link = &node->next;
-            node = *link;
+            node = node->next;
         }
         if (node == nullptr) {
             bucket.value = make_node(key, value, bucket.value);
@@ -59,8 +61,7 @@ public:
             E::about_to_write(value_of(node), value.size());
             std::memcpy(value_of(node), value.data(), value.size());
         } else {
-            *link = make_node(key, value, node->next);
-            E::deallocate(node);
+            bucket.value = make_node(key, value, chain_without(bucket.value, node));
         }
     }
 
@@ -69,17 +70,22 @@ public:
         Bucket& bucket = bucket_of(key);
         typename E::template Operation<1> operation;
         operation.lock(bucket.mutex);
-        NodeLink* link = &bucket.value;
-        Node* node = *link;
+        Node* node = bucket.value;
+        Node* before = nullptr;
         while (node != nullptr && node->key != key) {
-            link = &node->next;
-            node = *link;
+            before = node;
+            node = node->next;
         }
         if (node == nullptr) {
             return false;
         }
-        *link = static_cast<Node*>(node->next);
-        E::deallocate(node);
+        if constexpr (E::takes_back_bytes) {
+            NodeLink& link = before == nullptr ? bucket.value : before->next;
+            link = static_cast<Node*>(node->next);
+            E::deallocate(node);
+        } else {
+            bucket.value = chain_without(bucket.value, node);
+        }
         return true;
     }
 
@@ -98,7 +104,7 @@ public:
 
 private:
     struct Node;
-    using NodeLink = typename E::template Durable<Node*>;
+    using NodeLink = std::conditional_t<E::takes_back_bytes, typename E::template Durable<Node*>, Node*>;
     /// The value's bytes lie behind the key.
     struct Node {
         NodeLink next;
@@ -119,9 +125,26 @@ private:
     {
         Node* const node = nodes_.make();
         node->key = key;
-        E::init(node->next, next);
+        if constexpr (E::takes_back_bytes) {
+            E::init(node->next, next);
+        } else {
+            node->next = next;
+        }
         std::memcpy(value_of(node), value.data(), value.size());
         return node;
+    }
+    /// The nodes of a bucket but for `gone`: those before it anew, those behind it as they are.
+    Node* chain_without(Node* first, Node* gone) const
+    {
+        Node* chain = gone->next;
+        for (Node* node = first; node != gone;) {
+            Node* const next = node->next;
+            chain = make_node(node->key, {value_of(node), value_bytes_}, chain);
+            E::deallocate(node);
+            node = next;
+        }
+        E::deallocate(gone);
+        return chain;
     }
 
     Bucket& bucket_of(std::uint64_t key) const noexcept
