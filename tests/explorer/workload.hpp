@@ -28,8 +28,9 @@ public:
     virtual ~Workload() = default;
     /// Finds the root, or makes it: zeroes. nullptr: sp_last_error() says why.
     [[nodiscard]] virtual void* open_root() const = 0;
-    /// One operation, which is a state of its own for the engine, and is counted.
-    virtual void perform(void* root, Random& random) = 0;
+    /// One operation, which is a state of its own for the engine, and is counted. `performed` is called when all its stores are made, and
+    /// before the engine may take the state.
+    virtual void perform(void* root, Random& random, const std::function<void()>& performed) = 0;
     /// What is wrong with the structure, or "". Reads only; follows no pointer outside durable memory.
     [[nodiscard]] virtual std::string check(const void* root, const FindObject& find) const = 0;
     /// Of the abstract state: the same however the structure lies in memory.
@@ -58,13 +59,14 @@ private:
     };
 
     void* open_root() const final { return Memory::template root<Counted>(root_handle); }
-    void perform(void* root, Random& random) final
+    void perform(void* root, Random& random, const std::function<void()>& performed) final
     {
         auto& counted = *static_cast<Counted*>(root);
         Memory::begin_operation();
         change(counted.root, random);
         ++counted.operations;
         Memory::stored(counted.operations);
+        performed();
         Memory::end_operation();
     }
     std::string check(const void* root, const FindObject& find) const final
