@@ -19,7 +19,8 @@ constinit thread_local Listed own [[gnu::tls_model("initial-exec")]] = {};
 bool holds_no_lock(const ThreadRecord& record, std::uint32_t depth) noexcept
 {
     const auto outermost = record.lock.load(std::memory_order_relaxed);
-    return depth == 0 || (depth == 1 && ((outermost & ~ThreadRecord::released_bit) == 0 || outermost == ThreadRecord::no_lock));
+    const bool is_lock = outermost != 0 && outermost != ThreadRecord::no_lock && (outermost & ThreadRecord::released_bit) == 0;
+    return depth == 0 || (depth == 1 && !is_lock);
 }
 
 }  // namespace

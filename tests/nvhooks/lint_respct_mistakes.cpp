@@ -92,16 +92,15 @@ void untracked(Mixed& all)
     all.one = 1;  // expect: store-not-tracked
     std::strcpy(all.text + 64, "a text");
     respct::add_modified(all.text + 64, 7);
+    respct::add_modified(all.far);  // Before or behind the stores is all one.
     all.far[9] = 1;
-    respct::add_modified(all.far);
+    respct::RP(11);
     all.far[9] = 2;  // expect: store-not-tracked
-    respct::add_modified(all.far[30]);
-    all.far[30] = 1;  // expect: store-not-tracked
     all.far[40] = 3;
     respct::add_modified(&all.far[40], 8);
-    respct::RP(11);
     sp_respct_checkpoint_allow();
     sp_respct_checkpoint_prevent(nullptr);
+    all.far[40] = 4;  // expect: store-not-tracked
 }
 
 void* nothing(void*) { return nullptr; }
@@ -167,8 +166,15 @@ void right(Mixed& all, Logged& figure)
     const bool is_read = read(file, &byte, 1) == 1;  // A file does not block.
     close(file);
     respct::RP(is_read ? 24 : 25);
+    std::thread late([&all] {
+        all.guard.lock();
+        ++all.count;  // The thread's first call of respct.h is made under a lock.
+        all.guard.unlock();
+        respct::RP(26);
+    });
     const respct::blocking_call wait;
     opener.join();
+    late.join();
     usleep(1);
 }
 

@@ -13,7 +13,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from compiler_case import BUILD, CXX, TOOL, CompilerCase, needs_clang, needs_plugin
+from compiler_case import BUILD, CXX, ROOT, TOOL, CompilerCase, needs_clang, needs_plugin
 
 SOURCE = Path(__file__).parent / "lint_respct_mistakes.cpp"
 EXPECTATION = re.compile(r"// expect( in lock)?: ([\w-]+) ?(\S*)")
@@ -82,6 +82,12 @@ class Lint(CompilerCase):
             done = self.run_in_folder(TOOL, "lint", "--quiet", "--", self.program(level), "right")
             self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
+    def test_the_example_is_clean(self):
+        source = ROOT / "examples/respct-resume/powers.cpp"
+        self.output_of(CXX, "--runtime=respct", "-std=c++20", "-g", "-O1", source, "-o", "powers", "-pthread")
+        done = self.run_in_folder(TOOL, "lint", "--quiet", "--", "./powers", "30", "20000")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_a_restart_point_inside_a_critical_section(self):
         self.assert_is(self.lint(self.program(), "lock", exit_code=1), expectations(in_lock=True))
 
@@ -89,7 +95,7 @@ class Lint(CompilerCase):
         text = self.run_in_folder(TOOL, "lint", "--quiet", "--", self.program()).stderr
         self.assertRegex(text, r"durable store that needs logging +6 times  .*:\d+ in .*\n    8 bytes at 0x4\w+, the first time\n"
                                r"    read before, since the restart point, by .*lint_respct_mistakes\.cpp:\d+ in .*\n    .*make it a logged<T>")
-        self.assertRegex(text, r"durable store that is not tracked +once .*\n.*\n    no add_modified follows")
+        self.assertRegex(text, r"durable store that is not tracked +once .*\n.*\n    no add_modified of it")
         self.assertRegex(text, r"blocking call between restart points +once .*\n    calls std::thread::join\(\)\n.*blocking_call")
 
     def test_a_program_without_a_pool_of_its_engine_is_not_linted(self):

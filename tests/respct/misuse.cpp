@@ -203,6 +203,15 @@ void right()
     respct::mutex unshared;
     in_two_threads([&] { add(all.another); }, [&] { add(unshared); });
     all.balance = 7;  // After they have ended.
+    {
+        const respct::blocking_call wait;
+        std::thread([&all] {
+            all.guard.lock();
+            ++all.balance;  // The thread's first call of respct.h is made under a lock.
+            all.guard.unlock();
+            respct::RP(6);
+        }).join();
+    }
     for (int round = 0; round < 3; ++round) {
         respct::RP(5);
         auto* const pair = respct::make<Pair>();

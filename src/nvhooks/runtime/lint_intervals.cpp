@@ -9,6 +9,11 @@ namespace {
 
 constexpr std::uint64_t scatter = 0x9e3779b97f4a7c15ULL;
 
+bool lies_in(const Block* blocks, std::uint32_t count, std::uintptr_t address) noexcept
+{
+    return std::any_of(blocks, blocks + count, [address](const Block& block) { return address >= block.begin && address < block.end; });
+}
+
 }  // namespace
 
 Interval* Interval::make() noexcept
@@ -19,6 +24,7 @@ Interval* Interval::make() noexcept
     }
     auto* const made = static_cast<Interval*>(memory);  // All zeroes are one without anything.
     made->number_ = 1;
+    made->epoch_ = 1;
     return made;
 }
 
@@ -43,21 +49,21 @@ Word* Interval::word(std::uintptr_t address) noexcept
     return nullptr;
 }
 
-WrittenLine* Interval::line(std::uintptr_t address, bool is_wanted) noexcept
+Line* Interval::line(std::uintptr_t address) noexcept
 {
     const std::size_t first = ((address / line_bytes) * scatter) >> 32;
     for (std::size_t probe = 0; probe < probes_max; ++probe) {
         const std::size_t index = (first + probe) % lines_max;
-        WrittenLine& one = lines_[index];
-        if (one.address == address && one.interval == number_) {
+        Line& one = lines_[index];
+        if (one.address == address && one.epoch == epoch_) {
             return &one;
         }
-        if (one.interval != number_) {
-            if (!is_wanted || listed_ == listed_max) {
+        if (one.epoch != epoch_) {
+            if (listed_ == listed_max) {
                 return nullptr;
             }
             list_[listed_++] = static_cast<std::uint32_t>(index);
-            one = {address, 0, 0, nullptr, number_};
+            one = {address, 0, 0, nullptr, epoch_, false};
             return &one;
         }
     }
@@ -68,7 +74,8 @@ void Interval::written(std::uintptr_t store, std::size_t size_bytes, Place* plac
 {
     const std::uintptr_t last = store + (size_bytes == 0 ? 0 : size_bytes - 1);
     for (std::uintptr_t at = store & ~(line_bytes - 1); at <= last; at += line_bytes) {
-        if (WrittenLine* const one = line(at, true); one != nullptr) {
+        Line* const one = lies_in(ranges_.data(), ranges_count_, at) ? nullptr : line(at);
+        if (one != nullptr && !one->is_tracked) {
             one->store = std::max(store, at);
             one->size_bytes = std::min(last + 1, at + line_bytes) - one->store;
             one->place = place;
@@ -78,25 +85,26 @@ void Interval::written(std::uintptr_t store, std::size_t size_bytes, Place* plac
 
 void Interval::tracked(const void* address, std::size_t size_bytes) noexcept
 {
-    if (size_bytes == 0 || listed_ == 0) {
+    constexpr std::size_t long_lines = 64;
+    if (size_bytes == 0) {
         return;
     }
     const auto begin = reinterpret_cast<std::uintptr_t>(address);
     const std::uintptr_t first = begin & ~(line_bytes - 1);
     const std::uintptr_t last = begin + size_bytes - 1;
-    if ((last - first) / line_bytes < listed_) {
+    if ((last - first) / line_bytes < long_lines || ranges_count_ == blocks_max) {
         for (std::uintptr_t at = first; at <= last; at += line_bytes) {
-            if (WrittenLine* const one = line(at, false); one != nullptr) {
+            if (Line* const one = line(at); one != nullptr) {
                 one->place = nullptr;
+                one->is_tracked = true;
             }
         }
         return;
     }
+    ranges_[ranges_count_++] = {first, last + 1};
     for (std::uint32_t index = 0; index < listed_; ++index) {
-        WrittenLine& one = lines_[list_[index]];
-        if (one.address >= first && one.address <= last) {
-            one.place = nullptr;
-        }
+        Line& one = lines_[list_[index]];
+        one.place = one.address >= first && one.address <= last ? nullptr : one.place;
     }
 }
 
@@ -108,10 +116,6 @@ void Interval::allocated(const void* block, std::size_t size_bytes) noexcept
     }
 }
 
-bool Interval::is_new(std::uintptr_t address) const noexcept
-{
-    return std::any_of(blocks_.begin(), blocks_.begin() + blocks_count_,
-                       [address](const Block& block) { return address >= block.begin && address < block.end; });
-}
+bool Interval::is_new(std::uintptr_t address) const noexcept { return lies_in(blocks_.data(), blocks_count_, address); }
 
 }  // namespace stillpoint::lint

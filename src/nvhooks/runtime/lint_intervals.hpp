@@ -22,13 +22,14 @@ struct Word {
     std::uint8_t written_first;
 };
 
-/// A line that was written, and not tracked since.
-struct WrittenLine {
-    std::uintptr_t address;  ///< of the line; 0: unused
+/// A line that was written or tracked. Which of the two came first is all one: what is tracked is written back when the epoch has ended.
+struct Line {
+    std::uintptr_t address;
     std::uintptr_t store;    ///< where in it, the last time
     std::size_t size_bytes;
-    Place* place;            ///< of that store; nullptr: tracked
-    std::uint32_t interval;
+    Place* place;            ///< of that store; nullptr: there was none, or it is tracked
+    std::uint32_t epoch;     ///< as `Interval::epoch_`; another: unused
+    bool is_tracked;
 };
 
 struct Block {
@@ -48,26 +49,30 @@ public:
     void written(std::uintptr_t store, std::size_t size_bytes, Place* place) noexcept;
     /// add_modified: the lines of the bytes are tracked.
     void tracked(const void* address, std::size_t size_bytes) noexcept;
+    /// An epoch may have ended; those lines are written back with it, and not with the next one.
+    void forget_tracked() noexcept
+    {
+        ++epoch_;
+        ranges_count_ = 0;
+        listed_ = 0;
+    }
     /// A new block: what was in it is nobody's.
     void allocated(const void* block, std::size_t size_bytes) noexcept;
     [[nodiscard]] bool is_new(std::uintptr_t address) const noexcept;
 
-    /// Calls visit(line) for each line that waits for add_modified, and forgets them.
+    /// Calls visit(line) for each line that was written and not tracked.
     template <class Visit>
-    void take_untracked(Visit visit) noexcept
+    void visit_untracked(Visit visit) const noexcept
     {
         for (std::uint32_t index = 0; index < listed_; ++index) {
-            WrittenLine& line = lines_[list_[index]];
-            if (line.place != nullptr) {
+            if (const Line& line = lines_[list_[index]]; line.place != nullptr) {
                 visit(line);
             }
-            line.place = nullptr;
-            line.address = 0;
         }
-        listed_ = 0;
     }
     void begin_next() noexcept
     {
+        forget_tracked();
         ++number_;
         blocks_count_ = 0;
     }
@@ -81,14 +86,17 @@ private:
     static constexpr std::size_t blocks_max = 1024;
     static constexpr std::size_t probes_max = 64;
 
-    [[nodiscard]] WrittenLine* line(std::uintptr_t address, bool is_wanted) noexcept;
+    [[nodiscard]] Line* line(std::uintptr_t address) noexcept;
 
     std::uint32_t number_;
+    std::uint32_t epoch_;
     std::uint32_t listed_;
     std::uint32_t blocks_count_;
-    std::array<Block, blocks_max> blocks_;
-    std::array<std::uint32_t, listed_max> list_;  ///< of lines_, in the order of their first store
-    std::array<WrittenLine, lines_max> lines_;
+    std::uint32_t ranges_count_;
+    std::array<Block, blocks_max> blocks_;  ///< allocated
+    std::array<Block, blocks_max> ranges_;  ///< whole lines that are tracked: the long ones
+    std::array<std::uint32_t, listed_max> list_;  ///< of lines_, in the order of their first use
+    std::array<Line, lines_max> lines_;
     std::array<Word, words_max> words_;
 };
 

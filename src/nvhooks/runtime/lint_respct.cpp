@@ -108,7 +108,7 @@ Place* untracked_place(const void* address, std::size_t size_bytes, const void* 
 
 void report_untracked(Interval& interval) noexcept
 {
-    interval.take_untracked([](const WrittenLine& line) {
+    interval.visit_untracked([](const Line& line) {
         if (line.place->count.fetch_add(1, std::memory_order_relaxed) == 0) {
             line.place->address = line.store;
             line.place->size = line.size_bytes;
@@ -124,7 +124,8 @@ bool is_in_critical_section() noexcept
     }
     const auto depth = record->depth.load(std::memory_order_relaxed);
     const auto outermost = record->lock.load(std::memory_order_relaxed);
-    return depth > 1 || (depth == 1 && (outermost & ~ThreadRecord::released_bit) != 0 && outermost != ThreadRecord::no_lock);
+    const bool is_lock = outermost != 0 && outermost != ThreadRecord::no_lock && (outermost & ThreadRecord::released_bit) == 0;
+    return depth > 1 || (depth == 1 && is_lock);
 }
 
 void at_restart_point() noexcept
@@ -144,6 +145,7 @@ void at_allow() noexcept
     const Notes notes;
     if (notes) {
         report_untracked(*own);  // The epoch may end here. After a crash the thread goes on at its restart point all the same.
+        notes->forget_tracked();
     }
 }
 
@@ -226,7 +228,7 @@ void note_respct_write(const void* address, std::size_t size_bytes, const void* 
         return;
     }
     if (is_logged(reinterpret_cast<std::uintptr_t>(address))) {
-        notes->tracked(address, size_bytes);  // Its line is on the epoch's list, with what lies beside it.
+        notes->tracked(address, size_bytes);  // Its line is written back with the epoch, and so is what lies beside it.
         return;
     }
     visit_words(address, size_bytes, [&](std::uintptr_t at, std::uint8_t bytes) {
