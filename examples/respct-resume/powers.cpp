@@ -43,9 +43,9 @@ enum Place { begin_of_row = 1, inside_row = 2, hand_over = 3, take = 4 };
 
 struct PowersLocals {
     respct::logged<std::uint64_t> row;
-    respct::logged<std::uint64_t> x;     ///< read first behind a restart point, then written: logged
+    respct::logged<std::uint64_t> x;     ///< read first behind a restart point, and written later: logged
     respct::logged<std::uint64_t> done;  ///< of the row's multiplications
-    std::uint64_t base;                  ///< written once a row before it is read: tracked is enough
+    respct::logged<std::uint64_t> base;  ///< so is this: read behind inside_row, and written for the next row
 };
 
 std::uint64_t multiplications_here = 0;  // of this run only: not durable
@@ -66,7 +66,6 @@ void compute_powers(Queue& queue, std::uint64_t rows, std::uint64_t power)
                 return;
             }
             frame->base = frame->row + 2;
-            respct::add_modified(frame->base);
             frame->x = 1;
             frame->done = 0;
         }
@@ -74,8 +73,9 @@ void compute_powers(Queue& queue, std::uint64_t rows, std::uint64_t power)
             respct::RP(inside_row);
             std::uint64_t x = frame->x;  // Between two restart points a plain local will do.
             std::uint64_t done = frame->done;
+            const std::uint64_t base = frame->base;
             for (std::uint64_t left = multiplications_between_restart_points; left > 0 && done < power; --left, ++done) {
-                x = product(x, frame->base);
+                x = product(x, base);
                 ++multiplications_here;
             }
             frame->x = x;

@@ -86,10 +86,26 @@ void unlogged(Mixed& all)
     respct::RP(9);
 }
 
+/// No interval between two restart points breaks a rule; the three together do.
+void unlogged_later(Mixed& all)
+{
+    respct::RP(16);
+    all.far[50] = 1;
+    respct::add_modified(all.far[50]);
+    respct::RP(17);
+    const std::uint64_t seen = all.far[50];
+    respct::RP(18);
+    all.far[50] = 2;  // expect: store-needs-logging
+    all.far[51] = seen;
+    respct::add_modified(&all.far[50], 16);
+    respct::RP(19);
+}
+
 void untracked(Mixed& all)
 {
     respct::RP(10);
-    all.one = 1;  // expect: store-not-tracked
+    all.far[20] = 1;  // expect: store-not-tracked
+    respct::RP(15);
     std::strcpy(all.text + 64, "a text");
     respct::add_modified(all.text + 64, 7);
     respct::add_modified(all.far);  // Before or behind the stores is all one.
@@ -156,6 +172,15 @@ void right(Mixed& all, Logged& figure)
         section.wait(all.changed, [&all] { return all.is_ready.get(); });
         all.is_ready = false;
     }
+    for (int round = 0; round < 3; ++round) {  // A block that was freed is another when it is given out again.
+        auto* const used_again = respct::make<Mixed>();
+        used_again->one = 1;
+        respct::add_modified(used_again->one);
+        respct::RP(27);
+        used_again->count = used_again->one;
+        respct::destroy(used_again);
+        respct::RP(28);
+    }
     auto* const made = respct::make<Mixed>();
     made->count = made->count + 1;
     made->far[3] = made->far[4] + 1;  // New since the restart point.
@@ -197,6 +222,7 @@ int main(int count, char** words)
     }
     power_without_logging(plain, 3, 7);
     unlogged(all);
+    unlogged_later(all);
     untracked(all);
     blocking(all);
     std::thread last([&all] {

@@ -94,7 +94,7 @@ class Lint(CompilerCase):
     def test_the_report_for_people(self):
         text = self.run_in_folder(TOOL, "lint", "--quiet", "--", self.program()).stderr
         self.assertRegex(text, r"durable store that needs logging +6 times  .*:\d+ in .*\n    8 bytes at 0x4\w+, the first time\n"
-                               r"    read before, since the restart point, by .*lint_respct_mistakes\.cpp:\d+ in .*\n    .*make it a logged<T>")
+                               r"    read first, after a restart point, by .*lint_respct_mistakes\.cpp:\d+ in .*\n    .*make it a logged<T>")
         self.assertRegex(text, r"durable store that is not tracked +once .*\n.*\n    no add_modified of it")
         self.assertRegex(text, r"blocking call between restart points +once .*\n    calls std::thread::join\(\)\n.*blocking_call")
 

@@ -166,7 +166,7 @@ std::string text_of_details(const LintFinding& finding)
         text += text_of("    {} bytes at {:#x}, the first time\n", finding.size_bytes, finding.address);
     }
     if (finding.kind == Kind::unlogged) {
-        text += text_of("    read before, since the restart point, by {}\n", finding.detail);
+        text += text_of("    read first, after a restart point, by {}\n", finding.detail);
     } else if (finding.kind == Kind::blocking_call) {
         text += text_of("    calls {}\n", finding.detail);
     }

@@ -1,13 +1,22 @@
 #include "lint_intervals.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <sys/mman.h>
+
+#include "core/units.hpp"
 
 namespace stillpoint::lint {
 
 namespace {
 
 constexpr std::uint64_t scatter = 0x9e3779b97f4a7c15ULL;
+
+// One for each page, and for those that share its place: a block there was freed, or given out. What is forgotten too early is a mistake
+// that is not seen.
+constexpr std::size_t pages_max = 1 << 18;
+std::atomic<std::uint32_t> last_reuse[pages_max];
+std::atomic<std::uint32_t> reuse_count;
 
 bool lies_in(const Block* blocks, std::uint32_t count, std::uintptr_t address) noexcept
 {
@@ -30,23 +39,49 @@ Interval* Interval::make() noexcept
 
 void Interval::unmake() noexcept { munmap(this, sizeof(Interval)); }
 
+std::uint32_t Interval::now() noexcept { return reuse_count.load(std::memory_order_relaxed); }
+
+void Interval::reused(const void* block, std::size_t size_bytes) noexcept
+{
+    const std::uint32_t time = reuse_count.fetch_add(1, std::memory_order_relaxed) + 1;
+    const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(block) / page_bytes;
+    const std::uintptr_t last = (reinterpret_cast<std::uintptr_t>(block) + size_bytes) / page_bytes;
+    for (std::uintptr_t page = first; page <= last && page - first < pages_max; ++page) {
+        last_reuse[page % pages_max].store(time, std::memory_order_relaxed);
+    }
+}
+
 Word* Interval::word(std::uintptr_t address) noexcept
 {
     // Neighbours lie together, since programs read them together.
     constexpr std::uintptr_t run_words = 64;
     const std::uintptr_t number = address / word_bytes;
     const std::size_t first = (((number / run_words) * scatter) >> 32) * run_words + number % run_words;
+    Word* free = nullptr;
     for (std::size_t probe = 0; probe < probes_max; ++probe) {
         Word& one = words_[(first + probe * run_words) % words_max];
-        if (one.address == address && one.interval == number_) {
+        if (one.address == address) {
+            if (one.exposed_at < last_reuse[address / page_bytes % pages_max].load(std::memory_order_relaxed)) {
+                one.exposed = 0;
+            }
+            if (one.interval != number_) {
+                one.interval = number_;
+                one.written_first = 0;
+            }
             return &one;
         }
-        if (one.interval != number_) {
-            one = {address, nullptr, number_, 0, 0};
-            return &one;
+        const bool is_needed = one.interval == number_ || one.exposed != 0;
+        if (free == nullptr && !is_needed) {
+            free = &one;
+        }
+        if (one.address == 0) {
+            break;
         }
     }
-    return nullptr;
+    if (free != nullptr) {
+        *free = {address, nullptr, number_, 0, 0, 0};
+    }
+    return free;
 }
 
 Line* Interval::line(std::uintptr_t address) noexcept

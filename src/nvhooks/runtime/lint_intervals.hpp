@@ -1,6 +1,6 @@
 #pragma once
-// What one thread has done to durable memory since its last restart point, for lint_respct.cpp. All of it is forgotten at the next one, by
-// a number: no table is swept.
+// What one thread has done to durable memory, for lint_respct.cpp. What counts since its last restart point only is forgotten by a number:
+// no table is swept.
 
 #include <array>
 #include <cstddef>
@@ -16,10 +16,11 @@ constexpr std::uintptr_t line_bytes = 64;
 /// One word of durable memory. Bit n of a mask is its byte n.
 struct Word {
     std::uintptr_t address;   ///< 0: unused
-    const void* reader;       ///< the code that read it first
-    std::uint32_t interval;
-    std::uint8_t read_first;
-    std::uint8_t written_first;
+    const void* reader;       ///< the code that read `exposed` bytes first
+    std::uint32_t interval;   ///< that `written_first` is of
+    std::uint32_t exposed_at; ///< as now() was
+    std::uint8_t written_first;  ///< in the interval
+    std::uint8_t exposed;     ///< read first in some interval: who goes on at its begin after a crash reads them again
 };
 
 /// A line that was written or tracked. Which of the two came first is all one: what is tracked is written back when the epoch has ended.
@@ -43,7 +44,7 @@ public:
     [[nodiscard]] static Interval* make() noexcept;
     void unmake() noexcept;
 
-    /// nullptr: no room.
+    /// As far as its memory is the same block still. nullptr: no room.
     [[nodiscard]] Word* word(std::uintptr_t address) noexcept;
     /// A store whose line is to be tracked.
     void written(std::uintptr_t store, std::size_t size_bytes, Place* place) noexcept;
@@ -59,6 +60,10 @@ public:
     /// A new block: what was in it is nobody's.
     void allocated(const void* block, std::size_t size_bytes) noexcept;
     [[nodiscard]] bool is_new(std::uintptr_t address) const noexcept;
+    /// Any thread: what any has read there is of a block that is gone.
+    static void reused(const void* block, std::size_t size_bytes) noexcept;
+    /// Counts calls of reused().
+    [[nodiscard]] static std::uint32_t now() noexcept;
 
     /// Calls visit(line) for each line that was written and not tracked.
     template <class Visit>

@@ -85,11 +85,8 @@ void visit_words(const void* address, std::size_t size_bytes, Visit visit) noexc
 }
 
 /// Written after it was read. The bytes belong to no logged variable.
-void report_unlogged(const Interval& interval, const Word& word, std::uint8_t bytes, const void* caller) noexcept
+void report_unlogged(const Word& word, std::uint8_t bytes, const void* caller) noexcept
 {
-    if (interval.is_new(word.address)) {
-        return;  // After a crash it is allocated once more.
-    }
     const auto first = static_cast<unsigned>(__builtin_ctz(bytes));
     const auto size = static_cast<std::size_t>(__builtin_popcount(bytes));
     const auto* const address = reinterpret_cast<const void*>(word.address + first);
@@ -159,13 +156,20 @@ void at_modified(const void* address, std::size_t size_bytes) noexcept
 
 void at_allocated(const void* block, std::size_t size_bytes) noexcept
 {
+    Interval::reused(block, size_bytes);
     const Notes notes;
     if (notes) {
         notes->allocated(block, size_bytes);
     }
 }
 
-constexpr RespctListener notes_of_lint{&at_restart_point, &at_allow, &at_modified, &at_allocated, &at_modified};
+void at_freed(const void* block, std::size_t size_bytes) noexcept
+{
+    Interval::reused(block, size_bytes);
+    at_modified(block, size_bytes);  // What was stored in it need not survive.
+}
+
+constexpr RespctListener notes_of_lint{&at_restart_point, &at_allow, &at_modified, &at_allocated, &at_freed};
 
 /// A wait for a condition by a thread that holds nothing but the mutex ends its FASE.
 bool is_condition_wait(std::string_view function) noexcept
@@ -209,11 +213,12 @@ void note_respct_read(const void* address, std::size_t size_bytes, const void* c
         if (word == nullptr) {
             return;
         }
-        const auto first = static_cast<std::uint8_t>(bytes & ~(word->read_first | word->written_first));
-        if (first != 0 && word->read_first == 0) {
+        const auto first = static_cast<std::uint8_t>(bytes & ~(word->exposed | word->written_first));
+        if (first != 0 && !notes->is_new(at) && !is_logged(at)) {  // What is new is allocated once more after a crash.
             word->reader = caller;
+            word->exposed |= first;
+            word->exposed_at = Interval::now();
         }
-        word->read_first |= first;
     });
 }
 
@@ -236,10 +241,10 @@ void note_respct_write(const void* address, std::size_t size_bytes, const void* 
         if (word == nullptr) {
             return;
         }
-        if ((bytes & word->read_first) != 0) {
-            report_unlogged(*own, *word, static_cast<std::uint8_t>(bytes & word->read_first), caller);
+        if (const auto exposed = static_cast<std::uint8_t>(bytes & word->exposed); exposed != 0) {
+            report_unlogged(*word, exposed, caller);
         }
-        word->written_first |= static_cast<std::uint8_t>(bytes & ~word->read_first);
+        word->written_first |= bytes;
     });
     if (Place* const place = untracked_place(address, size_bytes, caller); place != nullptr) {
         notes->written(reinterpret_cast<std::uintptr_t>(address), size_bytes, place);

@@ -1,6 +1,6 @@
 #pragma once
 // The rules of restart points [ResPCT §3.3.2, §3.3.3], as `stillpoint lint` holds them against a run:
-//   - A variable whose first access after a restart point is a read, and that the thread writes before the next one, is logged.
+//   - A variable whose first access after some restart point is a read, and that the thread writes later, is logged.
 //   - Any other durable store is tracked: add_modified says so between the same two restart points.
 //   - No restart point lies inside a critical section.
 //   - A call that may block lies between checkpoint_allow and checkpoint_prevent.
