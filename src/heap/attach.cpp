@@ -59,7 +59,7 @@ void forget() noexcept
     state.delayed_first = 0;
     state.delayed_end = 0;
     state.tables_are_logged = false;
-    state.after_crash = false;
+    state.free_memory_is_unknown = false;
     for (auto& home : state.central) {
         for (Central& central : home) {
             central.partial = no_span;
@@ -92,7 +92,7 @@ Result<Heap*> Heap::attach(const Options& options)
     state.image_bytes = options.image_bytes;
     state.layout = HeapLayout::of(options.heap_offset, options.image_bytes_max, options.table_format);
     state.tables_are_logged = options.table_format == TableFormat::logged;
-    state.after_crash = options.after_crash;
+    state.free_memory_is_unknown = options.free_memory_is_unknown;
     if (auto mapped = map_dram_tables(); !mapped) {
         return pass_on(mapped.error());
     }
@@ -102,6 +102,10 @@ Result<Heap*> Heap::attach(const Options& options)
         state.layouts = reinterpret_cast<LayoutTable*>(options.image_base + state.layout.layouts_offset);
         state.span_words = reinterpret_cast<logged::Word*>(options.image_base + state.layout.span_table_offset);
         if (auto reserved = state.delayed_runs.reserve(state.spans_max, "freed runs of memory"); !reserved) {
+            forget();
+            return pass_on(reserved.error());
+        }
+        if (auto reserved = state.known_spans.reserve(state.spans_max, "spans that were given out"); !reserved) {
             forget();
             return pass_on(reserved.error());
         }

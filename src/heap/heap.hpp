@@ -40,7 +40,8 @@ public:
         Grow grow;
         void* grow_context;
         layout::TableFormat table_format = layout::TableFormat::plain;
-        bool after_crash = false;       ///< what is read may not be durable: zeroes count as stored
+        /// What free memory holds may differ from what the medium has: it was not loaded, or is in the CPU's caches only.
+        bool free_memory_is_unknown = false;
     };
 
     /// Takes an image as recovered (or zeroed) and builds the DRAM side. It reads the span table

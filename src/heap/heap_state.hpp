@@ -115,7 +115,7 @@ struct HeapState {
     std::atomic<std::uint64_t>* info = nullptr;  ///< spans_max words
 
     bool tables_are_logged = false;
-    bool after_crash = false;  ///< what is read may not be durable
+    bool free_memory_is_unknown = false;  ///< Heap::Options has it
     std::uint32_t* span_table = nullptr;  ///< in the image, or
     logged::Word* span_words = nullptr;
     LayoutTable* layouts = nullptr;
@@ -136,6 +136,7 @@ struct HeapState {
     os::ReservedArray<DelayedRun> delayed_runs;  ///< of which [delayed_first, delayed_end) are used, oldest first
     std::uint64_t delayed_first = 0;
     std::uint64_t delayed_end = 0;
+    os::ReservedBitmap known_spans;  ///< where free memory is unknown: what was given out since, and noted whole
 
     alignas(64) os::FutexLock types_lock;
     std::atomic<std::uint32_t> typed_count{0};

@@ -46,6 +46,21 @@ std::uint64_t marks_address(std::uint64_t span, const SizeClass& c) noexcept
     return reinterpret_cast<std::uint64_t>(span_address(span) + fine_marks_offset(span, c));
 }
 
+/// Free spans are given out. What they hold may not be what the medium has, and zeroes are taken for zeroes: all of it counts as written.
+void note_unknown(std::uint64_t first, std::uint64_t spans) noexcept
+{
+    if (!state.free_memory_is_unknown || is_removed(Canary::unknown_memory)) {
+        return;
+    }
+    const std::uint64_t end = std::min(first + spans, state.layout.spans_in(state.options.image_bytes));
+    for (std::uint64_t span = first; span < end; ++span) {  // What was appended since the start is zero.
+        if (!state.known_spans.test(span)) {
+            state.known_spans.set(span);
+            note_table_store(span_address(span), span_bytes);
+        }
+    }
+}
+
 /// A new small span has no block allocated.
 void clear_marks(std::uint64_t span, const SizeClass& c) noexcept
 {
@@ -202,7 +217,7 @@ void clear_stale(std::byte* address, std::size_t size_bytes) noexcept
         if (any != std::byte{0}) {
             std::memset(address, 0, here);
             note_table_store(address, here);
-        } else if (state.after_crash) {
+        } else if (state.free_memory_is_unknown) {
             note_table_store(address, here);  // These zeroes may be in the caches only.
         }
         address += here;
@@ -267,6 +282,7 @@ std::uint32_t take_small_span(std::uint32_t size_class, std::uint32_t home) noex
     mark_taken(span, 1);
     state.links[span].home.store(home, std::memory_order_relaxed);
     const SizeClass& c = class_by_tag[size_class];
+    note_unknown(span, 1);
     clear_marks(span, c);
     if (size_class < typed_tag) {
         store_entry(span, SpanEntry::small(size_class));
@@ -291,6 +307,7 @@ std::byte* take_large_run(std::uint64_t spans, std::uint16_t layout) noexcept
         return nullptr;
     }
     mark_taken(first, spans);
+    note_unknown(first, spans);
     store_entry(first, SpanEntry::large(static_cast<std::uint32_t>(spans)), layout);
     publish(first, SpanInfo::large_tag, spans);
     return span_address(first);
@@ -324,6 +341,7 @@ bool resize_large_run(std::uint64_t first, std::uint64_t from, std::uint64_t to)
             return false;
         }
         mark_taken(first + from, to - from);
+        note_unknown(first + from, to - from);
     }
     store_entry(first, SpanEntry::large(static_cast<std::uint32_t>(to)), load_span_word(first).layout());
     publish(first, SpanInfo::large_tag, to);

@@ -28,6 +28,7 @@ struct RecoveryReport {
     std::uint64_t pages_present = 0;      ///< image pages that have a durable copy
     bool lazy = false;                    ///< pages are loaded at their first touch
     std::uint64_t recovery_ns = 0;        ///< from opening to the program's first operation
+    bool free_memory_is_unknown = false;  ///< Heap::Options has it
     std::uint64_t captured_unix_ns = 0;   ///< wall clock at which that point was captured; 0: fresh
 };
 

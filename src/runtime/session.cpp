@@ -101,11 +101,11 @@ Result<std::uint64_t> grow_image(void* context, std::uint64_t wanted)
 }
 
 /// Tables, heap, directory and globals of a mapped image, before anything can capture it.
-Result<void> attach_image(Session& session, const EngineDriver& driver, bool fresh, bool after_crash)
+Result<void> attach_image(Session& session, const EngineDriver& driver, const RecoveryReport& report)
 {
     Engine& engine = *session.engine;
     const PoolFacts& facts = engine.pool_facts();
-    if (fresh) {
+    if (report.epoch == 0) {
         format_image(engine.image_base(), facts.image_bytes_max, driver.table_format);
     } else if (auto checked = check_image(engine.image_base(), facts.image_bytes_max, facts.base_address);
                !checked) {
@@ -114,7 +114,7 @@ Result<void> attach_image(Session& session, const EngineDriver& driver, bool fre
     const layout::TableFormat format = table_format_of(engine.image_base());
     const ImageGeometry geometry = ImageGeometry::for_image(facts.image_bytes_max, format);
     auto heap = Heap::attach({engine.image_base(), geometry.heap_offset, engine.image_bytes(),
-                              facts.image_bytes_max, &grow_image, &engine, format, after_crash});
+                              facts.image_bytes_max, &grow_image, &engine, format, report.free_memory_is_unknown});
     if (!heap) {
         return pass_on(heap.error());
     }
@@ -215,7 +215,7 @@ namespace {
 Result<void> start_session(Session& session, const EngineDriver& driver, const RecoveryReport& report)
 {
     const bool fresh = report.epoch == 0;
-    if (auto attached = attach_image(session, driver, fresh, !report.clean); !attached) {
+    if (auto attached = attach_image(session, driver, report); !attached) {
         return attached;
     }
     session.start_kind = fresh ? SP_START_FRESH : report.clean ? SP_START_CLEAN : SP_START_CRASHED;

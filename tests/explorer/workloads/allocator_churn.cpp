@@ -114,10 +114,11 @@ struct Bytes {
         change(block, size, fill);
         return block;
     }
-    static void change(std::byte* block, std::size_t size, std::uint64_t fill)
+    /// All of the block: what nobody has written is no part of the state, and would look like it.
+    static void change(std::byte* block, std::size_t, std::uint64_t fill)
     {
-        std::memset(block, static_cast<int>(fill & 0xff), size);
-        Memory::filled(block, size);
+        std::memset(block, static_cast<int>(fill & 0xff), sp_usable_size(block));
+        Memory::filled(block, sp_usable_size(block));
     }
     static bool holds(const std::byte* block, std::size_t size, std::uint64_t fill)
     {
