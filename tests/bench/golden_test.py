@@ -21,6 +21,8 @@ from pathlib import Path
 
 FILE = Path(__file__).resolve().parent / "golden.json"
 COUNTED = ["checkpoints", "dirty_pages_total", "bytes_written", "lines_written_back", "fences", "medium_syncs"]
+# Of respct: between two checkpoints the program's thread waits for no line.
+COUNTED_OF_RESPCT = [*COUNTED, "fences_in_operations"]
 OPERATIONS, PARTS = 20_000, 4
 STEPPED_OPERATIONS = 300
 TOLERANCE = 0.02
@@ -38,6 +40,16 @@ RUNS = {
     "queue memory power": ("queue", "memory", ["--durability", "power"], []),
     "queue file power": ("queue", "file", ["--durability", "power"], []),
 }
+RESPCT = ["--engine", "respct", "--durability", "power"]
+RUNS_OF_RESPCT = {
+    "respct hash_map 1:9 memory power": ("hash_map", "memory", RESPCT, ["reads=90"]),
+    "respct hash_map 1:1 memory power": ("hash_map", "memory", RESPCT, []),
+    "respct hash_map 9:1 memory power": ("hash_map", "memory", RESPCT, ["reads=10"]),
+    "respct queue memory power": ("queue", "memory", RESPCT, []),
+    "respct list memory power": ("list", "memory", RESPCT, []),
+}
+RUNS |= RUNS_OF_RESPCT
+ENGINES = ("volatile", "pmthreads", "respct")
 STEPPED = ["hash_map", "btree", "queue"]
 
 
@@ -55,12 +67,12 @@ class Bench:
         shutil.rmtree(self.disk, ignore_errors=True)
         shutil.rmtree(self.memory, ignore_errors=True)
 
-    def pmthreads(self, workload, medium, options, settings):
+    def durable(self, engine, workload, medium, options, settings):
         """The words of a run whose only checkpoints are those that it asks for."""
         pool = (self.memory if medium == "memory" else self.disk) / "pool"
         pool.unlink(missing_ok=True)
         return [self.binaries / "stillpoint", "run", "--quiet", "--pool", pool, "--interval-ms", "3600000", *options, "--",
-                self.binaries / "bench_worker_pmthreads", workload, "threads=1", "smoke=1", *settings]
+                self.binaries / f"bench_worker_{engine}", workload, "threads=1", "smoke=1", *settings]
 
     def answers(self, words, commands, environment=None):
         done = subprocess.run(list(map(str, words)), input="".join(f"{command}\n" for command in commands), text=True,
@@ -72,14 +84,15 @@ class Bench:
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def counts(self, name):
-        _, exact, _ = self.answers(self.pmthreads(*RUNS[name]), [f"exact {OPERATIONS} {PARTS}", "end"])
-        return {counter: exact[counter] for counter in COUNTED}
+        engine = "respct" if name in RUNS_OF_RESPCT else "pmthreads"
+        _, exact, _ = self.answers(self.durable(engine, *RUNS[name]), [f"exact {OPERATIONS} {PARTS}", "end"])
+        return {counter: exact[counter] for counter in counted_in(name)}
 
     def instructions(self, engine, workload):
         """Of one operation of the program's thread: the second of two runs of the same length, the first warms up."""
         steps = self.disk / "steps"
         words = ([self.binaries / "bench_worker_volatile", workload, "threads=1", "smoke=1"] if engine == "volatile"
-                 else self.pmthreads(workload, "memory", ["--durability", "process"], []))
+                 else self.durable(engine, workload, "memory", ["--engine", engine, "--durability", "process"], []))
         command = f"exact {STEPPED_OPERATIONS} 1"
         self.answers([self.binaries / "step_counter", steps, *words], [command, "end"], {"GLIBC_TUNABLES": TUNABLES})
         return round(int(steps.read_text().split()[-1]) / STEPPED_OPERATIONS, 1)
@@ -87,6 +100,10 @@ class Bench:
     def compiler(self):
         listed = subprocess.run([self.binaries / "bench_worker_volatile", "--list"], stdout=subprocess.PIPE, text=True, check=True)
         return f"{json.loads(listed.stdout)['compiler']}, glibc {platform.libc_ver()[1]}, {platform.machine()}"
+
+
+def counted_in(name):
+    return COUNTED_OF_RESPCT if name in RUNS_OF_RESPCT else COUNTED
 
 
 def measure(bench, golden):
@@ -98,7 +115,7 @@ def measure(bench, golden):
         return found, notes
     try:
         found["instructions"] = {f"{engine} {workload}": bench.instructions(engine, workload)
-                                 for workload in STEPPED for engine in ("volatile", "pmthreads")}
+                                 for workload in STEPPED for engine in ENGINES if (engine, workload) != ("respct", "btree")}
     except Skipped as reason:
         notes.append(f"instructions are not counted: {reason}")
     return found, notes
@@ -107,7 +124,7 @@ def measure(bench, golden):
 def differences(golden, found):
     for name in sorted(golden["counts"].keys() | found["counts"].keys()):
         before, now = golden["counts"].get(name, {}), found["counts"].get(name, {})
-        for counter in COUNTED:
+        for counter in counted_in(name):
             if before.get(counter) != now.get(counter):
                 yield f"{name}: {counter} was {before.get(counter)}, is {now.get(counter)}"
     for name, now in found["instructions"].items():
