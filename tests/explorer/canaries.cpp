@@ -78,6 +78,19 @@ constexpr std::array first_tries = {
     FirstTry{Canary::recovered_record_durable, "mprotect/line/bank"},
     FirstTry{Canary::recovered_table_durable, "kill-around-commits"},
     FirstTry{Canary::torn_record_mended, "torn-words"},
+    FirstTry{Canary::delayed_reuse, "respct/timed/line/allocator"},
+    FirstTry{Canary::restart_point_wait, "respct/timed/line/bank"},
+    FirstTry{Canary::line_flush, "respct/auto/line/bank"},
+    FirstTry{Canary::flusher_fence, "respct/auto/line/bank"},
+    FirstTry{Canary::lines_durable, "respct/auto/page/bank"},
+    FirstTry{Canary::recovered_lines, "respct/auto/line/bank"},
+    FirstTry{Canary::rollback, "respct/auto/line/bank"},
+    FirstTry{Canary::table_copy_write, "respct/auto/line/handles"},
+    FirstTry{Canary::table_copy_turns, "respct/auto/line/handles"},
+    FirstTry{Canary::table_copy_checksum, "respct/damage/line"},
+    FirstTry{Canary::table_records_cleared, "respct/auto/line/handles"},
+    FirstTry{Canary::second_backup, "respct/timed/line/allocator"},
+    FirstTry{Canary::note_first_update, "respct/auto/line/allocator"},
 };
 
 }  // namespace

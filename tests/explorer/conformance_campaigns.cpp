@@ -47,6 +47,18 @@ std::vector<std::string> trackers_of(const EngineDriver& driver)
     return {driver.trackers.begin(), driver.trackers.end()};
 }
 
+/// Two epochs of an engine that logs are on their way only where checkpoints come by the clock; its heap logs too.
+std::vector<const WorkloadEntry*> timed_workloads(const EngineDriver& driver)
+{
+    std::vector<const WorkloadEntry*> chosen = {&workloads().front()};
+    for (const char* const name : {"hash-map", "allocator", "handles"}) {
+        if (driver.trackers.empty()) {
+            chosen.push_back(&workload_called(name));
+        }
+    }
+    return chosen;
+}
+
 }  // namespace
 
 std::string tracker_missing(const std::string& tracker)
@@ -97,8 +109,13 @@ std::vector<Campaign> conformance_campaigns()
             plan.tracker = "auto";
             plan.profile = profile;
             plan.timed = true;
-            campaigns.push_back(exploration(engine + "/timed/" + std::string(to_text(profile)), plan));
+            for (const WorkloadEntry* const workload : timed_workloads(driver)) {
+                plan.workload = workload;
+                campaigns.push_back(
+                    exploration(engine + "/timed/" + std::string(to_text(profile)) + "/" + std::string(workload->name), plan));
+            }
             plan.timed = false;
+            plan.workload = &workloads().front();
             plan.failing_sync = 9;
             campaigns.push_back(exploration(engine + "/failed-sync/" + std::string(to_text(profile)), plan));
             plan.failing_sync = UINT64_MAX;

@@ -117,7 +117,11 @@ void Explorer::run()
         plan_.seed = plan_.seed * 31 + round;
         plan_.ends_normally = round % 2 == 1;
         const std::uint64_t before = figures_.states;
-        explore({std::make_shared<sim::CrashModel>(plan_.profile, sim::CrashImage{{}, false}), {},
+        History history;
+        if (plan_.timed) {
+            history.expect_states_by_the_clock();
+        }
+        explore({std::make_shared<sim::CrashModel>(plan_.profile, sim::CrashImage{{}, false}), history,
                  "seed " + std::to_string(plan_.seed)},
                 1);
         if (figures_.states == before) {
@@ -257,7 +261,7 @@ void Explorer::explore_trace(const Crash& start, const ProgramRun& run, unsigned
         if (i < events.size()) {
             if (events[i].kind == EventKind::acknowledge && !opened) {
                 opened = true;
-                history.forget_beyond(events[i].value, events[i].offset);
+                history.begin_run(events[i].value, events[i].offset, events[i].size);
                 if (events[i].size <= history.told()) {
                     report(where, "epoch number " + std::to_string(events[i].size) + " is given out again");
                     return;

@@ -33,16 +33,22 @@ void History::apply(const sim::Event& event)
     }
 }
 
-void History::forget_beyond(std::uint64_t epoch, std::uint64_t operations)
+void History::begin_run(std::uint64_t epoch, std::uint64_t operations, std::uint64_t first_epoch)
 {
+    run_began_with_ = first_epoch;
     operations_.erase(operations_.upper_bound(operations), operations_.end());
     states_.erase(states_.upper_bound(epoch), states_.end());
 }
 
 const EpochState* History::state(std::uint64_t epoch) const
 {
-    const auto found = states_.find(epoch);
-    return found == states_.end() ? nullptr : found->second.get();
+    const auto behind = states_.upper_bound(epoch);
+    if (behind == states_.begin()) {
+        return nullptr;
+    }
+    const auto found = std::prev(behind);
+    const bool stands_for_it = by_the_clock_ && found->first >= run_began_with_;
+    return found->first == epoch || stands_for_it ? found->second.get() : nullptr;
 }
 
 const std::uint64_t* History::operation(std::uint64_t operations) const

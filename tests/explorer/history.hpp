@@ -29,24 +29,29 @@ public:
     /// Takes what concerns it of the next event of a run's trace.
     void apply(const sim::Event& event);
 
-    /// A run has recovered `epoch`, with so many operations: what came after was lost, and may never come back.
-    void forget_beyond(std::uint64_t epoch, std::uint64_t operations);
+    /// A run has recovered `epoch`, with so many operations: what came after was lost, and may never come back. Its own epochs
+    /// begin with `first_epoch`.
+    void begin_run(std::uint64_t epoch, std::uint64_t operations, std::uint64_t first_epoch);
+    /// Checkpoints come by the clock: states are noted after each operation, under the epoch that runs then.
+    void expect_states_by_the_clock() noexcept { by_the_clock_ = true; }
+    [[nodiscard]] bool has_every_state() const noexcept { return !by_the_clock_; }
 
     /// The largest epoch number that a program has seen: running, captured or durable.
     [[nodiscard]] std::uint64_t told() const noexcept { return told_; }
 
     [[nodiscard]] const Floor& floor() const noexcept { return floor_; }
-    /// nullptr: nobody captured this epoch.
+    /// nullptr: nobody captured this epoch. By the clock it is the newest up to the epoch, of its run.
     [[nodiscard]] const EpochState* state(std::uint64_t epoch) const;
     /// The model's digest after that many operations; nullptr: no program came so far.
     [[nodiscard]] const std::uint64_t* operation(std::uint64_t operations) const;
-    [[nodiscard]] bool has_states() const noexcept { return !states_.empty(); }
 
 private:
     std::map<std::uint64_t, std::shared_ptr<const EpochState>> states_;
     std::map<std::uint64_t, std::uint64_t> operations_;
     Floor floor_;
     std::uint64_t told_ = 0;
+    std::uint64_t run_began_with_ = 0;
+    bool by_the_clock_ = false;
 };
 
 }  // namespace stillpoint::explorer

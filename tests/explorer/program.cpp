@@ -112,7 +112,12 @@ private:
     bool one_operation()
     {
         Random random((plan_.seed * 1'000'003 + plan_.run) * 1'000'003 + operations_of(root_));
-        workload_->perform(root_, random, [this] { note_operation(); });
+        workload_->perform(root_, random, [this] {
+            note_operation();
+            if (plan_.timed) {
+                note_state();  // A checkpoint comes when it likes, and between operations only.
+            }
+        });
         if (plan_.stray_store) {
             stray_store();
         }

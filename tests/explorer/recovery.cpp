@@ -89,8 +89,11 @@ Result<void> visit_image(void* context, std::byte* image, std::uint64_t image_by
         std::fill(present.begin(), present.end(), static_cast<unsigned char>(1));
     }
     visit.recovered->page_digests.resize(pages);
+    static constexpr std::byte zeroes[page_bytes] = {};
     for (std::uint64_t page = 0; page < pages; ++page) {
-        if ((present[page] & 1u) != 0) {
+        if ((present[page] & 1u) == 0 || std::memcmp(image + page * page_bytes, zeroes, page_bytes) == 0) {
+            present[page] = 0;
+        } else {
             std::memcpy(mapped.base() + page * page_bytes, image + page * page_bytes, page_bytes);
         }
     }
@@ -161,10 +164,10 @@ std::string judge(const Recovered& recovered, const History& history)
     if (recovered.operations != 0 && (model == nullptr || *model != recovered.model_digest)) {
         return epoch + " is no state after " + std::to_string(recovered.operations) + " operations";
     }
-    if (!history.has_states()) {
-        return "";  // Checkpoints came by the clock: nobody noted their images.
-    }
     const EpochState* const state = history.state(recovered.epoch);
+    if (state == nullptr && !history.has_every_state()) {
+        return "";  // Before the run's first operation.
+    }
     if (state == nullptr) {
         return epoch + " was never captured, or was lost before";
     }
