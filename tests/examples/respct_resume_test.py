@@ -1,14 +1,16 @@
 """examples/respct-resume, killed again and again, goes on where it was and ends with the result of an uninterrupted run."""
 
+import os
 import random
 import re
 import subprocess
-import time
+import tempfile
 import unittest
+from pathlib import Path
 
 from examples_test import BINARIES, ExampleTest
 
-ROWS, POWER = 40, 8000000
+ROWS, POWER = 40, 6000000
 HAS_ENGINE = "respct" in subprocess.run([BINARIES / "stillpoint", "run", "--help"], capture_output=True, text=True, check=False).stdout
 
 
@@ -21,7 +23,17 @@ class RespctResume(ExampleTest):
     def digest_of(self, output):
         return re.search(r"digest (\w+), (\d+) multiplications", output).groups()
 
-    def test_many_kills_leave_the_result_as_it_is(self):
+    def test_many_kills_leave_the_result_as_it_is_on_a_disk(self):
+        self.survives_many_kills()
+
+    @unittest.skipUnless(os.access("/dev/shm", os.W_OK), "there is no /dev/shm")
+    def test_and_in_memory_that_the_program_writes_in_place(self):
+        folder = tempfile.TemporaryDirectory(dir="/dev/shm")
+        self.addCleanup(folder.cleanup)
+        self.pool = Path(folder.name) / "test.pool"
+        self.survives_many_kills()
+
+    def survives_many_kills(self):
         digest, work = self.digest_of(self.run_program("respct-resume", ROWS, POWER))
         self.assertEqual(int(work), ROWS * POWER)
         seconds = random.Random(7)
