@@ -33,7 +33,7 @@ Event cut_off(const Event& event, Random& random)
 {
     const std::uint64_t unit = event.kind == EventKind::block_write ? sim::sector_bytes : 8;
     Event cut = event;
-    cut.size = std::max<std::uint64_t>(unit, random() % event.size / unit * unit);
+    cut.size = std::min(event.size, std::max<std::uint64_t>(unit, random() % event.size / unit * unit));
     return cut;
 }
 
