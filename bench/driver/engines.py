@@ -25,6 +25,7 @@ class Engine:
     usual_interval_ms: int = 100
     runs_as: str = None  # the engine that `stillpoint run` knows, where this is one with options of its own
     options: tuple = ()  # of `stillpoint run`
+    durability: str = None  # instead of the one that is asked for
     survives: bool = True  # False: a measurement aid, whose memory no crash spares; it is not killed
 
     @property
@@ -48,9 +49,9 @@ ENGINES = [
     Engine("respct-stop", "engine", "bench_worker_respct", {"any": "the last interval"},
            "respct that writes lines back while it holds the threads, as its paper does.",
            has_intervals=True, usual_interval_ms=64, runs_as="respct", options=("--respct-flush", "stop")),
-    Engine("respct-noflush", "engine", "bench_worker_respct", {"any": "everything"},
-           "respct that writes no line back: what the rest of it costs. A measurement aid.",
-           has_intervals=True, usual_interval_ms=64, runs_as="respct", options=("--respct-flush", "none"), survives=False),
+    Engine("respct-noflush", "engine", "bench_worker_respct", {"any": "the last interval; everything in a power cut"},
+           "respct on a pool that need not survive a power cut, so that it writes no line back: what the rest of it costs.",
+           has_intervals=True, usual_interval_ms=64, runs_as="respct", durability="process", survives=False),
     Engine("respct-tracking", "engine", "bench_worker_respct", {"any": "everything"},
            "respct without checkpoints: what logging and tracking cost. A measurement aid.",
            runs_as="respct", options=("--interval-ms", "3600000"), survives=False),
@@ -153,7 +154,7 @@ class Installation:
         environment = {}
         if engine.kind == "engine":
             run = [str(self.command), "run", "--quiet", "--pool", str(pool), "--engine", engine.engine_of_run, "--durability",
-                   configuration.durability, "--pool-size-mb", "64", *engine.options]
+                   engine.durability or configuration.durability, "--pool-size-mb", "64", *engine.options]
             if configuration.medium != "memory":
                 run += ["--medium", configuration.medium]
             if engine.has_trackers:

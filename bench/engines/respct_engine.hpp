@@ -104,9 +104,12 @@ public:
     }
 
 private:
-    static void* place_of(T& value, std::size_t word) noexcept { return reinterpret_cast<std::byte*>(&value) + word * sizeof(std::uint64_t); }
-    /// Not a loop: the words of a struct that is on the stack then stay in registers, where a loop would store them one by one and load them
-    /// in pairs, at a dozen cycles for each pair.
+    static void* place_of(T& value, std::size_t word) noexcept
+    {
+        return reinterpret_cast<std::byte*>(&value) + word * sizeof(std::uint64_t);
+    }
+    /// Not a loop: the words of a struct that is on the stack then stay in registers, where a loop would store them one by one and
+    /// load them in pairs, at a dozen cycles for each pair.
     template <class Visit>
     static void for_each_word(Visit visit) noexcept
     {

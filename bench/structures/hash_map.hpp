@@ -2,8 +2,9 @@
 // A hash map with a mutex for each bucket, 8-byte keys, values of one size: the workload of most papers.
 // An operation locks one bucket: one failure-atomic operation, the allocation of a node included.
 //
-// Where the engine takes back only what it logs by name, nodes never change once they are linked, and so need no log: a bucket's first node is
-// the one logged variable. What would change a node puts new ones in the place of it and of those before it; there is about one in a bucket.
+// Where the engine takes back only what it logs by name, nodes never change once they are linked, and so need no log: a bucket's first
+// node is the one logged variable. What would change a node puts new ones in the place of it and of those before it; there is about
+// one in a bucket.
 
 #include <cstddef>
 #include <cstdint>

@@ -67,8 +67,8 @@ class AnEngine(unittest.TestCase):
         self.assertEqual(set(self.words("--engine", "respct", "--interval", "4,64")), {"volatile", "respct 4 ms", "respct 64 ms"})
 
     def test_may_be_another_one_with_options(self):
-        found = self.words("--engine", "respct-stop,respct-noflush,respct-tracking")
-        for name, option in (("respct-stop", "--respct-flush stop"), ("respct-noflush", "--respct-flush none"),
+        found = self.words("--engine", "respct-stop,respct-noflush,respct-tracking", "--durability", "power")
+        for name, option in (("respct-stop", "--respct-flush stop"), ("respct-noflush", "--durability process"),
                              ("respct-tracking", "--interval-ms 3600000")):
             self.assertIn("--engine respct ", found[name])
             self.assertIn(option, found[name])
