@@ -19,11 +19,12 @@ def environment(**more):
 
 def declared_api():
     names = set()
-    for header in ("stillpoint.h", "nvthreads.h", "nvhooks.h", "error.h"):
+    for header in ("stillpoint.h", "nvthreads.h", "nvhooks.h", "respct.h", "error.h"):
         with open(os.path.join(SOURCE, "include", "stillpoint", header), encoding="utf-8") as file:
             text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.DOTALL)
         text = re.sub(r"static inline.*?\n}", "", text, flags=re.DOTALL)
         names |= set(re.findall(r"^[\w ]*?[ *](\w+)\([^;{]*\);", text, flags=re.MULTILINE))
+        names |= set(re.findall(r"^extern \w+ (\w+);", text, flags=re.MULTILINE))
     return names
 
 
