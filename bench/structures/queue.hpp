@@ -1,7 +1,11 @@
 #pragma once
 // A queue under one lock, a linked list of nodes: ResPCT section 5.1.
+//
+// Where the engine takes back only what it logs by name, a node's link needs no log: that of the last node is not read before the next
+// push has written it, since a pop knows the last node by the queue's own pointer.
 
 #include <cstdint>
+#include <type_traits>
 
 #include "../engines/engine.hpp"
 
@@ -18,11 +22,16 @@ public:
         operation.lock(queue_->mutex);
         Node* const node = E::template make<Node>();
         node->number = number;
-        E::init(node->next, static_cast<Node*>(nullptr));
+        if constexpr (E::takes_back_bytes) {
+            E::init(node->next, static_cast<Node*>(nullptr));
+        }
         Node* last = queue_->last;
         if (last == nullptr) {
             queue_->first = node;
         } else {
+            if constexpr (!E::takes_back_bytes) {
+                E::about_to_write(&last->next, sizeof last->next);
+            }
             last->next = node;
         }
         queue_->last = node;
@@ -37,7 +46,8 @@ public:
             return false;
         }
         number = node->number;
-        Node* next = node->next;
+        const bool is_last = !E::takes_back_bytes && node == queue_->last;
+        Node* next = is_last ? nullptr : static_cast<Node*>(node->next);
         queue_->first = next;
         if (next == nullptr) {
             queue_->last = static_cast<Node*>(nullptr);
@@ -51,7 +61,7 @@ public:
 private:
     struct Node {
         std::uint64_t number;
-        typename E::template Durable<Node*> next;
+        std::conditional_t<E::takes_back_bytes, typename E::template Durable<Node*>, Node*> next;
     };
     struct Queue {
         typename E::Mutex mutex;
