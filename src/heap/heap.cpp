@@ -106,6 +106,10 @@ inline void* pop(CacheBin& bin) noexcept
 {
     const CachedBlock taken = bin.blocks[--bin.count];
     set_mark(taken.mark);
+    if (state.tables_are_logged && bin.count != 0) [[unlikely]] {
+        // What was freed waited for its epoch, and is cold.
+        __builtin_prefetch(bin.blocks[bin.count - 1].block, 1);
+    }
     return taken.block;
 }
 
@@ -181,7 +185,7 @@ void put_into_cache(std::uint32_t tag, const CachedBlock& freed) noexcept
 }
 
 /// Clears a logged mark. Older states may still have the block.
-[[gnu::noinline]] void deallocate_logged(void* block, std::uint32_t tag, std::uint8_t* mark) noexcept
+void clear_logged_mark(void* block, std::uint32_t tag, std::uint8_t* mark) noexcept
 {
     const LoggedMark logged_mark(mark);
     logged::Word& word = logged_mark.word();
@@ -195,6 +199,22 @@ void put_into_cache(std::uint32_t tag, const CachedBlock& freed) noexcept
         put_into_cache(tag, freed);
     } else if (ThreadCache* const cache = own_cache(); cache == nullptr || !delay_free(*cache, freed, tag)) {
         os::log(os::Severity::warning, "no memory to keep a freed block apart: it stays unused until the next start");
+    }
+}
+
+[[gnu::noinline]] void deallocate_logged(void* block, std::uint32_t tag, std::uint8_t* mark) noexcept
+{
+    ThreadCache* const cache = thread_cache;
+    if (!frees_may_wait || cache == nullptr) {
+        clear_logged_mark(block, tag, mark);
+        return;
+    }
+    __builtin_prefetch(&LoggedMark(mark).word(), 1);
+    WaitingFree& place = cache->waiting[cache->next_waiting++ % waiting_frees_max];
+    const WaitingFree oldest = place;
+    place = {{static_cast<std::byte*>(block), mark}, tag};
+    if (oldest.block.block != nullptr) {
+        clear_logged_mark(oldest.block.block, oldest.tag, oldest.block.mark);
     }
 }
 
@@ -386,6 +406,29 @@ Heap::Block Heap::find_block(const void* address) const noexcept
     const std::size_t usable_bytes = locate(begin).usable_bytes;
     const auto inside = static_cast<std::size_t>(static_cast<const std::byte*>(address) - begin);
     return inside < usable_bytes ? Block{begin, usable_bytes} : Block{nullptr, 0};
+}
+
+void Heap::let_frees_wait(bool may_wait) noexcept
+{
+    frees_may_wait = may_wait;
+    if (!may_wait) {
+        finish_frees();
+    }
+}
+
+void Heap::finish_frees() noexcept
+{
+    ThreadCache* const cache = thread_cache;
+    if (cache == nullptr) {
+        return;
+    }
+    for (WaitingFree& place : cache->waiting) {
+        if (place.block.block != nullptr) {
+            const WaitingFree free = place;
+            place = {};
+            clear_logged_mark(free.block.block, free.tag, free.block.mark);
+        }
+    }
 }
 
 void Heap::flush_thread_cache() noexcept { unregister_thread(); }

@@ -12,6 +12,7 @@
 namespace stillpoint::heap {
 
 constinit thread_local ThreadCache* thread_cache = nullptr;
+constinit thread_local bool frees_may_wait = false;
 
 namespace {
 

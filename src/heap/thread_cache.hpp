@@ -3,6 +3,7 @@
 // the fast path: no lock, no atomic read-modify-write. A block freed by another thread than
 // the one that allocated it simply goes into the freeing thread's cache.
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
@@ -18,11 +19,23 @@ struct CacheBin {
     std::uint32_t capacity;
 };
 
+/// A free of which the mark is not cleared yet.
+struct WaitingFree {
+    CachedBlock block;
+    std::uint32_t tag;
+};
+inline constexpr std::size_t waiting_frees_max = 16;
+
+/// Whether the calling thread's frees may wait: Heap::let_frees_wait.
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local bool frees_may_wait;
+
 /// Lifetime: from mmap, and never unmapped: it passes from thread to thread, and outlives
 /// detach() (empty), so that a thread's pointer to its own is always valid.
 struct ThreadCache {
     CacheBin bins[tag_end];        ///< those of typed spans have room once they are used
     DelayedFrees delayed;
+    std::array<WaitingFree, waiting_frees_max> waiting{};  ///< a ring; block nullptr: nothing
+    std::uint32_t next_waiting = 0;
     Failure failure;               ///< last_failure() of the owner
     std::atomic<int> owner{0};     ///< thread id; 0: nobody's
     std::uint32_t home = 0;        ///< below homes_max; never changes

@@ -93,6 +93,14 @@ int FileMapping::map_at(std::byte* address, int fd, std::uint64_t offset, std::u
     return 0;
 }
 
+bool FileMapping::collapse_to_huge_pages(std::byte* address, std::uint64_t size) noexcept
+{
+#if !defined(MADV_COLLAPSE)
+    constexpr int MADV_COLLAPSE = 25;  // Headers of Debian 12 have it not yet.
+#endif
+    return madvise(address, size, MADV_COLLAPSE) == 0 || errno == EAGAIN || errno == EBUSY || errno == ENOMEM;
+}
+
 bool FileMapping::replace_page(void* address) noexcept
 {
     const auto offset = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(base_);

@@ -148,7 +148,7 @@ Result<std::uint64_t> Pool::file_bytes_for(const CreateOptions& options)
     if (!pages) {
         return pages;
     }
-    return (layout::superblock_copies + options.format.area_pages + *pages) * page_bytes;
+    return (options.format.first_segment_page(layout::superblock_copies + options.format.area_pages) + *pages) * page_bytes;
 }
 
 Result<Pool> Pool::create(std::unique_ptr<Medium> medium, const CreateOptions& options)
@@ -188,7 +188,7 @@ Result<Pool> Pool::create(std::unique_ptr<Medium> medium, const CreateOptions& o
     block.created_unix_seconds = os::wall_clock_ns() / 1'000'000'000u;
     block.durability = static_cast<std::uint32_t>(medium->durability());
     block.segment_count = 1;
-    const std::uint64_t first = block.engine_area_first_page + block.engine_area_pages;
+    const std::uint64_t first = options.format.first_segment_page(block.engine_area_first_page + block.engine_area_pages);
     block.segments[0] = {0, options.image_bytes / page_bytes, first, *file_bytes / page_bytes - first};
 
     pool.medium_ = std::move(medium);

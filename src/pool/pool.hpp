@@ -34,6 +34,13 @@ struct EngineFormat {
     std::uint64_t area_pages;            ///< fixed engine area behind the superblocks
     /// File pages that a segment of `image_pages` needs.
     std::uint64_t (*segment_file_pages)(std::uint64_t image_pages);
+    /// The first segment begins at a multiple of this; what lies before it stays unused. For engines that map the file.
+    std::uint64_t first_segment_alignment_pages = 1;
+
+    [[nodiscard]] std::uint64_t first_segment_page(std::uint64_t area_end_page) const noexcept
+    {
+        return round_up(area_end_page, first_segment_alignment_pages);
+    }
 };
 
 /// What the superblock says, validated.

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "core/canary.hpp"
+#include "heap/heap.hpp"
 #include "os/futex.hpp"
 #include "os/log.hpp"
 #include "runtime/fase.hpp"
@@ -126,6 +127,7 @@ void store_restart_point(std::byte* frame, int id) noexcept
         fase_enter(nullptr);
     }
     thread.is_inside = true;
+    Heap::let_frees_wait(true);
 }
 
 [[noreturn, gnu::cold]] void die_of_held_lock(const ThreadRecord& record, const char* file, unsigned line) noexcept
@@ -185,6 +187,7 @@ void restart_point(int id, const char* file, unsigned line) noexcept
     }
     thread.has_written = false;
     if ((fase::gate.bits.load(std::memory_order_relaxed) & fase::gate_shut) != 0 && !is_removed(Canary::restart_point_wait)) [[unlikely]] {
+        Heap::finish_frees();
         fase_leave(nullptr);
         fase_enter(nullptr);  // Held while the gate is shut.
     }
@@ -199,6 +202,7 @@ void allow() noexcept
     if (!thread.is_inside) {
         return;
     }
+    Heap::let_frees_wait(false);
     thread.is_inside = false;
     thread.is_allowed = true;
     fase_pause();
@@ -221,6 +225,7 @@ void prevent(void* mutex, void (*unlock)(void*) noexcept, void (*lock)(void*) no
     }
     thread.is_allowed = false;
     thread.is_inside = true;
+    Heap::let_frees_wait(true);
 }
 
 void thread_exit() noexcept
@@ -234,6 +239,7 @@ void thread_exit() noexcept
         thread->is_inside = true;
     }
     if (thread->is_inside) {
+        Heap::let_frees_wait(false);
         fase_leave(nullptr);
     }
     thread->is_inside = false;
@@ -254,6 +260,7 @@ AtRestartPoint::AtRestartPoint() noexcept
     const Thread* const thread = own_thread;
     const ThreadRecord* const record = fase::own_record;
     if (thread != nullptr && thread->is_inside && record != nullptr && record->depth.load(std::memory_order_relaxed) == 1) {
+        Heap::let_frees_wait(false);
         fase_leave(nullptr);
         left_ = true;
     }
@@ -263,6 +270,7 @@ AtRestartPoint::~AtRestartPoint()
 {
     if (left_) {
         fase_enter(nullptr);
+        Heap::let_frees_wait(true);
     }
 }
 

@@ -469,10 +469,10 @@ void session_thread_exit() noexcept
 {
     Session* const session = open_session();
     if (session != nullptr && session->heap != nullptr) {
+        respct::thread_exit();  // First: frees that wait belong to the running epoch.
         const FaseGuard fase;  // A span of which the last block comes back changes durable tables.
         session->heap->flush_thread_cache();
     }
-    respct::thread_exit();
 }
 
 }  // namespace stillpoint

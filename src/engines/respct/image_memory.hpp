@@ -23,6 +23,8 @@ public:
     [[nodiscard]] std::byte* base() const noexcept { return memory_.base(); }
     [[nodiscard]] std::uint64_t bytes() const noexcept { return memory_.bytes(); }
     [[nodiscard]] bool in_place() const noexcept { return in_place_; }
+    /// In front of what is the medium's own.
+    [[nodiscard]] std::uint64_t private_bytes() const noexcept { return heap_offset_; }
 
 private:
     [[nodiscard]] Result<void> map_segments(const Pool& pool, std::uint64_t from_byte);

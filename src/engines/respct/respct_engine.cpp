@@ -17,7 +17,7 @@ namespace {
 
 std::unique_ptr<Engine> make() { return std::make_unique<RespctEngine>(); }
 
-constexpr EngineFormat format{"respct", layout_version, commit_area_pages, &segment_file_pages};
+constexpr EngineFormat format{"respct", layout_version, commit_area_pages, &segment_file_pages, huge_page_bytes / page_bytes};
 constexpr std::uint64_t interval_ms = 64;  // [ResPCT §5]
 
 /// The one that runs: notes come from anywhere in the library.
@@ -131,11 +131,15 @@ Result<void> RespctEngine::run()
             return mended;
         }
     }
-    return checkpointer_->start();
+    if (auto started = checkpointer_->start(); !started) {
+        return started;
+    }
+    return huge_pages_.start(memory_);
 }
 
 Result<void> RespctEngine::stop(bool clean)
 {
+    huge_pages_.stop();
     const bool finished = clean && checkpointer_->finish();
     if (clock_.failed()) {
         return pass_on(clock_.failure());
@@ -151,6 +155,7 @@ void RespctEngine::detach_after_fork() noexcept
 {
     detached_ = true;
     checkpointer_->detach_after_fork();
+    huge_pages_.detach_after_fork();
     give_notes_back();
     memory_.make_private_after_fork(*pool_);
     pool_->medium().detach_after_fork();

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "engines/respct/checkpointer.hpp"
+#include "engines/respct/huge_pages.hpp"
 #include "engines/respct/image_memory.hpp"
 #include "engines/respct/line_writer.hpp"
 #include "engines/respct/table_copies.hpp"
@@ -58,6 +59,7 @@ private:
     os::FutexLock medium_lock_;
     std::uint64_t heap_offset_ = 0;
     std::optional<Checkpointer> checkpointer_;
+    HugePages huge_pages_;
     bool notes_taken_ = false;
     bool detached_ = false;
 };
