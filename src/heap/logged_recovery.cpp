@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "core/canary.hpp"
 #include "heap/layout_table.hpp"
 
 namespace stillpoint::heap {
@@ -19,6 +20,17 @@ void for_each_live_block(const SpanTableView& table, std::uint64_t span, const S
     }
 }
 
+/// Takes the variable back; true if its line must be written back. That is also one of the durable epoch itself: an earlier recovery may have
+/// taken it back in the caches, and been killed before it was durable. Its memory then still has the epoch that a later commit would vouch for.
+bool settle(std::byte* variable, unsigned kind, std::uint64_t durable, std::uint64_t& taken_back) noexcept
+{
+    const bool taken = logged::roll_back(variable, kind, durable);
+    taken_back += taken ? 1u : 0u;
+    std::uint64_t word = 0;
+    std::memcpy(&word, variable + logged::total_bytes(kind) - sizeof word, sizeof word);
+    return taken || (word >> 1 == durable && !is_removed(Canary::recovered_lines_again));
+}
+
 void forget_backups(logged::Word& word) noexcept { word = {word.value, {0, 0}, 0}; }
 
 }  // namespace
@@ -27,11 +39,8 @@ void HeapRollback::roll_back_words(std::byte* words, std::size_t count, const Wo
 {
     for (std::size_t i = 0; i < count; ++i) {
         std::byte* const word = words + i * sizeof(logged::Word);
-        if (logged::roll_back(word, SP_RESPCT_LOGGED_8, durable_)) {
-            ++taken_back;
-            if (work.changed != nullptr) {
-                work.changed(work.context, word, sizeof(logged::Word));
-            }
+        if (settle(word, SP_RESPCT_LOGGED_8, durable_, taken_back) && work.changed != nullptr) {
+            work.changed(work.context, word, sizeof(logged::Word));
         }
     }
 }
@@ -96,11 +105,8 @@ void HeapRollback::roll_back_objects(std::byte* begin, std::uint64_t bytes, cons
                     if (work.reset_lock != nullptr) {
                         work.reset_lock(variable, member.kind);
                     }
-                } else if (logged::roll_back(variable, member.kind, durable_)) {
-                    ++taken_back;
-                    if (work.changed != nullptr) {
-                        work.changed(work.context, variable, size);
-                    }
+                } else if (settle(variable, member.kind, durable_, taken_back) && work.changed != nullptr) {
+                    work.changed(work.context, variable, size);
                 }
             }
         }

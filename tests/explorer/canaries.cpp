@@ -84,6 +84,7 @@ constexpr std::array first_tries = {
     FirstTry{Canary::flusher_fence, "respct/auto/line/bank"},
     FirstTry{Canary::lines_durable, "respct/auto/page/bank"},
     FirstTry{Canary::recovered_lines, "respct/auto/line/bank"},
+    FirstTry{Canary::recovered_lines_again, "respct/auto/line/bank"},
     FirstTry{Canary::rollback, "respct/auto/line/bank"},
     FirstTry{Canary::table_copy_write, "respct/auto/line/handles"},
     FirstTry{Canary::table_copy_turns, "respct/auto/line/handles"},
