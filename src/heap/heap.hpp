@@ -6,9 +6,9 @@
 // live in DRAM and are rebuilt from those bytes, so a block that a dead thread had cached, or
 // that a rolled-back epoch had allocated, is simply free. A malloc or free dirties one byte.
 //
-// With TableFormat::logged the engine keeps durable memory by lines and in place [ResPCT]. Spans and marks are then logged words, 64 marks in
-// each; spans may be typed; and what was freed is not given out again before the free is durable, because the state of an older
-// epoch still has it (delayed_frees.hpp).
+// With TableFormat::logged the engine keeps durable memory by lines and in place [ResPCT]. Spans and marks are then logged words, 64
+// marks in each; spans may be typed; and what was freed is not given out again before the free is durable, because the state of an
+// older epoch still has it (delayed_frees.hpp).
 //
 // Every member is called inside a FASE (the C API does that), so the engine's quiescent state
 // sees the tables between calls, never in one.

@@ -137,7 +137,8 @@ Result<std::uint16_t> Heap::find_layout(const sp_respct_layout& layout) noexcept
         }
     }
     if (count == LayoutTable::records_max) {
-        return fail(SP_E_NO_SPACE, 0, "the pool knows {} layouts already, the most that it can; {} is one too many", count, wanted.type_name);
+        return fail(SP_E_NO_SPACE, 0, "the pool knows {} layouts already, the most that it can; {} is one too many", count,
+                    wanted.type_name);
     }
     LayoutRecord& record = state.layouts->records[count];
     std::memcpy(&record, &wanted, sizeof record);

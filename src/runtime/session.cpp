@@ -283,8 +283,7 @@ Result<void> open_session_of(Options options)
         fault_engine.store(nullptr, std::memory_order_release);
         return installed;
     }
-    auto started = start_session(*session, *driver, *report);
-    if (!started) {
+    if (auto started = start_session(*session, *driver, *report); !started) {
         fault_engine.store(nullptr, std::memory_order_release);
         return started;
     }

@@ -12,8 +12,8 @@ namespace stillpoint::respct {
 
 class ImageMemory {
 public:
-    /// Maps the present image at the pool's base address; `heap_offset` bytes of it are private and zero. Where the medium is not mapped the
-    /// rest is zero too, and is to be loaded. Errors: window_taken, no_memory, io.
+    /// Maps the present image at the pool's base address; `heap_offset` bytes of it are private and zero. Where the medium is not
+    /// mapped the rest is zero too, and is to be loaded. Errors: window_taken, no_memory, io.
     [[nodiscard]] Result<void> map(const Pool& pool, std::uint64_t heap_offset);
     /// Maps what Pool::grow has appended. Errors: no_memory, io.
     [[nodiscard]] Result<void> extend(const Pool& pool, std::uint64_t image_bytes);

@@ -16,9 +16,10 @@ constexpr std::size_t run_lines_max = 1024;
 constexpr std::size_t staging_pages = 512;
 
 /// Copies a page that the program may be writing to, so that each logged variable in the copy is one that a crash may leave: if its
-/// value is of an epoch, so are its epoch word and its backup. The program stores backup, epoch word, value, in this order. Here a line is read
-/// twice until both readings agree: each word then had its value at its first reading and at its second, and every second reading comes after
-/// every first one; so where the value was new at its first reading, epoch word and backup were new at their second.
+/// value is of an epoch, so are its epoch word and its backup. The program stores backup, epoch word, value, in this order. Here a line
+/// is read twice until both readings agree: each word then had its value at its first reading and at its second, and every second
+/// reading comes after every first one; so where the value was new at its first reading, epoch word and backup were new at their
+/// second.
 STILLPOINT_NO_THREAD_SANITIZER void copy_page(std::byte* to, const std::byte* from) noexcept
 {
     constexpr std::size_t words = cache_line_bytes / sizeof(std::uint64_t);

@@ -45,7 +45,8 @@ public:
                 continue;
             }
             pages_read_.fetch_add((last - first) / page_bytes, std::memory_order_relaxed);
-            if (auto done = plan_.pool->medium().read(file_offset_of(*plan_.pool, first / page_bytes), {plan_.image + first, last - first}); !done) {
+            const std::uint64_t offset = file_offset_of(*plan_.pool, first / page_bytes);
+            if (auto done = plan_.pool->medium().read(offset, {plan_.image + first, last - first}); !done) {
                 return done;
             }
         }
@@ -84,9 +85,10 @@ public:
     }
 
 private:
-    static void keep_lines(void* context, std::byte* variable, std::size_t) 
+    static void keep_lines(void* context, std::byte* variable, std::size_t)
     {
-        static_cast<std::vector<std::uintptr_t>*>(context)->push_back(reinterpret_cast<std::uintptr_t>(variable) & ~std::uintptr_t{cache_line_bytes - 1});
+        auto& lines = *static_cast<std::vector<std::uintptr_t>*>(context);
+        lines.push_back(reinterpret_cast<std::uintptr_t>(variable) & ~std::uintptr_t{cache_line_bytes - 1});
     }
 
     void take_shares(Recovered& recovered, bool reports)

@@ -4,9 +4,9 @@
 //   engine area (4 pages):  commit records (pool/commit_layout.hpp)
 //   segment:                the image's pages, one for one; the first begins at a multiple of 2 MiB
 //
-// The image lies in the file as it lies in memory [ResPCT §3.1], except for its own tables in front of the heap (ImageGeometry::table_pages): of
-// each of these pages there are two copies, written in turn. Copy 0 is the page's own place, copy 1 lies at copies_offset, and a
-// CopyRecord at copy_records_offset says what they hold.
+// The image lies in the file as it lies in memory [ResPCT §3.1], except for its own tables in front of the heap
+// (ImageGeometry::table_pages): of each of these pages there are two copies, written in turn. Copy 0 is the page's own place, copy 1
+// lies at copies_offset, and a CopyRecord at copy_records_offset says what they hold.
 
 #include <array>
 #include <cstddef>

@@ -16,8 +16,8 @@ namespace stillpoint::respct {
 
 class TableCopies {
 public:
-    /// Reads the newest copies up to epoch `durable` into `image`, of which the table pages are zero. Errors: pool_corrupt (told to `findings`,
-    /// if there are any, and passed over), io, no_memory.
+    /// Reads the newest copies up to epoch `durable` into `image`, of which the table pages are zero. Errors: pool_corrupt (told to
+    /// `findings`, if there are any, and passed over), io, no_memory.
     [[nodiscard]] Result<void> load(const Pool& pool, const ImageGeometry& geometry, std::uint64_t durable, std::byte* image,
                                     Findings* findings = nullptr);
 
