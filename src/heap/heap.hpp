@@ -71,8 +71,8 @@ public:
     [[nodiscard]] void* allocate_typed(std::uint16_t layout, std::size_t alignment, std::size_t size_bytes) noexcept;
     /// As allocate_zeroed(), of a block that was just allocated.
     void clear_block(void* block, std::size_t size_bytes) noexcept;
-    /// For a thread that tells before it leaves its FASE: its frees may then be done some frees later, when the cache line of the mark, which is
-    /// mostly cold, has come. finish_frees() does those that wait; false does them too.
+    /// For a thread that tells before it leaves its FASE: its frees may then be done some frees later, when the cache line of the mark,
+    /// which is mostly cold, has come. finish_frees() does those that wait; false does them too.
     static void let_frees_wait(bool may_wait) noexcept;
     static void finish_frees() noexcept;
     /// Whether a live block's layout has a logged variable of that kind at `address`: recovery finds it.
