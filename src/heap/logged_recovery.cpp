@@ -20,8 +20,9 @@ void for_each_live_block(const SpanTableView& table, std::uint64_t span, const S
     }
 }
 
-/// Takes the variable back; true if its line must be written back. That is also one of the durable epoch itself: an earlier recovery may have
-/// taken it back in the caches, and been killed before it was durable. Its memory then still has the epoch that a later commit would vouch for.
+/// Takes the variable back; true if its line must be written back. That is also one of the durable epoch itself: an earlier recovery
+/// may have taken it back in the caches, and been killed before it was durable. Its memory then still has the epoch that a later commit
+/// would vouch for.
 bool settle(std::byte* variable, unsigned kind, std::uint64_t durable, std::uint64_t& taken_back) noexcept
 {
     const bool taken = logged::roll_back(variable, kind, durable);
