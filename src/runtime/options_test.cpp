@@ -38,7 +38,7 @@ TEST(Options, AcceptNamesWithDashes)
 TEST(Options, RejectANumberOutsideItsBoundsAndStateThem)
 {
     Options options;
-    for (const char* bad : {"0", "3600001", "-1", "1x", "", "99999999999999999999999"}) {
+    for (const char* bad : {"3600001", "-1", "1x", "", "99999999999999999999999"}) {
         const auto result = parse_option(options, "interval_ms", bad);
         ASSERT_FALSE(result) << bad;
         EXPECT_EQ(result.error().code, SP_E_INVALID_ARGUMENT);
