@@ -16,7 +16,6 @@
 #include "stillpoint/respct.h"
 
 using stillpoint::fail;
-using stillpoint::FaseGuard;
 using stillpoint::Heap;
 using stillpoint::open_session;
 using stillpoint::Result;
@@ -83,7 +82,7 @@ void* allocate(sp_respct_layout* layout, size_t count, bool zeroed)
         stillpoint::respct_checks_note_allocated(block, bytes);
         return block;
     }
-    const FaseGuard fase;
+    respct::ensure_inside();
     auto block = allocate_in(*session, *layout, bytes);
     if (!block) {
         stillpoint::report_as_errno(block.error());
@@ -116,6 +115,7 @@ STILLPOINT_API void* sp_respct_root(const char* handle, sp_respct_layout* layout
     if (session == nullptr) {
         return stillpoint::named_object(handle, bytes, layout->alignment_bytes);
     }
+    respct::ensure_inside();
     struct Request {
         sp_respct_layout& layout;
         size_t bytes;

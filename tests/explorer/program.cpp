@@ -97,9 +97,7 @@ private:
     /// The image as the next checkpoint will find it: this thread is the only one that writes it.
     void note_state()
     {
-        // Stands at its restart point: the heap has done what it had put off.
-        sp_respct_checkpoint_allow();
-        sp_respct_checkpoint_prevent(nullptr);
+        Heap::finish_frees();  // As this thread's next restart point does.
         const Engine& engine = *open_session()->engine;
         const std::uint64_t pages = engine.image_bytes() / page_bytes;
         const CanonicalImage image(*find_engine(plan_.engine), engine.image_base(), engine.image_bytes());
