@@ -98,7 +98,15 @@ private:
             for (std::uint64_t row = first; row < last; ++row) {
                 const double a = a_[row * n + k];
                 double* const c = block + (row - first) * n;
-                for (std::uint64_t column = 0; column < n; ++column) {
+                // Four at a time: the time of a loop of 32 bytes would depend on where the linker has put it, by 60 %.
+                std::uint64_t column = 0;
+                for (; column + 4 <= n; column += 4) {
+                    c[column] += a * b[column];
+                    c[column + 1] += a * b[column + 1];
+                    c[column + 2] += a * b[column + 2];
+                    c[column + 3] += a * b[column + 3];
+                }
+                for (; column < n; ++column) {
                     c[column] += a * b[column];
                 }
             }
