@@ -33,8 +33,8 @@ public:
     /// Maps [offset, +size) of the file at `address`, in place of what lies there; a child does not inherit it. 0 or an errno.
     [[nodiscard]] static int map_at(std::byte* address, int fd, std::uint64_t offset, std::uint64_t size, Mode mode) noexcept;
 
-    /// Lays the pages of [address, +size), a shared mapping, into huge pages of the CPU; threads that touch them meanwhile wait. False: this kernel
-    /// or file system cannot (Linux before 6.1, other than tmpfs). A piece that cannot be had now is passed over.
+    /// Lays the pages of [address, +size), a shared mapping, into huge pages of the CPU; threads that touch them meanwhile wait. False:
+    /// this kernel or file system cannot (Linux before 6.1, other than tmpfs). A piece that cannot be had now is passed over.
     [[nodiscard]] static bool collapse_to_huge_pages(std::byte* address, std::uint64_t size) noexcept;
 
     /// Puts a page of zeroes that belongs to no file where `address` lies, so that the instruction which met a
