@@ -68,7 +68,7 @@ typedef struct sp_respct_layout {
 
 /* Memory for `count` objects of the type, with old bytes: logged variables in it are made by sp_respct_init or by zeroes.
  * sp_free frees it, and what is freed is not given out again before the free is durable. NULL with errno: ENOMEM, EINVAL (a layout
- * that contradicts itself), ENOSPC (no room for another layout); sp_last_error() says more. A call is a FASE of its own. */
+ * that contradicts itself), ENOSPC (no room for another layout); sp_last_error() says more. */
 void *sp_respct_allocate(sp_respct_layout *layout, size_t count);
 /* The same, zeroed: zeroes are logged variables of value 0, and free locks. */
 void *sp_respct_allocate_zeroed(sp_respct_layout *layout, size_t count);
