@@ -11,8 +11,8 @@
 
 namespace stillpoint::heap {
 
-constinit thread_local ThreadCache* thread_cache = nullptr;
-constinit thread_local bool frees_may_wait = false;
+[[gnu::tls_model("initial-exec")]] constinit thread_local ThreadCache* thread_cache = nullptr;  // GCC forgets the declaration's here.
+[[gnu::tls_model("initial-exec")]] constinit thread_local bool frees_may_wait = false;
 
 namespace {
 

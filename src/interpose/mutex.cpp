@@ -32,9 +32,13 @@ namespace {
 [[gnu::noinline]] int lock_nested(pthread_mutex_t* mutex) noexcept
 {
     stillpoint::ThreadRecord& record = *fase::own_record;
-    fase::enter_nested(record, mutex, LockKind::mutex);
-    if (fase::gate.bits.load(std::memory_order_relaxed) != 0 ||
-        !stillpoint::try_lock_plain(*mutex, record.thread_id.load(std::memory_order_relaxed))) [[unlikely]] {
+    if (fase::gate.bits.load(std::memory_order_acquire) != 0) [[unlikely]] {
+        fase::enter_nested(record, mutex, LockKind::mutex);
+        return stillpoint::interpose::call_resolved<&Addresses::pthread_mutex_lock>(mutex);
+    }
+    // No order is needed: the outermost publication has been made.
+    record.depth.store(record.depth.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (!stillpoint::try_lock_plain(*mutex, record.thread_id.load(std::memory_order_relaxed))) [[unlikely]] {
         return stillpoint::interpose::call_resolved<&Addresses::pthread_mutex_lock>(mutex);
     }
     return 0;

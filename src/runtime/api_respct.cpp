@@ -135,12 +135,14 @@ STILLPOINT_API uint64_t sp_respct_first_update(void* variable)
     if (!respct::is_active()) [[unlikely]] {
         return sp_respct_running;
     }
-    respct::ensure_inside();
-    if (!stillpoint_is_persistent(variable)) [[unlikely]] {
-        return sp_respct_running;  // Ordinary memory: nothing to write back.
+    respct::Thread& thread = respct::ensure_inside();
+    const std::uint64_t running = stillpoint::logged::running();
+    if (stillpoint_is_persistent(variable)) [[likely]] {  // Of ordinary memory there is nothing to write back.
+        thread.has_written = true;
+        constexpr std::uintptr_t line_mask = stillpoint::cache_line_bytes - 1;
+        respct::note_line(thread, reinterpret_cast<std::uintptr_t>(variable) & ~line_mask, running >> 1);
     }
-    respct::note_lines(variable, 1);
-    return stillpoint::logged::running();
+    return running;
 }
 
 STILLPOINT_API void sp_respct_add_modified(const void* address, size_t size_bytes)
@@ -155,8 +157,11 @@ STILLPOINT_API void sp_respct_add_modified(const void* address, size_t size_byte
 
 STILLPOINT_API void sp_respct_restart_point(int id, const char* file, unsigned line)
 {
+    if (!stillpoint::respct_checks::watched() && respct::pass_restart_point()) [[likely]] {
+        return;
+    }
     stillpoint::respct_checks_note_restart_point();
-    if (respct::is_active()) [[likely]] {
+    if (respct::is_active()) {
         respct::restart_point(id, file, line);
     }
 }

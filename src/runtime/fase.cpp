@@ -15,7 +15,7 @@ namespace fase {
 
 constinit Gate gate{};
 constinit Departures departures{};
-constinit thread_local ThreadRecord* own_record = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local ThreadRecord* own_record = nullptr;  // GCC forgets the declaration's here.
 
 namespace {
 

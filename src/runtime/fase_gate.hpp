@@ -146,10 +146,31 @@ inline void leave(const void* lock) noexcept
 /// FaseGuard for calls so short that two function calls would show: sp_malloc and sp_free.
 class InlineGuard {
 public:
-    InlineGuard() noexcept { enter(nullptr, LockKind::section); }
-    ~InlineGuard() { leave(nullptr); }
+    InlineGuard() noexcept : entered_(!is_part_of_fase())
+    {
+        if (entered_) {
+            enter(nullptr, LockKind::section);
+        }
+    }
+    ~InlineGuard()
+    {
+        if (entered_) {
+            leave(nullptr);
+        }
+    }
     InlineGuard(const InlineGuard&) = delete;
     InlineGuard& operator=(const InlineGuard&) = delete;
+
+private:
+    /// Inside already, and through the gate (not a signal handler that came before its thread's look at it).
+    [[gnu::always_inline]] static bool is_part_of_fase() noexcept
+    {
+        const ThreadRecord* const record = own_record;
+        return record != nullptr && record->depth.load(std::memory_order_relaxed) != 0 &&
+               record->lock.load(std::memory_order_relaxed) != ThreadRecord::no_lock;
+    }
+
+    bool entered_;
 };
 
 /// Before a condition wait that will release `mutex`: if that is all the thread holds, its FASE

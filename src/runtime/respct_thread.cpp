@@ -16,11 +16,11 @@
 
 namespace stillpoint::respct {
 
-constinit thread_local Thread* own_thread = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local Thread* own_thread = nullptr;  // GCC forgets the declaration's here.
+constinit std::atomic<bool> active{false};
 
 namespace {
 
-constinit std::atomic<bool> active{false};
 constinit std::atomic<Thread*> threads{nullptr};
 constinit os::FutexLock threads_lock{};
 constinit std::array<std::atomic<bool>, 2> lost{};  ///< lines, by parity
@@ -33,6 +33,54 @@ T* mapped() noexcept
     errno = saved_errno;
     return memory == MAP_FAILED ? nullptr : static_cast<T*>(memory);
 }
+
+[[gnu::always_inline]] inline Thread& own() noexcept { return own_thread != nullptr ? *own_thread : register_thread(); }
+
+/// Makes room for another line. False: no memory.
+bool append_chunk(LineList& list) noexcept
+{
+    if (list.last != nullptr && list.last->next != nullptr) {
+        list.last = list.last->next;
+        return true;
+    }
+    auto* const chunk = mapped<LineChunk>();
+    if (chunk == nullptr) {
+        return false;
+    }
+    (list.last != nullptr ? list.last->next : list.first) = chunk;
+    list.last = chunk;
+    return true;
+}
+
+/// Stores a frame's restart point as logged<int> does.
+void store_restart_point(std::byte* frame, int id) noexcept
+{
+    constexpr unsigned kind = SP_RESPCT_LOGGED_4;
+    auto& word = *reinterpret_cast<std::uint64_t*>(frame + logged::total_bytes(kind) - sizeof(std::uint64_t));
+    auto* const values = reinterpret_cast<std::int32_t*>(frame);
+    const std::uint64_t epoch = logged::running() >> 1;
+    if (word >> 1 != epoch) {
+        note_lines(frame, logged::total_bytes(kind));
+        const bool in_epoch_before = (word >> 1) + 1 == epoch;
+        values[1 + (epoch & 1)] = values[0];
+        std::atomic_thread_fence(std::memory_order_release);
+        __atomic_store_n(&word, (epoch << 1) | std::uint64_t{in_epoch_before}, __ATOMIC_RELAXED);
+        std::atomic_thread_fence(std::memory_order_release);
+    }
+    __atomic_store_n(&values[0], id, __ATOMIC_RELAXED);
+}
+
+[[noreturn, gnu::cold]] void die_of_held_lock(const ThreadRecord& record, const char* file, unsigned line) noexcept
+{
+    os::log(os::Severity::error,
+            "{}:{}: a restart point inside a critical section: the thread holds {} lock(s); a checkpoint here would make half of "
+            "what they guard durable, and a thread that waits for one would keep every checkpoint off. Put the restart point in "
+            "front of the lock or behind its release [ResPCT, section 3.3.2]",
+            file != nullptr ? file : "(unknown file)", line, record.depth.load(std::memory_order_relaxed) - 1);
+    std::abort();
+}
+
+}  // namespace
 
 Thread& register_thread() noexcept
 {
@@ -61,64 +109,17 @@ Thread& register_thread() noexcept
     return *thread;
 }
 
-[[gnu::always_inline]] inline Thread& own() noexcept { return own_thread != nullptr ? *own_thread : register_thread(); }
-
-/// Makes room for another line. False: no memory.
-[[gnu::noinline, gnu::cold]] bool append_chunk(LineList& list) noexcept
+void append_to_full_list(Thread& thread, std::uintptr_t line, std::uint64_t epoch) noexcept
 {
-    if (list.last != nullptr && list.last->next != nullptr) {
-        list.last = list.last->next;
-        return true;
-    }
-    auto* const chunk = mapped<LineChunk>();
-    if (chunk == nullptr) {
-        return false;
-    }
-    (list.last != nullptr ? list.last->next : list.first) = chunk;
-    list.last = chunk;
-    return true;
-}
-
-[[gnu::always_inline]] inline void append(Thread& thread, std::uintptr_t line, std::uint64_t epoch) noexcept
-{
-    if (thread.recent_epoch != epoch) [[unlikely]] {
-        thread.recent.fill(0);
-        thread.recent_epoch = epoch;
-    }
-    std::uintptr_t& recent = thread.recent[line / cache_line_bytes % Thread::recent_count];
-    if (recent == line) {
-        return;
-    }
-    recent = line;
     LineList& list = thread.lists[epoch & 1];
-    if (list.last == nullptr || list.last->count == LineChunk::capacity) [[unlikely]] {
-        if (!append_chunk(list)) {
-            lost[epoch & 1].store(true, std::memory_order_relaxed);
-            return;
-        }
+    if (!append_chunk(list)) {
+        lost[epoch & 1].store(true, std::memory_order_relaxed);
+        return;
     }
     list.last->lines[list.last->count++] = line;
 }
 
-/// Stores a frame's restart point as logged<int> does.
-void store_restart_point(std::byte* frame, int id) noexcept
-{
-    constexpr unsigned kind = SP_RESPCT_LOGGED_4;
-    auto& word = *reinterpret_cast<std::uint64_t*>(frame + logged::total_bytes(kind) - sizeof(std::uint64_t));
-    auto* const values = reinterpret_cast<std::int32_t*>(frame);
-    const std::uint64_t epoch = logged::running() >> 1;
-    if (word >> 1 != epoch) {
-        note_lines(frame, logged::total_bytes(kind));
-        const bool in_epoch_before = (word >> 1) + 1 == epoch;
-        values[1 + (epoch & 1)] = values[0];
-        std::atomic_thread_fence(std::memory_order_release);
-        __atomic_store_n(&word, (epoch << 1) | std::uint64_t{in_epoch_before}, __ATOMIC_RELAXED);
-        std::atomic_thread_fence(std::memory_order_release);
-    }
-    __atomic_store_n(&values[0], id, __ATOMIC_RELAXED);
-}
-
-[[gnu::cold, gnu::noinline]] void enter_inside(Thread& thread) noexcept
+void enter_inside(Thread& thread) noexcept
 {
     if (thread.is_allowed) {
         thread.is_allowed = false;
@@ -129,21 +130,6 @@ void store_restart_point(std::byte* frame, int id) noexcept
     thread.is_inside = true;
     Heap::let_frees_wait(true);
 }
-
-[[noreturn, gnu::cold]] void die_of_held_lock(const ThreadRecord& record, const char* file, unsigned line) noexcept
-{
-    os::log(os::Severity::error,
-            "{}:{}: a restart point inside a critical section: the thread holds {} lock(s); a checkpoint here would make half of "
-            "what they guard durable, and a thread that waits for one would keep every checkpoint off. Put the restart point in "
-            "front of the lock or behind its release [ResPCT, section 3.3.2]",
-            file != nullptr ? file : "(unknown file)", line, record.depth.load(std::memory_order_relaxed) - 1);
-    std::abort();
-}
-
-}  // namespace
-
-void set_active(bool on) noexcept { active.store(on, std::memory_order_release); }
-bool is_active() noexcept { return active.load(std::memory_order_relaxed); }
 
 void note_lines(const void* address, std::size_t size_bytes) noexcept
 {
@@ -156,14 +142,7 @@ void note_lines(const void* address, std::size_t size_bytes) noexcept
     const auto begin = reinterpret_cast<std::uintptr_t>(address);
     const std::uintptr_t last = begin + size_bytes - 1;
     for (std::uintptr_t line = begin & ~std::uintptr_t{cache_line_bytes - 1}; line <= last; line += cache_line_bytes) {
-        append(thread, line, epoch);
-    }
-}
-
-void ensure_inside() noexcept
-{
-    if (Thread& thread = own(); !thread.is_inside) [[unlikely]] {
-        enter_inside(thread);
+        note_line(thread, line, epoch);
     }
 }
 
@@ -171,10 +150,7 @@ void bind_frame(std::byte* frame) noexcept { own().frame = frame; }
 
 void restart_point(int id, const char* file, unsigned line) noexcept
 {
-    Thread& thread = own();
-    if (!thread.is_inside) [[unlikely]] {
-        enter_inside(thread);
-    }
+    Thread& thread = ensure_inside();
     const ThreadRecord* const record = fase::own_record;
     if (record == nullptr) [[unlikely]] {
         return;  // Accounting is off: the pool is being closed.

@@ -15,6 +15,7 @@
 
 #include "core/logged_words.hpp"
 #include "core/units.hpp"
+#include "runtime/fase_gate.hpp"
 
 namespace stillpoint::respct {
 
@@ -52,17 +53,66 @@ struct alignas(128) Thread {
 /// The calling thread's; nullptr before its first use. Initial-exec: one instruction, and never a call that may allocate.
 extern constinit thread_local Thread* own_thread [[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]];
 
-/// Turns the engine's bookkeeping on and off: without it every call of respct.h works on ordinary memory.
-void set_active(bool active) noexcept;
-[[nodiscard]] bool is_active() noexcept;
+/// The engine's bookkeeping is on: without it every call of respct.h works on ordinary memory.
+[[gnu::visibility("hidden")]] extern constinit std::atomic<bool> active;
+inline void set_active(bool on) noexcept { active.store(on, std::memory_order_release); }
+[[nodiscard]] inline bool is_active() noexcept { return active.load(std::memory_order_relaxed); }
+
+/// Makes room in the list of the epoch's parity and appends; or counts the line as lost.
+[[gnu::cold]] void append_to_full_list(Thread& thread, std::uintptr_t line, std::uint64_t epoch) noexcept;
+/// Registers the calling thread.
+[[gnu::cold]] Thread& register_thread() noexcept;
+[[gnu::cold]] void enter_inside(Thread& thread) noexcept;
+
+/// Notes one line of the running epoch, which does not change meanwhile.
+[[gnu::always_inline]] inline void note_line(Thread& thread, std::uintptr_t line, std::uint64_t epoch) noexcept
+{
+    if (thread.recent_epoch != epoch) [[unlikely]] {
+        thread.recent.fill(0);
+        thread.recent_epoch = epoch;
+    }
+    std::uintptr_t& recent = thread.recent[line / cache_line_bytes % Thread::recent_count];
+    if (recent == line) {
+        return;
+    }
+    recent = line;
+    LineChunk* const last = thread.lists[epoch & 1].last;
+    if (last == nullptr || last->count == LineChunk::capacity) [[unlikely]] {
+        append_to_full_list(thread, line, epoch);
+        return;
+    }
+    last->lines[last->count++] = line;
+}
 
 /// Notes the lines of [address, +size): the calling thread is inside a FASE, so the epoch does not change.
 void note_lines(const void* address, std::size_t size_bytes) noexcept;
 
+/// The usual case: no checkpoint waits, no lock is held, no frame is bound. False: nothing was done, restart_point() must follow.
+[[gnu::always_inline]] inline bool pass_restart_point() noexcept
+{
+    Thread* const thread = own_thread;
+    if (thread == nullptr || !thread->is_inside || thread->frame != nullptr) [[unlikely]] {
+        return false;
+    }
+    const ThreadRecord* const record = fase::own_record;
+    if (record == nullptr || record->depth.load(std::memory_order_relaxed) != 1 ||
+        (fase::gate.bits.load(std::memory_order_relaxed) & fase::gate_shut) != 0) [[unlikely]] {
+        return false;
+    }
+    thread->has_written = false;
+    return true;
+}
 /// The thread passes a restart point, or its first one.
 void restart_point(int id, const char* file, unsigned line) noexcept;
 /// The thread is inside from here on, if it was not.
-void ensure_inside() noexcept;
+[[gnu::always_inline]] inline Thread& ensure_inside() noexcept
+{
+    Thread& thread = own_thread != nullptr ? *own_thread : register_thread();
+    if (!thread.is_inside) [[unlikely]] {
+        enter_inside(thread);
+    }
+    return thread;
+}
 void bind_frame(std::byte* frame) noexcept;
 void allow() noexcept;
 /// `unlock` and `lock` act on `mutex`, and are called while a checkpoint is begun.
