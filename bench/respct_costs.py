@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What respct costs, part by part: makes docs/respct-performance.md. Every part is runs of `stillpoint bench`; a run that was made is kept.
 
-  python3 bench/respct.py --json run.json --markdown docs/respct-performance.md      everything, half an hour on an idle machine
-  python3 bench/respct.py --part structures --json run.json --again                  one part anew, the others as they are in run.json
-  python3 bench/respct.py --quick                                                    does it work; measures nothing
+  python3 bench/respct_costs.py --json run.json --markdown docs/respct-performance.md      everything, half an hour on an idle machine
+  python3 bench/respct_costs.py --part structures --json run.json --again                  one part anew, the others as they are in run.json
+  python3 bench/respct_costs.py --quick                                                    does it work; measures nothing
 
 Exit code 1: a bar fell short.
 """
@@ -27,7 +27,7 @@ SLOW_LOAD = 0.5  # an average that says that other work ran
 INTRODUCTION = """\
 # What respct costs
 
-This page is generated: `python3 bench/respct.py --json run.json --markdown docs/respct-performance.md`. Every ratio is to the same
+This page is generated: `python3 bench/respct_costs.py --json run.json --markdown docs/respct-performance.md`. Every ratio is to the same
 source compiled and linked without Stillpoint (volatile), between slices of one round of one run, some hundred milliseconds apart; the
 median of the rounds is given with its quartiles. Pools lie in shared memory and must survive power
 (`--durability power`), so every line is written back by the processor's own instruction; an interval is 64 ms where nothing else is
@@ -119,11 +119,12 @@ PARTS = (
          "reads:updates. The queue has one lock.",
          (f"--workload hash_map {MIXES} --threads 1,2 --engine respct,pmthreads,pmemobj --interval 64 --no-kill",
           "--workload queue --threads 1,2 --engine respct,pmthreads,pmemobj --interval 64 --no-kill"), ratios),
-    Part("programs", "The four programs", "Time of a job, restart points after blocks of work. Of dedup's pipeline, whose stages wait for each "
-         "other through condition variables, at two threads.",
+    Part("programs", "The four programs", "Time of a job, restart points after blocks of work. Of dedup's pipeline, whose stages wait for "
+         "each other through condition variables, at two threads.",
          (f"--workload {','.join(PROGRAMS)} --threads 1,2 --engine respct,pmthreads --interval 64",), slowdowns),
     Part("ablation", "What it is made of", "respct-tracking logs and tracks, and takes no checkpoint; respct-noflush takes checkpoints and "
-         "writes no line back; respct-stop writes lines back while the threads are held, as the paper does; respct does so beside the program.",
+         "writes no line back; respct-stop writes lines back while the threads are held, as the paper does; respct does so beside "
+         "the program.",
          ("--workload hash_map,queue --mix 90:10,10:90 --threads 2 --engine respct-tracking,respct-noflush,respct-stop,respct "
           "--interval 64 --no-kill",), ratios),
     Part("periods", "By the period of checkpoints", "Hash map, 90 % updates, 2 threads.",
@@ -152,7 +153,7 @@ def measured(words, options):
     command = [str(Path(options.binaries) / "stillpoint"), "bench", *words, "--quiet", "--json", "-"]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode not in (0, 1) or not done.stdout:
-        sys.exit(f"bench/respct.py: {shlex.join(command)} ended with exit code {done.returncode}: {done.stderr.strip()}")
+        sys.exit(f"bench/respct_costs.py: {shlex.join(command)} ended with exit code {done.returncode}: {done.stderr.strip()}")
     return json.loads(done.stdout)
 
 
@@ -179,7 +180,7 @@ def run(options):
     if path and path.is_file():
         whole = json.loads(path.read_text())
         if whole.get("format") != FORMAT or whole.get("format_version") != FORMAT_VERSION:
-            sys.exit(f"bench/respct.py: {path} has no results of this version; name another file with --json")
+            sys.exit(f"bench/respct_costs.py: {path} has no results of this version; name another file with --json")
     for part in PARTS:
         if part.name not in options.part or (part.name in whole["parts"] and not options.again):
             continue
@@ -197,8 +198,8 @@ def conditions(documents):
     machine = documents[0]["machine"]
     loads = [one["machine"]["load_before"] for one in documents]
     busy = " Other work ran beside it: single figures are off by 20 % and more." if max(loads) > SLOW_LOAD * machine["cpus"] else ""
-    return (f"Measured {documents[0]['began'][:10]} on {machine['cpus']} CPUs ({safe(machine['processor'])}), {safe(machine['system'])}, Linux "
-            f"{safe(machine['kernel'])}, commit {documents[0]['commit']}, load average before {min(loads):.1f} to {max(loads):.1f}.{busy}")
+    return (f"Measured {documents[0]['began'][:10]} on {machine['cpus']} CPUs ({safe(machine['processor'])}), {safe(machine['system'])}, "
+            f"Linux {safe(machine['kernel'])}, commit {documents[0]['commit']}, load average before {min(loads):.1f} to {max(loads):.1f}.{busy}")
 
 
 def bars_table(documents):
