@@ -28,9 +28,8 @@ class mutex {
 public:
     mutex() noexcept
     {
-        if (!detail::Discovery::note(this, SP_RESPCT_MUTEX, sizeof *this)) {
-            pthread_mutex_init(&native_, nullptr);
-        }
+        static_cast<void>(detail::Discovery::note(this, SP_RESPCT_MUTEX, sizeof *this));
+        pthread_mutex_init(&native_, nullptr);
     }
     mutex(const mutex&) = delete;
     mutex& operator=(const mutex&) = delete;
@@ -50,9 +49,8 @@ class condition {
 public:
     condition() noexcept
     {
-        if (!detail::Discovery::note(this, SP_RESPCT_CONDITION, sizeof *this)) {
-            pthread_cond_init(&native_, nullptr);
-        }
+        static_cast<void>(detail::Discovery::note(this, SP_RESPCT_CONDITION, sizeof *this));
+        pthread_cond_init(&native_, nullptr);
     }
     condition(const condition&) = delete;
     condition& operator=(const condition&) = delete;
@@ -228,8 +226,10 @@ public:
     thread_frame& operator=(const thread_frame&) = delete;
     ~thread_frame() { sp_respct_bind_frame(nullptr); }
 
-    /// The restart point at which this thread was when the recovered epoch ended; 0: it never reached one.
+    /// The restart point at which this thread was when the recovered epoch ended; 0: at the beginning.
     [[nodiscard]] int resumes_at() const noexcept { return resumed_at_; }
+    /// The work is done: unless another restart point follows, the next run of this thread starts at the beginning.
+    void finish() noexcept { memory_->restart_point = 0; }
     Locals* operator->() const noexcept { return &memory_->locals; }
     Locals& operator*() const noexcept { return memory_->locals; }
 

@@ -158,15 +158,11 @@ public:
     /// Value-initialised.
     logged(std::source_location where = std::source_location::current()) noexcept  // NOLINT(google-explicit-constructor): the default one
     {
-        if (!detail::Discovery::note(this, kind, sizeof *this)) {
-            initialise(T{}, where);
-        }
+        make(T{}, where);
     }
     explicit logged(const T& value, std::source_location where = std::source_location::current()) noexcept
     {
-        if (!detail::Discovery::note(this, kind, sizeof *this)) {
-            initialise(value, where);
-        }
+        make(value, where);
     }
     logged(const logged& other, std::source_location where = std::source_location::current()) noexcept : logged(other.get(), where)
     {
@@ -280,6 +276,15 @@ private:
         } else {
             target.store(static_cast<T>(target.get() + up - down));
             return target;
+        }
+    }
+
+    void make(const T& value, std::source_location where) noexcept
+    {
+        if (detail::Discovery::note(this, kind, sizeof *this)) {
+            write(slots_[0], value);  // Its object's destructor may look at it.
+        } else {
+            initialise(value, where);
         }
     }
 

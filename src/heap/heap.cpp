@@ -239,9 +239,10 @@ void clear_logged_mark(void* block, std::uint32_t tag, std::uint8_t* mark) noexc
     self.deallocate(block);
 }
 
-void* move_block(Heap& self, void* block, std::size_t old_bytes, std::size_t new_bytes) noexcept
+void* move_block(Heap& self, void* block, std::uint64_t span, std::size_t old_bytes, std::size_t new_bytes) noexcept
 {
-    void* moved = self.allocate(new_bytes);
+    const std::uint16_t layout = load_span_word(span).layout();
+    void* moved = layout == 0 ? self.allocate(new_bytes) : self.allocate_typed(layout, cache_line_bytes, new_bytes);
     if (moved != nullptr) {
         std::memcpy(moved, block, std::min(old_bytes, new_bytes));
         note_store(moved, std::min(old_bytes, new_bytes));
@@ -367,7 +368,7 @@ void* Heap::reallocate(void* block, std::size_t size_bytes) noexcept
     } else if (size_bytes <= found.usable_bytes && found.usable_bytes <= cache_line_bytes) {
         return block;  // Nothing worth a move.
     }
-    void* moved = move_block(*this, block, found.usable_bytes, size_bytes);
+    void* moved = move_block(*this, block, found.span, found.usable_bytes, size_bytes);
     // A block that could not be made smaller is still large enough.
     return moved != nullptr || size_bytes > found.usable_bytes ? moved : block;
 }

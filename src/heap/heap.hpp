@@ -75,6 +75,8 @@ public:
     /// which is mostly cold, has come. finish_frees() does those that wait; false does them too.
     static void let_frees_wait(bool may_wait) noexcept;
     static void finish_frees() noexcept;
+    /// The number of the layout of a live block; 0: it is not typed.
+    [[nodiscard]] std::uint16_t layout_number_of(const void* block) const noexcept;
     /// Whether a live block's layout has a logged variable of that kind at `address`: recovery finds it.
     [[nodiscard]] bool is_logged_variable(const void* address, unsigned kind) const noexcept;
 

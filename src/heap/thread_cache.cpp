@@ -192,6 +192,7 @@ void drop_all_caches() noexcept
             }
         }
         drop_delayed_frees(cache->delayed);
+        cache->waiting.fill({});
     }
 }
 

@@ -123,7 +123,7 @@ Result<std::uint16_t> Heap::find_layout(const sp_respct_layout& layout) noexcept
     for (std::uint32_t i = 0; i < layout.member_count; ++i) {
         wanted.members[i] = {layout.members[i].offset_bytes, layout.members[i].kind, layout.members[i].count};
     }
-    if (!members_are_sound(wanted) || !std::has_single_bit(layout.alignment_bytes) || layout.size_bytes % layout.alignment_bytes != 0) {
+    if (!members_are_sound(wanted) || !std::has_single_bit(layout.alignment_bytes) || layout.alignment_bytes > page_bytes || layout.size_bytes % layout.alignment_bytes != 0) {
         return fail(SP_E_INVALID_ARGUMENT, 0,
                     "the layout of type {} contradicts itself: members in ascending order, aligned, inside {} bytes are expected",
                     wanted.type_name, layout.size_bytes);
@@ -145,6 +145,12 @@ Result<std::uint16_t> Heap::find_layout(const sp_respct_layout& layout) noexcept
     note_table_store(&record, sizeof record);
     logged::store(state.layouts->count, count + 1);
     return static_cast<std::uint16_t>(count + 1);
+}
+
+std::uint16_t Heap::layout_number_of(const void* block) const noexcept
+{
+    const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(block) - state.spans_base);
+    return offset >> span_shift < state.spans_max ? load_span_word(offset >> span_shift).layout() : std::uint16_t{0};
 }
 
 bool Heap::is_logged_variable(const void* address, unsigned kind) const noexcept

@@ -1,5 +1,6 @@
 // The C API of the engine respct (stillpoint/respct.h). Without a pool each call works on ordinary memory.
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
@@ -120,7 +121,7 @@ STILLPOINT_API void* sp_respct_root(const char* handle, sp_respct_layout* layout
         sp_respct_layout& layout;
         size_t bytes;
     } request{*layout, bytes};
-    return stillpoint::named_object_of(handle, bytes, [](void* context, Session& here) -> Result<void*> {
+    void* const object = stillpoint::named_object_of(handle, bytes, [](void* context, Session& here) -> Result<void*> {
         auto& wanted = *static_cast<Request*>(context);
         auto block = allocate_in(here, wanted.layout, wanted.bytes);
         if (block) {
@@ -128,6 +129,21 @@ STILLPOINT_API void* sp_respct_root(const char* handle, sp_respct_layout* layout
         }
         return block;
     }, &request);
+    if (object == nullptr) {
+        return nullptr;
+    }
+    // Found again: recovery goes by the layout that it was made with.
+    auto number = number_of(*session, *layout);
+    if (number && *number != session->heap->layout_number_of(object)) {
+        number = fail(SP_E_HANDLE_SIZE, 0,
+                      "the durable object \"{}\" was made with other logged variables or locks than type {} has: was its type changed?", handle,
+                      layout->type_name);
+    }
+    if (!number) {
+        stillpoint::report_as_errno(number.error());
+        return nullptr;
+    }
+    return object;
 }
 
 STILLPOINT_API uint64_t sp_respct_first_update(void* variable)
@@ -152,7 +168,12 @@ STILLPOINT_API void sp_respct_add_modified(const void* address, size_t size_byte
         return;
     }
     respct::ensure_inside();
-    respct::note_lines(address, size_bytes);
+    // As far as there is memory: what lies behind was not written.
+    const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(address) - stillpoint::window_base;
+    const std::uint64_t end = respct::image_bytes.load(std::memory_order_relaxed);
+    if (offset < end) {
+        respct::note_lines(address, std::min<std::uint64_t>(size_bytes, end - offset));
+    }
 }
 
 STILLPOINT_API void sp_respct_restart_point(int id, const char* file, unsigned line)

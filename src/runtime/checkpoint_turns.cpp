@@ -68,7 +68,7 @@ void CheckpointTurns::loop() noexcept
             return;
         }
         if (turn == CheckpointTurn::withdrawn) {
-            next_ns = os::monotonic_ns() + back_off_ns;
+            next_ns = os::monotonic_ns() + (last ? back_off_ns : std::max(back_off_ns, rest_ns_));
             back_off_ns = std::min(2 * back_off_ns, interval_ns_);
             continue;
         }

@@ -39,6 +39,9 @@ public:
     /// A checkpoint as soon as possible. Any thread.
     void request() noexcept;
 
+    /// In a turn that is withdrawn: the next one comes no earlier than this.
+    void rest_at_least(std::uint64_t ns) noexcept { rest_ns_ = ns; }
+
     /// For who waits inside a turn: a futex that request() changes, and whether there is one.
     [[nodiscard]] std::atomic<std::uint32_t>& wakes() noexcept { return wakes_; }
     [[nodiscard]] std::atomic<bool>& requested() noexcept { return requested_; }
@@ -56,6 +59,7 @@ private:
     std::atomic<bool> requested_{false};
     std::atomic<bool> finishing_{false};
     bool finished_clean_ = false;
+    std::uint64_t rest_ns_ = 0;
 };
 
 /// The statistics of an attempt that found no quiescent state.

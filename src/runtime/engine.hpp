@@ -24,6 +24,7 @@ namespace stillpoint {
 struct RecoveryReport {
     std::uint64_t epoch = 0;              ///< the durable point the image was returned to; 0: fresh
     bool clean = true;                    ///< the previous run ended normally
+    const char* rolled_back = "unfinished page copies discarded";  ///< what that number counts
     std::uint64_t pages_rolled_back = 0;  ///< page copies of an unfinished epoch that were discarded
     std::uint64_t pages_present = 0;      ///< image pages that have a durable copy
     bool lazy = false;                    ///< pages are loaded at their first touch

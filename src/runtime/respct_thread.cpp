@@ -18,6 +18,7 @@ namespace stillpoint::respct {
 
 [[gnu::tls_model("initial-exec")]] constinit thread_local Thread* own_thread = nullptr;  // GCC forgets the declaration's here.
 constinit std::atomic<bool> active{false};
+constinit std::atomic<std::uint64_t> image_bytes{0};
 
 namespace {
 
@@ -146,7 +147,19 @@ void note_lines(const void* address, std::size_t size_bytes) noexcept
     }
 }
 
-void bind_frame(std::byte* frame) noexcept { own().frame = frame; }
+void bind_frame(std::byte* frame) noexcept
+{
+    if (frame == nullptr) {
+        own().frame = nullptr;
+        return;
+    }
+    if (!stillpoint_is_persistent(frame) || reinterpret_cast<std::uintptr_t>(frame) % logged::total_bytes(SP_RESPCT_LOGGED_4) != 0) {
+        os::log(os::Severity::error,
+                "sp_respct_bind_frame({}): a frame is a logged variable of 4 bytes in the pool; make it by sp_respct_root", static_cast<const void*>(frame));
+        std::abort();
+    }
+    ensure_inside().frame = frame;
+}
 
 void restart_point(int id, const char* file, unsigned line) noexcept
 {
@@ -264,6 +277,25 @@ void CollectedLines::clear() noexcept
         list.last = list.first;
     }
     lost[parity_].store(false, std::memory_order_relaxed);
+}
+
+bool CollectedLines::any_in(std::uint64_t epoch) noexcept
+{
+    for (const Thread* thread = first_thread(); thread != nullptr; thread = thread->next) {
+        if (thread->recent_epoch.load(std::memory_order_relaxed) == epoch) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void CollectedLines::forget_all() noexcept
+{
+    CollectedLines(0).clear();
+    CollectedLines(1).clear();
+    for (Thread* thread = first_thread(); thread != nullptr; thread = thread->next) {
+        thread->recent_epoch.store(0, std::memory_order_relaxed);
+    }
 }
 
 }  // namespace stillpoint::respct

@@ -43,7 +43,7 @@ struct alignas(128) Thread {
     bool is_allowed = false;    ///< between checkpoint_allow and checkpoint_prevent
     bool has_written = false;   ///< something durable, since its last restart point
     std::byte* frame = nullptr;  ///< an SP_RESPCT_LOGGED_4 variable, or nullptr
-    std::uint64_t recent_epoch = 0;
+    std::atomic<std::uint64_t> recent_epoch{0};  ///< in which `recent` was noted; its owner stores, the checkpoint thread looks
     std::array<std::uintptr_t, recent_count> recent{};
     std::array<LineList, 2> lists{};  ///< by the parity of the epoch
     std::atomic<bool> is_used{false};
@@ -55,6 +55,8 @@ extern constinit thread_local Thread* own_thread [[gnu::tls_model("initial-exec"
 
 /// The engine's bookkeeping is on: without it every call of respct.h works on ordinary memory.
 [[gnu::visibility("hidden")]] extern constinit std::atomic<bool> active;
+/// Present size of the image, which begins at window_base.
+[[gnu::visibility("hidden")]] extern constinit std::atomic<std::uint64_t> image_bytes;
 inline void set_active(bool on) noexcept { active.store(on, std::memory_order_release); }
 [[nodiscard]] inline bool is_active() noexcept { return active.load(std::memory_order_relaxed); }
 
@@ -67,9 +69,9 @@ inline void set_active(bool on) noexcept { active.store(on, std::memory_order_re
 /// Notes one line of the running epoch, which does not change meanwhile.
 [[gnu::always_inline]] inline void note_line(Thread& thread, std::uintptr_t line, std::uint64_t epoch) noexcept
 {
-    if (thread.recent_epoch != epoch) [[unlikely]] {
+    if (thread.recent_epoch.load(std::memory_order_relaxed) != epoch) [[unlikely]] {
         thread.recent.fill(0);
-        thread.recent_epoch = epoch;
+        thread.recent_epoch.store(epoch, std::memory_order_relaxed);
     }
     std::uintptr_t& recent = thread.recent[line / cache_line_bytes % Thread::recent_count];
     if (recent == line) {
@@ -153,6 +155,10 @@ public:
     /// True if lines were lost for want of memory: all of the image counts as written.
     [[nodiscard]] bool incomplete() const noexcept;
     void clear() noexcept;
+    /// Whether a thread has noted a line in that epoch; also while threads do.
+    [[nodiscard]] static bool any_in(std::uint64_t epoch) noexcept;
+    /// Before an engine starts: no thread has noted anything, whatever an earlier pool of this process had.
+    static void forget_all() noexcept;
 
 private:
     [[nodiscard]] static Thread* first_thread() noexcept;

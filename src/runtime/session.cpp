@@ -141,10 +141,10 @@ void announce(const Session& session, const Options& options, const RecoveryRepo
         how = "recovered after a crash";
     }
     os::log(os::Severity::note,
-            "{}: {} at epoch {} in {:.1f} ms ({} unfinished page copies discarded); engine {}, "
+            "{}: {} at epoch {} in {:.1f} ms ({} {}); engine {}, "
             "tracker {}, {}, durability {}, interval {} ms",
             options.pool, how, report.epoch, static_cast<double>(report.recovery_ns) / 1e6,
-            report.pages_rolled_back, session.engine->pool_facts().engine_name,
+            report.pages_rolled_back, report.rolled_back, session.engine->pool_facts().engine_name,
             std::string_view{tracker, static_cast<std::size_t>(end.out - tracker)}, mechanism,
             session.engine->pool_facts().durability == Durability::power ? "power" : "process",
             options.interval_ms);
@@ -466,9 +466,9 @@ void session_prepare_kernel_write(void* address, std::size_t size) noexcept
 
 void session_thread_exit() noexcept
 {
+    respct::thread_exit();  // First: frees that wait belong to the running epoch.
     Session* const session = open_session();
     if (session != nullptr && session->heap != nullptr) {
-        respct::thread_exit();  // First: frees that wait belong to the running epoch.
         const FaseGuard fase;  // A span of which the last block comes back changes durable tables.
         session->heap->flush_thread_cache();
     }

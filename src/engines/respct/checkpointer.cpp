@@ -40,10 +40,8 @@ CheckpointTurn Checkpointer::take_turn(void* self, const CheckpointTurns::Facts&
 
 bool Checkpointer::nothing_is_written() const noexcept
 {
-    bool any = parts_.tables->changed() || parts_.clock->wanted() >= parts_.clock->running();
-    // A thread may be appending: the count is then found at the next turn.
-    CollectedLines(parts_.clock->running()).for_each_run([&](std::span<const std::uintptr_t> run) { any = any || !run.empty(); });
-    return !any;
+    const std::uint64_t running = parts_.clock->running();
+    return !parts_.tables->changed() && parts_.clock->wanted() < running && !CollectedLines::any_in(running);
 }
 
 void Checkpointer::end_epoch(void* self) noexcept
@@ -72,12 +70,15 @@ CheckpointTurn Checkpointer::take_checkpoint(bool last, bool even_if_empty) noex
     last_ = last;
     // Restart points may lie far apart: each attempt waits twice as long as the one before. None waits for ever, since a thread that
     // is held at its restart point may be what another one waits for.
-    constexpr std::uint64_t attempt_max_ns = 10'000'000'000;
+    constexpr std::uint64_t attempt_max_ns = 1'000'000'000;
     const std::uint64_t attempt_ns = std::min(settings_.stop_attempt_ns << std::min(withdrawn_in_row_, 16U), attempt_max_ns);
     const std::uint64_t begun_ns = os::monotonic_ns();
     const StopReport stop = stop_threads(attempt_ns, &end_epoch, this);
     if (!stop.reached) {
         ++withdrawn_in_row_;
+        // A thread that never comes to a restart point must not keep the others from their work.
+        constexpr std::uint64_t free_for_each_held = 4;
+        turns_.rest_at_least(free_for_each_held * stop.wait_ns);
         note_withdrawn(stop);
         note_long_wait(stop);
         return CheckpointTurn::withdrawn;

@@ -90,7 +90,7 @@ Result<std::uint64_t> LineWriter::write(const Pool& pool, const CollectedLines& 
         done = write_pages(pool, all);
     } else if (all) {
         const auto begin = reinterpret_cast<std::uintptr_t>(memory_->base());
-        for (std::uint64_t at = 0; at < memory_->bytes(); at += cache_line_bytes) {
+        for (std::uint64_t at = memory_->private_bytes(); at < memory_->bytes(); at += cache_line_bytes) {
             const std::uintptr_t line = begin + at;
             pool.medium().write_back_lines({&line, 1});
         }
@@ -138,10 +138,14 @@ Result<void> LineWriter::write_pages(const Pool& pool, bool all)
         }
     }
     std::size_t staged = 0;
-    for (std::uint64_t w = 0; w <= (image_pages - 1) / 64; ++w) {
+    const std::uint64_t first_page = memory_->private_bytes() / page_bytes;  // The tables in front have their own copies.
+    for (std::uint64_t w = first_page / 64; w <= (image_pages - 1) / 64; ++w) {
         std::uint64_t set = all ? ~std::uint64_t{0} : pages_.word(w);
         for (; set != 0; set &= set - 1) {
             const std::uint64_t page = w * 64 + static_cast<unsigned>(std::countr_zero(set));
+            if (page < first_page) {
+                continue;
+            }
             if (page >= image_pages) {
                 break;
             }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <new>
+#include <system_error>
 #include <thread>
 
 #include "core/logged_words.hpp"
@@ -74,10 +76,13 @@ public:
         const auto helpers = static_cast<unsigned>(
             std::min<std::uint64_t>({shares, std::max(1U, std::thread::hardware_concurrency()), threads_max}));
         std::vector<std::thread> threads;
-        for (unsigned i = 1; i < helpers; ++i) {
-            threads.emplace_back([this, &recovered] { take_shares(recovered, false); });
+        try {
+            for (unsigned i = 1; i < helpers; ++i) {
+                threads.emplace_back([this, &recovered] { share_work(recovered, false); });
+            }
+        } catch (const std::system_error&) {  // Those that there are do it all.
         }
-        take_shares(recovered, true);
+        share_work(recovered, true);
         for (std::thread& thread : threads) {
             thread.join();
         }
@@ -89,6 +94,16 @@ private:
     {
         auto& lines = *static_cast<std::vector<std::uintptr_t>*>(context);
         lines.push_back(reinterpret_cast<std::uintptr_t>(variable) & ~std::uintptr_t{cache_line_bytes - 1});
+    }
+
+    void share_work(Recovered& recovered, bool reports) noexcept
+    {
+        try {
+            take_shares(recovered, reports);
+        } catch (const std::bad_alloc&) {
+            const std::lock_guard hold(lock_);
+            outcome_ = fail(SP_E_NO_MEMORY, 0, "no memory to list the variables that recovery takes back");
+        }
     }
 
     void take_shares(Recovered& recovered, bool reports)

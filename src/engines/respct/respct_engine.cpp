@@ -6,6 +6,7 @@
 #include "core/store_marks.hpp"
 #include "engines/respct/offline.hpp"
 #include "engines/respct/recovery.hpp"
+#include "os/log.hpp"
 #include "pool/commit_record.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/respct_thread.hpp"
@@ -72,6 +73,7 @@ Result<RecoveryReport> RespctEngine::start(Pool pool, const Options& options)
     report.free_memory_is_unknown = runs.after_crash || (!memory_.in_place() && runs.epoch != 0);
     report.captured_unix_ns = runs.captured_unix_ns;
     report.pages_rolled_back = recovered->variables_taken_back;
+    report.rolled_back = "logged variables taken back";
     report.pages_present = recovered->pages_read;
     return report;
 }
@@ -95,10 +97,10 @@ void RespctEngine::take_over_notes(std::uint64_t next_epoch, std::uint64_t durab
     notes_taken_ = true;
     logged::durable_epoch.store(durable, std::memory_order_release);
     __atomic_store_n(&sp_respct_running, 2 * next_epoch + 1, __ATOMIC_RELEASE);
-    CollectedLines(0).clear();
-    CollectedLines(1).clear();
+    CollectedLines::forget_all();
     logged::note_lines.store(&note_store_of_library, std::memory_order_release);
     store_marks::wanted.store(store_marks::Wanted::lines, std::memory_order_release);
+    respct::image_bytes.store(memory_.bytes(), std::memory_order_release);
     set_active(true);
 }
 
@@ -134,7 +136,10 @@ Result<void> RespctEngine::run()
     if (auto started = checkpointer_->start(); !started) {
         return started;
     }
-    return huge_pages_.start(memory_);
+    if (auto started = huge_pages_.start(memory_); !started) {
+        os::log(os::Severity::warning, "{}; durable memory stays in small pages", started.error().text());
+    }
+    return {};
 }
 
 Result<void> RespctEngine::stop(bool clean)
@@ -177,6 +182,7 @@ Result<std::uint64_t> RespctEngine::grow(std::uint64_t wanted)
     if (auto extended = memory_.extend(*pool_, bytes); !extended) {
         return pass_on(extended.error());
     }
+    respct::image_bytes.store(bytes, std::memory_order_release);
     statistics().image_bytes.store(bytes, std::memory_order_relaxed);
     return bytes;
 }
