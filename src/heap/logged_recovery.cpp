@@ -23,13 +23,13 @@ void for_each_live_block(const SpanTableView& table, std::uint64_t span, const S
 /// Takes the variable back; true if its line must be written back. That is also one of the durable epoch itself: an earlier recovery
 /// may have taken it back in the caches, and been killed before it was durable. Its memory then still has the epoch that a later commit
 /// would vouch for.
-bool settle(std::byte* variable, unsigned kind, std::uint64_t durable, std::uint64_t& taken_back) noexcept
+bool settle(std::byte* variable, unsigned kind, std::uint64_t durable, bool after_crash, std::uint64_t& taken_back) noexcept
 {
     const bool taken = logged::roll_back(variable, kind, durable);
     taken_back += taken ? 1u : 0u;
     std::uint64_t word = 0;
     std::memcpy(&word, variable + logged::total_bytes(kind) - sizeof word, sizeof word);
-    return taken || (word >> 1 == durable && !is_removed(Canary::recovered_lines_again));
+    return taken || (after_crash && word >> 1 == durable && !is_removed(Canary::recovered_lines_again));
 }
 
 void forget_backups(logged::Word& word) noexcept { word = {word.value, {0, 0}, 0}; }
@@ -40,19 +40,19 @@ void HeapRollback::roll_back_words(std::byte* words, std::size_t count, const Wo
 {
     for (std::size_t i = 0; i < count; ++i) {
         std::byte* const word = words + i * sizeof(logged::Word);
-        if (settle(word, SP_RESPCT_LOGGED_8, durable_, taken_back) && work.changed != nullptr) {
+        if (settle(word, SP_RESPCT_LOGGED_8, durable_, after_crash_, taken_back) && work.changed != nullptr) {
             work.changed(work.context, word, sizeof(logged::Word));
         }
     }
 }
 
-Result<void> HeapRollback::roll_back_tables(const Work& work)
+Result<std::uint64_t> HeapRollback::roll_back_tables(const Work& work)
 {
     std::uint64_t taken_back = 0;
     roll_back_words(reinterpret_cast<std::byte*>(&table_.layouts().count), 1, work, taken_back);
     roll_back_words(reinterpret_cast<std::byte*>(&table_.logged_word(0)), table_.spans(), work, taken_back);
     if (auto sound = check_layouts(table_); !sound) {
-        return sound;
+        return pass_on(sound.error());
     }
     for (std::uint64_t span = 0; span < table_.spans();) {
         const auto covered = table_.validate(span);
@@ -61,7 +61,7 @@ Result<void> HeapRollback::roll_back_tables(const Work& work)
         }
         span += *covered;
     }
-    return {};
+    return taken_back;
 }
 
 std::uint64_t HeapRollback::roll_back_spans(std::uint64_t first, std::uint64_t end, const Work& work) noexcept
@@ -106,7 +106,7 @@ void HeapRollback::roll_back_objects(std::byte* begin, std::uint64_t bytes, cons
                     if (work.reset_lock != nullptr) {
                         work.reset_lock(variable, member.kind);
                     }
-                } else if (settle(variable, member.kind, durable_, taken_back) && work.changed != nullptr) {
+                } else if (settle(variable, member.kind, durable_, after_crash_, taken_back) && work.changed != nullptr) {
                     work.changed(work.context, variable, size);
                 }
             }

@@ -22,10 +22,14 @@ public:
         ResetLock reset_lock = nullptr;
     };
 
-    HeapRollback(const Heap::Options& options, std::uint64_t durable_epoch) noexcept : table_(options), durable_(durable_epoch) {}
+    /// `after_crash`: what an earlier recovery took back may not have been written; it counts as changed.
+    HeapRollback(const Heap::Options& options, std::uint64_t durable_epoch, bool after_crash) noexcept
+        : table_(options), durable_(durable_epoch), after_crash_(after_crash)
+    {
+    }
 
-    /// The layouts and the span table, which everything else needs. Errors: pool_corrupt.
-    [[nodiscard]] Result<void> roll_back_tables(const Work& work);
+    /// The layouts and the span table, which everything else needs. Returns how many words were taken back. Errors: pool_corrupt.
+    [[nodiscard]] Result<std::uint64_t> roll_back_tables(const Work& work);
     [[nodiscard]] std::uint64_t spans() const noexcept { return table_.spans(); }
     /// The spans that begin in [first, end): marks, variables, locks. Threads: any number, on different ranges. Returns how many variables
     /// were taken back.
@@ -44,6 +48,7 @@ private:
 
     SpanTableView table_;
     std::uint64_t durable_;
+    bool after_crash_;
 };
 
 }  // namespace stillpoint::heap

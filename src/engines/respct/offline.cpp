@@ -66,7 +66,7 @@ void make_canonical(std::byte* base, std::uint64_t image_bytes)
     facts.image_bytes_max = header.image_bytes_max;
     const ImageGeometry geometry = geometry_of(facts);
     std::memset(base + geometry.copies_offset, 0, geometry.heap_offset - geometry.copies_offset);
-    heap::HeapRollback(heap_options(facts, base), UINT64_MAX).make_canonical();
+    heap::HeapRollback(heap_options(facts, base), UINT64_MAX, false).make_canonical();
 }
 
 }  // namespace stillpoint::respct

@@ -196,15 +196,16 @@ Result<Recovered> recover_image(const RecoveryPlan& plan, TableCopies& tables)
     if (auto read = reader.read(options.heap_offset, tables_end); !read) {
         return pass_on(read.error());
     }
-    heap::HeapRollback rollback(options, durable);
+    heap::HeapRollback rollback(options, durable, recovered.runs.after_crash);
     const auto keep = [](void* context, std::byte* variable, std::size_t) {
         auto& here = *static_cast<Recovered*>(context);
         here.changed_lines.push_back(reinterpret_cast<std::uintptr_t>(variable) & ~std::uintptr_t{cache_line_bytes - 1});
-        ++here.variables_taken_back;
     };
-    if (auto done = rollback.roll_back_tables({keep, &recovered, nullptr}); !done) {
-        return pass_on(done.error());
+    auto words = rollback.roll_back_tables({keep, &recovered, nullptr});
+    if (!words) {
+        return pass_on(words.error());
     }
+    recovered.variables_taken_back += *words;
     if (auto done = SpanWork(plan, rollback, reader, table).run(recovered); !done) {
         return pass_on(done.error());
     }
