@@ -11,9 +11,9 @@ namespace stillpoint::respct {
 
 namespace {
 
-constexpr std::uint64_t look_for_growth_ns = 500'000'000;
+constexpr std::uint64_t look_for_growth_ns = 100'000'000;
 /// A piece takes about a millisecond, in which threads that touch it wait. It is followed by so many times as long a rest.
-constexpr std::uint64_t rest_factor = 2;
+constexpr std::uint64_t rest_factor = 1;
 
 }  // namespace
 
