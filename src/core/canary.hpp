@@ -21,10 +21,13 @@ enum class Canary : std::uint8_t {
 inline namespace with_canaries {
 /// Whether this process runs without what the canary stands for.
 [[nodiscard]] bool is_removed(Canary canary) noexcept;
+/// Explored programs are small: what the product divides among threads from some size on is divided from a smaller one on.
+[[nodiscard]] bool shares_are_small() noexcept;
 }
 #else
 inline namespace without_canaries {
 [[nodiscard]] constexpr bool is_removed(Canary) noexcept { return false; }
+[[nodiscard]] constexpr bool shares_are_small() noexcept { return false; }
 }
 #endif
 

@@ -7,7 +7,6 @@
 #include <new>
 #include <sys/mman.h>
 
-#include "core/canary.hpp"
 #include "heap/heap.hpp"
 #include "os/futex.hpp"
 #include "os/log.hpp"
@@ -175,7 +174,7 @@ void restart_point(int id, const char* file, unsigned line) noexcept
         store_restart_point(thread.frame, id);
     }
     thread.has_written = false;
-    if ((fase::gate.bits.load(std::memory_order_relaxed) & fase::gate_shut) != 0 && !is_removed(Canary::restart_point_wait)) [[unlikely]] {
+    if ((fase::gate.bits.load(std::memory_order_relaxed) & fase::gate_shut) != 0) [[unlikely]] {
         Heap::finish_frees();
         fase_leave(nullptr);
         fase_enter(nullptr);  // Held while the gate is shut.

@@ -44,6 +44,8 @@ struct CanaryEntry {
 [[nodiscard]] const std::vector<CanaryEntry>& canaries();
 /// Removes one in this process and its children.
 void remove_canary(Canary canary) noexcept;
+/// shares_are_small() is false from here on, in this process and its children: for figures of what the product does.
+void take_shares_as_the_product() noexcept;
 /// The campaigns that look for it, the likeliest first.
 [[nodiscard]] std::vector<Campaign> campaigns_against(const CanaryEntry& canary);
 

@@ -8,6 +8,7 @@ namespace stillpoint {
 
 namespace {
 std::atomic<int> removed{-1};
+std::atomic<bool> small_shares{true};
 }
 
 inline namespace with_canaries {
@@ -15,11 +16,14 @@ bool is_removed(Canary canary) noexcept
 {
     return removed.load(std::memory_order_relaxed) == static_cast<int>(canary);
 }
+bool shares_are_small() noexcept { return small_shares.load(std::memory_order_relaxed); }
 }  // namespace with_canaries
 
 namespace explorer {
 
 void remove_canary(Canary canary) noexcept { removed.store(static_cast<int>(canary), std::memory_order_relaxed); }
+
+void take_shares_as_the_product() noexcept { small_shares.store(false, std::memory_order_relaxed); }
 
 const std::vector<CanaryEntry>& canaries()
 {
@@ -78,6 +82,7 @@ constexpr std::array first_tries = {
     FirstTry{Canary::recovered_record_durable, "mprotect/line/bank"},
     FirstTry{Canary::recovered_table_durable, "kill-around-commits"},
     FirstTry{Canary::torn_record_mended, "torn-words"},
+    FirstTry{Canary::unknown_memory, "respct/auto/page/allocator"},
     FirstTry{Canary::delayed_reuse, "respct/timed/line/allocator"},
     FirstTry{Canary::restart_point_wait, "respct/timed/line/bank"},
     FirstTry{Canary::line_flush, "respct/auto/line/bank"},
@@ -89,6 +94,7 @@ constexpr std::array first_tries = {
     FirstTry{Canary::table_copy_write, "respct/auto/line/handles"},
     FirstTry{Canary::table_copy_turns, "respct/auto/line/handles"},
     FirstTry{Canary::table_copy_checksum, "respct/damage/line"},
+    FirstTry{Canary::table_records_digest, "respct/damage/line"},
     FirstTry{Canary::table_records_cleared, "respct/auto/line/handles"},
     FirstTry{Canary::second_backup, "respct/timed/line/allocator"},
     FirstTry{Canary::note_first_update, "respct/auto/line/allocator"},

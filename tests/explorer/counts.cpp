@@ -1,5 +1,7 @@
 #include "counts.hpp"
 
+#include "campaign.hpp"
+
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -56,6 +58,7 @@ Counts count(const std::vector<sim::Event>& events)
 
 std::string count_checkpoints(const std::string& scratch)
 {
+    take_shares_as_the_product();
     constexpr std::uint64_t operations = 20;
     std::string text = fmt::format("{} checkpoints, one after each operation; totals\n{:<12} {:<10} {:<10} {:>6} {:>9} {:>7} "
                                    "{:>7} {:>8} {:>6}\n",

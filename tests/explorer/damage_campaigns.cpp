@@ -4,6 +4,9 @@
 #include <cstring>
 
 #include "campaign.hpp"
+#include "media/sim/sim_medium.hpp"
+#include "pool/image.hpp"
+#include "pool/pool.hpp"
 #include "runtime/engine.hpp"
 
 namespace stillpoint::explorer {
@@ -82,12 +85,33 @@ Pool make_pool(const ProgramPlan& plan, ProgramRunner& runner, CampaignResult& r
     return pool;
 }
 
-/// The engine promises to notice damage there.
-bool noticed_at(const EngineDriver& driver, std::uint64_t offset)
-{
-    constexpr std::uint64_t superblock_pages = 2;
-    return driver.sums_program_bytes || offset < (superblock_pages + driver.format.area_pages) * page_bytes;
-}
+/// Where the engine promises to notice damage: everywhere, or in what it keeps beside the program's bytes. That is its area, and in an
+/// image with logged tables all that comes before the heap.
+class NoticedPlaces {
+public:
+    NoticedPlaces(const EngineDriver& driver, const ProgramPlan& plan, const sim::CrashImage& sound)
+        : everywhere_(driver.sums_program_bytes), area_end_((superblock_pages + driver.format.area_pages) * page_bytes)
+    {
+        auto medium = std::make_unique<sim::ImageMedium>(sound.content, byte_addressable(plan));
+        const auto pool = stillpoint::Pool::open(std::move(medium), driver.format, true);
+        if (pool && driver.table_format == layout::TableFormat::logged) {
+            tables_begin_ = pool->segments().front().first_file_page * page_bytes;
+            tables_end_ = tables_begin_ + ImageGeometry::for_image(pool->facts().image_bytes_max, driver.table_format).heap_offset;
+        }
+    }
+
+    [[nodiscard]] bool hold(std::uint64_t offset) const noexcept
+    {
+        return everywhere_ || offset < area_end_ || (offset >= tables_begin_ && offset < tables_end_);
+    }
+
+private:
+    static constexpr std::uint64_t superblock_pages = 2;
+    bool everywhere_;
+    std::uint64_t area_end_;
+    std::uint64_t tables_begin_ = 0;
+    std::uint64_t tables_end_ = 0;
+};
 
 CampaignResult run_damage(const std::string& name, ProgramPlan plan, const CampaignSettings& settings)
 {
@@ -101,6 +125,7 @@ CampaignResult run_damage(const std::string& name, ProgramPlan plan, const Campa
     }
     const EngineDriver& driver = *find_engine(plan.engine);
     const Recovered sound = recover(plan, pool.now);
+    const NoticedPlaces noticed(driver, plan, pool.now);
     Random random(settings.seed);
     std::vector<std::uint64_t> sectors = used_sectors(pool.now.content);
     const std::vector<std::uint64_t> all = sectors;
@@ -116,7 +141,7 @@ CampaignResult run_damage(const std::string& name, ProgramPlan plan, const Campa
             ++result.figures.states;
             ++result.figures.recoveries;
             const Recovered recovered = recover(plan, image);
-            if (!noticed_at(driver, offset)) {
+            if (!noticed.hold(offset)) {
                 continue;  // Recovery has come to an end with it, whatever it says.
             }
             const bool harmless = recovered.kind == Recovered::Kind::state && recovered.epoch == sound.epoch &&

@@ -12,7 +12,7 @@ namespace stillpoint::respct {
 namespace {
 
 /// What one flusher takes at a time.
-constexpr std::size_t run_lines_max = 1024;
+std::size_t run_lines_max() noexcept { return shares_are_small() ? 4 : 1024; }
 constexpr std::size_t staging_pages = 512;
 
 /// Copies a page that the program may be writing to, so that each logged variable in the copy is one that a crash may leave: if its
@@ -68,14 +68,15 @@ Result<std::uint64_t> LineWriter::write(const Pool& pool, const CollectedLines& 
     run_count_ = 0;
     std::uint64_t line_count = 0;
     bool all = lines.incomplete();
+    const std::size_t lines_max = run_lines_max();
     const auto add = [&](Run run) {
         line_count += run.size();
-        for (std::size_t at = 0; at < run.size(); at += run_lines_max) {
+        for (std::size_t at = 0; at < run.size(); at += lines_max) {
             if (run_count_ == runs_.capacity()) {
                 all = true;
                 return;
             }
-            runs_[run_count_++] = run.subspan(at, std::min(run_lines_max, run.size() - at));
+            runs_[run_count_++] = run.subspan(at, std::min(lines_max, run.size() - at));
         }
     };
     if (!is_removed(Canary::recovered_lines)) {
@@ -120,11 +121,12 @@ void LineWriter::write_back(Medium& medium) noexcept
             here.medium->fence();
         }
     };
-    constexpr std::uint64_t alone_up_to = 4;
+    const std::uint64_t alone_up_to = shares_are_small() ? 1 : 4;
+    const std::uint64_t runs_at_a_time = shares_are_small() ? 1 : 8;
     if (run_count_ <= alone_up_to) {
         flush(&job, 0, run_count_);
     } else {
-        team_.share(run_count_, 8, flush, &job);
+        team_.share(run_count_, runs_at_a_time, flush, &job);
     }
 }
 

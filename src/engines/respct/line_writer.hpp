@@ -41,7 +41,7 @@ private:
     const ImageMemory* memory_ = nullptr;
     CopyTeam team_;
     std::vector<std::uintptr_t> recovered_;
-    os::ReservedArray<Run> runs_;      ///< of at most run_lines_max lines
+    os::ReservedArray<Run> runs_;      ///< each of a limited number of lines
     std::uint64_t run_count_ = 0;
     os::ReservedBitmap pages_;         ///< to be written: by image page
     os::ReservedArray<std::byte> staging_;

@@ -186,7 +186,8 @@ Result<Recovered> recover_image(const RecoveryPlan& plan, TableCopies& tables)
     Recovered recovered;
     recovered.runs = facts_of_runs(pool, *record);
     const std::uint64_t durable = recovered.runs.epoch;
-    if (auto loaded = tables.load(pool, geometry_of(facts), durable, plan.image, plan.findings); !loaded) {
+    const TableCopies::Committed committed{durable, *record ? (*record)->table_digest : 0};
+    if (auto loaded = tables.load(pool, geometry_of(facts), committed, plan.image, plan.findings); !loaded) {
         return pass_on(loaded.error());
     }
     const Heap::Options options = heap_options(facts, plan.image);

@@ -16,6 +16,8 @@ std::byte* page_aligned(std::vector<std::byte>& storage, std::uint64_t pages)
     return reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(storage.data()), page_bytes));
 }
 
+std::size_t newest_of(const CopyRecord& known) noexcept { return known.epoch[1] > known.epoch[0] ? 1 : 0; }
+
 }  // namespace
 
 CopyRecord& TableCopies::record(std::uint64_t page) noexcept { return reinterpret_cast<CopyRecord*>(records_)[page]; }
@@ -26,7 +28,15 @@ std::uint64_t TableCopies::checksum_of(const std::byte* page, std::uint64_t numb
     return checksum64(page, page_bytes, checksum64(head, sizeof head, seed_));
 }
 
-Result<void> TableCopies::load(const Pool& pool, const ImageGeometry& geometry, std::uint64_t durable, std::byte* image, Findings* findings)
+std::uint64_t TableCopies::digest_of(std::uint64_t page) noexcept
+{
+    const CopyRecord& known = record(page);
+    const std::size_t copy = newest_of(known);
+    return known.epoch[copy] == 0 ? 0 : mix64(mix64(page, known.epoch[copy]), known.checksum[copy]);
+}
+
+Result<void> TableCopies::load(const Pool& pool, const ImageGeometry& geometry, const Committed& committed, std::byte* image,
+                               Findings* findings)
 {
     geometry_ = geometry;
     image_ = image;
@@ -45,13 +55,19 @@ Result<void> TableCopies::load(const Pool& pool, const ImageGeometry& geometry, 
         }
     }
     for (std::uint64_t page = 0; page < pages; ++page) {
-        auto loaded = load_page(pool, page, durable);
+        auto loaded = load_page(pool, page, committed.epoch);
+        digest_ ^= digest_of(page);
         if (!loaded && loaded.error().code == SP_E_POOL_CORRUPT) {
             loaded = found(findings, pass_on(loaded.error()));
         }
         if (!loaded) {
             return loaded;
         }
+    }
+    if (digest_ != committed.digest && !is_removed(Canary::table_records_digest)) {
+        return found(findings, fail(SP_E_POOL_CORRUPT, 0,
+                                    "{}: the records of the pool's tables do not match the commit record of epoch {}; restore the pool from a copy",
+                                    pool.medium().path(), committed.epoch));
     }
     return {};
 }
@@ -66,7 +82,7 @@ Result<void> TableCopies::load_page(const Pool& pool, std::uint64_t page, std::u
             stale_record_pages_[page * sizeof(CopyRecord) / page_bytes] = true;
         }
     }
-    const std::size_t newest = known.epoch[1] > known.epoch[0] ? 1 : 0;
+    const std::size_t newest = newest_of(known);
     if (known.epoch[newest] == 0) {
         return {};
     }
@@ -128,8 +144,10 @@ Result<void> TableCopies::write_page(Pool& pool, std::uint64_t page, const std::
     CopyRecord& known = record(page);
     const std::size_t older = known.epoch[0] > known.epoch[1] ? 1 : 0;
     const std::size_t copy = is_removed(Canary::table_copy_turns) ? 0 : older;
+    digest_ ^= digest_of(page);
     known.epoch[copy] = epoch;
     known.checksum[copy] = checksum_of(bytes, page, epoch);
+    digest_ ^= digest_of(page);
     const std::uint64_t image_page = page + (copy == 1 ? geometry_.copies_offset / page_bytes : 0);
     const std::uint64_t record_page = page * sizeof(CopyRecord) / page_bytes;
     const BlockWrite write{file_offset_of(pool, image_page), bytes, page_bytes};

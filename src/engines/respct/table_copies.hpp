@@ -16,9 +16,14 @@ namespace stillpoint::respct {
 
 class TableCopies {
 public:
-    /// Reads the newest copies up to epoch `durable` into `image`, of which the table pages are zero. Errors: pool_corrupt (told to
-    /// `findings`, if there are any, and passed over), io, no_memory.
-    [[nodiscard]] Result<void> load(const Pool& pool, const ImageGeometry& geometry, std::uint64_t durable, std::byte* image,
+    /// What the commit record says.
+    struct Committed {
+        std::uint64_t epoch;
+        std::uint64_t digest;
+    };
+    /// Reads the newest committed copies into `image`, of which the table pages are zero. Errors: pool_corrupt (told to `findings`, if
+    /// there are any, and passed over), io, no_memory.
+    [[nodiscard]] Result<void> load(const Pool& pool, const ImageGeometry& geometry, const Committed& committed, std::byte* image,
                                     Findings* findings = nullptr);
 
     /// The tables' stores: any thread, inside a FASE. `address` lies in the tables of the image that was loaded.
@@ -30,6 +35,8 @@ public:
     /// Hands what was captured to the medium, as copies of `epoch`; the first time also records that a crash left uncommitted copies in, or
     /// their epochs would look committed one day. Durable with the next fence or sync. Errors: io, no_space.
     [[nodiscard]] Result<void> write(Pool& pool, std::uint64_t epoch);
+    /// For the epoch's commit record: over the records of the newest copies. Without it a damaged record would lead to an older copy.
+    [[nodiscard]] std::uint64_t digest() const noexcept { return digest_; }
 
 private:
     [[nodiscard]] std::uint64_t checksum_of(const std::byte* page, std::uint64_t number, std::uint64_t epoch) const noexcept;
@@ -37,10 +44,13 @@ private:
     [[nodiscard]] Result<void> write_page(Pool& pool, std::uint64_t page, const std::byte* bytes, std::uint64_t epoch);
     [[nodiscard]] Result<void> write_record_page(Pool& pool, std::uint64_t record_page);
     [[nodiscard]] CopyRecord& record(std::uint64_t page) noexcept;
+    /// This page's part of digest_.
+    [[nodiscard]] std::uint64_t digest_of(std::uint64_t page) noexcept;
 
     ImageGeometry geometry_{};
     std::byte* image_ = nullptr;
     std::uint64_t seed_ = 0;
+    std::uint64_t digest_ = 0;
     std::vector<std::atomic<bool>> dirty_;        ///< by page
     std::vector<std::uint64_t> captured_pages_;   ///< reserved for all
     std::vector<std::byte> captured_storage_;
