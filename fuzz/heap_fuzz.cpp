@@ -77,8 +77,9 @@ void fill_tables(std::byte* base, Input& input)
         const std::uint8_t place = input.next();
         const auto value = std::byte{input.next()};
         const std::uint32_t size_class = table[span] & 0xffU;
-        const bool fine = size_class - 1 < class_count && !has_coarse_marks(heap::size_classes[size_class]);
-        const std::uint64_t at = fine ? layout.spans_offset + span * heap::span_bytes + fine_marks_offset(span, heap::size_classes[size_class]) + place
+        const heap::SizeClass& known = heap::size_classes[size_class];
+        const bool fine = size_class - 1 < class_count && !has_coarse_marks(known);
+        const std::uint64_t at = fine ? layout.spans_offset + span * heap::span_bytes + fine_marks_offset(span, known) + place
                                       : layout.coarse_marks_offset + span * heap::coarse_marks_per_span + place % 16;
         base[at] = value;
     }

@@ -18,6 +18,7 @@
 // - What was allocated in the same operation needs neither: E::init(durable, value), and plain stores.
 // - Blocks with Durables or Mutexes in them are made by their type: E::make<T>(), Blocks<T>, make_array<T>(), named<T>(). allocate() and
 //   root() are for plain bytes; so they are for structures of engines that take back plain bytes.
+// - Where has_spare_bytes is true, a Durable of 16 bytes has 8 more in its line for what does not change.
 // - An engine that does not take back bytes (takes_back_bytes) keeps what about_to_write() named, but a crash may leave them newer than
 //   the rest: they are written anew before they are read, or lie behind what a Durable says is valid. Where a structure
 //   needs more, it uses a Record, or its row in workloads.inc says so.
@@ -64,6 +65,7 @@ concept MemoryEngine = requires(const Shape& shape, void* block, std::size_t siz
     { E::about_to_write(block, size_bytes) };
     /// False: a crash takes back Durables, Records and what was allocated, and nothing else.
     { E::takes_back_bytes } -> std::convertible_to<bool>;
+    { E::has_spare_bytes } -> std::convertible_to<bool>;
     /// Memory by its type; inside an Operation, but for named(). Of make() and Blocks the bytes are old, of the others zeroes.
     { E::template make<int>() } -> std::same_as<int*>;
     { typename E::template Blocks<int>(size_bytes).make() } -> std::same_as<int*>;

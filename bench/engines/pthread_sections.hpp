@@ -8,9 +8,17 @@
 
 namespace bench {
 
+struct PthreadLocks {
+    using Mutex = pthread_mutex_t;
+    static void lock(Mutex* mutex) noexcept { pthread_mutex_lock(mutex); }
+    static void unlock(Mutex* mutex) noexcept { pthread_mutex_unlock(mutex); }
+};
+
 /// Holds up to `locks_max` mutexes until it is destroyed; releases them in the reverse order.
-template <unsigned locks_max>
+template <unsigned locks_max, class Locks = PthreadLocks>
 class LockedSection {
+    using Mutex = typename Locks::Mutex;
+
 public:
     LockedSection() noexcept = default;
     LockedSection(const LockedSection&) = delete;
@@ -18,16 +26,16 @@ public:
     ~LockedSection()
     {
         while (count_ > 0) {
-            pthread_mutex_unlock(held_[--count_]);
+            Locks::unlock(held_[--count_]);
         }
     }
 
-    void lock(pthread_mutex_t& mutex) noexcept
+    void lock(Mutex& mutex) noexcept
     {
-        pthread_mutex_lock(&mutex);
+        Locks::lock(&mutex);
         held_[count_++] = &mutex;
     }
-    void unlock_unwritten(pthread_mutex_t& mutex) noexcept
+    void unlock_unwritten(Mutex& mutex) noexcept
     {
         unsigned at = 0;
         while (held_[at] != &mutex) {
@@ -36,18 +44,20 @@ public:
         for (--count_; at < count_; ++at) {
             held_[at] = held_[at + 1];
         }
-        pthread_mutex_unlock(&mutex);
+        Locks::unlock(&mutex);
     }
-    void wait(pthread_cond_t& condition, pthread_mutex_t& mutex) noexcept { pthread_cond_wait(&condition, &mutex); }
+    void wait(pthread_cond_t& condition, Mutex& mutex) noexcept { pthread_cond_wait(&condition, &mutex); }
 
 private:
-    pthread_mutex_t* held_[locks_max];
+    Mutex* held_[locks_max];
     unsigned count_ = 0;
 };
 
 /// The usual case, without a list.
-template <>
-class LockedSection<1> {
+template <class Locks>
+class LockedSection<1, Locks> {
+    using Mutex = typename Locks::Mutex;
+
 public:
     LockedSection() noexcept = default;
     LockedSection(const LockedSection&) = delete;
@@ -55,24 +65,24 @@ public:
     ~LockedSection()
     {
         if (held_ != nullptr) {
-            pthread_mutex_unlock(held_);
+            Locks::unlock(held_);
         }
     }
 
-    void lock(pthread_mutex_t& mutex) noexcept
+    void lock(Mutex& mutex) noexcept
     {
-        pthread_mutex_lock(&mutex);
+        Locks::lock(&mutex);
         held_ = &mutex;
     }
-    void unlock_unwritten(pthread_mutex_t& mutex) noexcept
+    void unlock_unwritten(Mutex& mutex) noexcept
     {
         held_ = nullptr;
-        pthread_mutex_unlock(&mutex);
+        Locks::unlock(&mutex);
     }
-    void wait(pthread_cond_t& condition, pthread_mutex_t& mutex) noexcept { pthread_cond_wait(&condition, &mutex); }
+    void wait(pthread_cond_t& condition, Mutex& mutex) noexcept { pthread_cond_wait(&condition, &mutex); }
 
 private:
-    pthread_mutex_t* held_ = nullptr;
+    Mutex* held_ = nullptr;
 };
 
 /// What such engines have in common of a MemoryEngine: nobody has to be told of a store.

@@ -58,24 +58,28 @@ private:
     inline static thread_local constinit State state_ = State::is_new;
 };
 
+struct RespctLocks {
+    using Mutex = stillpoint::respct::mutex;
+    static void lock(Mutex* mutex) noexcept { mutex->lock(); }
+    static void unlock(Mutex* mutex) noexcept { mutex->unlock(); }
+};
+
 /// A restart point, then the locks.
 template <unsigned locks_max>
 class RespctOperation {
 public:
     RespctOperation() noexcept { RespctThread::begin_operation(); }
 
-    void lock(stillpoint::respct::mutex& mutex) noexcept { locks_.lock(*mutex.native_handle()); }
-    void unlock_unwritten(stillpoint::respct::mutex& mutex) noexcept { locks_.unlock_unwritten(*mutex.native_handle()); }
+    void lock(stillpoint::respct::mutex& mutex) noexcept { locks_.lock(mutex); }
+    void unlock_unwritten(stillpoint::respct::mutex& mutex) noexcept { locks_.unlock_unwritten(mutex); }
     /// Figure 7: nothing was written since the restart point.
     void wait(stillpoint::respct::condition& condition, stillpoint::respct::mutex& mutex) noexcept
     {
-        sp_respct_checkpoint_allow();
-        pthread_cond_wait(condition.native_handle(), mutex.native_handle());
-        sp_respct_checkpoint_prevent(mutex.native_handle());
+        sp_respct_wait(condition.native_handle(), mutex.native_handle());
     }
 
 private:
-    LockedSection<locks_max> locks_;
+    LockedSection<locks_max, RespctLocks> locks_;
 };
 
 /// A struct that is written as a whole: its words are logged.
@@ -127,6 +131,7 @@ struct RespctEngine {
 
     static constexpr StoresSeen stores_seen = StoresSeen::announced;
     static constexpr bool takes_back_bytes = false;
+    static constexpr bool has_spare_bytes = true;
 
     template <class T>
     using Durable = stillpoint::respct::logged<T>;
@@ -138,7 +143,7 @@ struct RespctEngine {
     using Reading = RespctOperation<locks_max>;
     template <class T>
     using Record = RespctRecord<T>;
-    /// On two lines each, of which only the first is used: the variable and those bytes of the mutex that a plain one needs.
+    /// In one line.
     template <class T>
     struct alignas(64) Guarded {
         Durable<T> value;
@@ -171,10 +176,9 @@ struct RespctEngine {
                 layout_.alignment_bytes = line_bytes;  // no block has a line more than it must have
             }
         }
-        [[nodiscard]] T* make() const
-        {
-            return static_cast<T*>(noted(sp_respct_allocate(&layout_, 1), layout_.size_bytes));
-        }
+        [[nodiscard]] T* make() const { return static_cast<T*>(noted(make_unnoted(), layout_.size_bytes)); }
+        /// For a T of which the initialisation notes all lines.
+        [[nodiscard]] T* make_unnoted() const { return static_cast<T*>(checked(sp_respct_allocate(&layout_, 1))); }
 
     private:
         sp_respct_layout& layout_;  ///< never freed: the library keeps its address

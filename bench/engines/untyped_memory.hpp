@@ -37,6 +37,7 @@ private:
 template <class E>
 struct UntypedMemory {
     static constexpr bool takes_back_bytes = true;
+    static constexpr bool has_spare_bytes = false;
 
     template <class T>
     using Record = PlainRecord<E, T>;

@@ -2,26 +2,28 @@
 // A hash map with a mutex for each bucket, 8-byte keys, values of one size: the workload of most papers.
 // An operation locks one bucket: one failure-atomic operation, the allocation of a node included.
 //
-// Where the engine takes back only what it logs by name, nodes never change once they are linked, and so need no log: a bucket's first
-// node is the one logged variable. What would change a node puts new ones in the place of it and of those before it; there is about
-// one in a bucket.
+// Where nodes cannot change (hash_nodes.hpp), a bucket's first node is the one logged variable. What would change a node puts new ones in
+// the place of it and of those before it; there is about one in a bucket.
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <optional>
 #include <span>
 #include <type_traits>
+#include <vector>
 
 #include "../engines/engine.hpp"
+#include "hash_nodes.hpp"
 
 namespace bench {
 
-template <MemoryEngine E>
-class HashMap {
+template <MemoryEngine E, class Nodes>
+class HashMapOf {
+    using Node = typename Nodes::Node;
+
 public:
-    /// Finds the map by its name, or makes an empty one. `buckets`: a power of two.
-    HashMap(const char* name, std::uint64_t buckets, std::size_t value_bytes)
-        : map_(E::template named<Map>(name)), value_bytes_(value_bytes), nodes_(value_at + value_bytes)
+    HashMapOf(const char* name, std::uint64_t buckets, std::size_t value_bytes)
+        : map_(E::template named<Map>(name)), value_bytes_(value_bytes), nodes_(value_bytes)
     {
         typename E::template Operation<1> operation;
         operation.lock(map_->making);
@@ -37,13 +39,13 @@ public:
         typename E::template Reading<1> reading;
         reading.lock(bucket.mutex);
         const Node* node = bucket.value;
-        while (node != nullptr && node->key != key) {
-            node = node->next;
+        while (node != nullptr && Nodes::key_of(*node) != key) {
+            node = Nodes::next_of(*node);
         }
         if (node == nullptr) {
             return false;
         }
-        std::memcpy(out.data(), value_of(node), out.size());
+        nodes_.read(*node, out);
         return true;
     }
 
@@ -53,16 +55,15 @@ public:
         typename E::template Operation<1> operation;
         operation.lock(bucket.mutex);
         Node* node = bucket.value;
-        while (node != nullptr && node->key != key) {
-            node = node->next;
+        while (node != nullptr && Nodes::key_of(*node) != key) {
+            node = Nodes::next_of(*node);
         }
         if (node == nullptr) {
-            bucket.value = make_node(key, value, bucket.value);
-        } else if constexpr (E::takes_back_bytes) {
-            E::about_to_write(value_of(node), value.size());
-            std::memcpy(value_of(node), value.data(), value.size());
+            bucket.value = nodes_.make(key, value, bucket.value);
+        } else if constexpr (Nodes::may_change) {
+            nodes_.write(*node, value);
         } else {
-            bucket.value = make_node(key, value, chain_without(bucket.value, node));
+            bucket.value = nodes_.make(key, value, chain_without(bucket.value, node));
         }
     }
 
@@ -73,20 +74,23 @@ public:
         operation.lock(bucket.mutex);
         Node* node = bucket.value;
         Node* before = nullptr;
-        while (node != nullptr && node->key != key) {
+        while (node != nullptr && Nodes::key_of(*node) != key) {
             before = node;
-            node = node->next;
+            node = Nodes::next_of(*node);
         }
         if (node == nullptr) {
             return false;
         }
-        if constexpr (E::takes_back_bytes) {
-            NodeLink& link = before == nullptr ? bucket.value : before->next;
-            link = static_cast<Node*>(node->next);
-            E::deallocate(node);
-        } else {
+        if constexpr (!Nodes::may_change) {
             bucket.value = chain_without(bucket.value, node);
+            return true;
         }
+        if (before == nullptr) {
+            bucket.value = Nodes::next_of(*node);
+        } else {
+            Nodes::link(*before, Nodes::next_of(*node));
+        }
+        E::deallocate(node);
         return true;
     }
 
@@ -96,22 +100,16 @@ public:
     template <class Visit>
     void for_each(Visit visit) const
     {
+        std::vector<std::byte> value(value_bytes_);
         for (std::uint64_t i = 0; i < map_->bucket_count; ++i) {
-            for (Node* node = map_->buckets[i].value; node != nullptr; node = node->next) {
-                visit(node->key, std::span<const std::byte>(value_of(node), value_bytes_));
+            for (Node* node = map_->buckets[i].value; node != nullptr; node = Nodes::next_of(*node)) {
+                nodes_.read(*node, value);
+                visit(Nodes::key_of(*node), std::span<const std::byte>(value));
             }
         }
     }
 
 private:
-    struct Node;
-    using NodeLink = std::conditional_t<E::takes_back_bytes, typename E::template Durable<Node*>, Node*>;
-    /// The value's bytes lie behind the key.
-    struct Node {
-        NodeLink next;
-        std::uint64_t key;
-    };
-    static constexpr std::size_t value_at = sizeof(NodeLink) + sizeof(std::uint64_t);
     /// The value is the first node.
     using Bucket = typename E::template Guarded<Node*>;
     struct Map {
@@ -120,27 +118,14 @@ private:
         typename E::template Durable<std::uint64_t> bucket_count;
     };
 
-    static std::byte* value_of(Node* node) noexcept { return reinterpret_cast<std::byte*>(node) + value_at; }
-    static const std::byte* value_of(const Node* node) noexcept { return reinterpret_cast<const std::byte*>(node) + value_at; }
-    Node* make_node(std::uint64_t key, std::span<const std::byte> value, Node* next) const
-    {
-        Node* const node = nodes_.make();
-        node->key = key;
-        if constexpr (E::takes_back_bytes) {
-            E::init(node->next, next);
-        } else {
-            node->next = next;
-        }
-        std::memcpy(value_of(node), value.data(), value.size());
-        return node;
-    }
     /// The nodes of a bucket but for `gone`: those before it anew, those behind it as they are.
     Node* chain_without(Node* first, Node* gone) const
+        requires(!Nodes::may_change)
     {
-        Node* chain = gone->next;
+        Node* chain = Nodes::next_of(*gone);
         for (Node* node = first; node != gone;) {
-            Node* const next = node->next;
-            chain = make_node(node->key, {value_of(node), value_bytes_}, chain);
+            Node* const next = Nodes::next_of(*node);
+            chain = nodes_.copy(*node, chain);
             E::deallocate(node);
             node = next;
         }
@@ -156,7 +141,60 @@ private:
 
     Map* map_;
     std::size_t value_bytes_;
-    typename E::template Blocks<Node> nodes_;
+    Nodes nodes_;
+};
+
+/// Picks the nodes.
+template <MemoryEngine E>
+class HashMap {
+    static constexpr bool has_pairs = E::has_spare_bytes;
+    using OfBytes = HashMapOf<E, ByteNodes<E>>;
+    using OfPairs = std::conditional_t<has_pairs, HashMapOf<E, PairNodes<E>>, OfBytes>;
+
+public:
+    /// Finds the map by its name, or makes an empty one. `buckets`: a power of two.
+    HashMap(const char* name, std::uint64_t buckets, std::size_t value_bytes)
+    {
+        if (has_pairs && value_bytes == PairNodes<E>::value_bytes) {
+            pairs_.emplace(name, buckets, value_bytes);
+        } else {
+            bytes_.emplace(name, buckets, value_bytes);
+        }
+    }
+
+    [[nodiscard]] bool get(unsigned thread, std::uint64_t key, std::span<std::byte> out)
+    {
+        return with_map([&](auto& map) { return map.get(thread, key, out); });
+    }
+    void put(unsigned thread, std::uint64_t key, std::span<const std::byte> value)
+    {
+        with_map([&](auto& map) { map.put(thread, key, value); });
+    }
+    bool remove(unsigned thread, std::uint64_t key)
+    {
+        return with_map([&](auto& map) { return map.remove(thread, key); });
+    }
+    void settle() { E::settle(); }
+    template <class Visit>
+    void for_each(Visit visit) const
+    {
+        const_cast<HashMap&>(*this).with_map([&](const auto& map) { map.for_each(visit); });
+    }
+
+private:
+    template <class Use>
+    auto with_map(Use use)
+    {
+        if constexpr (has_pairs) {
+            if (pairs_) {
+                return use(*pairs_);
+            }
+        }
+        return use(*bytes_);
+    }
+
+    std::optional<OfBytes> bytes_;
+    std::optional<OfPairs> pairs_;
 };
 
 }  // namespace bench

@@ -33,7 +33,8 @@ extern "C" {
 
 /* What a member of a durable type is. Logged variables by the bytes of their value; each takes a run of bytes that is its own
  * alignment, so it never leaves its cache line:
- *     value | value when an even epoch began | value when an odd epoch began | padding | epoch word (8 bytes)
+ *     value | value when an even epoch began | value when an odd epoch began | spare | epoch word (8 bytes)
+ * Spare: 8 bytes in kinds 2 and 4, which are the program's; few or none in the others.
  * The epoch word is twice the epoch that wrote it last, plus 1 if the epoch before that one wrote it too.
  * Locks lose their waiters and owners in a crash: recovery makes them free. */
 typedef enum sp_respct_kind {
@@ -42,9 +43,11 @@ typedef enum sp_respct_kind {
     SP_RESPCT_LOGGED_4 = 2, /* 4 bytes; 32 */
     SP_RESPCT_LOGGED_8 = 3, /* 8 bytes; 32 */
     SP_RESPCT_LOGGED_16 = 4, /* 16 bytes; 64 */
-    SP_RESPCT_MUTEX = 8,     /* pthread_mutex_t */
-    SP_RESPCT_CONDITION = 9, /* pthread_cond_t */
-    SP_RESPCT_RWLOCK = 10,   /* pthread_rwlock_t */
+    SP_RESPCT_PTHREAD_MUTEX = 8,     /* pthread_mutex_t */
+    SP_RESPCT_PTHREAD_CONDITION = 9, /* pthread_cond_t */
+    SP_RESPCT_PTHREAD_RWLOCK = 10,   /* pthread_rwlock_t */
+    SP_RESPCT_MUTEX = 11,            /* sp_respct_mutex, 4 bytes */
+    SP_RESPCT_CONDITION = 12,        /* sp_respct_condition, 4 bytes */
 } sp_respct_kind;
 
 /* `count` members of one kind, one behind the other. */
@@ -142,6 +145,68 @@ void sp_respct_bind_frame(void *restart_point);
  * again, since a thread on the way to its restart point may need it. They do not nest. */
 void sp_respct_checkpoint_allow(void);
 void sp_respct_checkpoint_prevent(pthread_mutex_t *mutex);
+
+/* ---- Locks -------------------------------------------------------------------------------------- */
+
+/* A mutex of one word: it fits into the cache line of the logged variable that it guards, and costs no call. It lies anywhere; in a durable
+ * type as a member of kind SP_RESPCT_MUTEX. Zeroes are a free one, and a crash leaves it free. Not recursive; the thread that locks it
+ * unlocks it. pthread locks are as good; a checkpoint finds both held. */
+typedef struct sp_respct_mutex {
+    uint32_t state; /* 0: free; bit 0 held, 1 waited for, 2 and 3 the library's */
+} sp_respct_mutex;
+
+/* A condition variable of one word. Zeroes are one without waiters. What it tells of is written under the mutex. */
+typedef struct sp_respct_condition {
+    uint32_t changes; /* bit 0: waited for; from bit 1 on a count */
+} sp_respct_condition;
+
+/* How many of them the calling thread holds; the highest bit: their calls have more to do. Never touch it. */
+extern __attribute__((tls_model("initial-exec"))) __thread uint32_t sp_respct_locks;
+void sp_respct_lock_slowly(sp_respct_mutex *mutex);
+bool sp_respct_try_lock_slowly(sp_respct_mutex *mutex);
+void sp_respct_unlock_slowly(sp_respct_mutex *mutex, uint32_t was);
+
+static inline void sp_respct_lock(sp_respct_mutex *mutex)
+{
+    uint32_t unheld = 0;
+    if ((sp_respct_locks >> 31) != 0 ||
+        !__atomic_compare_exchange_n(&mutex->state, &unheld, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        sp_respct_lock_slowly(mutex);
+        return;
+    }
+    ++sp_respct_locks;
+}
+
+/* False: it is held. */
+static inline bool sp_respct_try_lock(sp_respct_mutex *mutex)
+{
+    uint32_t unheld = 0;
+    if ((sp_respct_locks >> 31) != 0) {
+        return sp_respct_try_lock_slowly(mutex);
+    }
+    if (!__atomic_compare_exchange_n(&mutex->state, &unheld, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        return false;
+    }
+    ++sp_respct_locks;
+    return true;
+}
+
+static inline void sp_respct_unlock(sp_respct_mutex *mutex)
+{
+    const uint32_t was = __atomic_exchange_n(&mutex->state, 0, __ATOMIC_RELEASE);
+    if (was != 1) {
+        sp_respct_unlock_slowly(mutex, was);
+        return;
+    }
+    --sp_respct_locks;
+}
+
+/* Waits as Figure 7 has it: allows checkpoints, releases the mutex, sleeps until a notification, takes the mutex and prevents checkpoints
+ * again. May return for no reason: it stands in a loop. Before the section's first write, since after a crash the thread comes in again
+ * from its restart point. */
+void sp_respct_wait(sp_respct_condition *condition, sp_respct_mutex *mutex);
+void sp_respct_notify_one(sp_respct_condition *condition);
+void sp_respct_notify_all(sp_respct_condition *condition);
 
 /* ---- Checks of debug builds ------------------------------------------------------------------- */
 /* What the checked form of respct.hpp calls, and C programs may. Each ends the program with a message that names `file` and

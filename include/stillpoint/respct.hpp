@@ -23,45 +23,37 @@
 namespace stillpoint::respct {
 inline namespace STILLPOINT_RESPCT_FORM {
 
-/// A mutex that may be a member of a durable type: free after a crash. Usable as std::mutex is.
+/// sp_respct_mutex. Usable as std::mutex is.
 class mutex {
 public:
-    mutex() noexcept
-    {
-        static_cast<void>(detail::Discovery::note(this, SP_RESPCT_MUTEX, sizeof *this));
-        pthread_mutex_init(&native_, nullptr);
-    }
+    mutex() noexcept { static_cast<void>(detail::Discovery::note(this, SP_RESPCT_MUTEX, sizeof *this)); }
     mutex(const mutex&) = delete;
     mutex& operator=(const mutex&) = delete;
     ~mutex() = default;
 
-    void lock() noexcept { pthread_mutex_lock(&native_); }
-    [[nodiscard]] bool try_lock() noexcept { return pthread_mutex_trylock(&native_) == 0; }
-    void unlock() noexcept { pthread_mutex_unlock(&native_); }
-    [[nodiscard]] pthread_mutex_t* native_handle() noexcept { return &native_; }
+    void lock() noexcept { sp_respct_lock(&native_); }
+    [[nodiscard]] bool try_lock() noexcept { return sp_respct_try_lock(&native_); }
+    void unlock() noexcept { sp_respct_unlock(&native_); }
+    [[nodiscard]] sp_respct_mutex* native_handle() noexcept { return &native_; }
 
 private:
-    pthread_mutex_t native_;
+    sp_respct_mutex native_{};
 };
 
-/// A condition variable that may be a member of a durable type: without waiters after a crash. Waits: critical_section.
+/// sp_respct_condition. Waits: critical_section.
 class condition {
 public:
-    condition() noexcept
-    {
-        static_cast<void>(detail::Discovery::note(this, SP_RESPCT_CONDITION, sizeof *this));
-        pthread_cond_init(&native_, nullptr);
-    }
+    condition() noexcept { static_cast<void>(detail::Discovery::note(this, SP_RESPCT_CONDITION, sizeof *this)); }
     condition(const condition&) = delete;
     condition& operator=(const condition&) = delete;
     ~condition() = default;
 
-    void notify_one() noexcept { pthread_cond_signal(&native_); }
-    void notify_all() noexcept { pthread_cond_broadcast(&native_); }
-    [[nodiscard]] pthread_cond_t* native_handle() noexcept { return &native_; }
+    void notify_one() noexcept { sp_respct_notify_one(&native_); }
+    void notify_all() noexcept { sp_respct_notify_all(&native_); }
+    [[nodiscard]] sp_respct_condition* native_handle() noexcept { return &native_; }
 
 private:
-    pthread_cond_t native_;
+    sp_respct_condition native_{};
 };
 
 // ---- Durable objects --------------------------------------------------------------------------
@@ -202,9 +194,7 @@ public:
             if constexpr (detail::is_checked) {
                 sp_respct_check_wait(where.file_name(), where.line());
             }
-            sp_respct_checkpoint_allow();
-            pthread_cond_wait(changed.native_handle(), guard_.native_handle());
-            sp_respct_checkpoint_prevent(guard_.native_handle());
+            sp_respct_wait(changed.native_handle(), guard_.native_handle());
         }
     }
 

@@ -246,6 +246,25 @@ public:
         set_epoch_word(running & ~std::uint64_t{1});
     }
 
+    /// What no field of the variable uses in its line: 8 bytes where T has 3, 4 or 9 to 16. The program's: not logged, written as
+    /// other bytes are, and durable together with an update that follows in the same epoch.
+    static constexpr std::size_t spare_bytes = detail::logged_bytes_for(detail::kind_for(sizeof(T))) -
+                                               ((std::size_t{3} << detail::kind_for(sizeof(T))) + 7) / 8 * 8 - sizeof(std::uint64_t);
+    template <class Spare>
+    [[nodiscard]] Spare spare() const noexcept
+    {
+        static_assert(std::is_trivially_copyable_v<Spare> && sizeof(Spare) <= spare_bytes);
+        Spare found;
+        std::memcpy(static_cast<void*>(&found), words_, sizeof found);
+        return found;
+    }
+    template <class Spare>
+    void set_spare(const Spare& from) noexcept
+    {
+        static_assert(std::is_trivially_copyable_v<Spare> && sizeof(Spare) <= spare_bytes);
+        std::memcpy(words_, &from, sizeof from);
+    }
+
 private:
     static constexpr std::size_t slot_bytes = std::size_t{1} << kind;
     struct Slot {

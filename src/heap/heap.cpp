@@ -107,8 +107,10 @@ inline void* pop(CacheBin& bin) noexcept
     const CachedBlock taken = bin.blocks[--bin.count];
     set_mark(taken.mark);
     if (state.tables_are_logged && bin.count != 0) [[unlikely]] {
-        // What was freed waited for its epoch, and is cold.
-        __builtin_prefetch(bin.blocks[bin.count - 1].block, 1);
+        // What was freed waited for its epoch, and is cold; so is its mark.
+        const CachedBlock& next = bin.blocks[bin.count - 1];
+        __builtin_prefetch(next.block, 1);
+        __builtin_prefetch(&LoggedMark(next.mark).word(), 1);
     }
     return taken.block;
 }
@@ -282,10 +284,10 @@ void Heap::clear_block(void* block, std::size_t size_bytes) noexcept
     }
 }
 
-void* Heap::allocate_typed(std::uint16_t layout, std::size_t alignment, std::size_t size_bytes) noexcept
+std::uint16_t Heap::tag_of_typed(std::uint16_t layout, std::size_t alignment, std::size_t size_bytes) noexcept
 {
     if (size_bytes > small_bytes_max) {
-        return allocate_large(size_bytes, layout);
+        return 0;
     }
     std::uint32_t size_class = class_for(size_bytes);
     while (class_alignment(size_class) < alignment) {
@@ -294,9 +296,20 @@ void* Heap::allocate_typed(std::uint16_t layout, std::size_t alignment, std::siz
     const auto tag = tag_for(layout, size_class);
     if (!tag) {
         failure_slot() = tag.error();
-        return nullptr;
+        return 0;
     }
-    return allocate_small(*tag);
+    return static_cast<std::uint16_t>(*tag);
+}
+
+void* Heap::allocate_tagged(std::uint16_t tag) noexcept { return allocate_small(tag); }
+
+void* Heap::allocate_typed(std::uint16_t layout, std::size_t alignment, std::size_t size_bytes) noexcept
+{
+    if (size_bytes > small_bytes_max) {
+        return allocate_large(size_bytes, layout);
+    }
+    const std::uint16_t tag = tag_of_typed(layout, alignment, size_bytes);
+    return tag != 0 ? allocate_small(tag) : nullptr;
 }
 
 void* Heap::allocate_aligned(std::size_t alignment, std::size_t size_bytes) noexcept

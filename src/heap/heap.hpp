@@ -69,6 +69,9 @@ public:
     [[nodiscard]] Result<std::uint16_t> find_layout(const sp_respct_layout& layout) noexcept;
     /// As allocate_aligned(), `alignment` at most 4096: for objects of that layout, `size_bytes` of them. Old bytes.
     [[nodiscard]] void* allocate_typed(std::uint16_t layout, std::size_t alignment, std::size_t size_bytes) noexcept;
+    /// Spares allocate_typed() its search: what small objects of a layout are known by until detach(). 0: they are not small, or it failed.
+    [[nodiscard]] std::uint16_t tag_of_typed(std::uint16_t layout, std::size_t alignment, std::size_t size_bytes) noexcept;
+    [[nodiscard]] void* allocate_tagged(std::uint16_t tag) noexcept;
     /// As allocate_zeroed(), of a block that was just allocated.
     void clear_block(void* block, std::size_t size_bytes) noexcept;
     /// For a thread that tells before it leaves its FASE: its frees may then be done some frees later, when the cache line of the mark,
@@ -77,8 +80,8 @@ public:
     static void finish_frees() noexcept;
     /// The number of the layout of a live block; 0: it is not typed.
     [[nodiscard]] std::uint16_t layout_number_of(const void* block) const noexcept;
-    /// Whether a live block's layout has a logged variable of that kind at `address`: recovery finds it.
-    [[nodiscard]] bool is_logged_variable(const void* address, unsigned kind) const noexcept;
+    /// Whether a live block's layout has a logged variable or a lock of that kind at `address`: recovery finds it.
+    [[nodiscard]] bool is_member(const void* address, unsigned kind) const noexcept;
 
     /// The live block that `address` lies in, for messages.
     struct Block {

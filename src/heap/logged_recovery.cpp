@@ -125,9 +125,16 @@ void HeapRollback::make_objects_canonical(std::byte* begin, std::uint64_t bytes,
         for (std::uint32_t m = 0; m < layout.member_count; ++m) {
             const LayoutRecord::Member& member = layout.members[m];
             const std::size_t size = member_bytes(member.kind);
-            const std::size_t kept = member.kind < logged::kinds ? logged::value_bytes(member.kind) : 0;
-            for (std::uint32_t i = 0; i < member.count; ++i) {
-                std::memset(begin + at + member.offset_bytes + i * size + kept, 0, size - kept);
+            std::byte* variable = begin + at + member.offset_bytes;
+            for (std::uint32_t i = 0; i < member.count; ++i, variable += size) {
+                if (member.kind >= logged::kinds) {
+                    std::memset(variable, 0, size);
+                    continue;
+                }
+                const std::size_t value = logged::value_bytes(member.kind);
+                // Behind the backups lie spare bytes, which are the program's.
+                std::memset(variable + value, 0, round_up(3 * value, sizeof(std::uint64_t)) - value);
+                std::memset(variable + size - sizeof(std::uint64_t), 0, sizeof(std::uint64_t));
             }
         }
     }

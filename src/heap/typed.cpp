@@ -52,9 +52,11 @@ std::size_t member_bytes(unsigned kind) noexcept
         return logged::total_bytes(kind);
     }
     switch (kind) {
-    case SP_RESPCT_MUTEX: return sizeof(pthread_mutex_t);
-    case SP_RESPCT_CONDITION: return sizeof(pthread_cond_t);
-    case SP_RESPCT_RWLOCK: return sizeof(pthread_rwlock_t);
+    case SP_RESPCT_PTHREAD_MUTEX: return sizeof(pthread_mutex_t);
+    case SP_RESPCT_PTHREAD_CONDITION: return sizeof(pthread_cond_t);
+    case SP_RESPCT_PTHREAD_RWLOCK: return sizeof(pthread_rwlock_t);
+    case SP_RESPCT_MUTEX: return sizeof(sp_respct_mutex);
+    case SP_RESPCT_CONDITION: return sizeof(sp_respct_condition);
     default: return 0;
     }
 }
@@ -123,7 +125,8 @@ Result<std::uint16_t> Heap::find_layout(const sp_respct_layout& layout) noexcept
     for (std::uint32_t i = 0; i < layout.member_count; ++i) {
         wanted.members[i] = {layout.members[i].offset_bytes, layout.members[i].kind, layout.members[i].count};
     }
-    if (!members_are_sound(wanted) || !std::has_single_bit(layout.alignment_bytes) || layout.alignment_bytes > page_bytes || layout.size_bytes % layout.alignment_bytes != 0) {
+    if (!members_are_sound(wanted) || !std::has_single_bit(layout.alignment_bytes) || layout.alignment_bytes > page_bytes ||
+        layout.size_bytes % layout.alignment_bytes != 0) {
         return fail(SP_E_INVALID_ARGUMENT, 0,
                     "the layout of type {} contradicts itself: members in ascending order, aligned, inside {} bytes are expected",
                     wanted.type_name, layout.size_bytes);
@@ -153,7 +156,7 @@ std::uint16_t Heap::layout_number_of(const void* block) const noexcept
     return offset >> span_shift < state.spans_max ? load_span_word(offset >> span_shift).layout() : std::uint16_t{0};
 }
 
-bool Heap::is_logged_variable(const void* address, unsigned kind) const noexcept
+bool Heap::is_member(const void* address, unsigned kind) const noexcept
 {
     const Block block = find_block(address);
     if (block.begin == nullptr || !state.tables_are_logged) {

@@ -31,11 +31,13 @@ inline void futex_wait(const sync::Atomic<std::uint32_t>& word, std::uint32_t ex
     errno = saved_errno;
 }
 
-inline void futex_wake(const sync::Atomic<std::uint32_t>& word, int threads = INT_MAX) noexcept
+/// Returns how many it has woken.
+inline long futex_wake(const sync::Atomic<std::uint32_t>& word, int threads = INT_MAX) noexcept
 {
     const int saved_errno = errno;
-    syscall(SYS_futex, &word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, threads, nullptr, nullptr, 0);
+    const long woken = syscall(SYS_futex, &word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, threads, nullptr, nullptr, 0);
     errno = saved_errno;
+    return woken;
 }
 
 }  // namespace stillpoint::os

@@ -38,15 +38,24 @@ bool size_of(const sp_respct_layout& layout, size_t count, size_t& bytes) noexce
     return !__builtin_mul_overflow(size_t{layout.size_bytes}, count, &bytes);
 }
 
+/// What the library keeps in a layout: its number in the open pool, and behind it what the heap knows one small object of it by.
+constexpr unsigned tag_shift = 16;
+
+bool is_of(const Session& session, const sp_respct_layout& layout) noexcept
+{
+    return __atomic_load_n(&layout.session, __ATOMIC_ACQUIRE) == session.number;
+}
+
 /// The layout's number in the open pool; found once in a session.
 Result<std::uint16_t> number_of(Session& session, sp_respct_layout& layout)
 {
-    if (__atomic_load_n(&layout.session, __ATOMIC_ACQUIRE) == session.number) {
+    if (is_of(session, layout)) {
         return static_cast<std::uint16_t>(__atomic_load_n(&layout.type, __ATOMIC_RELAXED));
     }
     auto number = session.heap->find_layout(layout);
     if (number) {
-        __atomic_store_n(&layout.type, *number, __ATOMIC_RELAXED);
+        const std::uint32_t tag = session.heap->tag_of_typed(*number, layout.alignment_bytes, layout.size_bytes);
+        __atomic_store_n(&layout.type, *number | tag << tag_shift, __ATOMIC_RELAXED);
         __atomic_store_n(&layout.session, session.number, __ATOMIC_RELEASE);
     }
     return number;
@@ -64,6 +73,18 @@ Result<void*> allocate_in(Session& session, sp_respct_layout& layout, size_t byt
         return stillpoint::pass_on(Heap::last_failure());
     }
     return block;
+}
+
+/// One object, as nearly all are. nullptr: allocate() goes its whole way, and says why.
+void* allocate_one(sp_respct_layout& layout) noexcept
+{
+    Session* const session = lines_session();
+    if (session == nullptr || !is_of(*session, layout) || stillpoint::respct_checks::watched()) {
+        return nullptr;
+    }
+    const std::uint32_t tag = __atomic_load_n(&layout.type, __ATOMIC_RELAXED) >> tag_shift;
+    respct::ensure_inside();
+    return tag != 0 ? session->heap->allocate_tagged(static_cast<std::uint16_t>(tag)) : nullptr;
 }
 
 void* allocate(sp_respct_layout* layout, size_t count, bool zeroed)
@@ -96,12 +117,37 @@ void* allocate(sp_respct_layout* layout, size_t count, bool zeroed)
     return *block;
 }
 
+/// The thread is inside: the epoch does not change.
+[[gnu::always_inline]] inline std::uint64_t note_update(respct::Thread& thread, void* variable) noexcept
+{
+    const std::uint64_t running = stillpoint::logged::running();
+    if (stillpoint_is_persistent(variable)) [[likely]] {  // Of ordinary memory there is nothing to write back.
+        thread.has_written = true;
+        constexpr std::uintptr_t line_mask = stillpoint::cache_line_bytes - 1;
+        respct::note_line(thread, reinterpret_cast<std::uintptr_t>(variable) & ~line_mask, running >> 1);
+    }
+    return running;
+}
+
+[[gnu::noinline]] std::uint64_t first_update_of_newcomer(void* variable) noexcept
+{
+    return respct::is_active() ? note_update(respct::ensure_inside(), variable) : stillpoint::logged::running();
+}
+
 void unlock_mutex(void* mutex) noexcept { pthread_mutex_unlock(static_cast<pthread_mutex_t*>(mutex)); }
 void lock_mutex(void* mutex) noexcept { pthread_mutex_lock(static_cast<pthread_mutex_t*>(mutex)); }
 
 }  // namespace
 
-STILLPOINT_API void* sp_respct_allocate(sp_respct_layout* layout, size_t count) { return allocate(layout, count, false); }
+STILLPOINT_API void* sp_respct_allocate(sp_respct_layout* layout, size_t count)
+{
+    if (count == 1 && layout != nullptr) [[likely]] {
+        if (void* const block = allocate_one(*layout); block != nullptr) [[likely]] {
+            return block;
+        }
+    }
+    return allocate(layout, count, false);
+}
 
 STILLPOINT_API void* sp_respct_allocate_zeroed(sp_respct_layout* layout, size_t count) { return allocate(layout, count, true); }
 
@@ -148,17 +194,10 @@ STILLPOINT_API void* sp_respct_root(const char* handle, sp_respct_layout* layout
 
 STILLPOINT_API uint64_t sp_respct_first_update(void* variable)
 {
-    if (!respct::is_active()) [[unlikely]] {
-        return sp_respct_running;
+    if (!respct::takes_part()) [[unlikely]] {
+        return first_update_of_newcomer(variable);
     }
-    respct::Thread& thread = respct::ensure_inside();
-    const std::uint64_t running = stillpoint::logged::running();
-    if (stillpoint_is_persistent(variable)) [[likely]] {  // Of ordinary memory there is nothing to write back.
-        thread.has_written = true;
-        constexpr std::uintptr_t line_mask = stillpoint::cache_line_bytes - 1;
-        respct::note_line(thread, reinterpret_cast<std::uintptr_t>(variable) & ~line_mask, running >> 1);
-    }
-    return running;
+    return note_update(*respct::own_thread, variable);
 }
 
 STILLPOINT_API void sp_respct_add_modified(const void* address, size_t size_bytes)

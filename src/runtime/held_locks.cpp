@@ -1,6 +1,7 @@
 #include "runtime/held_locks.hpp"
 
 #include "runtime/fase_gate.hpp"
+#include "runtime/respct_locks.hpp"
 
 namespace stillpoint::held_locks {
 
@@ -20,7 +21,7 @@ bool holds_no_lock(const ThreadRecord& record, std::uint32_t depth) noexcept
 {
     const auto outermost = record.lock.load(std::memory_order_relaxed);
     const bool is_lock = outermost != 0 && outermost != ThreadRecord::no_lock && (outermost & ThreadRecord::released_bit) == 0;
-    return depth == 0 || (depth == 1 && !is_lock);
+    return respct::locks_counted() == 0 && (depth == 0 || (depth == 1 && !is_lock));
 }
 
 }  // namespace

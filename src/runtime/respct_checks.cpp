@@ -8,6 +8,7 @@
 #include "os/log.hpp"
 #include "runtime/api_export.hpp"
 #include "runtime/held_locks.hpp"
+#include "runtime/respct_locks.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/updated_variables.hpp"
 #include "stillpoint/respct.h"
@@ -52,6 +53,7 @@ const Session* checked_session() noexcept
         return nullptr;
     }
     begin();
+    respct::list_locks_of_this_thread();
     return session;
 }
 
@@ -100,7 +102,7 @@ void check_place(const Session& session, const void* variable, unsigned kind, Li
         die(line, {session, what, variable}, "lies outside the pool, where a crash loses it",
             "Make its object by respct::make, make_zeroed_array or root (C: sp_respct_allocate, sp_respct_root)");
     }
-    if (!session.heap->is_logged_variable(variable, kind)) {
+    if (!session.heap->is_member(variable, kind)) {
         die(line, {session, what, variable}, "lies where recovery does not look for one of its size, so that a crash cannot take it back",
             "Give its object a layout that names it: respct::make, make_zeroed_array or root (C: sp_respct_layout)");
     }

@@ -76,7 +76,7 @@ void store_restart_point(std::byte* frame, int id) noexcept
             "{}:{}: a restart point inside a critical section: the thread holds {} lock(s); a checkpoint here would make half of "
             "what they guard durable, and a thread that waits for one would keep every checkpoint off. Put the restart point in "
             "front of the lock or behind its release [ResPCT, section 3.3.2]",
-            file != nullptr ? file : "(unknown file)", line, record.depth.load(std::memory_order_relaxed) - 1);
+            file != nullptr ? file : "(unknown file)", line, record.depth.load(std::memory_order_relaxed) - 1 + locks_counted());
     std::abort();
 }
 
@@ -109,6 +109,12 @@ Thread& register_thread() noexcept
     return *thread;
 }
 
+void begin_epoch_of(Thread& thread, std::uint64_t epoch) noexcept
+{
+    thread.recent.fill(0);
+    thread.recent_epoch.store(epoch, std::memory_order_relaxed);
+}
+
 void append_to_full_list(Thread& thread, std::uintptr_t line, std::uint64_t epoch) noexcept
 {
     LineList& list = thread.lists[epoch & 1];
@@ -128,6 +134,7 @@ void enter_inside(Thread& thread) noexcept
         fase_enter(nullptr);
     }
     thread.is_inside = true;
+    choose_way_of_locks(true);
     Heap::let_frees_wait(true);
 }
 
@@ -167,7 +174,7 @@ void restart_point(int id, const char* file, unsigned line) noexcept
     if (record == nullptr) [[unlikely]] {
         return;  // Accounting is off: the pool is being closed.
     }
-    if (record->depth.load(std::memory_order_relaxed) != 1) [[unlikely]] {
+    if (record->depth.load(std::memory_order_relaxed) != 1 || locks_counted() != 0) [[unlikely]] {
         die_of_held_lock(*record, file, line);
     }
     if (thread.frame != nullptr) {
@@ -193,6 +200,7 @@ void allow() noexcept
     Heap::let_frees_wait(false);
     thread.is_inside = false;
     thread.is_allowed = true;
+    choose_way_of_locks(false);
     fase_pause();
 }
 
@@ -213,6 +221,7 @@ void prevent(void* mutex, void (*unlock)(void*) noexcept, void (*lock)(void*) no
     }
     thread.is_allowed = false;
     thread.is_inside = true;
+    choose_way_of_locks(true);
     Heap::let_frees_wait(true);
 }
 
@@ -232,6 +241,7 @@ void thread_exit() noexcept
     }
     thread->is_inside = false;
     thread->is_allowed = false;
+    choose_way_of_locks(false);
     own_thread = nullptr;
     const std::lock_guard hold(threads_lock);
     thread->is_used.store(false, std::memory_order_relaxed);
@@ -247,7 +257,8 @@ AtRestartPoint::AtRestartPoint() noexcept
 {
     const Thread* const thread = own_thread;
     const ThreadRecord* const record = fase::own_record;
-    if (thread != nullptr && thread->is_inside && record != nullptr && record->depth.load(std::memory_order_relaxed) == 1) {
+    if (thread != nullptr && thread->is_inside && record != nullptr && record->depth.load(std::memory_order_relaxed) == 1 &&
+        locks_counted() == 0) {
         Heap::let_frees_wait(false);
         fase_leave(nullptr);
         left_ = true;

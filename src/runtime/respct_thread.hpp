@@ -16,6 +16,7 @@
 #include "core/logged_words.hpp"
 #include "core/units.hpp"
 #include "runtime/fase_gate.hpp"
+#include "runtime/respct_locks.hpp"
 
 namespace stillpoint::respct {
 
@@ -62,28 +63,32 @@ inline void set_active(bool on) noexcept { active.store(on, std::memory_order_re
 
 /// Makes room in the list of the epoch's parity and appends; or counts the line as lost.
 [[gnu::cold]] void append_to_full_list(Thread& thread, std::uintptr_t line, std::uint64_t epoch) noexcept;
+/// The first line that it notes in the epoch.
+[[gnu::cold]] void begin_epoch_of(Thread& thread, std::uint64_t epoch) noexcept;
 /// Registers the calling thread.
 [[gnu::cold]] Thread& register_thread() noexcept;
 [[gnu::cold]] void enter_inside(Thread& thread) noexcept;
+
+/// Usually true: the calling thread is inside, so it has a Thread.
+[[gnu::always_inline]] inline bool takes_part() noexcept { return (sp_respct_locks & locks_go_slowly) == 0; }
 
 /// Notes one line of the running epoch, which does not change meanwhile.
 [[gnu::always_inline]] inline void note_line(Thread& thread, std::uintptr_t line, std::uint64_t epoch) noexcept
 {
     if (thread.recent_epoch.load(std::memory_order_relaxed) != epoch) [[unlikely]] {
-        thread.recent.fill(0);
-        thread.recent_epoch.store(epoch, std::memory_order_relaxed);
+        begin_epoch_of(thread, epoch);
     }
     std::uintptr_t& recent = thread.recent[line / cache_line_bytes % Thread::recent_count];
-    if (recent == line) {
+    if (recent == line) [[unlikely]] {
         return;
     }
     recent = line;
     LineChunk* const last = thread.lists[epoch & 1].last;
-    if (last == nullptr || last->count == LineChunk::capacity) [[unlikely]] {
-        append_to_full_list(thread, line, epoch);
+    if (last != nullptr && last->count != LineChunk::capacity) [[likely]] {
+        last->lines[last->count++] = line;
         return;
     }
-    last->lines[last->count++] = line;
+    append_to_full_list(thread, line, epoch);
 }
 
 /// Notes the lines of [address, +size): the calling thread is inside a FASE, so the epoch does not change.
@@ -92,12 +97,12 @@ void note_lines(const void* address, std::size_t size_bytes) noexcept;
 /// The usual case: no checkpoint waits, no lock is held, no frame is bound. False: nothing was done, restart_point() must follow.
 [[gnu::always_inline]] inline bool pass_restart_point() noexcept
 {
-    Thread* const thread = own_thread;
-    if (thread == nullptr || !thread->is_inside || thread->frame != nullptr) [[unlikely]] {
-        return false;
+    if (sp_respct_locks != 0) [[unlikely]] {
+        return false;  // It takes no part yet, or holds a lock.
     }
+    Thread* const thread = own_thread;
     const ThreadRecord* const record = fase::own_record;
-    if (record == nullptr || record->depth.load(std::memory_order_relaxed) != 1 ||
+    if (thread->frame != nullptr || record == nullptr || record->depth.load(std::memory_order_relaxed) != 1 ||
         (fase::gate.bits.load(std::memory_order_relaxed) & fase::gate_shut) != 0) [[unlikely]] {
         return false;
     }

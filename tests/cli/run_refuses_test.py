@@ -94,7 +94,7 @@ class RunRefuses(CommandLineTest):
                 (("run",), "which program"), (("run", "--"), "which program"),
                 (("run", "--tracer", "x", "--", COUNTER), "no option --tracer"),
                 (("run", "--tracker", "magic", "--", COUNTER), "auto.*uffd.*mprotect"),
-                (("run", "--interval", "0", "--", COUNTER), "between 1 and"),
+                (("run", "--interval", "2h", "--", COUNTER), "between 0 and"),
                 (("run", "--interval", "2 parsecs", "--", COUNTER), "interval"),
                 (("run", "--pool", "", "--", COUNTER), "empty"),
                 (("run", "--pool-size", "2G", "--pool-max", "1G", "--", COUNTER), "pool_max_mb|pool_size_mb"),

@@ -24,7 +24,7 @@ def declared_api():
             text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.DOTALL)
         text = re.sub(r"static inline.*?\n}", "", text, flags=re.DOTALL)
         names |= set(re.findall(r"^[\w ]*?[ *](\w+)\([^;{]*\);", text, flags=re.MULTILINE))
-        names |= set(re.findall(r"^extern \w+ (\w+);", text, flags=re.MULTILINE))
+        names |= set(re.findall(r"^extern (?:__attribute__\(\(.*?\)\) )?(?:__thread )?\w+ (\w+);", text, flags=re.MULTILINE))
     return names
 
 

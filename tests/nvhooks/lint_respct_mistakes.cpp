@@ -139,17 +139,21 @@ void blocking(Mixed& all)
         close(ends[0]);
         close(ends[1]);
     }
-    std::thread opener([&all] {
-        respct::critical_section section(13, all.guard);
-        all.is_ready = true;
-        all.changed.notify_one();
+    static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+    static bool is_ready = false;
+    std::thread opener([] {
+        respct::RP(13);
+        pthread_mutex_lock(&guard);
+        is_ready = true;
+        pthread_cond_signal(&changed);
+        pthread_mutex_unlock(&guard);
     });
-    all.guard.lock();
-    while (!all.is_ready) {
-        pthread_cond_wait(all.changed.native_handle(), all.guard.native_handle());  // expect: blocking-call pthread_cond_wait
+    pthread_mutex_lock(&guard);
+    while (!is_ready) {
+        pthread_cond_wait(&changed, &guard);  // expect: blocking-call pthread_cond_wait
     }
-    all.is_ready = false;
-    all.guard.unlock();
+    pthread_mutex_unlock(&guard);
     const respct::blocking_call wait;
     opener.join();
 }

@@ -23,7 +23,7 @@ REASONS = {  # what the message must say beside the line
     "modified_outside": "add_modified.*outside the pool",
     "modified_over_the_end": "add_modified.*outside the pool",
     "untyped_memory": "recovery does not look.*respct::make",
-    "beside_its_place": r"byte 144 of the block.*recovery does not look",
+    "beside_its_place": r"byte 48 of the block.*recovery does not look",
     "of_another_size": "recovery does not look for one of its size",
     "second_init": r"initialised a second time.*misuse\.cpp:{before}\b.*later, update it",
     "no_lock": r"without a lock.*misuse\.cpp:{before}\b.*Take the same lock",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <mutex>
 #include <new>
 #include <system_error>
@@ -20,12 +21,16 @@ namespace {
 /// Spans that a worker takes at a time: 4 MiB.
 constexpr std::uint64_t spans_at_a_time = 64;
 
+static_assert(sizeof(sp_respct_mutex) == sizeof(sp_respct_condition));
+
 void reset_lock(void* lock, unsigned kind) noexcept
 {
-    const SyncObjectKind known = kind == SP_RESPCT_MUTEX       ? SyncObjectKind::mutex
-                                 : kind == SP_RESPCT_CONDITION ? SyncObjectKind::condition
-                                                               : SyncObjectKind::rwlock;
-    static_cast<void>(reset_sync_object(lock, known));
+    switch (kind) {
+    case SP_RESPCT_PTHREAD_MUTEX: static_cast<void>(reset_sync_object(lock, SyncObjectKind::mutex)); break;
+    case SP_RESPCT_PTHREAD_CONDITION: static_cast<void>(reset_sync_object(lock, SyncObjectKind::condition)); break;
+    case SP_RESPCT_PTHREAD_RWLOCK: static_cast<void>(reset_sync_object(lock, SyncObjectKind::rwlock)); break;
+    default: std::memset(lock, 0, sizeof(sp_respct_mutex));
+    }
 }
 
 /// Reads image bytes from the medium, where they are not mapped.

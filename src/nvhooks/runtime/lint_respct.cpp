@@ -14,6 +14,7 @@
 #include "runtime/fase.hpp"
 #include "runtime/fase_gate.hpp"
 #include "runtime/respct_checks.hpp"
+#include "runtime/respct_locks.hpp"
 #include "runtime/session_state.hpp"
 
 namespace stillpoint::lint {
@@ -64,11 +65,30 @@ bool is_logged(std::uintptr_t address) noexcept
     }
     for (unsigned kind = 0; kind < logged::kinds; ++kind) {
         const std::uintptr_t begin = address & ~(logged::total_bytes(kind) - 1);
-        if (session->heap->is_logged_variable(reinterpret_cast<const void*>(begin), kind)) {
+        if (session->heap->is_member(reinterpret_cast<const void*>(begin), kind)) {
             return true;
         }
     }
     return false;
+}
+
+/// Which bytes of a word belong to one-word locks: recovery frees them, whatever they hold.
+std::uint8_t lock_bytes_of(std::uintptr_t word) noexcept
+{
+    const Session* const session = open_session();
+    std::uint8_t found = 0;
+    for (std::uintptr_t half = 0; session != nullptr && half < word_bytes; half += sizeof(sp_respct_mutex)) {
+        const auto* const at = reinterpret_cast<const void*>(word + half);
+        if (session->heap->is_member(at, SP_RESPCT_MUTEX) || session->heap->is_member(at, SP_RESPCT_CONDITION)) {
+            found |= static_cast<std::uint8_t>(0xf << half);
+        }
+    }
+    return found;
+}
+bool is_lock(const void* address) noexcept
+{
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    return (lock_bytes_of(at & ~(word_bytes - 1)) >> (at % word_bytes) & 1) != 0;
 }
 
 /// Calls visit(address of the word, mask of its bytes) for each word of the bytes.
@@ -122,7 +142,7 @@ bool is_in_critical_section() noexcept
     const auto depth = record->depth.load(std::memory_order_relaxed);
     const auto outermost = record->lock.load(std::memory_order_relaxed);
     const bool is_lock = outermost != 0 && outermost != ThreadRecord::no_lock && (outermost & ThreadRecord::released_bit) == 0;
-    return depth > 1 || (depth == 1 && is_lock);
+    return depth > 1 || (depth == 1 && is_lock) || respct::locks_counted() != 0;
 }
 
 void at_restart_point() noexcept
@@ -213,7 +233,10 @@ void note_respct_read(const void* address, std::size_t size_bytes, const void* c
         if (word == nullptr) {
             return;
         }
-        const auto first = static_cast<std::uint8_t>(bytes & ~(word->exposed | word->written_first));
+        auto first = static_cast<std::uint8_t>(bytes & ~(word->exposed | word->written_first));
+        if (first != 0) {
+            first &= static_cast<std::uint8_t>(~lock_bytes_of(at));
+        }
         if (first != 0 && !notes->is_new(at) && !is_logged(at)) {  // What is new is allocated once more after a crash.
             word->reader = caller;
             word->exposed |= first;
@@ -224,6 +247,9 @@ void note_respct_read(const void* address, std::size_t size_bytes, const void* c
 
 void note_respct_write(const void* address, std::size_t size_bytes, const void* caller) noexcept
 {
+    if (is_lock(address)) {
+        return;
+    }
     const ThreadRecord* const record = fase::own_record;
     if (record != nullptr && record->depth.load(std::memory_order_relaxed) == 0) {
         add({Kind::store_at_restart_point, address, size_bytes, 0, caller, nullptr, nullptr});
