@@ -8,6 +8,7 @@
 #include "runtime/api_export.hpp"
 #include "runtime/fase_gate.hpp"
 #include "runtime/respct_checks.hpp"
+#include "runtime/respct_thread.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/sync_objects.hpp"
 #include "stillpoint/stillpoint.h"
@@ -38,6 +39,9 @@ STILLPOINT_API void* sp_malloc(size_t size_bytes)
         if (session == nullptr) {
             return std::malloc(size_bytes);
         }
+    }
+    if (stillpoint::respct::takes_part()) {
+        return checked(session->heap->allocate(size_bytes));  // The thread is inside a FASE.
     }
     const FaseGuard fase;
     return checked(session->heap->allocate(size_bytes));
@@ -91,6 +95,10 @@ STILLPOINT_API void sp_free(void* block)
     Session* const session = open_session();
     if (session == nullptr || !stillpoint_is_persistent(block)) {
         std::free(block);
+        return;
+    }
+    if (stillpoint::respct::takes_part() && !stillpoint::sync_objects_recorded() && !stillpoint::respct_checks::watched()) {
+        session->heap->deallocate(block);  // The thread is inside a FASE.
         return;
     }
     const FaseGuard fase;

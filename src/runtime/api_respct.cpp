@@ -134,6 +134,21 @@ void* allocate(sp_respct_layout* layout, size_t count, bool zeroed)
     return respct::is_active() ? note_update(respct::ensure_inside(), variable) : stillpoint::logged::running();
 }
 
+[[gnu::noinline]] void add_modified_lines(const void* address, size_t size_bytes) noexcept
+{
+    stillpoint::respct_checks_note_modified(address, size_bytes);
+    if (!respct::is_active() || !stillpoint_is_persistent(address)) {
+        return;
+    }
+    respct::ensure_inside();
+    // As far as there is memory: what lies behind was not written.
+    const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(address) - stillpoint::window_base;
+    const std::uint64_t end = respct::image_bytes.load(std::memory_order_relaxed);
+    if (offset < end) {
+        respct::note_lines(address, std::min<std::uint64_t>(size_bytes, end - offset));
+    }
+}
+
 void unlock_mutex(void* mutex) noexcept { pthread_mutex_unlock(static_cast<pthread_mutex_t*>(mutex)); }
 void lock_mutex(void* mutex) noexcept { pthread_mutex_lock(static_cast<pthread_mutex_t*>(mutex)); }
 
@@ -202,17 +217,17 @@ STILLPOINT_API uint64_t sp_respct_first_update(void* variable)
 
 STILLPOINT_API void sp_respct_add_modified(const void* address, size_t size_bytes)
 {
-    stillpoint::respct_checks_note_modified(address, size_bytes);
-    if (!respct::is_active() || !stillpoint_is_persistent(address)) [[unlikely]] {
+    constexpr std::size_t line_bytes = stillpoint::cache_line_bytes;
+    const auto begin = reinterpret_cast<std::uintptr_t>(address);
+    const bool is_in_one_line = size_bytes - 1 < line_bytes - begin % line_bytes;
+    if (is_in_one_line && begin - stillpoint::window_base < respct::image_bytes.load(std::memory_order_relaxed) && respct::takes_part() &&
+        !stillpoint::respct_checks::watched()) [[likely]] {
+        respct::Thread& thread = *respct::own_thread;
+        thread.has_written = true;
+        respct::note_line(thread, begin - begin % line_bytes, stillpoint::logged::running() >> 1);
         return;
     }
-    respct::ensure_inside();
-    // As far as there is memory: what lies behind was not written.
-    const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(address) - stillpoint::window_base;
-    const std::uint64_t end = respct::image_bytes.load(std::memory_order_relaxed);
-    if (offset < end) {
-        respct::note_lines(address, std::min<std::uint64_t>(size_bytes, end - offset));
-    }
+    add_modified_lines(address, size_bytes);
 }
 
 STILLPOINT_API void sp_respct_restart_point(int id, const char* file, unsigned line)
