@@ -106,6 +106,8 @@ kill-loop: build
 	$(call say,Killing each program 200 times at random moments)
 	@python3 tests/kill/kill_loop.py --program bank --kills 200
 	@python3 tests/kill/kill_loop.py --program word-index --kills 200
+	@python3 tests/kill/kill_loop.py --program respct-ledger --kills 200 --interval-ms 10
+	@python3 tests/kill/kill_loop.py --program respct-ledger --kills 200 --interval-ms 10 --pool-folder /dev/shm
 
 soak: build
 	$(call say,Killing soak_program $(KILLS) times at every persist point and at random moments)

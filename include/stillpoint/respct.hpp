@@ -58,6 +58,12 @@ private:
 
 // ---- Durable objects --------------------------------------------------------------------------
 
+/// What make(), make_zeroed_array() and root() throw; what() is sp_last_error() of the thread that catches it.
+class allocation_failure : public std::bad_alloc {
+public:
+    [[nodiscard]] const char* what() const noexcept override { return sp_last_error(); }
+};
+
 /// The layout of T, found once by default-constructing one in ordinary memory: constructors of logged, mutex and condition members
 /// tell where they lie. Specialise it for a T without a default constructor, or with one that has effects; `construct` makes any T
 /// at `place`, `destroy` unmakes it.
@@ -103,14 +109,14 @@ void add_modified(const T& written, std::source_location where = std::source_loc
     add_modified(&written, sizeof written, where);
 }
 
-/// A new durable object. Throws std::bad_alloc (sp_last_error() says why), and what T's constructor throws. What the constructor writes
+/// A new durable object. Throws allocation_failure, and what T's constructor throws. What the constructor writes
 /// becomes durable with the epoch; what is written later and not logged needs add_modified.
 template <class T, class... Arguments>
 [[nodiscard]] T* make(Arguments&&... arguments)
 {
     void* const place = sp_respct_allocate(&layout_of<T>(), 1);
     if (place == nullptr) {
-        throw std::bad_alloc();
+        throw allocation_failure();
     }
     T* made = nullptr;
     try {
@@ -124,13 +130,13 @@ template <class T, class... Arguments>
 }
 
 /// `count` objects of zeroes, without a constructor: right for types whose zeroes are a value, as those of logged numbers and pointers
-/// and of locks are. Throws std::bad_alloc.
+/// and of locks are. Throws allocation_failure.
 template <class T>
 [[nodiscard]] T* make_zeroed_array(std::size_t count)
 {
     void* const place = sp_respct_allocate_zeroed(&layout_of<T>(), count);
     if (place == nullptr) {
-        throw std::bad_alloc();
+        throw allocation_failure();
     }
     return std::launder(static_cast<T*>(place));
 }
@@ -145,13 +151,13 @@ void destroy(T* object) noexcept
     }
 }
 
-/// The object of that name (1 to 79 bytes), of zeroes at the first call. Throws std::bad_alloc: see sp_respct_root.
+/// The object of that name (1 to 79 bytes), of zeroes at the first call. Throws allocation_failure: see sp_respct_root.
 template <class T>
 [[nodiscard]] T* root(const char* handle, std::size_t count = 1)
 {
     void* const found = sp_respct_root(handle, &layout_of<T>(), count);
     if (found == nullptr) {
-        throw std::bad_alloc();
+        throw allocation_failure();
     }
     return std::launder(static_cast<T*>(found));
 }
@@ -206,8 +212,13 @@ private:
 /// crash the thread that makes it again reads where to go on. One thread at a time has a name's frame.
 template <class Locals>
 class thread_frame {
+    struct Memory {
+        logged<int> restart_point;
+        Locals locals;
+    };
+
 public:
-    /// Throws std::bad_alloc: see root().
+    /// Throws allocation_failure: see root().
     explicit thread_frame(const char* handle) : memory_(root<Memory>(handle)), resumed_at_(memory_->restart_point)
     {
         sp_respct_bind_frame(&memory_->restart_point);
@@ -220,14 +231,12 @@ public:
     [[nodiscard]] int resumes_at() const noexcept { return resumed_at_; }
     /// The work is done: unless another restart point follows, the next run of this thread starts at the beginning.
     void finish() noexcept { memory_->restart_point = 0; }
+    /// The locals of a frame, whoever has it: for a thread that looks at another's. Throws allocation_failure.
+    [[nodiscard]] static Locals& of(const char* handle) { return root<Memory>(handle)->locals; }
     Locals* operator->() const noexcept { return &memory_->locals; }
     Locals& operator*() const noexcept { return memory_->locals; }
 
 private:
-    struct Memory {
-        logged<int> restart_point;
-        Locals locals;
-    };
     Memory* memory_;
     int resumed_at_;
 };

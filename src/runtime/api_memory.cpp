@@ -40,7 +40,7 @@ STILLPOINT_API void* sp_malloc(size_t size_bytes)
             return std::malloc(size_bytes);
         }
     }
-    if (stillpoint::respct::takes_part()) {
+    if (stillpoint::respct::is_active() && stillpoint::respct::takes_part()) {
         return checked(session->heap->allocate(size_bytes));  // The thread is inside a FASE.
     }
     const FaseGuard fase;
@@ -97,7 +97,7 @@ STILLPOINT_API void sp_free(void* block)
         std::free(block);
         return;
     }
-    if (stillpoint::respct::takes_part() && !stillpoint::sync_objects_recorded() && !stillpoint::respct_checks::watched()) {
+    if (stillpoint::respct::is_active() && stillpoint::respct::takes_part() && !stillpoint::sync_objects_recorded() && !stillpoint::respct_checks::watched()) {
         session->heap->deallocate(block);  // The thread is inside a FASE.
         return;
     }

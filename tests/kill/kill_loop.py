@@ -5,7 +5,7 @@ kill that nothing that was promised is broken:
   - `stillpoint check` finds the pool sound;
   - the durable epoch of the pool is not older than any that the killed program had been told is durable;
   - the restarted program finds its invariant intact: bank its sum, its counters, its statements, its heap, and every
-    acknowledged transfer; word-index its list of files;
+    acknowledged transfer; respct-ledger the same; word-index its list of files;
   - at the end the program finishes: bank its transfers, word-index the index of a run that nobody disturbed.
 
 Exit code 0: all held. 1: something did not; the line before names the seed and the kill, to repeat it.
@@ -40,6 +40,7 @@ class Bank:
     """examples/bank: as many transfers as come, then a run that ends."""
 
     name = "bank"
+    engine = "pmthreads"
 
     def __init__(self, loop):
         self.loop = loop
@@ -75,10 +76,25 @@ class Bank:
             raise Broken(output)
 
 
+class Ledger(Bank):
+    """tests/kill/respct_ledger.cpp: restart points, one-word locks, typed objects, frames."""
+
+    name = "respct_ledger"
+    engine = "respct"
+
+    def arguments(self, last):
+        return [self.acknowledged, 4, 2000 if last else 1 << 39]
+
+    def judge_end(self, output):
+        if "ledger done" not in output or "BROKEN" in output:
+            raise Broken(output)
+
+
 class WordIndex:
     """examples/word-index: when the index is finished, a new one is begun in a new pool."""
 
     name = "word-index"
+    engine = "pmthreads"
 
     def __init__(self, loop):
         self.loop = loop
@@ -119,6 +135,9 @@ class WordIndex:
             raise Broken(f"the index differs from the volatile run's {self.digest}: {output}")
 
 
+PROGRAMS = {"bank": Bank, "word-index": WordIndex, "respct-ledger": Ledger}
+
+
 class Loop:
     def __init__(self, options):
         self.options = options
@@ -131,14 +150,14 @@ class Loop:
         self.pool = Path(options.pool_folder or self.folder) / f"kill-loop-{options.program}-{options.seed}.pool"
         self.pool.unlink(missing_ok=True)
         self.output = self.folder / "output.txt"
-        self.program = {"bank": Bank, "word-index": WordIndex}[options.program](self)
+        self.program = PROGRAMS[options.program](self)
         self.promised = 0
         self.counts = {"kills": 0, "before the program began its work": 0, "before the pool was made": 0}
 
     def words(self, last):
         options = {"interval_ms": self.options.interval_ms, "tracker": self.options.tracker,
                    "medium": self.options.medium, "durability": self.options.durability,
-                   "pool_size_mb": 16}
+                   "pool_size_mb": 16, "engine": self.program.engine}
         return self.tool.run_words(self.pool, options, self.program.name, self.program.arguments(last))
 
     def delay_s(self):
@@ -220,7 +239,7 @@ class Loop:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", choices=["bank", "word-index"], default="bank")
+    parser.add_argument("--program", choices=list(PROGRAMS), default="bank")
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--medium", default="auto", help="as of `stillpoint run`")
