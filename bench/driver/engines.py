@@ -41,6 +41,8 @@ NOTHING_ON_RETURN = "nothing once an operation has returned"
 ENGINES = [
     Engine("volatile", "volatile", "bench_worker_volatile", {"any": "everything"},
            "The same source, compiled and linked without Stillpoint: what ratios are taken to."),
+    Engine("volatile-words", "volatile", "bench_worker_volatile_words", {"any": "everything"},
+           "volatile with locks of one word, as respct has: what these alone are worth. A measurement aid.", survives=False),
     Engine("pmthreads", "engine", "bench_worker_pmthreads", {"any": "the last interval"},
            "Checkpoints of the memory that locks guard (docs/guarantees.md).", has_trackers=True, has_intervals=True),
     Engine("respct", "engine", "bench_worker_respct", {"any": "the last interval, and what was not written back by then"},

@@ -10,13 +10,13 @@
 
 #include "../harness/ending.hpp"
 #include "engine.hpp"
-#include "pthread_sections.hpp"
+#include "locked_sections.hpp"
 #include "stillpoint/stillpoint.h"
 #include "untyped_memory.hpp"
 
 namespace bench {
 
-struct PmthreadsEngine : PthreadSections, UntypedMemory<PmthreadsEngine> {
+struct PmthreadsEngine : LockedSections<>, UntypedMemory<PmthreadsEngine> {
 #ifdef BENCH_HOOKS
     static constexpr StoresSeen stores_seen = StoresSeen::compiled;  // docs/nvhooks.md, "Limits"
 #else

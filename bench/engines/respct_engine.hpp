@@ -17,7 +17,7 @@
 
 #include "../harness/ending.hpp"
 #include "engine.hpp"
-#include "pthread_sections.hpp"
+#include "locked_sections.hpp"
 #include "stillpoint/respct.hpp"
 #include "stillpoint/stillpoint.h"
 

@@ -12,12 +12,19 @@
 
 #include "../harness/ending.hpp"
 #include "engine.hpp"
-#include "pthread_sections.hpp"
+#include "locked_sections.hpp"
 #include "untyped_memory.hpp"
+#include "word_locks.hpp"
 
 namespace bench {
 
-struct VolatileEngine : PthreadSections, UntypedMemory<VolatileEngine> {
+#if defined(BENCH_WORD_LOCKS)
+using VolatileLocks = WordLocks;
+#else
+using VolatileLocks = PthreadLocks;
+#endif
+
+struct VolatileEngine : LockedSections<VolatileLocks>, UntypedMemory<VolatileEngine> {
     static constexpr StoresSeen stores_seen = StoresSeen::all;
 
     static void* allocate(std::size_t size_bytes) { return checked(std::malloc(size_bytes)); }

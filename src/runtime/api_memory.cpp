@@ -97,7 +97,8 @@ STILLPOINT_API void sp_free(void* block)
         std::free(block);
         return;
     }
-    if (stillpoint::respct::is_active() && stillpoint::respct::takes_part() && !stillpoint::sync_objects_recorded() && !stillpoint::respct_checks::watched()) {
+    if (stillpoint::respct::is_active() && stillpoint::respct::takes_part() && !stillpoint::sync_objects_recorded() &&
+        !stillpoint::respct_checks::watched()) {
         session->heap->deallocate(block);  // The thread is inside a FASE.
         return;
     }

@@ -2,8 +2,8 @@
 //
 // Usage: respct_ledger ACKNOWLEDGED THREADS OPERATIONS
 // Threads transfer between accounts, keep a stack of allocated receipts, and hand numbers from one to another through a small queue and a
-// condition variable. Each counts its operations in its frame. At the start, and at the end, everything must fit together; ACKNOWLEDGED gets a line
-// "epoch operations" for what is durable, and never may there be fewer operations.
+// condition variable. Each counts its operations in its frame. At the start and at the end everything must fit together. ACKNOWLEDGED gets
+// a line "epoch transfers" for what is durable: never may there be fewer transfers.
 
 #include <atomic>
 #include <cinttypes>
@@ -143,7 +143,8 @@ void work(Ledger& ledger, unsigned thread, std::uint64_t operations)
 /// Nobody else runs.
 void check(const Ledger& ledger, unsigned threads, const char* when)
 {
-    std::uint64_t balances = 0, transfers = 0, done = 0, put = 0, taken = 0, taken_sum = 0, receipts = 0, receipt_sum = 0, expected_sum = 0;
+    std::uint64_t balances = 0, transfers = 0, receipts = 0, receipt_sum = 0, expected_sum = 0;
+    std::uint64_t done = 0, put = 0, taken = 0, taken_sum = 0;
     for (std::uint64_t i = 0; i < account_count; ++i) {
         balances += accounts[i].balance;
         transfers += accounts[i].transfers;
@@ -166,8 +167,8 @@ void check(const Ledger& ledger, unsigned threads, const char* when)
     }
     is_sound = is_sound && balances == account_count * first_balance && transfers == 2 * done && receipts == ledger.receipt_count &&
                receipt_sum == ledger.receipt_sum && put == ledger.put && taken == ledger.taken && taken_sum == expected_sum;
-    std::printf("ledger %s: %" PRIu64 " transfers, %" PRIu64 " receipts, %" PRIu64 " put, %" PRIu64 " taken%s\n", when, done, receipts, put, taken,
-                is_sound ? "" : " BROKEN");
+    std::printf("ledger %s: %" PRIu64 " transfers, %" PRIu64 " receipts, %" PRIu64 " put, %" PRIu64 " taken%s\n", when, done, receipts, put,
+                taken, is_sound ? "" : " BROKEN");
     std::fflush(stdout);
 }
 

@@ -33,8 +33,30 @@ EngineDriver driver() noexcept
 
 RespctEngine::~RespctEngine() { give_notes_back(); }
 
+namespace {
+
+/// Options of other engines that somebody has set.
+void tell_of_idle_options(const Options& options)
+{
+    const auto tell = [](std::string_view flag) {
+        os::log(os::Severity::warning, "{} has no meaning with the engine respct, and is ignored: its program says itself what it writes", flag);
+    };
+    if (options.tracker != "auto") {
+        tell("--tracker");
+    }
+    if (options.verify_marks) {
+        tell("--verify-marks");
+    }
+    if (options.recovery != "auto") {
+        tell("--recovery");
+    }
+}
+
+}  // namespace
+
 Result<RecoveryReport> RespctEngine::start(Pool pool, const Options& options)
 {
+    tell_of_idle_options(options);
     pool_ = std::make_unique<Pool>(std::move(pool));
     const PoolFacts& facts = pool_->facts();
     heap_offset_ = geometry_of(facts).heap_offset;

@@ -10,8 +10,11 @@ namespace bench {
 
 struct PthreadLocks {
     using Mutex = pthread_mutex_t;
+    using Condition = pthread_cond_t;
     static void lock(Mutex* mutex) noexcept { pthread_mutex_lock(mutex); }
     static void unlock(Mutex* mutex) noexcept { pthread_mutex_unlock(mutex); }
+    static void wait(Condition& condition, Mutex& mutex) noexcept { pthread_cond_wait(&condition, &mutex); }
+    static void notify_all(Condition& condition) noexcept { pthread_cond_broadcast(&condition); }
 };
 
 /// Holds up to `locks_max` mutexes until it is destroyed; releases them in the reverse order.
@@ -46,7 +49,11 @@ public:
         }
         Locks::unlock(&mutex);
     }
-    void wait(pthread_cond_t& condition, Mutex& mutex) noexcept { pthread_cond_wait(&condition, &mutex); }
+    template <class Condition>
+    void wait(Condition& condition, Mutex& mutex) noexcept
+    {
+        Locks::wait(condition, mutex);
+    }
 
 private:
     Mutex* held_[locks_max];
@@ -79,22 +86,27 @@ public:
         held_ = nullptr;
         Locks::unlock(&mutex);
     }
-    void wait(pthread_cond_t& condition, Mutex& mutex) noexcept { pthread_cond_wait(&condition, &mutex); }
+    template <class Condition>
+    void wait(Condition& condition, Mutex& mutex) noexcept
+    {
+        Locks::wait(condition, mutex);
+    }
 
 private:
     Mutex* held_ = nullptr;
 };
 
 /// What such engines have in common of a MemoryEngine: nobody has to be told of a store.
-struct PthreadSections {
+template <class Locks = PthreadLocks>
+struct LockedSections {
     template <class T>
     using Durable = T;
-    using Mutex = pthread_mutex_t;
-    using Condition = pthread_cond_t;
+    using Mutex = typename Locks::Mutex;
+    using Condition = typename Locks::Condition;
     template <unsigned locks_max>
-    using Operation = LockedSection<locks_max>;
+    using Operation = LockedSection<locks_max, Locks>;
     template <unsigned locks_max>
-    using Reading = LockedSection<locks_max>;
+    using Reading = LockedSection<locks_max, Locks>;
 
     static void open(const Shape&) noexcept {}
     template <class T, class Value>
@@ -103,7 +115,7 @@ struct PthreadSections {
         variable = value;
     }
     static void about_to_write(void*, std::size_t) noexcept {}
-    static void notify_all(Condition& condition) noexcept { pthread_cond_broadcast(&condition); }
+    static void notify_all(Condition& condition) noexcept { Locks::notify_all(condition); }
 };
 
 }  // namespace bench
