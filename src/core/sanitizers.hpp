@@ -1,19 +1,20 @@
 #pragma once
 // Whether this build is instrumented: for tests of what a sanitizer replaces.
 
-namespace stillpoint {
-
 #if defined(__SANITIZE_THREAD__)
-inline constexpr bool thread_sanitizer = true;
+#define STILLPOINT_THREAD_SANITIZER 1
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
-inline constexpr bool thread_sanitizer = true;
-#else
-inline constexpr bool thread_sanitizer = false;
+#define STILLPOINT_THREAD_SANITIZER 1
 #endif
-#else
-inline constexpr bool thread_sanitizer = false;
 #endif
+#if !defined(STILLPOINT_THREAD_SANITIZER)
+#define STILLPOINT_THREAD_SANITIZER 0
+#endif
+
+namespace stillpoint {
+
+inline constexpr bool thread_sanitizer = STILLPOINT_THREAD_SANITIZER != 0;
 
 }  // namespace stillpoint
 

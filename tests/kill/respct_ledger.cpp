@@ -49,6 +49,7 @@ struct Ledger {
 };
 
 struct Locals {
+    respct::mutex guard;  // of transfers: another thread reads them
     respct::logged<std::uint64_t> transfers, handed_over, taken, taken_sum;
 };
 
@@ -74,6 +75,7 @@ void transfer_once(Locals& own, std::mt19937_64& random)
     other.balance += amount;
     ++one.transfers;
     ++other.transfers;
+    const std::lock_guard counting(own.guard);
     ++own.transfers;
 }
 
@@ -176,7 +178,9 @@ std::uint64_t transfers_now(unsigned threads)
 {
     std::uint64_t done = 0;
     for (unsigned thread = 0; thread < threads; ++thread) {
-        done += locals_of(thread).transfers;
+        Locals& locals = locals_of(thread);
+        const std::lock_guard hold(locals.guard);
+        done += locals.transfers;
     }
     return done;
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs races_program once under ThreadSanitizer; fails if it reports a race (or, with --expect-race, if it does not)."""
+"""Runs races_program, or respct_ledger (--mode ledger), once under ThreadSanitizer; fails if it reports a race (or, with
+--expect-race, if it does not)."""
 
 import argparse
 import os
@@ -42,9 +43,17 @@ def main():
         print("run_program: skipped: there is no llvm-symbolizer, by whose names suppressions are matched")
         sys.exit(SKIPPED)
     # Not mprotect: its faults would come inside the sanitizer's own code.
+    words, more = [arguments.program, arguments.mode, str(pool)], {}
+    if arguments.mode == "ledger":
+        acknowledged = arguments.folder / "acknowledged"
+        acknowledged.unlink(missing_ok=True)
+        more = {"STILLPOINT_POOL": str(pool), "STILLPOINT_ENGINE": "respct", "STILLPOINT_INTERVAL_MS": "2",
+                "STILLPOINT_DURABILITY": "process"}
+        words = [arguments.program, str(acknowledged), "4", "20000"]
     text = f"interval_ms=1 durability=process pool_size_mb=8 tracker={arguments.tracker}"
-    outcome = subprocess.run([arguments.program, arguments.mode, str(pool), text, arguments.seconds], check=False,
-                             env=dict(os.environ, TSAN_OPTIONS=options()), timeout=600)
+    if not more:
+        words += [text, arguments.seconds]
+    outcome = subprocess.run(words, check=False, env=dict(os.environ, TSAN_OPTIONS=options(), **more), timeout=600)
     pool.unlink(missing_ok=True)
     if outcome.returncode == UNSUPPORTED:
         print("run_program: skipped: this kernel or sandbox refuses userfaultfd")

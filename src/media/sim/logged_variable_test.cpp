@@ -4,7 +4,9 @@
 // committed: until then, the variable must come back as it was at the end of E - 1. Two backups hold that; one does only where nothing
 // runs between the end of E and its commit; and none holds where the words of a line reach the disk from different instants.
 
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)  // Its runtime is no code that may be interrupted by a handler of ours.
+#include "core/sanitizers.hpp"
+
+#if defined(__x86_64__) && !STILLPOINT_THREAD_SANITIZER  // Its runtime is no code that may be interrupted by a handler of ours.
 
 #define STILLPOINT_RESPCT_CHECKED 0  // The plain form: the checked one knows no variables outside a pool.
 

@@ -1,6 +1,8 @@
 // What the program stores into a range of map_at() is in the trace: all of it, in order, and nothing else.
 
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)  // Its runtime is no code that may be interrupted by a handler of ours.
+#include "core/sanitizers.hpp"
+
+#if defined(__x86_64__) && !STILLPOINT_THREAD_SANITIZER  // Its runtime is no code that may be interrupted by a handler of ours.
 
 #include <atomic>
 #include <csignal>
