@@ -34,14 +34,14 @@ void* checked(void* block) noexcept
 STILLPOINT_API void* sp_malloc(size_t size_bytes)
 {
     Session* const session = open_session();
+    if (session != nullptr && stillpoint::respct::is_active() && stillpoint::respct::takes_part()) {
+        return checked(session->heap->allocate(size_bytes));  // The thread is inside a FASE.
+    }
     if (session == nullptr || session->detached.load(std::memory_order_relaxed)) [[unlikely]] {
         stillpoint::warn_if_not_durable(session);
         if (session == nullptr) {
             return std::malloc(size_bytes);
         }
-    }
-    if (stillpoint::respct::is_active() && stillpoint::respct::takes_part()) {
-        return checked(session->heap->allocate(size_bytes));  // The thread is inside a FASE.
     }
     const FaseGuard fase;
     return checked(session->heap->allocate(size_bytes));
