@@ -137,7 +137,8 @@ void sp_respct_restart_point(int id, const char *file, unsigned line);
 #define SP_RESPCT_RP(id) sp_respct_restart_point((id), __FILE__, __LINE__)
 
 /* Binds the calling thread to its frame: an SP_RESPCT_LOGGED_4 variable in the pool, an int, that keeps the id of the thread's last restart
- * point. What it held at the start says where this thread is to go on: 0, at the beginning. NULL: no frame. */
+ * point. What it held at the start says where this thread is to go on: 0, at the beginning. NULL: no frame. A frame that another thread
+ * has ends the program. */
 void sp_respct_bind_frame(void *restart_point);
 
 /* Around a call that may block [§3.3.3, Figure 7]: between the two the thread counts as being at its last restart point, and touches

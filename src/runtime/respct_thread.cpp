@@ -103,7 +103,6 @@ Thread& register_thread() noexcept
     thread->is_inside = false;
     thread->is_allowed = false;
     thread->has_written = false;
-    thread->frame = nullptr;
     thread->is_used.store(true, std::memory_order_relaxed);
     own_thread = thread;
     return *thread;
@@ -156,15 +155,26 @@ void note_lines(const void* address, std::size_t size_bytes) noexcept
 void bind_frame(std::byte* frame) noexcept
 {
     if (frame == nullptr) {
-        own().frame = nullptr;
+        own().frame.store(nullptr, std::memory_order_relaxed);
         return;
     }
     if (!stillpoint_is_persistent(frame) || reinterpret_cast<std::uintptr_t>(frame) % logged::total_bytes(SP_RESPCT_LOGGED_4) != 0) {
         os::log(os::Severity::error,
-                "sp_respct_bind_frame({}): a frame is a logged variable of 4 bytes in the pool; make it by sp_respct_root", static_cast<const void*>(frame));
+                "sp_respct_bind_frame({}): a frame is a logged variable of 4 bytes in the pool; make it by sp_respct_root",
+                static_cast<const void*>(frame));
         std::abort();
     }
-    ensure_inside().frame = frame;
+    Thread& thread = ensure_inside();
+    const std::lock_guard hold(threads_lock);
+    for (const Thread* other = threads.load(std::memory_order_relaxed); other != nullptr; other = other->next) {
+        if (other != &thread && other->frame.load(std::memory_order_relaxed) == frame) {
+            os::log(os::Severity::error,
+                    "sp_respct_bind_frame({}): another thread has this frame, and both would store their restart points in it; the "
+                    "program ends here. Give each thread a frame of its own, under a name of its own", static_cast<const void*>(frame));
+            std::abort();
+        }
+    }
+    thread.frame.store(frame, std::memory_order_relaxed);
 }
 
 void restart_point(int id, const char* file, unsigned line) noexcept
@@ -177,8 +187,8 @@ void restart_point(int id, const char* file, unsigned line) noexcept
     if (record->depth.load(std::memory_order_relaxed) != 1 || locks_counted() != 0) [[unlikely]] {
         die_of_held_lock(*record, file, line);
     }
-    if (thread.frame != nullptr) {
-        store_restart_point(thread.frame, id);
+    if (std::byte* const frame = thread.frame.load(std::memory_order_relaxed); frame != nullptr) {
+        store_restart_point(frame, id);
     }
     thread.has_written = false;
     if ((fase::gate.bits.load(std::memory_order_relaxed) & fase::gate_shut) != 0) [[unlikely]] {
@@ -241,6 +251,7 @@ void thread_exit() noexcept
     }
     thread->is_inside = false;
     thread->is_allowed = false;
+    thread->frame.store(nullptr, std::memory_order_relaxed);
     choose_way_of_locks(false);
     own_thread = nullptr;
     const std::lock_guard hold(threads_lock);

@@ -43,7 +43,7 @@ struct alignas(128) Thread {
     bool is_inside = false;     ///< between restart points: its FASE has begun
     bool is_allowed = false;    ///< between checkpoint_allow and checkpoint_prevent
     bool has_written = false;   ///< something durable, since its last restart point
-    std::byte* frame = nullptr;  ///< an SP_RESPCT_LOGGED_4 variable, or nullptr
+    std::atomic<std::byte*> frame{nullptr};  ///< an SP_RESPCT_LOGGED_4 variable, or nullptr; its owner stores, others look
     std::atomic<std::uint64_t> recent_epoch{0};  ///< in which `recent` was noted; its owner stores, the checkpoint thread looks
     std::array<std::uintptr_t, recent_count> recent{};
     std::array<LineList, 2> lists{};  ///< by the parity of the epoch
@@ -102,7 +102,8 @@ void note_lines(const void* address, std::size_t size_bytes) noexcept;
     }
     Thread* const thread = own_thread;
     const ThreadRecord* const record = fase::own_record;
-    if (thread->frame != nullptr || record == nullptr || record->depth.load(std::memory_order_relaxed) != 1 ||
+    if (thread->frame.load(std::memory_order_relaxed) != nullptr || record == nullptr ||
+        record->depth.load(std::memory_order_relaxed) != 1 ||
         (fase::gate.bits.load(std::memory_order_relaxed) & fase::gate_shut) != 0) [[unlikely]] {
         return false;
     }

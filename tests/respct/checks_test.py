@@ -56,6 +56,11 @@ class Checks(CommandLineTest):
                 self.assertRegex(messages[0], rf"misuse\.cpp:{line}: ")
                 self.assertRegex(messages[0], REASONS[name].format(line=line, before=line - 1))
 
+    def test_two_threads_with_one_frame_are_told(self):
+        done = self.misuse("frame_of_another_thread")
+        self.assertIn(done.returncode, (-signal.SIGABRT, 128 + signal.SIGABRT), done.stderr)
+        self.assertRegex(done.stderr, "another thread has this frame.*a name of its own")
+
     def test_what_is_allowed_is_silent(self):
         done = self.misuse("right")
         self.assertEqual((done.returncode, done.stderr), (0, ""))

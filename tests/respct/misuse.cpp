@@ -220,6 +220,13 @@ void right()
     }
 }
 
+void frame_of_another_thread()
+{
+    const respct::thread_frame<Pair> frame("pair");
+    const respct::blocking_call wait;
+    std::thread([] { const respct::thread_frame<Pair> same("pair"); }).join();
+}
+
 struct Case {
     const char* name;
     void (*run)();
@@ -240,6 +247,7 @@ constexpr Case cases[] = {
     {"wait_after_a_write", wait_after_a_write},
     {"restart_point_under_a_lock", restart_point_under_a_lock},
     {"outside_the_pool", outside_the_pool},
+    {"frame_of_another_thread", frame_of_another_thread},
     {"right", right},
 };
 
