@@ -23,7 +23,7 @@ class HashMapOf {
 
 public:
     HashMapOf(const char* name, std::uint64_t buckets, std::size_t value_bytes)
-        : map_(E::template named<Map>(name)), value_bytes_(value_bytes), nodes_(value_bytes)
+        : map_(E::template named<Map>(name)), nodes_(value_bytes)
     {
         typename E::template Operation<1> operation;
         operation.lock(map_->making);
@@ -100,7 +100,7 @@ public:
     template <class Visit>
     void for_each(Visit visit) const
     {
-        std::vector<std::byte> value(value_bytes_);
+        std::vector<std::byte> value(nodes_.value_bytes());
         for (std::uint64_t i = 0; i < map_->bucket_count; ++i) {
             for (Node* node = map_->buckets[i].value; node != nullptr; node = Nodes::next_of(*node)) {
                 nodes_.read(*node, value);
@@ -140,7 +140,6 @@ private:
     }
 
     Map* map_;
-    std::size_t value_bytes_;
     Nodes nodes_;
 };
 
@@ -155,7 +154,7 @@ public:
     /// Finds the map by its name, or makes an empty one. `buckets`: a power of two.
     HashMap(const char* name, std::uint64_t buckets, std::size_t value_bytes)
     {
-        if (has_pairs && value_bytes == PairNodes<E>::value_bytes) {
+        if (has_pairs && value_bytes == PairNodes<E>::value_bytes()) {
             pairs_.emplace(name, buckets, value_bytes);
         } else {
             bytes_.emplace(name, buckets, value_bytes);

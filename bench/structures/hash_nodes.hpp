@@ -29,6 +29,7 @@ public:
 
     explicit ByteNodes(std::size_t value_bytes) : value_bytes_(value_bytes), blocks_(value_at + value_bytes) {}
 
+    [[nodiscard]] std::size_t value_bytes() const noexcept { return value_bytes_; }
     static Node* next_of(const Node& node) noexcept { return node.next; }
     static std::uint64_t key_of(const Node& node) noexcept { return node.key; }
     static void link(Node& node, Node* next) { node.next = next; }
@@ -70,7 +71,7 @@ class PairNodes {
 public:
     struct Node;
     static constexpr bool may_change = true;
-    static constexpr std::size_t value_bytes = sizeof(std::uint64_t);
+    static constexpr std::size_t value_bytes() noexcept { return sizeof(std::uint64_t); }
 
 private:
     struct Pair {

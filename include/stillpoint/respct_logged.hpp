@@ -153,6 +153,13 @@ class logged {
 
 public:
     static constexpr unsigned kind = detail::kind_for(sizeof(T));
+
+private:
+    static constexpr std::size_t slot_bytes = std::size_t{1} << kind;
+    /// Behind the three slots.
+    static constexpr std::size_t words = (detail::logged_bytes_for(kind) - (3 * slot_bytes + 7) / 8 * 8) / 8;
+
+public:
     using value_type = T;
 
     /// Value-initialised.
@@ -248,8 +255,7 @@ public:
 
     /// What no field of the variable uses in its line: 8 bytes where T has 3, 4 or 9 to 16. The program's: not logged, written as
     /// other bytes are, and durable together with an update that follows in the same epoch.
-    static constexpr std::size_t spare_bytes = detail::logged_bytes_for(detail::kind_for(sizeof(T))) -
-                                               ((std::size_t{3} << detail::kind_for(sizeof(T))) + 7) / 8 * 8 - sizeof(std::uint64_t);
+    static constexpr std::size_t spare_bytes = (words - 1) * sizeof(std::uint64_t);
     template <class Spare>
     [[nodiscard]] Spare spare() const noexcept
     {
@@ -266,12 +272,10 @@ public:
     }
 
 private:
-    static constexpr std::size_t slot_bytes = std::size_t{1} << kind;
     struct Slot {
         alignas(slot_bytes) T value;
     };
     static_assert(sizeof(Slot) == slot_bytes);
-    static constexpr std::size_t words = (detail::logged_bytes_for(kind) - (3 * slot_bytes + 7) / 8 * 8) / 8;
 
     [[nodiscard]] std::uint64_t epoch_word() const noexcept { return words_[words - 1]; }
     void set_epoch_word(std::uint64_t word) noexcept { __atomic_store_n(&words_[words - 1], word, __ATOMIC_RELAXED); }

@@ -118,13 +118,17 @@ void* allocate(sp_respct_layout* layout, size_t count, bool zeroed)
 }
 
 /// The thread is inside: the epoch does not change.
+[[gnu::always_inline]] inline void note_line_of(respct::Thread& thread, std::uintptr_t address, std::uint64_t running) noexcept
+{
+    thread.has_written = true;
+    respct::note_line(thread, address & ~std::uintptr_t{stillpoint::cache_line_bytes - 1}, running >> 1);
+}
+
 [[gnu::always_inline]] inline std::uint64_t note_update(respct::Thread& thread, void* variable) noexcept
 {
     const std::uint64_t running = stillpoint::logged::running();
     if (stillpoint_is_persistent(variable)) [[likely]] {  // Of ordinary memory there is nothing to write back.
-        thread.has_written = true;
-        constexpr std::uintptr_t line_mask = stillpoint::cache_line_bytes - 1;
-        respct::note_line(thread, reinterpret_cast<std::uintptr_t>(variable) & ~line_mask, running >> 1);
+        note_line_of(thread, reinterpret_cast<std::uintptr_t>(variable), running);
     }
     return running;
 }
@@ -222,9 +226,7 @@ STILLPOINT_API void sp_respct_add_modified(const void* address, size_t size_byte
     const bool is_in_one_line = size_bytes - 1 < line_bytes - begin % line_bytes;
     if (is_in_one_line && begin - stillpoint::window_base < respct::image_bytes.load(std::memory_order_relaxed) && respct::takes_part() &&
         !stillpoint::respct_checks::watched()) [[likely]] {
-        respct::Thread& thread = *respct::own_thread;
-        thread.has_written = true;
-        respct::note_line(thread, begin - begin % line_bytes, stillpoint::logged::running() >> 1);
+        note_line_of(*respct::own_thread, begin, stillpoint::logged::running());
         return;
     }
     add_modified_lines(address, size_bytes);

@@ -127,10 +127,7 @@ STILLPOINT_API void sp_respct_wait(sp_respct_condition* condition, sp_respct_mut
 {
     auto& changes = respct::word_of(condition->changes);
     const std::uint32_t seen = changes.fetch_or(1, std::memory_order_relaxed) | 1;
-    stillpoint::respct_checks_note_allow();
-    if (respct::is_active()) {
-        respct::allow();
-    }
+    sp_respct_checkpoint_allow();
     sp_respct_unlock(mutex);
     stillpoint::os::futex_wait(changes, seen);
     sp_respct_lock(mutex);

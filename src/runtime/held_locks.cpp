@@ -16,15 +16,14 @@ struct Listed {
 
 constinit thread_local Listed own [[gnu::tls_model("initial-exec")]] = {};
 
-/// A section without a lock: what a thread is in that takes part in restart points, between its locks.
-bool holds_no_lock(const ThreadRecord& record, std::uint32_t depth) noexcept
+}  // namespace
+
+bool holds_none(const ThreadRecord& record, std::uint32_t depth) noexcept
 {
     const auto outermost = record.lock.load(std::memory_order_relaxed);
     const bool is_lock = outermost != 0 && outermost != ThreadRecord::no_lock && (outermost & ThreadRecord::released_bit) == 0;
     return respct::locks_counted() == 0 && (depth == 0 || (depth == 1 && !is_lock));
 }
-
-}  // namespace
 
 void begin() noexcept
 {
@@ -37,13 +36,13 @@ Locks of_this_thread() noexcept
     Locks found = own.locks;
     const ThreadRecord* const record = fase::own_record;
     found.is_complete = own.unlisted == 0 && (found.is_complete || record == nullptr ||
-                                              holds_no_lock(*record, record->depth.load(std::memory_order_relaxed)));
+                                              holds_none(*record, record->depth.load(std::memory_order_relaxed)));
     return found;
 }
 
 void add(const ThreadRecord& record, const void* lock, std::uint32_t depth) noexcept
 {
-    own.locks.is_complete = own.locks.is_complete || holds_no_lock(record, depth);
+    own.locks.is_complete = own.locks.is_complete || holds_none(record, depth);
     if (lock == nullptr) {
         return;
     }

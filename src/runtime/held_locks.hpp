@@ -27,6 +27,10 @@ void begin() noexcept;
 /// Those of the calling thread.
 [[nodiscard]] Locks of_this_thread() noexcept;
 
+/// Whether the calling thread, whose record it is and which is inside `depth` sections, holds no lock: a thread that takes part in restart
+/// points is in a section without a lock between its locks. Listed or not.
+[[nodiscard]] bool holds_none(const ThreadRecord& record, std::uint32_t depth) noexcept;
+
 /// From the accounting only: `lock` (nullptr: a section) is about to be acquired by the thread that `record` belongs to, which is inside
 /// `depth` others; and it was released, or not acquired.
 void add(const ThreadRecord& record, const void* lock, std::uint32_t depth) noexcept;

@@ -13,8 +13,8 @@
 #include "lint_target.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/fase_gate.hpp"
+#include "runtime/held_locks.hpp"
 #include "runtime/respct_checks.hpp"
-#include "runtime/respct_locks.hpp"
 #include "runtime/session_state.hpp"
 
 namespace stillpoint::lint {
@@ -139,10 +139,7 @@ bool is_in_critical_section() noexcept
     if (record == nullptr) {
         return false;
     }
-    const auto depth = record->depth.load(std::memory_order_relaxed);
-    const auto outermost = record->lock.load(std::memory_order_relaxed);
-    const bool is_lock = outermost != 0 && outermost != ThreadRecord::no_lock && (outermost & ThreadRecord::released_bit) == 0;
-    return depth > 1 || (depth == 1 && is_lock) || respct::locks_counted() != 0;
+    return !held_locks::holds_none(*record, record->depth.load(std::memory_order_relaxed));
 }
 
 void at_restart_point() noexcept
