@@ -35,7 +35,10 @@ typedef enum sp_error {
     SP_E_DETACHED = 24,          /* a child made by fork has no pool */
     SP_E_GLOBALS_CHANGED = 25,   /* SP_PERSISTENT variables differ from those in the pool */
     SP_E_PROGRAM_REFUSED = 26,   /* static, set-uid or not an executable: cannot be run durably */
-    SP_E_NOT_DURABLE_ADDRESS = 27 /* the pointer is not inside durable memory */
+    SP_E_NOT_DURABLE_ADDRESS = 27, /* the pointer is not inside durable memory */
+    SP_E_OBJECT_TYPE = 28,       /* the object in the pool has another type, or a method of it was changed */
+    SP_E_OBJECT_REFUSED = 29,    /* the object may not be used until the pool is opened again: an operation failed on it */
+    SP_E_NOT_DETERMINISTIC = 30  /* running an operation again gave another state */
 } sp_error;
 
 /* One sentence, without a newline, that says what `code` means. Never NULL; unknown codes

@@ -31,6 +31,9 @@ extern "C" __attribute__((visibility("default"))) const char* sp_error_string(in
     case SP_E_GLOBALS_CHANGED: return "the program's durable globals differ from those in the pool";
     case SP_E_PROGRAM_REFUSED: return "the program cannot be run durably";
     case SP_E_NOT_DURABLE_ADDRESS: return "the address is not in durable memory";
+    case SP_E_OBJECT_TYPE: return "the object in the pool has another type, or a method of it was changed";
+    case SP_E_OBJECT_REFUSED: return "an operation failed on the object; it may be used again when the pool has been opened again";
+    case SP_E_NOT_DETERMINISTIC: return "an operation that was run again gave another state";
     default: return "unknown error code";
     }
 }
