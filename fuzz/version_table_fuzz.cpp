@@ -12,15 +12,19 @@
 #include <mutex>
 
 #include "core/checksum.hpp"
+#include "engines/pmthreads/pmthreads_engine.hpp"
+#include "engines/pmthreads/pmthreads_layout.hpp"
 #include "pool/commit_record.hpp"
-#include "engines/pmthreads/epoch_writer.hpp"
-#include "engines/pmthreads/recovered_image.hpp"
+#include "versions/epoch_writer.hpp"
+#include "versions/recovered_image.hpp"
 #include "pool/patched_medium.hpp"
 
 namespace {
 
 using namespace stillpoint;
-using namespace stillpoint::pmthreads;
+using stillpoint::pmthreads::driver;
+using stillpoint::pmthreads::engine_area_pages;
+using namespace stillpoint::versions;
 using stillpoint::testing::PatchedFile;
 using stillpoint::testing::PatchedMedium;
 

@@ -75,8 +75,8 @@ void Checkpointer::absorb_segments() noexcept
     for (std::size_t i = 0; i < announced_count_; ++i) {
         const Segment& segment = announced_[i];
         parts_.table->extend(segment);
-        parts_.locations->add_free(segment.first_file_page + table_pages_for(segment.image_pages),
-                                   data_pages_per_image_page * segment.image_pages);
+        parts_.locations->add_free(segment.first_file_page + versions::table_pages_for(segment.image_pages),
+                                   versions::data_pages_per_image_page * segment.image_pages);
     }
     announced_count_ = 0;
 }

@@ -12,7 +12,7 @@
 
 #include "core/result.hpp"
 #include "engines/pmthreads/capture.hpp"
-#include "engines/pmthreads/epoch_writer.hpp"
+#include "versions/epoch_writer.hpp"
 #include "engines/pmthreads/pacer.hpp"
 #include "runtime/shadow.hpp"
 #include "engines/pmthreads/tracker.hpp"
@@ -30,8 +30,8 @@ public:
         Pool* pool;
         Shadow* shadow;
         Tracker* tracker;
-        VersionTable* table;
-        LocationAllocator* locations;
+        versions::VersionTable* table;
+        versions::LocationAllocator* locations;
         os::FutexLock* medium_lock;
         EpochClock* clock;
     };
@@ -83,7 +83,7 @@ private:
     Settings settings_;
     Capture capture_;
     CopyTeam team_;
-    EpochWriter writer_;
+    versions::EpochWriter writer_;
     CheckpointTurns turns_;
 
     std::array<MirroredRange, mirrored_max> mirrored_{};

@@ -137,12 +137,12 @@ TEST_F(PmthreadsDamage, OfAnyBitOfTheVersionTableIsFoundOrHarmless)
     const std::uint64_t table = engine_area + engine_area_pages * page_bytes;
     unsigned found = 0;
     for (std::uint64_t entry = 0; entry < 4 * mib / page_bytes; ++entry) {
-        VersionEntry content{};
+        versions::VersionEntry content{};
         std::memcpy(&content, before.data() + table + entry * sizeof content, sizeof content);
         if (content.slots[0].epoch == 0 && content.slots[1].epoch == 0) {
             continue;
         }
-        for (unsigned bit = 0; bit < 8 * sizeof(VersionEntry) && found < 600; bit += 3) {
+        for (unsigned bit = 0; bit < 8 * sizeof(versions::VersionEntry) && found < 600; bit += 3) {
             flip_bit(pool_, table + entry * sizeof content + bit / 8, bit % 8);
             const int outcome = reopen(" recovery=eager");
             EXPECT_TRUE(outcome == 0 || outcome == could_not_open) << outcome;
@@ -179,7 +179,7 @@ TEST_F(PmthreadsDamage, ByALostTableWriteIsFound)
     // The disk kept the old table page of the first segment, whose checksums were all valid once.
     const std::uint64_t table = engine_area + engine_area_pages * page_bytes;
     const int file = open(pool_.c_str(), O_RDWR);
-    const std::uint64_t bytes = table_pages_for(16 * mib / page_bytes) * page_bytes;
+    const std::uint64_t bytes = versions::table_pages_for(16 * mib / page_bytes) * page_bytes;
     ASSERT_EQ(pwrite(file, before.data() + table, bytes, static_cast<off_t>(table)),
               static_cast<ssize_t>(bytes));
     close(file);

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "core/checksum.hpp"
-#include "engines/pmthreads/version_table.hpp"
+#include "pool/commit_layout.hpp"
+#include "versions/version_table.hpp"
 
 namespace stillpoint::pmthreads {
 namespace {
@@ -22,12 +23,12 @@ Uuid example_uuid()
     return uuid;
 }
 
-VersionSlot slot_of_page_full_of(int byte, std::uint64_t epoch, std::uint32_t location)
+versions::VersionSlot slot_of_page_full_of(int byte, std::uint64_t epoch, std::uint32_t location)
 {
-    VersionTable table;
+    versions::VersionTable table;
     EXPECT_TRUE(table.reserve(16384, example_uuid()));
     const std::vector<std::byte> page(page_bytes, static_cast<std::byte>(byte));
-    return {epoch, location, page_checksum(content_hash(page.data(), table.hash_seed()), image_page, epoch)};
+    return {epoch, location, versions::page_checksum(versions::content_hash(page.data(), table.hash_seed()), image_page, epoch)};
 }
 
 template <class T>
@@ -51,7 +52,7 @@ TEST(PmthreadsFormat, HasTheBytesOfTheEntryThatTheFormatPageShows)
 
 TEST(PmthreadsFormat, HasTheBytesOfTheRecordThatTheFormatPageShows)
 {
-    const VersionSlot slot = slot_of_page_full_of(0xcd, 7, 134);
+    const versions::VersionSlot slot = slot_of_page_full_of(0xcd, 7, 134);
     CommitRecord record{};
     record.magic = commit_magic;
     record.pool_uuid = example_uuid();

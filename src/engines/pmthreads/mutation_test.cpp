@@ -22,7 +22,9 @@
 
 #include "pool/commit_record.hpp"
 #include "engines/pmthreads/crashing_program.hpp"
-#include "engines/pmthreads/recovered_image.hpp"
+#include "engines/pmthreads/pmthreads_engine.hpp"
+#include "engines/pmthreads/pmthreads_layout.hpp"
+#include "versions/recovered_image.hpp"
 #include "media/temporary_directory.hpp"
 #include "pool/patched_medium.hpp"
 
@@ -106,7 +108,7 @@ Snapshots run_the_program()
     return snapshots;
 }
 
-using State = RecoveredImage;
+using State = versions::RecoveredImage;
 
 /// As a start of the program would, up to its first instruction.
 Result<State> recover(const std::shared_ptr<PatchedFile>& file)
@@ -115,9 +117,9 @@ Result<State> recover(const std::shared_ptr<PatchedFile>& file)
     if (!pool) {
         return pass_on(pool.error());
     }
-    VersionTable table;
-    LocationAllocator locations;
-    return recover_image(*pool, table, locations);
+    versions::VersionTable table;
+    versions::LocationAllocator locations;
+    return versions::recover_image(*pool, table, locations);
 }
 
 // ---- The damages. ----
@@ -168,7 +170,7 @@ protected:
         auto pool = Pool::open(std::make_unique<PatchedMedium>(file_), driver().format, true);
         ASSERT_TRUE(pool);
         for (const Segment& segment : pool->segments()) {
-            for (std::uint64_t page = 0; page < table_pages_for(segment.image_pages); ++page) {
+            for (std::uint64_t page = 0; page < versions::table_pages_for(segment.image_pages); ++page) {
                 structures_[2].pages.push_back(segment.first_file_page + page);
             }
         }

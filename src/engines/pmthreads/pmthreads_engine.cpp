@@ -1,11 +1,13 @@
 #include "engines/pmthreads/pmthreads_engine.hpp"
 
+#include "engines/pmthreads/pmthreads_layout.hpp"
+
 #include <algorithm>
 #include <mutex>
 
 #include "pool/commit_record.hpp"
-#include "engines/pmthreads/offline.hpp"
-#include "engines/pmthreads/recovered_state.hpp"
+#include "versions/offline.hpp"
+#include "versions/recovered_state.hpp"
 #include "os/card_table.hpp"
 #include "os/log.hpp"
 #include "runtime/statistics.hpp"
@@ -19,13 +21,14 @@ std::unique_ptr<Engine> make() { return std::make_unique<PmthreadsEngine>(); }
 constexpr std::string_view trackers[] = {"uffd", "mprotect", "hooks"};
 constexpr std::uint64_t interval_ms = 100;  // [PMThreads §6]
 
-constexpr EngineFormat format{"pmthreads", layout_version, engine_area_pages, &segment_file_pages};
+constexpr EngineFormat format{"pmthreads", layout_version, engine_area_pages, &versions::segment_file_pages};
 
 }  // namespace
 
 EngineDriver driver() noexcept
 {
-    return {format, &make, &inspect_pool, &check_pool, layout::TableFormat::plain, interval_ms, nullptr, trackers, true};
+    return {format, &make, &versions::inspect_pool, &versions::check_pool, layout::TableFormat::plain, interval_ms,
+            nullptr, trackers, true};
 }
 
 PmthreadsEngine::~PmthreadsEngine() { loader_.stop(); }
@@ -34,7 +37,7 @@ Result<RecoveryReport> PmthreadsEngine::start(Pool pool, const Options& options)
 {
     pool_ = std::make_unique<Pool>(std::move(pool));
     const PoolFacts& facts = pool_->facts();
-    auto state = recover_state(*pool_, table_, locations_);
+    auto state = versions::recover_state(*pool_, table_, locations_);
     if (!state) {
         return pass_on(state.error());
     }

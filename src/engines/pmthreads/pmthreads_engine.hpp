@@ -6,11 +6,11 @@
 
 #include "engines/pmthreads/checkpointer.hpp"
 #include "runtime/epoch_clock.hpp"
-#include "engines/pmthreads/loader.hpp"
-#include "engines/pmthreads/location_allocator.hpp"
+#include "versions/loader.hpp"
+#include "versions/location_allocator.hpp"
 #include "runtime/shadow.hpp"
 #include "engines/pmthreads/tracker.hpp"
-#include "engines/pmthreads/version_table.hpp"
+#include "versions/version_table.hpp"
 #include "runtime/engine.hpp"
 
 namespace stillpoint::pmthreads {
@@ -54,9 +54,9 @@ private:
     std::unique_ptr<Pool> pool_;
     std::unique_ptr<Tracker> tracker_;
     Shadow shadow_;
-    VersionTable table_;
-    LocationAllocator locations_;
-    Loader loader_;
+    versions::VersionTable table_;
+    versions::LocationAllocator locations_;
+    versions::Loader loader_;
     EpochClock clock_;
     os::FutexLock medium_lock_;  ///< checkpoint thread against a growing pool
     std::unique_ptr<Checkpointer> checkpointer_;

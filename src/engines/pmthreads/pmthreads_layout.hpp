@@ -1,55 +1,17 @@
 #pragma once
-// What pmthreads keeps in a pool file. Structures and constants only; docs/format/pmthreads.md
-// explains them with a byte example.
+// What pmthreads keeps in a pool file; docs/format/pmthreads.md explains it with a byte example.
 //
 //   engine area (4 pages):  commit record, even epochs, copy 0 | copy 1 | odd epochs, copy 0 | copy 1
-//   segment:                version table of its image pages | data pages, two for each image page
-//
-// Source: [PMThreads §4.2], Algorithm 2: a VersionSlot is the local version number (seq) of one
-// persistent copy, the commit record holds VER_d. Beyond it: a slot carries a location, so that
-// the working copies of one epoch can lie next to each other, and checksums.
+//   segment:                as versions/page_layout.hpp has it, without a part of its own
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
-#include "core/units.hpp"
 #include "pool/commit_layout.hpp"
+#include "versions/page_layout.hpp"
 
 namespace stillpoint::pmthreads {
 
 inline constexpr std::uint32_t layout_version = 1;
 inline constexpr std::uint64_t engine_area_pages = commit_area_pages;
-inline constexpr std::uint64_t data_pages_per_image_page = 2;
-
-/// One durable copy of a page. All zero: there is none, and as a consistent copy that means a
-/// page of zeroes. It tears harmlessly: a slot is looked at only if its epoch was committed.
-struct VersionSlot {
-    std::uint64_t epoch;     ///< seq of the paper: the epoch that wrote this copy
-    std::uint32_t location;  ///< file page that holds the copy
-    std::uint32_t checksum;  ///< of its 4096 bytes, image page and epoch
-};
-static_assert(sizeof(VersionSlot) == 16 && std::is_trivially_copyable_v<VersionSlot>);
-static_assert(offsetof(VersionSlot, location) == 8 && offsetof(VersionSlot, checksum) == 12);
-
-/// The two copies of one image page. The one with the larger committed epoch is the consistent
-/// copy, the other the working copy.
-struct VersionEntry {
-    std::array<VersionSlot, 2> slots;
-};
-static_assert(sizeof(VersionEntry) == 32);
-inline constexpr std::uint64_t entries_per_table_page = page_bytes / sizeof(VersionEntry);
-
-constexpr std::uint64_t table_pages_for(std::uint64_t image_pages) noexcept
-{
-    return (image_pages + entries_per_table_page - 1) / entries_per_table_page;
-}
-
-/// EngineFormat::segment_file_pages.
-constexpr std::uint64_t segment_file_pages(std::uint64_t image_pages) noexcept
-{
-    return table_pages_for(image_pages) + data_pages_per_image_page * image_pages;
-}
 
 }  // namespace stillpoint::pmthreads

@@ -4,7 +4,7 @@
 #include "pool/pool.hpp"
 #include "runtime/engine.hpp"
 
-namespace stillpoint::pmthreads {
+namespace stillpoint::versions {
 
 /// EngineDriver::inspect.
 [[nodiscard]] Result<RecoveryReport> inspect_pool(const Pool& pool);
@@ -16,4 +16,4 @@ namespace stillpoint::pmthreads {
                                                 void* context,
                                                 void (*progress)(std::uint64_t done, std::uint64_t total));
 
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint::versions

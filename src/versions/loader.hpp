@@ -12,12 +12,12 @@
 #include "core/findings.hpp"
 #include "core/result.hpp"
 #include "runtime/shadow.hpp"
-#include "engines/pmthreads/version_table.hpp"
+#include "versions/version_table.hpp"
 #include "os/reserved_array.hpp"
 #include "os/service_thread.hpp"
 #include "os/userfaultfd.hpp"
 
-namespace stillpoint::pmthreads {
+namespace stillpoint::versions {
 
 /// It works on a copy of the consistent slots: a page that is not loaded yet is not dirty, so its slot
 /// stays what it was, while the checkpoint thread switches those of others.
@@ -97,4 +97,4 @@ private:
     std::atomic<bool> stopping_{false};
 };
 
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint::versions

@@ -1,9 +1,9 @@
-#include "engines/pmthreads/recovered_state.hpp"
+#include "versions/recovered_state.hpp"
 
 #include "core/canary.hpp"
 #include "pool/commit_record.hpp"
 
-namespace stillpoint::pmthreads {
+namespace stillpoint::versions {
 
 namespace {
 
@@ -55,13 +55,13 @@ Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table,
         return pass_on(done.error());
     }
     // Every segment that the pool may still get, beside what the file has now.
-    const std::uint64_t file_pages_max =
-        facts.file_bytes / page_bytes + segment_file_pages(image_pages_max) + Pool::segments_max;
-    if (file_pages_max > UINT32_MAX) {
-        return fail(SP_E_POOL_CORRUPT, 0, "{}: a pool of {} pages is more than pmthreads can address",
-                    pool.medium().path(), file_pages_max);
+    const std::uint64_t pages_to_address =
+        file_pages_max(facts.file_bytes / page_bytes, image_pages_max, Pool::segments_max);
+    if (pages_to_address > UINT32_MAX) {
+        return fail(SP_E_POOL_CORRUPT, 0, "{}: a pool of {} pages is more than the engine {} can address",
+                    pool.medium().path(), pages_to_address, facts.engine_name);
     }
-    if (auto done = locations.reserve(file_pages_max); !done) {
+    if (auto done = locations.reserve(pages_to_address); !done) {
         return pass_on(done.error());
     }
     if (auto done = table.load(pool.medium(), pool.segments(), state.report.epoch, findings); !done) {
@@ -88,4 +88,4 @@ Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table,
     return state;
 }
 
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint::versions

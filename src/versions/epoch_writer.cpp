@@ -1,4 +1,4 @@
-#include "engines/pmthreads/epoch_writer.hpp"
+#include "versions/epoch_writer.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -8,7 +8,7 @@
 #include "core/canary.hpp"
 #include "pool/commit_record.hpp"
 
-namespace stillpoint::pmthreads {
+namespace stillpoint::versions {
 
 Result<void> EpochWriter::reserve(std::uint64_t image_pages_max)
 {
@@ -22,7 +22,7 @@ Result<void> EpochWriter::reserve(std::uint64_t image_pages_max)
         return done;
     }
     if (auto done = written_here_.reserve(
-            pool_.facts().file_bytes / page_bytes + segment_file_pages(image_pages_max) + Pool::segments_max,
+            file_pages_max(pool_.facts().file_bytes / page_bytes, image_pages_max, Pool::segments_max),
             "the map of written pool pages");
         !done) {
         return done;
@@ -283,4 +283,4 @@ Result<void> EpochWriter::commit(const EpochFacts& facts)
     return {};
 }
 
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint::versions

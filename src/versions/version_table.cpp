@@ -1,11 +1,12 @@
-#include "engines/pmthreads/version_table.hpp"
+#include "versions/version_table.hpp"
 
 #include <algorithm>
 
 #include "core/canary.hpp"
 #include "core/checksum.hpp"
+#include "pool/commit_layout.hpp"
 
-namespace stillpoint::pmthreads {
+namespace stillpoint::versions {
 
 namespace {
 
@@ -63,9 +64,9 @@ Result<void> VersionTable::load_segment(const Medium& medium, const Segment& seg
 {
     if (segment.first_image_page % entries_per_table_page != 0 ||
         segment.first_image_page != image_pages_ ||
-        segment.file_pages != segment_file_pages(segment.image_pages)) {
+        segment.file_pages < segment_file_pages(segment.image_pages)) {
         return fail(SP_E_POOL_CORRUPT, 0,
-                    "{}: segment at image page {} has a shape that pmthreads never writes; "
+                    "{}: segment at image page {} has a shape that no engine of page versions writes; "
                     "restore the pool from a copy",
                     medium.path(), segment.first_image_page);
     }
@@ -164,4 +165,4 @@ std::uint32_t VersionTable::home_location(std::uint64_t image_page) const noexce
     return 0;  // Unreachable: callers hold pages of the image.
 }
 
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint::versions

@@ -13,14 +13,14 @@
 #include <cstdint>
 
 #include "core/result.hpp"
-#include "engines/pmthreads/location_allocator.hpp"
-#include "engines/pmthreads/pmthreads_layout.hpp"
-#include "engines/pmthreads/version_table.hpp"
+#include "versions/location_allocator.hpp"
+#include "versions/page_layout.hpp"
+#include "versions/version_table.hpp"
 #include "os/futex.hpp"
 #include "os/reserved_array.hpp"
 #include "pool/pool.hpp"
 
-namespace stillpoint::pmthreads {
+namespace stillpoint::versions {
 
 struct EpochFacts {
     std::uint64_t epoch;
@@ -93,4 +93,4 @@ private:
     bool after_crash_ = false;
 };
 
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint::versions

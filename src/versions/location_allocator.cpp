@@ -1,9 +1,9 @@
-#include "engines/pmthreads/location_allocator.hpp"
+#include "versions/location_allocator.hpp"
 
 #include <algorithm>
 #include <bit>
 
-namespace stillpoint::pmthreads {
+namespace stillpoint::versions {
 
 Result<void> LocationAllocator::reserve(std::uint64_t file_pages_max)
 {
@@ -93,4 +93,4 @@ LocationAllocator::Run LocationAllocator::take_run(std::uint32_t wanted) noexcep
     }
 }
 
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint::versions

@@ -1,4 +1,4 @@
-#include "engines/pmthreads/loader.hpp"
+#include "versions/loader.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -11,7 +11,7 @@
 #include "os/futex.hpp"
 #include "os/log.hpp"
 
-namespace stillpoint::pmthreads {
+namespace stillpoint::versions {
 
 namespace {
 alignas(page_bytes) constexpr std::byte zero_page[page_bytes] = {};
@@ -277,4 +277,4 @@ void Loader::detach_after_fork() noexcept
     fault_thread_.forget();
 }
 
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint::versions

@@ -4,12 +4,11 @@
 #include <utility>
 #include <vector>
 
-#include "engines/pmthreads/loader.hpp"
-#include "engines/pmthreads/pmthreads_engine.hpp"
-#include "engines/pmthreads/recovered_state.hpp"
+#include "versions/loader.hpp"
+#include "versions/recovered_state.hpp"
 #include "os/reserved_array.hpp"
 
-namespace stillpoint::pmthreads {
+namespace stillpoint::versions {
 
 struct RecoveredImage {
     using Bytes = std::vector<std::byte>;
@@ -60,4 +59,4 @@ inline Result<RecoveredImage> recover_image(const Pool& pool, VersionTable& tabl
     return image;
 }
 
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint::versions

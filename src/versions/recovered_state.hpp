@@ -3,12 +3,12 @@
 // the free locations that follow from it [PMThreads §4.3].
 
 #include "core/findings.hpp"
-#include "engines/pmthreads/location_allocator.hpp"
-#include "engines/pmthreads/version_table.hpp"
+#include "versions/location_allocator.hpp"
+#include "versions/version_table.hpp"
 #include "pool/pool.hpp"
 #include "runtime/engine.hpp"
 
-namespace stillpoint::pmthreads {
+namespace stillpoint::versions {
 
 struct RecoveredState {
     RecoveryReport report;
@@ -25,4 +25,4 @@ struct RecoveredState {
                                                    LocationAllocator& locations,
                                                    Findings* findings = nullptr);
 
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint::versions

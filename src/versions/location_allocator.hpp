@@ -7,7 +7,7 @@
 #include "core/result.hpp"
 #include "os/reserved_array.hpp"
 
-namespace stillpoint::pmthreads {
+namespace stillpoint::versions {
 
 /// Threads: used by the checkpoint thread alone, after recovery.
 class LocationAllocator {
@@ -47,4 +47,4 @@ private:
     std::uint32_t shortest_accepted_ = longest_preferred;
 };
 
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint::versions

@@ -1,10 +1,10 @@
-#include "engines/pmthreads/offline.hpp"
+#include "versions/offline.hpp"
 
-#include "engines/pmthreads/loader.hpp"
-#include "engines/pmthreads/recovered_state.hpp"
+#include "versions/loader.hpp"
+#include "versions/recovered_state.hpp"
 #include "os/reserved_array.hpp"
 
-namespace stillpoint::pmthreads {
+namespace stillpoint::versions {
 
 Result<RecoveryReport> inspect_pool(const Pool& pool)
 {
@@ -48,4 +48,4 @@ Result<RecoveryReport> check_pool(const Pool& pool, Findings* findings,
     return state->report;
 }
 
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint::versions

@@ -13,11 +13,11 @@
 #include "core/findings.hpp"
 #include "core/result.hpp"
 #include "core/units.hpp"
-#include "engines/pmthreads/pmthreads_layout.hpp"
+#include "versions/page_layout.hpp"
 #include "os/reserved_array.hpp"
 #include "pool/pool.hpp"
 
-namespace stillpoint::pmthreads {
+namespace stillpoint::versions {
 
 /// Hash of the 4096 bytes of a page; `seed` is VersionTable::hash_seed().
 [[nodiscard]] std::uint64_t content_hash(const std::byte* page, std::uint64_t seed) noexcept;
@@ -131,4 +131,4 @@ void VersionTable::take_changed_pages(std::uint64_t gap_pages_max, Visit&& visit
     }
 }
 
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint::versions
