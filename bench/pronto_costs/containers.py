@@ -1,0 +1,68 @@
+"""Four containers of the standard library, volatile and durable, by the size of what is inserted; two maps of libpmemobj beside them."""
+
+from . import bars as known
+from .rounds import in_turn, rows_of, started
+from .shown import counted, duration, of, quartiles, safe, table, times
+from .sides import libpmemobj, pronto, volatile
+
+TITLE = "Containers: mean latency of an insertion (Figures 5.6 and 5.8)"
+SAYS = """\
+One thread inserts into an empty container, 128 MB of values and at most 200,000 elements; keys of the maps have 32 bytes. Then the
+container is emptied, outside of the measured time, and the next round begins. `durable::` containers commit each insertion before it
+returns. Memory that was freed stays with malloc, as a pool's stays with the pool. libpmemobj has the tree of which an insertion changes
+the least (a crit-bit tree) for the map, and a hash map that has all its buckets from the start; each insertion is a transaction. CPU
+includes the other threads of the process, and the snapshot behind each round, which a program takes every ten seconds."""
+
+CONTAINERS = ("map", "unordered_map", "vector", "priority_queue")
+VALUE_BYTES = (64, 256, 1024, 4096)
+BYTES_INSERTED, INSERTS_MAX = 128 << 20, 200_000
+SIDES = (volatile("pronto_containers_volatile"), pronto("pronto_containers_durable"), libpmemobj("pronto_containers_pmemobj"))
+MAPS = ("map", "unordered_map")
+
+
+def cells(quick):
+    return [(container, value_bytes) for container in CONTAINERS for value_bytes in (VALUE_BYTES[::3] if quick else VALUE_BYTES)]
+
+
+def steps(options):
+    return len(cells(options.quick))
+
+
+def measure(bench):
+    found = []
+    for container, value_bytes in cells(bench.options.quick):
+        bench.progress.step(f"{container}, {value_bytes} B")
+        inserts = 2000 if bench.options.quick else min(INSERTS_MAX, BYTES_INSERTED // value_bytes)
+        sides = [side for side in SIDES if container in MAPS or side.package is None]
+        settings = {"container": container, "value_bytes": value_bytes, "inserts": inserts}
+        with started(bench, sides, settings) as (processes, left_out):
+            answers = in_turn(bench, processes, "fill")
+            found.append({"title": f"{container}, {value_bytes} B", **settings, "rows": rows_of(processes, answers), "left_out": left_out})
+    return {"cells": found}
+
+
+def row_of(cell, name):
+    return next((row for row in cell["rows"] if row["name"] == name), None)
+
+
+def lines(result):
+    rows = []
+    for cell in result["cells"]:
+        for row in cell["rows"]:
+            to_peer = of(row_of(cell, "libpmemobj"), "latency_to", row["name"])
+            rows.append([safe(cell["container"]), str(cell["value_bytes"]), row["name"], quartiles(row["latency_ns"]),
+                         times(row["to_volatile"]), times(to_peer) if row["name"] == "pronto" else "-",
+                         duration(of(row, "cpu_ns_per_operation", "median")), counted(row, "fences"), counted(row, "medium_syncs")])
+    return table(["container", "value, bytes", "", "latency of an insertion", "times volatile's", "times faster than libpmemobj", "CPU",
+                  "fences", "syncs"], rows)
+
+
+def bars(result):
+    value = {}
+    for cell in result["cells"]:
+        if cell["value_bytes"] == 4096:
+            value[cell["container"]] = (of(row_of(cell, "pronto"), "to_volatile", "median"),
+                                        of(row_of(cell, "libpmemobj"), "latency_to", "pronto", "median"))
+    nothing = (None, None)
+    return [known.MAP_TO_VOLATILE.judged(value.get("map", nothing)[0]), known.MAP_TO_PMEMOBJ.judged(value.get("map", nothing)[1]),
+            known.HASH_TO_PMEMOBJ.judged(value.get("unordered_map", nothing)[1])]

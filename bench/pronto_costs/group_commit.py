@@ -1,0 +1,53 @@
+"""Group commit: many clients whose operations are made durable together, on a file."""
+
+from . import bars as known
+from .rounds import in_turn, rows_of, started
+from .shown import counted, duration, of, quartiles, short, table, times
+from .sides import Side, pronto
+
+TITLE = "Group commit on a file"
+SAYS = """\
+Each client puts 100 bytes under a key of its own in a `durable::string_map` and waits until that is durable on the disk; the pool lies
+in the build's folder (`--medium file --durability power`). What it is measured against appends as many bytes to a log in the same
+folder and calls fdatasync for each operation, one after the other; the file has its blocks and its size before, so that a sync writes
+no metadata. In `side by side` its threads call fdatasync without a lock, and the kernel may answer several with one flush of the disk."""
+
+CLIENTS, ENTRY_BYTES = 64, 192
+ONE_EACH = "one fdatasync each"
+SIDES = (
+    pronto("pronto_group_commit", f"pronto, {CLIENTS} clients", "file", run=(("medium", "file"),), settings=(("threads", CLIENTS),)),
+    pronto("pronto_group_commit", "pronto, 1 client", "file", run=(("medium", "file"),), settings=(("threads", 1),)),
+    Side(f"{ONE_EACH}, {CLIENTS} clients", "pronto_synced_log", medium="file", settings=(("threads", CLIENTS),), is_baseline=True),
+    Side(f"{ONE_EACH}, 1 client", "pronto_synced_log", medium="file", settings=(("threads", 1),)),
+    Side(f"side by side, {CLIENTS} clients", "pronto_synced_log", medium="file", settings=(("threads", CLIENTS), ("is_shared", 1))),
+)
+SLICE_NS = 500_000_000
+
+
+def steps(_options):
+    return 1
+
+
+def measure(bench):
+    bench.progress.step(f"{CLIENTS} clients")
+    with started(bench, SIDES, {"entry_bytes": ENTRY_BYTES, "value_bytes": 100}) as (processes, left_out):
+        answers = in_turn(bench, processes, "slice", SLICE_NS // (10 if bench.options.quick else 1))
+        return {"cells": [{"title": f"{CLIENTS} clients", "rows": rows_of(processes, answers), "left_out": left_out}]}
+
+
+def faster(row):
+    """Times the operations of the baseline: a ratio of rates, so that of the times turned round."""
+    found = row["to_volatile"]
+    return found and {"median": 1 / found["median"], "low": 1 / found["high"], "high": 1 / found["low"]}
+
+
+def lines(result):
+    rows = [[row["name"], quartiles(row["rate"], lambda value: f"{short(value)}/s"), times(faster(row)),
+             duration(of(row, "cpu_ns_per_operation", "median")), counted(row, "medium_syncs")]
+            for cell in result["cells"] for row in cell["rows"]]
+    return table(["", "operations", f"times {ONE_EACH}, {CLIENTS} clients", "CPU of an operation", "syncs of an operation"], rows)
+
+
+def bars(result):
+    row = next((row for cell in result["cells"] for row in cell["rows"] if row["name"] == SIDES[0].name), None)
+    return [known.GROUP_COMMIT.judged(faster(row)["median"] if row and row["to_volatile"] else None)]

@@ -1,0 +1,95 @@
+"""Snapshots: how long they stop the program, and what they cost it, by the size of the data."""
+
+from driver.figures import spread
+
+from . import bars as known
+from .rounds import started
+from .shown import duration, mebibytes, quartiles, short, table
+from .sides import pronto
+
+TITLE = "Snapshots: stop and slowdown (Figure 5.12)"
+SAYS = """\
+An object of the given size, of which every page is written before each snapshot. The stop is the runtime's own figure (`stop_ns_last`):
+how long operations could be held. `beside a writer`: a thread stores 64-bit words at random places, each store an operation, from
+before the snapshot until behind it; its slowest operation has the stop, the copies that its own faults made, and what else the machine
+did. The second table has operations of 1,000 accesses to 64-bit words, half of them stores, with snapshots in the given interval,
+against the same process without."""
+
+SIZES_MIB = (2, 16, 64, 256, 1024)
+SLOWDOWN_MIB = (2, 64, 1024)
+PATTERNS = ("sequential", "random")
+ACCESSES = 1000
+LARGEST = 1024
+SIDE = pronto("pronto_image", run=(("interval-ms", 3_600_000),))
+WRITER_NS = 20_000_000  # that the writer works before and behind each snapshot
+
+
+def sizes(quick, all_of):
+    return [size for size in all_of if size <= 16] if quick else all_of
+
+
+def steps(options):
+    return len(sizes(options.quick, SIZES_MIB)) + len(sizes(options.quick, SLOWDOWN_MIB))
+
+
+def measure(bench):
+    stops, slowdowns = [], []
+    for mib in sizes(bench.options.quick, SIZES_MIB):
+        bench.progress.step(f"stop of a snapshot, {mebibytes(mib)}")
+        with started(bench, [SIDE], {"size_mib": mib}) as (processes, left_out):
+            stops.append({"mib": mib, "left_out": left_out,
+                          "rows": [row for process in processes for row in stops_of(bench, process)]})
+    for mib in sizes(bench.options.quick, SLOWDOWN_MIB):
+        bench.progress.step(f"slowdown by snapshots, {mebibytes(mib)}")
+        with started(bench, [SIDE], {"size_mib": mib}) as (processes, left_out):
+            slowdowns.append({"mib": mib, "left_out": left_out,
+                              "rows": [slowdown_of(bench, process, mib, pattern) for process in processes for pattern in PATTERNS]})
+    return {"stops": stops, "slowdowns": slowdowns}
+
+
+def stops_of(bench, process):
+    answers = {"idle": [], "beside a writer": []}
+    for number in range(bench.options.repeat + 1):
+        for name, command, numbers in (("idle", "snapshot", ()), ("beside a writer", "snapshot_beside_writer", (WRITER_NS,))):
+            process.ask("fill", number + 1)
+            answer = process.ask(command, *numbers)
+            if number > 0:  # the first one writes every page of a new pool
+                answers[name].append(answer)
+    for name, found in answers.items():
+        yield {"name": name, "stop_ns": spread(one["stop_ns"] for one in found), "stop_ns_max": max(one["stop_ns"] for one in found),
+               "snapshot_ns": spread(one["snapshot_ns"] for one in found), "pages": found[-1]["pages"], "rounds": len(found),
+               "slowest_ns": spread(one["slowest_ns"] for one in found) if "slowest_ns" in found[0] else None,
+               "slowest_ns_max": max((one["slowest_ns"] for one in found if "slowest_ns" in one), default=None)}
+
+
+def slowdown_of(bench, process, mib, pattern):
+    """Slices with snapshots and without them in turn."""
+    interval_ns = max(50_000_000, mib * 2_000_000)
+    slice_ns = 2 * interval_ns + interval_ns // 2
+    ratios, cpu_ratios, snapshots = [], [], []
+    for number in range(bench.options.repeat + 1):
+        answers = {}
+        for name, interval in (("without", 0), ("with", interval_ns)) if number % 2 else (("with", interval_ns), ("without", 0)):
+            answers[name] = process.ask(pattern, slice_ns, ACCESSES, interval)
+        if number > 0:
+            per = {name: one["wall_ns"] / one["operations"] for name, one in answers.items()}
+            cpu = {name: one["cpu_ns"] / one["operations"] for name, one in answers.items()}
+            ratios.append(per["with"] / per["without"])
+            cpu_ratios.append(cpu["with"] / cpu["without"])
+            snapshots.append(answers["with"]["snapshots"])
+    return {"pattern": pattern, "interval_ns": interval_ns, "slice_ns": slice_ns, "slowdown": spread(ratios), "cpu": spread(cpu_ratios),
+            "snapshots": spread(snapshots)}
+
+
+def lines(result):
+    rows = [[mebibytes(cell["mib"]), row["name"], quartiles(row["stop_ns"]), duration(row["stop_ns_max"]), quartiles(row["snapshot_ns"]),
+             short(row["pages"]), quartiles(row["slowest_ns"])] for cell in result["stops"] for row in cell["rows"]]
+    first = table(["data", "", "stop", "longest stop", "until it is durable", "pages", "slowest operation of the writer"], rows)
+    rows = [[mebibytes(cell["mib"]), row["pattern"], duration(row["interval_ns"]), quartiles(row["slowdown"], lambda one: f"{one:.3f}"),
+             quartiles(row["cpu"], lambda one: f"{one:.3f}")] for cell in result["slowdowns"] for row in cell["rows"]]
+    return [*first, "", *table(["data", "accesses", "a snapshot every", "time, of that without", "CPU, of that without"], rows)]
+
+
+def bars(result):
+    longest = [row["stop_ns_max"] for cell in result["stops"] if cell["mib"] == LARGEST for row in cell["rows"]]
+    return [known.STOP.judged(max(longest, default=None))]
