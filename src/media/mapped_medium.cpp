@@ -83,7 +83,7 @@ void MappedMedium::set_durability(Durability durability) noexcept
 
 MediumCounters MappedMedium::counters() const noexcept
 {
-    return {.bytes_written = bytes_written_.get(),
+    return {.bytes_written = bytes_written_.get() + bytes_appended_.get(),
             .write_calls = write_calls_.get(),
             .syncs = syncs_.get(),
             .lines_written_back = lines_written_back_.get(),
@@ -191,6 +191,15 @@ void MappedMedium::store_nontemporal(std::uint64_t offset, const void* data,
     sim::observe(sim::EventKind::nontemporal_store, offset, data, size);
     arch_.copy_nontemporal(mapping_.base() + offset, data, size);
     bytes_written_.add(size);
+    charge_pages(size);
+}
+
+void MappedMedium::append_lines(std::uint64_t offset, const void* data, std::size_t size) noexcept
+{
+    file_.faults().persist();
+    sim::observe(sim::EventKind::nontemporal_store, offset, data, size);
+    arch_.copy_nontemporal(mapping_.base() + offset, data, size);
+    bytes_appended_.add_shared(size);
     charge_pages(size);
 }
 

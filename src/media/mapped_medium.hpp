@@ -41,6 +41,8 @@ public:
     void store(std::uint64_t offset, const void* data, std::size_t size) noexcept final;
     void store_nontemporal(std::uint64_t offset, const void* data,
                            std::size_t size) noexcept final;
+    void append_lines(std::uint64_t offset, const void* data, std::size_t size) noexcept final;
+    [[nodiscard]] bool has_lost_pages() const noexcept final { return file_.has_lost_pages(); }
     void write_back(std::uint64_t offset, std::size_t size) noexcept final;
     void fence() noexcept final;
     [[nodiscard]] Result<void> map_at(std::byte* address, std::uint64_t offset, std::uint64_t size) final;
@@ -53,7 +55,7 @@ protected:
     /// Maps the whole file: before anything else. Errors: unsupported, no_memory, io.
     [[nodiscard]] Result<void> map();
 
-    /// What the medium charges for lines and bytes that reached it: nothing, or an emulated delay.
+    /// What the medium charges for lines and bytes that reached it: nothing, or an emulated delay. Any thread.
     virtual void charge_lines(std::size_t lines) noexcept = 0;
     virtual void charge_pages(std::size_t bytes) noexcept = 0;
     /// Writes the medium's words before the instruction's name into mechanism().
@@ -70,6 +72,7 @@ private:
     bool needs_write_back_ = true;
     char mechanism_[96] = {};
     Counter bytes_written_;
+    Counter bytes_appended_;  ///< by append_lines()
     Counter write_calls_;
     Counter syncs_;
     Counter lines_written_back_;

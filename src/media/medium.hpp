@@ -105,6 +105,14 @@ public:
     /// `offset` and `size` are multiples of cache_line_bytes.
     virtual void store_nontemporal(std::uint64_t offset, const void* data,
                                    std::size_t size) noexcept = 0;
+    /// As store_nontemporal, by any number of threads at a time, beside the one that the other members are called by, to places
+    /// that nobody else stores to. fence(), of the same thread, may be called beside others too.
+    virtual void append_lines(std::uint64_t offset, const void* data, std::size_t size) noexcept
+    {
+        store_nontemporal(offset, data, size);
+    }
+    /// The quick part of check_intact(): a mapped byte is known to be gone. Any thread; one load.
+    [[nodiscard]] virtual bool has_lost_pages() const noexcept { return false; }
     /// Starts the write back of each line that overlaps the range.
     virtual void write_back(std::uint64_t offset, std::size_t size) noexcept = 0;
     /// Returns once every earlier write back and non-temporal store of this thread is durable.

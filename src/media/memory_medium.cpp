@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 
 #include "os/clock.hpp"
 #include "os/futex.hpp"
@@ -67,6 +68,7 @@ void MemoryMedium::charge(std::uint64_t latency_ns, std::uint64_t bytes) noexcep
     const std::uint64_t now = os::monotonic_ns();
     std::uint64_t deadline = now + latency_ns;
     if (bytes_per_s_ != 0) {
+        const std::lock_guard guard(busy_lock_);
         busy_until_ns_ = std::max(busy_until_ns_, now) + bytes * 1'000'000'000u / bytes_per_s_;
         deadline = std::max(deadline, busy_until_ns_ - std::min(busy_until_ns_, burst_ns));
     }

@@ -27,6 +27,7 @@ private:
     std::uint64_t line_latency_ns_;      ///< [PMThreads §6.1]
     std::uint64_t page_latency_ns_;      ///< of 4 KiB or a part of it [NVthreads]
     std::uint64_t bytes_per_s_;          ///< 0: no cap
+    os::FutexLock busy_lock_;
     std::uint64_t busy_until_ns_ = 0;    ///< When the emulated medium has written all it was given.
     char prefix_[64] = {};
 };

@@ -74,6 +74,7 @@ public:
         return is_descriptor_of_this(fd, facts);
     }
     /// A page of the file's mapping was lost: check_intact() fails from here on. Async-signal-safe.
+    [[nodiscard]] bool has_lost_pages() const noexcept { return lost_page_.load(std::memory_order_acquire); }
     void note_lost_page() noexcept { lost_page_.store(true, std::memory_order_release); }
 
     /// ok if `offset` and `size` name whole pages inside the file.

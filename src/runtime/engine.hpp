@@ -21,6 +21,8 @@
 
 namespace stillpoint {
 
+class SemanticLog;
+
 struct RecoveryReport {
     std::uint64_t epoch = 0;              ///< the durable point the image was returned to; 0: fresh
     bool clean = true;                    ///< the previous run ended normally
@@ -88,6 +90,8 @@ public:
     /// Makes [address, +size) writable for the kernel before a system call stores into it: trackers
     /// whose protection the kernel would answer with EFAULT.
     virtual void prepare_kernel_write(void* address, std::size_t size) noexcept = 0;
+    /// Where objects are kept by a log of their operations (engine pronto); nullptr: the engine does not do that.
+    [[nodiscard]] virtual SemanticLog* semantic_log() noexcept { return nullptr; }
     /// For the start line: "uffd", "mprotect".
     [[nodiscard]] virtual std::string_view tracker_name() const noexcept = 0;
 };

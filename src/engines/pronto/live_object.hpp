@@ -1,0 +1,99 @@
+#pragma once
+// What the running process knows of an object, of a thread's log and of an operation in progress.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "core/result.hpp"
+#include "engines/pronto/log_space.hpp"
+#include "os/futex.hpp"
+#include "stillpoint/pronto.h"
+
+namespace stillpoint::pronto {
+
+/// An object of the open pool. Lives until the pool is closed, also when the object is deleted: who still waits for it may look.
+struct alignas(128) LiveObject {
+    enum State : std::uint32_t {
+        unrecovered = 0,  ///< its logged operations have not been run again yet
+        open = 1,
+        refused = 2,      ///< an operation changed it and was not logged, or cannot be run again
+        deleted = 3,
+    };
+
+    // Constant while it is open.
+    ObjectRecord* record = nullptr;
+    std::byte* object = nullptr;
+    const sp_pronto_type* type = nullptr;  ///< nullptr: this program does not know the type
+    std::uint64_t identity = 0;
+    std::uint64_t log_key = 0;                  ///< log_key_of() in this run
+    std::uint64_t first_number = 1;             ///< the first commit number of this run
+    std::array<char, 80> name{};
+    static constexpr std::uint16_t no_method = UINT16_MAX;
+    std::vector<std::uint8_t> pool_methods;      ///< by the program's method number: the pool's
+    std::vector<std::uint16_t> program_methods;  ///< by the pool's method number: the program's, or no_method
+
+    std::atomic<std::uint32_t> state{unrecovered};
+    Failure refusal{};  ///< valid once it is refused
+
+    /// Commit number of the newest committed operation; of how many the commit is durable, counted up from where the run began; and the
+    /// newest number that is known to be durable with all before it.
+    alignas(128) std::atomic<std::uint64_t> number{0};
+    std::atomic<std::uint64_t> completed{0};
+    std::atomic<std::uint64_t> durable{0};
+
+    /// Guards what follows, and on block media the order of numbers.
+    alignas(128) os::FutexLock log_lock;
+    std::uint64_t next_sequence = 0;
+    ChunkIndex chunk = no_chunk;     ///< where the next entry goes; the first of the list
+    ChunkIndex recovered = no_chunk;  ///< chunks of earlier runs
+    ChunkIndex retiring = no_chunk;  ///< chunks that the snapshot in progress makes superfluous
+    LiveObject* next_pending = nullptr;  ///< block media: in the list of objects to be flushed
+    LiveObject* next_flushed = nullptr;  ///< and in that of those being flushed, by the log thread alone
+    std::uint64_t captured_number = 0;   ///< what that makes durable
+    bool is_pending = false;
+    ChunkIndex dirty = no_chunk;  ///< block media: the first chunk whose mirror differs from the medium
+};
+
+/// A piece of a log that an operation has to itself.
+struct EntryPlace {
+    ChunkIndex chunk;
+    std::uint32_t offset;     ///< in the chunk
+    std::uint64_t place;      ///< place_of()
+    std::uint64_t argument_begin;
+    std::uint32_t argument_bytes;
+};
+
+struct ThreadLog;
+
+/// sp_pronto_operation's content.
+struct Operation {
+    enum State : std::uint8_t {
+        inactive = 0,   ///< inside another operation, or while operations are run again: nothing is logged
+        begun = 1,
+        logging = 2,    ///< its arguments are complete
+        committed = 3,  ///< durable
+        early = 4,      ///< has its number, may not be durable yet
+        failed = 5,     ///< has changed the object, and will not be durable
+    };
+
+    LiveObject* object;
+    ThreadLog* thread;
+    Operation* outer;
+    std::byte* arguments;
+    std::uint64_t argument_bytes;
+    std::uint64_t number;
+    std::uint64_t hash;       ///< arguments_hash() of the first part
+    std::uint64_t begun_ns;   ///< where it is measured; 0: it is not
+    EntryPlace first;
+    std::uint16_t program_method;
+    std::uint8_t method;      ///< the pool's number
+    State state;
+    bool inside_fase;
+    bool by_sibling;          ///< a sibling is making the arguments durable
+};
+static_assert(sizeof(Operation) <= sizeof(sp_pronto_operation) && std::is_trivially_copyable_v<Operation>);
+
+}  // namespace stillpoint::pronto

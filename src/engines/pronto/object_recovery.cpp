@@ -1,0 +1,352 @@
+// Recovery of objects: what the snapshot lacks is run again, in commit order, several objects at a time [Pronto §5.2.4].
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <string>
+#include <thread>
+
+#include "core/canary.hpp"
+#include "engines/pronto/entry_codec.hpp"
+#include "engines/pronto/inside_object.hpp"
+#include "engines/pronto/object_methods.hpp"
+#include "engines/pronto/object_table.hpp"
+#include "heap/heap.hpp"
+#include "os/log.hpp"
+#include "runtime/fase.hpp"
+#include "runtime/pronto_types.hpp"
+
+namespace stillpoint::pronto {
+
+namespace {
+
+struct NamedEntry {
+    std::string name;
+    DirectoryEntry entry;
+};
+
+bool is_text(const char* text, std::size_t size) noexcept { return text[0] != '\0' && std::memchr(text, '\0', size) != nullptr; }
+
+/// A heap block of the open pool that begins at `address` and has that many bytes.
+bool is_block(const Session& session, std::uintptr_t address, std::uint64_t bytes) noexcept
+{
+    const auto base = reinterpret_cast<std::uintptr_t>(session.engine->image_base());
+    if (address < base || address - base >= session.engine->image_bytes()) {
+        return false;
+    }
+    const Heap::Block block = session.heap->find_block(reinterpret_cast<const void*>(address));
+    return block.begin == reinterpret_cast<const std::byte*>(address) && block.usable_bytes >= bytes;
+}
+
+bool has_sound_methods(const ObjectRecord& record) noexcept
+{
+    const auto methods = method_table(record);
+    return std::all_of(methods.begin(), methods.end(), [](const MethodRecord& method) {
+        return is_text(method.name, sizeof method.name) && std::memchr(method.signature, '\0', sizeof method.signature) != nullptr;
+    });
+}
+
+}  // namespace
+
+Result<void> ObjectTable::read_logs(const Pool& pool)
+{
+    auto found = scan_chunks(pool);
+    if (!found) {
+        return pass_on(found.error());
+    }
+    chunks_ = std::move(*found);
+    std::sort(chunks_.begin(), chunks_.end(), [](const ScannedChunk& a, const ScannedChunk& b) { return a.chunk < b.chunk; });
+    std::size_t next = 0;
+    for (ChunkIndex chunk = 0; chunk < space_.chunk_count(); ++chunk) {
+        if (next < chunks_.size() && chunks_[next].chunk == chunk) {
+            ++next;
+        } else {
+            space_.give_back(chunk);
+        }
+    }
+    std::sort(chunks_.begin(), chunks_.end(), [](const ScannedChunk& a, const ScannedChunk& b) {
+        return a.header.object != b.header.object ? a.header.object < b.header.object : a.header.sequence < b.header.sequence;
+    });
+    return {};
+}
+
+std::span<const ScannedChunk> ObjectTable::chunks_of(std::uint64_t identity) const
+{
+    const auto range = std::equal_range(chunks_.begin(), chunks_.end(), identity, [](const auto& a, const auto& b) {
+        const auto key = [](const auto& value) {
+            if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, ScannedChunk>) {
+                return value.header.object;
+            } else {
+                return value;
+            }
+        };
+        return key(a) < key(b);
+    });
+    return {range.first, range.second};
+}
+
+/// The directory and the record come from the pool file: believed only where they agree with the heap.
+Result<void> ObjectTable::check_record(const Session& session, const DirectoryEntry& entry) const
+{
+    const auto damaged = [&](const char* what) {
+        return fail(SP_E_POOL_CORRUPT, 0, "\"{}\" {}; run `stillpoint check`", entry.handle, what);
+    };
+    const auto* const record = reinterpret_cast<const ObjectRecord*>(entry.address);
+    if (entry.size_bytes < sizeof(ObjectRecord) || entry.address % 64 != 0 || !is_block(session, entry.address, entry.size_bytes) ||
+        record->magic != record_magic) {
+        return fail(SP_E_OBJECT_TYPE, 0, "\"{}\" names other durable memory, not a durable object", entry.handle);
+    }
+    if (record->checksum != record_checksum(*record)) {
+        return damaged("is a durable object whose record does not match its checksum");
+    }
+    if (record->object_offset != sizeof(ObjectRecord) || record->size_bytes != entry.size_bytes - sizeof(ObjectRecord) ||
+        record->method_count > SP_PRONTO_METHODS_MAX || record->identity == 0 ||
+        !is_text(record->type_name, sizeof record->type_name) ||
+        !is_block(session, record->methods_address, record->method_count * sizeof(MethodRecord)) || !has_sound_methods(*record) ||
+        (record->twin_address != 0 &&
+         !is_block(session, record->twin_address - sizeof(ObjectRecord), sizeof(ObjectRecord) + record->size_bytes))) {
+        return damaged("is a durable object whose record contradicts itself");
+    }
+    return {};
+}
+
+/// A named block that is no object is the program's own.
+Result<void> ObjectTable::adopt(Session& session, const DirectoryEntry& entry)
+{
+    if (auto sound = check_record(session, entry); !sound) {
+        return sound.error().code == SP_E_OBJECT_TYPE ? Result<void>{} : sound;
+    }
+    auto& record = *reinterpret_cast<ObjectRecord*>(entry.address);
+    const FaseGuard fase;
+    auto added = add_live(record, entry.handle, find_type(record.type_name));
+    if (!added) {
+        return pass_on(added.error());
+    }
+    LiveObject& object = **added;
+    object.refusal = fail(SP_E_OBJECT_TYPE, 0, "the durable object \"{}\" is of the type {}, which this program does not have",
+                          entry.handle, record.type_name).value();
+    for (const ScannedChunk& chunk : chunks_of(record.identity)) {
+        object.next_sequence = std::max(object.next_sequence, chunk.header.sequence + 1);
+        ChunkState& state = space_.state(chunk.chunk);
+        if (is_superseded(chunk.header, record)) {
+            space_.give_back(chunk.chunk);
+        } else {
+            state = {chunk.header.sequence, chunk_bytes, 0, 0, object.recovered, no_chunk};
+            object.recovered = chunk.chunk;
+        }
+    }
+    return {};
+}
+
+/// Chunks whose object is gone, or never became durable.
+void ObjectTable::hand_out_chunks(bool all_objects_known)
+{
+    for (const ScannedChunk& chunk : chunks_) {
+        const bool known = std::any_of(objects_.begin(), objects_.end(),
+                                       [&](const LiveObject& object) { return object.identity == chunk.header.object; });
+        if (!known && all_objects_known) {
+            space_.give_back(chunk.chunk);
+        }
+    }
+    space_.wake_waiters();
+}
+
+void ObjectTable::make_logs_durable() noexcept
+{
+    Medium& medium = links_.pool->medium();
+    if (!medium.byte_addressable() || is_removed(Canary::recovered_log_durable)) {
+        return;  // On block media the sync before the opening was recorded did it.
+    }
+    const std::lock_guard guard(*links_.medium_lock);
+    for (const LiveObject& object : objects_) {
+        for (ChunkIndex chunk = object.recovered; chunk != no_chunk; chunk = space_.state(chunk).next) {
+            medium.write_back(space_.file_offset(chunk), chunk_bytes);
+        }
+    }
+    medium.fence();
+}
+
+Result<void> ObjectTable::recover_all(Session& session)
+{
+    if (recovered_) {
+        return {};
+    }
+    recovered_ = true;
+    std::vector<NamedEntry> named;
+    {
+        const FaseGuard fase;
+        const std::lock_guard guard(session.directory_lock);
+        session.directory->for_each([&](const DirectoryEntry& entry) { named.push_back({std::string(entry.handle), entry}); });
+    }
+    bool all_known = true;
+    for (NamedEntry& known : named) {
+        known.entry.handle = known.name;
+        if (auto adopted = adopt(session, known.entry); !adopted) {
+            // The others can be had; this one says so when it is asked for.
+            os::write_line(os::Severity::warning, adopted.error().text());
+            all_known = false;
+        }
+    }
+    hand_out_chunks(all_known);
+    make_logs_durable();
+    std::vector<LiveObject*> ready;
+    for (LiveObject& object : objects_) {
+        if (object.type != nullptr) {
+            ready.push_back(&object);
+        }
+    }
+    replay_in_parallel(ready);
+    return make_method_tables_durable();
+}
+
+void ObjectTable::replay_in_parallel(std::span<LiveObject* const> objects)
+{
+    std::vector<LiveObject*> order(objects.begin(), objects.end());
+    std::sort(order.begin(), order.end(),
+              [&](const LiveObject* a, const LiveObject* b) { return chunks_of(a->identity).size() > chunks_of(b->identity).size(); });
+    std::atomic<std::size_t> next{0};
+    const auto work = [&] {
+        for (std::size_t i = next.fetch_add(1); i < order.size(); i = next.fetch_add(1)) {
+            recover(*order[i], false);
+        }
+    };
+    const std::size_t threads = std::min<std::size_t>(order.size(), std::max(1u, std::thread::hardware_concurrency()));
+    std::vector<std::thread> helpers;
+    try {
+        for (std::size_t i = 1; i < threads; ++i) {
+            helpers.emplace_back(work);
+        }
+    } catch (const std::system_error&) {
+        // Fewer threads do it too.
+    }
+    work();
+    for (std::thread& helper : helpers) {
+        helper.join();
+    }
+}
+
+void ObjectTable::recover(LiveObject& object, bool accept_changed_methods)
+{
+    if (auto done = recover_open(object, accept_changed_methods); !done) {
+        object.refusal = done.error();
+        os::write_line(os::Severity::warning, done.error().text());
+    }
+}
+
+Result<void> ObjectTable::settle_damage(const LiveObject& object, ScannedLog& log) const
+{
+    if (log.damaged_number() == 0) {
+        return {};
+    }
+    const auto table = method_table(*object.record);
+    const auto method = log.damaged_method();
+    const Failure damage =
+        fail(SP_E_POOL_CORRUPT, 0,
+             "the log of the durable object \"{}\" is damaged: operation {} ({}) was acknowledged and cannot be read; the operations up to "
+             "{} are kept. Restore the pool from a copy, or go on without it and what came after: --damaged-log cut",
+             object.name.data(), log.damaged_number(), method && *method < table.size() ? table[*method].name : "method not known",
+             log.damaged_number() - 1).value();
+    if (!accept_damaged_log_) {
+        return pass_on(damage);
+    }
+    log.cut_at_damage();
+    os::log(os::Severity::warning, "{} (and {} later ones are left out)", damage.text(), log.left_out());
+    return {};
+}
+
+Result<void> ObjectTable::recover_open(LiveObject& object, bool accept_changed_methods)
+{
+    auto log = ScannedLog::read(*links_.pool, chunks_of(object.identity), *object.record);
+    if (!log) {
+        return pass_on(log.error());
+    }
+    if (auto settled = settle_damage(object, *log); !settled) {
+        return settled;
+    }
+    auto changed = match_methods(object, log->operations(), accept_changed_methods);
+    if (!changed) {
+        return pass_on(changed.error());
+    }
+    if (auto replayed = replay(object, *log); !replayed) {
+        // The image has some of its operations, and perhaps half of one.
+        if (has_refusal_.load(std::memory_order_acquire) || replayed.error().code != SP_E_OBJECT_REFUSED) {
+            return replayed;
+        }
+        refuse(object, replayed.error());
+        return replayed;
+    }
+    if (*changed) {
+        if (auto updated = update_method_table(object); !updated) {
+            return updated;
+        }
+    }
+    object.first_number = object.number.load(std::memory_order_relaxed) + 1;
+    object.state.store(LiveObject::open, std::memory_order_release);
+    return {};
+}
+
+Result<void> ObjectTable::replay(LiveObject& object, const ScannedLog& log)
+{
+    const InsideObject inside(object);
+    for (const LoggedOperation& operation : log.operations()) {
+        // A snapshot between two operations has the first one, and its number.
+        const FaseGuard fase;
+        if (auto done = replay_one(object, operation); !done) {
+            return done;
+        }
+        object.number.store(operation.number, std::memory_order_release);
+        object.completed.store(operation.number, std::memory_order_release);
+        object.durable.store(operation.number, std::memory_order_release);
+    }
+    return {};
+}
+
+Result<void> ObjectTable::replay_one(LiveObject& object, const LoggedOperation& operation)
+{
+    const auto refused = [&](const char* why) {
+        const auto table = method_table(*object.record);
+        return fail(SP_E_OBJECT_REFUSED, 0,
+                    "operation {} ({}) of the durable object \"{}\" {} when it was run again: is it deterministic? The object can be had "
+                    "from this pool with the program that wrote it",
+                    operation.number, operation.method < table.size() ? table[operation.method].name : "a method not known",
+                    object.name.data(), why);
+    };
+    if (operation.method >= object.program_methods.size() || object.program_methods[operation.method] == LiveObject::no_method) {
+        return refused("names a method that is not there");
+    }
+    const sp_pronto_method& method = object.type->methods[object.program_methods[operation.method]];
+    try {
+        if (method.replay(object.object, operation.arguments.data(), operation.arguments.size()) != SP_OK) {
+            return refused("has arguments that do not decode");
+        }
+        if (object.record->twin_address != 0) {
+            method.replay(reinterpret_cast<void*>(object.record->twin_address), operation.arguments.data(), operation.arguments.size());
+        }
+    } catch (const std::exception& error) {
+        return refused(error.what());
+    } catch (...) {
+        return refused("threw an exception");
+    }
+    return {};
+}
+
+Result<void> ObjectTable::update_method_table(LiveObject& object)
+{
+    const FaseGuard fase;
+    ObjectRecord& record = *object.record;
+    const std::size_t count = method_table_size(object);
+    void* const block = session_->heap->allocate(std::max<std::size_t>(1, count) * sizeof(MethodRecord));
+    if (block == nullptr) {
+        return pass_on(Heap::last_failure());
+    }
+    fill_method_table(object, {static_cast<MethodRecord*>(block), count});
+    session_->heap->deallocate(reinterpret_cast<void*>(record.methods_address));
+    record.methods_address = reinterpret_cast<std::uintptr_t>(block);
+    record.method_count = static_cast<std::uint32_t>(count);
+    record.checksum = record_checksum(record);
+    method_tables_changed_.store(true);
+    return {};
+}
+
+}  // namespace stillpoint::pronto

@@ -1,0 +1,520 @@
+#include "engines/pronto/operation_log.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+
+#include "core/canary.hpp"
+#include "engines/pronto/entry_writer.hpp"
+#include "os/clock.hpp"
+#include "runtime/fase.hpp"
+
+namespace stillpoint::pronto {
+
+namespace {
+
+Operation& operation_in(sp_pronto_operation& memory) noexcept { return reinterpret_cast<Operation&>(memory); }
+
+/// How long an operation waits for room in the log before it gives up: many snapshots.
+constexpr std::uint64_t room_wait_ns = 30'000'000'000;
+
+}  // namespace
+
+OperationLog::OperationLog(const SnapshotLinks& links, const Settings& settings) noexcept
+    : links_(links),
+      settings_(settings),
+      medium_(&links.pool->medium()),
+      lines_(medium_->byte_addressable()),
+      objects_(links_, space_, settings.verify_replay, settings.accept_damaged_log)
+{
+}
+
+OperationLog::~OperationLog() { stop(); }
+
+Result<void> OperationLog::recover(const Pool& pool)
+{
+    if (auto done = space_.reserve(pool.facts().image_bytes_max / page_bytes, !lines_); !done) {
+        return done;
+    }
+    for (const Segment& segment : pool.segments()) {
+        space_.add_segment(segment);
+    }
+    return objects_.read_logs(pool);
+}
+
+Result<void> OperationLog::run()
+{
+    if (lines_) {
+        siblings_.prepare(*medium_, settings_.siblings);
+        return {};
+    }
+    return group_.start(
+        *medium_, *links_.medium_lock, space_,
+        [](void* self, const Failure& failure) noexcept {
+            auto& here = *static_cast<OperationLog*>(self);
+            here.links_.give_up(here.links_.engine, failure);
+            here.space_.wake_waiters();
+        },
+        this);
+}
+
+void OperationLog::stop() noexcept
+{
+    if (!stopped_.exchange(true)) {
+        group_.stop();
+        siblings_.stop();
+    }
+}
+
+void OperationLog::detach_after_fork() noexcept
+{
+    group_.detach_after_fork();
+    siblings_.detach_after_fork();
+    thread_logs_reset_after_fork();
+    stopped_.store(true);
+}
+
+void OperationLog::add_segment(const Segment& segment) noexcept
+{
+    const ChunkIndex first = space_.chunk_count();
+    space_.add_segment(segment);
+    for (ChunkIndex chunk = first; chunk < space_.chunk_count(); ++chunk) {
+        space_.give_back(chunk);
+    }
+    space_.wake_waiters();
+}
+
+void OperationLog::snapshot_durable() noexcept
+{
+    if (!lines_ && !is_removed(Canary::drained_chunks)) {
+        group_.drain();  // A chunk that is given to another log must not be written for this one any more.
+    }
+    objects_.release_retired_chunks();
+    space_.wake_waiters();
+}
+
+Result<void*> OperationLog::object(Session& session, const sp_pronto_type& type, const char* name, unsigned flags,
+                                   const void* arguments, std::size_t bytes)
+{
+    return objects_.open(session, {&type, name, flags, arguments, bytes});
+}
+
+Result<void> OperationLog::delete_object(Session& session, const char* name) { return objects_.remove(session, name); }
+
+Result<void> OperationLog::check_medium() const noexcept
+{
+    if (const Failure* const failure = links_.snapshot_failure(links_.engine); failure != nullptr) {
+        return pass_on(*failure);
+    }
+    if (medium_->has_lost_pages()) {
+        return medium_->check_intact();
+    }
+    return group_.failed() ? pass_on(group_.failure()) : Result<void>{};
+}
+
+Result<void> OperationLog::check_usable(const LiveObject& object, std::uint32_t method) const
+{
+    const std::uint32_t state = object.state.load(std::memory_order_acquire);
+    if (state == LiveObject::refused) {
+        return pass_on(object.refusal);
+    }
+    if (state != LiveObject::open) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "the durable object \"{}\" {}", object.name.data(),
+                    state == LiveObject::deleted ? "was deleted" : "has not been asked for yet");
+    }
+    if (method >= object.pool_methods.size()) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "the type \"{}\" has no method number {}", object.type->name, method);
+    }
+    return check_medium();
+}
+
+Result<void*> OperationLog::begin_unlogged(Operation& operation, ThreadLog& thread, std::uint64_t bytes)
+{
+    operation.state = Operation::inactive;
+    auto place = thread.place_for_nothing(bytes);
+    if (!place) {
+        return pass_on(place.error());
+    }
+    return *place;
+}
+
+Result<void*> OperationLog::begin(sp_pronto_operation& memory, void* address, std::uint32_t method, std::size_t bytes)
+{
+    Operation& operation = operation_in(memory);
+    operation = {};
+    ThreadLog* const thread = own_thread_log();
+    if (thread == nullptr) {
+        return fail(SP_E_NO_MEMORY, 0, "no memory for one more thread that does operations on durable objects");
+    }
+    if (thread->replaying != nullptr || thread->current != nullptr) {
+        const LiveObject* const outer = thread->replaying != nullptr ? thread->replaying : thread->current->object;
+        if (address == outer->object || objects_.is_twin_of(address, *outer)) {
+            return begin_unlogged(operation, *thread, bytes);
+        }
+        return fail(SP_E_INVALID_ARGUMENT, 0,
+                    "an operation on another durable object begins inside one on \"{}\": it would be run twice after a crash. Call "
+                    "them one after the other", outer->name.data());
+    }
+    LiveObject* const object = objects_.find(address);
+    if (object == nullptr) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "{} is not a durable object of the open pool: get it by its name", address);
+    }
+    if (auto usable = check_usable(*object, method); !usable) {
+        return pass_on(usable.error());
+    }
+    auto place = thread->place_for(bytes);
+    if (!place) {
+        return pass_on(place.error());
+    }
+    operation.object = object;
+    operation.thread = thread;
+    operation.arguments = *place;
+    operation.argument_bytes = bytes;
+    operation.program_method = static_cast<std::uint16_t>(method);
+    operation.method = object->pool_methods[method];
+    if (auto entered = enter_with_room(operation); !entered) {
+        return pass_on(entered.error());
+    }
+    operation.state = Operation::begun;
+    thread->current = &operation;
+    return *place;
+}
+
+Result<void> OperationLog::enter_with_room(Operation& operation)
+{
+    const std::uint64_t parts = (operation.argument_bytes + entry_argument_bytes_max - 1) / entry_argument_bytes_max;
+    if (parts > space_.chunk_count() / 2) {
+        return fail(SP_E_INVALID_ARGUMENT, 0,
+                    "{} bytes of arguments of one operation are more than half of the pool's log: divide the operation, or make a "
+                    "pool with a larger pool_size_mb", operation.argument_bytes);
+    }
+    if (parts > 1) {
+        try {
+            operation.thread->parts.reserve(parts);
+        } catch (const std::bad_alloc&) {
+            return fail(SP_E_NO_MEMORY, 0, "no memory to log an operation in {} parts", parts);
+        }
+    }
+    for (std::uint64_t deadline_ns = 0;;) {
+        const std::uint32_t seen = space_.returns().load(std::memory_order_acquire);
+        fase_enter(nullptr);
+        if (take_room(operation)) {
+            operation.inside_fase = true;
+            return {};
+        }
+        fase_leave(nullptr);
+        if (auto sound = check_medium(); !sound) {
+            return sound;
+        }
+        if (const Failure* const held = objects_.refusal(); held != nullptr) {
+            return pass_on(*held);  // No snapshot will make room.
+        }
+        deadline_ns = deadline_ns == 0 ? os::monotonic_ns() + room_wait_ns : deadline_ns;
+        fase_pause();
+        links_.request_snapshot(links_.engine);
+        os::futex_wait(space_.returns(), seen, os::monotonic_ns() + 100'000'000);
+        fase_resume();
+        if (os::monotonic_ns() > deadline_ns) {
+            return fail(SP_E_TIMED_OUT, 0,
+                        "the log is full, and no snapshot could be taken in {} s: an operation does not end, or waits for a lock that "
+                        "a thread holds which begins one. Begin operations before locks are acquired", room_wait_ns / 1'000'000'000);
+        }
+    }
+}
+
+bool OperationLog::start_chunk(LiveObject& object)
+{
+    const ChunkIndex chunk = space_.take();
+    if (chunk == no_chunk) {
+        return false;
+    }
+    if (space_.is_getting_full()) {
+        links_.request_snapshot(links_.engine);
+    }
+    ChunkHeader header{};
+    std::memcpy(header.magic, chunk_magic, sizeof header.magic);
+    header.object = object.identity;
+    header.sequence = object.next_sequence++;
+    header.generation = links_.pool->facts().generation;
+    header.first_number = object.first_number;
+    header.checksum = chunk_checksum(header);
+    space_.state(chunk) = {header.sequence, sizeof header, 0, 0, object.chunk, no_chunk};
+    object.chunk = chunk;
+    if (lines_) {
+        medium_->append_lines(space_.file_offset(chunk), &header, sizeof header);
+        if (!is_removed(Canary::chunk_header_fence)) {
+            medium_->fence();  // Other threads' entries rely on it, and their fences do not cover it.
+        }
+    } else {
+        std::memcpy(space_.mirror(chunk), &header, sizeof header);
+        note_dirty(object, chunk, 0, sizeof header);
+    }
+    return true;
+}
+
+bool OperationLog::take_part(LiveObject& object, std::uint64_t argument_begin, std::uint64_t argument_bytes, EntryPlace& part)
+{
+    const std::uint64_t bytes = entry_bytes_for(argument_bytes);
+    if ((object.chunk == no_chunk || space_.state(object.chunk).used + bytes > chunk_bytes) && !start_chunk(object)) {
+        return false;
+    }
+    ChunkState& state = space_.state(object.chunk);
+    part = {object.chunk, state.used, place_of(state.sequence, state.used), argument_begin, static_cast<std::uint32_t>(argument_bytes)};
+    state.used += static_cast<std::uint32_t>(bytes);
+    return true;
+}
+
+/// Where there is not enough, what was taken stays unused: the scanner steps over it.
+bool OperationLog::take_room(Operation& operation)
+{
+    LiveObject& object = *operation.object;
+    const std::lock_guard guard(object.log_lock);
+    if (operation.argument_bytes <= entry_argument_bytes_max) {
+        return take_part(object, 0, operation.argument_bytes, operation.first);
+    }
+    const std::uint64_t parts = (operation.argument_bytes + entry_argument_bytes_max - 1) / entry_argument_bytes_max;
+    if (space_.free_chunks() < parts) {
+        return false;
+    }
+    operation.thread->parts.clear();
+    for (std::uint64_t at = 0; at < operation.argument_bytes; at += entry_argument_bytes_max) {
+        EntryPlace& part = operation.thread->parts.emplace_back();
+        if (!take_part(object, at, std::min(entry_argument_bytes_max, operation.argument_bytes - at), part)) {
+            return false;
+        }
+    }
+    operation.first = operation.thread->parts.front();
+    return true;
+}
+
+std::uint32_t OperationLog::part_count(const Operation& operation) const noexcept
+{
+    return operation.argument_bytes <= entry_argument_bytes_max ? 1 : static_cast<std::uint32_t>(operation.thread->parts.size());
+}
+
+void OperationLog::start_logging(sp_pronto_operation& memory) noexcept
+{
+    Operation& operation = operation_in(memory);
+    if (operation.state != Operation::begun) {
+        return;
+    }
+    operation.state = Operation::logging;
+    if (!lines_) {
+        return;
+    }
+    ThreadLog& thread = *operation.thread;
+    SiblingJob& job = thread.job;
+    job.arguments = operation.arguments;
+    job.argument_bytes = operation.first.argument_bytes;
+    job.log_key = operation.object->log_key;
+    job.place = operation.first.place;
+    job.file_offset = space_.file_offset(operation.first.chunk) + operation.first.offset;
+    bool measured = false;
+    // What fits in the first line is stored with it, at the commit.
+    if (job.argument_bytes > inline_argument_bytes && siblings_.should_hand_over(thread, measured)) {
+        operation.by_sibling = siblings_.hand_over(thread);
+    }
+    operation.begun_ns = measured ? os::monotonic_ns() : 0;
+    if (!operation.by_sibling) {
+        Siblings::store_rest(*medium_, job);
+        operation.hash = job.hash;
+    }
+}
+
+void OperationLog::leave_fase(Operation& operation) noexcept
+{
+    if (operation.inside_fase) {
+        operation.inside_fase = false;
+        fase_leave(nullptr);
+    }
+}
+
+void OperationLog::store_part(Operation& operation, const EntryPlace& part, std::uint32_t part_number, std::uint64_t durable) noexcept
+{
+    const std::byte* const arguments = operation.arguments + part.argument_begin;
+    const std::uint64_t file_offset = space_.file_offset(part.chunk) + part.offset;
+    std::uint64_t hash = operation.hash;
+    if (part_number != 0) {
+        hash = arguments_hash(arguments, part.argument_bytes, operation.object->log_key, part.place);
+        if (const std::uint64_t rest = rest_bytes_for(part.argument_bytes); rest != 0) {
+            medium_->append_lines(file_offset + cache_line_bytes, arguments + inline_argument_bytes, rest);
+        }
+    }
+    const bool has_more = part_number + 1 < part_count(operation);
+    const EntryHeader header = make_header(operation, part, part_number, has_more, hash, durable, false);
+    const FirstLine line(header, arguments);
+    medium_->append_lines(file_offset, line.bytes, sizeof line.bytes);
+}
+
+Result<void> OperationLog::commit_lines(Operation& operation)
+{
+    LiveObject& object = *operation.object;
+    if (operation.by_sibling) {
+        Siblings::await(operation.thread->job);
+        operation.hash = operation.thread->job.hash;
+    }
+    operation.number = object.number.fetch_add(1, std::memory_order_acq_rel) + 1;
+    // With no other operation on its way all before are durable.
+    const std::uint64_t completed = object.completed.load(std::memory_order_acquire);
+    const std::uint64_t durable = completed == operation.number - 1 ? completed : object.durable.load(std::memory_order_relaxed);
+    const std::uint32_t parts = part_count(operation);
+    for (std::uint32_t part = 0; part < parts; ++part) {
+        store_part(operation, parts == 1 ? operation.first : operation.thread->parts[part], part, durable);
+    }
+    if (!is_removed(Canary::commit_fence)) {
+        medium_->fence();
+    }
+    if (object.completed.fetch_add(1, std::memory_order_acq_rel) + 1 == operation.number) {
+        object.durable.store(operation.number, std::memory_order_relaxed);  // May step back: it is a lower bound.
+    }
+    if (operation.begun_ns != 0) {
+        operation.thread->choice.note(operation.by_sibling, os::monotonic_ns() - operation.begun_ns);
+    }
+    return medium_->has_lost_pages() ? medium_->check_intact() : Result<void>{};
+}
+
+void OperationLog::note_dirty(LiveObject& object, ChunkIndex chunk, std::uint32_t begin, std::uint32_t end) noexcept
+{
+    ChunkState& state = space_.state(chunk);
+    if (state.dirty_low == state.dirty_high) {
+        state.next_dirty = object.dirty;
+        object.dirty = chunk;
+        state.dirty_low = begin;
+        state.dirty_high = end;
+    } else {
+        state.dirty_low = std::min(state.dirty_low, begin);
+        state.dirty_high = std::max(state.dirty_high, end);
+    }
+}
+
+void OperationLog::mirror_part(Operation& operation, const EntryPlace& part, std::uint32_t part_number, std::uint64_t durable)
+{
+    LiveObject& object = *operation.object;
+    const std::byte* const arguments = operation.arguments + part.argument_begin;
+    const std::uint64_t hash = arguments_hash(arguments, part.argument_bytes, object.log_key, part.place);
+    const EntryHeader header = make_header(operation, part, part_number, part_number + 1 < part_count(operation), hash, durable, true);
+    std::byte* const target = space_.mirror(part.chunk) + part.offset;
+    std::memcpy(target, &header, sizeof header);
+    std::memcpy(target + sizeof header, arguments, part.argument_bytes);
+    note_dirty(object, part.chunk, part.offset, part.offset + static_cast<std::uint32_t>(entry_bytes_for(part.argument_bytes)));
+}
+
+void OperationLog::commit_to_mirror(Operation& operation)
+{
+    LiveObject& object = *operation.object;
+    const std::lock_guard guard(object.log_lock);
+    operation.number = object.number.load(std::memory_order_relaxed) + 1;
+    object.number.store(operation.number, std::memory_order_release);
+    const std::uint64_t durable = object.durable.load(std::memory_order_acquire);
+    const std::uint32_t parts = part_count(operation);
+    for (std::uint32_t part = 0; part < parts; ++part) {
+        mirror_part(operation, parts == 1 ? operation.first : operation.thread->parts[part], part, durable);
+    }
+    group_.add(object);
+}
+
+Result<void> OperationLog::finish_commit(Operation& operation, bool early)
+{
+    if (lines_) {
+        auto done = commit_lines(operation);
+        leave_fase(operation);
+        operation.state = done ? Operation::committed : Operation::failed;
+        return done;
+    }
+    commit_to_mirror(operation);
+    // The object is as it will be: a snapshot need not wait for the medium.
+    leave_fase(operation);
+    operation.state = Operation::early;
+    if (early || is_removed(Canary::log_wait)) {
+        return {};
+    }
+    auto done = group_.wait(*operation.object, operation.number);
+    operation.state = done ? Operation::committed : Operation::failed;
+    return done;
+}
+
+Result<void> OperationLog::commit(sp_pronto_operation& memory, bool early)
+{
+    Operation& operation = operation_in(memory);
+    if (operation.state == Operation::begun) {
+        start_logging(memory);
+    }
+    if (operation.state != Operation::logging) {
+        return {};
+    }
+    if (settings_.verify_replay) {
+        if (auto same = objects_.run_on_twin(operation); !same) {
+            return same;
+        }
+    }
+    return finish_commit(operation, early);
+}
+
+Result<void> OperationLog::commit_current()
+{
+    ThreadLog* const thread = own_thread_log();
+    return thread != nullptr && thread->current != nullptr
+               ? commit(reinterpret_cast<sp_pronto_operation&>(*thread->current), false)
+               : Result<void>{};
+}
+
+void OperationLog::refuse(LiveObject& object, const Operation& operation) noexcept
+{
+    const sp_pronto_method& method = object.type->methods[operation.program_method];
+    const Failure reason = fail(SP_E_OBJECT_REFUSED, 0,
+                                "the operation {} of the durable object \"{}\" ended by an exception and may have changed it: the "
+                                "object is refused, and no snapshot is taken, until the pool is opened again",
+                                method.name, object.name.data()).value();
+    objects_.refuse(object, reason);
+}
+
+Result<void> OperationLog::end(sp_pronto_operation& memory, bool by_exception)
+{
+    Operation& operation = operation_in(memory);
+    if (operation.state == Operation::inactive) {
+        return {};
+    }
+    LiveObject& object = *operation.object;
+    if (operation.by_sibling && operation.state == Operation::logging) {
+        Siblings::await(operation.thread->job);
+    }
+    const bool uncommitted = operation.state == Operation::begun || operation.state == Operation::logging;
+    if (uncommitted && by_exception &&
+        (object.type->methods[operation.program_method].promises & SP_PRONTO_UNCHANGED_BY_EXCEPTION) == 0) {
+        refuse(object, operation);
+    }
+    leave_fase(operation);
+    operation.thread->current = nullptr;
+    const bool wait = operation.state == Operation::early && !is_removed(Canary::log_wait);
+    operation.state = Operation::inactive;
+    return wait ? group_.wait(object, operation.number) : Result<void>{};
+}
+
+Result<void> OperationLog::wait_read(const void* address)
+{
+    const LiveObject* const object = lines_ ? nullptr : objects_.find(address);
+    if (object == nullptr) {
+        return {};  // On byte-addressable media nothing is to be seen before it is durable.
+    }
+    const std::uint64_t number = object->number.load(std::memory_order_acquire);
+    return object->durable.load(std::memory_order_acquire) >= number ? Result<void>{} : group_.wait(*object, number);
+}
+
+Result<void> OperationLog::numbers(const void* address, std::uint64_t* committed, std::uint64_t* durable)
+{
+    const LiveObject* const object = objects_.find(address);
+    if (object == nullptr) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "{} is not a durable object of the open pool", address);
+    }
+    const std::uint64_t number = object->number.load(std::memory_order_acquire);
+    if (committed != nullptr) {
+        *committed = number;
+    }
+    if (durable != nullptr) {
+        *durable = lines_ && object->completed.load(std::memory_order_acquire) == number ? number
+                                                                                        : object->durable.load(std::memory_order_acquire);
+    }
+    return {};
+}
+
+}  // namespace stillpoint::pronto

@@ -1,0 +1,31 @@
+#pragma once
+// What the semantic log needs of the engine's snapshots.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/result.hpp"
+#include "os/futex.hpp"
+#include "pool/pool.hpp"
+
+namespace stillpoint::pronto {
+
+struct SnapshotLinks {
+    void* engine;
+    Pool* pool;
+    os::FutexLock* medium_lock;
+    /// A snapshot as soon as possible. Any thread.
+    void (*request_snapshot)(void* engine) noexcept;
+    /// Returns when what the image has by now is durable. Outside FASEs. Errors: as sp_checkpoint.
+    Result<void> (*snapshot_now)(void* engine);
+    /// No snapshot is taken any more: the image has what must not become durable.
+    void (*hold_snapshots)(void* engine, const Failure& reason) noexcept;
+    /// The medium failed: nothing later becomes durable.
+    void (*give_up)(void* engine, const Failure& failure) noexcept;
+    /// Why snapshots fail, or nullptr.
+    const Failure* (*snapshot_failure)(void* engine) noexcept;
+    /// Makes image memory writable for the snapshot thread, in a stop.
+    void (*prepare_write)(void* engine, void* address, std::size_t size) noexcept;
+};
+
+}  // namespace stillpoint::pronto

@@ -1,0 +1,77 @@
+#pragma once
+// What each thread that does operations has to itself: a place for the arguments, and how it logs.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/result.hpp"
+#include "engines/pronto/live_object.hpp"
+
+namespace stillpoint::pronto {
+
+/// A piece of work for a sibling thread: the lines of an entry behind its first.
+struct alignas(128) SiblingJob {
+    enum State : std::uint32_t { idle = 0, ready = 1, done = 2 };
+    std::atomic<std::uint32_t> state{idle};
+    const std::byte* arguments = nullptr;
+    std::uint64_t argument_bytes = 0;
+    std::uint64_t log_key = 0;
+    std::uint64_t place = 0;
+    std::uint64_t file_offset = 0;  ///< of the entry
+    std::uint64_t hash = 0;         ///< the result
+};
+
+/// Whether a sibling pays is found out by doing some operations each way [§5.2.1; the paper always has one].
+class LoggingChoice {
+public:
+    /// True: let the sibling do it. `measured`: the caller tells note() how long it took.
+    bool choose(bool& measured) noexcept;
+    void note(bool by_sibling, std::uint64_t ns) noexcept;
+
+private:
+    static constexpr std::uint32_t probe_operations = 32;
+    static constexpr std::uint32_t period_operations = 8192;
+    std::uint32_t count_ = 0;
+    bool sibling_pays_ = false;
+    std::uint64_t by_thread_ns_ = 0;
+    std::uint64_t by_sibling_ns_ = 0;
+};
+
+struct ThreadLog {
+    static constexpr std::size_t header_room = sizeof(EntryHeader);
+
+    /// Place for that many bytes of arguments, 8-byte aligned, with header_room before them in the same cache line, and a line
+    /// of zeroes behind them. Errors: no_memory.
+    [[nodiscard]] Result<std::byte*> place_for(std::uint64_t argument_bytes);
+    /// Another one, for arguments that nobody logs.
+    [[nodiscard]] Result<std::byte*> place_for_nothing(std::uint64_t argument_bytes);
+
+    SiblingJob job;
+    LoggingChoice choice;
+    Operation* current = nullptr;           ///< innermost operation that is logged
+    const LiveObject* replaying = nullptr;  ///< operations of it are being run again by this thread
+    std::vector<EntryPlace> parts;          ///< of the current operation, if it has more than one
+    ThreadLog* next = nullptr;
+    bool in_use = false;
+
+private:
+    struct Buffer {
+        std::byte* memory = nullptr;
+        std::size_t bytes = 0;
+        [[nodiscard]] bool make_room(std::size_t wanted);
+    };
+    Buffer buffer_;
+    Buffer scratch_;
+};
+
+/// The calling thread's; made at its first operation and given to another thread after its end. nullptr: no memory.
+[[nodiscard]] ThreadLog* own_thread_log() noexcept;
+/// How many threads have one now.
+[[nodiscard]] unsigned thread_log_count() noexcept;
+/// Calls visit(log) for each that was ever made. New ones come first.
+[[nodiscard]] ThreadLog* first_thread_log() noexcept;
+void thread_logs_reset_after_fork() noexcept;
+
+}  // namespace stillpoint::pronto

@@ -1,0 +1,156 @@
+// The C API of the engine pronto (stillpoint/pronto.h).
+
+#include "runtime/api_export.hpp"
+#include "runtime/pronto_types.hpp"
+#include "runtime/semantic_log.hpp"
+#include "runtime/session_state.hpp"
+#include "stillpoint/pronto.h"
+
+using stillpoint::fail;
+using stillpoint::open_session;
+using stillpoint::Result;
+using stillpoint::SemanticLog;
+using stillpoint::Session;
+
+namespace {
+
+/// Why there is no log to be had.
+stillpoint::Failure no_log(const Session* session)
+{
+    if (session == nullptr) {
+        return fail(SP_E_NOT_OPEN, 0,
+                    "durable objects need a pool: start the program with `stillpoint run --engine pronto`, or call sp_open with "
+                    "\"engine=pronto\"")
+            .value();
+    }
+    return fail(SP_E_POOL_ENGINE, 0, "durable objects need a pool of the engine pronto; this one is of {}",
+                session->engine->pool_facts().engine_name)
+        .value();
+}
+
+Result<SemanticLog*> log_of(Session* session)
+{
+    if (session != nullptr && session->detached.load(std::memory_order_acquire)) {
+        return fail(SP_E_DETACHED, 0, "a child made by fork has no durable objects: they belong to its parent");
+    }
+    SemanticLog* const log = session != nullptr ? session->engine->semantic_log() : nullptr;
+    if (log == nullptr) {
+        return stillpoint::pass_on(no_log(session));
+    }
+    return log;
+}
+
+/// For calls on an operation that was begun: there is a log, or the pool was closed since.
+template <class Call>
+int on_log(Call&& call)
+{
+    auto log = log_of(open_session());
+    if (!log) {
+        return stillpoint::report(log.error());
+    }
+    if (auto done = call(**log); !done) {
+        return stillpoint::report(done.error());
+    }
+    return SP_OK;
+}
+
+void* address_or_error(const Result<void*>& result, int* error)
+{
+    const int code = result ? static_cast<int>(SP_OK) : stillpoint::report(result.error());
+    if (error != nullptr) {
+        *error = code;
+    }
+    return result ? *result : nullptr;
+}
+
+}  // namespace
+
+STILLPOINT_API int sp_pronto_register(const sp_pronto_type* type)
+{
+    if (type == nullptr) {
+        return stillpoint::report(fail(SP_E_INVALID_ARGUMENT, 0, "no type").value());
+    }
+    if (auto done = stillpoint::pronto::register_type(*type); !done) {
+        return stillpoint::report(done.error());
+    }
+    return SP_OK;
+}
+
+STILLPOINT_API void* sp_pronto_object(const sp_pronto_type* type, const char* name, unsigned flags, const void* arguments,
+                                      size_t bytes, int* error)
+{
+    Session* const session = open_session();
+    const auto open = [&]() -> Result<void*> {
+        auto log = log_of(session);
+        if (!log) {
+            return stillpoint::pass_on(log.error());
+        }
+        if (type == nullptr || name == nullptr) {
+            return fail(SP_E_INVALID_ARGUMENT, 0, "a durable object needs a type and a name");
+        }
+        return (*log)->object(*session, *type, name, flags, arguments, bytes);
+    };
+    return address_or_error(open(), error);
+}
+
+STILLPOINT_API int sp_pronto_delete(const char* name)
+{
+    Session* const session = open_session();
+    return on_log([&](SemanticLog& log) -> Result<void> {
+        if (name == nullptr) {
+            return fail(SP_E_INVALID_ARGUMENT, 0, "no name");
+        }
+        return log.delete_object(*session, name);
+    });
+}
+
+STILLPOINT_API int sp_pronto_is_object(const void* object)
+{
+    auto log = log_of(open_session());
+    return log && (*log)->is_object(object) ? 1 : 0;
+}
+
+STILLPOINT_API void* sp_pronto_begin(sp_pronto_operation* operation, void* object, uint32_t method, size_t bytes, int* error)
+{
+    auto log = log_of(open_session());
+    return address_or_error(log ? (*log)->begin(*operation, object, method, bytes) : stillpoint::pass_on(log.error()), error);
+}
+
+STILLPOINT_API void sp_pronto_start_logging(sp_pronto_operation* operation)
+{
+    if (auto log = log_of(open_session()); log) {
+        (*log)->start_logging(*operation);
+    }
+}
+
+STILLPOINT_API int sp_pronto_commit(sp_pronto_operation* operation)
+{
+    return on_log([&](SemanticLog& log) { return log.commit(*operation, false); });
+}
+
+STILLPOINT_API int sp_pronto_commit_early(sp_pronto_operation* operation)
+{
+    return on_log([&](SemanticLog& log) { return log.commit(*operation, true); });
+}
+
+STILLPOINT_API int sp_pronto_end(sp_pronto_operation* operation, int by_exception)
+{
+    return on_log([&](SemanticLog& log) { return log.end(*operation, by_exception != 0); });
+}
+
+STILLPOINT_API int sp_pronto_commit_current(void)
+{
+    return on_log([](SemanticLog& log) { return log.commit_current(); });
+}
+
+STILLPOINT_API int sp_pronto_wait_read(const void* object)
+{
+    return on_log([&](SemanticLog& log) { return log.wait_read(object); });
+}
+
+STILLPOINT_API int sp_pronto_numbers(const void* object, uint64_t* committed, uint64_t* durable)
+{
+    return on_log([&](SemanticLog& log) { return log.numbers(object, committed, durable); });
+}
+
+STILLPOINT_API int sp_pronto_snapshot(void) { return sp_checkpoint(); }
