@@ -23,7 +23,8 @@ constinit IgnoredLocks ignored_locks{};
 
 bool is_ignored(const void* lock) noexcept
 {
-    return (gate.bits.load(std::memory_order_relaxed) & locks_ignored) != 0 && lock != nullptr && ignored_locks.contains(lock);
+    const std::uint32_t bits = gate.bits.load(std::memory_order_relaxed);
+    return lock != nullptr && ((bits & no_lock_counts) != 0 || ((bits & locks_ignored) != 0 && ignored_locks.contains(lock)));
 }
 
 /// Between a thread's publication and its look at the gate.
@@ -276,7 +277,13 @@ Result<void> fase_activate(FaseBarrier barrier)
     return {};
 }
 
-void fase_deactivate() noexcept { thread_registry_enable(false); }
+void fase_deactivate() noexcept
+{
+    thread_registry_enable(false);
+    fase::gate.bits.fetch_and(~static_cast<std::uint32_t>(fase::no_lock_counts));
+}
+
+void fase_count_no_locks() noexcept { fase::gate.bits.fetch_or(fase::no_lock_counts); }
 
 void fase_reset_after_fork() noexcept
 {

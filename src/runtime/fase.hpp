@@ -46,6 +46,9 @@ void fase_reset_after_fork() noexcept;
 /// sp_lock_ignore's work: holding `lock` is no FASE any more. Errors: invalid_argument (nullptr),
 /// no_memory (1024 locks are ignored already).
 [[nodiscard]] Result<void> fase_ignore_lock(const void* lock);
+/// As fase_ignore_lock for every lock, while the accounting is on: what is failure-atomic is told by other means. Before threads of the
+/// program run.
+void fase_count_no_locks() noexcept;
 /// A destroyed lock's address may become another lock's: that one is counted again.
 void fase_forget_lock(const void* lock) noexcept;
 

@@ -23,6 +23,7 @@ enum GateBit : std::uint32_t {
     locks_ignored = 2,   ///< sp_lock_ignore was called: look each lock up
     fences_needed = 4,   ///< no membarrier: publish with a full fence
     libc_only = 8,       ///< plain mutexes are not as expected: none is locked in line
+    no_lock_counts = 32,   ///< as if each lock were ignored: sections and calls of the runtime are FASEs, locks are not
     locks_listed = 16,   ///< checks of debug builds: each thread lists the locks that it holds (held_locks.hpp)
 };
 

@@ -20,12 +20,12 @@ constexpr std::uint64_t held_back_part = 2;  // of the time that a round takes
 }  // namespace
 
 Result<void> GroupCommit::start(Medium& medium, os::FutexLock& medium_lock, LogSpace& space,
-                                void (*failed)(void*, const Failure&) noexcept, void* context)
+                                void (*on_failure)(void*, const Failure&) noexcept, void* context)
 {
     medium_ = &medium;
     medium_lock_ = &medium_lock;
     space_ = &space;
-    on_failure_ = failed;
+    on_failure_ = on_failure;
     on_failure_context_ = context;
     if (auto done = staging_.reserve(staging_pages * page_bytes, "log pages that are being written"); !done) {
         return done;

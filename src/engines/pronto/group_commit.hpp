@@ -21,10 +21,10 @@ public:
     GroupCommit& operator=(const GroupCommit&) = delete;
     ~GroupCommit() { stop(); }
 
-    /// `medium_lock` keeps other users of the medium apart. `failed(context, failure)` is called once, on the thread.
+    /// `medium_lock` keeps other users of the medium apart. `on_failure(context, failure)` is called once, on the thread.
     /// Errors: no_memory.
     [[nodiscard]] Result<void> start(Medium& medium, os::FutexLock& medium_lock, LogSpace& space,
-                                     void (*failed)(void* context, const Failure& failure) noexcept, void* context);
+                                     void (*on_failure)(void* context, const Failure& failure) noexcept, void* context);
     void stop() noexcept;
     void detach_after_fork() noexcept { thread_.forget(); }
 

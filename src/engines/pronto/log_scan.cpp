@@ -51,8 +51,8 @@ Result<std::vector<ScannedChunk>> scan_chunks(const Pool& pool)
         ChunkIndex index = 0;
         for (const Segment& segment : pool.segments()) {
             const std::uint64_t pages = log_pages_for(segment.image_pages);
-            const std::uint64_t first_page = segment.first_file_page + segment_file_pages(segment.image_pages) - pages;
-            for (std::uint64_t page = 0; page < pages; page += chunk_pages, ++index) {
+            const std::uint64_t first_page = first_log_page(segment);
+            for (std::uint64_t page = 0; page < pages; page += log_chunk_pages, ++index) {
                 const std::uint64_t offset = (first_page + page) * page_bytes;
                 std::byte line[sizeof(ChunkHeader)];
                 if (auto done = pool.medium().read(offset, line); !done) {

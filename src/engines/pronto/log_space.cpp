@@ -9,7 +9,7 @@ namespace stillpoint::pronto {
 Result<void> LogSpace::reserve(std::uint64_t image_pages_max, bool mirrored)
 {
     // Each segment rounds its part up by itself.
-    const std::uint64_t chunks = log_pages_for(image_pages_max) / chunk_pages + Pool::segments_max * (log_pages_for(1) / chunk_pages + 1);
+    const std::uint64_t chunks = log_pages_for(image_pages_max) / log_chunk_pages + Pool::segments_max * (log_pages_for(1) / log_chunk_pages + 1);
     if (auto done = offsets_.reserve(chunks, "the chunks of the log"); !done) {
         return done;
     }
@@ -26,9 +26,9 @@ void LogSpace::add_segment(const Segment& segment) noexcept
 {
     const std::lock_guard guard(lock_);
     const std::uint64_t pages = log_pages_for(segment.image_pages);
-    const std::uint64_t first_page = segment.first_file_page + segment_file_pages(segment.image_pages) - pages;
+    const std::uint64_t first_page = first_log_page(segment);
     ChunkIndex count = chunk_count_.load(std::memory_order_relaxed);
-    for (std::uint64_t page = 0; page < pages; page += chunk_pages) {
+    for (std::uint64_t page = 0; page < pages; page += log_chunk_pages) {
         offsets_[count++] = (first_page + page) * page_bytes;
     }
     chunk_count_.store(count, std::memory_order_release);

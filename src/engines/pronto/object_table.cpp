@@ -78,8 +78,8 @@ LiveObject* ObjectTable::live_at(std::uintptr_t record_address) const noexcept
 LiveObject* ObjectTable::find(const void* object) const noexcept
 {
     const auto address = reinterpret_cast<std::uintptr_t>(object);
-    const PoolFacts& facts = links_.pool->facts();
-    if (address % 8 != 0 || address < facts.base_address + object_offset || address >= facts.base_address + facts.image_bytes) {
+    const auto base = reinterpret_cast<std::uintptr_t>(links_.shadow->base());
+    if (address % 8 != 0 || address < base + object_offset || address >= base + links_.shadow->bytes()) {
         return nullptr;
     }
     return live_at(address - object_offset);

@@ -13,12 +13,12 @@
 #include <type_traits>
 
 #include "core/units.hpp"
+#include "engines/pronto/log_layout.hpp"
 #include "stillpoint/pronto.h"
 
 namespace stillpoint::pronto {
 
-inline constexpr std::uint64_t chunk_pages = 64;
-inline constexpr std::uint64_t chunk_bytes = chunk_pages * page_bytes;
+inline constexpr std::uint64_t chunk_bytes = log_chunk_pages * page_bytes;
 
 inline constexpr std::uint8_t chunk_magic[8] = {0x93, 'S', 'T', 'C', 'H', 'U', 'N', 'K'};
 inline constexpr std::uint64_t chunk_checksum_seed = 0x5354'5052'4348'554e;

@@ -7,12 +7,14 @@
 #include "core/result.hpp"
 #include "os/futex.hpp"
 #include "pool/pool.hpp"
+#include "runtime/shadow.hpp"
 
 namespace stillpoint::pronto {
 
 struct SnapshotLinks {
     void* engine;
     Pool* pool;
+    const Shadow* shadow;
     os::FutexLock* medium_lock;
     /// A snapshot as soon as possible. Any thread.
     void (*request_snapshot)(void* engine) noexcept;
