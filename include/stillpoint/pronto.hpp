@@ -1,0 +1,290 @@
+#pragma once
+// Pronto for C++: any deterministic class made durable, by wrapping it [Pronto, Memaripour's thesis, chapter 5].
+//
+//   class Scores : public pronto::object<Scores> {
+//       std::vector<int, pronto::allocator<int>> values_;                // its memory lies in the pool
+//   public:
+//       static constexpr auto methods() { return pronto::methods(pronto::method<&Scores::add>("add")); }
+//       void add(int value) { run<&Scores::add>(value, [&] { values_.push_back(value); }); }   // in a template: this->template run<...>
+//   };
+//   auto& scores = pronto::get_object<Scores>("scores");                 // made once, then found
+//   scores.add(3);                                                       // durable on return
+//
+// A method that changes the object is an operation: it is logged by name and arguments, and run again after a crash. It is deterministic:
+// what it does follows from the object and the arguments. pronto.h has the interface below this one.
+// Threads: as the class that is wrapped. Cost of an operation: what the log costs on its medium, beside what the method does.
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "stillpoint/pronto.h"
+#include "stillpoint/pronto_arguments.hpp"
+#include "stillpoint/pronto_class.hpp"
+#include "stillpoint/pronto_memory.hpp"
+
+namespace stillpoint::pronto {
+
+// ---- Operations ---------------------------------------------------------------------------------------
+
+/// An operation of this thread, from op_begin() to the end of its scope. It stays in its scope. If it is neither committed nor ended by an
+/// exception, the method has changed nothing, and nothing is logged.
+class [[nodiscard]] operation {
+public:
+    operation(const operation&) = delete;
+    operation& operator=(const operation&) = delete;
+    /// Waits, after commit_early(), until the operation is durable. Throws not_durable, but not while another exception is on its way.
+    ~operation() noexcept(false)
+    {
+        const bool by_exception = std::uncaught_exceptions() > exceptions_;
+        const int code = sp_pronto_end(&native_, by_exception ? 1 : 0);
+        if (!by_exception) {
+            detail::require_durable(code);
+        }
+    }
+
+    /// Durable on return. Inside the lock that orders operations which do not commute [equation 5.1]. Throws not_durable.
+    void commit() { detail::require_durable(sp_pronto_commit(&native_)); }
+    /// In the same order; the end of the operation waits, without the lock. Readers then have a read_guard. Throws not_durable.
+    void commit_early() { detail::require_durable(sp_pronto_commit_early(&native_)); }
+
+private:
+    template <class Self>
+    friend class object;
+
+    template <class Encoding, class... Values>
+    operation(std::type_identity<Encoding>, void* object, std::uint32_t method, const Values&... values)
+    {
+        const std::size_t bytes = Encoding::size_of(values...);
+        int code = SP_OK;
+        void* const place = sp_pronto_begin(&native_, object, method, bytes, &code);
+        if (place == nullptr) {
+            detail::throw_error(code);
+        }
+        try {
+            writer out(place, bytes);
+            Encoding::write(out, values...);
+        } catch (...) {
+            static_cast<void>(sp_pronto_end(&native_, 0));
+            throw;
+        }
+        sp_pronto_start_logging(&native_);
+    }
+
+    sp_pronto_operation native_;
+    int exceptions_ = std::uncaught_exceptions();
+};
+
+/// Commits the thread's innermost operation, in a structure that does not see it. Throws not_durable.
+inline void op_commit() { detail::require_durable(sp_pronto_commit_current()); }
+
+/// Around a read of an object whose operations commit early, begun before its lock is acquired: at its end, when the lock has been
+/// released, it waits until all that the reader may have seen is durable.
+class [[nodiscard]] read_guard {
+public:
+    explicit read_guard(const void* object) noexcept : object_(object) {}
+    read_guard(const read_guard&) = delete;
+    read_guard& operator=(const read_guard&) = delete;
+    /// Throws not_durable, but not while another exception is on its way.
+    ~read_guard() noexcept(false)
+    {
+        const int code = sp_pronto_wait_read(object_);
+        if (std::uncaught_exceptions() == exceptions_) {
+            detail::require_durable(code);
+        }
+    }
+
+private:
+    const void* object_;
+    int exceptions_ = std::uncaught_exceptions();
+};
+
+// ---- Objects --------------------------------------------------------------------------------------------
+
+/// The base of a durable class: `class Scores : public pronto::object<Scores>`. The class has
+///   static constexpr auto methods()     its operations;
+///   static constexpr char type_name[]   its identity in the pool, 1 to 63 bytes. Without it that is its name as the compiler spells it,
+///   which
+///                                       for templates and unnamed namespaces is not the same with each compiler;
+///   using constructor                   the parameters of its constructor, if it has some;
+///   operator==                          if the option verify_replay is to compare objects.
+/// It has no virtual functions, and all that it points to is durable memory: containers with pronto::allocator, or std::pmr ones with
+/// durable_resource(). Its size and members are fixed once there are objects.
+template <class Self>
+class object {
+public:
+    object(const object&) = delete;
+    object& operator=(const object&) = delete;
+
+    /// Lets a class say `bool operator==(const Scores&) const = default;`.
+    template <class Base>
+        requires std::same_as<Base, object>
+    friend bool operator==(const Base&, const Base&) noexcept
+    {
+        return true;
+    }
+
+protected:
+    /// Throws error (SP_E_INVALID_ARGUMENT) if the object is made anywhere but in get_object().
+    object()
+    {
+        if (!detail::Making::has(this)) {
+            throw error(SP_E_INVALID_ARGUMENT, "a durable object was made outside get_object(): it would not survive; ask for it by name");
+        }
+    }
+    ~object() = default;
+
+    /// Begins the operation `Method` with its arguments, before locks are acquired and before anything is changed. They are converted
+    /// to the method's parameters, and encoded at once. Waits for a snapshot where one is due.
+    /// Errors: refused; error with SP_E_POOL_READ_ONLY, SP_E_IO, SP_E_NO_MEMORY, SP_E_DETACHED, SP_E_INVALID_ARGUMENT. Nothing was begun
+    /// then.
+    template <auto Method, class... Arguments>
+    operation op_begin(const Arguments&... arguments)
+    {
+        using List = std::remove_const_t<decltype(Self::methods())>;
+        using Function = detail::Signature<decltype(Method)>;
+        constexpr std::uint32_t place = detail::PlaceIn<Method, List>::value;
+        static_assert(place < List::count, "this method is no operation: list it in methods() of its class, as pronto::method<&Class::name>(\"name\")");
+        static_assert(sizeof...(Arguments) == Function::count, "an operation begins with as many arguments as its method has");
+        static_cast<void>(&detail::TypeOf<Self>::registered);
+        return begin<place, typename Function::Values>(std::index_sequence_for<Arguments...>(), std::tie(arguments...));
+    }
+
+    /// An operation whose work is the last argument, a function: begins with the others, calls it, commits, and returns its result.
+    template <auto Method, class... ArgumentsAndWork>
+    auto run(ArgumentsAndWork&&... all) -> std::invoke_result_t<std::tuple_element_t<sizeof...(all) - 1, std::tuple<ArgumentsAndWork&&...>>>
+    {
+        constexpr std::size_t count = sizeof...(all) - 1;
+        const std::tuple<ArgumentsAndWork&&...> given(std::forward<ArgumentsAndWork>(all)...);
+        return [&]<std::size_t... Place>(std::index_sequence<Place...>) -> decltype(std::get<count>(given)()) {
+            operation running = op_begin<Method>(std::get<Place>(given)...);
+            if constexpr (std::is_void_v<decltype(std::get<count>(given)())>) {
+                std::get<count>(given)();
+                running.commit();
+            } else {
+                decltype(auto) result = std::get<count>(given)();
+                running.commit();
+                return static_cast<decltype(std::get<count>(given)())>(result);
+            }
+        }(std::make_index_sequence<count>());
+    }
+
+    /// See read_guard.
+    read_guard read() const noexcept { return read_guard(this); }
+
+private:
+    template <std::uint32_t Place, class Values, class Given, std::size_t... At>
+    operation begin(std::index_sequence<At...>, const Given& given)
+    {
+        return operation(std::type_identity<detail::Encoding<Values>>(), static_cast<Self*>(this), Place,
+                         converted<std::tuple_element_t<At, Values>>(std::get<At>(given))...);
+    }
+    template <class Value, class Argument>
+    static decltype(auto) converted(const Argument& argument)
+    {
+        static_assert(std::is_convertible_v<const Argument&, Value>, "an argument of op_begin does not fit the method's parameter");
+        if constexpr (std::is_same_v<Argument, Value>) {
+            return (argument);
+        } else {
+            return static_cast<Value>(argument);
+        }
+    }
+};
+
+namespace detail {
+template <class T>
+T* object_named(const std::string& name, unsigned flags, const void* arguments, std::size_t bytes, int& code)
+{
+    static_assert(std::is_base_of_v<object<T>, T>, "a durable class has the base stillpoint::pronto::object<Class>");
+    DurableResource::renew();
+    return static_cast<T*>(sp_pronto_object(TypeOf<T>::known(), name.c_str(), flags, arguments, bytes, &code));
+}
+}  // namespace detail
+
+/// The object of that name (1 to 79 bytes), made from `arguments` where there is none: see sp_pronto_object. The first call in a process
+/// recovers all objects of the classes that the program uses.
+/// Errors: other_type; refused; error with the codes of sp_pronto_object; what the constructor throws, and nothing was made.
+template <class T, class... Arguments>
+[[nodiscard]] T& get_object(const std::string& name, const Arguments&... arguments)
+{
+    using Values = typename detail::ConstructorOf<T>::Values;
+    static_assert(sizeof...(Arguments) == std::tuple_size_v<Values>,
+                  "get_object() passes what `using constructor = pronto::constructor<...>;` of the class lists");
+    const Values values{arguments...};
+    return std::apply(
+        [&](const auto&... value) -> T& {
+            using Encoding = detail::Encoding<Values>;
+            const std::size_t bytes = Encoding::size_of(value...);
+            std::vector<std::uint64_t> place(bytes / sizeof(std::uint64_t) + 1);
+            writer out(place.data(), bytes);
+            Encoding::write(out, value...);
+            int code = SP_OK;
+            T* const found = detail::object_named<T>(name, 0, place.data(), bytes, code);
+            if (found == nullptr) {
+                detail::throw_error(code);
+            }
+            return *found;
+        },
+        values);
+}
+
+enum class changed_methods : unsigned {
+    refuse = 0,
+    /// Signatures that were changed are taken over, where no logged operation uses the old ones.
+    accept = SP_PRONTO_ACCEPT_CHANGED_METHODS
+};
+
+/// As get_object(), but nullptr where there is none.
+template <class T>
+[[nodiscard]] T* find_object(const std::string& name, changed_methods changed = changed_methods::refuse)
+{
+    int code = SP_OK;
+    T* const found = detail::object_named<T>(name, SP_PRONTO_MUST_EXIST | static_cast<unsigned>(changed), nullptr, 0, code);
+    if (found == nullptr && code != SP_E_HANDLE_MISSING) {
+        detail::throw_error(code);
+    }
+    return found;
+}
+
+/// Destroys the object and forgets its name, durably; false where there is none. No thread may use it. Cost: a snapshot.
+/// Errors: other_type (no class of the program is its); error with the codes of sp_pronto_delete.
+inline bool delete_object(const std::string& name)
+{
+    detail::DurableResource::renew();
+    const int code = sp_pronto_delete(name.c_str());
+    if (code != SP_OK && code != SP_E_HANDLE_MISSING) {
+        detail::throw_error(code);
+    }
+    return code == SP_OK;
+}
+
+/// sp_pronto_snapshot. Throws error.
+inline void snapshot()
+{
+    if (const int code = sp_pronto_snapshot(); code != SP_OK) {
+        detail::throw_error(code);
+    }
+}
+
+struct operation_numbers {
+    std::uint64_t committed;
+    std::uint64_t durable;
+};
+/// sp_pronto_numbers. Throws error.
+template <class T>
+[[nodiscard]] operation_numbers numbers_of(const object<T>& of)
+{
+    operation_numbers found{};
+    if (const int code = sp_pronto_numbers(static_cast<const T*>(&of), &found.committed, &found.durable); code != SP_OK) {
+        detail::throw_error(code);
+    }
+    return found;
+}
+
+}  // namespace stillpoint::pronto

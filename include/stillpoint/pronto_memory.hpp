@@ -1,0 +1,131 @@
+#pragma once
+// Durable memory for containers inside durable objects: an allocator, and a resource for std::pmr. The part of pronto.hpp that knows
+// memory: include that.
+
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <memory_resource>
+#include <new>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stillpoint/stillpoint.h"
+
+namespace stillpoint::pronto {
+
+namespace detail {
+inline constexpr std::size_t alignment_of_malloc = 16;
+
+/// Throws std::bad_alloc; sp_last_error() says why.
+[[nodiscard]] inline void* allocate_durable(std::size_t bytes, std::size_t alignment)
+{
+    void* const place = alignment <= alignment_of_malloc ? sp_malloc(bytes) : sp_aligned_alloc(alignment, bytes);
+    if (place == nullptr) {
+        throw std::bad_alloc();
+    }
+    return place;
+}
+}  // namespace detail
+
+/// Durable memory, by sp_malloc. Meets the standard's requirements for an allocator; it has no state, and all are equal.
+/// Of a container outside durable objects the blocks are leaked in a crash.
+/// Threads: any. Errors: std::bad_alloc.
+template <class T>
+class allocator {
+public:
+    using value_type = T;
+
+    allocator() noexcept = default;
+    template <class Other>
+    allocator(const allocator<Other>&) noexcept  // NOLINT(google-explicit-constructor): the requirements ask for it
+    {
+    }
+
+    [[nodiscard]] T* allocate(std::size_t count)
+    {
+        if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) {
+            throw std::bad_array_new_length();
+        }
+        return static_cast<T*>(detail::allocate_durable(count * sizeof(T), alignof(T)));
+    }
+    void deallocate(T* block, std::size_t) noexcept { sp_free(block); }
+
+    template <class Other>
+    [[nodiscard]] bool operator==(const allocator<Other>&) const noexcept
+    {
+        return true;
+    }
+};
+
+/// A string and a vector whose characters and elements are durable, for members of durable objects.
+using string = std::basic_string<char, std::char_traits<char>, allocator<char>>;
+template <class T>
+using vector = std::vector<T, allocator<T>>;
+[[nodiscard]] inline bool operator==(const string& one, const std::string& other) noexcept { return one == std::string_view(other); }
+
+/// Durable memory for std::pmr containers inside durable objects: `std::pmr::vector<int> values{pronto::durable_resource()}`. It lies in
+/// the pool, under the name "stillpoint.pronto.memory_resource", since the containers point to it. All are equal.
+class memory_resource final : public std::pmr::memory_resource {
+    void* do_allocate(std::size_t bytes, std::size_t alignment) override { return detail::allocate_durable(bytes, alignment); }
+    void do_deallocate(void* block, std::size_t, std::size_t) override { sp_free(block); }
+    [[nodiscard]] bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override
+    {
+        return dynamic_cast<const memory_resource*>(&other) != nullptr;
+    }
+};
+
+namespace detail {
+
+/// The one resource of the pool. Its first word points to its virtual functions, whose address is another one in each process: so it is
+/// made anew in the same place before the first object is looked for, and with it before anything is run again.
+class DurableResource {
+public:
+    static constexpr const char* handle = "stillpoint.pronto.memory_resource";
+
+    /// Set before main where the program asks for the resource anywhere.
+    inline static bool is_wanted = false;
+    inline static std::atomic<memory_resource*> place = nullptr;
+
+    static void renew()
+    {
+        if (!is_wanted) {
+            return;
+        }
+        void* const found = sp_root(handle, sizeof(memory_resource));
+        const memory_resource right;
+        if (found != nullptr && std::memcmp(found, static_cast<const void*>(&right), sizeof right) != 0) {
+            sp_fase_begin();
+            ::new (found) memory_resource();
+            sp_fase_end();
+        }
+        place.store(static_cast<memory_resource*>(found), std::memory_order_release);
+    }
+};
+
+template <class Unused>
+inline const bool resource_is_wanted = (DurableResource::is_wanted = true);
+
+}  // namespace detail
+
+/// The memory_resource of the open pool. Call it in constructors and methods of durable objects; before the first get_object()
+/// of a process it takes a lock of the directory.
+/// Errors: std::bad_alloc; sp_last_error() says why.
+template <class Unused = void>
+[[nodiscard]] memory_resource* durable_resource()
+{
+    static_cast<void>(&detail::resource_is_wanted<Unused>);
+    memory_resource* found = detail::DurableResource::place.load(std::memory_order_acquire);
+    if (found == nullptr) {
+        detail::DurableResource::renew();
+        found = detail::DurableResource::place.load(std::memory_order_acquire);
+    }
+    if (found == nullptr) {
+        throw std::bad_alloc();
+    }
+    return found;
+}
+
+}  // namespace stillpoint::pronto
