@@ -25,6 +25,8 @@
 #include "rocksdb_store.hpp"
 #elif defined(BENCH_SQLITE)
 #include "sqlite_store.hpp"
+#elif defined(BENCH_PRONTO)
+#include "pronto_store.hpp"
 #else
 #error "no engine chosen"
 #endif
@@ -75,6 +77,26 @@ public:
     CurrentProgress(Store&, const Shape&) {}
 };
 
+using CurrentYcsbStore = CurrentHashStore;
+
+#elif defined(BENCH_PRONTO)
+
+/// A structure of the bench that is made durable as it is; for YCSB the store that a program would take.
+using CurrentHashStore = ProntoHashStore;
+using CurrentTreeStore = ProntoTreeStore;
+using CurrentYcsbStore = ProntoStringStore;
+using CurrentQueue = ProntoQueue;
+template <class Store>
+class CurrentProgress : public StoreProgress<Store> {
+public:
+    CurrentProgress(Store& store, const Shape& shape) : StoreProgress<Store>(store, shape.value_bytes) {}
+};
+template <>
+class CurrentProgress<ProntoQueue> : public ProntoQueueProgress {
+public:
+    using ProntoQueueProgress::ProntoQueueProgress;
+};
+
 #else
 
 #if defined(BENCH_LMDB)
@@ -87,6 +109,7 @@ using CurrentStore = SqliteStore;
 
 using CurrentHashStore = CurrentStore;
 using CurrentTreeStore = CurrentStore;
+using CurrentYcsbStore = CurrentStore;
 using CurrentQueue = StoreQueue<CurrentStore>;
 template <class Store>
 class CurrentProgress : public StoreProgress<Store> {
@@ -117,6 +140,8 @@ inline std::optional<std::uint64_t> current_statistic([[maybe_unused]] std::stri
 {
 #if BENCH_HAS_MEMORY
     return CurrentEngine::statistic(name);
+#elif defined(BENCH_PRONTO)
+    return ProntoMemory::statistic(name);
 #else
     return std::nullopt;
 #endif

@@ -1,87 +1,186 @@
 #!/usr/bin/env python3
 """Pronto (Memaripour's thesis, chapter 5): Figures 5.6 to 5.12 on this machine, with the paper's numbers beside ours."""
 
+import dataclasses
 import sys
 
 import program
 import readings
+import runs
 from figure import Figure, Paper, Run, Stated, System
-from systems import (KAMINO_TX, NOT_OURS, PMEMOBJ, PMTHREADS_UFFD, PRONTO, ROCKSDB_ASYNC, ROCKSDB_SYNC, VOLATILE, pmthreads)
+from systems import KAMINO_TX, NOT_OURS, PMEMOBJ, PMTHREADS_UFFD, PRONTO, ROCKSDB_ASYNC, ROCKSDB_SYNC, VOLATILE
 
 MACHINE = ("two sockets of twelve cores with two hardware threads each (Cascade Lake-SP, 2.2 GHz), of which one is used; 192 GB of DRAM and "
            "1.5 TB of Optane on each, ext4 with DAX (§5.3.1)")
-COMPARED = (VOLATILE, PRONTO, PMTHREADS_UFFD, PMEMOBJ)
-SIZES = (256, 512, 1024, 2048, 4096)
-NO_LOG = "Pronto logs each operation before it returns; pmthreads, which stands here until then, may lose the last interval"
+ENGINES = {"volatile": "volatile", "pronto": "pronto", "libpmemobj": "pmemobj"}
+OUR_MEDIUM = "logs in shared memory, which is DRAM and not Optane"
 
 
 def of(workload, system="Pronto", **more):
     return {"workload": workload, "system": system, **more}
 
 
+@dataclasses.dataclass(frozen=True)
+class CostsRun(Run):
+    """Cells of one part of bench/pronto_costs.py, in the form of `stillpoint bench`."""
+
+    part: str = None
+    by_program = True
+
+    def why_not_here(self, known):
+        return None
+
+    def why_without(self, system, known):
+        return system.absent
+
+    def _words(self):
+        return ["--part", self.part, "--no-bars", "--quiet", "--json", "-"]
+
+    def commands(self, engines_here):
+        return [(self.systems, ["python3", "bench/pronto_costs.py", *self._words()])]
+
+    def document(self, measurements, arguments):
+        options = measurements.options
+        length = (["--quick"] if measurements.document["quick"] else
+                  ["--seconds", str(options.seconds), "--repeat", str(options.repeat)])
+        command = [sys.executable, "-B", str(runs.ROOT / "bench" / "pronto_costs.py"), "--binaries", options.binaries, *length]
+        found = measurements.of(self._words(), command)
+        return found if "failed" in found else {"cells": CELLS[self.part](found["parts"][self.part]["result"])}
+
+
+def configuration(row):
+    """A row of bench/pronto_costs.py has times; `stillpoint bench` has rates."""
+    times = row["to_volatile"]
+    return {"engine": ENGINES[row["name"]], "kind": "volatile" if row["name"] == "volatile" else "engine", "rate": row["rate"],
+            "to_volatile": times and {"median": 1 / times["median"]}, "cpu_ns_per_operation": row["cpu_ns_per_operation"]}
+
+
+def cells_of_containers(result):
+    return [{"workload": cell["container"], "threads": 1, "value_bytes": cell["value_bytes"],
+             "configurations": [configuration(row) for row in cell["rows"]]} for cell in result["cells"]]
+
+
+def cells_of_sharded(result):
+    return [{"workload": "sharded map", "threads": cell["threads"], "value_bytes": cell["value_bytes"],
+             "configurations": [configuration(row) for row in cell["rows"]]} for cell in result["cells"]]
+
+
+def cells_of_logging(result):
+    return [{"workload": operation_of(cell["cost_ns"]), "threads": 1, "configurations": [
+        {"engine": name, "kind": "engine", **mode} for name, mode in cell["modes"].items()]} for cell in result["cells"]]
+
+
+def cells_of_snapshots(result):
+    stops = [{"workload": size_of(cell["mib"]), "threads": 1, "configurations": [
+        {"engine": row["name"], "kind": "engine", "stop_ns": {"p50": row["stop_ns"]["median"], "p99": None, "max": row["stop_ns_max"]}}
+        for row in cell["rows"]]} for cell in result["stops"]]
+    slowdowns = [{"workload": f"{size_of(cell['mib'])}, {row['pattern']}", "threads": 1, "configurations": [
+        {"engine": "pronto", "kind": "engine", "to_volatile": {"median": 1 / row["slowdown"]["median"]}}]}
+        for cell in result["slowdowns"] for row in cell["rows"]]
+    return stops + slowdowns
+
+
+def cells_of_recovery(result):
+    return [{"workload": f"{size_of(cell['mib'])}{', and a log' if cell['logged'] else ''}", "threads": 1, "configurations": [
+        {"engine": "pronto", "kind": "engine", "first_operation_ns": cell["first_operation_ns"]["median"],
+         "last_page_ns": cell["last_page_ns"]["median"]}]} for cell in result["cells"] if cell["rounds"]]
+
+
+CELLS = {"containers": cells_of_containers, "sharded": cells_of_sharded, "logging": cells_of_logging, "snapshots": cells_of_snapshots,
+         "recovery": cells_of_recovery}
+
+
+def operation_of(cost_ns):
+    return f"operations of {cost_ns / 1000:g} us"
+
+
+def size_of(mib):
+    return f"{mib / 1024:g} GiB" if mib >= 1024 else f"{mib} MiB"
+
+
+SIZES = (64, 256, 1024, 4096)
+CONTAINERS = ("map", "unordered_map", "vector", "priority_queue")
 FIGURE_5_6 = Figure(
     "Figure 5.6", "Latency of operations on STL containers, by the size of the data", "one thread, 5 million inserts, keys of 32 bytes, a "
-    "snapshot at least every 15 s (§5.3.2)", f"smaller containers, keys of 8 bytes; {NO_LOG}",
+    "snapshot at least every 15 s (§5.3.2)",
+    f"at most 200,000 inserts and 128 MB, a snapshot behind them; {OUR_MEDIUM}. In small containers logging weighs more",
     stated=(
-        Stated("up to 28x", "Pronto on small operations: inserting 256 bytes into a vector", "§5.3.2", of("stl_vector", value_bytes=256)),
-        Stated("3.2x", "Pronto on a map with values of 4 KB, its lowest", "§5.3.2", of("stl_map", value_bytes=4096))),
-    runs=tuple(Run(workload, COMPARED, value_sizes=SIZES, mixes=(0,), threads=(1,))
-               for workload in ("stl_map", "stl_unordered_map", "stl_vector", "stl_priority_queue")), reading=readings.LATENCY)
+        Stated("up to 28x", "Pronto on small operations: inserting 256 bytes into a vector", "§5.3.2", of("vector", value_bytes=256)),
+        Stated("3.2x", "Pronto on a map with values of 4 KB, its lowest", "§5.3.2", of("map", value_bytes=4096))),
+    runs=tuple(CostsRun(container, (VOLATILE, PRONTO), value_sizes=SIZES, threads=(1,), part="containers") for container in CONTAINERS),
+    reading=readings.LATENCY)
 
 FIGURE_5_7 = Figure(
-    "Figure 5.7", "Concurrent hash map: inserts a second by threads", "32 unordered_maps with a lock each, 5 million inserts of 1 KB, 1 to 8 threads, a "
-    "snapshot at least every 10 s (§5.3.2)", f"a map with a lock in each bucket, updates of which half insert and half remove; {NO_LOG}",
-    runs=(Run("hash_map", COMPARED, mixes=(0,), value_sizes=(1024,), size=200_000),), reading=readings.RATE,
-    model_threads=(4, 8), model_cores=12)
+    "Figure 5.7", "Concurrent hash map: inserts a second by threads", "32 unordered_maps with a lock each, 5 million inserts of 1 KB, "
+    "1 to 8 threads, a snapshot at least every 10 s (§5.3.2)",
+    f"130,000 inserts, glibc's allocator for the volatile map; {OUR_MEDIUM}. A sibling thread needs a hardware thread of its own, "
+    "and two threads here have left none",
+    runs=(CostsRun("sharded map", (VOLATILE, PRONTO), value_sizes=(1024,), part="sharded"),), reading=readings.RATE)
 
 FIGURE_5_8 = Figure(
     "Figure 5.8", "PMEMKV against the containers with Pronto: latency of an insert", "YCSB traces of Figure 5.6; PMEMKV 0.3x with kvtree2 "
-    "(§5.3.3)", f"PMEMKV is not packaged by Debian: libpmemobj, on which it is built, has its place, in a hash map and a B+tree; {NO_LOG}",
-    stated=(Stated("up to 3.83x", "lower latency than PMEMKV's, map with Pronto", "§5.3.3", of("stl_map", value_bytes=1024)),
+    "(§5.3.3)", "PMEMKV is not packaged by Debian: maps by hand on libpmemobj, on which it is built, have its place, a crit-bit tree for the map and "
+    f"a hash map for the unordered_map; {OUR_MEDIUM}",
+    stated=(Stated("up to 3.83x", "lower latency than PMEMKV's, map with Pronto", "§5.3.3", of("map", value_bytes=1024)),
             Stated("up to 3.77x", "lower latency than PMEMKV's, unordered_map with Pronto", "§5.3.3",
-                   of("stl_unordered_map", value_bytes=1024))),
-    runs=(*(Run(workload, (VOLATILE, PRONTO, PMTHREADS_UFFD), value_sizes=(1024,), mixes=(0,), threads=(1,))
-            for workload in ("stl_map", "stl_unordered_map")),
-          *(Run(workload, (VOLATILE, PMEMOBJ, System("PMEMKV", absent=NOT_OURS)), value_sizes=(1024,), mixes=(0,), size=200_000,
-                threads=(1,))
-            for workload in ("btree", "hash_map"))), reading=readings.LATENCY)
+                   of("unordered_map", value_bytes=1024))),
+    runs=tuple(CostsRun(container, (VOLATILE, PRONTO, PMEMOBJ, System("PMEMKV", absent=NOT_OURS)), value_sizes=SIZES, threads=(1,),
+                        part="containers") for container in CONTAINERS[:2]), reading=readings.LATENCY)
 
 YCSB = ("ycsb_a", "ycsb_b")
 FIGURE_5_9 = Figure(
     "Figure 5.9", "RocksDB with Pronto against its own log: YCSB A and B", "RocksDB 5.17, 5 million pairs, 5 million operations (§5.3.4)",
-    f"RocksDB 7.8 is measured as it is; no engine is built into it, so the engines' rows are the bench's own store; {NO_LOG}",
+    "RocksDB 7.8 is measured as it is; Pronto is not built into it: durable::string_map has its place. Logs lie in shared memory, where a sync costs "
+    "nothing; [pronto-performance.md](pronto-performance.md) has the same on a disk",
     stated=(Stated("equal to asynchronous writes", "RocksDB with Pronto, both workloads; no number", "§5.3.4"),),
     runs=tuple(Run(workload, (VOLATILE, PRONTO, PMTHREADS_UFFD, ROCKSDB_SYNC, ROCKSDB_ASYNC), value_sizes=(1024,), size=100_000)
                for workload in YCSB), reading=readings.RATE)
 
 FIGURE_5_10 = Figure(
     "Figure 5.10", "B+tree: Pronto against PMDK and Kamino-Tx, YCSB A and B", "Kamino-Tx's B+tree, values of 1 KB (§5.3.5)",
-    f"uniformly random keys in a B+tree of our own, 50 % and 95 % reads; {NO_LOG}",
+    f"uniformly random keys in a B+tree of our own, 50 % and 95 % reads; {OUR_MEDIUM}. pmthreads may lose the last interval, Pronto nothing",
     stated=(Stated("higher than both", "Pronto's throughput, YCSB A; no number", "§5.3.5"),
             Stated("slightly higher", "Pronto's throughput, YCSB B; no number", "§5.3.5")),
-    runs=(Run("btree", (*COMPARED, KAMINO_TX), mixes=(50, 95), value_sizes=(1024,), size=200_000),), reading=readings.RATE,
-    model_threads=(4, 8), model_cores=12)
+    runs=(Run("btree", (VOLATILE, PRONTO, PMTHREADS_UFFD, PMEMOBJ, KAMINO_TX), mixes=(50, 95), value_sizes=(1024,), size=200_000),),
+    reading=readings.RATE, model_threads=(4, 8), model_cores=12)
 
+MODES = (System("Pronto, asynchronous", "async"), System("Pronto, synchronous", "sync"), System("Pronto, its own choice", "auto"))
 FIGURE_5_11 = Figure(
     "Figure 5.11", "Asynchronous against synchronous semantic logging, by the latency of the operation", "operations of 100 ns to 100 us, "
-    "entries of 1 KB (§5.3.6)", "", why_not="it measures the semantic log alone, which needs the engine pronto: engine not yet here")
+    "entries of 1 KB (§5.3.6)", f"{OUR_MEDIUM}; two CPUs that share no core, so what the sibling thread reads and writes goes from one to the other",
+    stated=(Stated("falls short", "asynchronous logging, operations below a microsecond; no number", "§5.3.6",
+                   of(operation_of(100), MODES[0].name)),
+            Stated("only a small fraction", "of the logging is left to the operation, longer operations; no number", "§5.3.6",
+                   of(operation_of(100_000), MODES[0].name))),
+    runs=tuple(CostsRun(operation_of(cost_ns), MODES, threads=(1,), part="logging") for cost_ns in (100, 1000, 10_000, 100_000)),
+    reading=readings.ADDED)
 
-SNAPSHOT_SIZES = (20_000, 200_000, 800_000)
-FIGURE_5_12 = Figure(
-    "Figure 5.12", "Snapshots: stall of the updates and cost, by the size of the data",
-    "2 MB to 16 GB; sequential and random accesses of 64 bits, half of them writes (§5.3.7)",
-    "Pronto copies everything at each snapshot, pmthreads what was written since the last one, so its stop follows the rate of writing more "
-    "than the size; hash maps of up to 800,000 values of 100 bytes (uniformly random accesses) instead of 16 GB",
-    stated=(Stated("22 ms to 34 ms", "stall of updates by Pronto's snapshot, from 2 MB to 16 GB", "§5.3.7"),
-            Stated("about 10 %", "cost of a snapshot with random accesses", "§5.3.7"),
-            Stated("0.8 %", "cost of a snapshot with sequential accesses", "§5.3.7")),
-    runs=tuple(Run("hash_map", (PRONTO, pmthreads()), mixes=(50,), value_sizes=(100,), size=size) for size in SNAPSHOT_SIZES),
-    reading=readings.STOPS)
+SNAPSHOTS = tuple(System(f"Pronto, {name}", name) for name in ("idle", "beside a writer"))
+FIGURE_5_12_A = Figure(
+    "Figure 5.12 a", "Snapshots: stall of the updates, by the size of the data", "2 MB to 16 GB (§5.3.7)",
+    "2 MiB to 1 GiB, all of it written before each snapshot; Pronto copies everything at each snapshot, ours what was written",
+    stated=(Stated("22 ms to 34 ms", "stall of updates by Pronto's snapshot, from 2 MB to 16 GB", "§5.3.7"),),
+    runs=tuple(CostsRun(size_of(mib), SNAPSHOTS, threads=(1,), part="snapshots") for mib in (2, 16, 64, 256, 1024)), reading=readings.STOPS)
+
+FIGURE_5_12_B = Figure(
+    "Figure 5.12 b", "Snapshots: cost for the program, by the size of the data",
+    "2 MB to 16 GB; sequential and random accesses of 64 bits, half of them writes, a snapshot every 2 ms to 16 s (§5.3.7)",
+    "2 MiB to 1 GiB, a snapshot every 50 ms to 2 s, in operations of 1,000 accesses; against the same without snapshots",
+    stated=(Stated("about 10 %", "cost of a snapshot with random accesses", "§5.3.7", of("1 GiB, random")),
+            Stated("0.8 %", "cost of a snapshot with sequential accesses", "§5.3.7", of("1 GiB, sequential"))),
+    runs=tuple(CostsRun(f"{size_of(mib)}, {pattern}", (PRONTO,), threads=(1,), part="snapshots")
+               for mib in (2, 64, 1024) for pattern in ("sequential", "random")), reading=readings.SNAPSHOT_COST)
+
+RECOVERY = Figure(
+    "§5.3.8", "Recovery by the size of the data", "failure-atomic quick-sort of strings of 1 KB, 1 GB to 32 GB, 16 threads (§5.3.8)",
+    "an object of 64 MiB to 1 GiB, with nothing in the log, or operations of 1 KiB that amount to an eighth of it; two CPUs",
+    stated=(Stated("less than 400 ms", "recovery of 1 GB", "§5.3.8", of("1 GiB")),
+            Stated("less than 7 s", "recovery of 32 GB", "§5.3.8")),
+    runs=tuple(CostsRun(f"{size_of(mib)}{log}", (PRONTO,), threads=(1,), part="recovery")
+               for mib in (64, 256, 1024) for log in ("", ", and a log")), reading=readings.TO_LAST_PAGE)
 
 PAPER = Paper("pronto", "Pronto (Memaripour's thesis, chapter 5)", MACHINE,
-              (FIGURE_5_6, FIGURE_5_7, FIGURE_5_8, FIGURE_5_9, FIGURE_5_10, FIGURE_5_11, FIGURE_5_12),
-              beyond=(Stated("less than 400 ms", "recovery of 1 GB, failure-atomic quick-sort, 16 threads", "§5.3.8"),
-                      Stated("less than 7 s", "recovery of 32 GB", "§5.3.8")))
+              (FIGURE_5_6, FIGURE_5_7, FIGURE_5_8, FIGURE_5_9, FIGURE_5_10, FIGURE_5_11, FIGURE_5_12_A, FIGURE_5_12_B, RECOVERY))
 
 if __name__ == "__main__":
     sys.exit(program.main([PAPER], __doc__))

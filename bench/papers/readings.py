@@ -126,6 +126,22 @@ def sooner(row, _cell):
     return of(row, "kill", "sooner")
 
 
+def added(row, _cell):
+    """(what logging adds to an operation, in ns; the operation alone)."""
+    found = of(row, "added_ns", "median")
+    return None if found is None else (found, of(row, "bare_ns", "median"))
+
+
+def show_added(value):
+    sign = "-" if value[0] < 0 else ""
+    return f"{sign}{duration(abs(value[0]))} to {duration(value[1])}"
+
+
+def to_last_page(row, _cell):
+    last = of(row, "last_page_ns")
+    return None if last is None else (of(row, "first_operation_ns"), last)
+
+
 def only_with_checkpoints(make):
     """Of a prediction: nothing where the engine takes no checkpoints."""
     return lambda prediction: make(prediction) if prediction.epoch_ns else None
@@ -150,3 +166,7 @@ PERIOD = Reading("share of volatile's rate; time between two checkpoints", perio
                  lambda value: f"{value[0]:.2f}; {value[1]:.1f} ms",
                  only_with_checkpoints(lambda prediction: (prediction.ratio, prediction.epoch_ns / 1e6)), of_volatile=False)
 SOONER = Reading("a whole run over the second life after a kill", sooner, lambda value: f"{value:.2f}x")
+ADDED = Reading("time that logging adds to an operation, and the operation alone", added, show_added)
+SNAPSHOT_COST = Reading("time of the program against that without snapshots", slowdown, lambda value: f"{value:.3f}x", of_volatile=False)
+TO_LAST_PAGE = Reading("from the start of the process to its first operation, and to the last page read", to_last_page,
+                       lambda value: f"{duration(value[0])}, last page {duration(value[1])}")

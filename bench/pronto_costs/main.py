@@ -80,13 +80,13 @@ def main(arguments):
     if options.report:
         whole = read(options.report, must_be_there=True)
     else:
-        whole = (options.json and read(options.json, must_be_there=False)) or {
+        whole = (options.json not in (None, "-") and read(options.json, must_be_there=False)) or {
             "format": FORMAT, "format_version": FORMAT_VERSION, "quick": options.quick, "parts": {}}
         if whole["quick"] != options.quick:
             raise BenchError(f"{options.json} is of a run with{'out' if options.quick else ''} --quick: name another file with --json")
 
         def keep():
-            if options.json:
+            if options.json and options.json != "-":
                 Path(options.json).write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
 
         signal.signal(signal.SIGTERM, interrupt)
@@ -94,7 +94,9 @@ def main(arguments):
     text = document.page(whole)
     if options.markdown:
         Path(options.markdown).write_text(text, encoding="utf-8")
-    else:
+    if options.json == "-":
+        print(json.dumps(whole))
+    elif not options.markdown:
         print(text)
     found = document.bars_of(whole)
     tell_bars(found)

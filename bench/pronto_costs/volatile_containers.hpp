@@ -36,7 +36,7 @@ template <class Map>
 class VolatileMap {
 public:
     VolatileMap(Side&, std::uint64_t) {}
-    void insert(std::string_view key, std::string_view value) { map_.insert_or_assign(std::string(key), value); }
+    void insert(std::string_view key, std::string_view value) { map_.try_emplace(std::string(key), value); }
     void clear() { map_.clear(); }
     [[nodiscard]] std::uint64_t size() const noexcept { return map_.size(); }
 

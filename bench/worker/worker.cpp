@@ -53,6 +53,8 @@ constexpr const char* in_place =
     CurrentEngine::takes_back_bytes ? nullptr : "it overwrites plain bytes that a crash must take back, and the engine takes back logged variables only";
 #elif BENCH_HAS_MEMORY
 constexpr const char* why_left_out = "it is built for structures under locks alone";
+#elif defined(BENCH_PRONTO)
+constexpr const char* why_left_out = "its operations are calls of an object's methods, and the program stores to memory";
 #else
 constexpr const char* why_left_out = "a database gives no memory for a structure of the program's own";
 #endif

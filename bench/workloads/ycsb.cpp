@@ -24,7 +24,7 @@ struct Mix {
 };
 
 /// A, B, C, F: popular records are read and updated, wherever they lie.
-class PopularRecords final : public KeyValueWorkload<CurrentHashStore> {
+class PopularRecords final : public KeyValueWorkload<CurrentYcsbStore> {
 public:
     PopularRecords(const Shape& shape, const char* name, const Mix& mix)
         : KeyValueWorkload(shape, name, records_of(shape)), mix_(mix), popular_(keys_)
@@ -83,7 +83,7 @@ private:
 };
 
 /// load and D: new records are inserted, and the newest are the popular ones.
-class NewestRecords final : public KeyValueWorkload<CurrentHashStore> {
+class NewestRecords final : public KeyValueWorkload<CurrentYcsbStore> {
 public:
     NewestRecords(const Shape& shape, const char* name, unsigned read_percent)
         : KeyValueWorkload(shape, name, records_of(shape)), read_percent_(read_percent), windows_(keys_, shape.threads),

@@ -1,0 +1,216 @@
+#pragma once
+// Pronto: the bench's structures inside durable objects, whose updates are operations; and durable::string_map as a store.
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "../structures/btree.hpp"
+#include "../structures/hash_map.hpp"
+#include "../structures/queue.hpp"
+#include "../worker/shape.hpp"
+#include "engine.hpp"
+#include "pronto_memory.hpp"
+#include "stillpoint/durable/string_map.hpp"
+#include "stillpoint/pronto.hpp"
+
+namespace bench {
+
+namespace pronto = stillpoint::pronto;
+
+/// The names of the classes that lie in the pool, and how a structure is made for `size` keys.
+struct ProntoHashMap : HashMap<ProntoMemory> {
+    static constexpr char object_name[] = "bench.hash_map_object";
+    ProntoHashMap(std::uint64_t size, std::size_t value_bytes)
+        : HashMap("", std::bit_ceil(size / 2 + (size < 2 ? 1 : 0)), value_bytes)
+    {
+    }
+};
+struct ProntoTree : BTree<ProntoMemory> {
+    static constexpr char object_name[] = "bench.btree_object";
+    ProntoTree(std::uint64_t, std::size_t value_bytes) : BTree("", value_bytes) {}
+};
+
+/// A structure of the bench as a durable object: its updates are operations, which the structure commits inside its locks.
+template <class Structure>
+class ProntoObject : public pronto::object<ProntoObject<Structure>> {
+public:
+    static constexpr auto& type_name = Structure::object_name;
+    using constructor = pronto::constructor<std::uint64_t, std::uint64_t>;
+    static constexpr auto methods()
+    {
+        return pronto::methods(pronto::method<&ProntoObject::put>("put"), pronto::method<&ProntoObject::remove>("remove"));
+    }
+
+    ProntoObject(std::uint64_t size, std::uint64_t value_bytes) : structure_(size, value_bytes) {}
+
+    void put(std::uint64_t key, std::span<const std::byte> value)
+    {
+        const auto operation = this->template op_begin<&ProntoObject::put>(key, value);
+        structure_.put(thread_, key, value);
+    }
+    bool remove(std::uint64_t key)
+    {
+        const auto operation = this->template op_begin<&ProntoObject::remove>(key);
+        return structure_.remove(thread_, key);
+    }
+    Structure& of_thread(unsigned thread) noexcept
+    {
+        thread_ = thread;
+        return structure_;
+    }
+
+private:
+    Structure structure_;
+    /// Which of the locks of a structure that has one for each thread is the caller's; it is no argument, and a replay has one thread.
+    inline static thread_local constinit unsigned thread_ = 0;
+};
+
+template <class Structure>
+class ProntoStructureStore {
+public:
+    ProntoStructureStore(const Shape& shape, const char* name, std::uint64_t keys)
+        : object_(pronto::get_object<ProntoObject<Structure>>(name, keys, std::uint64_t{shape.value_bytes}))
+    {
+    }
+    [[nodiscard]] bool get(unsigned thread, std::uint64_t key, std::span<std::byte> out)
+    {
+        return object_.of_thread(thread).get(thread, key, out);
+    }
+    void put(unsigned thread, std::uint64_t key, std::span<const std::byte> value)
+    {
+        object_.of_thread(thread);
+        object_.put(key, value);
+    }
+    bool remove(unsigned thread, std::uint64_t key)
+    {
+        object_.of_thread(thread);
+        return object_.remove(key);
+    }
+    void settle() { ProntoMemory::settle(); }
+
+protected:
+    Structure& structure() noexcept { return object_.of_thread(0); }
+
+private:
+    ProntoObject<Structure>& object_;
+};
+
+class ProntoHashStore : public ProntoStructureStore<ProntoHashMap> {
+public:
+    using ProntoStructureStore::ProntoStructureStore;
+};
+class ProntoTreeStore : public ProntoStructureStore<ProntoTree> {
+public:
+    using ProntoStructureStore::ProntoStructureStore;
+};
+
+/// durable::string_map with keys of 8 bytes.
+class ProntoStringStore {
+public:
+    ProntoStringStore(const Shape&, const char* name, std::uint64_t) : map_(pronto::get_object<stillpoint::durable::string_map>(name)) {}
+
+    [[nodiscard]] bool get(unsigned, std::uint64_t key, std::span<std::byte> out)
+    {
+        const auto value = map_.get(text_of(key).view());
+        if (!value || value->size() != out.size()) {
+            return false;
+        }
+        std::memcpy(out.data(), value->data(), out.size());
+        return true;
+    }
+    void put(unsigned, std::uint64_t key, std::span<const std::byte> value)
+    {
+        map_.put(text_of(key).view(), {reinterpret_cast<const char*>(value.data()), value.size()});
+    }
+    bool remove(unsigned, std::uint64_t key) { return map_.erase(text_of(key).view()); }
+    void settle() { ProntoMemory::settle(); }
+
+private:
+    struct Text {
+        std::array<char, sizeof(std::uint64_t)> bytes;
+        [[nodiscard]] std::string_view view() const noexcept { return {bytes.data(), bytes.size()}; }
+    };
+    static Text text_of(std::uint64_t key) noexcept { return std::bit_cast<Text>(key); }
+
+    stillpoint::durable::string_map& map_;
+};
+
+/// The bench's queue, and what its threads have noted, as one object.
+class ProntoQueueObject : public pronto::object<ProntoQueueObject> {
+public:
+    static constexpr char type_name[] = "bench.queue_object";
+    static constexpr unsigned threads_max = 64;
+    static constexpr auto methods()
+    {
+        return pronto::methods(pronto::method<&ProntoQueueObject::push>("push"), pronto::method<&ProntoQueueObject::pop>("pop"),
+                               pronto::method<&ProntoQueueObject::note>("note"));
+    }
+
+    ProntoQueueObject() : queue_("") {}
+
+    void push(std::uint64_t number)
+    {
+        const auto operation = op_begin<&ProntoQueueObject::push>(number);
+        queue_.push(0, number);
+    }
+    std::optional<std::uint64_t> pop()
+    {
+        const auto operation = op_begin<&ProntoQueueObject::pop>();
+        std::uint64_t number = 0;
+        return queue_.pop(0, number) ? std::optional(number) : std::nullopt;
+    }
+    /// Notes of different threads commute.
+    void note(std::uint64_t slot, std::uint64_t operations)
+    {
+        run<&ProntoQueueObject::note>(slot, operations, [&] { noted_[slot] = operations; });
+    }
+    [[nodiscard]] std::uint64_t noted(std::uint64_t slot) const noexcept { return noted_[slot]; }
+
+private:
+    SingleLockQueue<ProntoMemory> queue_;
+    std::array<std::uint64_t, threads_max> noted_{};
+};
+
+class ProntoQueue {
+public:
+    ProntoQueue(const Shape&, const char* name) : object_(pronto::get_object<ProntoQueueObject>(name)) {}
+    void push(unsigned, std::uint64_t number) { object_.push(number); }
+    bool pop(unsigned, std::uint64_t& number)
+    {
+        const std::optional<std::uint64_t> found = object_.pop();
+        number = found.value_or(0);
+        return found.has_value();
+    }
+    void settle() { ProntoMemory::settle(); }
+    [[nodiscard]] ProntoQueueObject& object() noexcept { return object_; }
+
+private:
+    ProntoQueueObject& object_;
+};
+
+class ProntoQueueProgress {
+public:
+    static constexpr unsigned loaded_slot = ProntoQueueObject::threads_max - 1;
+
+    ProntoQueueProgress(ProntoQueue& queue, const Shape&) : object_(queue.object()) {}
+    void note(unsigned thread, std::uint64_t operations) { object_.note(thread, operations); }
+    [[nodiscard]] std::uint64_t noted(unsigned thread) const noexcept { return object_.noted(thread); }
+
+private:
+    ProntoQueueObject& object_;
+};
+
+static_assert(KeyValueStore<ProntoHashStore> && KeyValueStore<ProntoTreeStore> && KeyValueStore<ProntoStringStore>);
+static_assert(FifoQueue<ProntoQueue>);
+
+}  // namespace bench

@@ -1,0 +1,62 @@
+// Clients of a durable string_map, each of which waits until what it has put is durable.
+//
+// Usage: pronto_group_commit threads=N value_bytes=N
+//
+//   slice NS   -> operations, wall_ns, cpu_ns, settle_wall_ns, settle_cpu_ns, counters
+
+#include <exception>
+#include <string>
+
+#include "../harness/clock.hpp"
+#include "../harness/ending.hpp"
+#include "../harness/random.hpp"
+#include "../harness/slice_threads.hpp"
+#include "durable_side.hpp"
+#include "records.hpp"
+#include "stillpoint/durable/string_map.hpp"
+
+namespace bench {
+namespace {
+
+constexpr std::uint64_t keys_of_each = 1000;
+
+void run(const Settings& settings)
+{
+    Side side(settings);
+    auto& map = stillpoint::pronto::get_object<stillpoint::durable::string_map>("bench.clients");
+    const std::uint64_t value_bytes = settings.number("value_bytes", 100);
+    SliceThreads threads(static_cast<unsigned>(settings.number("threads", 1)), false);
+    const SliceThreads::Work work = [&](unsigned thread, std::uint64_t deadline_ns) {
+        RecordValue value(value_bytes);
+        Random random(thread + 1);
+        std::uint64_t done = 0;
+        for (; monotonic_ns() < deadline_ns; ++done) {
+            map.put(RecordKey(thread * keys_of_each + random.below(keys_of_each)).view(), value.of(done));
+        }
+        return done;
+    };
+    Commands commands;
+    commands.add("slice", 1, [&](std::span<const std::uint64_t> numbers, Answer& answer) {
+        side.begin();
+        Stopwatch watch;
+        const std::uint64_t operations = threads.run(numbers[0], work).operations;
+        watch.lap();
+        side.add_counters(answer);
+        side.settle();
+        watch.add_to(answer, operations);
+    });
+    commands.serve(Answer().text("side", Side::name));
+}
+
+}  // namespace
+}  // namespace bench
+
+int main(int count, char** words)
+{
+    try {
+        bench::run(bench::Settings(count, words));
+    } catch (const std::exception& failure) {
+        bench::give_up(failure.what());
+    }
+    return 0;
+}
