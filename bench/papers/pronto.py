@@ -57,7 +57,7 @@ def configuration(row):
 
 def cells_of_containers(result):
     return [{"workload": cell["container"], "threads": 1, "value_bytes": cell["value_bytes"],
-             "configurations": [configuration(row) for row in cell["rows"]]} for cell in result["cells"]]
+             "configurations": [configuration(row) for row in cell["rows"] if row["name"] in ENGINES]} for cell in result["cells"]]
 
 
 def cells_of_sharded(result):

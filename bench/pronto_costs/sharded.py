@@ -11,7 +11,7 @@ equation 5.1 demands. The last column is the throughput against the same side's 
 
 THREADS = (1, 2)
 INSERTS = 130_000
-SIDES = (volatile("pronto_sharded_volatile"), pronto("pronto_sharded_durable"))
+SIDES = (volatile("pronto_sharded_volatile"), pronto("pronto_sharded_durable", run=(("pool-size-mb", 1024),)))
 
 
 def steps(_options):

@@ -21,8 +21,8 @@ from pathlib import Path
 
 FILE = Path(__file__).resolve().parent / "golden.json"
 COUNTED = ["checkpoints", "dirty_pages_total", "bytes_written", "lines_written_back", "fences", "medium_syncs"]
-# Of respct: between two checkpoints the program's thread waits for no line.
-COUNTED_OF_RESPCT = [*COUNTED, "fences_in_operations"]
+# Of respct: between two checkpoints the program's thread waits for no line. Of pronto: what an operation waits for.
+COUNTED_OF_RESPCT = COUNTED_OF_PRONTO = [*COUNTED, "fences_in_operations"]
 OPERATIONS, PARTS = 20_000, 4
 STEPPED_OPERATIONS = 300
 TOLERANCE = 0.02
@@ -48,8 +48,19 @@ RUNS_OF_RESPCT = {
     "respct queue memory power": ("queue", "memory", RESPCT, []),
     "respct list memory power": ("list", "memory", RESPCT, []),
 }
-RUNS |= RUNS_OF_RESPCT
-ENGINES = ("volatile", "pmthreads", "respct")
+# Which logging the engine would choose by itself is a matter of time.
+PRONTO = ["--engine", "pronto", "--pronto-logging", "sync"]
+RUNS_OF_PRONTO = {
+    "pronto hash_map memory power": ("hash_map", "memory", [*PRONTO, "--durability", "power"], []),
+    "pronto hash_map 256 B memory power": ("hash_map", "memory", [*PRONTO, "--durability", "power"], ["value_bytes=256"]),
+    "pronto hash_map memory process": ("hash_map", "memory", [*PRONTO, "--durability", "process"], []),
+    "pronto btree memory power": ("btree", "memory", [*PRONTO, "--durability", "power"], []),
+    "pronto queue memory power": ("queue", "memory", [*PRONTO, "--durability", "power"], []),
+    "pronto queue file power": ("queue", "file", [*PRONTO, "--durability", "power"], []),
+}
+RUNS |= RUNS_OF_RESPCT | RUNS_OF_PRONTO
+ENGINES = ("volatile", "pmthreads", "respct", "pronto")
+OPTIONS = {"pronto": PRONTO}
 STEPPED = ["hash_map", "btree", "queue"]
 
 
@@ -84,7 +95,7 @@ class Bench:
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def counts(self, name):
-        engine = "respct" if name in RUNS_OF_RESPCT else "pmthreads"
+        engine = engine_of(name)
         _, exact, _ = self.answers(self.durable(engine, *RUNS[name]), [f"exact {OPERATIONS} {PARTS}", "end"])
         return {counter: exact[counter] for counter in counted_in(name)}
 
@@ -92,7 +103,7 @@ class Bench:
         """Of one operation of the program's thread: the second of two runs of the same length, the first warms up."""
         steps = self.disk / "steps"
         words = ([self.binaries / "bench_worker_volatile", workload, "threads=1", "smoke=1"] if engine == "volatile"
-                 else self.durable(engine, workload, "memory", ["--engine", engine, "--durability", "process"], []))
+                 else self.durable(engine, workload, "memory", [*OPTIONS.get(engine, ["--engine", engine]), "--durability", "process"], []))
         command = f"exact {STEPPED_OPERATIONS} 1"
         self.answers([self.binaries / "step_counter", steps, *words], [command, "end"], {"GLIBC_TUNABLES": TUNABLES})
         return round(int(steps.read_text().split()[-1]) / STEPPED_OPERATIONS, 1)
@@ -102,8 +113,12 @@ class Bench:
         return f"{json.loads(listed.stdout)['compiler']}, glibc {platform.libc_ver()[1]}, {platform.machine()}"
 
 
+def engine_of(name):
+    return "respct" if name in RUNS_OF_RESPCT else "pronto" if name in RUNS_OF_PRONTO else "pmthreads"
+
+
 def counted_in(name):
-    return COUNTED_OF_RESPCT if name in RUNS_OF_RESPCT else COUNTED
+    return {"respct": COUNTED_OF_RESPCT, "pronto": COUNTED_OF_PRONTO}.get(engine_of(name), COUNTED)
 
 
 def measure(bench, golden):
