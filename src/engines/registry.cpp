@@ -3,6 +3,7 @@
 #include <array>
 
 #include "engines/pmthreads/pmthreads_engine.hpp"
+#include "engines/pronto/pronto_engine.hpp"
 #include "engines/respct/respct_engine.hpp"
 #include "runtime/engine.hpp"
 
@@ -10,7 +11,7 @@ namespace stillpoint {
 
 std::span<const EngineDriver> engine_drivers() noexcept
 {
-    static const std::array<EngineDriver, 2> drivers = {pmthreads::driver(), respct::driver()};
+    static const std::array<EngineDriver, 3> drivers = {pmthreads::driver(), respct::driver(), pronto::driver()};
     return drivers;
 }
 

@@ -1,6 +1,7 @@
 #include "versions/epoch_writer.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <mutex>
 
@@ -12,6 +13,8 @@ namespace stillpoint::versions {
 
 Result<void> EpochWriter::reserve(std::uint64_t image_pages_max)
 {
+    alignas(page_bytes) static constexpr std::byte zero_page[page_bytes] = {};
+    hash_of_zeroes_ = content_hash(zero_page, table_.hash_seed());
     if (auto done = pending_.reserve(image_pages_max, "the copies of an epoch"); !done) {
         return done;
     }
@@ -91,10 +94,15 @@ Result<bool> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_pa
     const bool first_time = pending.location == 0;
     prefetch_older_copy(first_time ? table_.working(image_page).location : pending.location);
     const std::uint64_t content = content_hash(bytes, table_.hash_seed());
-    if (!certain && first_time && content == content_hashes_[image_page]) {
+    const std::atomic_ref<std::uint64_t> newest(content_hashes_[image_page]);
+    if (!certain && first_time && content == newest.load(std::memory_order_relaxed)) {
         return false;
     }
-    content_hashes_[image_page] = content;
+    if (manner_.leaves_out_zero_pages && !certain && first_time && content == hash_of_zeroes_ &&
+        table_.consistent(image_page).epoch == 0) {
+        return false;
+    }
+    newest.store(content, std::memory_order_relaxed);
     bool has_old_bytes = !first_time;
     if (first_time) {
         const std::uint32_t old_location = table_.working(image_page).location;
@@ -173,10 +181,40 @@ Result<void> EpochWriter::flush_gathered()
     if (gathered_count_ == 0) {
         return {};
     }
-    const std::lock_guard guard(medium_lock_);
-    const auto count = static_cast<std::size_t>(gathered_count_);
+    const std::span<BlockWrite> gathered(gathered_.data(), static_cast<std::size_t>(gathered_count_));
     gathered_count_ = 0;
-    return pool_.medium().write({gathered_.data(), count});
+    std::size_t first = 0;
+    std::uint64_t batch_bytes = 0;
+    for (std::size_t i = 0; i < gathered.size(); ++i) {
+        if (i > first && batch_bytes + gathered[i].size > manner_.batch_bytes_max) {
+            if (auto written = write_batch(gathered.subspan(first, i - first)); !written) {
+                return written;
+            }
+            first = i;
+            batch_bytes = 0;
+        }
+        batch_bytes += gathered[i].size;
+    }
+    return write_batch(gathered.subspan(first));
+}
+
+Result<void> EpochWriter::write_batch(std::span<const BlockWrite> batch)
+{
+    const std::lock_guard guard(medium_lock_);
+    return pool_.medium().write(batch);
+}
+
+void EpochWriter::store_changed_entries(std::uint64_t offset, const std::byte* table_page) noexcept
+{
+    Medium& medium = pool_.medium();
+    for (std::size_t at = 0; at < page_bytes; at += sizeof(VersionEntry)) {
+        if (std::memcmp(medium.mapping() + offset + at, table_page + at, sizeof(VersionEntry)) != 0) {
+            medium.store(offset + at, table_page + at, sizeof(VersionEntry));
+            if (!is_removed(Canary::table_write_back)) {
+                medium.write_back(offset + at, sizeof(VersionEntry));
+            }
+        }
+    }
 }
 
 Result<void> EpochWriter::write_table()
@@ -185,16 +223,10 @@ Result<void> EpochWriter::write_table()
         return {};
     }
     if (pool_.medium().byte_addressable()) {
-        Medium& medium = pool_.medium();
-        const std::lock_guard guard(medium_lock_);
         table_.take_changed_pages(0, [&](std::uint64_t offset, const std::byte* bytes, std::size_t size) {
-            for (std::size_t at = 0; at < size; at += sizeof(VersionEntry)) {
-                if (std::memcmp(medium.mapping() + offset + at, bytes + at, sizeof(VersionEntry)) != 0) {
-                    medium.store(offset + at, bytes + at, sizeof(VersionEntry));
-                    if (!is_removed(Canary::table_write_back)) {
-                        medium.write_back(offset + at, sizeof(VersionEntry));
-                    }
-                }
+            for (std::size_t page = 0; page < size; page += page_bytes) {
+                const std::lock_guard guard(medium_lock_);
+                store_changed_entries(offset + page, bytes + page);
             }
         });
         return {};
@@ -203,11 +235,15 @@ Result<void> EpochWriter::write_table()
     // Writing a few unchanged pages costs less than splitting a write.
     constexpr std::uint64_t gap_pages_max = 3;
     table_.take_changed_pages(gap_pages_max, [&](std::uint64_t offset, const std::byte* bytes, std::size_t size) {
-        if (gathered_count_ == gathered_max && outcome) {
-            outcome = flush_gathered();
-        }
-        if (outcome) {
-            gathered_[gathered_count_++] = {offset, bytes, size};
+        for (std::size_t at = 0; at < size;) {
+            const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(size - at, manner_.batch_bytes_max));
+            if (gathered_count_ == gathered_max && outcome) {
+                outcome = flush_gathered();
+            }
+            if (outcome) {
+                gathered_[gathered_count_++] = {offset + at, bytes + at, part};
+            }
+            at += part;
         }
     });
     return outcome;

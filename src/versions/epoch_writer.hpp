@@ -11,6 +11,7 @@
 //   byte-addressable media: the page's own second copy, where only changed lines are stored.
 
 #include <cstdint>
+#include <span>
 
 #include "core/result.hpp"
 #include "versions/location_allocator.hpp"
@@ -32,9 +33,21 @@ struct EpochFacts {
 /// Threads: the checkpoint thread only; the medium's lock keeps a growing pool apart.
 class EpochWriter {
 public:
+    struct Manner {
+        /// A page of zeroes without a durable copy, which means zeroes, is not written unless it is certain that it was.
+        bool leaves_out_zero_pages = false;
+        /// The medium's lock is never held for more than this, apart from a sync. A multiple of page_bytes.
+        std::uint64_t batch_bytes_max = UINT64_MAX;
+    };
+
     EpochWriter(Pool& pool, VersionTable& table, LocationAllocator& locations,
                 os::FutexLock& medium_lock) noexcept
-        : pool_(pool), table_(table), locations_(locations), medium_lock_(medium_lock)
+        : EpochWriter(pool, table, locations, medium_lock, Manner{})
+    {
+    }
+    EpochWriter(Pool& pool, VersionTable& table, LocationAllocator& locations,
+                os::FutexLock& medium_lock, const Manner& manner) noexcept
+        : pool_(pool), table_(table), locations_(locations), medium_lock_(medium_lock), manner_(manner)
     {
     }
 
@@ -42,6 +55,9 @@ public:
 
     /// The run before ended in a crash: before the first epoch.
     void begin_after_crash() noexcept { after_crash_ = true; }
+
+    /// By image page, for Loader::Source, so that pages are not written that are as they were loaded.
+    [[nodiscard]] std::uint64_t* content_hashes() noexcept { return content_hashes_.data(); }
 
     void begin(std::uint64_t epoch) noexcept;
     /// Writes the copy of page number `index` of the epoch. The same index may be written again,
@@ -69,6 +85,8 @@ private:
     [[nodiscard]] Result<void> gather(std::uint32_t location, const std::byte* bytes);
     void prefetch_older_copy(std::uint32_t location) const noexcept;
     void store_changed_lines(std::uint32_t location, const std::byte* bytes, bool whole_page);
+    [[nodiscard]] Result<void> write_batch(std::span<const BlockWrite> batch);
+    void store_changed_entries(std::uint64_t offset, const std::byte* table_page) noexcept;
     [[nodiscard]] Result<void> write_table();
     [[nodiscard]] Result<void> make_durable();
     [[nodiscard]] Result<void> write_commit_record(const EpochFacts& facts, std::uint64_t pages);
@@ -78,7 +96,7 @@ private:
     LocationAllocator& locations_;
     os::FutexLock& medium_lock_;
     os::ReservedArray<Pending> pending_;
-    /// Of each page's newest written copy, by image page; 0: not written by this run. 64 bits tell
+    /// Of each page's newest copy, by image page; 0: neither written by this run nor told by the loader. 64 bits tell
     /// copies of one page apart; the seed is the pool's, which nobody who fills memory from outside knows.
     os::ReservedArray<std::uint64_t> content_hashes_;
     os::ReservedArray<std::uint32_t> superseded_;  ///< locations to free after the commit
@@ -91,6 +109,8 @@ private:
     /// lines that a killed process left in the caches read as if they were durable.
     os::ReservedBitmap written_here_;
     bool after_crash_ = false;
+    Manner manner_;
+    std::uint64_t hash_of_zeroes_ = 0;
 };
 
 }  // namespace stillpoint::versions

@@ -65,14 +65,20 @@ std::uint64_t Loader::run_from(std::uint64_t next, std::uint64_t total) const no
 Result<void> Loader::verify(std::uint64_t image_page, const std::byte* bytes) const
 {
     const VersionSlot& copy = slots_[image_page];
-    const std::uint32_t found =
-        page_checksum(content_hash(bytes, source_.table->hash_seed()), image_page, copy.epoch);
+    const std::uint64_t content = content_hash(bytes, source_.table->hash_seed());
+    const std::uint32_t found = page_checksum(content, image_page, copy.epoch);
     if (found != copy.checksum && !is_removed(Canary::page_checksum)) {
         return fail(SP_E_POOL_CORRUPT, 0,
                     "{}: the copy of image page {} at file offset {} does not match its checksum "
                     "(written in epoch {}); run `stillpoint check` and restore the pool from a copy",
                     source_.medium->path(), image_page, byte_offset(FilePage{copy.location}),
                     copy.epoch);
+    }
+    if (source_.content_hashes != nullptr) {
+        // Before the page is placed, and only the first: later ones are of copies that the page has outlived.
+        std::uint64_t none = 0;
+        std::atomic_ref<std::uint64_t>(source_.content_hashes[image_page])
+            .compare_exchange_strong(none, content, std::memory_order_relaxed);
     }
     return {};
 }

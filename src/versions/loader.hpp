@@ -29,6 +29,8 @@ public:
         const VersionTable* table;
         const Medium* medium;
         std::uint64_t pages_end;  ///< one past the last image page that has a copy
+        /// By image page: where it is 0 the content hash of what is loaded is put. May be nullptr.
+        std::uint64_t* content_hashes = nullptr;
     };
 
     Loader() = default;

@@ -41,7 +41,7 @@ Campaign exploration(std::string name, ProgramPlan plan)
 
 std::vector<std::string> trackers_of(const EngineDriver& driver)
 {
-    if (driver.trackers.empty()) {
+    if (driver.trackers.size() < 2) {  // No choice.
         return {"auto"};
     }
     return {driver.trackers.begin(), driver.trackers.end()};

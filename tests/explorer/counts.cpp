@@ -71,7 +71,7 @@ std::string count_checkpoints(const std::string& scratch)
                 ProgramPlan plan;
                 plan.workload = &workload_called(workload);
                 plan.engine = driver.format.name;
-                plan.tracker = driver.trackers.empty() ? "auto" : "mprotect";  // Everywhere; and it finds what others find.
+                plan.tracker = driver.trackers.size() < 2 ? "auto" : "mprotect";  // Everywhere; and it finds what others find.
                 plan.profile = profile;
                 plan.operations = operations;
                 plan.checkpoint_each = true;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "engines/pmthreads/crashing_program.hpp"
+#include "versions/crashing_program.hpp"
 #include "engines/pmthreads/pmthreads_layout.hpp"
 #include "media/temporary_directory.hpp"
 

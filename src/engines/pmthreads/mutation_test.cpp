@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "pool/commit_record.hpp"
-#include "engines/pmthreads/crashing_program.hpp"
+#include "versions/crashing_program.hpp"
 #include "engines/pmthreads/pmthreads_engine.hpp"
 #include "engines/pmthreads/pmthreads_layout.hpp"
 #include "versions/recovered_image.hpp"

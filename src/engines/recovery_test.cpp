@@ -1,4 +1,4 @@
-// What pmthreads promises across a crash, on the real media, with every tracker.
+// What engines of page versions promise across a crash, on the real media, with every tracker.
 //
 // Invariants: after a crash memory is as at the last durable epoch, whole; an epoch that did not
 // commit leaves nothing, then or later; epoch numbers are not used twice; recovery can be repeated.
@@ -11,12 +11,11 @@
 #include <unistd.h>
 #include <vector>
 
-#include "engines/pmthreads/crashing_program.hpp"
-#include "engines/pmthreads/pmthreads_layout.hpp"
+#include "versions/crashing_program.hpp"
 #include "media/temporary_directory.hpp"
 #include "runtime/statistics.hpp"
 
-namespace stillpoint::pmthreads {
+namespace stillpoint {
 namespace {
 
 using test::crash;
@@ -77,7 +76,7 @@ int compare_all(std::uint64_t value)
     return 0;
 }
 
-class PmthreadsRecovery : public testing::TestWithParam<const char*> {
+class EnginesRecovery : public testing::TestWithParam<const char*> {
 protected:
     int run(const std::function<int()>& body, const std::string& more = manual)
     {
@@ -97,14 +96,16 @@ protected:
 };
 
 INSTANTIATE_TEST_SUITE_P(
-    Configurations, PmthreadsRecovery,
+    Configurations, EnginesRecovery,
     testing::Values("tracker=uffd recovery=lazy medium=file", "tracker=uffd recovery=eager medium=file",
                     "tracker=mprotect medium=file", "tracker=uffd medium=memory",
                     "tracker=mprotect medium=memory durability=process",
                     "tracker=uffd medium=file durability=process", "tracker=uffd staging_max_mb=1",
                     "tracker=hooks recovery=lazy medium=file staging_max_mb=1",
                     "tracker=hooks recovery=eager medium=memory durability=process",
-                    "tracker=hooks verify_marks medium=file durability=process"),
+                    "tracker=hooks verify_marks medium=file durability=process", "engine=pronto recovery=lazy medium=file",
+                    "engine=pronto recovery=eager medium=file staging_max_mb=1", "engine=pronto medium=memory",
+                    "engine=pronto medium=memory durability=process recovery=eager"),
     [](const auto& configuration) {
         std::string name = configuration.param;
         for (char& letter : name) {
@@ -113,7 +114,7 @@ INSTANTIATE_TEST_SUITE_P(
         return name;
     });
 
-TEST_P(PmthreadsRecovery, KeepsWhatACheckpointMadeDurableAndNothingLater)
+TEST_P(EnginesRecovery, KeepsWhatACheckpointMadeDurableAndNothingLater)
 {
     EXPECT_EQ(run([] {
                   set_all(1);
@@ -135,7 +136,7 @@ TEST_P(PmthreadsRecovery, KeepsWhatACheckpointMadeDurableAndNothingLater)
     }
 }
 
-TEST_P(PmthreadsRecovery, KeepsEverythingAtANormalEnd)
+TEST_P(EnginesRecovery, KeepsEverythingAtANormalEnd)
 {
     EXPECT_EQ(run([] {
                   set_all(7);
@@ -145,7 +146,7 @@ TEST_P(PmthreadsRecovery, KeepsEverythingAtANormalEnd)
     EXPECT_EQ(run([] { return sp_start_kind() == SP_START_CLEAN ? compare_all(7) : 3; }), 0);
 }
 
-TEST_P(PmthreadsRecovery, IsFreshWhenTheFirstEpochNeverCommitted)
+TEST_P(EnginesRecovery, IsFreshWhenTheFirstEpochNeverCommitted)
 {
     EXPECT_EQ(run([] {
                   set_all(1);
@@ -156,7 +157,7 @@ TEST_P(PmthreadsRecovery, IsFreshWhenTheFirstEpochNeverCommitted)
     EXPECT_EQ(run([] { return sp_start_kind() == SP_START_FRESH ? compare_all(0) : 3; }), 0);
 }
 
-TEST_P(PmthreadsRecovery, NeverUsesAnEpochNumberTwice)
+TEST_P(EnginesRecovery, NeverUsesAnEpochNumberTwice)
 {
     // The second run commits nothing at all.
     std::uint64_t numbers[3] = {};
@@ -182,7 +183,7 @@ TEST_P(PmthreadsRecovery, NeverUsesAnEpochNumberTwice)
     close(pipe_ends[1]);
 }
 
-TEST_P(PmthreadsRecovery, LeavesNothingOfAnEpochThatDidNotCommitEvenLater)
+TEST_P(EnginesRecovery, LeavesNothingOfAnEpochThatDidNotCommitEvenLater)
 {
     if (!sync_can_fail()) {
         GTEST_SKIP() << "there is no sync to fail";
@@ -222,7 +223,7 @@ TEST_P(PmthreadsRecovery, LeavesNothingOfAnEpochThatDidNotCommitEvenLater)
     }
 }
 
-TEST(PmthreadsTracking, DoesNotTakeUntouchedMemoryForWritten)
+TEST(EnginesTracking, DoesNotTakeUntouchedMemoryForWritten)
 {
     const test::TemporaryDirectory directory;
     for (int generation = 0; generation < 2; ++generation) {
@@ -237,7 +238,7 @@ TEST(PmthreadsTracking, DoesNotTakeUntouchedMemoryForWritten)
     }
 }
 
-TEST(PmthreadsTracking, ByMprotectOutlivesTheKernelsLimitOfMappings)
+TEST(EnginesTracking, ByMprotectOutlivesTheKernelsLimitOfMappings)
 {
     const test::TemporaryDirectory directory;
     EXPECT_EQ(run_with_pool(directory.file("p"),
@@ -255,7 +256,7 @@ TEST(PmthreadsTracking, ByMprotectOutlivesTheKernelsLimitOfMappings)
               0);
 }
 
-TEST_P(PmthreadsRecovery, GrowsAndKeepsWhatLiesInTheNewSegment)
+TEST_P(EnginesRecovery, GrowsAndKeepsWhatLiesInTheNewSegment)
 {
     constexpr std::size_t block_bytes = 8 * mib;
     constexpr int blocks = 8;  // Four times the first size.
@@ -293,7 +294,7 @@ TEST_P(PmthreadsRecovery, GrowsAndKeepsWhatLiesInTheNewSegment)
               0);
 }
 
-TEST_P(PmthreadsRecovery, SurvivesManyCrashesAtRandomMoments)
+TEST_P(EnginesRecovery, SurvivesManyCrashesAtRandomMoments)
 {
     for (int round = 0; round < 12; ++round) {
         const int outcome = run(
@@ -316,7 +317,7 @@ TEST_P(PmthreadsRecovery, SurvivesManyCrashesAtRandomMoments)
     }
 }
 
-TEST_P(PmthreadsRecovery, AcknowledgesNothingThatAnErrorKeptFromTheMedium)
+TEST_P(EnginesRecovery, AcknowledgesNothingThatAnErrorKeptFromTheMedium)
 {
     if (!sync_can_fail()) {
         GTEST_SKIP() << "there is no sync to fail";
@@ -344,7 +345,7 @@ TEST_P(PmthreadsRecovery, AcknowledgesNothingThatAnErrorKeptFromTheMedium)
     EXPECT_EQ(run([] { return compare_all(1); }), 0);
 }
 
-TEST_P(PmthreadsRecovery, GivesAForkedChildAPrivateCopy)
+TEST_P(EnginesRecovery, GivesAForkedChildAPrivateCopy)
 {
     EXPECT_EQ(run([] {
                   set_all(3);
@@ -368,7 +369,7 @@ TEST_P(PmthreadsRecovery, GivesAForkedChildAPrivateCopy)
     EXPECT_EQ(run([] { return compare_all(3); }), 0);
 }
 
-TEST(PmthreadsEpochs, AreCommittedForWhoeverWaitsEvenWithoutAWrite)
+TEST(EnginesEpochs, AreCommittedForWhoeverWaitsEvenWithoutAWrite)
 {
     const test::TemporaryDirectory directory;
     EXPECT_EQ(run_with_pool(directory.file("p"), "pool_size_mb=16 interval_ms=10 durability=process",
@@ -388,7 +389,7 @@ TEST(PmthreadsEpochs, AreCommittedForWhoeverWaitsEvenWithoutAWrite)
               0);
 }
 
-TEST(PmthreadsMedia, ReadAPoolThatAnotherMediumWrote)
+TEST(EnginesMedia, ReadAPoolThatAnotherMediumWrote)
 {
     const test::TemporaryDirectory directory;
     const std::string pool = directory.file("p");
@@ -413,4 +414,4 @@ TEST(PmthreadsMedia, ReadAPoolThatAnotherMediumWrote)
 }
 
 }  // namespace
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint

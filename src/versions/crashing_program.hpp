@@ -1,5 +1,5 @@
 #pragma once
-// For the tests of this engine: runs a function as the "program" of a pool in a process of its
+// For the tests of engines of page versions: runs a function as the "program" of a pool in a process of its
 // own, because a process has one pool and a crash is the end of it.
 
 #include <csignal>

@@ -1,0 +1,271 @@
+#include "engines/pronto/pronto_engine.hpp"
+
+#include <mutex>
+
+#include "engines/pronto/log_layout.hpp"
+#include "os/card_table.hpp"
+#include "os/log.hpp"
+#include "pool/commit_record.hpp"
+#include "runtime/statistics.hpp"
+#include "versions/offline.hpp"
+#include "versions/recovered_state.hpp"
+
+namespace stillpoint::pronto {
+
+namespace {
+
+std::unique_ptr<Engine> make() { return std::make_unique<ProntoEngine>(); }
+
+constexpr std::string_view tracker = "pieces";
+constexpr std::string_view trackers[] = {tracker};
+constexpr std::uint64_t interval_ms = 10'000;
+
+constexpr EngineFormat format{"pronto", layout_version, engine_area_pages, &segment_file_pages};
+
+/// Options of other engines that somebody has set.
+void tell_of_idle_options(const Options& options)
+{
+    const auto tell = [](std::string_view flag) {
+        os::log(os::Severity::warning, "{} has no meaning with the engine pronto, and is ignored: it finds written memory in its own way", flag);
+    };
+    if (options.tracker != "auto") {
+        tell("--tracker");
+    }
+    if (options.verify_marks) {
+        tell("--verify-marks");
+    }
+}
+
+Result<void> check_segments(const Pool& pool)
+{
+    for (const Segment& segment : pool.segments()) {
+        if (segment.file_pages != segment_file_pages(segment.image_pages)) {
+            return fail(SP_E_POOL_CORRUPT, 0, "{}: segment at image page {} has a shape that pronto never writes; restore the pool from a copy",
+                        pool.medium().path(), segment.first_image_page);
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+EngineDriver driver() noexcept
+{
+    return {format, &make, &versions::inspect_pool, &versions::check_pool, layout::TableFormat::plain, interval_ms,
+            nullptr, trackers, true};
+}
+
+ProntoEngine::~ProntoEngine() { loader_.stop(); }
+
+Result<RecoveryReport> ProntoEngine::start(Pool pool, const Options& options)
+{
+    tell_of_idle_options(options);
+    pool_ = std::make_unique<Pool>(std::move(pool));
+    const PoolFacts& facts = pool_->facts();
+    if (auto sound = check_segments(*pool_); !sound) {
+        return pass_on(sound.error());
+    }
+    auto state = versions::recover_state(*pool_, table_, locations_);
+    if (!state) {
+        return pass_on(state.error());
+    }
+    RecoveryReport report = state->report;
+    pages_end_ = state->pages_end;
+    after_crash_ = state->after_crash;
+    clock_.set(state->next_epoch, report.epoch);
+    // A program whose code marks cards may run with any engine.
+    if (auto mapped = os::map_card_table(); !mapped) {
+        return pass_on(mapped.error());
+    }
+    if (auto done = shadow_.map(facts.base_address, facts.image_bytes, facts.image_bytes_max, Shadow::Pages::huge); !done) {
+        return pass_on(done.error());
+    }
+    if (auto done = staging_.reserve(options.staging_max_mb * mib); !done) {
+        return pass_on(done.error());
+    }
+    if (auto done = pieces_.reserve(facts.image_bytes_max); !done) {
+        return pass_on(done.error());
+    }
+    snapshots_.emplace(SnapshotThread::Parts{pool_.get(), &shadow_, &pieces_, &staging_, &table_, &locations_, &medium_lock_, &clock_,
+                                             &hooks_},
+                       SnapshotThread::Settings{options.interval_ms * 1'000'000, options.stop_attempt_ms * 1'000'000,
+                                                facts.image_bytes_max / page_bytes});
+    if (auto done = snapshots_->prepare(after_crash_); !done) {
+        return pass_on(done.error());
+    }
+    if (auto done = load_image(options.recovery, report); !done) {
+        return pass_on(done.error());
+    }
+    statistics().image_bytes.store(facts.image_bytes, std::memory_order_relaxed);
+    statistics().durable_epoch.store(report.epoch, std::memory_order_relaxed);
+    statistics().epoch.store(state->next_epoch, std::memory_order_relaxed);
+    return report;
+}
+
+/// Lazily where the kernel serves first touches, of system calls too.
+Result<void> ProntoEngine::choose_loading(std::string_view choice, RecoveryReport& report)
+{
+    if (choice == "eager" || (pages_end_ == 0 && choice != "lazy")) {
+        return {};
+    }
+    auto opened = os::Userfaultfd::open(os::Userfaultfd::Purpose::serving_only);
+    const bool possible = opened && opened->scope() == os::Userfaultfd::Scope::user_and_kernel;
+    if (!possible && choice == "lazy") {
+        return fail(SP_E_UNSUPPORTED, 0,
+                    "recovery=lazy needs a userfaultfd that also serves system calls (root, CAP_SYS_PTRACE, or sysctl "
+                    "vm.unprivileged_userfaultfd=1)");
+    }
+    if (possible && pages_end_ != 0) {
+        serving_.emplace(std::move(*opened));
+        report.lazy = true;
+    }
+    return {};
+}
+
+Result<void> ProntoEngine::load_image(std::string_view choice, RecoveryReport& report)
+{
+    if (auto chosen = choose_loading(choice, report); !chosen) {
+        return chosen;
+    }
+    if (pages_end_ != 0) {
+        if (auto done = loader_.prepare({&table_, &pool_->medium(), pages_end_, snapshots_->content_hashes()}); !done) {
+            return done;
+        }
+    }
+    if (pages_end_ != 0 && !report.lazy) {
+        if (auto done = loader_.load_all(shadow_.base()); !done) {
+            return done;
+        }
+    }
+    if (auto done = pieces_.protect_all(); !done) {
+        return done;
+    }
+    if (!report.lazy) {
+        return {};
+    }
+    if (auto done = serving_->register_range(shadow_.base(), pages_end_ * page_bytes, true); !done) {
+        return done;
+    }
+    return loader_.start_lazy(shadow_.base(), *serving_);
+}
+
+Result<void> ProntoEngine::run()
+{
+    {
+        const std::lock_guard guard(medium_lock_);
+        write_back_what_was_recovered();
+        if (auto recorded = pool_->record_opening(); !recorded) {
+            return recorded;
+        }
+        if (auto published = pool_->medium().publish(); !published) {
+            return published;
+        }
+        if (auto mended = mend_torn_commit_records(*pool_); !mended) {
+            return mended;
+        }
+    }
+    return snapshots_->start();
+}
+
+/// As in PmthreadsEngine: where a process was killed, and not the machine, recovery has read what may still be in the CPU's
+/// caches only. It must be durable before anybody builds on it; the sync at the head of record_opening() has the fence.
+void ProntoEngine::write_back_what_was_recovered() noexcept
+{
+    if (!pool_->medium().byte_addressable()) {
+        return;
+    }
+    write_back_commit_records(*pool_);
+    if (after_crash_) {
+        table_.write_back(pool_->medium());
+    }
+}
+
+Result<void> ProntoEngine::stop(bool clean)
+{
+    Result<void> outcome;
+    const bool finished = clean && snapshots_->finish();
+    if (clock_.failed()) {
+        outcome = pass_on(clock_.failure());
+    } else if (!finished) {
+        outcome = fail(SP_E_TIMED_OUT, 0,
+                       "no quiescent state for a last snapshot: a thread stayed inside an operation or a failure-atomic section; the "
+                       "pool stays at epoch {}",
+                       clock_.durable());
+    }
+    loader_.stop();
+    return outcome;
+}
+
+void ProntoEngine::before_fork() noexcept
+{
+    // A child has no loader: what is not in memory would read as zeroes there.
+    loader_.finish_loading();
+}
+
+void ProntoEngine::detach_after_fork() noexcept
+{
+    detached_ = true;
+    loader_.detach_after_fork();
+    if (serving_) {
+        serving_->close();
+    }
+    snapshots_->detach_after_fork();
+    pieces_.detach_after_fork();
+    pool_->medium().detach_after_fork();
+}
+
+Result<std::uint64_t> ProntoEngine::grow(std::uint64_t wanted)
+{
+    if (detached_) {
+        return fail(SP_E_DETACHED, 0, "a child made by fork cannot grow its parent's pool");
+    }
+    std::uint64_t bytes = 0;
+    {
+        const std::lock_guard guard(medium_lock_);
+        if (wanted <= pool_->facts().image_bytes) {
+            bytes = pool_->facts().image_bytes;
+        } else {
+            const std::size_t segments_before = pool_->segments().size();
+            if (auto grown = pool_->grow(wanted, format); !grown) {
+                return pass_on(grown.error());
+            }
+            bytes = pool_->facts().image_bytes;
+            for (const Segment& segment : pool_->segments().subspan(segments_before)) {
+                snapshots_->announce_segment(segment);
+                if (hooks_.segment_appended != nullptr) {
+                    hooks_.segment_appended(hooks_.context, segment);
+                }
+            }
+        }
+    }
+    // Not under the medium's lock: it may wait for a snapshot to write.
+    const std::lock_guard guard(growing_lock_);
+    if (bytes > shadow_.bytes()) {
+        if (auto done = pieces_.grow(bytes); !done) {
+            return pass_on(done.error());
+        }
+        statistics().image_bytes.store(bytes, std::memory_order_relaxed);
+    }
+    return shadow_.bytes();
+}
+
+Result<void> ProntoEngine::mirror(const MirroredRange& range) { return snapshots_->mirror(range); }
+
+Result<void> ProntoEngine::wait_durable(std::uint64_t epoch, std::uint64_t deadline_ns) { return clock_.wait_durable(epoch, deadline_ns); }
+
+Result<void> ProntoEngine::checkpoint_now()
+{
+    const std::uint64_t epoch = clock_.running();
+    snapshots_->request();
+    return clock_.wait_durable(epoch, UINT64_MAX);
+}
+
+bool ProntoEngine::handle_fault(void* address) noexcept { return pieces_.handle_fault(address); }
+
+bool ProntoEngine::absorb_lost_page(void* address) noexcept { return pool_->medium().absorb_lost_page(address); }
+
+void ProntoEngine::prepare_kernel_write(void* address, std::size_t size) noexcept { pieces_.prepare_write(address, size); }
+
+std::string_view ProntoEngine::tracker_name() const noexcept { return tracker; }
+
+}  // namespace stillpoint::pronto

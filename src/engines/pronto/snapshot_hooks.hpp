@@ -1,0 +1,21 @@
+#pragma once
+// Where a snapshot meets the semantic log.
+
+#include <cstdint>
+
+#include "pool/pool.hpp"
+
+namespace stillpoint::pronto {
+
+/// Each may be nullptr. None may call malloc, take an intercepted lock or store into the image.
+struct SnapshotHooks {
+    void* context = nullptr;
+    /// In the stop, on the snapshot's thread: epoch `epoch` is frozen; what is stored from now on is of the next one.
+    void (*captured)(void* context, std::uint64_t epoch) noexcept = nullptr;
+    /// On the snapshot's thread: `epoch` is durable.
+    void (*committed)(void* context, std::uint64_t epoch) noexcept = nullptr;
+    /// On the thread that grew the pool, under the medium's lock: the pool has this segment, durably.
+    void (*segment_appended)(void* context, const Segment& segment) noexcept = nullptr;
+};
+
+}  // namespace stillpoint::pronto

@@ -1,0 +1,300 @@
+#include "engines/pronto/snapshot_pieces.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/sanitizers.hpp"
+#include "os/futex_calls.hpp"
+#include "os/thread_calls.hpp"
+
+namespace stillpoint::pronto {
+
+namespace {
+
+/// Nobody writes to the piece meanwhile, but ThreadSanitizer cannot know it: what keeps others away is the page's protection.
+STILLPOINT_NO_THREAD_SANITIZER void copy_protected(std::byte* destination, const std::byte* source, std::size_t size) noexcept
+{
+    if constexpr (thread_sanitizer) {
+        const auto* const from = reinterpret_cast<const volatile std::uint64_t*>(source);
+        auto* const to = reinterpret_cast<std::uint64_t*>(destination);
+        for (std::size_t word = 0; word < size / sizeof(std::uint64_t); ++word) {
+            to[word] = from[word];
+        }
+    } else {
+        std::memcpy(destination, source, size);
+    }
+}
+
+/// While a piece is opened no other handler of this thread may run: it might write to the same piece, and wait for itself.
+class SignalsBlocked {
+public:
+    SignalsBlocked() noexcept
+    {
+        const std::uint64_t all = ~std::uint64_t{0};
+        syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &before_, sizeof before_);
+    }
+    SignalsBlocked(const SignalsBlocked&) = delete;
+    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+    ~SignalsBlocked() { syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof before_); }
+
+private:
+    std::uint64_t before_ = 0;  ///< the kernel's form of a set
+};
+
+}  // namespace
+
+Result<void> SnapshotPieces::reserve(std::uint64_t image_bytes_max)
+{
+    const std::uint64_t pieces_max = image_bytes_max / piece_bytes + 1;
+    if (auto done = states_.reserve(pieces_max, "the states of pieces"); !done) {
+        return done;
+    }
+    return frozen_.reserve(pieces_max, "the frozen pieces");
+}
+
+Result<void> SnapshotPieces::protect_all()
+{
+    if (mprotect(shadow_.base(), shadow_.bytes(), PROT_READ) != 0) {
+        return fail(SP_E_NO_MEMORY, errno, "cannot write-protect {} bytes of durable memory: {}", shadow_.bytes(), std::strerror(errno));
+    }
+    return {};
+}
+
+Result<void> SnapshotPieces::grow(std::uint64_t image_bytes)
+{
+    // A piece of which the image ended in the middle would be writable in one half only.
+    const std::uint64_t bytes_before = shadow_.bytes();
+    const auto last = static_cast<std::uint32_t>(bytes_before / piece_bytes);
+    while (true) {
+        const std::uint32_t seen = progress();
+        if (bytes_before % piece_bytes != 0 && !open(last)) {
+            return fail(SP_E_NO_MEMORY, errno, "cannot make durable memory writable: {}", std::strerror(errno));
+        }
+        if (enter_opening()) {
+            // A snapshot may have frozen it again in between.
+            if (bytes_before % piece_bytes == 0 || state(last).load(std::memory_order_acquire) == written) {
+                break;
+            }
+            leave_opening();
+            continue;
+        }
+        wait_for_progress(seen);
+    }
+    auto made = make_larger(image_bytes);
+    leave_opening();
+    return made;
+}
+
+Result<void> SnapshotPieces::make_larger(std::uint64_t image_bytes)
+{
+    const std::uint64_t first_new = round_up(shadow_.bytes(), piece_bytes);
+    if (auto done = shadow_.make_accessible(image_bytes); !done) {
+        return done;
+    }
+    if (first_new < image_bytes && mprotect(shadow_.base() + first_new, image_bytes - first_new, PROT_READ) != 0) {
+        return fail(SP_E_NO_MEMORY, errno, "cannot write-protect {} bytes of durable memory: {}", image_bytes - first_new,
+                    std::strerror(errno));
+    }
+    shadow_.publish(image_bytes);
+    return {};
+}
+
+void SnapshotPieces::abandon_snapshots() noexcept
+{
+    abandoned_.store(true, std::memory_order_seq_cst);
+    mprotect(shadow_.base(), shadow_.bytes(), PROT_READ | PROT_WRITE);
+    tell_progress();
+}
+
+void SnapshotPieces::detach_after_fork() noexcept
+{
+    abandoned_.store(true, std::memory_order_relaxed);
+    mprotect(shadow_.base(), shadow_.bytes(), PROT_READ | PROT_WRITE);
+}
+
+bool SnapshotPieces::handle_fault(const void* address) noexcept
+{
+    const auto offset = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(shadow_.base());
+    if (offset >= shadow_.bytes()) {
+        return false;
+    }
+    return open(static_cast<std::uint32_t>(offset / piece_bytes));
+}
+
+void SnapshotPieces::prepare_write(const void* address, std::size_t size) noexcept
+{
+    const auto offset = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(shadow_.base());
+    if (size == 0 || offset >= shadow_.bytes()) {
+        return;
+    }
+    const std::uint64_t last = std::min(size - 1, shadow_.bytes() - 1 - offset) + offset;
+    for (std::uint64_t piece = offset / piece_bytes; piece <= last / piece_bytes; ++piece) {
+        static_cast<void>(open(static_cast<std::uint32_t>(piece)));
+    }
+}
+
+bool SnapshotPieces::enter_opening() noexcept
+{
+    opening_.fetch_add(1, std::memory_order_seq_cst);
+    if (!freezing_.load(std::memory_order_seq_cst)) {
+        return true;
+    }
+    leave_opening();
+    return false;
+}
+
+bool SnapshotPieces::open(std::uint32_t piece) noexcept
+{
+    while (true) {
+        const std::uint32_t seen = progress();
+        if (abandoned_.load(std::memory_order_seq_cst)) {
+            return make_writable(piece);  // What is writable already stays so; whoever asked tries again.
+        }
+        switch (try_open(piece)) {
+        case Opened::yes: return true;
+        case Opened::no: return false;
+        case Opened::later: wait_for_progress(seen); break;
+        }
+    }
+}
+
+/// Writable first, marked second: were it the other way round, another thread that sees the mark would write and fault again and again.
+SnapshotPieces::Opened SnapshotPieces::try_open(std::uint32_t piece) noexcept
+{
+    const SignalsBlocked blocked;
+    if (!enter_opening()) {
+        return Opened::later;
+    }
+    Opened outcome = Opened::later;
+    switch (state(piece).load(std::memory_order_acquire)) {
+    case written: outcome = Opened::yes; break;
+    case clean:
+        outcome = make_writable(piece) ? Opened::yes : Opened::no;
+        if (outcome == Opened::yes) {
+            state(piece).store(written, std::memory_order_release);
+        }
+        break;
+    case frozen: outcome = copy_and_open(piece); break;
+    default: break;
+    }
+    leave_opening();
+    return outcome;
+}
+
+/// Copy on write.
+SnapshotPieces::Opened SnapshotPieces::copy_and_open(std::uint32_t piece) noexcept
+{
+    const std::uint32_t slot = staging_.take(0);
+    if (slot == SnapshotStaging::none) {
+        return Opened::later;
+    }
+    std::uint32_t expected = frozen;
+    if (!state(piece).compare_exchange_strong(expected, copying, std::memory_order_acq_rel)) {
+        staging_.give_back(slot);
+        tell_progress();
+        return Opened::later;
+    }
+    copy_to(slot, piece);
+    const bool writable = make_writable(piece);
+    state(piece).store(writable ? written : clean, std::memory_order_release);
+    tell_progress();
+    return writable ? Opened::yes : Opened::no;
+}
+
+bool SnapshotPieces::make_writable(std::uint32_t piece) noexcept
+{
+    const std::uint64_t begin = piece * piece_bytes;
+    const std::uint64_t size = std::min(piece_bytes, shadow_.bytes() - begin);
+    return mprotect(shadow_.base() + begin, size, PROT_READ | PROT_WRITE) == 0;
+}
+
+void SnapshotPieces::copy_to(std::uint32_t slot, std::uint32_t piece) noexcept
+{
+    copy_protected(staging_.bytes_of(slot), shadow_.base() + piece * piece_bytes, captured_bytes_of(piece));
+    staging_.fill(slot, piece);
+}
+
+bool SnapshotPieces::any_written() const noexcept
+{
+    for (std::uint32_t piece = 0; piece < piece_count(); ++piece) {
+        if (state(piece).load(std::memory_order_acquire) == written) {
+            return true;
+        }
+    }
+    return false;
+}
+
+Result<void> SnapshotPieces::freeze() noexcept
+{
+    // A piece that is writable and not marked yet may have been written by another thread's FASE, though the thread in the handler
+    // is outside one and is not waited for. A handler in there waits for nobody.
+    freezing_.store(true, std::memory_order_seq_cst);
+    while (opening_.load(std::memory_order_seq_cst) != 0) {
+        os::yield_cpu();
+    }
+    Result<void> outcome = protect_all();
+    staging_.sort_free_slots();
+    frozen_count_ = 0;
+    next_frozen_ = 0;
+    captured_bytes_ = shadow_.bytes();
+    for (std::uint32_t piece = 0; outcome && piece < piece_count(); ++piece) {
+        if (state(piece).load(std::memory_order_acquire) == written) {
+            state(piece).store(frozen, std::memory_order_release);
+            frozen_[frozen_count_++] = piece;
+        }
+    }
+    freezing_.store(false, std::memory_order_seq_cst);
+    tell_progress();
+    return outcome;
+}
+
+SnapshotPieces::Copied SnapshotPieces::copy_next_frozen() noexcept
+{
+    while (next_frozen_ < frozen_count_ && state(frozen_[next_frozen_]).load(std::memory_order_acquire) != frozen) {
+        ++next_frozen_;
+    }
+    if (next_frozen_ == frozen_count_) {
+        return Copied::nothing_frozen;
+    }
+    const std::uint32_t slot = staging_.take(staging_.reserved_for_handlers());
+    if (slot == SnapshotStaging::none) {
+        return Copied::no_slot;
+    }
+    const std::uint32_t piece = frozen_[next_frozen_++];
+    std::uint32_t expected = frozen;
+    if (!state(piece).compare_exchange_strong(expected, copying, std::memory_order_acq_rel)) {
+        staging_.give_back(slot);
+    } else {
+        copy_to(slot, piece);
+        state(piece).store(clean, std::memory_order_release);
+    }
+    tell_progress();
+    return Copied::one;
+}
+
+std::uint64_t SnapshotPieces::captured_bytes_of(std::uint32_t piece) const noexcept
+{
+    return std::min(piece_bytes, captured_bytes_ - piece * piece_bytes);
+}
+
+void SnapshotPieces::tell_progress() noexcept
+{
+    progress_.fetch_add(1, std::memory_order_seq_cst);
+    if (waiters_.load(std::memory_order_seq_cst) != 0) {
+        os::futex_wake(progress_);
+    }
+}
+
+void SnapshotPieces::wait_for_progress(std::uint32_t seen) noexcept
+{
+    waiters_.fetch_add(1, std::memory_order_seq_cst);
+    os::futex_wait(progress_, seen);
+    waiters_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+}  // namespace stillpoint::pronto

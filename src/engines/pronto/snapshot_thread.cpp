@@ -1,0 +1,231 @@
+#include "engines/pronto/snapshot_thread.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "core/store_marks.hpp"
+#include "os/clock.hpp"
+#include "runtime/quiescence.hpp"
+#include "runtime/statistics.hpp"
+
+namespace stillpoint::pronto {
+
+namespace {
+
+/// The log is written between the batches of a snapshot.
+constexpr versions::EpochWriter::Manner manner{.leaves_out_zero_pages = true, .batch_bytes_max = 4 * mib};
+
+}  // namespace
+
+SnapshotThread::SnapshotThread(const Parts& parts, const Settings& settings) noexcept
+    : parts_(parts),
+      settings_(settings),
+      writer_(*parts.pool, *parts.table, *parts.locations, *parts.medium_lock, manner),
+      turns_(settings.interval_ns, &take_turn, this)
+{
+}
+
+Result<void> SnapshotThread::prepare(bool after_crash)
+{
+    if (after_crash) {
+        writer_.begin_after_crash();
+    }
+    return writer_.reserve(settings_.image_pages_max);
+}
+
+Result<void> SnapshotThread::mirror(const MirroredRange& range)
+{
+    if (mirrored_count_ == mirrored_max) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "more than {} program files have SP_PERSISTENT variables; put them into fewer", mirrored_max);
+    }
+    mirrored_[mirrored_count_++] = range;
+    return {};
+}
+
+void SnapshotThread::announce_segment(const Segment& segment) noexcept
+{
+    const std::lock_guard guard(announced_lock_);
+    announced_[announced_count_++] = segment;
+}
+
+void SnapshotThread::absorb_segments() noexcept
+{
+    const std::lock_guard guard(announced_lock_);
+    for (std::size_t i = 0; i < announced_count_; ++i) {
+        const Segment& segment = announced_[i];
+        parts_.table->extend(segment);
+        parts_.locations->add_free(segment.first_file_page + versions::table_pages_for(segment.image_pages),
+                                   versions::data_pages_per_image_page * segment.image_pages);
+    }
+    announced_count_ = 0;
+}
+
+bool SnapshotThread::mirrors_changed() const noexcept
+{
+    return std::any_of(mirrored_.begin(), mirrored_.begin() + static_cast<std::ptrdiff_t>(mirrored_count_), [](const MirroredRange& range) {
+        return std::memcmp(range.image_copy, range.program_memory, range.size) != 0;
+    });
+}
+
+/// Only what changed is stored: each store makes its piece a written one.
+void SnapshotThread::update_mirrors() noexcept
+{
+    for (std::size_t i = 0; i < mirrored_count_; ++i) {
+        const MirroredRange& range = mirrored_[i];
+        for (std::size_t at = 0; at < range.size; at += page_bytes) {
+            const std::size_t size = std::min<std::size_t>(page_bytes, range.size - at);
+            if (std::memcmp(range.image_copy + at, range.program_memory + at, size) != 0) {
+                // SIGSEGV is blocked in this thread.
+                parts_.pieces->prepare_write(range.image_copy + at, size);
+                std::memcpy(range.image_copy + at, range.program_memory + at, size);
+            }
+        }
+    }
+}
+
+CheckpointTurn SnapshotThread::take_turn(void* self, const CheckpointTurns::Facts& facts) noexcept
+{
+    return static_cast<SnapshotThread*>(self)->take_snapshot(facts.last, facts.even_if_empty);
+}
+
+bool SnapshotThread::nothing_is_written() const noexcept
+{
+    return parts_.clock->wanted() < parts_.clock->running() && !parts_.pieces->any_written() && !mirrors_changed();
+}
+
+void SnapshotThread::freeze_in_stop(void* self) noexcept
+{
+    auto& here = *static_cast<SnapshotThread*>(self);
+    here.absorb_segments();
+    here.update_mirrors();
+    here.stop_outcome_ = here.parts_.pieces->freeze();
+    here.captured_image_pages_ = here.parts_.shadow->bytes() / page_bytes;
+    here.captured_epoch_ = here.parts_.clock->advance();
+    here.captured_ns_ = os::monotonic_ns();
+    here.captured_unix_ns_ = os::wall_clock_ns();
+    if (const SnapshotHooks& hooks = *here.parts_.hooks; hooks.captured != nullptr) {
+        hooks.captured(hooks.context, here.captured_epoch_);
+    }
+}
+
+CheckpointTurn SnapshotThread::take_snapshot(bool last, bool even_if_empty) noexcept
+{
+    if (parts_.clock->failed()) {
+        return CheckpointTurn::failed;
+    }
+    if (!last && !even_if_empty && nothing_is_written()) {
+        statistics().empty_checkpoints.fetch_add(1, std::memory_order_relaxed);
+        return CheckpointTurn::nothing_to_do;
+    }
+    const std::uint64_t begun_ns = os::monotonic_ns();
+    const StopReport stop = stop_threads(settings_.stop_attempt_ns, &freeze_in_stop, this);
+    if (!stop.reached) {
+        note_withdrawn(stop);
+        return CheckpointTurn::withdrawn;
+    }
+    note_stop(os::monotonic_ns() - begun_ns, stop.wait_ns);
+    const std::uint64_t write_begun_ns = os::monotonic_ns();
+    auto outcome = stop_outcome_ ? write_epoch(last) : stop_outcome_;
+    if (!outcome) {
+        // Handlers wait for staging memory that nobody would empty any more.
+        parts_.pieces->abandon_snapshots();
+        give_up_durability(*parts_.clock, outcome.error());
+        return CheckpointTurn::failed;
+    }
+    note_commit(os::monotonic_ns() - write_begun_ns);
+    parts_.staging->end_snapshot();
+    if (const SnapshotHooks& hooks = *parts_.hooks; hooks.committed != nullptr) {
+        hooks.committed(hooks.context, captured_epoch_);
+    }
+    parts_.clock->set_durable(captured_epoch_);
+    return CheckpointTurn::committed;
+}
+
+Result<void> SnapshotThread::write_epoch(bool clean) noexcept
+{
+    writer_.begin(captured_epoch_);
+    pages_written_ = 0;
+    if (auto written = write_frozen(); !written) {
+        return written;
+    }
+    return writer_.commit({captured_epoch_, captured_image_pages_, captured_unix_ns_, clean});
+}
+
+/// Copies first: a piece that has its copy costs the program no fault.
+Result<void> SnapshotThread::write_frozen() noexcept
+{
+    std::uint64_t written = 0;
+    while (written < parts_.pieces->frozen_count()) {
+        const std::uint32_t seen = parts_.pieces->progress();
+        const auto copied = parts_.pieces->copy_next_frozen();
+        if (copied == SnapshotPieces::Copied::one) {
+            continue;
+        }
+        const auto filled = parts_.staging->next_filled();
+        if (filled.slot == SnapshotStaging::none) {
+            parts_.pieces->wait_for_progress(seen);  // For a handler that makes a copy now.
+            continue;
+        }
+        if (auto done = write_piece(filled); !done) {
+            return done;
+        }
+        ++written;
+        // The last piece goes with the table, in commit(): nothing is frozen any more, so nobody fills its slot again.
+        if (written < parts_.pieces->frozen_count()) {
+            if (auto done = writer_.flush_gathered(); !done) {
+                return done;
+            }
+        }
+        parts_.staging->give_back(filled.slot);
+        parts_.pieces->tell_progress();
+    }
+    return {};
+}
+
+Result<void> SnapshotThread::write_piece(const SnapshotStaging::Filled& filled) noexcept
+{
+    const std::uint64_t first_page = filled.piece * pages_per_piece;
+    const std::byte* const bytes = parts_.staging->bytes_of(filled.slot);
+    const std::uint64_t pages = parts_.pieces->captured_bytes_of(filled.piece) / page_bytes;
+    for (std::uint64_t page = 0; page < pages; ++page) {
+        auto written = writer_.write_page(pages_written_, first_page + page, bytes + page * page_bytes, false);
+        if (!written) {
+            return pass_on(written.error());
+        }
+        pages_written_ += *written ? 1U : 0U;
+    }
+    return {};
+}
+
+void SnapshotThread::note_stop(std::uint64_t stop_ns, std::uint64_t quiesce_ns) const noexcept
+{
+    Statistics& here = statistics();
+    here.epoch.store(parts_.clock->running(), std::memory_order_relaxed);
+    here.quiesce_ns_last.store(quiesce_ns, std::memory_order_relaxed);
+    record_stop_time(stop_ns);
+}
+
+void SnapshotThread::note_commit(std::uint64_t write_ns) const noexcept
+{
+    Statistics& here = statistics();
+    const MediumCounters counters = parts_.pool->medium().counters();
+    const std::uint64_t before_ns = here.last_durable_ns.load(std::memory_order_relaxed);
+    here.durable_epoch.store(captured_epoch_, std::memory_order_relaxed);
+    here.last_durable_ns.store(captured_ns_, std::memory_order_relaxed);
+    if (before_ns != 0) {
+        here.last_interval_ns.store(captured_ns_ - before_ns, std::memory_order_relaxed);
+    }
+    here.checkpoints.fetch_add(1, std::memory_order_relaxed);
+    here.dirty_pages_last.store(pages_written_, std::memory_order_relaxed);
+    here.dirty_pages_total.fetch_add(pages_written_, std::memory_order_relaxed);
+    here.bytes_written.store(counters.bytes_written, std::memory_order_relaxed);
+    here.medium_syncs.store(counters.syncs, std::memory_order_relaxed);
+    here.lines_written_back.store(counters.lines_written_back, std::memory_order_relaxed);
+    here.persist_points.store(counters.persist_points, std::memory_order_relaxed);
+    here.fences.store(counters.fences, std::memory_order_relaxed);
+    here.write_ns_last.store(write_ns, std::memory_order_relaxed);
+    here.staging_bytes_max.store(parts_.staging->used_bytes_peak(), std::memory_order_relaxed);
+}
+
+}  // namespace stillpoint::pronto

@@ -1,0 +1,100 @@
+#pragma once
+// The thread that takes a snapshot each interval and makes it durable [Pronto §5.2.2].
+//
+// One turn:  stop: mirror globals, freeze what was written, next epoch | copy frozen pieces to staging memory and write from there,
+//            commit (the program runs).
+// A snapshot begins only when the one before is durable: at most one is on its way.
+
+#include <array>
+#include <cstdint>
+
+#include "core/result.hpp"
+#include "engines/pronto/snapshot_hooks.hpp"
+#include "engines/pronto/snapshot_pieces.hpp"
+#include "os/futex.hpp"
+#include "runtime/checkpoint_turns.hpp"
+#include "runtime/engine.hpp"
+#include "runtime/epoch_clock.hpp"
+#include "versions/epoch_writer.hpp"
+
+namespace stillpoint::pronto {
+
+class SnapshotThread {
+public:
+    struct Parts {
+        Pool* pool;
+        Shadow* shadow;
+        SnapshotPieces* pieces;
+        SnapshotStaging* staging;
+        versions::VersionTable* table;
+        versions::LocationAllocator* locations;
+        os::FutexLock* medium_lock;
+        EpochClock* clock;
+        const SnapshotHooks* hooks;
+    };
+    struct Settings {
+        std::uint64_t interval_ns;
+        std::uint64_t stop_attempt_ns;
+        std::uint64_t image_pages_max;
+    };
+
+    SnapshotThread(const Parts& parts, const Settings& settings) noexcept;
+    SnapshotThread(const SnapshotThread&) = delete;
+    SnapshotThread& operator=(const SnapshotThread&) = delete;
+
+    /// `after_crash`: the run before did not end normally.
+    [[nodiscard]] Result<void> prepare(bool after_crash);
+    /// For versions::Loader::Source.
+    [[nodiscard]] std::uint64_t* content_hashes() noexcept { return writer_.content_hashes(); }
+    [[nodiscard]] Result<void> start() { return turns_.start(); }
+    /// As CheckpointTurns::finish.
+    [[nodiscard]] bool finish() noexcept { return turns_.finish(); }
+    void detach_after_fork() noexcept { turns_.detach_after_fork(); }
+
+    /// A snapshot as soon as possible. Any thread.
+    void request() noexcept { turns_.request(); }
+    /// Copied into the image in each stop. Before start() only.
+    [[nodiscard]] Result<void> mirror(const MirroredRange& range);
+    /// A segment that a thread inside a FASE has appended: known to the table from the next stop on.
+    void announce_segment(const Segment& segment) noexcept;
+
+private:
+    static constexpr std::size_t mirrored_max = 32;
+
+    static CheckpointTurn take_turn(void* self, const CheckpointTurns::Facts& facts) noexcept;
+    [[nodiscard]] CheckpointTurn take_snapshot(bool last, bool even_if_empty) noexcept;
+    [[nodiscard]] bool nothing_is_written() const noexcept;
+    /// Runs in the stop.
+    static void freeze_in_stop(void* self) noexcept;
+    [[nodiscard]] Result<void> write_epoch(bool clean) noexcept;
+    /// Copies and writes until each frozen piece is written.
+    [[nodiscard]] Result<void> write_frozen() noexcept;
+    [[nodiscard]] Result<void> write_piece(const SnapshotStaging::Filled& filled) noexcept;
+    [[nodiscard]] bool mirrors_changed() const noexcept;
+    void update_mirrors() noexcept;
+    void absorb_segments() noexcept;
+    void note_stop(std::uint64_t stop_ns, std::uint64_t quiesce_ns) const noexcept;
+    void note_commit(std::uint64_t write_ns) const noexcept;
+
+    Parts parts_;
+    Settings settings_;
+    versions::EpochWriter writer_;
+    CheckpointTurns turns_;
+
+    std::array<MirroredRange, mirrored_max> mirrored_{};
+    std::size_t mirrored_count_ = 0;
+
+    os::FutexLock announced_lock_;
+    std::array<Segment, Pool::segments_max> announced_{};
+    std::size_t announced_count_ = 0;
+
+    // Of the turn in progress.
+    std::uint64_t captured_epoch_ = 0;
+    std::uint64_t captured_ns_ = 0;
+    std::uint64_t captured_unix_ns_ = 0;
+    std::uint64_t captured_image_pages_ = 0;
+    std::uint64_t pages_written_ = 0;
+    Result<void> stop_outcome_;
+};
+
+}  // namespace stillpoint::pronto
