@@ -27,8 +27,16 @@ struct Campaign {
     std::function<CampaignResult(const CampaignSettings&)> run;
 };
 
+inline constexpr sim::Profile every_profile[] = {sim::Profile::process, sim::Profile::persistent_caches,
+                                                 sim::Profile::cache_line, sim::Profile::page};
+
+/// The campaign of that name: Explorer on this plan.
+[[nodiscard]] Campaign exploration(std::string name, ProgramPlan plan);
+
 /// What every engine of the build must pass: an engine joins by being registered.
 [[nodiscard]] std::vector<Campaign> conformance_campaigns();
+/// Programs over durable objects: nothing acknowledged is lost, nothing half-done is seen.
+[[nodiscard]] std::vector<Campaign> object_campaigns();
 /// Pools with one sector, line or page damaged: refused, or recovered whole.
 [[nodiscard]] std::vector<Campaign> damage_campaigns();
 /// What the real media promise to engines: their own fences and syncs, held to the crash model.

@@ -116,6 +116,7 @@ std::vector<Campaign> campaigns_against(const CanaryEntry& canary)
                (campaign.name.find("/hooks/") != std::string::npos) != of_marks;
     });
     add(std::move(conformance));
+    add(object_campaigns());
     add(media_campaigns());
     add(damage_campaigns());
     const auto first = std::find_if(first_tries.begin(), first_tries.end(),

@@ -5,11 +5,6 @@
 
 namespace stillpoint::explorer {
 
-namespace {
-
-constexpr sim::Profile profiles[] = {sim::Profile::process, sim::Profile::persistent_caches,
-                                     sim::Profile::cache_line, sim::Profile::page};
-
 Campaign exploration(std::string name, ProgramPlan plan)
 {
     auto run = [name, plan](const CampaignSettings& settings) {
@@ -38,6 +33,8 @@ Campaign exploration(std::string name, ProgramPlan plan)
     };
     return {std::move(name), std::move(run)};
 }
+
+namespace {
 
 std::vector<std::string> trackers_of(const EngineDriver& driver)
 {
@@ -73,7 +70,7 @@ std::vector<Campaign> conformance_campaigns()
     for (const EngineDriver& driver : engine_drivers()) {
         const std::string engine(driver.format.name);
         for (const WorkloadEntry& workload : workloads()) {
-            for (const sim::Profile profile : profiles) {
+            for (const sim::Profile profile : every_profile) {
                 for (const std::string& tracker : trackers_of(driver)) {
                     ProgramPlan plan;
                     plan.workload = &workload;

@@ -5,6 +5,7 @@
 
 #include "campaign.hpp"
 #include "media/sim/sim_medium.hpp"
+#include "objects/object_workload.hpp"
 #include "pool/image.hpp"
 #include "pool/pool.hpp"
 #include "runtime/engine.hpp"
@@ -66,6 +67,9 @@ std::vector<std::uint64_t> used_sectors(const sim::PageMap& content)
 Pool make_pool(const ProgramPlan& plan, ProgramRunner& runner, CampaignResult& result)
 {
     Pool pool;
+    if (plan.objects != nullptr) {
+        pool.history.expect_parts_only();
+    }
     const ProgramRun run = runner.run(plan, sim::CrashImage{{}, false});
     if (!run.problem.empty()) {
         result.violations.push_back({"damage", "making the pool", run.problem});
@@ -130,8 +134,14 @@ CampaignResult run_damage(const std::string& name, ProgramPlan plan, const Campa
     std::vector<std::uint64_t> sectors = used_sectors(pool.now.content);
     const std::vector<std::uint64_t> all = sectors;
     std::shuffle(sectors.begin(), sectors.end(), random);
+    // The newest entries of a log may be what was torn by a crash: as many as a sector has, and one where one bit is flipped.
+    History without_newest = pool.history;
+    without_newest.parts().forgive_newest(1);
+    History without_last_sector = pool.history;
+    without_last_sector.parts().forgive_newest(sim::sector_bytes / cache_line_bytes);
     for (const std::uint64_t offset : sectors) {
         for (const Kind kind : kinds) {
+            const History& history = kind == Kind::one_bit ? without_newest : without_last_sector;
             if (result.figures.states >= settings.limits.states) {
                 return result;
             }
@@ -145,14 +155,14 @@ CampaignResult run_damage(const std::string& name, ProgramPlan plan, const Campa
                 continue;  // Recovery has come to an end with it, whatever it says.
             }
             const bool harmless = recovered.kind == Recovered::Kind::state && recovered.epoch == sound.epoch &&
-                                  judge(recovered, pool.history).empty();
+                                  judge(recovered, history).empty();
             if (recovered.kind != Recovered::Kind::refused && !harmless) {
                 ++result.figures.violations;
                 result.violations.push_back({name,
                                              "sector at offset " + std::to_string(offset) + " " +
                                                  kind_names[static_cast<std::size_t>(kind)],
                                              "recovered epoch " + std::to_string(recovered.epoch) + " of " +
-                                                 std::to_string(sound.epoch) + ": " + judge(recovered, pool.history)});
+                                                 std::to_string(sound.epoch) + ": " + judge(recovered, history)});
                 return result;
             }
         }
@@ -165,6 +175,16 @@ CampaignResult run_damage(const std::string& name, ProgramPlan plan, const Campa
 std::vector<Campaign> damage_campaigns()
 {
     std::vector<Campaign> campaigns;
+    const auto add = [&](const char* what, const ProgramPlan& plan) {
+        const std::string name = plan.engine + what + std::string(to_text(plan.profile));
+        campaigns.push_back({name, [name, plan](const CampaignSettings& settings) {
+                                 const auto begun = std::chrono::steady_clock::now();
+                                 CampaignResult result = run_damage(name, plan, settings);
+                                 result.figures.seconds =
+                                     std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+                                 return result;
+                             }});
+    };
     for (const EngineDriver& driver : engine_drivers()) {
         for (const sim::Profile profile : {sim::Profile::cache_line, sim::Profile::page}) {
             ProgramPlan plan;
@@ -173,14 +193,11 @@ std::vector<Campaign> damage_campaigns()
             plan.tracker = "auto";
             plan.profile = profile;
             plan.operations = 16;
-            const std::string name = plan.engine + "/damage/" + std::string(to_text(profile));
-            campaigns.push_back({name, [name, plan](const CampaignSettings& settings) {
-                                     const auto begun = std::chrono::steady_clock::now();
-                                     CampaignResult result = run_damage(name, plan, settings);
-                                     result.figures.seconds =
-                                         std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-                                     return result;
-                                 }});
+            add("/damage/", plan);
+            if (plan.engine == "pronto") {
+                plan.objects = &object_workloads().front();
+                add("/objects-damage/", plan);
+            }
         }
     }
     return campaigns;

@@ -76,7 +76,8 @@ std::string_view name_of(EventKind kind) noexcept
     case EventKind::resize: return "a growth";
     case EventKind::name: return "the naming";
     case EventKind::name_sync: return "a sync of the name";
-    case EventKind::acknowledge: return "an acknowledgement";
+    case EventKind::acknowledge:
+    case EventKind::part_acknowledge: return "an acknowledgement";
     default: return "a note";
     }
 }
@@ -120,6 +121,9 @@ void Explorer::run()
         History history;
         if (plan_.timed) {
             history.expect_states_by_the_clock();
+        }
+        if (plan_.objects != nullptr) {
+            history.expect_parts_only();
         }
         explore({std::make_shared<sim::CrashModel>(plan_.profile, sim::CrashImage{{}, false}), history,
                  "seed " + std::to_string(plan_.seed)},
@@ -170,7 +174,8 @@ std::vector<std::size_t> Explorer::moments_of(const std::vector<Event>& events) 
         return moments;
     }
     for (std::size_t i = 0; i < events.size(); ++i) {
-        const bool after_promise = i > 0 && events[i - 1].kind == EventKind::acknowledge;
+        const bool after_promise = i > 0 && (events[i - 1].kind == EventKind::acknowledge ||
+                                             events[i - 1].kind == EventKind::part_acknowledge);
         const bool after_store = every_store && i > 0 && stores_bytes(events[i - 1].kind);
         if (after_promise || after_store || makes_durable(events[i].kind)) {
             moments.push_back(i);
@@ -269,6 +274,10 @@ void Explorer::explore_trace(const Crash& start, const ProgramRun& run, unsigned
             }
             model.apply(events[i]);
             history.apply(events[i]);
+            if (!history.parts().problem().empty()) {
+                report(where, history.parts().problem());
+                return;
+            }
         }
     }
 }
@@ -320,7 +329,7 @@ const Recovered& Explorer::recovered_from(const sim::CrashImage& image)
 bool Explorer::judge_image(const sim::CrashImage& image, const History& history, const std::string& where)
 {
     const Floor& floor = history.floor();
-    const std::uint64_t promise = mix64(mix64(floor.epoch, floor.operations), figures_.runs);
+    const std::uint64_t promise = mix64(mix64(floor.epoch, floor.operations + history.parts().floor_digest()), figures_.runs);
     if (!judged_.insert(mix64(image.digest(), promise)).second) {
         return true;  // The same bytes under the same promises.
     }

@@ -29,7 +29,7 @@ void History::apply(const sim::Event& event)
     case sim::EventKind::operation:
         std::memcpy(&operations_[event.value], event.data, sizeof(std::uint64_t));
         break;
-    default: break;
+    default: parts_.apply(event); break;
     }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "media/sim/trace.hpp"
+#include "part_history.hpp"
 
 namespace stillpoint::explorer {
 
@@ -34,6 +35,9 @@ public:
     void begin_run(std::uint64_t epoch, std::uint64_t operations, std::uint64_t first_epoch);
     /// Checkpoints come by the clock: states are noted after each operation, under the epoch that runs then.
     void expect_states_by_the_clock() noexcept { by_the_clock_ = true; }
+    /// The programs work on durable objects: images of epochs are not noted.
+    void expect_parts_only() noexcept { parts_only_ = true; }
+    [[nodiscard]] bool has_parts_only() const noexcept { return parts_only_; }
     [[nodiscard]] bool has_every_state() const noexcept { return !by_the_clock_; }
 
     /// The largest epoch number that a program has seen: running, captured or durable.
@@ -44,14 +48,19 @@ public:
     [[nodiscard]] const EpochState* state(std::uint64_t epoch) const;
     /// The model's digest after that many operations; nullptr: no program came so far.
     [[nodiscard]] const std::uint64_t* operation(std::uint64_t operations) const;
+    /// Of programs that work on durable objects; empty for others.
+    [[nodiscard]] const PartHistory& parts() const noexcept { return parts_; }
+    [[nodiscard]] PartHistory& parts() noexcept { return parts_; }
 
 private:
     std::map<std::uint64_t, std::shared_ptr<const EpochState>> states_;
     std::map<std::uint64_t, std::uint64_t> operations_;
+    PartHistory parts_;
     Floor floor_;
     std::uint64_t told_ = 0;
     std::uint64_t run_began_with_ = 0;
     bool by_the_clock_ = false;
+    bool parts_only_ = false;
 };
 
 }  // namespace stillpoint::explorer

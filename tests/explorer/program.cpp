@@ -13,6 +13,7 @@
 #include "marks_by_hand.h"
 #include "media/sim/sim_medium.hpp"
 #include "media/sim/store_tracer.hpp"
+#include "objects/object_program.hpp"
 #include "os/log.hpp"
 #include "page_digests.hpp"
 #include "runtime/session.hpp"
@@ -157,6 +158,13 @@ private:
     void* root_ = nullptr;
 };
 
+int objects_ran(const ProgramPlan& plan, const std::string& path, char* message)
+{
+    const std::string problem = run_objects(plan, path);
+    std::strncpy(message, problem.c_str(), message_bytes - 1);
+    return problem.empty() ? 0 : failed;
+}
+
 sim::CrashModel replayed(const ProgramRun& run, const sim::CrashImage& before)
 {
     sim::CrashModel model(sim::Profile::process, before);
@@ -257,7 +265,7 @@ ProgramRun ProgramRunner::run(const ProgramPlan& plan, const sim::CrashImage& fi
         alarm(120);  // A program that hangs is a finding, not a reason to wait.
         sim::recording.store(trace_.get(), std::memory_order_release);
         sim::set_stage(stage.get());
-        const int code = Program(plan, message_).run(path);
+        const int code = plan.objects != nullptr ? objects_ran(plan, path, message_) : Program(plan, message_).run(path);
         const sim::BetweenTracedStores for_ever;  // What is recorded is done, and the reverse.
         _exit(code);
     }

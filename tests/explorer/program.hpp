@@ -19,8 +19,11 @@ enum class Place : std::uint8_t {
     real_memory,  ///< the memory medium, on a real file
 };
 
+struct ObjectWorkloadEntry;
+
 struct ProgramPlan {
     const WorkloadEntry* workload = nullptr;
+    const ObjectWorkloadEntry* objects = nullptr;  ///< in place of a workload: a program over durable objects
     std::string engine;
     std::string tracker;
     sim::Profile profile = sim::Profile::page;

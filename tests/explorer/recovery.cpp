@@ -7,6 +7,7 @@
 
 #include "heap/heap.hpp"
 #include "media/sim/sim_medium.hpp"
+#include "objects/object_program.hpp"
 #include "page_digests.hpp"
 #include "pool/directory.hpp"
 #include "pool/image.hpp"
@@ -139,6 +140,9 @@ Recovered recover(const ProgramPlan& plan, const sim::CrashImage& image)
     }
     recovered.kind = Recovered::Kind::state;
     recovered.epoch = report->epoch;
+    if (plan.objects != nullptr && recovered.problem.empty()) {
+        recover_objects(plan, image, recovered);
+    }
     return recovered;
 }
 
@@ -151,7 +155,8 @@ std::string judge(const Recovered& recovered, const History& history)
         return "refused: " + recovered.problem;
     }
     if (recovered.kind == Recovered::Kind::nothing || recovered.epoch == 0) {
-        return floor.epoch == 0 ? "" : "the pool is empty" + acknowledged;
+        const std::string lost = history.parts().judge({});
+        return floor.epoch == 0 && lost.empty() ? "" : "the pool is empty" + acknowledged + "; " + lost;
     }
     const std::string epoch = "epoch " + std::to_string(recovered.epoch);
     if (!recovered.problem.empty()) {
@@ -159,6 +164,9 @@ std::string judge(const Recovered& recovered, const History& history)
     }
     if (recovered.epoch < floor.epoch || recovered.operations < floor.operations) {
         return epoch + " with " + std::to_string(recovered.operations) + " operations" + acknowledged;
+    }
+    if (history.has_parts_only()) {
+        return history.parts().judge(recovered.parts);  // Snapshots come when they like.
     }
     const std::uint64_t* const model = history.operation(recovered.operations);
     if (recovered.operations != 0 && (model == nullptr || *model != recovered.model_digest)) {

@@ -23,6 +23,7 @@ struct Recovered {
     std::uint64_t model_digest = 0;
     std::uint64_t image_digest = 0;
     std::vector<std::uint64_t> page_digests;  ///< may be left out; they name the page that is wrong
+    PartDigests parts;             ///< of durable objects, as a program found them
     std::string problem;           ///< the error, or what is broken inside the state
 };
 

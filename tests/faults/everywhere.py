@@ -7,6 +7,7 @@ opens without the fault, with every acknowledged epoch and nothing half-done, an
 
 import argparse
 import collections
+import itertools
 import os
 import random
 import re
@@ -19,15 +20,15 @@ from pathlib import Path
 
 BUILD = Path(os.environ.get("STILLPOINT_BUILD", Path(__file__).resolve().parents[2] / "build"))
 TOOL = BUILD / "bin/stillpoint"
-PROGRAM = BUILD / "bin/faults_files"
+Engine = collections.namedtuple("Engine", "name program commits")  # commits: of one life
+ENGINES = (Engine("pmthreads", "faults_files", 3), Engine("pronto", "faults_objects", 4))
 MEDIA = (("file", "power"), ("file", "process"), ("memory", "power"), ("memory", "process"))
 CALLS = (("read", "EIO"), ("read", "short"), ("write", "EIO"), ("write", "ENOSPC"), ("write", "short"), ("sync", "EIO"),
          ("fallocate", "ENOSPC"), ("fallocate", "EIO"), ("memory", "ENOMEM"))
 DOCUMENTED = {64, 65, 66, 69, 70, 71, 73, 74, 75, 77}
-COMMITS = 3  # of one life
 MOST = 400   # of one point: more calls than a life has
 
-Series = collections.namedtuple("Series", "medium durability point what always reopened")
+Series = collections.namedtuple("Series", "engine medium durability point what always reopened")
 Outcome = collections.namedtuple("Outcome", "met refused")
 
 
@@ -44,13 +45,13 @@ class Driver:
     def run(self, series, *arguments, **environment):
         clean = {name: value for name, value in os.environ.items() if not name.startswith("STILLPOINT_") and name != "LD_PRELOAD"}
         settings = {"POOL": self.pool, "POOL_SIZE_MB": 4, "POOL_MAX_MB": 32, "INTERVAL_MS": 3600000, "RECOVERY": "eager",
-                    "MEDIUM": series.medium, "DURABILITY": series.durability}
+                    "ENGINE": series.engine.name, "MEDIUM": series.medium, "DURABILITY": series.durability}
         preload = [BUILD / "lib/libfaults_memory.so"] if "FAULTS_MEMORY" in environment else []
         chosen = {**clean, **{f"STILLPOINT_{name}": str(value) for name, value in settings.items()},
                   "LD_PRELOAD": " ".join(map(str, [*preload, BUILD / "lib/libstillpoint.so"])), **environment}
         try:
-            return subprocess.run([str(PROGRAM), *arguments], cwd=self.folder, env=chosen, stdin=subprocess.DEVNULL,
-                                  capture_output=True, text=True, check=False, timeout=600)
+            return subprocess.run([str(BUILD / "bin" / series.engine.program), *arguments], cwd=self.folder, env=chosen, check=False,
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
         except subprocess.TimeoutExpired as late:
             raise Wrong(f"it hangs: {late.stdout} {late.stderr}") from late
 
@@ -59,7 +60,7 @@ class Driver:
         self.pool.unlink(missing_ok=True)
         if not series.reopened:
             return 0
-        key = (series.medium, series.durability)
+        key = (series.engine.name, series.medium, series.durability)
         if key not in self.grown:
             done = self.run(series, "live")
             if done.returncode != 0:
@@ -67,7 +68,7 @@ class Driver:
             self.grown[key] = self.folder / f"{'.'.join(key)}.whole"
             shutil.copyfile(self.pool, self.grown[key])
         shutil.copyfile(self.grown[key], self.pool)
-        return COMMITS
+        return series.engine.commits
 
     def one(self, series, number):
         before = self.prepare(series)
@@ -83,7 +84,7 @@ class Driver:
         commits = [(int(count), int(result)) for count, result in re.findall(r"^commit (\d+) result (\d+)$", done.stdout, re.M)]
         started = done.stdout.startswith("start ")
         if done.returncode not in (0, 4):
-            if done.returncode not in DOCUMENTED and not (done.returncode == 3 and "faults_files: " in done.stderr):
+            if done.returncode not in DOCUMENTED and not (done.returncode == 3 and f"{series.engine.program}: " in done.stderr):
                 raise Wrong(f"exit code {done.returncode}: {done.stdout}{done.stderr}")
             if "stillpoint: error: " not in done.stderr and done.returncode != 3:
                 raise Wrong(f"exit code {done.returncode} without a message: {done.stderr}")
@@ -106,11 +107,9 @@ class Driver:
 
 
 def all_series():
-    for medium, durability in MEDIA:
-        for point, what in CALLS:
-            for always in (False, True):
-                for reopened in (False, True):
-                    yield Series(medium, durability, point, what, always, reopened)
+    for engine, (medium, durability), (point, what), always, reopened in itertools.product(ENGINES, MEDIA, CALLS, (False, True),
+                                                                                           (False, True)):
+        yield Series(engine, medium, durability, point, what, always, reopened)
 
 
 def main():

@@ -5,7 +5,7 @@ kill that nothing that was promised is broken:
   - `stillpoint check` finds the pool sound;
   - the durable epoch of the pool is not older than any that the killed program had been told is durable;
   - the restarted program finds its invariant intact: bank its sum, its counters, its statements, its heap, and every
-    acknowledged transfer; respct-ledger the same; word-index its list of files;
+    acknowledged transfer; respct-ledger the same; pronto-ledger every acknowledged operation; word-index its list of files;
   - at the end the program finishes: bank its transfers, word-index the index of a run that nobody disturbed.
 
 Exit code 0: all held. 1: something did not; the line before names the seed and the kill, to repeat it.
@@ -41,6 +41,7 @@ class Bank:
 
     name = "bank"
     engine = "pmthreads"
+    pool_size_mb = 16
 
     def __init__(self, loop):
         self.loop = loop
@@ -90,11 +91,26 @@ class Ledger(Bank):
             raise Broken(output)
 
 
+class ProntoLedger(Ledger):
+    """tests/kill/pronto_ledger.cpp: durable objects. What it was told, it notes in a file that it maps: the first word is an epoch."""
+
+    name = "pronto_ledger"
+    engine = "pronto"
+    pool_size_mb = 4  # Its log has eight chunks then, and wraps.
+
+    def promised_epoch(self):
+        if not self.acknowledged.exists():
+            return 0
+        with self.acknowledged.open("rb") as file:
+            return int.from_bytes(file.read(8), "little")
+
+
 class WordIndex:
     """examples/word-index: when the index is finished, a new one is begun in a new pool."""
 
     name = "word-index"
     engine = "pmthreads"
+    pool_size_mb = 16
 
     def __init__(self, loop):
         self.loop = loop
@@ -135,7 +151,7 @@ class WordIndex:
             raise Broken(f"the index differs from the volatile run's {self.digest}: {output}")
 
 
-PROGRAMS = {"bank": Bank, "word-index": WordIndex, "respct-ledger": Ledger}
+PROGRAMS = {"bank": Bank, "word-index": WordIndex, "respct-ledger": Ledger, "pronto-ledger": ProntoLedger}
 
 
 class Loop:
@@ -157,7 +173,7 @@ class Loop:
     def words(self, last):
         options = {"interval_ms": self.options.interval_ms, "tracker": self.options.tracker,
                    "medium": self.options.medium, "durability": self.options.durability,
-                   "pool_size_mb": 16, "engine": self.program.engine}
+                   "pool_size_mb": self.program.pool_size_mb, "engine": self.program.engine}
         return self.tool.run_words(self.pool, options, self.program.name, self.program.arguments(last))
 
     def delay_s(self):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs races_program, or respct_ledger (--mode ledger), once under ThreadSanitizer; fails if it reports a race (or, with
+"""Runs races_program, or an engine's ledger (--mode ledger), once under ThreadSanitizer; fails if it reports a race (or, with
 --expect-race, if it does not)."""
 
 import argparse
@@ -34,6 +34,7 @@ def main():
     parser.add_argument("--seconds", default="0.5")
     parser.add_argument("--tracker", default="uffd", help="uffd or hooks")
     parser.add_argument("--folder", type=pathlib.Path, required=True)
+    parser.add_argument("--engine", default="respct", help="of the ledger")
     parser.add_argument("--expect-race", action="store_true")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
@@ -47,7 +48,7 @@ def main():
     if arguments.mode == "ledger":
         acknowledged = arguments.folder / "acknowledged"
         acknowledged.unlink(missing_ok=True)
-        more = {"STILLPOINT_POOL": str(pool), "STILLPOINT_ENGINE": "respct", "STILLPOINT_INTERVAL_MS": "2",
+        more = {"STILLPOINT_POOL": str(pool), "STILLPOINT_ENGINE": arguments.engine, "STILLPOINT_INTERVAL_MS": "2",
                 "STILLPOINT_DURABILITY": "process"}
         words = [arguments.program, str(acknowledged), "4", "20000"]
     text = f"interval_ms=1 durability=process pool_size_mb=8 tracker={arguments.tracker}"

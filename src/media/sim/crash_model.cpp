@@ -117,6 +117,10 @@ void CrashModel::apply(const Event& event)
     case EventKind::acknowledge:
     case EventKind::state:
     case EventKind::operation:
+    case EventKind::part_recovered:
+    case EventKind::part_state:
+    case EventKind::part_acknowledge:
+    case EventKind::part_number:
     case EventKind::none: break;
     }
 }

@@ -1,0 +1,227 @@
+// A program over durable objects that tells when a crash has broken it: tests/kill/kill_loop.py kills it.
+//
+// Usage: pronto_ledger ACKNOWLEDGED THREADS OPERATIONS
+// Threads number their operations on each of four objects: a bank whose accounts have locks, a map and a map of strings of the
+// library, and a queue. ACKNOWLEDGED is a file in which each thread notes, by a store to shared memory, which operation it begins and
+// which has returned. At the start and at the end each object must hold, of each thread, exactly its operations up to one between those.
+
+#include <array>
+#include <atomic>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <mutex>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <sys/mman.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include "pronto_ledger_objects.hpp"
+#include "stillpoint/durable.hpp"
+#include "stillpoint/stillpoint.h"
+
+namespace {
+
+enum Kind : unsigned { transfers, entries, texts, handovers, kind_count };
+constexpr const char* kind_names[] = {"transfers", "entries", "texts", "handovers"};
+
+/// Outside of durable memory: a file that the kernel keeps when the process is killed.
+struct Told {
+    std::atomic<std::uint64_t> durable_epoch;
+    struct Thread {
+        std::atomic<std::uint64_t> begun[kind_count], acknowledged[kind_count];
+    } threads[threads_max];
+};
+
+using Entries = stillpoint::durable::map<std::uint64_t, std::uint64_t>;
+using Texts = stillpoint::durable::string_map;
+
+struct Ledger {
+    Bank& bank;
+    Entries& entries;
+    Texts& texts;
+    Handovers& handovers;
+    std::mutex entries_guard;  // Its operations are for one thread at a time.
+};
+
+Told* told = nullptr;
+std::atomic<bool> is_over{false};
+constexpr std::uint64_t slots = 40;
+
+std::uint64_t entry_key(unsigned thread, std::uint64_t slot) { return thread * slots + slot; }
+std::string text_key(unsigned thread, std::uint64_t slot) { return std::to_string(thread) + "-" + std::to_string(slot); }
+
+/// Of any length, and no part of it passes for another.
+std::string text_of(std::uint64_t number)
+{
+    std::string text = std::to_string(number) + ":";
+    const std::size_t length = text.size() + number * 2654435761u % (number % 16 == 0 ? 4000 : 200);
+    while (text.size() < length) {
+        text += static_cast<char>('a' + (number + text.size()) % 26);
+    }
+    return text;
+}
+
+// ---- What a thread does --------------------------------------------------------------------
+
+void perform(Ledger& ledger, Kind kind, unsigned thread, std::uint64_t number, std::mt19937_64& random)
+{
+    switch (kind) {
+    case transfers: ledger.bank.transfer(thread, number, random() % account_count, random() % account_count, random() % 100); break;
+    case entries: {
+        const std::lock_guard hold(ledger.entries_guard);
+        ledger.entries.insert_or_assign(entry_key(thread, number % slots), number);
+        break;
+    }
+    case texts: ledger.texts.put(text_key(thread, number % slots), text_of(number)); break;
+    default:
+        if (number % 2 == 0) {
+            ledger.handovers.push(thread, number);
+        } else {
+            ledger.handovers.pop(thread, number);
+        }
+    }
+}
+
+using Numbers = std::array<std::uint64_t, kind_count>;
+
+void work(Ledger& ledger, unsigned thread, Numbers done, std::uint64_t operations)
+{
+    std::mt19937_64 random(std::random_device{}());
+    Told::Thread& own = told->threads[thread];
+    for (std::uint64_t i = 0; i < operations && !is_over; ++i) {
+        const auto kind = static_cast<Kind>(random() % kind_count);
+        own.begun[kind] = ++done[kind];
+        try {
+            perform(ledger, kind, thread, done[kind], random);
+        } catch (const std::exception& error) {
+            std::printf("BROKEN: operation %" PRIu64 " of %s failed: %s\n", done[kind], kind_names[kind], error.what());
+            std::fflush(stdout);
+            is_over = true;
+            return;
+        }
+        own.acknowledged[kind] = done[kind];
+        if (i % 16 == 0) {
+            told->durable_epoch = sp_durable_epoch();
+        }
+    }
+}
+
+// ---- Whether all of it is there ---------------------------------------------------------------
+
+/// The newest number of the thread's slots, where all are as after it; UINT64_MAX: they do not fit together.
+template <class NumberOf>
+std::uint64_t newest_of(NumberOf&& number_of)
+{
+    std::array<std::uint64_t, slots> numbers{};
+    std::uint64_t newest = 0;
+    for (std::uint64_t slot = 0; slot < slots; ++slot) {
+        numbers[slot] = number_of(slot);
+        newest = std::max(newest, numbers[slot]);
+    }
+    for (std::uint64_t back = 0; back < slots && back < newest; ++back) {
+        if (numbers[(newest - back) % slots] != newest - back) {
+            return UINT64_MAX;
+        }
+    }
+    return newest;
+}
+
+std::uint64_t entries_done(const Ledger& ledger, unsigned thread)
+{
+    return newest_of([&](std::uint64_t slot) -> std::uint64_t {
+        const auto found = ledger.entries.find(entry_key(thread, slot));
+        return found != ledger.entries.end() ? found->second : 0;
+    });
+}
+
+std::uint64_t texts_done(const Ledger& ledger, unsigned thread)
+{
+    return newest_of([&](std::uint64_t slot) -> std::uint64_t {
+        const auto text = ledger.texts.get(text_key(thread, slot));
+        const std::uint64_t number = text ? std::strtoull(text->c_str(), nullptr, 10) : 0;
+        return !text || *text == text_of(number) ? number : UINT64_MAX;
+    });
+}
+
+/// Nobody else runs. What each thread has done; says what is wrong.
+std::vector<Numbers> check(const Ledger& ledger, unsigned threads, const char* when)
+{
+    std::vector<Numbers> done(threads);
+    std::string wrong = ledger.bank.problem() + ledger.handovers.problem();
+    Numbers sums{};
+    for (unsigned thread = 0; thread < threads; ++thread) {
+        done[thread] = {ledger.bank.done_by(thread), entries_done(ledger, thread), texts_done(ledger, thread),
+                        ledger.handovers.done_by(thread)};
+        for (unsigned kind = 0; kind < kind_count; ++kind) {
+            const std::uint64_t is = done[thread][kind];
+            const std::uint64_t begun = told->threads[thread].begun[kind], acknowledged = told->threads[thread].acknowledged[kind];
+            sums[kind] += is;
+            if (is < acknowledged || is > begun) {
+                wrong += std::string(is < acknowledged ? " LOST: " : " BROKEN: ") + kind_names[kind] + " of thread " +
+                         std::to_string(thread) + " are " + std::to_string(is) + ", acknowledged " + std::to_string(acknowledged) +
+                         ", begun " + std::to_string(begun);
+            }
+        }
+    }
+    std::printf("ledger %s: %" PRIu64 " transfers, %" PRIu64 " entries, %" PRIu64 " texts, %" PRIu64 " handovers%s\n", when,
+                sums[transfers], sums[entries], sums[texts], sums[handovers], wrong.c_str());
+    std::fflush(stdout);
+    return done;
+}
+
+Told* open_told(const char* path)
+{
+    const int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    void* const memory = file >= 0 && ftruncate(file, sizeof(Told)) == 0
+                             ? mmap(nullptr, sizeof(Told), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
+                             : MAP_FAILED;
+    if (memory == MAP_FAILED) {
+        throw std::runtime_error(std::string("cannot map ") + path);
+    }
+    close(file);
+    return static_cast<Told*>(memory);
+}
+
+int run(const char* path, unsigned threads, std::uint64_t operations)
+{
+    namespace pronto = stillpoint::pronto;
+    told = open_told(path);
+    Ledger ledger{pronto::get_object<Bank>("bank"), pronto::get_object<Entries>("entries"), pronto::get_object<Texts>("texts"),
+                  pronto::get_object<Handovers>("handovers"), {}};
+    const std::vector<Numbers> done = check(ledger, threads, "at the start");
+    std::vector<std::thread> all;
+    for (unsigned thread = 0; thread < threads; ++thread) {
+        for (unsigned kind = 0; kind < kind_count; ++kind) {
+            told->threads[thread].begun[kind] = told->threads[thread].acknowledged[kind] = done[thread][kind];
+        }
+        all.emplace_back(work, std::ref(ledger), thread, done[thread], operations);
+    }
+    for (std::thread& thread : all) {
+        thread.join();
+    }
+    check(ledger, threads, "done");
+    return is_over ? 1 : 0;
+}
+
+}  // namespace
+
+int main(int count, char** words)
+{
+    const auto threads = count == 4 ? static_cast<unsigned>(std::strtoul(words[2], nullptr, 10)) : 0;
+    if (threads == 0 || threads > threads_max) {
+        std::fputs("Usage: pronto_ledger ACKNOWLEDGED THREADS OPERATIONS\n", stderr);
+        return 64;
+    }
+    try {
+        return run(words[1], threads, std::strtoull(words[3], nullptr, 10));
+    } catch (const std::exception& error) {
+        std::printf("BROKEN: %s\n", error.what());
+        return 1;
+    }
+}
