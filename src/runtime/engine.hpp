@@ -96,6 +96,18 @@ public:
     [[nodiscard]] virtual std::string_view tracker_name() const noexcept = 0;
 };
 
+/// An object that an engine keeps by a log of its operations, as it is in a pool that is not open.
+struct ObjectFacts {
+    std::string_view name;            ///< all texts: valid during the call that gets them
+    std::string_view type;
+    std::uint64_t size_bytes;         ///< of the object itself, without what it has allocated
+    std::uint64_t snapshot_number;    ///< commit number that the snapshot has
+    std::uint64_t newest_number;      ///< and that the log leads to
+    std::uint64_t logged_operations;  ///< to be run again at the next start
+    std::uint64_t log_bytes;          ///< their arguments
+    std::uint64_t replay_ns;          ///< estimate, from operations that were timed; 0: none were
+};
+
 /// What offline tools ask of an engine, without starting it.
 struct EngineDriver {
     EngineFormat format;
@@ -122,6 +134,10 @@ struct EngineDriver {
     std::span<const std::string_view> trackers = {};
     /// A changed byte anywhere in the durable image is noticed; else only in what the engine keeps beside the program's bytes.
     bool sums_program_bytes = false;
+    /// Shows each object of a sound image, mapped anywhere. Damage of their records and logs goes to `findings`. nullptr: the engine keeps
+    /// no objects. Errors: io, no_memory.
+    Result<void> (*visit_objects)(const Pool& pool, const std::byte* base, std::uint64_t image_bytes, Findings& findings,
+                                  void (*visit)(void* context, const ObjectFacts& object), void* context) = nullptr;
 };
 
 /// All registered engines (src/engines/registry.cpp defines it).

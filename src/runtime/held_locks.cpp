@@ -14,6 +14,8 @@ struct Listed {
     std::uint32_t unlisted;  ///< beyond listed_max
 };
 
+constinit std::atomic<const Observer*> observing{nullptr};
+
 constinit thread_local Listed own [[gnu::tls_model("initial-exec")]] = {};
 
 }  // namespace
@@ -31,6 +33,12 @@ void begin() noexcept
     fase::gate.bits.fetch_or(fase::locks_listed);
 }
 
+void begin_observed(const Observer* observer) noexcept
+{
+    observing.store(observer, std::memory_order_release);
+    begin();
+}
+
 Locks of_this_thread() noexcept
 {
     Locks found = own.locks;
@@ -46,6 +54,9 @@ void add(const ThreadRecord& record, const void* lock, std::uint32_t depth) noex
     if (lock == nullptr) {
         return;
     }
+    if (const Observer* const observer = observing.load(std::memory_order_acquire); observer != nullptr) {
+        observer->acquiring(lock);
+    }
     if (own.locks.count == listed_max) {
         ++own.unlisted;
         return;
@@ -55,6 +66,9 @@ void add(const ThreadRecord& record, const void* lock, std::uint32_t depth) noex
 
 void remove(const void* lock) noexcept
 {
+    if (const Observer* const observer = observing.load(std::memory_order_acquire); observer != nullptr && lock != nullptr) {
+        observer->releasing(lock);
+    }
     for (std::uint32_t index = own.locks.count; index-- > 0;) {
         if (own.locks.lock[index] == lock) {
             own.locks.lock[index] = own.locks.lock[--own.locks.count];

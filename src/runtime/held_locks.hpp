@@ -24,6 +24,13 @@ struct Locks {
 
 /// Any thread, any number of times.
 void begin() noexcept;
+/// Told of each listed lock: when it is about to be acquired, and when it is about to be, or was, released. Neither may call malloc.
+struct Observer {
+    void (*acquiring)(const void* lock) noexcept;
+    void (*releasing)(const void* lock) noexcept;
+};
+/// Begins, with an observer that lives for ever; nullptr: without one.
+void begin_observed(const Observer* observer) noexcept;
 /// Those of the calling thread.
 [[nodiscard]] Locks of_this_thread() noexcept;
 

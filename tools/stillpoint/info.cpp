@@ -14,16 +14,20 @@ namespace {
 constexpr std::string_view examples =
     "  stillpoint info bank.pool\n"
     "  stillpoint info --handles bank.pool            the named objects too (reads the whole pool)\n"
+    "  stillpoint info --objects jobs.pool            engine pronto: objects, their logs, what replaying them takes\n"
     "  stillpoint info --json bank.pool | python3 -m json.tool\n";
 
 constexpr std::string_view exit_code_lines =
     "  0 printed; 64 wrong usage; 65 not a sound pool; 66 no such file; 74 input/output error;\n"
-    "  75 in use (--handles only); 77 no permission\n";
+    "  75 in use (--handles, --objects only); 77 no permission\n";
 
 struct InfoArguments {
     std::string path;
     bool handles = false;
+    bool objects = false;
     bool json = false;
+
+    [[nodiscard]] bool reads_all() const noexcept { return handles || objects; }
 };
 
 struct Findings {
@@ -32,6 +36,7 @@ struct Findings {
     std::size_t segments;
     int holder_pid;
     std::vector<HandleFacts> handles;
+    std::vector<PoolObject> objects;
 };
 
 std::string_view durability_text(Durability durability)
@@ -60,6 +65,24 @@ std::string state_text(const Findings& found)
     return found.recovery.clean ? "closed normally" : "crashed; the next run recovers the durable epoch";
 }
 
+void print_objects(const Findings& found)
+{
+    print("snapshot         {}\n", size_text(found.recovery.pages_present * page_bytes));
+    print("objects          {}\n", found.objects.size());
+    if (found.objects.empty()) {
+        return;
+    }
+    print("  {:<24} {:<24} {:>12} {:>12} {:>10} {:>12}\n", "name", "type", "operations", "to replay", "log", "replay time");
+    for (const PoolObject& object : found.objects) {
+        const ObjectFacts& facts = object.facts;
+        const std::string replay = facts.logged_operations == 0 ? "none"
+                                   : facts.replay_ns == 0       ? "not known"
+                                                                : text_of("{:.1f} ms", static_cast<double>(facts.replay_ns) / 1e6);
+        print("  {:<24} {:<24} {:>12} {:>12} {:>10} {:>12}\n", object.name, object.type, facts.newest_number, facts.logged_operations,
+              size_text(facts.log_bytes), replay);
+    }
+}
+
 void print_text(const InfoArguments& arguments, const Findings& found)
 {
     const PoolFacts& facts = found.facts;
@@ -85,6 +108,27 @@ void print_text(const InfoArguments& arguments, const Findings& found)
             print("  {:#x}  {:>10}  {}\n", handle.address, size_text(handle.size_bytes), handle.handle);
         }
     }
+    if (arguments.objects) {
+        print_objects(found);
+    }
+}
+
+void add_objects(Json& json, const Findings& found)
+{
+    json.number("snapshot_bytes", found.recovery.pages_present * page_bytes).begin_array("objects");
+    for (const PoolObject& object : found.objects) {
+        json.begin_object()
+            .text("name", object.name)
+            .text("type", object.type)
+            .number("size_bytes", object.facts.size_bytes)
+            .number("snapshot_number", object.facts.snapshot_number)
+            .number("newest_number", object.facts.newest_number)
+            .number("logged_operations", object.facts.logged_operations)
+            .number("log_bytes", object.facts.log_bytes)
+            .number("replay_ns", object.facts.replay_ns)
+            .end_object();
+    }
+    json.end_array();
 }
 
 void print_json(const InfoArguments& arguments, const Findings& found)
@@ -121,13 +165,16 @@ void print_json(const InfoArguments& arguments, const Findings& found)
         }
         json.end_array();
     }
+    if (arguments.objects) {
+        add_objects(json, found);
+    }
     print("{}\n", json.end_object().str());
 }
 
 int info(const InfoArguments& arguments, bool quiet)
 {
-    // The facts may be read while a program runs; the handles only from a pool at rest.
-    auto opened = open_pool_to_read(arguments.path, arguments.handles);
+    // The facts may be read while a program runs; handles and objects only from a pool at rest.
+    auto opened = open_pool_to_read(arguments.path, arguments.reads_all());
     if (!opened) {
         return report_failure(opened.error());
     }
@@ -136,12 +183,13 @@ int info(const InfoArguments& arguments, bool quiet)
         return report_failure(recovery.error());
     }
     Findings found{opened->pool.facts(), *recovery, opened->pool.segments().size(),
-                   lock_holder_pid(arguments.path), {}};
-    if (arguments.handles) {
-        const auto verified = verify(*opened, !quiet, [&](const HandleFacts& handle) { found.handles.push_back(handle); });
+                   lock_holder_pid(arguments.path), {}, {}};
+    if (arguments.reads_all()) {
+        auto verified = verify(*opened, !quiet, [&](const HandleFacts& handle) { found.handles.push_back(handle); });
         if (!verified) {
             return report_failure(verified.error());
         }
+        found.objects = std::move(verified->objects);
     }
     arguments.json ? print_json(arguments, found) : print_text(arguments, found);
     return exit_codes::ok;
@@ -155,6 +203,7 @@ void add_info(CLI::App& app, Invocation& invocation)
     const auto arguments = std::make_shared<InfoArguments>();
     line.positional("POOL", arguments->path, true, "Path of the pool file.");
     line.flag("--handles", arguments->handles, "Also list the named objects and their sizes.");
+    line.flag("--objects", arguments->objects, "Also list the objects of the engine pronto: operations, log, estimated time to replay it.");
     line.flag("--json", arguments->json, "Print one JSON object.");
     line.footer(examples, exit_code_lines);
     line.on_use([arguments, &invocation] { return info(*arguments, invocation.quiet); });

@@ -36,7 +36,9 @@ private:
 
 /// What visit_image needs, passed through the engine as its context.
 struct ImageVisit {
+    const OpenedPool& opened;
     const PoolFacts& facts;
+    std::vector<PoolObject>& objects;
     Findings& findings;
     const std::function<void(const HandleFacts&)>& visit;
     std::uint64_t handles = 0;
@@ -77,7 +79,13 @@ Result<void> check_layers(void* context, std::byte* base, std::uint64_t image_by
     if (auto sound = sync_objects_check(base, visit.facts.base_address, geometry, image_bytes); !sound) {
         visit.findings.damage(sound.error());
     }
-    return Heap::check(heap, &visit.findings);
+    if (auto sound = Heap::check(heap, &visit.findings); !sound || visit.opened.driver->visit_objects == nullptr) {
+        return sound;
+    }
+    const auto note = [](void* list, const ObjectFacts& object) {
+        static_cast<std::vector<PoolObject>*>(list)->push_back({std::string(object.name), std::string(object.type), object});
+    };
+    return visit.opened.driver->visit_objects(visit.opened.pool, base, image_bytes, visit.findings, note, &visit.objects);
 }
 
 /// One line on the terminal, rewritten in place a few times a second.
@@ -142,7 +150,7 @@ Result<Verification> verify_all(const OpenedPool& opened, bool progress,
     const bool show = progress && isatty(STDERR_FILENO) == 1;
     Verification result;
     KeptFindings findings(result);
-    ImageVisit context{opened.pool.facts(), findings, visit};
+    ImageVisit context{opened, opened.pool.facts(), result.objects, findings, visit};
     auto report = opened.driver->check(opened.pool, &findings, &check_layers, &context, show ? print_progress : nullptr);
     if (show) {
         erase_progress();

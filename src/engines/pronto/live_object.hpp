@@ -23,6 +23,9 @@ struct alignas(128) LiveObject {
         deleted = 3,
     };
 
+    /// Of the operations that are timed, a running mean: what running one again takes.
+    std::atomic<std::uint64_t> operation_ns{0};
+
     // Constant while it is open.
     ObjectRecord* record = nullptr;
     std::byte* object = nullptr;
@@ -86,7 +89,8 @@ struct Operation {
     std::uint64_t argument_bytes;
     std::uint64_t number;
     std::uint64_t hash;       ///< arguments_hash() of the first part
-    std::uint64_t begun_ns;   ///< where it is measured; 0: it is not
+    std::uint64_t begun_ns;   ///< where a sibling's use is measured; 0: it is not
+    std::uint64_t timed_ns;   ///< where the operation's own time is; 0: it is not
     EntryPlace first;
     std::uint16_t program_method;
     std::uint8_t method;      ///< the pool's number

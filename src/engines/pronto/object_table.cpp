@@ -112,6 +112,7 @@ Result<LiveObject*> ObjectTable::add_live(ObjectRecord& record, std::string_view
     object.completed.store(record.committed);
     object.durable.store(record.committed);
     object.next_sequence = record.log_sequence;
+    object.operation_ns.store(record.operation_ns);
     slots_[slot] = &object;
     record.slot = slot;
     slot_count_.store(slot + 1, std::memory_order_release);
@@ -371,6 +372,7 @@ void ObjectTable::before_capture() noexcept
             links_.prepare_write(links_.engine, &record, sizeof record);
             record.committed = is_removed(Canary::captured_numbers) ? record.committed : number;
             record.log_sequence = sequence;
+            record.operation_ns = object.operation_ns.load(std::memory_order_relaxed);
         }
         if (state == LiveObject::open) {
             object.retiring = space_.join(object.recovered, space_.join(object.chunk, object.retiring));

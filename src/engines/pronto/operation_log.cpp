@@ -1,10 +1,12 @@
 #include "engines/pronto/operation_log.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <new>
 
 #include "core/canary.hpp"
+#include "engines/pronto/commit_order.hpp"
 #include "engines/pronto/entry_writer.hpp"
 #include "os/clock.hpp"
 #include "runtime/fase.hpp"
@@ -44,6 +46,9 @@ Result<void> OperationLog::recover(const Pool& pool)
 
 Result<void> OperationLog::run()
 {
+    if (settings_.check_commit_order) {
+        commit_order::begin();
+    }
     if (lines_) {
         siblings_.prepare(*medium_, settings_.siblings);
         return {};
@@ -177,6 +182,8 @@ Result<void*> OperationLog::begin(sp_pronto_operation& memory, void* address, st
     }
     operation.state = Operation::begun;
     thread->current = &operation;
+    constexpr std::uint32_t one_in = 256;
+    operation.timed_ns = thread->operations++ % one_in == 0 ? os::monotonic_ns() : 0;
     return *place;
 }
 
@@ -329,110 +336,6 @@ void OperationLog::leave_fase(Operation& operation) noexcept
     }
 }
 
-void OperationLog::store_part(Operation& operation, const EntryPlace& part, std::uint32_t part_number, std::uint64_t durable) noexcept
-{
-    const std::byte* const arguments = operation.arguments + part.argument_begin;
-    const std::uint64_t file_offset = space_.file_offset(part.chunk) + part.offset;
-    std::uint64_t hash = operation.hash;
-    if (part_number != 0) {
-        hash = arguments_hash(arguments, part.argument_bytes, operation.object->log_key, part.place);
-        if (const std::uint64_t rest = rest_bytes_for(part.argument_bytes); rest != 0) {
-            medium_->append_lines(file_offset + cache_line_bytes, arguments + inline_argument_bytes, rest);
-        }
-    }
-    const bool has_more = part_number + 1 < part_count(operation);
-    const EntryHeader header = make_header(operation, part, part_number, has_more, hash, durable, false);
-    const FirstLine line(header, arguments);
-    medium_->append_lines(file_offset, line.bytes, sizeof line.bytes);
-}
-
-Result<void> OperationLog::commit_lines(Operation& operation)
-{
-    LiveObject& object = *operation.object;
-    if (operation.by_sibling) {
-        Siblings::await(operation.thread->job);
-        operation.hash = operation.thread->job.hash;
-    }
-    operation.number = object.number.fetch_add(1, std::memory_order_acq_rel) + 1;
-    // With no other operation on its way all before are durable.
-    const std::uint64_t completed = object.completed.load(std::memory_order_acquire);
-    const std::uint64_t durable = completed == operation.number - 1 ? completed : object.durable.load(std::memory_order_relaxed);
-    const std::uint32_t parts = part_count(operation);
-    for (std::uint32_t part = 0; part < parts; ++part) {
-        store_part(operation, parts == 1 ? operation.first : operation.thread->parts[part], part, durable);
-    }
-    if (!is_removed(Canary::commit_fence)) {
-        medium_->fence();
-    }
-    if (object.completed.fetch_add(1, std::memory_order_acq_rel) + 1 == operation.number) {
-        object.durable.store(operation.number, std::memory_order_relaxed);  // May step back: it is a lower bound.
-    }
-    if (operation.begun_ns != 0) {
-        operation.thread->choice.note(operation.by_sibling, os::monotonic_ns() - operation.begun_ns);
-    }
-    return medium_->has_lost_pages() ? medium_->check_intact() : Result<void>{};
-}
-
-void OperationLog::note_dirty(LiveObject& object, ChunkIndex chunk, std::uint32_t begin, std::uint32_t end) noexcept
-{
-    ChunkState& state = space_.state(chunk);
-    if (state.dirty_low == state.dirty_high) {
-        state.next_dirty = object.dirty;
-        object.dirty = chunk;
-        state.dirty_low = begin;
-        state.dirty_high = end;
-    } else {
-        state.dirty_low = std::min(state.dirty_low, begin);
-        state.dirty_high = std::max(state.dirty_high, end);
-    }
-}
-
-void OperationLog::mirror_part(Operation& operation, const EntryPlace& part, std::uint32_t part_number, std::uint64_t durable)
-{
-    LiveObject& object = *operation.object;
-    const std::byte* const arguments = operation.arguments + part.argument_begin;
-    const std::uint64_t hash = arguments_hash(arguments, part.argument_bytes, object.log_key, part.place);
-    const EntryHeader header = make_header(operation, part, part_number, part_number + 1 < part_count(operation), hash, durable, true);
-    std::byte* const target = space_.mirror(part.chunk) + part.offset;
-    std::memcpy(target, &header, sizeof header);
-    std::memcpy(target + sizeof header, arguments, part.argument_bytes);
-    note_dirty(object, part.chunk, part.offset, part.offset + static_cast<std::uint32_t>(entry_bytes_for(part.argument_bytes)));
-}
-
-void OperationLog::commit_to_mirror(Operation& operation)
-{
-    LiveObject& object = *operation.object;
-    const std::lock_guard guard(object.log_lock);
-    operation.number = object.number.load(std::memory_order_relaxed) + 1;
-    object.number.store(operation.number, std::memory_order_release);
-    const std::uint64_t durable = object.durable.load(std::memory_order_acquire);
-    const std::uint32_t parts = part_count(operation);
-    for (std::uint32_t part = 0; part < parts; ++part) {
-        mirror_part(operation, parts == 1 ? operation.first : operation.thread->parts[part], part, durable);
-    }
-    group_.add(object);
-}
-
-Result<void> OperationLog::finish_commit(Operation& operation, bool early)
-{
-    if (lines_) {
-        auto done = commit_lines(operation);
-        leave_fase(operation);
-        operation.state = done ? Operation::committed : Operation::failed;
-        return done;
-    }
-    commit_to_mirror(operation);
-    // The object is as it will be: a snapshot need not wait for the medium.
-    leave_fase(operation);
-    operation.state = Operation::early;
-    if (early || is_removed(Canary::log_wait)) {
-        return {};
-    }
-    auto done = group_.wait(*operation.object, operation.number);
-    operation.state = done ? Operation::committed : Operation::failed;
-    return done;
-}
-
 Result<void> OperationLog::commit(sp_pronto_operation& memory, bool early)
 {
     Operation& operation = operation_in(memory);
@@ -442,10 +345,20 @@ Result<void> OperationLog::commit(sp_pronto_operation& memory, bool early)
     if (operation.state != Operation::logging) {
         return {};
     }
+    if (operation.timed_ns != 0) {
+        const std::uint64_t ns = os::monotonic_ns() - operation.timed_ns;
+        std::atomic<std::uint64_t>& mean = operation.object->operation_ns;
+        const std::uint64_t before = mean.load(std::memory_order_relaxed);
+        mean.store(before == 0 ? ns : before - before / 16 + ns / 16, std::memory_order_relaxed);
+    }
     if (settings_.verify_replay) {
         if (auto same = objects_.run_on_twin(operation); !same) {
             return same;
         }
+    }
+    if (settings_.check_commit_order) {
+        commit_order::committing(operation);
+        commit_order::finished(operation);
     }
     return finish_commit(operation, early);
 }
@@ -482,6 +395,9 @@ Result<void> OperationLog::end(sp_pronto_operation& memory, bool by_exception)
     if (uncommitted && by_exception &&
         (object.type->methods[operation.program_method].promises & SP_PRONTO_UNCHANGED_BY_EXCEPTION) == 0) {
         refuse(object, operation);
+    }
+    if (settings_.check_commit_order) {
+        commit_order::finished(operation);
     }
     leave_fase(operation);
     operation.thread->current = nullptr;

@@ -24,6 +24,7 @@ public:
         Siblings::Use siblings;
         bool verify_replay;
         bool accept_damaged_log;
+        bool check_commit_order;
     };
 
     OperationLog(const SnapshotLinks& links, const Settings& settings) noexcept;

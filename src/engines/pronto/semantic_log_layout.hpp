@@ -97,7 +97,8 @@ struct ObjectRecord {
     std::uint64_t slot;             ///< in the running process's table of objects; of no meaning in a pool that is opened
     std::uint64_t twin_address;     ///< option verify_replay: a second object that runs each operation again; 0: none
     std::uint64_t log_sequence;     ///< chunks with a smaller ChunkHeader::sequence have nothing that the image lacks
-    std::uint64_t reserved[6];      ///< zero
+    std::uint64_t operation_ns;     ///< how long an operation took, of those that were timed: for an estimate
+    std::uint64_t reserved[5];      ///< zero
 };
 static_assert(sizeof(ObjectRecord) == 192 && std::is_trivially_copyable_v<ObjectRecord>);
 static_assert(offsetof(ObjectRecord, checksum) == 8 && offsetof(ObjectRecord, identity) == 16);

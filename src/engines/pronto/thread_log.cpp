@@ -65,6 +65,8 @@ ThreadLog* find_unused() noexcept
 
 ThreadLog* own_thread_log() noexcept { return own != nullptr ? own : make_own(); }
 
+ThreadLog* existing_thread_log() noexcept { return own; }
+
 unsigned thread_log_count() noexcept { return logs_in_use.load(std::memory_order_relaxed); }
 
 ThreadLog* first_thread_log() noexcept { return logs.load(std::memory_order_acquire); }

@@ -50,6 +50,7 @@ struct ThreadLog {
 
     SiblingJob job;
     LoggingChoice choice;
+    std::uint32_t operations = 0;           ///< counted to time some
     Operation* current = nullptr;           ///< innermost operation that is logged
     const LiveObject* replaying = nullptr;  ///< operations of it are being run again by this thread
     std::vector<EntryPlace> parts;          ///< of the current operation, if it has more than one
@@ -68,6 +69,8 @@ private:
 
 /// The calling thread's; made at its first operation and given to another thread after its end. nullptr: no memory.
 [[nodiscard]] ThreadLog* own_thread_log() noexcept;
+/// The calling thread's if it has one.
+[[nodiscard]] ThreadLog* existing_thread_log() noexcept;
 /// How many threads have one now.
 [[nodiscard]] unsigned thread_log_count() noexcept;
 /// Calls visit(log) for each that was ever made. New ones come first.

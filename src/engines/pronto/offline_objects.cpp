@@ -1,0 +1,118 @@
+#include "engines/pronto/offline_objects.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "engines/pronto/entry_codec.hpp"
+#include "engines/pronto/log_scan.hpp"
+#include "heap/heap.hpp"
+#include "pool/directory.hpp"
+#include "pool/image.hpp"
+
+namespace stillpoint::pronto {
+
+namespace {
+
+/// An image at another address than its own.
+class MovedImage {
+public:
+    MovedImage(const PoolFacts& facts, const std::byte* base, std::uint64_t image_bytes) noexcept
+        : base_(base), address_(facts.base_address),
+          heap_{.image_base = const_cast<std::byte*>(base),
+                .heap_offset = ImageGeometry::for_image(facts.image_bytes_max, table_format_of(base)).heap_offset,
+                .image_bytes = image_bytes,
+                .image_bytes_max = facts.image_bytes_max,
+                .grow = nullptr,
+                .grow_context = nullptr,
+                .table_format = table_format_of(base)}
+    {
+    }
+    /// What begins at that address of the image, if a live block of so many bytes does; else nullptr.
+    [[nodiscard]] const std::byte* block(std::uintptr_t address, std::uint64_t bytes) const noexcept
+    {
+        const std::uint64_t offset = address - address_;
+        return offset < heap_.image_bytes && bytes <= heap_.image_bytes - offset && Heap::is_live_block(heap_, offset, bytes)
+                   ? base_ + offset
+                   : nullptr;
+    }
+
+private:
+    const std::byte* base_;
+    std::uintptr_t address_;
+    Heap::Options heap_;
+};
+
+/// nullptr: the handle names something else, or damage that was told.
+const ObjectRecord* object_at(const MovedImage& image, const DirectoryEntry& entry, Findings& findings)
+{
+    const std::byte* const block = entry.size_bytes >= sizeof(ObjectRecord) ? image.block(entry.address, entry.size_bytes) : nullptr;
+    const auto* const record = reinterpret_cast<const ObjectRecord*>(block);
+    if (record == nullptr || record->magic != record_magic) {
+        return nullptr;
+    }
+    if (record->checksum != record_checksum(*record) || record->size_bytes != entry.size_bytes - sizeof(ObjectRecord) ||
+        record->method_count > SP_PRONTO_METHODS_MAX || std::memchr(record->type_name, '\0', sizeof record->type_name) == nullptr ||
+        image.block(record->methods_address, record->method_count * sizeof(MethodRecord)) == nullptr) {
+        findings.damage(fail(SP_E_POOL_CORRUPT, 0, "the record of the durable object \"{}\" is damaged; restore the pool from a copy",
+                             entry.handle).value());
+        return nullptr;
+    }
+    return record;
+}
+
+void tell_damage(const MovedImage& image, const ObjectRecord& record, std::string_view name, const ScannedLog& log, Findings& findings)
+{
+    const auto method = log.damaged_method();
+    const std::byte* const table = image.block(record.methods_address, record.method_count * sizeof(MethodRecord));
+    char text[SP_PRONTO_NAME_BYTES_MAX + 1] = "method not known";
+    if (method && *method < record.method_count) {
+        std::memcpy(text, reinterpret_cast<const MethodRecord*>(table)[*method].name, sizeof text - 1);
+    }
+    findings.damage(fail(SP_E_POOL_CORRUPT, 0,
+                         "the log of the durable object \"{}\": operation {} ({}) was acknowledged and cannot be read; the operations up "
+                         "to {} are kept", name, log.damaged_number(), text, log.damaged_number() - 1).value());
+}
+
+}  // namespace
+
+Result<void> visit_objects(const Pool& pool, const std::byte* base, std::uint64_t image_bytes, Findings& findings,
+                           void (*visit)(void* context, const ObjectFacts& object), void* context)
+{
+    auto chunks = scan_chunks(pool);
+    if (!chunks) {
+        return pass_on(chunks.error());
+    }
+    std::sort(chunks->begin(), chunks->end(),
+              [](const ScannedChunk& a, const ScannedChunk& b) { return a.header.sequence < b.header.sequence; });
+    const MovedImage image(pool.facts(), base, image_bytes);
+    const Directory directory(const_cast<std::byte*>(base),
+                              ImageGeometry::for_image(pool.facts().image_bytes_max, table_format_of(base)));
+    Result<void> outcome;
+    directory.for_each([&](const DirectoryEntry& entry) {
+        const ObjectRecord* const record = object_at(image, entry, findings);
+        if (record == nullptr) {
+            return true;
+        }
+        std::vector<ScannedChunk> own;
+        std::copy_if(chunks->begin(), chunks->end(), std::back_inserter(own),
+                     [&](const ScannedChunk& chunk) { return chunk.header.object == record->identity; });
+        auto log = ScannedLog::read(pool, own, *record);
+        if (!log) {
+            outcome = log.error().code == SP_E_POOL_CORRUPT ? Result<void>{} : pass_on(log.error());
+            findings.damage(log.error());
+            return outcome.has_value();
+        }
+        if (log->damaged_number() != 0) {
+            tell_damage(image, *record, entry.handle, *log, findings);
+        }
+        const std::uint64_t count = log->operations().size();
+        visit(context, {entry.handle, record->type_name, record->size_bytes, record->committed,
+                        count == 0 ? record->committed : log->operations().back().number, count, log->bytes(),
+                        count * record->operation_ns});
+        return true;
+    });
+    return outcome;
+}
+
+}  // namespace stillpoint::pronto
