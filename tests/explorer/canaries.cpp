@@ -98,6 +98,22 @@ constexpr std::array first_tries = {
     FirstTry{Canary::table_records_cleared, "respct/auto/line/handles"},
     FirstTry{Canary::second_backup, "respct/timed/line/allocator"},
     FirstTry{Canary::note_first_update, "respct/auto/line/allocator"},
+    FirstTry{Canary::commit_fence, "pronto/objects/line/map"},
+    FirstTry{Canary::sibling_fence, "pronto/objects/line/several"},
+    FirstTry{Canary::chunk_header_fence, "pronto/objects/line/concurrent"},
+    FirstTry{Canary::log_sync, "pronto/objects/page/map"},
+    FirstTry{Canary::log_wait, "pronto/objects/page/map"},
+    FirstTry{Canary::entry_checksum, "pronto/objects/line/map"},
+    FirstTry{Canary::chunk_checksum, "pronto/objects-damage/line"},
+    FirstTry{Canary::void_entries, "pronto/objects/line/concurrent"},
+    FirstTry{Canary::superseded_chunks, "pronto/objects/line/map"},
+    FirstTry{Canary::missing_operation, "pronto/objects/page/concurrent"},
+    FirstTry{Canary::retired_chunks, "pronto/objects/line/several"},
+    FirstTry{Canary::drained_chunks, "pronto/objects/page/several"},
+    FirstTry{Canary::recovered_log_durable, "pronto/objects/line/map"},
+    FirstTry{Canary::captured_numbers, "pronto/objects/line/map"},
+    FirstTry{Canary::created_object_durable, "pronto/objects/line/several"},
+    FirstTry{Canary::new_methods_durable, "pronto/objects/line/changed-methods"},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <string>
 #include <thread>
 
+#include "objects/changed_methods.hpp"
 #include "objects/object_workload.hpp"
 #include "objects/sequential_objects.hpp"
 #include "objects/sharded_map.hpp"
@@ -259,6 +260,7 @@ const std::vector<ObjectWorkloadEntry>& object_workloads()
         {"several", &make<Several>, 24},
         {"long-arguments", &make<LongArguments>, 20},
         {"concurrent", &make<Concurrent>, 3},
+        {"changed-methods", &make_changed_methods, 10},
     };
     return entries;
 }
