@@ -143,6 +143,7 @@ Result<void> ProntoEngine::load_image(std::string_view choice, RecoveryReport& r
     if (!report.lazy) {
         return {};
     }
+    snapshots_->expect_small_pages();
     if (auto done = serving_->register_range(shadow_.base(), pages_end_ * page_bytes, true); !done) {
         return done;
     }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/sanitizers.hpp"
+#include "os/file_mapping.hpp"
 #include "os/futex_calls.hpp"
 #include "os/thread_calls.hpp"
 
@@ -52,6 +53,9 @@ Result<void> SnapshotPieces::reserve(std::uint64_t image_bytes_max)
 {
     const std::uint64_t pieces_max = image_bytes_max / piece_bytes + 1;
     if (auto done = states_.reserve(pieces_max, "the states of pieces"); !done) {
+        return done;
+    }
+    if (auto done = collapsed_.reserve(pieces_max, "the pieces in huge pages"); !done) {
         return done;
     }
     return frozen_.reserve(pieces_max, "the frozen pieces");
@@ -227,6 +231,17 @@ bool SnapshotPieces::any_written() const noexcept
         }
     }
     return false;
+}
+
+void SnapshotPieces::collapse_written() noexcept
+{
+    const std::uint64_t whole_pieces = shadow_.bytes() / piece_bytes;
+    for (std::uint32_t piece = 0; piece < whole_pieces; ++piece) {
+        if (!collapsed_.test(piece) && state(piece).load(std::memory_order_acquire) == written &&
+            os::FileMapping::collapse_to_huge_pages(shadow_.base() + piece * piece_bytes, piece_bytes)) {
+            collapsed_.set(piece);
+        }
+    }
 }
 
 Result<void> SnapshotPieces::freeze() noexcept

@@ -39,6 +39,10 @@ public:
 
     [[nodiscard]] bool any_written() const noexcept;
 
+    /// Before a stop, where the image was not made of huge pages: those of written pieces become such, each once. The program runs; who
+    /// touches a piece meanwhile waits about a millisecond. What is not loaded yet stays as it is until the next time.
+    void collapse_written() noexcept;
+
     /// In the stop: freezes what was written. Errors: no_memory.
     [[nodiscard]] Result<void> freeze() noexcept;
     [[nodiscard]] std::uint64_t frozen_count() const noexcept { return frozen_count_; }
@@ -89,6 +93,7 @@ private:
     SnapshotStaging& staging_;
     mutable os::ReservedArray<std::uint32_t> states_;
     os::ReservedArray<std::uint32_t> frozen_;  ///< the pieces of the last freeze()
+    os::ReservedBitmap collapsed_;
     std::uint64_t frozen_count_ = 0;
     std::uint64_t next_frozen_ = 0;
     std::uint64_t captured_bytes_ = 0;

@@ -118,6 +118,9 @@ CheckpointTurn SnapshotThread::take_snapshot(bool last, bool even_if_empty) noex
         statistics().empty_checkpoints.fetch_add(1, std::memory_order_relaxed);
         return CheckpointTurn::nothing_to_do;
     }
+    if (small_pages_ && !last) {
+        parts_.pieces->collapse_written();
+    }
     const std::uint64_t begun_ns = os::monotonic_ns();
     const StopReport stop = stop_threads(settings_.stop_attempt_ns, &freeze_in_stop, this);
     if (!stop.reached) {

@@ -44,6 +44,8 @@ public:
 
     /// `after_crash`: the run before did not end normally.
     [[nodiscard]] Result<void> prepare(bool after_crash);
+    /// The image lies in small pages: they are collapsed where they are written. Before start().
+    void expect_small_pages() noexcept { small_pages_ = true; }
     /// For versions::Loader::Source.
     [[nodiscard]] std::uint64_t* content_hashes() noexcept { return writer_.content_hashes(); }
     [[nodiscard]] Result<void> start() { return turns_.start(); }
@@ -87,6 +89,8 @@ private:
     os::FutexLock announced_lock_;
     std::array<Segment, Pool::segments_max> announced_{};
     std::size_t announced_count_ = 0;
+
+    bool small_pages_ = false;
 
     // Of the turn in progress.
     std::uint64_t captured_epoch_ = 0;
