@@ -163,6 +163,7 @@ std::optional<std::span<const std::byte>> ScannedLog::arguments_at(std::size_t& 
 
 Result<void> ScannedLog::put_together(std::uint64_t committed)
 {
+    first_expected_ = committed + 1;
     std::uint64_t expected = committed + 1;
     for (std::size_t at = 0; at < entries_.size();) {
         const EntryHeader header = entries_[at].header;
@@ -217,6 +218,11 @@ void ScannedLog::look_for_damage(std::span<const ScannedChunk> chunks, std::uint
             }
         }
     }
+}
+
+bool ScannedLog::has_gap() const noexcept
+{
+    return !operations_.empty() && operations_.back().number - first_expected_ + 1 != operations_.size();
 }
 
 void ScannedLog::cut_at_damage() noexcept

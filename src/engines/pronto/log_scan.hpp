@@ -58,6 +58,8 @@ public:
     [[nodiscard]] std::uint64_t damaged_number() const noexcept { return damaged_number_; }
     /// Its method, where what is left of the entry tells.
     [[nodiscard]] std::optional<std::uint8_t> damaged_method() const noexcept { return damaged_method_; }
+    /// An operation between them is missing that nobody had acknowledged: those behind it did not rely on it.
+    [[nodiscard]] bool has_gap() const noexcept;
     /// Leaves out what comes after the damage.
     void cut_at_damage() noexcept;
     /// Whole entries that are left out.
@@ -75,6 +77,7 @@ private:
     std::vector<std::vector<std::byte>> assembled_;  ///< arguments of operations in several parts
     std::vector<ScannedEntry> entries_;
     std::vector<LoggedOperation> operations_;
+    std::uint64_t first_expected_ = 1;
     std::uint64_t damaged_number_ = 0;
     std::optional<std::uint8_t> damaged_method_;
     std::uint64_t durable_number_ = 0;  ///< what the entries say was durable

@@ -197,7 +197,7 @@ Result<void> ObjectTable::recover_all(Session& session)
         }
     }
     replay_in_parallel(ready);
-    return make_method_tables_durable();
+    return make_recovery_durable();
 }
 
 void ObjectTable::replay_in_parallel(std::span<LiveObject* const> objects)
@@ -281,6 +281,10 @@ Result<void> ObjectTable::recover_open(LiveObject& object, bool accept_changed_m
             return updated;
         }
     }
+    if (log->has_gap()) {
+        // The next entries would say that all before them was durable: then the missing one would pass for damage.
+        snapshot_needed_.store(true);
+    }
     object.first_number = object.number.load(std::memory_order_relaxed) + 1;
     object.state.store(LiveObject::open, std::memory_order_release);
     return {};
@@ -345,7 +349,7 @@ Result<void> ObjectTable::update_method_table(LiveObject& object)
     record.methods_address = reinterpret_cast<std::uintptr_t>(block);
     record.method_count = static_cast<std::uint32_t>(count);
     record.checksum = record_checksum(record);
-    method_tables_changed_.store(true);
+    snapshot_needed_.store(true);
     return {};
 }
 

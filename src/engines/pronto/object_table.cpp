@@ -280,7 +280,7 @@ Result<void*> ObjectTable::open(Session& session, const Wish& wish)
     if (object->state.load(std::memory_order_relaxed) == LiveObject::unrecovered) {
         object->type = wish.type;
         recover(*object, (wish.flags & SP_PRONTO_ACCEPT_CHANGED_METHODS) != 0);
-        if (auto durable = make_method_tables_durable(); !durable) {
+        if (auto durable = make_recovery_durable(); !durable) {
             return pass_on(durable.error());
         }
     }
@@ -290,9 +290,9 @@ Result<void*> ObjectTable::open(Session& session, const Wish& wish)
     return object->object;
 }
 
-Result<void> ObjectTable::make_method_tables_durable()
+Result<void> ObjectTable::make_recovery_durable()
 {
-    if (!method_tables_changed_.exchange(false) || is_removed(Canary::new_methods_durable)) {
+    if (!snapshot_needed_.exchange(false) || is_removed(Canary::recovery_snapshot)) {
         return {};
     }
     return links_.snapshot_now(links_.engine);
@@ -346,10 +346,14 @@ void ObjectTable::refuse(LiveObject& object, const Failure& reason) noexcept
         object.refusal = reason;
         object.state.store(LiveObject::refused, std::memory_order_release);
     }
-    if (!has_refusal_.exchange(true, std::memory_order_acq_rel)) {
-        refusal_ = reason;
+    {
+        const std::lock_guard guard(refusal_lock_);
+        if (!has_refusal_.load(std::memory_order_relaxed)) {
+            refusal_ = reason;
+            has_refusal_.store(true, std::memory_order_release);
+        }
     }
-    links_.hold_snapshots(links_.engine, reason);
+    links_.give_up(links_.engine, reason);
     space_.wake_waiters();
 }
 

@@ -77,8 +77,8 @@ private:
     [[nodiscard]] Result<void> settle_damage(const LiveObject& object, ScannedLog& log) const;
     /// Gives the object in the image a table with all of the program's methods.
     [[nodiscard]] Result<void> update_method_table(LiveObject& object);
-    /// Before an operation is logged by a number that an older snapshot does not know.
-    [[nodiscard]] Result<void> make_method_tables_durable();
+    /// Before operations are logged that an older snapshot and log would not be understood with: new methods, and numbers behind a gap.
+    [[nodiscard]] Result<void> make_recovery_durable();
 
     [[nodiscard]] Result<LiveObject*> create(Session& session, const Wish& wish);
     [[nodiscard]] Result<ObjectRecord*> allocate(Session& session, const sp_pronto_type& type);
@@ -105,9 +105,10 @@ private:
     os::ReservedArray<LiveObject*> slots_;
     std::atomic<std::uint64_t> slot_count_{0};
 
+    os::FutexLock refusal_lock_;
     std::atomic<bool> has_refusal_{false};
     Failure refusal_{};
-    std::atomic<bool> method_tables_changed_{false};
+    std::atomic<bool> snapshot_needed_{false};
 };
 
 }  // namespace stillpoint::pronto

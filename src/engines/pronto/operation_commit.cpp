@@ -35,9 +35,9 @@ Result<void> OperationLog::commit_lines(Operation& operation)
         Siblings::await(operation.thread->job);
         operation.hash = operation.thread->job.hash;
     }
-    operation.number = object.number.fetch_add(1, std::memory_order_acq_rel) + 1;
-    // With no other operation on its way all before are durable.
+    // Read before the number is taken: if it is then all that was given, all of that is durable.
     const std::uint64_t completed = object.completed.load(std::memory_order_acquire);
+    operation.number = object.number.fetch_add(1, std::memory_order_acq_rel) + 1;
     const std::uint64_t durable = completed == operation.number - 1 ? completed : object.durable.load(std::memory_order_relaxed);
     const std::uint32_t parts = part_count(operation);
     for (std::uint32_t part = 0; part < parts; ++part) {
@@ -46,8 +46,9 @@ Result<void> OperationLog::commit_lines(Operation& operation)
     if (!is_removed(Canary::commit_fence)) {
         medium_->fence();
     }
-    if (object.completed.fetch_add(1, std::memory_order_acq_rel) + 1 == operation.number) {
-        object.durable.store(operation.number, std::memory_order_relaxed);  // May step back: it is a lower bound.
+    const std::uint64_t now_completed = object.completed.fetch_add(1, std::memory_order_acq_rel) + 1;
+    if (object.number.load(std::memory_order_acquire) == now_completed) {
+        object.durable.store(now_completed, std::memory_order_relaxed);  // May step back: it is a lower bound.
     }
     if (operation.begun_ns != 0) {
         operation.thread->choice.note(operation.by_sibling, os::monotonic_ns() - operation.begun_ns);

@@ -108,7 +108,8 @@ Result<void> OperationLog::delete_object(Session& session, const char* name) { r
 
 Result<void> OperationLog::check_medium() const noexcept
 {
-    if (const Failure* const failure = links_.snapshot_failure(links_.engine); failure != nullptr) {
+    // A refused object ends the snapshots, and lets other objects' operations go on while the log has room.
+    if (const Failure* const failure = links_.failure(links_.engine); failure != nullptr && objects_.refusal() == nullptr) {
         return pass_on(*failure);
     }
     if (medium_->has_lost_pages()) {
@@ -422,13 +423,13 @@ Result<void> OperationLog::numbers(const void* address, std::uint64_t* committed
     if (object == nullptr) {
         return fail(SP_E_INVALID_ARGUMENT, 0, "{} is not a durable object of the open pool", address);
     }
+    const std::uint64_t completed = object->completed.load(std::memory_order_acquire);  // First: as in commit_lines().
     const std::uint64_t number = object->number.load(std::memory_order_acquire);
     if (committed != nullptr) {
         *committed = number;
     }
     if (durable != nullptr) {
-        *durable = lines_ && object->completed.load(std::memory_order_acquire) == number ? number
-                                                                                        : object->durable.load(std::memory_order_acquire);
+        *durable = lines_ && completed == number ? number : object->durable.load(std::memory_order_acquire);
     }
     return {};
 }

@@ -3,9 +3,11 @@
 #include <mutex>
 
 #include "engines/pronto/log_layout.hpp"
+#include "engines/pronto/offline_objects.hpp"
 #include "os/card_table.hpp"
 #include "os/log.hpp"
 #include "pool/commit_record.hpp"
+#include "runtime/fase.hpp"
 #include "runtime/statistics.hpp"
 #include "versions/offline.hpp"
 #include "versions/recovered_state.hpp"
@@ -52,7 +54,7 @@ Result<void> check_segments(const Pool& pool)
 EngineDriver driver() noexcept
 {
     return {format, &make, &versions::inspect_pool, &versions::check_pool, layout::TableFormat::plain, interval_ms,
-            nullptr, trackers, true};
+            nullptr, trackers, true, &visit_objects};
 }
 
 ProntoEngine::~ProntoEngine() { loader_.stop(); }
@@ -94,6 +96,9 @@ Result<RecoveryReport> ProntoEngine::start(Pool pool, const Options& options)
         return pass_on(done.error());
     }
     if (auto done = load_image(options.recovery, report); !done) {
+        return pass_on(done.error());
+    }
+    if (auto done = start_log(options); !done) {
         return pass_on(done.error());
     }
     statistics().image_bytes.store(facts.image_bytes, std::memory_order_relaxed);
@@ -165,7 +170,13 @@ Result<void> ProntoEngine::run()
             return mended;
         }
     }
-    return snapshots_->start();
+    // Objects say by their operations what is failure-atomic. A thread that holds a lock and waits for room in the log must
+    // not keep those who wait for the lock from letting a snapshot happen.
+    fase_count_no_locks();
+    if (auto started = snapshots_->start(); !started) {
+        return started;
+    }
+    return log_->run();
 }
 
 /// As in PmthreadsEngine: where a process was killed, and not the machine, recovery has read what may still be in the CPU's
@@ -184,7 +195,9 @@ void ProntoEngine::write_back_what_was_recovered() noexcept
 Result<void> ProntoEngine::stop(bool clean)
 {
     Result<void> outcome;
+    // The last snapshot has what the log has.
     const bool finished = clean && snapshots_->finish();
+    log_->stop();
     if (clock_.failed()) {
         outcome = pass_on(clock_.failure());
     } else if (!finished) {
@@ -210,6 +223,7 @@ void ProntoEngine::detach_after_fork() noexcept
     if (serving_) {
         serving_->close();
     }
+    log_->detach_after_fork();
     snapshots_->detach_after_fork();
     pieces_.detach_after_fork();
     pool_->medium().detach_after_fork();
@@ -233,9 +247,7 @@ Result<std::uint64_t> ProntoEngine::grow(std::uint64_t wanted)
             bytes = pool_->facts().image_bytes;
             for (const Segment& segment : pool_->segments().subspan(segments_before)) {
                 snapshots_->announce_segment(segment);
-                if (hooks_.segment_appended != nullptr) {
-                    hooks_.segment_appended(hooks_.context, segment);
-                }
+                log_->add_segment(segment);
             }
         }
     }
@@ -248,6 +260,42 @@ Result<std::uint64_t> ProntoEngine::grow(std::uint64_t wanted)
         statistics().image_bytes.store(bytes, std::memory_order_relaxed);
     }
     return shadow_.bytes();
+}
+
+Result<void> ProntoEngine::start_log(const Options& options)
+{
+    const auto use = options.pronto_logging == "async"  ? Siblings::Use::always
+                     : options.pronto_logging == "sync" ? Siblings::Use::never
+                                                        : Siblings::Use::measured;
+    log_.emplace(links(),
+                 OperationLog::Settings{use, options.verify_replay, options.damaged_log == "cut", options.check_commit_order});
+    hooks_ = {&*log_, [](void* log) noexcept { static_cast<OperationLog*>(log)->before_capture(); },
+              [](void* log, std::uint64_t) noexcept { static_cast<OperationLog*>(log)->snapshot_durable(); }};
+    return log_->recover(*pool_);
+}
+
+void ProntoEngine::fail_for_good(const Failure& failure) noexcept
+{
+    const std::lock_guard guard(failing_lock_);
+    give_up_durability(clock_, failure);
+}
+
+SnapshotLinks ProntoEngine::links() noexcept
+{
+    return {.engine = this,
+            .pool = pool_.get(),
+            .shadow = &shadow_,
+            .medium_lock = &medium_lock_,
+            .request_snapshot = [](void* engine) noexcept { static_cast<ProntoEngine*>(engine)->snapshots_->request(); },
+            .snapshot_now = [](void* engine) { return static_cast<ProntoEngine*>(engine)->checkpoint_now(); },
+            .give_up = [](void* engine, const Failure& failure) noexcept { static_cast<ProntoEngine*>(engine)->fail_for_good(failure); },
+            .failure = [](void* engine) noexcept -> const Failure* {
+                const EpochClock& clock = static_cast<ProntoEngine*>(engine)->clock_;
+                return clock.failed() ? &clock.failure() : nullptr;
+            },
+            .prepare_write = [](void* engine, void* address, std::size_t size) noexcept {
+                static_cast<ProntoEngine*>(engine)->pieces_.prepare_write(address, size);
+            }};
 }
 
 Result<void> ProntoEngine::mirror(const MirroredRange& range) { return snapshots_->mirror(range); }

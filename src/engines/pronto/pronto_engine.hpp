@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "engines/pronto/operation_log.hpp"
 #include "engines/pronto/snapshot_hooks.hpp"
 #include "engines/pronto/snapshot_pieces.hpp"
 #include "engines/pronto/snapshot_staging.hpp"
@@ -49,20 +50,16 @@ public:
     void prepare_kernel_write(void* address, std::size_t size) noexcept override;
     [[nodiscard]] std::string_view tracker_name() const noexcept override;
 
-    // -- For the semantic log. ----------------------------------------------------------------
-    /// Before run().
-    void set_snapshot_hooks(const SnapshotHooks& hooks) noexcept { hooks_ = hooks; }
-    /// A snapshot as soon as possible. Any thread.
-    void request_snapshot() noexcept { snapshots_->request(); }
-    /// Taken by whoever calls the medium; a snapshot holds it for a batch of at most 4 MiB, or a sync, at a time. Who holds it
-    /// does not store into the image: the handler of such a store may wait for a snapshot that wants to write.
-    [[nodiscard]] os::FutexLock& medium_lock() noexcept { return medium_lock_; }
-    [[nodiscard]] Pool& pool() noexcept { return *pool_; }
+    [[nodiscard]] SemanticLog* semantic_log() noexcept override { return log_ ? &*log_ : nullptr; }
 
 private:
     [[nodiscard]] Result<void> load_image(std::string_view choice, RecoveryReport& report);
     [[nodiscard]] Result<void> choose_loading(std::string_view choice, RecoveryReport& report);
     void write_back_what_was_recovered() noexcept;
+    [[nodiscard]] Result<void> start_log(const Options& options);
+    [[nodiscard]] SnapshotLinks links() noexcept;
+    /// No snapshot becomes durable any more.
+    void fail_for_good(const Failure& failure) noexcept;
 
     std::unique_ptr<Pool> pool_;
     Shadow shadow_;
@@ -77,6 +74,8 @@ private:
     SnapshotPieces pieces_{shadow_, staging_};
     SnapshotHooks hooks_;
     std::optional<SnapshotThread> snapshots_;
+    std::optional<OperationLog> log_;
+    os::FutexLock failing_lock_;
     std::uint64_t pages_end_ = 0;  ///< one past the last image page with a durable copy
     bool after_crash_ = false;
     bool detached_ = false;

@@ -59,7 +59,8 @@ struct EntryHeader {
 };
 static_assert(sizeof(EntryHeader) == 32 && std::is_trivially_copyable_v<EntryHeader>);
 static_assert(offsetof(EntryHeader, number) == 8 && offsetof(EntryHeader, argument_bytes) == 16);
-static_assert(offsetof(EntryHeader, tag) == 20 && offsetof(EntryHeader, method) == 22 && offsetof(EntryHeader, flags) == 23);
+static_assert(offsetof(EntryHeader, tag) == 20);
+static_assert(offsetof(EntryHeader, method) == 22 && offsetof(EntryHeader, flags) == 23);
 static_assert(offsetof(EntryHeader, behind) == 24 && offsetof(EntryHeader, part) == 28);
 
 /// Arguments that lie in the entry's first line.

@@ -7,11 +7,12 @@
 
 namespace stillpoint::pronto {
 
-/// Each may be nullptr. None may call malloc, take an intercepted lock or store into the image.
+/// Each may be nullptr. None may call malloc or take an intercepted lock; only `capturing` may store into the image.
 struct SnapshotHooks {
     void* context = nullptr;
-    /// In the stop, on the snapshot's thread: epoch `epoch` is frozen; what is stored from now on is of the next one.
-    void (*captured)(void* context, std::uint64_t epoch) noexcept = nullptr;
+    /// In the stop, on the snapshot's thread, before anything is frozen. Memory that it stores into must be prepared first
+    /// (Engine::prepare_kernel_write).
+    void (*capturing)(void* context) noexcept = nullptr;
     /// On the snapshot's thread: `epoch` is durable.
     void (*committed)(void* context, std::uint64_t epoch) noexcept = nullptr;
     /// On the thread that grew the pool, under the medium's lock: the pool has this segment, durably.

@@ -20,12 +20,11 @@ struct SnapshotLinks {
     void (*request_snapshot)(void* engine) noexcept;
     /// Returns when what the image has by now is durable. Outside FASEs. Errors: as sp_checkpoint.
     Result<void> (*snapshot_now)(void* engine);
-    /// No snapshot is taken any more: the image has what must not become durable.
-    void (*hold_snapshots)(void* engine, const Failure& reason) noexcept;
-    /// The medium failed: nothing later becomes durable.
+    /// Nothing later becomes durable by a snapshot: the medium failed, or the image has what must not become durable. The first call
+    /// counts.
     void (*give_up)(void* engine, const Failure& failure) noexcept;
-    /// Why snapshots fail, or nullptr.
-    const Failure* (*snapshot_failure)(void* engine) noexcept;
+    /// Why, or nullptr.
+    const Failure* (*failure)(void* engine) noexcept;
     /// Makes image memory writable for the snapshot thread, in a stop.
     void (*prepare_write)(void* engine, void* address, std::size_t size) noexcept;
 };

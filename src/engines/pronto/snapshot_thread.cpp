@@ -97,16 +97,22 @@ bool SnapshotThread::nothing_is_written() const noexcept
 void SnapshotThread::freeze_in_stop(void* self) noexcept
 {
     auto& here = *static_cast<SnapshotThread*>(self);
+    if (here.parts_.clock->failed()) {
+        // Since the turn began: the image may have what must not become durable.
+        here.stop_outcome_ = pass_on(here.parts_.clock->failure());
+        return;
+    }
+    const SnapshotHooks& hooks = *here.parts_.hooks;
     here.absorb_segments();
     here.update_mirrors();
+    if (hooks.capturing != nullptr) {
+        hooks.capturing(hooks.context);
+    }
     here.stop_outcome_ = here.parts_.pieces->freeze();
     here.captured_image_pages_ = here.parts_.shadow->bytes() / page_bytes;
     here.captured_epoch_ = here.parts_.clock->advance();
     here.captured_ns_ = os::monotonic_ns();
     here.captured_unix_ns_ = os::wall_clock_ns();
-    if (const SnapshotHooks& hooks = *here.parts_.hooks; hooks.captured != nullptr) {
-        hooks.captured(hooks.context, here.captured_epoch_);
-    }
 }
 
 CheckpointTurn SnapshotThread::take_snapshot(bool last, bool even_if_empty) noexcept
