@@ -39,7 +39,8 @@ constexpr std::uint16_t entry_tag(std::uint64_t log_key, std::uint64_t place) no
 inline std::uint64_t entry_checksum(const EntryHeader& header, std::uint64_t hash_of_arguments) noexcept
 {
     const std::uint64_t kind = std::uint64_t{header.tag} << 16 | std::uint64_t{header.method} << 8 | header.flags;
-    const std::uint64_t words[4] = {header.number, std::uint64_t{header.argument_bytes} << 32 | kind, std::uint64_t{header.behind} << 32 | header.part, hash_of_arguments};
+    const std::uint64_t words[4] = {header.number, std::uint64_t{header.argument_bytes} << 32 | kind,
+                                    std::uint64_t{header.behind} << 32 | header.part, hash_of_arguments};
     return checksum64(words, sizeof words, 0);
 }
 

@@ -122,7 +122,8 @@ Result<LiveObject*> ObjectTable::add_live(ObjectRecord& record, std::string_view
 Result<ObjectRecord*> ObjectTable::allocate(Session& session, const sp_pronto_type& type)
 {
     void* const block = session.heap->allocate_aligned(64, object_offset + type.size_bytes);
-    void* const methods = block == nullptr ? nullptr : session.heap->allocate(std::max<std::size_t>(1, type.method_count) * sizeof(MethodRecord));
+    const std::size_t method_bytes = std::max<std::size_t>(1, type.method_count) * sizeof(MethodRecord);
+    void* const methods = block == nullptr ? nullptr : session.heap->allocate(method_bytes);
     if (methods == nullptr) {
         const Failure failure = Heap::last_failure();
         if (block != nullptr) {

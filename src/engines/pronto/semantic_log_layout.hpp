@@ -106,6 +106,7 @@ static_assert(offsetof(ObjectRecord, checksum) == 8 && offsetof(ObjectRecord, id
 static_assert(offsetof(ObjectRecord, size_bytes) == 24 && offsetof(ObjectRecord, methods_address) == 32);
 static_assert(offsetof(ObjectRecord, method_count) == 40 && offsetof(ObjectRecord, object_offset) == 44);
 static_assert(offsetof(ObjectRecord, type_name) == 48 && offsetof(ObjectRecord, committed) == 112);
-static_assert(offsetof(ObjectRecord, slot) == 120 && offsetof(ObjectRecord, twin_address) == 128 && offsetof(ObjectRecord, log_sequence) == 136);
+static_assert(offsetof(ObjectRecord, slot) == 120 && offsetof(ObjectRecord, twin_address) == 128);
+static_assert(offsetof(ObjectRecord, log_sequence) == 136 && offsetof(ObjectRecord, operation_ns) == 144);
 
 }  // namespace stillpoint::pronto
