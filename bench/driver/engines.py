@@ -23,6 +23,7 @@ class Engine:
     has_trackers: bool = False
     has_intervals: bool = False
     usual_interval_ms: int = 100
+    pool_mib: int = 64  # to begin with: pools grow
     runs_as: str = None  # the engine that `stillpoint run` knows, where this is one with options of its own
     options: tuple = ()  # of `stillpoint run`
     durability: str = None  # instead of the one that is asked for
@@ -59,7 +60,7 @@ ENGINES = [
            runs_as="respct", options=("--interval-ms", "3600000"), survives=False),
     Engine("pronto", "engine", "bench_worker_pronto", {"any": NOTHING_ON_RETURN},
            "Durable objects: each operation is logged by name and arguments, and durable when it returns; snapshots.",
-           has_intervals=True, usual_interval_ms=10_000),
+           has_intervals=True, usual_interval_ms=10_000, pool_mib=512),
     Engine("pmemobj", "peer", "bench_worker_pmemobj", {"any": NOTHING_ON_RETURN},
            "libpmemobj: undo-logged transactions, each update announced by hand.", package="libpmemobj-dev"),
     Engine("lmdb", "peer", "bench_worker_lmdb", {"process": NOTHING_ON_RETURN, "power": NOTHING_ON_RETURN},
@@ -159,7 +160,7 @@ class Installation:
         environment = {}
         if engine.kind == "engine":
             run = [str(self.command), "run", "--quiet", "--pool", str(pool), "--engine", engine.engine_of_run, "--durability",
-                   engine.durability or configuration.durability, "--pool-size-mb", "64", *engine.options]
+                   engine.durability or configuration.durability, "--pool-size-mb", str(engine.pool_mib), *engine.options]
             if configuration.medium != "memory":
                 run += ["--medium", configuration.medium]
             if engine.has_trackers:
