@@ -134,7 +134,7 @@ def added(row, _cell):
 
 def show_added(value):
     sign = "-" if value[0] < 0 else ""
-    return f"{sign}{duration(abs(value[0]))} to {duration(value[1])}"
+    return f"{sign}{duration(abs(value[0]))}, alone {duration(value[1])}"
 
 
 def to_last_page(row, _cell):
