@@ -277,7 +277,14 @@ Result<void> ProntoEngine::start_log(const Options& options)
 void ProntoEngine::fail_for_good(const Failure& failure) noexcept
 {
     const std::lock_guard guard(failing_lock_);
-    give_up_durability(clock_, failure);
+    if (failure.code != SP_E_OBJECT_REFUSED && failure.code != SP_E_NOT_DETERMINISTIC) {
+        give_up_durability(clock_, failure);
+        return;
+    }
+    // Operations on other objects go on, while the log has room for them.
+    statistics().last_error.store(static_cast<std::uint64_t>(failure.code), std::memory_order_relaxed);
+    os::write_line(os::Severity::error, failure.text());
+    clock_.fail_for_good(failure);
 }
 
 SnapshotLinks ProntoEngine::links() noexcept
