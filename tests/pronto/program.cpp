@@ -1,0 +1,197 @@
+// What restart_test.py runs, kills and runs again. FORM is 1, and in the programs that were changed since 2 (other order of methods, one
+// more), 3 (a changed signature), 4 (another type under the name), 5 (a method is gone).
+//
+//     pronto_program_FORM POOL COMMAND...     commands: see `commands` below; "die" ends by SIGKILL
+
+#include <signal.h>
+
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <memory_resource>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "stillpoint/durable.hpp"
+#include "stillpoint/stillpoint.h"
+
+namespace durable = stillpoint::durable;
+namespace pronto = stillpoint::pronto;
+
+namespace {
+
+#if FORM == 3
+using Number = long;
+#else
+using Number = int;
+#endif
+
+class Numbers : public pronto::object<Numbers> {
+public:
+#if FORM == 4
+    static constexpr char type_name[] = "other_numbers";
+#else
+    static constexpr char type_name[] = "numbers";
+#endif
+    static constexpr auto methods()
+    {
+        using pronto::method;
+        constexpr auto promise = pronto::promise::unchanged_by_exception;
+#if FORM == 2
+        return pronto::methods(method<&Numbers::clear>("clear"), method<&Numbers::add_or_throw>("add_or_throw", promise),
+                               method<&Numbers::add_half>("add_half"), method<&Numbers::add>("add"));
+#elif FORM == 5
+        return pronto::methods(method<&Numbers::add_or_throw>("add_or_throw", promise), method<&Numbers::add_half>("add_half"));
+#else
+        return pronto::methods(method<&Numbers::add>("add"), method<&Numbers::add_or_throw>("add_or_throw", promise),
+                               method<&Numbers::add_half>("add_half"));
+#endif
+    }
+
+    void add([[maybe_unused]] Number value)
+    {
+#if FORM != 5
+        run<&Numbers::add>(value, [&] { values_.push_back(static_cast<int>(value)); });
+#endif
+    }
+    void add_or_throw(int value)
+    {
+        run<&Numbers::add_or_throw>(value, [&] { throw std::runtime_error("add_or_throw"); });
+    }
+    void add_half(int value)
+    {
+        run<&Numbers::add_half>(value, [&] {
+            values_.push_back(value);
+            throw std::runtime_error("add_half");
+        });
+    }
+    void clear() {}
+    [[nodiscard]] const pronto::vector<int>& values() const { return values_; }
+    bool operator==(const Numbers&) const = default;
+
+private:
+    pronto::vector<int> values_;
+};
+
+class Pages : public pronto::object<Pages> {
+public:
+    static constexpr char type_name[] = "pages";
+    static constexpr auto methods() { return pronto::methods(pronto::method<&Pages::add>("add")); }
+    void add(std::string_view page)
+    {
+        run<&Pages::add>(page, [&] { pages_.emplace_back(page); });
+    }
+    [[nodiscard]] const std::pmr::vector<std::pmr::string>& pages() const { return pages_; }
+
+private:
+    std::pmr::vector<std::pmr::string> pages_{pronto::durable_resource()};
+};
+
+/// Commands are words with at most one argument behind a colon: "add:5".
+using Command = void (*)(const std::string& argument);
+
+Numbers& numbers() { return pronto::get_object<Numbers>("numbers"); }
+
+void fill_map(const std::string& count)
+{
+    auto& map = pronto::get_object<durable::string_map>("texts");
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < 4; ++thread) {
+        threads.emplace_back([&, thread] {
+            for (int place = 0; place < std::stoi(count); ++place) {
+                map.put(std::to_string(thread) + "." + std::to_string(place), std::string(50, static_cast<char>('a' + thread)));
+            }
+        });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+}
+
+const std::map<std::string, Command> commands{
+    {"add", [](const std::string& value) { numbers().add(std::stoi(value)); }},
+    {"add_or_throw", [](const std::string& value) { numbers().add_or_throw(std::stoi(value)); }},
+    {"add_half", [](const std::string& value) { numbers().add_half(std::stoi(value)); }},
+    {"show",
+     [](const std::string&) {
+         for (const int value : numbers().values()) {
+             std::printf("%d ", value);
+         }
+         std::printf("\n");
+     }},
+    {"accept",
+     [](const std::string&) {
+         std::printf("%s\n", pronto::find_object<Numbers>("numbers", pronto::changed_methods::accept) != nullptr ? "accepted" : "none");
+     }},
+    {"numbers",
+     [](const std::string&) {
+         const pronto::operation_numbers found = pronto::numbers_of(numbers());
+         std::printf("%llu %llu\n", static_cast<unsigned long long>(found.committed), static_cast<unsigned long long>(found.durable));
+     }},
+    {"delete", [](const std::string& name) { std::printf("%s\n", pronto::delete_object(name) ? "deleted" : "none"); }},
+    {"find", [](const std::string& name) { std::printf("%s\n", pronto::find_object<Numbers>(name) != nullptr ? "found" : "none"); }},
+    {"snapshot", [](const std::string&) { pronto::snapshot(); }},
+    {"page", [](const std::string& page) { pronto::get_object<Pages>("pages").add(page + std::string(100, '.')); }},
+    {"pages",
+     [](const std::string&) {
+         for (const std::pmr::string& page : pronto::get_object<Pages>("pages").pages()) {
+             std::printf("%.*s ", static_cast<int>(page.find('.')), page.c_str());
+         }
+         std::printf("\n");
+     }},
+    {"fill", fill_map},
+    {"count", [](const std::string&) { std::printf("%zu\n", pronto::get_object<durable::string_map>("texts").size()); }},
+    {"insert",
+     [](const std::string& key) {
+         const std::vector<std::uint8_t> value(1000, 7);
+         pronto::get_object<durable::map<std::string, std::vector<std::uint8_t>>>("map").insert_or_assign(key, value);
+         pronto::get_object<durable::unordered_map<std::string, int>>("unordered").insert(key, 1);
+         pronto::get_object<durable::priority_queue<std::string>>("queue").push(key);
+         pronto::get_object<durable::vector<std::string>>("vector").push_back(key);
+     }},
+    {"contains",
+     [](const std::string& key) {
+         std::printf("%d %d %s %s\n",
+                     pronto::get_object<durable::map<std::string, std::vector<std::uint8_t>>>("map").contains(key) ? 1 : 0,
+                     pronto::get_object<durable::unordered_map<std::string, int>>("unordered").contains(key) ? 1 : 0,
+                     pronto::get_object<durable::priority_queue<std::string>>("queue").top().c_str(),
+                     pronto::get_object<durable::vector<std::string>>("vector").back().c_str());
+     }},
+    {"die", [](const std::string&) { static_cast<void>(raise(SIGKILL)); }},
+};
+
+const char* kind_of(const pronto::error& failure)
+{
+    if (dynamic_cast<const pronto::refused*>(&failure) != nullptr) {
+        return "refused";
+    }
+    if (dynamic_cast<const pronto::other_type*>(&failure) != nullptr) {
+        return "other_type";
+    }
+    return dynamic_cast<const pronto::not_durable*>(&failure) != nullptr ? "not_durable" : "error";
+}
+
+}  // namespace
+
+int main(int count, char** words)
+{
+    if (count < 3 || sp_open(words[1], "engine=pronto quiet=1") != SP_OK) {
+        std::printf("not opened: %s\n", sp_last_error());
+        return 1;
+    }
+    for (int place = 2; place < count; ++place) {
+        const std::string word = words[place];
+        const std::size_t colon = std::min(word.find(':'), word.size());
+        std::fflush(stdout);
+        try {
+            commands.at(word.substr(0, colon))(word.substr(std::min(colon + 1, word.size())));
+        } catch (const pronto::error& failure) {
+            std::printf("%s: %s\n", kind_of(failure), failure.what());
+        } catch (const std::runtime_error& failure) {
+            std::printf("threw: %s\n", failure.what());
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,143 @@
+"""Durable objects over restarts: what is committed is there after kill -9 and after a clean end, also in a program that was built anew."""
+
+import os
+import random
+import re
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+BUILD = Path(os.environ.get("STILLPOINT_BUILD", Path(__file__).resolve().parent.parent.parent / "build"))
+TIMEOUT_S = 60
+HAS_ENGINE = "pronto" in subprocess.run([BUILD / "bin/stillpoint", "run", "--help"], capture_output=True, text=True, check=False).stdout
+
+
+@unittest.skipUnless(HAS_ENGINE, "the engine pronto is not there")
+class Restarts(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.pool = self.folder / "test.pool"
+
+    def run_program(self, *commands, form=1, expect=0):
+        done = subprocess.run([BUILD / f"bin/pronto_program_{form}", self.pool, *commands], capture_output=True, text=True, check=False,
+                              timeout=TIMEOUT_S)
+        self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
+        return done.stdout
+
+    def killed(self, *commands, form=1):
+        return self.run_program(*commands, "die", form=form, expect=-9)
+
+    def test_what_is_committed_survives_a_kill_and_a_clean_end(self):
+        self.killed("add:1", "add:2")
+        self.assertEqual(self.killed("show", "add:3"), "1 2 \n")
+        self.assertEqual(self.run_program("show", "add:4"), "1 2 3 \n")
+        self.assertEqual(self.killed("show", "add:5", "snapshot", "add:6"), "1 2 3 4 \n")
+        self.assertEqual(self.run_program("show"), "1 2 3 4 5 6 \n")
+
+    def test_numbers_are_never_reused(self):
+        committed = []
+        for value in range(4):
+            output = self.killed(f"add:{value}", "numbers") if value % 2 else self.run_program(f"add:{value}", "numbers")
+            committed += [int(output.split()[0])]
+        self.assertEqual(committed, sorted(set(committed)))
+
+    def test_methods_in_another_order_and_new_ones_are_the_same_methods(self):
+        self.killed("add:1", "add:2")
+        self.assertEqual(self.killed("show", "add:3", form=2), "1 2 \n")
+        self.assertEqual(self.run_program("show"), "1 2 3 \n")
+
+    def test_a_changed_signature_is_refused_and_named_and_accepted_where_no_operation_has_it(self):
+        self.killed("add:1")
+        output = self.run_program("show", form=3)
+        self.assertRegex(output, r"^other_type: .*method add of.*\(i64\) in this program.*\(i32\)")
+        self.assertIn("other_type: ", self.run_program("accept", form=3))
+        self.assertEqual(self.run_program("show"), "1 \n")  # and a clean end: the log is empty
+        self.assertIn("other_type: ", self.run_program("show", form=3))
+        self.assertEqual(self.run_program("accept", "show", "add:2", form=3), "accepted\n1 \n")
+        self.assertEqual(self.run_program("show", form=3), "1 2 \n")
+        self.assertIn("other_type: ", self.run_program("show"))
+
+    def test_a_method_that_is_gone_is_refused_and_named(self):
+        self.killed("add:1")
+        self.assertRegex(self.run_program("show", form=5), "^other_type: .*add")
+        self.assertEqual(self.run_program("show"), "1 \n")
+
+    def test_another_type_is_refused_and_named(self):
+        self.killed("add:1")
+        self.assertRegex(self.run_program("show", form=4), "^other_type: .*numbers")
+        self.assertEqual(self.run_program("show"), "1 \n")
+
+    def test_an_operation_that_throws_and_changes_nothing_is_as_if_it_had_not_been(self):
+        self.assertEqual(self.killed("add:1", "add_or_throw:2", "add:3", "show"), "threw: add_or_throw\n1 3 \n")
+        self.assertEqual(self.run_program("show"), "1 3 \n")
+
+    def test_an_operation_that_throws_halfway_refuses_the_object_until_it_is_recovered_without(self):
+        output = self.killed("add:1", "add_half:2", "add:3")
+        self.assertRegex(output, "^threw: add_half\nrefused: ")
+        self.assertEqual(self.run_program("show", "add:4", "show"), "1 \n1 4 \n")
+
+    def test_a_deleted_object_is_gone_and_its_name_is_free(self):
+        self.assertEqual(self.killed("add:1", "delete:numbers", "delete:numbers", "find:numbers"), "deleted\nnone\nnone\n")
+        self.assertEqual(self.killed("find:numbers", "add:2", "show"), "none\n2 \n")
+        self.assertEqual(self.run_program("show"), "2 \n")
+
+    def test_pmr_containers_have_the_functions_of_each_process(self):
+        self.killed("page:one", "page:two")
+        self.assertEqual(self.run_program("page:three", "pages"), "one two three \n")
+        self.assertEqual(self.killed("page:four", "pages"), "one two three four \n")
+
+    def test_ready_made_containers(self):
+        self.killed("insert:a", "snapshot", "insert:b", "fill:200")
+        self.assertEqual(self.killed("contains:a", "contains:b", "count", "insert:c"), "1 1 b b\n1 1 b b\n800\n")
+        self.assertEqual(self.run_program("contains:c"), "1 1 c c\n")
+
+    def test_a_program_without_a_pool_is_told_what_to_do(self):
+        done = subprocess.run([BUILD / "bin/leaderboard"], capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("engine=pronto", done.stderr)
+
+
+@unittest.skipUnless(HAS_ENGINE, "the engine pronto is not there")
+class Examples(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.pool = self.folder / "test.pool"
+
+    def test_the_leaderboard_keeps_the_best_scores(self):
+        def leaderboard(*words):
+            return subprocess.run([BUILD / "bin/leaderboard", "--pool", self.pool, *words], check=True, capture_output=True, text=True,
+                                  timeout=TIMEOUT_S).stdout
+        self.assertEqual(leaderboard("ann=30", "bob=20", "cyd=25", "ann=10"), "      30  ann\n      25  cyd\n      20  bob\n")
+        self.assertEqual(leaderboard("bob=31", "cyd="), "      31  bob\n      30  ann\n")
+
+    def test_the_queue_loses_no_acknowledged_job_over_many_kills(self):
+        command = [BUILD / "bin/durable-queue", "--pool", self.pool, "--acknowledge", self.folder / "acknowledged", "--jobs", "4000"]
+        moments = random.Random(3)
+        begun = time.monotonic()
+        kills = 0
+        for _ in range(100):
+            running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            try:
+                output, _ = running.communicate(timeout=moments.uniform(0.05, 0.4) if time.monotonic() - begun < 10 else TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                running.kill()
+                output, _ = running.communicate()
+                kills += 1
+            self.assertNotIn("LOST", output)
+            if running.returncode == 0:
+                break
+            self.assertEqual(running.returncode, -9, output)
+        self.assertGreater(kills, 0)
+        per_producer = 1000
+        self.assertEqual(re.search(r"all (\d+) jobs done, sum of squares (\d+)", output).groups(),
+                         ("4000", str(4 * sum(place * place for place in range(per_producer)))))
+
+
+if __name__ == "__main__":
+    unittest.main()
