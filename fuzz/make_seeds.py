@@ -57,6 +57,27 @@ TABLE = {
     "image_pages": bytes([1, 8, 48, 1, 12, 48, 1]),
 }
 
+SEMANTIC_LOG = {
+    "whole": bytes([0]),
+    "some_committed": bytes([8]),
+    "argument": bytes([0, 3, 0, 60, 1]),
+    "number": bytes([0, 2, 0, 8, 1]),
+    "number_sealed": bytes([1, 2, 0, 8, 7]),
+    "number_huge_sealed": bytes([1, 2, 0, 15, 255]),
+    "same_number_sealed": bytes([1, 1, 0, 8, 1]),
+    "length_sealed": bytes([1, 0, 0, 16, 64]),
+    "length_huge_sealed": bytes([1, 0, 0, 19, 255]),
+    "behind_sealed": bytes([1, 5, 0, 24, 255]),
+    "part_sealed": bytes([1, 4, 0, 28, 3]),
+    "has_more_sealed": bytes([1, 6, 0, 23, 2]),
+    "method_sealed": bytes([1, 6, 0, 22, 200]),
+    "chunk_magic": bytes([0, 11, 0, 0, 1]),
+    "chunk_object_sealed": bytes([2, 11, 0, 16, 1]),
+    "chunk_sequence_sealed": bytes([2, 12, 0, 24, 1]),
+    "chunk_first_number_sealed": bytes([2, 12, 0, 40, 4]),
+    "chunk_generation_sealed": bytes([2, 12, 0, 39, 128]),
+}
+
 ATTACH = {
     "whole": bytes([0]),
     "magic": bytes([0, 0, 0, 0, 1]),
@@ -96,7 +117,7 @@ def directory_seeds():
 def main():
     families = {
         "options_fuzz": {name: text.encode() for name, text in OPTIONS.items()}, "heap_fuzz": HEAP, "version_table_fuzz": TABLE,
-        "attach_fuzz": ATTACH, "superblock_fuzz": superblock_seeds(), "directory_fuzz": directory_seeds(),
+        "attach_fuzz": ATTACH, "semantic_log_fuzz": SEMANTIC_LOG, "superblock_fuzz": superblock_seeds(), "directory_fuzz": directory_seeds(),
     }
     for fuzzer, seeds in families.items():
         folder = CORPUS / fuzzer
