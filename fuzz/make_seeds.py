@@ -117,7 +117,8 @@ def directory_seeds():
 def main():
     families = {
         "options_fuzz": {name: text.encode() for name, text in OPTIONS.items()}, "heap_fuzz": HEAP, "version_table_fuzz": TABLE,
-        "attach_fuzz": ATTACH, "semantic_log_fuzz": SEMANTIC_LOG, "superblock_fuzz": superblock_seeds(), "directory_fuzz": directory_seeds(),
+        "attach_fuzz": ATTACH, "semantic_log_fuzz": SEMANTIC_LOG, "superblock_fuzz": superblock_seeds(),
+        "directory_fuzz": directory_seeds(),
     }
     for fuzzer, seeds in families.items():
         folder = CORPUS / fuzzer

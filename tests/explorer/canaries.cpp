@@ -113,7 +113,7 @@ constexpr std::array first_tries = {
     FirstTry{Canary::recovered_log_durable, "pronto/objects/line/map"},
     FirstTry{Canary::captured_numbers, "pronto/objects/line/map"},
     FirstTry{Canary::created_object_durable, "pronto/objects/line/several"},
-    FirstTry{Canary::new_methods_durable, "pronto/objects/line/changed-methods"},
+    FirstTry{Canary::recovery_snapshot, "pronto/objects/line/changed-methods"},
 };
 
 }  // namespace
