@@ -24,11 +24,11 @@ public:
     }
     [[nodiscard]] std::uint64_t part() const noexcept { return part_; }
 
-    /// The last operation has returned: it is durable.
+    /// The last operation has returned, or the object was made: that is durable.
     void acknowledge() const
     {
         ObjectNotes::acknowledged(part_, digest());
-        ObjectNotes::number(part_, this, true);
+        ObjectNotes::number(part_, this, operations_ > 1);  // Making it takes no number.
     }
 
 protected:
