@@ -262,7 +262,8 @@ TEST(ProntoFailure, OfTheMediumLetsWritersGoOn)
 {
     const test::TemporaryDirectory directory;
     setenv("STILLPOINT_FAULT", "write:EIO@6:always", 1);
-    const int outcome = run_with_pool(directory.file("p"), "engine=pronto medium=file pool_size_mb=64 staging_max_mb=1 interval_ms=3600000", [] {
+    const std::string options = "engine=pronto medium=file pool_size_mb=64 staging_max_mb=1 interval_ms=3600000";
+    const int outcome = run_with_pool(directory.file("p"), options, [] {
         Writers writers(table());
         std::uint64_t refused = 0;
         for (int i = 0; i < 3; ++i) {
