@@ -65,7 +65,7 @@ public:
             if (std::sscanf(line, "%7s %" SCNu64 "%c", what, &job, &end) != 3 || end != '.') {
                 continue;
             }
-            const bool is_there = std::strcmp(what, "put") == 0 ? jobs.has_put(job) : !open.contains(job);
+            const bool is_there = jobs.has_put(job) && (std::strcmp(what, "put") == 0 || !open.contains(job));
             if (!is_there) {
                 std::printf("LOST: %s of job %" PRIu64 "\n", what, job);
                 ++lost;

@@ -2,10 +2,13 @@
 // more), 3 (a changed signature), 4 (another type under the name), 5 (a method is gone).
 //
 //     pronto_program_FORM POOL COMMAND...     commands: see `commands` below; "die" ends by SIGKILL
+//
+// The environment's PRONTO_OPTIONS are more options of sp_open.
 
 #include <signal.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory_resource>
@@ -41,12 +44,14 @@ public:
         constexpr auto promise = pronto::promise::unchanged_by_exception;
 #if FORM == 2
         return pronto::methods(method<&Numbers::clear>("clear"), method<&Numbers::add_or_throw>("add_or_throw", promise),
-                               method<&Numbers::add_half>("add_half"), method<&Numbers::add>("add"));
+                               method<&Numbers::add_address>("add_address"), method<&Numbers::add_half>("add_half"),
+                               method<&Numbers::add>("add"));
 #elif FORM == 5
-        return pronto::methods(method<&Numbers::add_or_throw>("add_or_throw", promise), method<&Numbers::add_half>("add_half"));
+        return pronto::methods(method<&Numbers::add_or_throw>("add_or_throw", promise), method<&Numbers::add_half>("add_half"),
+                               method<&Numbers::add_address>("add_address"));
 #else
         return pronto::methods(method<&Numbers::add>("add"), method<&Numbers::add_or_throw>("add_or_throw", promise),
-                               method<&Numbers::add_half>("add_half"));
+                               method<&Numbers::add_half>("add_half"), method<&Numbers::add_address>("add_address"));
 #endif
     }
 
@@ -68,6 +73,11 @@ public:
         });
     }
     void clear() {}
+    /// Not deterministic: for verify_replay.
+    void add_address(int value)
+    {
+        run<&Numbers::add_address>(value, [&] { values_.push_back(static_cast<int>(reinterpret_cast<std::uintptr_t>(this) >> 4U)); });
+    }
     [[nodiscard]] const pronto::vector<int>& values() const { return values_; }
     bool operator==(const Numbers&) const = default;
 
@@ -114,6 +124,7 @@ const std::map<std::string, Command> commands{
     {"add", [](const std::string& value) { numbers().add(std::stoi(value)); }},
     {"add_or_throw", [](const std::string& value) { numbers().add_or_throw(std::stoi(value)); }},
     {"add_half", [](const std::string& value) { numbers().add_half(std::stoi(value)); }},
+    {"add_address", [](const std::string& value) { numbers().add_address(std::stoi(value)); }},
     {"show",
      [](const std::string&) {
          for (const int value : numbers().values()) {
@@ -177,7 +188,9 @@ const char* kind_of(const pronto::error& failure)
 
 int main(int count, char** words)
 {
-    if (count < 3 || sp_open(words[1], "engine=pronto quiet=1") != SP_OK) {
+    const char* const more = std::getenv("PRONTO_OPTIONS");
+    const std::string options = std::string("engine=pronto quiet=1 ") + (more != nullptr ? more : "");
+    if (count < 3 || sp_open(words[1], options.c_str()) != SP_OK) {
         std::printf("not opened: %s\n", sp_last_error());
         return 1;
     }

@@ -1,11 +1,8 @@
 """Durable objects over restarts: what is committed is there after kill -9 and after a clean end, also in a program that was built anew."""
 
 import os
-import random
-import re
 import subprocess
 import tempfile
-import time
 import unittest
 from pathlib import Path
 
@@ -22,14 +19,14 @@ class Restarts(unittest.TestCase):
         self.folder = Path(folder.name)
         self.pool = self.folder / "test.pool"
 
-    def run_program(self, *commands, form=1, expect=0):
+    def run_program(self, *commands, form=1, expect=0, options=""):
         done = subprocess.run([BUILD / f"bin/pronto_program_{form}", self.pool, *commands], capture_output=True, text=True, check=False,
-                              timeout=TIMEOUT_S)
+                              timeout=TIMEOUT_S, env={**os.environ, "PRONTO_OPTIONS": options})
         self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
         return done.stdout
 
-    def killed(self, *commands, form=1):
-        return self.run_program(*commands, "die", form=form, expect=-9)
+    def killed(self, *commands, form=1, options=""):
+        return self.run_program(*commands, "die", form=form, expect=-9, options=options)
 
     def test_what_is_committed_survives_a_kill_and_a_clean_end(self):
         self.killed("add:1", "add:2")
@@ -95,48 +92,22 @@ class Restarts(unittest.TestCase):
         self.assertEqual(self.killed("contains:a", "contains:b", "count", "insert:c"), "1 1 b b\n1 1 b b\n800\n")
         self.assertEqual(self.run_program("contains:c"), "1 1 c c\n")
 
-    def test_a_program_without_a_pool_is_told_what_to_do(self):
-        done = subprocess.run([BUILD / "bin/leaderboard"], capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("engine=pronto", done.stderr)
+    def test_ready_made_containers_are_deterministic_and_commit_in_the_order_of_their_locks(self):
+        checked = "verify_replay=1 check_commit_order=1"
+        self.killed("insert:a", "insert:b", "fill:100", "page:one", options=checked)
+        self.assertEqual(self.run_program("contains:b", "count", "pages", "insert:c", "fill:150", options=checked), "1 1 b b\n400\none \n")
+        self.assertEqual(self.run_program("contains:c", "count"), "1 1 c c\n600\n")
 
+    def test_a_method_that_is_not_deterministic_is_found(self):
+        output = self.run_program("add:1", "add_address:2", options="verify_replay=1")
+        self.assertRegex(output, "^(error|refused|not_durable): .*add_address")
 
-@unittest.skipUnless(HAS_ENGINE, "the engine pronto is not there")
-class Examples(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        self.pool = self.folder / "test.pool"
-
-    def test_the_leaderboard_keeps_the_best_scores(self):
-        def leaderboard(*words):
-            return subprocess.run([BUILD / "bin/leaderboard", "--pool", self.pool, *words], check=True, capture_output=True, text=True,
-                                  timeout=TIMEOUT_S).stdout
-        self.assertEqual(leaderboard("ann=30", "bob=20", "cyd=25", "ann=10"), "      30  ann\n      25  cyd\n      20  bob\n")
-        self.assertEqual(leaderboard("bob=31", "cyd="), "      31  bob\n      30  ann\n")
-
-    def test_the_queue_loses_no_acknowledged_job_over_many_kills(self):
-        command = [BUILD / "bin/durable-queue", "--pool", self.pool, "--acknowledge", self.folder / "acknowledged", "--jobs", "4000"]
-        moments = random.Random(3)
-        begun = time.monotonic()
-        kills = 0
-        for _ in range(100):
-            running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            try:
-                output, _ = running.communicate(timeout=moments.uniform(0.05, 0.4) if time.monotonic() - begun < 10 else TIMEOUT_S)
-            except subprocess.TimeoutExpired:
-                running.kill()
-                output, _ = running.communicate()
-                kills += 1
-            self.assertNotIn("LOST", output)
-            if running.returncode == 0:
-                break
-            self.assertEqual(running.returncode, -9, output)
-        self.assertGreater(kills, 0)
-        per_producer = 1000
-        self.assertEqual(re.search(r"all (\d+) jobs done, sum of squares (\d+)", output).groups(),
-                         ("4000", str(4 * sum(place * place for place in range(per_producer)))))
+    def test_logging_by_a_sibling_and_by_the_thread_itself_are_the_same(self):
+        for logging in ("async", "sync"):
+            with self.subTest(logging):
+                self.killed(f"insert:{logging}", "fill:20", options=f"pronto_logging={logging}")
+                self.assertEqual(self.run_program(f"contains:{logging}", "count", "delete:texts"),
+                                 f"1 1 {logging} {logging}\n80\ndeleted\n")
 
 
 if __name__ == "__main__":
