@@ -25,6 +25,7 @@ struct ChunkState {
     std::uint32_t dirty_high;
     ChunkIndex next;           ///< in the object's list
     ChunkIndex next_dirty;
+    bool header_is_noted;      ///< block media: as dirty, with the first entry; a chunk without entries has no need of one
 };
 
 /// Threads: any, unless a function says otherwise.

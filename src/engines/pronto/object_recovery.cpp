@@ -132,7 +132,7 @@ Result<void> ObjectTable::adopt(Session& session, const DirectoryEntry& entry)
         if (is_superseded(chunk.header, record)) {
             space_.give_back(chunk.chunk);
         } else {
-            state = {chunk.header.sequence, chunk_bytes, 0, 0, object.recovered, no_chunk};
+            state = {chunk.header.sequence, chunk_bytes, 0, 0, object.recovered, no_chunk, true};
             object.recovered = chunk.chunk;
         }
     }

@@ -59,6 +59,8 @@ Result<void> OperationLog::commit_lines(Operation& operation)
 void OperationLog::note_dirty(LiveObject& object, ChunkIndex chunk, std::uint32_t begin, std::uint32_t end) noexcept
 {
     ChunkState& state = space_.state(chunk);
+    begin = state.header_is_noted ? begin : 0;
+    state.header_is_noted = true;
     if (state.dirty_low == state.dirty_high) {
         state.next_dirty = object.dirty;
         object.dirty = chunk;

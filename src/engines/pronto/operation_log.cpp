@@ -246,7 +246,7 @@ bool OperationLog::start_chunk(LiveObject& object)
     header.generation = links_.pool->facts().generation;
     header.first_number = object.first_number;
     header.checksum = chunk_checksum(header);
-    space_.state(chunk) = {header.sequence, sizeof header, 0, 0, object.chunk, no_chunk};
+    space_.state(chunk) = {header.sequence, sizeof header, 0, 0, object.chunk, no_chunk, false};
     object.chunk = chunk;
     if (lines_) {
         medium_->append_lines(space_.file_offset(chunk), &header, sizeof header);
@@ -255,7 +255,6 @@ bool OperationLog::start_chunk(LiveObject& object)
         }
     } else {
         std::memcpy(space_.mirror(chunk), &header, sizeof header);
-        note_dirty(object, chunk, 0, sizeof header);
     }
     return true;
 }
