@@ -13,6 +13,7 @@
 
 #include "counts.hpp"
 #include "jobs.hpp"
+#include "os/thread_calls.hpp"
 #include "report.hpp"
 
 namespace stillpoint::explorer {
@@ -245,6 +246,8 @@ int explore(int argc, char** argv)
         return 73;
     }
     arguments.scratch = own;
+    // Children inherit it: where threads run already it takes several milliseconds, of each recovery that is a process.
+    static_cast<void>(os::register_for_membarrier());
     const bool hunts = arguments.canaries || !arguments.canary.empty();
     const int code = arguments.counts ? run_counts(arguments) : hunts ? run_canaries(arguments) : run_campaigns(arguments);
     std::filesystem::remove_all(own, none);

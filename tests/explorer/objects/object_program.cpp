@@ -121,6 +121,9 @@ std::string run_objects(const ProgramPlan& plan, const std::string& path)
         for (std::uint64_t i = 0; i < plan.operations; ++i) {
             workload->perform(random);
             note_epochs();
+            if (plan.timed) {
+                usleep(static_cast<useconds_t>(random() % 800));  // Else it has ended before the clock's first snapshot.
+            }
         }
     } catch (const std::exception& error) {
         return refused(plan, std::string("an operation failed: ") + error.what());
