@@ -41,8 +41,8 @@ public:
             ++next_;
         }
         watch.lap();
-        side_.add_counters(answer);
         side_.settle();
+        side_.add_counters(answer);  // a runtime publishes its counters at a snapshot
         watch.add_to(answer, inserts_);
         if (container_.size() != inserts_) {
             give_up("the container has " + std::to_string(container_.size()) + " elements, not " + std::to_string(inserts_));

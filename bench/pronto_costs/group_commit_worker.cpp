@@ -41,8 +41,8 @@ void run(const Settings& settings)
         Stopwatch watch;
         const std::uint64_t operations = threads.run(numbers[0], work).operations;
         watch.lap();
-        side.add_counters(answer);
         side.settle();
+        side.add_counters(answer);  // a runtime publishes its counters at a snapshot
         watch.add_to(answer, operations);
     });
     commands.serve(Answer().text("side", Side::name));

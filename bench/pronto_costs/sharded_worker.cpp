@@ -45,8 +45,8 @@ public:
         Stopwatch watch;
         const std::uint64_t operations = threads_.run(0, work).operations;
         watch.lap();
-        side_.add_counters(answer);
         side_.settle();
+        side_.add_counters(answer);  // a runtime publishes its counters at a snapshot
         watch.add_to(answer, operations);
         next_ += operations;
         if (map_.size() != operations) {
