@@ -7,6 +7,7 @@ import time
 from driver.figures import cpu_per_operation, spread
 
 ROUNDS_MAX = 60
+COLD_ROUNDS = 2  # not counted: caches are cold, and a pool has two copies of each page, which are new
 
 
 @contextlib.contextmanager
@@ -30,10 +31,11 @@ def started(bench, sides, settings, run=()):
 
 
 def in_turn(bench, processes, command, *numbers):
-    """{name of the side: [answer of each round]}; a first round is not counted: caches and memory of a new process are cold."""
+    """{name of the side: [answer of each round]}."""
     generator = random.Random(bench.options.seed)
     for process in processes:
-        process.ask(command, *numbers)
+        for _ in range(COLD_ROUNDS):
+            process.ask(command, *numbers)
     answers = {process.name: [] for process in processes}
     order = list(processes)
     began = time.monotonic()

@@ -21,8 +21,8 @@ from pathlib import Path
 
 FILE = Path(__file__).resolve().parent / "golden.json"
 COUNTED = ["checkpoints", "dirty_pages_total", "bytes_written", "lines_written_back", "fences", "medium_syncs"]
-# Of respct: between two checkpoints the program's thread waits for no line. Of pronto: what an operation waits for.
-COUNTED_OF_RESPCT = COUNTED_OF_PRONTO = [*COUNTED, "fences_in_operations"]
+# Of respct: between two checkpoints the program's thread waits for no line.
+COUNTED_OF_RESPCT = [*COUNTED, "fences_in_operations"]
 OPERATIONS, PARTS = 20_000, 4
 STEPPED_OPERATIONS = 300
 TOLERANCE = 0.02
@@ -118,7 +118,7 @@ def engine_of(name):
 
 
 def counted_in(name):
-    return {"respct": COUNTED_OF_RESPCT, "pronto": COUNTED_OF_PRONTO}.get(engine_of(name), COUNTED)
+    return COUNTED_OF_RESPCT if name in RUNS_OF_RESPCT else COUNTED
 
 
 def measure(bench, golden):
