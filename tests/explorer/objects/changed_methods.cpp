@@ -7,6 +7,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "media/sim/trace.hpp"
 #include "objects/object_workload.hpp"
 #include "stillpoint/pronto.h"
 #include "stillpoint/stillpoint.h"
@@ -54,6 +55,8 @@ int replay(void* object, const void* arguments, size_t bytes)
     return SP_OK;
 }
 
+int refuse_replay(void*, const void*, size_t) { return SP_E_POOL_CORRUPT; }
+
 void construct(void* memory, const void* arguments, size_t)
 {
     const auto* const number = new (memory) Number{argument_in(arguments), 0, 0};
@@ -62,6 +65,8 @@ void construct(void* memory, const void* arguments, size_t)
 
 constexpr sp_pronto_method old_methods[] = {{"add", "(u64)", 0, &replay<false>}};
 constexpr sp_pronto_method new_methods[] = {{"multiply", "(u64)", 0, &replay<true>}, {"add", "(u64)", 0, &replay<false>}};
+constexpr sp_pronto_method newest_methods[] = {
+    {"no_operation", "()", 0, &refuse_replay}, {"multiply", "(u64)", 0, &replay<true>}, {"add", "(u64)", 0, &replay<false>}};
 
 template <std::size_t count>
 constexpr sp_pronto_type type_with(const sp_pronto_method (&methods)[count])
@@ -70,6 +75,7 @@ constexpr sp_pronto_type type_with(const sp_pronto_method (&methods)[count])
 }
 constexpr sp_pronto_type old_type = type_with(old_methods);
 constexpr sp_pronto_type new_type = type_with(new_methods);
+constexpr sp_pronto_type newest_type = type_with(newest_methods);
 
 void require(int code)
 {
@@ -80,8 +86,12 @@ void require(int code)
 
 class ChangedMethods final : public ObjectWorkload {
 public:
-    /// The first run has the old program; who recovers the new one.
-    ChangedMethods() : type_(sp_start_kind() == SP_START_FRESH ? old_type : new_type) { require(sp_pronto_register(&type_)); }
+    /// The first run has the old program, later ones the new one; who only recovers has a newer one still.
+    ChangedMethods()
+        : type_(sim::recording.load() == nullptr ? newest_type : sp_start_kind() == SP_START_FRESH ? old_type : new_type)
+    {
+        require(sp_pronto_register(&type_));
+    }
 
 private:
     void find_objects() override

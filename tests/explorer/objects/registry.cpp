@@ -184,38 +184,40 @@ class LongArguments final : public ObjectWorkload {
     Slot<ExploredList> list_{"list", 0};
 };
 
-/// Two threads on a map with a lock for each shard; they read what the other has not yet been told to be durable.
+/// Two threads: on a map with a lock for each shard, where they read what the other has not yet been told to be durable; or one of them
+/// on another object, beside snapshots. Entries are larger than a sector, so that a crash may leave any of them out.
 class Concurrent final : public ObjectWorkload {
-    void find_objects() override { map_ = pronto::find_object<ShardedMap>("sharded"); }
+    void find_objects() override
+    {
+        map_ = pronto::find_object<ShardedMap>("sharded");
+        list_.find();
+    }
     PartDigests digests() const override
     {
         PartDigests all;
         for (std::uint64_t shard = 0; shard < ShardedMap::shard_count; ++shard) {
             all[shard] = map_ != nullptr ? map_->digest(shard) : absent;
         }
+        list_.add_to(all);
         return all;
     }
     void perform(Random& random) override
     {
-        if (map_ == nullptr) {
-            map_ = &pronto::get_object<ShardedMap>("sharded", std::uint64_t{0}, random());
-            for (const auto& [part, digest] : digests()) {
-                ObjectNotes::acknowledged(part, digest);
-            }
-        }
+        ExploredList& list = list_.get(random);
+        make_map(random);
         const std::uint64_t key = random();  // Alone, so that its number is known.
-        acknowledge(key, map_->put(key, 0));
+        acknowledge(key, map_->put(key, text(random)));
         ObjectNotes::number(0, map_, true);
         std::exception_ptr failure;
-        std::thread other([this, seed = random(), &failure] {
+        std::thread other([this, &list, alone = random() % 2 == 0, seed = random(), &failure] {
             try {
-                work(Random(seed));
+                alone ? work_on_list(list, Random(seed)) : work_on_map(Random(seed));
             } catch (...) {
                 failure = std::current_exception();
             }
         });
         try {
-            work(Random(random()));
+            work_on_map(Random(random()));
         } catch (...) {
             other.join();
             throw;
@@ -228,21 +230,42 @@ class Concurrent final : public ObjectWorkload {
         take_snapshot_sometimes(random);
     }
 
-    void work(Random random)
+    void make_map(Random& random)
+    {
+        if (map_ == nullptr) {
+            map_ = &pronto::get_object<ShardedMap>("sharded", std::uint64_t{0}, random());
+            for (std::uint64_t shard = 0; shard < ShardedMap::shard_count; ++shard) {
+                ObjectNotes::acknowledged(shard, map_->digest(shard));
+            }
+        }
+    }
+
+    void work_on_map(Random random)
     {
         for (int i = 0; i < 4; ++i) {
             const std::uint64_t key = random() % 16;
             switch (random() % 4) {
             case 0: acknowledge(key, map_->erase(key)); break;
             case 1: acknowledge(key, map_->read(key % ShardedMap::shard_count)); break;
-            default: acknowledge(key, map_->put(key, random())); break;
+            default: acknowledge(key, map_->put(key, text(random))); break;
             }
         }
     }
 
+    static void work_on_list(ExploredList& list, Random random)
+    {
+        for (int i = 0; i < 4; ++i) {
+            take_snapshot_sometimes(random);
+            list.append(std::vector<std::uint64_t>(random() % 40, random()));
+            list.acknowledge();
+        }
+    }
+
+    static std::string text(Random& random) { return std::string(random() % 1200, static_cast<char>('a' + random() % 26)); }
     static void acknowledge(std::uint64_t key, std::uint64_t digest) { ObjectNotes::acknowledged(key % ShardedMap::shard_count, digest); }
 
     ShardedMap* map_ = nullptr;
+    Slot<ExploredList> list_{"list", 1};
 };
 
 template <class Workload>
