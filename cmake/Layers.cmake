@@ -6,6 +6,32 @@ add_custom_target(check_includes ALL
 # Every program of unit tests: what the sanitizers run.
 add_custom_target(unit_tests)
 
+# Headers that nearly every file includes are compiled once: a build from nothing takes a fifth less. Not with ccache, which
+# knows a file by what it includes. Not for layers that stand in for libc: what they include first matters to them.
+if("${CMAKE_CXX_COMPILER_LAUNCHER}" MATCHES "ccache")
+    set(precompiled_default OFF)
+else()
+    set(precompiled_default ON)
+endif()
+option(STILLPOINT_PRECOMPILED_HEADERS "Compile common headers once" ${precompiled_default})
+set(STILLPOINT_LAYERS_WITHOUT_PRECOMPILED core arch os interpose nvhooks/runtime)
+set(precompiled_headers ${CMAKE_SOURCE_DIR}/src/core/result.hpp <algorithm> <atomic> <cstring> <memory> <mutex> <string> <vector>)
+
+# stillpoint_precompile(target owner header...): `target` uses headers that `owner` has compiled; the first target to name an
+# owner is it.
+function(stillpoint_precompile target owner)
+    if(NOT STILLPOINT_PRECOMPILED_HEADERS)
+        return()
+    endif()
+    get_property(known GLOBAL PROPERTY STILLPOINT_PRECOMPILED_${owner})
+    if(known)
+        target_precompile_headers(${target} REUSE_FROM ${known})
+    else()
+        target_precompile_headers(${target} PRIVATE ${ARGN})
+        set_property(GLOBAL PROPERTY STILLPOINT_PRECOMPILED_${owner} ${target})
+    endif()
+endfunction()
+
 # stillpoint_layer(name): one static-in-spirit object library per folder of src/, from every
 # source in it (sub-folders too); *_test.cpp become the test program <name>_test.
 # Adding a file edits no list.
@@ -24,6 +50,9 @@ function(stillpoint_layer folder)
     set_property(GLOBAL APPEND PROPERTY STILLPOINT_LAYERS sp_${name})
     add_dependencies(sp_${name} check_includes)
     stillpoint_settings(sp_${name})
+    if(sources AND NOT folder IN_LIST STILLPOINT_LAYERS_WITHOUT_PRECOMPILED)
+        stillpoint_precompile(sp_${name} layers ${precompiled_headers})
+    endif()
     # Tests are linked where every layer is known: src/CMakeLists.txt.
     set_property(GLOBAL PROPERTY STILLPOINT_TESTS_${name} "${tests}")
 endfunction()
