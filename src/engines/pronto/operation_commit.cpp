@@ -32,7 +32,9 @@ Result<void> OperationLog::commit_lines(Operation& operation)
 {
     LiveObject& object = *operation.object;
     if (operation.by_sibling) {
-        Siblings::await(operation.thread->job);
+        if (Siblings::await(operation.thread->job)) {
+            operation.thread->choice.note_late();
+        }
         operation.hash = operation.thread->job.hash;
     }
     // Read before the number is taken: if it is then all that was given, all of that is durable.

@@ -318,10 +318,11 @@ void OperationLog::start_logging(sp_pronto_operation& memory) noexcept
     job.file_offset = space_.file_offset(operation.first.chunk) + operation.first.offset;
     bool measured = false;
     // What fits in the first line is stored with it, at the commit.
-    if (job.argument_bytes > inline_argument_bytes && siblings_.should_hand_over(thread, measured)) {
+    const bool hands_over = job.argument_bytes > inline_argument_bytes && siblings_.should_hand_over(thread, measured);
+    operation.begun_ns = measured ? os::monotonic_ns() : 0;
+    if (hands_over) {
         operation.by_sibling = siblings_.hand_over(thread);
     }
-    operation.begun_ns = measured ? os::monotonic_ns() : 0;
     if (!operation.by_sibling) {
         Siblings::store_rest(*medium_, job);
         operation.hash = job.hash;
@@ -389,7 +390,7 @@ Result<void> OperationLog::end(sp_pronto_operation& memory, bool by_exception)
     }
     LiveObject& object = *operation.object;
     if (operation.by_sibling && operation.state == Operation::logging) {
-        Siblings::await(operation.thread->job);
+        static_cast<void>(Siblings::await(operation.thread->job));
     }
     const bool uncommitted = operation.state == Operation::begun || operation.state == Operation::logging;
     if (uncommitted && by_exception &&

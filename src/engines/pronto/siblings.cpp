@@ -14,6 +14,8 @@ namespace {
 
 /// How long a sibling looks for work before it sleeps: longer than an operation of a thread that does nothing else.
 constexpr std::uint64_t spin_ns = 20'000;
+/// So many looks for a job's end, each a pause or a turn for others, take longer than any sibling that runs.
+constexpr unsigned late_rounds = 256;
 
 unsigned count_cpus() noexcept
 {
@@ -85,14 +87,16 @@ bool Siblings::hand_over(ThreadLog& thread) noexcept
     thread.job.state.store(SiblingJob::ready, std::memory_order_seq_cst);
     Sibling& sibling = siblings_[sibling_of(thread)];
     if (sibling.parked.load(std::memory_order_seq_cst) != 0 && sibling.parked.exchange(0, std::memory_order_acq_rel) != 0) {
+        thread.choice.note_late();  // To wake it takes longer than to store what it would have stored.
         os::futex_wake(sibling.parked, 1);
     }
     return true;
 }
 
-void Siblings::await(SiblingJob& job) noexcept
+bool Siblings::await(SiblingJob& job) noexcept
 {
-    for (unsigned round = 0; job.state.load(std::memory_order_acquire) != SiblingJob::done; ++round) {
+    unsigned round = 0;
+    for (; job.state.load(std::memory_order_acquire) != SiblingJob::done; ++round) {
         // The sibling may have been displaced by this very thread.
         if (round % 64 == 63) {
             sched_yield();
@@ -101,6 +105,7 @@ void Siblings::await(SiblingJob& job) noexcept
         }
     }
     job.state.store(SiblingJob::idle, std::memory_order_relaxed);
+    return round >= late_rounds;
 }
 
 void Siblings::store_rest(Medium& medium, SiblingJob& job) noexcept

@@ -1,5 +1,6 @@
 #include "engines/pronto/thread_log.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -111,24 +112,46 @@ Result<std::byte*> ThreadLog::place_for_nothing(std::uint64_t argument_bytes)
 bool LoggingChoice::choose(bool& measured) noexcept
 {
     const std::uint32_t at = count_;
-    count_ = at + 1 == period_operations ? 0 : at + 1;
+    count_ = at + 1 >= period_operations_ ? 0 : at + 1;
     measured = at < 2 * probe_operations;
     if (!measured) {
         return sibling_pays_;
     }
     if (at == 0) {
-        by_thread_ns_ = 0;
-        by_sibling_ns_ = 0;
+        noted_[0] = noted_[1] = 0;
+        late_operations_ = 0;
     }
-    return at >= probe_operations;
+    // A sibling that is late already is not asked for the rest of the look.
+    return at % 2 != 0 && late_operations_ < late_operations_max;
 }
 
 void LoggingChoice::note(bool by_sibling, std::uint64_t ns) noexcept
 {
-    (by_sibling ? by_sibling_ns_ : by_thread_ns_) += ns;
-    if (count_ == 2 * probe_operations) {
-        sibling_pays_ = by_sibling_ns_ < by_thread_ns_;
+    if (std::uint32_t& noted = noted_[by_sibling ? 1 : 0]; noted < probe_operations) {
+        ns_[by_sibling ? 1 : 0][noted++] = ns;
     }
+    if (count_ == 2 * probe_operations) {
+        decide();
+    }
+}
+
+void LoggingChoice::note_late() noexcept
+{
+    if (++late_operations_ >= late_operations_max) {
+        sibling_pays_ = false;
+    }
+}
+
+void LoggingChoice::decide() noexcept
+{
+    const auto median = [this](unsigned way) {
+        std::uint64_t* const middle = ns_[way] + noted_[way] / 2;
+        std::nth_element(ns_[way], middle, ns_[way] + noted_[way]);
+        return *middle;
+    };
+    sibling_pays_ = late_operations_ < late_operations_max && noted_[0] != 0 && noted_[1] != 0 && median(1) < median(0);
+    late_operations_ = 0;
+    period_operations_ = sibling_pays_ ? period_operations_min : std::min(2 * period_operations_, period_operations_max);
 }
 
 }  // namespace stillpoint::pronto

@@ -23,20 +23,32 @@ struct alignas(128) SiblingJob {
     std::uint64_t hash = 0;         ///< the result
 };
 
-/// Whether a sibling pays is found out by doing some operations each way [§5.2.1; the paper always has one].
+/// Whether a sibling pays is found out by doing some operations each way [§5.2.1; the paper always has one]. Medians are compared: one
+/// operation that the kernel interrupted, or that was the first to touch a page, says nothing. Where other programs have the CPUs,
+/// a sibling that paid a moment ago is late, and each operation would wait for it; then it is left alone until the next look.
 class LoggingChoice {
 public:
     /// True: let the sibling do it. `measured`: the caller tells note() how long it took.
     bool choose(bool& measured) noexcept;
     void note(bool by_sibling, std::uint64_t ns) noexcept;
+    /// The sibling had to be woken, or was not running when the operation waited for it.
+    void note_late() noexcept;
 
 private:
-    static constexpr std::uint32_t probe_operations = 32;
-    static constexpr std::uint32_t period_operations = 8192;
+    static constexpr std::uint32_t probe_operations = 16;  ///< each way, in turn
+    static constexpr std::uint32_t late_operations_max = 4;
+    static constexpr std::uint32_t period_operations_min = 8192;
+    /// Looking costs, too: less and less often where it never pays.
+    static constexpr std::uint32_t period_operations_max = 1u << 20;
+
+    void decide() noexcept;
+
     std::uint32_t count_ = 0;
+    std::uint32_t period_operations_ = period_operations_min;
+    std::uint32_t late_operations_ = 0;
     bool sibling_pays_ = false;
-    std::uint64_t by_thread_ns_ = 0;
-    std::uint64_t by_sibling_ns_ = 0;
+    std::uint32_t noted_[2] = {0, 0};                ///< by the thread, by its sibling
+    std::uint64_t ns_[2][probe_operations] = {};
 };
 
 struct ThreadLog {
