@@ -23,6 +23,11 @@ Campaign exploration(std::string name, ProgramPlan plan)
             limits.power_cuts = 16;  // Few torn images are what is looked for.
             limits.generations = 2;
         }
+        if (plan.power_cuts_only) {
+            limits.power_cuts = 24;
+            limits.kills = 1;
+            limits.generations = 2;
+        }
         if (plan.kill_around_commits) {
             limits.kills = 8;
             limits.power_cuts = 1;

@@ -224,7 +224,8 @@ void Explorer::explore_trace(const Crash& start, const ProgramRun& run, unsigned
     const std::vector<Event>& events = run.events;
     const std::uint64_t left = std::min(limits_.program_states,
                                         limits_.states > figures_.states ? limits_.states - figures_.states : 1);
-    const std::vector<std::size_t> moments = some_of(moments_of(events), std::max<std::uint64_t>(32, left / 4));
+    const std::uint64_t moments_max = plan_.power_cuts_only ? 8 : std::max<std::uint64_t>(32, left / 4);
+    const std::vector<std::size_t> moments = some_of(moments_of(events), moments_max);
     const bool goes_on = generation < limits_.generations;
     const unsigned kills = goes_on ? std::max(1u, limits_.kills >> (generation - 1)) : 0;
     const unsigned cuts = goes_on ? std::max(1u, limits_.power_cuts >> (generation - 1)) : 0;

@@ -51,6 +51,15 @@ std::vector<Campaign> object_campaigns()
         plan.place = profile == sim::Profile::page ? Place::real_file : Place::real_memory;
         campaigns.push_back(exploration(name("objects-real", profile, objects.name), plan));
     }
+    for (const ObjectWorkloadEntry& objects : object_workloads()) {
+        if (objects.name == "overtaking") {
+            for (const sim::Profile profile : {sim::Profile::cache_line, sim::Profile::page}) {
+                ProgramPlan plan = plan_of(objects, profile);
+                plan.power_cuts_only = true;
+                campaigns.push_back(exploration(name("objects-cut", profile, objects.name), plan));
+            }
+        }
+    }
     return campaigns;
 }
 

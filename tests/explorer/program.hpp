@@ -36,6 +36,7 @@ struct ProgramPlan {
     std::uint64_t failing_sync = UINT64_MAX;
     bool primitive_files = false;  ///< see sim::Stage::primitive
     bool checkpoint_each = false;  ///< after each operation, not after two of five
+    bool power_cuts_only = false;  ///< go on from many power cuts, each with a few images
     bool kill_around_commits = false;  ///< kill only around the fences that commit records wait for
     bool torn_words = false;       ///< look at ImageChoice::torn_words_only
     /// Stores past the medium, as a defect would: the explorer must notice.

@@ -40,7 +40,7 @@ public:
         const std::lock_guard hold(shard.guard);
         shard.values.insert_or_assign(key, std::hash<std::string_view>()(text));
         if (ObjectNotes::are_begun() && text.size() % 4 == 0) {
-            std::this_thread::sleep_for(std::chrono::microseconds(30));
+            std::this_thread::sleep_for(std::chrono::microseconds(150));
         }
         return commit(operation, number);
     }
@@ -74,7 +74,7 @@ public:
         }
         return sum.value();
     }
-    [[nodiscard]] std::uint64_t first_part() const noexcept { return first_part_; }
+    [[nodiscard]] std::uint64_t part_of(std::uint64_t key) const noexcept { return first_part_ + key % shard_count; }
 
     static constexpr auto methods()
     {
