@@ -6,7 +6,7 @@
 // where one was not filled with N. The first answer: first_operation_ns, last_page_ns (monotonic), recovery_ns.
 //
 //   fill N                         writes the number N to every page
-//   snapshot                       -> stop_ns, snapshot_ns, pages
+//   snapshot                       -> stop_ns, quiesce_ns (of it: until no thread was inside an operation), snapshot_ns, pages
 //   snapshot_beside_writer NS      as snapshot; a thread stores words at random places from NS before until NS behind
 //                                  -> the same, slowest_ns, operations
 //   sequential NS ACCESSES EVERY   operations of that many accesses for NS, half of them stores; a snapshot in each EVERY ns (0: none)
@@ -123,7 +123,8 @@ private:
 
 void add_stop(Answer& answer, std::uint64_t snapshot_ns)
 {
-    answer.number("stop_ns", statistic("stop_ns_last")).number("snapshot_ns", snapshot_ns);
+    answer.number("stop_ns", statistic("stop_ns_last")).number("quiesce_ns", statistic("quiesce_ns_last"));
+    answer.number("snapshot_ns", snapshot_ns);
     answer.number("pages", statistic("dirty_pages_last"));
 }
 

@@ -5,9 +5,10 @@
 // The first answer: spins_per_us, how many rounds of the work go into a microsecond.
 //
 //   compare SPINS NS   operations of SPINS rounds for NS, in blocks of two milliseconds with logging and without it in turn
-//                      -> operations (of each kind), bare_ns, logged_ns, logged_cpu_ns
+//                      -> operations of a block; bare_ns, logged_ns, logged_cpu_ns: medians of the blocks, which other work disturbs least
 
-#include <cstring>
+#include <algorithm>
+#include <cstddef>
 #include <exception>
 #include <span>
 #include <string>
@@ -70,22 +71,26 @@ public:
     void compare(std::uint64_t spins, std::uint64_t length_ns, Answer& answer)
     {
         const std::uint64_t block = operations_in_a_block(spins);
-        std::uint64_t operations = 0;
-        std::uint64_t bare_ns = 0;
-        std::uint64_t logged_ns = 0;
-        std::uint64_t logged_cpu_ns = 0;
-        while (bare_ns + logged_ns < length_ns) {
+        std::vector<std::uint64_t> bare_ns;
+        std::vector<std::uint64_t> logged_ns;
+        std::vector<std::uint64_t> logged_cpu_ns;
+        for (const std::uint64_t end_ns = monotonic_ns() + length_ns; bare_ns.empty() || monotonic_ns() < end_ns;) {
             const std::uint64_t cpu_before_ns = process_cpu_ns();
-            logged_ns += timed(block, [&] { object_.compute(spins, entry_); });
-            logged_cpu_ns += process_cpu_ns() - cpu_before_ns;
-            bare_ns += timed(block, [&] { object_.compute_bare(spins, entry_); });
-            operations += block;
+            logged_ns.push_back(timed(block, [&] { object_.compute(spins, entry_); }));
+            logged_cpu_ns.push_back(process_cpu_ns() - cpu_before_ns);
+            bare_ns.push_back(timed(block, [&] { object_.compute_bare(spins, entry_); }));
         }
-        answer.number("operations", operations).number("bare_ns", bare_ns);
-        answer.number("logged_ns", logged_ns).number("logged_cpu_ns", logged_cpu_ns);
+        answer.number("operations", block).number("bare_ns", median(bare_ns)).number("logged_ns", median(logged_ns));
+        answer.number("logged_cpu_ns", median(logged_cpu_ns)).number("blocks", bare_ns.size());
     }
 
 private:
+    static std::uint64_t median(std::vector<std::uint64_t>& values)
+    {
+        const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+        std::nth_element(values.begin(), middle, values.end());
+        return *middle;
+    }
     template <class Operation>
     static std::uint64_t timed(std::uint64_t count, Operation operation)
     {

@@ -57,6 +57,7 @@ def stops_of(bench, process):
                 answers[name].append(answer)
     for name, found in answers.items():
         yield {"name": name, "stop_ns": spread(one["stop_ns"] for one in found), "stop_ns_max": max(one["stop_ns"] for one in found),
+               "quiesce_ns_of_max": max(found, key=lambda one: one["stop_ns"])["quiesce_ns"],
                "snapshot_ns": spread(one["snapshot_ns"] for one in found), "pages": found[-1]["pages"], "rounds": len(found),
                "slowest_ns": spread(one["slowest_ns"] for one in found) if "slowest_ns" in found[0] else None,
                "slowest_ns_max": max((one["slowest_ns"] for one in found if "slowest_ns" in one), default=None)}
@@ -82,9 +83,11 @@ def slowdown_of(bench, process, mib, pattern):
 
 
 def lines(result):
-    rows = [[mebibytes(cell["mib"]), row["name"], quartiles(row["stop_ns"]), duration(row["stop_ns_max"]), quartiles(row["snapshot_ns"]),
+    rows = [[mebibytes(cell["mib"]), row["name"], quartiles(row["stop_ns"]), duration(row["stop_ns_max"]),
+             duration(row["quiesce_ns_of_max"]), quartiles(row["snapshot_ns"]),
              short(row["pages"]), quartiles(row["slowest_ns"])] for cell in result["stops"] for row in cell["rows"]]
-    first = table(["data", "", "stop", "longest stop", "until it is durable", "pages", "slowest operation of the writer"], rows)
+    first = table(["data", "", "stop", "longest stop", "of it for operations to end", "until it is durable", "pages",
+                   "slowest operation of the writer"], rows)
     rows = [[mebibytes(cell["mib"]), row["pattern"], duration(row["interval_ns"]), quartiles(row["slowdown"], lambda one: f"{one:.3f}"),
              quartiles(row["cpu"], lambda one: f"{one:.3f}")] for cell in result["slowdowns"] for row in cell["rows"]]
     return [*first, "", *table(["data", "accesses", "a snapshot every", "time, of that without", "CPU, of that without"], rows)]
