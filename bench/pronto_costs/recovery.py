@@ -66,6 +66,6 @@ def lines(result):
 
 
 def bars(result):
-    value = next((cell["last_page_ns"]["median"] for cell in result["cells"]
-                  if cell["mib"] == 1024 and not cell["logged"] and cell["rounds"]), None)
-    return [known.RECOVERY.judged(value)]
+    cell = next((cell for cell in result["cells"] if cell["mib"] == 1024 and not cell["logged"] and cell["rounds"]), None)
+    return [known.RECOVERY.judged(cell and cell["last_page_ns"]["median"]),
+            known.FIRST_OPERATION.judged(cell and cell["first_operation_ns"]["median"])]
