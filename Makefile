@@ -37,7 +37,7 @@ help:
 	@echo "make asan, tsan   only the unit tests under AddressSanitizer + UBSan, or ThreadSanitizer"
 	@echo "make style        only the checks of style, layering and documents"
 	@echo "make docs         write the documents that are generated from tables anew"
-	@echo "make kill-loop    kill word-index and bank 200 times each and prove that nothing is lost"
+	@echo "make kill-loop    kill word-index, bank and the ledgers of respct and pronto 200 times each: nothing is lost"
 	@echo "make soak         kill a checking program KILLS=$(KILLS) times, at every persist point and at random (SEED, LIMIT_S)"
 	@echo "make explore      judge STATES=$(STATES) crash states, for at most LIMIT_S seconds (SEED)"
 	@echo "make canaries     take out one fence, sync or checksum at a time: the explorer must notice each"
@@ -108,6 +108,8 @@ kill-loop: build
 	@python3 tests/kill/kill_loop.py --program word-index --kills 200
 	@python3 tests/kill/kill_loop.py --program respct-ledger --kills 200 --interval-ms 10
 	@python3 tests/kill/kill_loop.py --program respct-ledger --kills 200 --interval-ms 10 --pool-folder /dev/shm
+	@python3 tests/kill/kill_loop.py --program pronto-ledger --kills 200
+	@python3 tests/kill/kill_loop.py --program pronto-ledger --kills 200 --pool-folder /dev/shm
 
 soak: build
 	$(call say,Killing soak_program $(KILLS) times at every persist point and at random moments)
