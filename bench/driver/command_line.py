@@ -101,7 +101,7 @@ def parser():
                      help="engines and peers; peers are all that are here (default pmthreads,peers)")
     who.add_argument("--tracker", type=some_of("auto", "uffd", "mprotect", "hooks"), default=["auto"], metavar="T,...")
     who.add_argument("--interval", type=numbers(1, 3600000), default=[], metavar="MS,...",
-                     help="milliseconds between two checkpoints (default: the engine's own, 100; of respct 64)")
+                     help="milliseconds between two checkpoints (default: the engine's own, 100; of respct 64, of pronto 10000)")
     who.add_argument("--durability", type=some_of("process", "power"), default=["process"], metavar="D,...",
                      help="what must be survived: process (default), power")
     where = made.add_argument_group("where")
