@@ -224,7 +224,7 @@ void Explorer::explore_trace(const Crash& start, const ProgramRun& run, unsigned
     const std::vector<Event>& events = run.events;
     const std::uint64_t left = std::min(limits_.program_states,
                                         limits_.states > figures_.states ? limits_.states - figures_.states : 1);
-    const std::uint64_t moments_max = plan_.power_cuts_only ? 8 : std::max<std::uint64_t>(32, left / 4);
+    const std::uint64_t moments_max = plan_.power_cuts_only ? 16 : std::max<std::uint64_t>(32, left / 4);
     const std::vector<std::size_t> moments = some_of(moments_of(events), moments_max);
     const bool goes_on = generation < limits_.generations;
     const unsigned kills = goes_on ? std::max(1u, limits_.kills >> (generation - 1)) : 0;
@@ -290,6 +290,8 @@ void Explorer::look_at_moment(const sim::CrashModel& model, const History& histo
     sim::ImageChoice choice{std::min(limits_.exhaustive_max, 4 * budget), budget, plan_.torn_words};
     if (plan_.torn_words) {
         choice.sample = 200;
+    } else if (plan_.power_cuts_only) {
+        choice.sample = 40;  // With fewer there are no random ones.
     }
     std::uint64_t seen = 0;
     std::vector<sim::CrashImage> kept(static_cast<std::size_t>(starts));

@@ -56,6 +56,7 @@ std::vector<Campaign> object_campaigns()
             for (const sim::Profile profile : {sim::Profile::cache_line, sim::Profile::page}) {
                 ProgramPlan plan = plan_of(objects, profile);
                 plan.power_cuts_only = true;
+                plan.sync_us = 300;
                 campaigns.push_back(exploration(name("objects-cut", profile, objects.name), plan));
             }
         }

@@ -257,6 +257,7 @@ ProgramRun ProgramRunner::run(const ProgramPlan& plan, const sim::CrashImage& fi
         stage = std::make_unique<sim::Stage>(byte_addressable(plan), file);
         stage->failing_sync = plan.failing_sync;
         stage->primitive = plan.primitive_files;
+        stage->sync_us = plan.sync_us;
         stage->stranger = plan.seed % 2 == 0;
     }
     const pid_t child = fork();

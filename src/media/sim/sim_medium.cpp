@@ -213,6 +213,9 @@ Result<void> SimMedium::sync_file()
         record(EventKind::sync_failed);
         return fail(SP_E_IO, EIO, "syncing {} failed: simulated", path_);
     }
+    if (stage_.sync_us != 0) {
+        usleep(stage_.sync_us);
+    }
     record(EventKind::sync);
     if (!metadata_is_durable_ && stage_.named_) {
         record(EventKind::name_sync);

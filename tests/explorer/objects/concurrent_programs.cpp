@@ -146,7 +146,7 @@ class Concurrent final : public ObjectWorkload {
     Slot<ExploredList> list_{"list", 1};
 };
 
-/// A burst begins at the same moment in both threads: the one that starts a chunk of the log may be overtaken by the other.
+/// A burst begins at the same moment in a thread for each shard: the one that starts a chunk of the log may be overtaken by the others.
 class Overtaking final : public ObjectWorkload {
     void find_objects() override
     {
@@ -165,21 +165,20 @@ class Overtaking final : public ObjectWorkload {
         ShardedMap& map = map_.get(random);
         ExploredList& list = list_.get(random);
         if (random() % 2 == 0) {
-            put(map, random);
+            put(map, random() % 16, random);
         } else {
             burst(map, list, random);
         }
-        if (random() % 2 == 0) {
+        if (random() % 5 == 0) {
             pronto::snapshot();
         }
-        if (random() % 3 != 0) {
+        if (random() % 3 == 0) {
             append(list, random);
         }
     }
 
-    static void put(ShardedMap& map, Random& random)
+    static void put(ShardedMap& map, std::uint64_t key, Random& random)
     {
-        const std::uint64_t key = random() % 16;
         const std::string text(600 + random() % 400, static_cast<char>('a' + random() % 26));
         ObjectNotes::acknowledged(map.part_of(key), map.put(key, text));
     }
@@ -191,18 +190,17 @@ class Overtaking final : public ObjectWorkload {
 
     static void burst(ShardedMap& map, ExploredList& list, Random& random)
     {
-        const bool is_snapshot_taken = random() % 2 == 0;
-        std::atomic<int> waiting{2};
+        const bool is_snapshot_taken = random() % 4 == 0;
+        std::atomic<int> waiting{ShardedMap::shard_count};
         Threads threads;
-        for (int i = 0; i < 2; ++i) {
-            threads.run([&map, &waiting, seed = random()] {
+        for (std::uint64_t shard = 0; shard < ShardedMap::shard_count; ++shard) {
+            threads.run([&map, &waiting, shard, seed = random()] {
                 Random own(seed);
                 waiting.fetch_sub(1);
                 while (waiting.load() > 0) {
                     std::this_thread::yield();
                 }
-                put(map, own);
-                put(map, own);
+                put(map, shard, own);
             });
         }
         if (is_snapshot_taken) {

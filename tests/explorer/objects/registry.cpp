@@ -157,7 +157,7 @@ const std::vector<ObjectWorkloadEntry>& object_workloads()
         {"several", &make<Several>, 24},
         {"long-arguments", &make<LongArguments>, 20},
         {"concurrent", &make_concurrent, 3},
-        {"overtaking", &make_overtaking, 3},
+        {"overtaking", &make_overtaking, 5},
         {"changed-methods", &make_changed_methods, 10},
     };
     return entries;
