@@ -1,18 +1,19 @@
 #pragma once
 // Pronto: the bench's structures inside durable objects, whose updates are operations; and durable::string_map as a store.
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "../structures/btree.hpp"
 #include "../structures/hash_map.hpp"
@@ -130,12 +131,38 @@ public:
     }
     void put(unsigned, std::uint64_t key, std::span<const std::byte> value)
     {
+        if (filling_) {
+            filled_.emplace_back(key, std::string(reinterpret_cast<const char*>(value.data()), value.size()));
+            return;
+        }
         map_.put(text_of(key).view(), {reinterpret_cast<const char*>(value.data()), value.size()});
     }
     bool remove(unsigned, std::uint64_t key) { return map_.erase(text_of(key).view()); }
     void settle() { ProntoMemory::settle(); }
 
+    void begin_fill() noexcept { filling_ = true; }
+    /// By many threads, whose puts share their syncs where the pool lies on a disk.
+    void end_fill()
+    {
+        filling_ = false;
+        std::atomic<std::size_t> next{0};
+        std::vector<std::thread> clients;
+        for (unsigned client = 0; client < filling_clients; ++client) {
+            clients.emplace_back([&] {
+                for (std::size_t at = next++; at < filled_.size(); at = next++) {
+                    map_.put(text_of(filled_[at].first).view(), filled_[at].second);
+                }
+            });
+        }
+        for (std::thread& client : clients) {
+            client.join();
+        }
+        filled_ = {};
+    }
+
 private:
+    static constexpr unsigned filling_clients = 64;
+
     struct Text {
         std::array<char, sizeof(std::uint64_t)> bytes;
         [[nodiscard]] std::string_view view() const noexcept { return {bytes.data(), bytes.size()}; }
@@ -143,6 +170,8 @@ private:
     static Text text_of(std::uint64_t key) noexcept { return std::bit_cast<Text>(key); }
 
     stillpoint::durable::string_map& map_;
+    bool filling_ = false;
+    std::vector<std::pair<std::uint64_t, std::string>> filled_;
 };
 
 /// The bench's queue, and what its threads have noted, as one object.
@@ -211,6 +240,7 @@ private:
 };
 
 static_assert(KeyValueStore<ProntoHashStore> && KeyValueStore<ProntoTreeStore> && KeyValueStore<ProntoStringStore>);
+static_assert(FillsInBatches<ProntoStringStore>);
 static_assert(FifoQueue<ProntoQueue>);
 
 }  // namespace bench
