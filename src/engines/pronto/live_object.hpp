@@ -38,6 +38,9 @@ struct alignas(128) LiveObject {
     std::vector<std::uint8_t> pool_methods;      ///< by the program's method number: the pool's
     std::vector<std::uint16_t> program_methods;  ///< by the pool's method number: the program's, or no_method
 
+    /// Option verify_replay: one operation at a time, since whole objects are compared. Taken before the operation's FASE.
+    os::FutexLock verifying_lock;
+
     std::atomic<std::uint32_t> state{unrecovered};
     Failure refusal{};  ///< valid once it is refused
 
@@ -96,6 +99,7 @@ struct Operation {
     std::uint8_t method;      ///< the pool's number
     State state;
     bool inside_fase;
+    bool is_verifying;        ///< holds the object's verifying_lock
     bool by_sibling;          ///< a sibling is making the arguments durable
 };
 static_assert(sizeof(Operation) <= sizeof(sp_pronto_operation) && std::is_trivially_copyable_v<Operation>);

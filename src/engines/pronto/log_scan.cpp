@@ -91,7 +91,7 @@ void scan_entries(std::span<const std::byte> bytes, const ChunkHeader& chunk, st
 
 bool is_superseded(const ChunkHeader& chunk, const ObjectRecord& record) noexcept
 {
-    return chunk.sequence < record.log_sequence && !is_removed(Canary::superseded_chunks);
+    return chunk.sequence < record.log_sequence;
 }
 
 Result<ScannedLog> ScannedLog::read(const Pool& pool, std::span<const ScannedChunk> chunks, const ObjectRecord& record)

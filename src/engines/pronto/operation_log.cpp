@@ -91,7 +91,7 @@ void OperationLog::add_segment(const Segment& segment) noexcept
 
 void OperationLog::snapshot_durable() noexcept
 {
-    if (!lines_ && !is_removed(Canary::drained_chunks)) {
+    if (!lines_) {
         group_.drain();  // A chunk that is given to another log must not be written for this one any more.
     }
     objects_.release_retired_chunks();
@@ -178,7 +178,12 @@ Result<void*> OperationLog::begin(sp_pronto_operation& memory, void* address, st
     operation.argument_bytes = bytes;
     operation.program_method = static_cast<std::uint16_t>(method);
     operation.method = object->pool_methods[method];
+    if (settings_.verify_replay) {
+        object->verifying_lock.lock();
+        operation.is_verifying = true;
+    }
     if (auto entered = enter_with_room(operation); !entered) {
+        end_verifying(operation);
         return pass_on(entered.error());
     }
     operation.state = Operation::begun;
@@ -356,6 +361,7 @@ Result<void> OperationLog::commit(sp_pronto_operation& memory, bool early)
         if (auto same = objects_.run_on_twin(operation); !same) {
             return same;
         }
+        end_verifying(operation);  // What becomes of the commit is not its business.
     }
     if (settings_.check_commit_order) {
         commit_order::committing(operation);
@@ -370,6 +376,14 @@ Result<void> OperationLog::commit_current()
     return thread != nullptr && thread->current != nullptr
                ? commit(reinterpret_cast<sp_pronto_operation&>(*thread->current), false)
                : Result<void>{};
+}
+
+void OperationLog::end_verifying(Operation& operation) noexcept
+{
+    if (operation.is_verifying) {
+        operation.is_verifying = false;
+        operation.object->verifying_lock.unlock();
+    }
 }
 
 void OperationLog::refuse(LiveObject& object, const Operation& operation) noexcept
@@ -401,6 +415,7 @@ Result<void> OperationLog::end(sp_pronto_operation& memory, bool by_exception)
         commit_order::finished(operation);
     }
     leave_fase(operation);
+    end_verifying(operation);
     operation.thread->current = nullptr;
     const bool wait = operation.state == Operation::early && !is_removed(Canary::log_wait);
     operation.state = Operation::inactive;

@@ -66,6 +66,7 @@ private:
     [[nodiscard]] bool take_part(LiveObject& object, std::uint64_t argument_begin, std::uint64_t argument_bytes, EntryPlace& part);
     [[nodiscard]] bool start_chunk(LiveObject& object);
     void leave_fase(Operation& operation) noexcept;
+    static void end_verifying(Operation& operation) noexcept;
     [[nodiscard]] Result<void> commit_lines(Operation& operation);
     void store_part(Operation& operation, const EntryPlace& part, std::uint32_t part_number, std::uint64_t durable) noexcept;
     void note_dirty(LiveObject& object, ChunkIndex chunk, std::uint32_t begin, std::uint32_t end) noexcept;
