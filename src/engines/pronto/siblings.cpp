@@ -15,7 +15,9 @@ namespace {
 /// How long a sibling looks for work before it sleeps: longer than an operation of a thread that does nothing else.
 constexpr std::uint64_t spin_ns = 20'000;
 /// So many looks for a job's end, each a pause or a turn for others, take longer than any sibling that runs.
-constexpr unsigned late_rounds = 256;
+constexpr unsigned late_rounds = 64;
+/// Pauses between two turns for others: a pause may leave a virtual machine.
+constexpr unsigned pauses = 8;
 
 unsigned count_cpus() noexcept
 {
@@ -98,7 +100,7 @@ bool Siblings::await(SiblingJob& job) noexcept
     unsigned round = 0;
     for (; job.state.load(std::memory_order_acquire) != SiblingJob::done; ++round) {
         // The sibling may have been displaced by this very thread.
-        if (round % 64 == 63) {
+        if (round % pauses == pauses - 1) {
             sched_yield();
         } else {
             pause_briefly();
