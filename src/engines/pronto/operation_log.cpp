@@ -17,7 +17,7 @@ namespace {
 
 Operation& operation_in(sp_pronto_operation& memory) noexcept { return reinterpret_cast<Operation&>(memory); }
 
-/// How long an operation waits for room in the log before it gives up: many snapshots.
+/// How long an operation waits for room in the log while no snapshot can be captured.
 constexpr std::uint64_t room_wait_ns = 30'000'000'000;
 
 }  // namespace
@@ -222,7 +222,9 @@ Result<void> OperationLog::enter_with_room(Operation& operation)
         if (const Failure* const held = objects_.refusal(); held != nullptr) {
             return pass_on(*held);  // No snapshot will make room.
         }
-        deadline_ns = deadline_ns == 0 ? os::monotonic_ns() + room_wait_ns : deadline_ns;
+        if (deadline_ns == 0 || links_.is_writing(links_.engine)) {
+            deadline_ns = os::monotonic_ns() + room_wait_ns;
+        }
         fase_pause();
         links_.request_snapshot(links_.engine);
         os::futex_wait(space_.returns(), seen, os::monotonic_ns() + 100'000'000);

@@ -20,6 +20,8 @@ struct SnapshotLinks {
     void (*request_snapshot)(void* engine) noexcept;
     /// Returns when what the image has by now is durable. Outside FASEs. Errors: as sp_checkpoint.
     Result<void> (*snapshot_now)(void* engine);
+    /// A snapshot is captured and on its way to the medium, which may take long.
+    bool (*is_writing)(void* engine) noexcept;
     /// Nothing later becomes durable by a snapshot: the medium failed, or the image has what must not become durable. The first call
     /// counts.
     void (*give_up)(void* engine, const Failure& failure) noexcept;

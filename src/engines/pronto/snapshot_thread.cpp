@@ -133,6 +133,7 @@ CheckpointTurn SnapshotThread::take_snapshot(bool last, bool even_if_empty) noex
         note_withdrawn(stop);
         return CheckpointTurn::withdrawn;
     }
+    writing_.store(true, std::memory_order_release);
     note_stop(os::monotonic_ns() - begun_ns, stop.wait_ns);
     const std::uint64_t write_begun_ns = os::monotonic_ns();
     auto outcome = stop_outcome_ ? write_epoch(last) : stop_outcome_;
@@ -140,6 +141,7 @@ CheckpointTurn SnapshotThread::take_snapshot(bool last, bool even_if_empty) noex
         // Handlers wait for staging memory that nobody would empty any more.
         parts_.pieces->abandon_snapshots();
         give_up_durability(*parts_.clock, outcome.error());
+        writing_.store(false, std::memory_order_release);
         return CheckpointTurn::failed;
     }
     note_commit(os::monotonic_ns() - write_begun_ns);
@@ -147,6 +149,7 @@ CheckpointTurn SnapshotThread::take_snapshot(bool last, bool even_if_empty) noex
     if (const SnapshotHooks& hooks = *parts_.hooks; hooks.committed != nullptr) {
         hooks.committed(hooks.context, captured_epoch_);
     }
+    writing_.store(false, std::memory_order_release);
     parts_.clock->set_durable(captured_epoch_);
     return CheckpointTurn::committed;
 }

@@ -6,6 +6,7 @@
 // A snapshot begins only when the one before is durable: at most one is on its way.
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 
 #include "core/result.hpp"
@@ -55,6 +56,8 @@ public:
 
     /// A snapshot as soon as possible. Any thread.
     void request() noexcept { turns_.request(); }
+    /// A snapshot is captured and not durable yet. Any thread.
+    [[nodiscard]] bool is_writing() const noexcept { return writing_.load(std::memory_order_acquire); }
     /// Copied into the image in each stop. Before start() only.
     [[nodiscard]] Result<void> mirror(const MirroredRange& range);
     /// A segment that a thread inside a FASE has appended: known to the table from the next stop on.
@@ -91,6 +94,8 @@ private:
     std::size_t announced_count_ = 0;
 
     bool small_pages_ = false;
+
+    std::atomic<bool> writing_{false};
 
     // Of the turn in progress.
     std::uint64_t captured_epoch_ = 0;

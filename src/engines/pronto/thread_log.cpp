@@ -14,6 +14,8 @@ constinit std::atomic<ThreadLog*> logs{nullptr};
 constinit std::atomic<unsigned> logs_in_use{0};
 constinit os::FutexLock logs_lock;
 
+[[gnu::tls_model("initial-exec")]] constinit thread_local ThreadLog* own = nullptr;
+
 /// Gives the log back when the thread ends.
 struct Owner {
     ThreadLog* log = nullptr;
@@ -21,13 +23,13 @@ struct Owner {
     {
         if (log != nullptr) {
             const std::lock_guard guard(logs_lock);
+            own = nullptr;
             log->in_use = false;
             logs_in_use.fetch_sub(1, std::memory_order_relaxed);
         }
     }
 };
 
-[[gnu::tls_model("initial-exec")]] constinit thread_local ThreadLog* own = nullptr;
 thread_local Owner owner;
 
 ThreadLog* find_unused() noexcept
