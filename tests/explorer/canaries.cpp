@@ -105,7 +105,6 @@ constexpr std::array first_tries = {
     FirstTry{Canary::log_wait, "pronto/objects/page/map"},
     FirstTry{Canary::entry_checksum, "pronto/objects/line/map"},
     FirstTry{Canary::chunk_checksum, "pronto/objects-damage/line"},
-    FirstTry{Canary::void_entries, "pronto/objects/page/concurrent"},
     FirstTry{Canary::missing_operation, "pronto/objects/page/concurrent"},
     FirstTry{Canary::retired_chunks, "pronto/objects/line/several"},
     FirstTry{Canary::recovered_log_durable, "pronto/objects/line/map"},

@@ -127,9 +127,6 @@ Result<ScannedLog> ScannedLog::read(const Pool& pool, std::span<const ScannedChu
 /// What a recovery left out stays out, though the next run has given its numbers to other operations.
 void ScannedLog::leave_out_void_entries(std::span<const ScannedChunk> chunks)
 {
-    if (is_removed(Canary::void_entries)) {
-        return;
-    }
     const auto is_void = [&](const ScannedEntry& entry) {
         return std::any_of(chunks.begin(), chunks.end(), [&](const ScannedChunk& chunk) {
             return chunk.header.generation > entry.generation && chunk.header.first_number <= entry.header.number;
