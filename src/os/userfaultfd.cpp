@@ -1,5 +1,6 @@
 #include "os/userfaultfd.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -10,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/units.hpp"
 #include "os/own_descriptors.hpp"
 
 namespace stillpoint::os {
@@ -142,25 +144,31 @@ void Userfaultfd::wake_waiter() noexcept
     [[maybe_unused]] const auto written = write(wake_descriptor_, &one, sizeof one);
 }
 
-bool Userfaultfd::place_page(std::byte* destination, const std::byte* source,
-                             std::size_t size) noexcept
+bool Userfaultfd::place_pages(std::byte* destination, const std::byte* source, std::size_t size) noexcept
 {
-    uffdio_copy request{};
-    request.dst = reinterpret_cast<std::uintptr_t>(destination);
-    request.src = reinterpret_cast<std::uintptr_t>(source);
-    request.len = size;
-    request.mode = purpose_ == Purpose::tracking ? UFFDIO_COPY_MODE_WP : 0;
-    while (ioctl(descriptor_, UFFDIO_COPY, &request) != 0) {
-        if (errno == EAGAIN) {
-            request.copy = 0;
-            continue;  // The address space is changing (an mmap elsewhere); try again.
+    bool placed_all = true;
+    std::size_t at_once = size;
+    for (std::size_t done = 0; done < size;) {
+        uffdio_copy request{};
+        request.dst = reinterpret_cast<std::uintptr_t>(destination) + done;
+        request.src = reinterpret_cast<std::uintptr_t>(source) + done;
+        request.len = std::min(at_once, size - done);
+        request.mode = purpose_ == Purpose::tracking ? UFFDIO_COPY_MODE_WP : 0;
+        if (ioctl(descriptor_, UFFDIO_COPY, &request) == 0) {
+            done += request.len;
+        } else if (request.copy > 0) {
+            done += static_cast<std::size_t>(request.copy);
+        } else if (errno == ENOENT && request.len > page_bytes) {
+            at_once = page_bytes;  // Pages of different protection: the kernel takes only those of the same at once.
+        } else if (errno != EAGAIN) {  // EAGAIN: the address space is changing (an mmap elsewhere); try again.
+            // Present already: whoever placed it may have done so between the fault and its wait.
+            uffdio_range page{request.dst, page_bytes};
+            ioctl(descriptor_, UFFDIO_WAKE, &page);
+            placed_all = false;
+            done += page_bytes;
         }
-        // Present already: whoever placed it may have done so between the fault and its wait.
-        uffdio_range range{request.dst, request.len};
-        ioctl(descriptor_, UFFDIO_WAKE, &range);
-        return false;
     }
-    return true;
+    return placed_all;
 }
 
 Result<PagemapScanner> PagemapScanner::open()

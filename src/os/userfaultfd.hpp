@@ -56,9 +56,11 @@ public:
     /// Makes wait_for_fault() return 0, now or the next time it is called.
     void wake_waiter() noexcept;
 
-    /// Places a page copy, write-protected where writes are tracked (so it counts as clean), and wakes who waits for it.
-    /// False: the page is there already, or the range is gone.
-    bool place_page(std::byte* destination, const std::byte* source, std::size_t size) noexcept;
+    /// Places copies of whole pages, write-protected where writes are tracked (so they count as clean), and wakes who waits for
+    /// them. Pages that are there already stay as they are. Any number of threads.
+    /// False: a page was there already, or the range is gone.
+    /// Cost: a system call, and 0.4 us a page.
+    bool place_pages(std::byte* destination, const std::byte* source, std::size_t size) noexcept;
 
     void close() noexcept;
 

@@ -55,8 +55,8 @@ void EpochWriter::begin(std::uint64_t epoch) noexcept
 Result<std::uint32_t> EpochWriter::choose_location(std::uint64_t image_page)
 {
     if (pool_.medium().byte_addressable()) {
-        const std::uint32_t home = table_.home_location(image_page);
-        for (const std::uint32_t wanted : {table_.working(image_page).location, home, home + 1}) {
+        const auto [first_home, second_home] = table_.home_locations(image_page);
+        for (const std::uint32_t wanted : {table_.working(image_page).location, first_home, second_home}) {
             if (wanted != 0 && locations_.is_free(wanted)) {
                 locations_.take(wanted);
                 return wanted;

@@ -1,10 +1,13 @@
 #include "versions/loader.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <mutex>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sysexits.h>
+#include <thread>
 #include <unistd.h>
 
 #include "core/canary.hpp"
@@ -13,14 +16,13 @@
 
 namespace stillpoint::versions {
 
-namespace {
-alignas(page_bytes) constexpr std::byte zero_page[page_bytes] = {};
-}
-
 Result<void> Loader::prepare(const Source& source)
 {
     source_ = source;
     if (auto done = loaded_.reserve(source.pages_end / 64 + 1, "the map of loaded pages"); !done) {
+        return done;
+    }
+    if (auto done = claimed_.reserve(source.pages_end / 64 + 1, "the map of claimed pages"); !done) {
         return done;
     }
     if (auto done = order_.reserve(source.pages_end, "the order of loading"); !done) {
@@ -32,13 +34,29 @@ Result<void> Loader::prepare(const Source& source)
     for (std::uint64_t page = 0; page < source.pages_end; ++page) {
         slots_[page] = source.table->consistent(page);
     }
-    if (auto done = fault_buffer_.reserve(cluster_pages * page_bytes, "loading"); !done) {
+    if (auto done = fault_buffer_.reserve(window_pages_max * page_bytes, "loading"); !done) {
         return done;
     }
-    return batch_buffer_.reserve(batch_pages * page_bytes, "loading");
+    if (auto done = zeroes_.reserve(window_pages_max * page_bytes, "loading"); !done) {
+        return done;
+    }
+    for (Reader& reader : readers_) {
+        reader.loader = this;
+        if (auto done = reader.buffer.reserve(batch_pages * page_bytes, "loading"); !done) {
+            return done;
+        }
+    }
+    return {};
 }
 
-std::uint64_t Loader::sort_by_location()
+std::size_t Loader::reader_count() const noexcept
+{
+    const std::size_t cpus = std::max(1U, std::thread::hardware_concurrency());
+    return std::min({cpus, threads_max, static_cast<std::size_t>(1 + source_.pages_end / pages_of_a_thread)});
+}
+
+/// Block media want to be read in the order of the file; where reading is copying, the order of the image serves placing.
+void Loader::sort_copies()
 {
     std::uint64_t count = 0;
     for (std::uint64_t page = 0; page < source_.pages_end; ++page) {
@@ -47,19 +65,50 @@ std::uint64_t Loader::sort_by_location()
             order_[count++] = {copy.location, static_cast<std::uint32_t>(page)};
         }
     }
-    std::sort(order_.data(), order_.data() + count,
-              [](const Located& a, const Located& b) { return a.location < b.location; });
-    return count;
+    if (!source_.medium->byte_addressable()) {
+        std::sort(order_.data(), order_.data() + count,
+                  [](const Located& a, const Located& b) { return a.location < b.location; });
+    }
+    order_count_ = count;
 }
 
-std::uint64_t Loader::run_from(std::uint64_t next, std::uint64_t total) const noexcept
+bool Loader::is_read_with(const Located& copy, const Located& next) const noexcept
 {
+    return source_.medium->byte_addressable() || next.location == copy.location + 1;
+}
+
+std::span<const Loader::Located> Loader::take_run() noexcept
+{
+    const std::lock_guard guard(order_lock_);
+    const std::uint64_t first = order_next_;
+    if (first == order_count_ || !outcome_) {
+        return {};
+    }
+    const std::uint64_t most = std::min(order_count_ - first, source_.medium->byte_addressable() ? batch_pages_mapped : batch_pages);
     std::uint64_t count = 1;
-    while (count < batch_pages && next + count < total &&
-           order_[next + count].location == order_[next].location + count) {
+    while (count < most && is_read_with(order_[first + count - 1], order_[first + count])) {
         ++count;
     }
-    return count;
+    order_next_ = first + count;
+    return {&order_[first], count};
+}
+
+/// One read for those that lie next to each other in the file.
+Result<void> Loader::read_run(std::span<const Located> run, std::byte* buffer) const
+{
+    for (std::size_t begin = 0; begin < run.size();) {
+        std::size_t end = begin + 1;
+        while (end < run.size() && run[end].location == run[end - 1].location + 1) {
+            ++end;
+        }
+        if (auto read = source_.medium->read(byte_offset(FilePage{run[begin].location}),
+                                             {buffer + begin * page_bytes, (end - begin) * page_bytes});
+            !read) {
+            return read;
+        }
+        begin = end;
+    }
+    return {};
 }
 
 Result<void> Loader::verify(std::uint64_t image_page, const std::byte* bytes) const
@@ -83,36 +132,67 @@ Result<void> Loader::verify(std::uint64_t image_page, const std::byte* bytes) co
     return {};
 }
 
-Result<void> Loader::read_run(const Located* run, std::uint64_t count, std::byte* buffer) const
+Result<void> Loader::copy_runs(Reader& reader, void (*progress)(std::uint64_t done, std::uint64_t total), Findings* findings)
 {
-    return source_.medium->read(byte_offset(FilePage{run->location}), {buffer, count * page_bytes});
-}
-
-Result<void> Loader::load_all(std::byte* destination,
-                              void (*progress)(std::uint64_t done, std::uint64_t total), Findings* findings)
-{
-    const std::uint64_t total = sort_by_location();
-    std::byte* const buffer = batch_buffer_.data();
-    for (std::uint64_t next = 0; next < total;) {
-        const std::uint64_t count = run_from(next, total);
-        if (auto read = read_run(&order_[next], count, buffer); !read) {
+    std::byte* const buffer = reader.buffer.data();
+    for (auto run = take_run(); !run.empty(); run = take_run()) {
+        if (auto read = read_run(run, buffer); !read) {
             return read;
         }
-        for (std::uint64_t i = 0; i < count; ++i) {
-            const std::uint64_t page = order_[next + i].image_page;
+        for (std::size_t i = 0; i < run.size(); ++i) {
+            const std::uint64_t page = run[i].image_page;
             if (auto verified = verify(page, buffer + i * page_bytes); !verified) {
                 if (auto told = found(findings, pass_on(verified.error())); !told) {
                     return told;
                 }
             }
-            std::memcpy(destination + page * page_bytes, buffer + i * page_bytes, page_bytes);
+            std::memcpy(destination_ + page * page_bytes, buffer + i * page_bytes, page_bytes);
         }
-        next += count;
+        const std::uint64_t done = loaded_count_.fetch_add(run.size(), std::memory_order_relaxed) + run.size();
         if (progress != nullptr) {
-            progress(next, total);
+            progress(done, order_count_);
         }
     }
-    loaded_count_.store(total, std::memory_order_relaxed);
+    return {};
+}
+
+void Loader::copy_part(void* reader)
+{
+    auto& self = *static_cast<Reader*>(reader);
+    Loader& loader = *self.loader;
+    if (auto done = loader.copy_runs(self, nullptr, nullptr); !done) {
+        const std::lock_guard guard(loader.order_lock_);
+        loader.outcome_ = done;
+    }
+}
+
+Result<void> Loader::load_all(std::byte* destination,
+                              void (*progress)(std::uint64_t done, std::uint64_t total), Findings* findings)
+{
+    destination_ = destination;
+    sort_copies();
+    // Findings are told in the order of the file.
+    const std::size_t readers = findings == nullptr ? reader_count() : 1;
+    for (std::size_t i = 1; i < readers; ++i) {
+        if (!readers_[i].thread.start("sp-load", &copy_part, &readers_[i])) {
+            break;  // Fewer threads do it too.
+        }
+    }
+    Result<void> outcome = copy_runs(readers_[0], progress, findings);
+    if (!outcome) {
+        const std::lock_guard guard(order_lock_);
+        outcome_ = outcome;
+    }
+    for (std::size_t i = 1; i < readers; ++i) {
+        readers_[i].thread.join();
+    }
+    if (!outcome_) {
+        return outcome_;
+    }
+    for (Reader& reader : readers_) {
+        reader.buffer.discard_from(0);
+    }
+    order_.discard_from(0);
     complete_.store(1, std::memory_order_release);
     return {};
 }
@@ -124,7 +204,8 @@ Result<void> Loader::start_lazy(std::byte* destination, os::Userfaultfd& uffd)
     if (auto done = fault_thread_.start("sp-load", &serve_faults, this); !done) {
         return done;
     }
-    return read_ahead_thread_.start("sp-readahead", &read_ahead, this);
+    readers_at_work_.store(1, std::memory_order_relaxed);
+    return readers_[0].thread.start("sp-readahead", &begin_read_ahead, &readers_[0]);
 }
 
 bool Loader::is_loaded(std::uint64_t image_page) const noexcept
@@ -134,14 +215,21 @@ bool Loader::is_loaded(std::uint64_t image_page) const noexcept
             1u) != 0;
 }
 
-void Loader::place(std::uint64_t image_page, const std::byte* bytes) noexcept
+bool Loader::claim(std::uint64_t image_page) noexcept
 {
-    uffd_->place_page(destination_ + image_page * page_bytes, bytes, page_bytes);
     const std::uint64_t bit = std::uint64_t{1} << (image_page % 64);
-    const auto before = std::atomic_ref<std::uint64_t>(loaded_[image_page / 64])
-                            .fetch_or(bit, std::memory_order_acq_rel);
-    if ((before & bit) == 0) {
-        loaded_count_.fetch_add(1, std::memory_order_relaxed);
+    return (std::atomic_ref<std::uint64_t>(claimed_[image_page / 64]).fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
+}
+
+void Loader::place(std::uint64_t first, std::uint64_t count, const std::byte* bytes) noexcept
+{
+    uffd_->place_pages(destination_ + first * page_bytes, bytes, count * page_bytes);
+    for (std::uint64_t page = first; page < first + count;) {
+        const std::uint64_t in_word = std::min(64 - page % 64, first + count - page);
+        const std::uint64_t bits = (in_word == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << in_word) - 1) << (page % 64);
+        const auto before = std::atomic_ref<std::uint64_t>(loaded_[page / 64]).fetch_or(bits, std::memory_order_acq_rel);
+        loaded_count_.fetch_add(static_cast<std::uint64_t>(std::popcount(bits & ~before)), std::memory_order_relaxed);
+        page += in_word;
     }
 }
 
@@ -156,47 +244,93 @@ void Loader::end_process_unless_loaded(const Failure& failure, std::uint64_t ima
     syscall(SYS_exit_group, failure.code == SP_E_POOL_CORRUPT ? EX_DATAERR : EX_IOERR);
 }
 
-/// Loads up to `count` pages from `first` on that lie next to each other in the file too, and are not
-/// loaded; returns how many it dealt with, at least one.
-std::uint64_t Loader::load_neighbours(std::uint64_t first, std::uint64_t count, std::byte* buffer)
+/// Copies that are neighbours in the image too are placed by one system call.
+void Loader::load_run(std::span<const Located> run, std::byte* buffer) noexcept
 {
-    const VersionSlot slot = slots_[first];
-    if (is_loaded(first)) {
-        return 1;
-    }
-    if (slot.epoch == 0) {
-        place(first, zero_page);
-        return 1;
-    }
-    std::uint64_t run = 1;
-    while (run < count && slots_[first + run].epoch != 0 && !is_loaded(first + run) &&
-           slots_[first + run].location == slot.location + run) {
-        ++run;
-    }
-    const Located located{slot.location, static_cast<std::uint32_t>(first)};
-    const auto read = read_run(&located, run, buffer);
-    for (std::uint64_t i = 0; i < run; ++i) {
-        const auto outcome = read ? verify(first + i, buffer + i * page_bytes) : read;
-        if (!outcome) {
-            end_process_unless_loaded(outcome.error(), first + i);
-            continue;
+    const auto read = read_run(run, buffer);
+    for (std::size_t begin = 0; begin < run.size();) {
+        const std::uint64_t first = run[begin].image_page;
+        std::size_t end = begin;
+        while (end < run.size() && run[end].image_page == first + (end - begin)) {
+            if (const auto outcome = read ? verify(run[end].image_page, buffer + end * page_bytes) : read; !outcome) {
+                end_process_unless_loaded(outcome.error(), run[end].image_page);
+                break;
+            }
+            ++end;
         }
-        place(first + i, buffer + i * page_bytes);
+        if (end != begin) {
+            place(first, end - begin, buffer + begin * page_bytes);
+            begin = end;
+        } else {
+            ++begin;
+        }
     }
-    return run;
 }
 
-void Loader::load_cluster(std::uint64_t image_page, std::byte* buffer)
+void Loader::load_unclaimed(std::span<const Located> run, std::byte* buffer) noexcept
 {
-    if (is_loaded(image_page)) {
-        place(image_page, zero_page);  // Present: this only wakes the waiting thread.
+    for (std::size_t begin = 0; begin < run.size();) {
+        std::size_t end = begin;
+        while (end < run.size() && claim(run[end].image_page)) {
+            ++end;
+        }
+        if (end != begin) {
+            load_run(run.subspan(begin, end - begin), buffer);
+        }
+        begin = end + 1;
+    }
+}
+
+/// Whoever else may be loading it.
+void Loader::load_page(std::uint64_t image_page, std::byte* buffer) noexcept
+{
+    if (slots_[image_page].epoch == 0 || is_loaded(image_page)) {
+        place(image_page, 1, zeroes_.data());  // Where it is present this only wakes who waits.
         return;
     }
-    load_neighbours(image_page, 1, buffer);  // Somebody waits for this one.
-    const std::uint64_t first = image_page / cluster_pages * cluster_pages;
-    const std::uint64_t end = std::min(first + cluster_pages, source_.pages_end);
+    const Located copy{slots_[image_page].location, static_cast<std::uint32_t>(image_page)};
+    load_run({&copy, 1}, buffer);
+}
+
+void Loader::load_neighbours(std::uint64_t first, std::uint64_t end, std::byte* buffer) noexcept
+{
+    std::array<Located, window_pages_max> run;
     for (std::uint64_t page = first; page < end;) {
-        page += load_neighbours(page, end - page, buffer);
+        std::size_t length = 0;
+        for (; page < end && slots_[page].epoch != 0; ++page) {
+            const Located copy{slots_[page].location, static_cast<std::uint32_t>(page)};
+            if (length != 0 && !is_read_with(run[length - 1], copy)) {
+                break;
+            }
+            run[length++] = copy;
+        }
+        load_unclaimed({run.data(), length}, buffer);
+        if (length == 0) {
+            page = std::max(page + 1, place_zeroes(page, end));
+        }
+    }
+}
+
+/// Somebody waits for this page, and will want its neighbours. The page is not left to a reader that has claimed it: readers have
+/// a low priority. Who goes through memory in order is woken behind more and more pages: a wake costs as much as loading 20.
+void Loader::serve_fault(std::uint64_t image_page, std::byte* buffer) noexcept
+{
+    if (is_loaded(image_page)) {
+        load_page(image_page, buffer);
+        return;
+    }
+    const bool in_order = image_page > fault_before_ && image_page < window_end_ + window_pages_max;
+    fault_before_ = image_page;
+    window_ = in_order ? std::min(2 * window_, window_pages_max) : cluster_pages;
+    if (!in_order) {
+        static_cast<void>(claim(image_page));
+        load_page(image_page, buffer);
+    }
+    const std::uint64_t first = in_order ? image_page : image_page / cluster_pages * cluster_pages;
+    window_end_ = std::min(first + window_, source_.pages_end);
+    load_neighbours(first, window_end_, buffer);
+    if (in_order) {
+        load_page(image_page, buffer);
     }
 }
 
@@ -217,49 +351,76 @@ void Loader::serve_faults(void* self)
             return;
         }
         const auto offset = address - reinterpret_cast<std::uintptr_t>(loader.destination_);
-        loader.load_cluster(offset / page_bytes, loader.fault_buffer_.data());
+        loader.serve_fault(offset / page_bytes, loader.fault_buffer_.data());
     }
 }
 
-void Loader::read_ahead(void* self)
+void Loader::begin_read_ahead(void* reader)
 {
-    auto& loader = *static_cast<Loader*>(self);
+    Loader& loader = *static_cast<Reader*>(reader)->loader;
+    loader.sort_copies();
+    for (std::size_t i = 1; i < loader.reader_count(); ++i) {
+        loader.readers_at_work_.fetch_add(1, std::memory_order_relaxed);
+        if (!loader.readers_[i].thread.start("sp-readahead", &read_ahead, &loader.readers_[i])) {
+            loader.readers_at_work_.fetch_sub(1, std::memory_order_relaxed);
+            break;  // Fewer threads do it too.
+        }
+    }
+    read_ahead(reader);
+}
+
+void Loader::read_ahead(void* reader)
+{
+    auto& self = *static_cast<Reader*>(reader);
+    Loader& loader = *self.loader;
     // Behind the program: it is only an advance on faults that may never come.
     setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 10);
-    const std::uint64_t total = loader.sort_by_location();
-    std::byte* const buffer = loader.batch_buffer_.data();
-    for (std::uint64_t next = 0; next < total && !loader.stopping_.load(std::memory_order_acquire);) {
-        const std::uint64_t count = loader.run_from(next, total);
-        auto read = loader.read_run(&loader.order_[next], count, buffer);
-        for (std::uint64_t i = 0; i < count; ++i) {
-            const std::uint64_t page = loader.order_[next + i].image_page;
-            if (loader.is_loaded(page)) {
-                continue;
-            }
-            auto outcome = read ? loader.verify(page, buffer + i * page_bytes) : read;
-            if (!outcome) {
-                loader.end_process_unless_loaded(outcome.error(), page);
-                continue;
-            }
-            loader.place(page, buffer + i * page_bytes);
+    while (!loader.stopping_.load(std::memory_order_acquire)) {
+        const auto run = loader.take_run();
+        if (run.empty()) {
+            break;
         }
-        next += count;
+        loader.load_unclaimed(run, self.buffer.data());
     }
-    for (std::uint64_t page = 0;
-         page < loader.source_.pages_end && !loader.stopping_.load(std::memory_order_acquire); ++page) {
-        if (!loader.is_loaded(page)) {
-            loader.place(page, zero_page);
+    if (loader.readers_at_work_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        loader.end_read_ahead(self);
+    }
+    self.buffer.discard_from(0);
+}
+
+/// The last reader.
+void Loader::end_read_ahead(Reader& reader) noexcept
+{
+    for (std::uint64_t i = 0; i < order_count_ && !stopping_.load(std::memory_order_acquire); ++i) {
+        if (!is_loaded(order_[i].image_page)) {
+            load_page(order_[i].image_page, reader.buffer.data());  // The fault thread has claimed it, and is not done.
         }
     }
-    loader.order_.discard_from(0);
-    loader.batch_buffer_.discard_from(0);
-    loader.complete_.store(1, std::memory_order_release);
-    os::futex_wake(loader.complete_);
+    for (std::uint64_t page = 0; page < source_.pages_end && !stopping_.load(std::memory_order_acquire);) {
+        page = std::max(page + 1, place_zeroes(page, source_.pages_end));
+    }
+    order_.discard_from(0);
+    complete_.store(1, std::memory_order_release);
+    os::futex_wake(complete_);
+}
+
+/// Where there is no copy, from `first` on; returns the page that it came to.
+std::uint64_t Loader::place_zeroes(std::uint64_t first, std::uint64_t end) noexcept
+{
+    end = std::min(end, first + window_pages_max);
+    std::uint64_t page = first;
+    while (page < end && slots_[page].epoch == 0 && !is_loaded(page)) {
+        ++page;
+    }
+    if (page != first) {
+        place(first, page - first, zeroes_.data());
+    }
+    return page;
 }
 
 void Loader::finish_loading() noexcept
 {
-    if (!read_ahead_thread_.running()) {
+    if (!readers_[0].thread.running()) {
         return;
     }
     while (complete_.load(std::memory_order_acquire) == 0) {
@@ -270,7 +431,9 @@ void Loader::finish_loading() noexcept
 void Loader::stop() noexcept
 {
     stopping_.store(true, std::memory_order_release);
-    read_ahead_thread_.join();
+    for (Reader& reader : readers_) {
+        reader.thread.join();  // The first starts the others: behind its end there are no more.
+    }
     if (fault_thread_.running()) {
         uffd_->wake_waiter();
         fault_thread_.join();
@@ -279,7 +442,9 @@ void Loader::stop() noexcept
 
 void Loader::detach_after_fork() noexcept
 {
-    read_ahead_thread_.forget();
+    for (Reader& reader : readers_) {
+        reader.thread.forget();
+    }
     fault_thread_.forget();
 }
 

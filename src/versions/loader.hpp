@@ -3,14 +3,17 @@
 //
 // The paper maps each copy privately. Copies that alternate between two places page by page
 // would need a mapping each, more than the kernel allows for a large heap. So: lazy loading
-// serves the first touch of a page through userfaultfd, while a background thread reads the file
+// serves the first touch of a page through userfaultfd, while background threads read the file
 // in its own order; eager loading reads everything before the program runs. Both verify each page.
 
+#include <array>
 #include <atomic>
 #include <cstdint>
+#include <span>
 
 #include "core/findings.hpp"
 #include "core/result.hpp"
+#include "os/futex.hpp"
 #include "runtime/shadow.hpp"
 #include "versions/version_table.hpp"
 #include "os/reserved_array.hpp"
@@ -61,27 +64,48 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t cluster_pages = 16;   ///< loaded round a fault
-    static constexpr std::uint64_t batch_pages = 256;    ///< read at once in the background
+    static constexpr std::size_t threads_max = 8;
+    static constexpr std::uint64_t pages_of_a_thread = 2048;  ///< at least; fewer are not worth a thread
+    static constexpr std::uint64_t cluster_pages = 16;        ///< loaded round a fault
+    static constexpr std::uint64_t window_pages_max = 512;    ///< likewise, where a thread goes through memory in order
+    static constexpr std::uint64_t batch_pages = 256;         ///< read at once from block media
+    static constexpr std::uint64_t batch_pages_mapped = 64;   ///< read at once where reading is copying: what a CPU's cache takes
 
     struct Located {
         std::uint32_t location;
         std::uint32_t image_page;
     };
 
+    /// One of the threads that share the copies among them.
+    struct Reader {
+        Loader* loader = nullptr;
+        os::ServiceThread thread;
+        os::ReservedArray<std::byte> buffer;
+    };
+
     static void serve_faults(void* self);
-    static void read_ahead(void* self);
-    /// The copies in the order of the file.
-    [[nodiscard]] std::uint64_t sort_by_location();
-    /// How many of the sorted copies from `next` on lie next to each other: one read, at most a batch.
-    [[nodiscard]] std::uint64_t run_from(std::uint64_t next, std::uint64_t total) const noexcept;
-    /// Reads and verifies `count` copies that lie next to each other in the file.
-    [[nodiscard]] Result<void> read_run(const Located* run, std::uint64_t count, std::byte* buffer) const;
+    static void begin_read_ahead(void* reader);
+    static void read_ahead(void* reader);
+    static void copy_part(void* reader);
+    [[nodiscard]] std::size_t reader_count() const noexcept;
+    void sort_copies();
+    [[nodiscard]] bool is_read_with(const Located& copy, const Located& next) const noexcept;
+    /// The next copies that are read together, at most a batch; none: all are taken.
+    [[nodiscard]] std::span<const Located> take_run() noexcept;
+    [[nodiscard]] Result<void> read_run(std::span<const Located> run, std::byte* buffer) const;
     [[nodiscard]] Result<void> verify(std::uint64_t image_page, const std::byte* bytes) const;
-    std::uint64_t load_neighbours(std::uint64_t first, std::uint64_t count, std::byte* buffer);
-    void load_cluster(std::uint64_t image_page, std::byte* buffer);
-    void place(std::uint64_t image_page, const std::byte* bytes) noexcept;
+    [[nodiscard]] Result<void> copy_runs(Reader& reader, void (*progress)(std::uint64_t done, std::uint64_t total), Findings* findings);
+    void load_run(std::span<const Located> run, std::byte* buffer) noexcept;
+    void load_unclaimed(std::span<const Located> run, std::byte* buffer) noexcept;
+    void load_page(std::uint64_t image_page, std::byte* buffer) noexcept;
+    void load_neighbours(std::uint64_t first, std::uint64_t end, std::byte* buffer) noexcept;
+    void serve_fault(std::uint64_t image_page, std::byte* buffer) noexcept;
+    void end_read_ahead(Reader& reader) noexcept;
+    std::uint64_t place_zeroes(std::uint64_t first, std::uint64_t end) noexcept;
+    void place(std::uint64_t first, std::uint64_t count, const std::byte* bytes) noexcept;
     [[nodiscard]] bool is_loaded(std::uint64_t image_page) const noexcept;
+    /// False: another thread has claimed it.
+    [[nodiscard]] bool claim(std::uint64_t image_page) noexcept;
     void end_process_unless_loaded(const Failure& failure, std::uint64_t image_page) const noexcept;
 
     Source source_{};
@@ -89,11 +113,21 @@ private:
     std::byte* destination_ = nullptr;
     os::Userfaultfd* uffd_ = nullptr;
     mutable os::ReservedArray<std::uint64_t> loaded_;  ///< a bit for each page
+    os::ReservedArray<std::uint64_t> claimed_;         ///< likewise: a thread is loading it, or has
     os::ReservedArray<Located> order_;
+    os::FutexLock order_lock_;  ///< of the next three
+    std::uint64_t order_count_ = 0;
+    std::uint64_t order_next_ = 0;
+    Result<void> outcome_;  ///< of eager loading
+    std::array<Reader, threads_max> readers_;
+    std::atomic<std::uint32_t> readers_at_work_{0};
     os::ReservedArray<std::byte> fault_buffer_;
-    os::ReservedArray<std::byte> batch_buffer_;
+    os::ReservedArray<std::byte> zeroes_;  ///< never written
     os::ServiceThread fault_thread_;
-    os::ServiceThread read_ahead_thread_;
+    // Of the fault thread: what it has last loaded.
+    std::uint64_t fault_before_ = 0;
+    std::uint64_t window_ = cluster_pages;
+    std::uint64_t window_end_ = 0;
     std::atomic<std::uint64_t> loaded_count_{0};
     std::atomic<std::uint32_t> complete_{0};
     std::atomic<bool> stopping_{false};

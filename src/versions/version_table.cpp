@@ -152,17 +152,17 @@ void VersionTable::write_back(Medium& medium) const noexcept
     }
 }
 
-std::uint32_t VersionTable::home_location(std::uint64_t image_page) const noexcept
+std::array<std::uint32_t, data_pages_per_image_page> VersionTable::home_locations(std::uint64_t image_page) const noexcept
 {
     for (std::size_t i = 0; i < segment_count_; ++i) {
         const Segment& segment = segments_[i];
         if (image_page - segment.first_image_page < segment.image_pages) {
-            return static_cast<std::uint32_t>(
-                segment.first_file_page + table_pages_for(segment.image_pages) +
-                data_pages_per_image_page * (image_page - segment.first_image_page));
+            const std::uint64_t first =
+                segment.first_file_page + table_pages_for(segment.image_pages) + image_page - segment.first_image_page;
+            return {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(first + segment.image_pages)};
         }
     }
-    return 0;  // Unreachable: callers hold pages of the image.
+    return {};  // Unreachable: callers hold pages of the image.
 }
 
 }  // namespace stillpoint::versions

@@ -7,6 +7,7 @@
 // old slot would come to life when VER_d reaches its number. (The paper's algorithm reuses the
 // number of an interrupted epoch; this is the hazard of doing so.)
 
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -70,8 +71,9 @@ public:
     [[nodiscard]] std::uint64_t slots_cleared() const noexcept { return slots_cleared_; }
     [[nodiscard]] std::uint64_t pages_present() const noexcept { return pages_present_; }
 
-    /// First of the two data pages that an image page has to itself on byte-addressable media.
-    [[nodiscard]] std::uint32_t home_location(std::uint64_t image_page) const noexcept;
+    /// The data pages that an image page has to itself on byte-addressable media. Neighbours in the image are neighbours in the
+    /// file: what an epoch wrote is read in large pieces.
+    [[nodiscard]] std::array<std::uint32_t, data_pages_per_image_page> home_locations(std::uint64_t image_page) const noexcept;
     [[nodiscard]] std::uint64_t image_pages() const noexcept { return image_pages_; }
 
     /// Byte-addressable media: starts the write back of the whole table, which a killed process may have
