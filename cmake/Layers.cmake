@@ -32,6 +32,14 @@ function(stillpoint_precompile target owner)
     endif()
 endfunction()
 
+# Options of single sources; CMake forgets them outside of the folder that calls this.
+function(stillpoint_vector_units)
+    if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+        set_source_files_properties(${CMAKE_SOURCE_DIR}/src/core/checksum_avx2.cpp PROPERTIES COMPILE_OPTIONS -mavx2)
+    endif()
+endfunction()
+stillpoint_vector_units()
+
 # stillpoint_layer(name): one static-in-spirit object library per folder of src/, from every
 # source in it (sub-folders too); *_test.cpp become the test program <name>_test.
 # Adding a file edits no list.
