@@ -65,10 +65,13 @@ bool X86_64::has(WriteBack method) noexcept
     return false;
 }
 
-X86_64::X86_64(WriteBack method) noexcept
-    // The library call also asks the operating system whether it saves AVX registers.
-    : method_(method), copy_(__builtin_cpu_supports("avx") ? copy_avx : copy_sse2)
+X86_64::X86_64(WriteBack method) noexcept : method_(method), copy_(copy_sse2)
 {
+    __builtin_cpu_init();  // A preloaded library is here before the constructor that would do it.
+    // The library call also asks the operating system whether it saves AVX registers.
+    if (__builtin_cpu_supports("avx")) {
+        copy_ = copy_avx;
+    }
 }
 
 X86_64 X86_64::detect() noexcept
