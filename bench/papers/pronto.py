@@ -83,7 +83,7 @@ def cells_of_snapshots(result):
 def cells_of_recovery(result):
     return [{"workload": f"{size_of(cell['mib'])}{', and a log' if cell['logged'] else ''}", "threads": 1, "configurations": [
         {"engine": "pronto", "kind": "engine", "first_operation_ns": cell["first_operation_ns"]["median"],
-         "last_page_ns": cell["last_page_ns"]["median"]}]} for cell in result["cells"] if cell["rounds"]]
+         "last_page_ns": cell["last_page_ns"]["median"]}]} for cell in result["cells"] if cell["rounds"] and cell["way"] == "lazy"]
 
 
 CELLS = {"containers": cells_of_containers, "sharded": cells_of_sharded, "logging": cells_of_logging, "snapshots": cells_of_snapshots,

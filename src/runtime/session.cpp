@@ -15,6 +15,7 @@
 #include "media/open.hpp"
 #include "os/clock.hpp"
 #include "os/log.hpp"
+#include "os/thread_calls.hpp"
 #include "pool/image.hpp"
 #include "runtime/durable_globals.hpp"
 #include "runtime/fase.hpp"
@@ -270,6 +271,8 @@ Result<void> open_session_of(Options options)
     auto session = std::make_unique<Session>();
     session->number = ++sessions_made;
     session->engine = driver->make();
+    // Before the engine has threads: then it takes a microsecond, beside threads 4 to 10 ms. fase_activate() sees what came of it.
+    static_cast<void>(os::register_for_membarrier());
     auto report = session->engine->start(std::move(*pool), options);
     if (!report) {
         return pass_on(report.error());

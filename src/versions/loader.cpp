@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <mutex>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sysexits.h>
@@ -189,6 +190,9 @@ Result<void> Loader::load_all(std::byte* destination,
     if (!outcome_) {
         return outcome_;
     }
+    if (progress != nullptr && readers > 1) {
+        progress(order_count_, order_count_);  // Others may have come to the end last.
+    }
     for (Reader& reader : readers_) {
         reader.buffer.discard_from(0);
     }
@@ -234,10 +238,12 @@ void Loader::place(std::uint64_t first, std::uint64_t count, const std::byte* by
 }
 
 /// A page that another thread loaded meanwhile may have been written and its old location used
-/// again since: what was read here is then simply stale.
+/// again since: what was read here is then simply stale. That thread may not have come to say so: the kernel knows.
 void Loader::end_process_unless_loaded(const Failure& failure, std::uint64_t image_page) const noexcept
 {
-    if (is_loaded(image_page)) {
+    unsigned char is_resident = 0;
+    if (is_loaded(image_page) ||
+        (mincore(destination_ + image_page * page_bytes, page_bytes, &is_resident) == 0 && (is_resident & 1U) != 0)) {
         return;
     }
     os::write_line(os::Severity::error, failure.text());

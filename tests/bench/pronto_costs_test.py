@@ -130,8 +130,8 @@ class Bars(unittest.TestCase):
         self.assertEqual(self.judged(snapshots.bars({"stops": cells[:1]})), [(None, False)])
 
     def test_of_recovery_is_the_last_page_without_a_log(self):
-        cells = [{"mib": 1024, "logged": logged, "rounds": 1, "last_page_ns": median(ns), "first_operation_ns": median(5e7)}
-                 for logged, ns in ((0, 3e8), (9, 9e9))]
+        cells = [{"mib": 1024, "logged": logged, "way": way, "rounds": 1, "last_page_ns": median(ns), "first_operation_ns": median(5e7)}
+                 for logged, way, ns in ((0, "eager", 2e8), (0, "lazy", 3e8), (9, "lazy", 9e9))]
         self.assertEqual(self.judged(recovery.bars({"cells": cells})), [(3e8, True), (5e7, True)])
 
 
