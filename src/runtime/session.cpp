@@ -212,6 +212,26 @@ int exit_code_for(sp_error code) noexcept
 
 namespace {
 
+Result<RecoveryReport> start_engine(Session& session, Pool pool, const Options& options)
+{
+    // Before the engine has threads: then it takes a microsecond, beside threads 4 to 10 ms. fase_activate() sees what came of it.
+    static_cast<void>(os::register_for_membarrier());
+    auto report = session.engine->start(std::move(pool), options);
+    if (!report) {
+        return report;
+    }
+    fault_engine.store(session.engine.get(), std::memory_order_release);
+    auto installed = fault_handler_install(SIGBUS, &session_handle_lost_memory);
+    if (installed && session.engine->needs_fault_handler()) {
+        installed = fault_handler_install(SIGSEGV, &session_handle_fault);
+    }
+    if (!installed) {
+        fault_engine.store(nullptr, std::memory_order_release);
+        return pass_on(installed.error());
+    }
+    return report;
+}
+
 /// From a recovered image to running checkpoints.
 Result<void> start_session(Session& session, const EngineDriver& driver, const RecoveryReport& report)
 {
@@ -271,20 +291,9 @@ Result<void> open_session_of(Options options)
     auto session = std::make_unique<Session>();
     session->number = ++sessions_made;
     session->engine = driver->make();
-    // Before the engine has threads: then it takes a microsecond, beside threads 4 to 10 ms. fase_activate() sees what came of it.
-    static_cast<void>(os::register_for_membarrier());
-    auto report = session->engine->start(std::move(*pool), options);
+    auto report = start_engine(*session, std::move(*pool), options);
     if (!report) {
         return pass_on(report.error());
-    }
-    fault_engine.store(session->engine.get(), std::memory_order_release);
-    auto installed = fault_handler_install(SIGBUS, &session_handle_lost_memory);
-    if (installed && session->engine->needs_fault_handler()) {
-        installed = fault_handler_install(SIGSEGV, &session_handle_fault);
-    }
-    if (!installed) {
-        fault_engine.store(nullptr, std::memory_order_release);
-        return installed;
     }
     if (auto started = start_session(*session, *driver, *report); !started) {
         fault_engine.store(nullptr, std::memory_order_release);
