@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <sstream>
 #include <string_view>
 #include <sys/prctl.h>
@@ -90,6 +91,16 @@ void Stopwatch::add_to(Answer& answer, std::uint64_t operations) const
 {
     answer.number("operations", operations).number("wall_ns", lap_wall_ns_ - wall_ns_).number("cpu_ns", lap_cpu_ns_ - cpu_ns_);
     answer.number("settle_wall_ns", monotonic_ns() - lap_wall_ns_).number("settle_cpu_ns", process_cpu_ns() - lap_cpu_ns_);
+}
+
+int worker_main(int count, char** words, void (*run)(const Settings& settings))
+{
+    try {
+        run(Settings(count, words));
+    } catch (const std::exception& failure) {
+        give_up(failure.what());
+    }
+    return 0;
 }
 
 }  // namespace bench

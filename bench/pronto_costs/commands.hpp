@@ -62,4 +62,7 @@ private:
     std::uint64_t lap_cpu_ns_ = 0;
 };
 
+/// main() of a measured process: what `run` throws ends it with a line on standard error.
+int worker_main(int count, char** words, void (*run)(const Settings& settings));
+
 }  // namespace bench

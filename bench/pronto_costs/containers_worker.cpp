@@ -5,7 +5,6 @@
 //   fill     inserts `inserts` elements into the empty container, waits until all is durable, and empties it again
 //            -> operations, wall_ns, cpu_ns, settle_wall_ns, settle_cpu_ns, and counters where the side has some
 
-#include <exception>
 #include <string>
 
 #if defined(PRONTO_SIDE_DURABLE)
@@ -90,12 +89,4 @@ void run(const Settings& settings)
 }  // namespace
 }  // namespace bench
 
-int main(int count, char** words)
-{
-    try {
-        bench::run(bench::Settings(count, words));
-    } catch (const std::exception& failure) {
-        bench::give_up(failure.what());
-    }
-    return 0;
-}
+int main(int count, char** words) { return bench::worker_main(count, words, &bench::run); }

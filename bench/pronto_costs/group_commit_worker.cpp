@@ -4,7 +4,6 @@
 //
 //   slice NS   -> operations, wall_ns, cpu_ns, settle_wall_ns, settle_cpu_ns, counters
 
-#include <exception>
 #include <string>
 
 #include "../harness/clock.hpp"
@@ -51,12 +50,4 @@ void run(const Settings& settings)
 }  // namespace
 }  // namespace bench
 
-int main(int count, char** words)
-{
-    try {
-        bench::run(bench::Settings(count, words));
-    } catch (const std::exception& failure) {
-        bench::give_up(failure.what());
-    }
-    return 0;
-}
+int main(int count, char** words) { return bench::worker_main(count, words, &bench::run); }

@@ -16,7 +16,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <exception>
 #include <span>
 #include <string>
 #include <thread>
@@ -233,12 +232,4 @@ void run(const Settings& settings)
 }  // namespace
 }  // namespace bench
 
-int main(int count, char** words)
-{
-    try {
-        bench::run(bench::Settings(count, words));
-    } catch (const std::exception& failure) {
-        bench::give_up(failure.what());
-    }
-    return 0;
-}
+int main(int count, char** words) { return bench::worker_main(count, words, &bench::run); }

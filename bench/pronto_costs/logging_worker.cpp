@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <exception>
 #include <span>
 #include <string>
 #include <vector>
@@ -124,12 +123,4 @@ void run(const Settings& settings)
 }  // namespace
 }  // namespace bench
 
-int main(int count, char** words)
-{
-    try {
-        bench::run(bench::Settings(count, words));
-    } catch (const std::exception& failure) {
-        bench::give_up(failure.what());
-    }
-    return 0;
-}
+int main(int count, char** words) { return bench::worker_main(count, words, &bench::run); }

@@ -180,4 +180,15 @@ Result<void> mend_torn_commit_records(Pool& pool)
     return mended ? medium.sync() : Result<void>{};
 }
 
+Result<void> begin_run(Pool& pool)
+{
+    if (auto recorded = pool.record_opening(); !recorded) {
+        return recorded;
+    }
+    if (auto published = pool.medium().publish(); !published) {
+        return published;
+    }
+    return mend_torn_commit_records(pool);
+}
+
 }  // namespace stillpoint

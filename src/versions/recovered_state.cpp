@@ -88,4 +88,15 @@ Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table,
     return state;
 }
 
+void write_back_what_was_recovered(Pool& pool, const VersionTable& table, bool after_crash) noexcept
+{
+    if (!pool.medium().byte_addressable()) {
+        return;
+    }
+    write_back_commit_records(pool);
+    if (after_crash) {
+        table.write_back(pool.medium());
+    }
+}
+
 }  // namespace stillpoint::versions

@@ -7,6 +7,7 @@
 #include "core/store_marks.hpp"
 #include "os/clock.hpp"
 #include "os/log.hpp"
+#include "runtime/checkpoint_figures.hpp"
 #include "runtime/quiescence.hpp"
 #include "runtime/statistics.hpp"
 
@@ -52,61 +53,6 @@ void Checkpointer::detach_after_fork() noexcept
     team_.detach_after_fork();
 }
 
-Result<void> Checkpointer::mirror(const MirroredRange& range)
-{
-    if (mirrored_count_ == mirrored_max) {
-        return fail(SP_E_INVALID_ARGUMENT, 0,
-                    "more than {} program files have SP_PERSISTENT variables; put them into fewer",
-                    mirrored_max);
-    }
-    mirrored_[mirrored_count_++] = range;
-    return {};
-}
-
-void Checkpointer::announce_segment(const Segment& segment) noexcept
-{
-    const std::lock_guard guard(announced_lock_);
-    announced_[announced_count_++] = segment;
-}
-
-void Checkpointer::absorb_segments() noexcept
-{
-    const std::lock_guard guard(announced_lock_);
-    for (std::size_t i = 0; i < announced_count_; ++i) {
-        const Segment& segment = announced_[i];
-        parts_.table->extend(segment);
-        parts_.locations->add_free(segment.first_file_page + versions::table_pages_for(segment.image_pages),
-                                   versions::data_pages_per_image_page * segment.image_pages);
-    }
-    announced_count_ = 0;
-}
-
-bool Checkpointer::mirrors_changed() const noexcept
-{
-    return std::any_of(mirrored_.begin(), mirrored_.begin() + static_cast<std::ptrdiff_t>(mirrored_count_),
-                       [](const MirroredRange& range) {
-                           return std::memcmp(range.image_copy, range.program_memory, range.size) != 0;
-                       });
-}
-
-/// Only what changed is stored: each stored page is a page to write.
-void Checkpointer::update_mirrors() noexcept
-{
-    constexpr std::size_t piece_bytes = 1024;
-    for (std::size_t i = 0; i < mirrored_count_; ++i) {
-        const MirroredRange& range = mirrored_[i];
-        for (std::size_t at = 0; at < range.size; at += piece_bytes) {
-            const std::size_t size = std::min(piece_bytes, range.size - at);
-            if (std::memcmp(range.image_copy + at, range.program_memory + at, size) != 0) {
-                // SIGSEGV is blocked in this thread: a tracker that takes stores as faults must not meet one here.
-                parts_.tracker->prepare_kernel_write(range.image_copy + at, size);
-                std::memcpy(range.image_copy + at, range.program_memory + at, size);
-                note_store(range.image_copy + at, size);
-            }
-        }
-    }
-}
-
 Checkpointer::Turn Checkpointer::take_turn(void* self, const CheckpointTurns::Facts& facts) noexcept
 {
     auto& here = *static_cast<Checkpointer*>(self);
@@ -146,7 +92,7 @@ Result<void> Checkpointer::pre_copy() noexcept
             return pass_on(found.error());
         }
         // What was found may lie in a segment that came while the walk went on.
-        absorb_segments();
+        announced_.absorb(*parts_.table, *parts_.locations);
         // While the program runs these bytes may change under the write; then the page is found
         // again and written again.
         if (auto written = write_unstaged(); !written) {
@@ -163,8 +109,8 @@ Result<void> Checkpointer::pre_copy() noexcept
 void Checkpointer::capture_in_stop(void* self) noexcept
 {
     auto& here = *static_cast<Checkpointer*>(self);
-    here.absorb_segments();
-    here.update_mirrors();
+    here.announced_.absorb(*here.parts_.table, *here.parts_.locations);
+    here.mirrored_.update([&](std::byte* address, std::size_t size) { here.parts_.tracker->prepare_kernel_write(address, size); });
     auto found = here.capture_.collect(*here.parts_.tracker, *here.parts_.shadow, Look::stop, &here.team_, nullptr);
     here.stop_outcome_ = found ? here.write_unstaged() : Result<void>(pass_on(found.error()));
     here.captured_epoch_ = here.parts_.clock->advance();
@@ -189,7 +135,7 @@ Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) 
         }
         pre_copied_ = capture_.page_count();
         const bool awaited = parts_.clock->wanted() >= parts_.clock->running();
-        if (pre_copied_ == 0 && !last && !even_if_empty && !awaited && !mirrors_changed() &&
+        if (pre_copied_ == 0 && !last && !even_if_empty && !awaited && !mirrored_.changed() &&
             !parts_.tracker->has_unarmed_pages()) {
             statistics().empty_checkpoints.fetch_add(1, std::memory_order_relaxed);
             return Turn::nothing_to_do;
@@ -242,36 +188,17 @@ Result<void> Checkpointer::write_epoch(bool clean) noexcept
 
 void Checkpointer::note_stop(std::uint64_t stop_ns, std::uint64_t quiesce_ns) noexcept
 {
-    Statistics& here = statistics();
-    here.epoch.store(parts_.clock->running(), std::memory_order_relaxed);
-    here.quiesce_ns_last.store(quiesce_ns, std::memory_order_relaxed);
-    record_stop_time(stop_ns);
-    here.precopied_pages_total.fetch_add(
-        pre_copied_ - std::min(pre_copied_, capture_.found_again()), std::memory_order_relaxed);
+    record_stop(parts_.clock->running(), stop_ns, quiesce_ns);
+    statistics().precopied_pages_total.fetch_add(pre_copied_ - std::min(pre_copied_, capture_.found_again()), std::memory_order_relaxed);
 }
 
 void Checkpointer::note_commit(std::uint64_t write_ns) noexcept
 {
+    record_commit(captured_epoch_, captured_ns_, write_ns, parts_.pool->medium());
     Statistics& here = statistics();
-    const MediumCounters counters = parts_.pool->medium().counters();
-    const std::uint64_t before_ns = here.last_durable_ns.load(std::memory_order_relaxed);
-    here.durable_epoch.store(captured_epoch_, std::memory_order_relaxed);
-    here.last_durable_ns.store(captured_ns_, std::memory_order_relaxed);
-    if (before_ns != 0) {
-        here.last_interval_ns.store(captured_ns_ - before_ns, std::memory_order_relaxed);
-    }
-    here.checkpoints.fetch_add(1, std::memory_order_relaxed);
     here.dirty_pages_last.store(capture_.page_count(), std::memory_order_relaxed);
     here.dirty_pages_total.fetch_add(capture_.page_count(), std::memory_order_relaxed);
-    here.bytes_written.store(counters.bytes_written, std::memory_order_relaxed);
-    here.medium_syncs.store(counters.syncs, std::memory_order_relaxed);
-    here.lines_written_back.store(counters.lines_written_back, std::memory_order_relaxed);
-    here.persist_points.store(counters.persist_points, std::memory_order_relaxed);
-    here.fences.store(counters.fences, std::memory_order_relaxed);
-    here.write_ns_last.store(write_ns, std::memory_order_relaxed);
-    here.staging_bytes_max.store(
-        std::max(capture_.staging_bytes_peak(), capture_.staged_count() * page_bytes),
-        std::memory_order_relaxed);
+    here.staging_bytes_max.store(std::max(capture_.staging_bytes_peak(), capture_.staged_count() * page_bytes), std::memory_order_relaxed);
 }
 
 }  // namespace stillpoint::pmthreads

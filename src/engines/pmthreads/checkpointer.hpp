@@ -6,7 +6,6 @@
 // An epoch is captured only when the one before is durable: at most one is on its way, memory
 // stays bounded, and where the medium is the limit the interval stretches.
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 
@@ -21,6 +20,8 @@
 #include "runtime/copy_team.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/epoch_clock.hpp"
+#include "runtime/mirrored_ranges.hpp"
+#include "versions/announced_segments.hpp"
 
 namespace stillpoint::pmthreads {
 
@@ -57,14 +58,12 @@ public:
     /// A checkpoint as soon as possible. Any thread.
     void request() noexcept { turns_.request(); }
     /// Copied into the image in each stop. Before start() only.
-    [[nodiscard]] Result<void> mirror(const MirroredRange& range);
+    [[nodiscard]] Result<void> mirror(const MirroredRange& range) { return mirrored_.add(range); }
     /// A segment that a thread inside a FASE has appended: known to the table from the next stop on.
-    void announce_segment(const Segment& segment) noexcept;
+    void announce_segment(const Segment& segment) noexcept { announced_.announce(segment); }
 
 private:
     using Turn = CheckpointTurn;
-
-    static constexpr std::size_t mirrored_max = 32;
 
     static Turn take_turn(void* self, const CheckpointTurns::Facts& facts) noexcept;
     [[nodiscard]] Turn take_checkpoint(bool last, bool even_if_empty) noexcept;
@@ -73,9 +72,6 @@ private:
     [[nodiscard]] Result<void> pre_copy() noexcept;
     [[nodiscard]] Result<void> write_unstaged() noexcept;
     [[nodiscard]] Result<void> write_epoch(bool clean) noexcept;
-    [[nodiscard]] bool mirrors_changed() const noexcept;
-    void update_mirrors() noexcept;
-    void absorb_segments() noexcept;
     void note_stop(std::uint64_t stop_ns, std::uint64_t quiesce_ns) noexcept;
     void note_commit(std::uint64_t write_ns) noexcept;
 
@@ -86,12 +82,8 @@ private:
     versions::EpochWriter writer_;
     CheckpointTurns turns_;
 
-    std::array<MirroredRange, mirrored_max> mirrored_{};
-    std::size_t mirrored_count_ = 0;
-
-    os::FutexLock announced_lock_;
-    std::array<Segment, Pool::segments_max> announced_{};
-    std::size_t announced_count_ = 0;
+    MirroredRanges mirrored_;
+    versions::AnnouncedSegments announced_;
 
     Pacer pacer_{turns_.wakes(), turns_.requested()};
 

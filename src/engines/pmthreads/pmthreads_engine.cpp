@@ -110,32 +110,12 @@ Result<void> PmthreadsEngine::run()
 {
     {
         const std::lock_guard guard(medium_lock_);
-        write_back_what_was_recovered();
-        if (auto recorded = pool_->record_opening(); !recorded) {
-            return recorded;
-        }
-        if (auto published = pool_->medium().publish(); !published) {
-            return published;
-        }
-        if (auto mended = mend_torn_commit_records(*pool_); !mended) {
-            return mended;
+        versions::write_back_what_was_recovered(*pool_, table_, after_crash_);
+        if (auto begun = begin_run(*pool_); !begun) {
+            return begun;
         }
     }
     return checkpointer_->start();
-}
-
-/// Where a process was killed, and not the machine, recovery has read what may still be in the CPU's caches
-/// only. A power cut would take it back: it must not before anybody builds on it. The sync at
-/// the head of record_opening() has the fence; on block media that sync alone does it all.
-void PmthreadsEngine::write_back_what_was_recovered() noexcept
-{
-    if (!pool_->medium().byte_addressable()) {
-        return;
-    }
-    write_back_commit_records(*pool_);
-    if (after_crash_) {
-        table_.write_back(pool_->medium());
-    }
 }
 
 Result<void> PmthreadsEngine::stop(bool clean)

@@ -48,7 +48,6 @@ public:
 private:
     /// Finds the durable epoch and rebuilds table and free locations.
     [[nodiscard]] Result<RecoveryReport> recover_table();
-    void write_back_what_was_recovered() noexcept;
     [[nodiscard]] Result<void> load_image(std::string_view choice, RecoveryReport& report);
 
     std::unique_ptr<Pool> pool_;

@@ -159,15 +159,9 @@ Result<void> ProntoEngine::run()
 {
     {
         const std::lock_guard guard(medium_lock_);
-        write_back_what_was_recovered();
-        if (auto recorded = pool_->record_opening(); !recorded) {
-            return recorded;
-        }
-        if (auto published = pool_->medium().publish(); !published) {
-            return published;
-        }
-        if (auto mended = mend_torn_commit_records(*pool_); !mended) {
-            return mended;
+        versions::write_back_what_was_recovered(*pool_, table_, after_crash_);
+        if (auto begun = begin_run(*pool_); !begun) {
+            return begun;
         }
     }
     // Objects say by their operations what is failure-atomic. A thread that holds a lock and waits for room in the log must
@@ -177,19 +171,6 @@ Result<void> ProntoEngine::run()
         return started;
     }
     return log_->run();
-}
-
-/// As in PmthreadsEngine: where a process was killed, and not the machine, recovery has read what may still be in the CPU's
-/// caches only. It must be durable before anybody builds on it; the sync at the head of record_opening() has the fence.
-void ProntoEngine::write_back_what_was_recovered() noexcept
-{
-    if (!pool_->medium().byte_addressable()) {
-        return;
-    }
-    write_back_commit_records(*pool_);
-    if (after_crash_) {
-        table_.write_back(pool_->medium());
-    }
 }
 
 Result<void> ProntoEngine::stop(bool clean)

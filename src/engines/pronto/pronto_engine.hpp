@@ -55,7 +55,6 @@ public:
 private:
     [[nodiscard]] Result<void> load_image(std::string_view choice, RecoveryReport& report);
     [[nodiscard]] Result<void> choose_loading(std::string_view choice, RecoveryReport& report);
-    void write_back_what_was_recovered() noexcept;
     [[nodiscard]] Result<void> start_log(const Options& options);
     [[nodiscard]] SnapshotLinks links() noexcept;
     /// No snapshot becomes durable any more.

@@ -6,6 +6,7 @@
 
 #include "core/store_marks.hpp"
 #include "os/clock.hpp"
+#include "runtime/checkpoint_figures.hpp"
 #include "runtime/quiescence.hpp"
 #include "runtime/statistics.hpp"
 
@@ -34,56 +35,6 @@ Result<void> SnapshotThread::prepare(bool after_crash)
     return writer_.reserve(settings_.image_pages_max);
 }
 
-Result<void> SnapshotThread::mirror(const MirroredRange& range)
-{
-    if (mirrored_count_ == mirrored_max) {
-        return fail(SP_E_INVALID_ARGUMENT, 0, "more than {} program files have SP_PERSISTENT variables; put them into fewer", mirrored_max);
-    }
-    mirrored_[mirrored_count_++] = range;
-    return {};
-}
-
-void SnapshotThread::announce_segment(const Segment& segment) noexcept
-{
-    const std::lock_guard guard(announced_lock_);
-    announced_[announced_count_++] = segment;
-}
-
-void SnapshotThread::absorb_segments() noexcept
-{
-    const std::lock_guard guard(announced_lock_);
-    for (std::size_t i = 0; i < announced_count_; ++i) {
-        const Segment& segment = announced_[i];
-        parts_.table->extend(segment);
-        parts_.locations->add_free(segment.first_file_page + versions::table_pages_for(segment.image_pages),
-                                   versions::data_pages_per_image_page * segment.image_pages);
-    }
-    announced_count_ = 0;
-}
-
-bool SnapshotThread::mirrors_changed() const noexcept
-{
-    return std::any_of(mirrored_.begin(), mirrored_.begin() + static_cast<std::ptrdiff_t>(mirrored_count_), [](const MirroredRange& range) {
-        return std::memcmp(range.image_copy, range.program_memory, range.size) != 0;
-    });
-}
-
-/// Only what changed is stored: each store makes its piece a written one.
-void SnapshotThread::update_mirrors() noexcept
-{
-    for (std::size_t i = 0; i < mirrored_count_; ++i) {
-        const MirroredRange& range = mirrored_[i];
-        for (std::size_t at = 0; at < range.size; at += page_bytes) {
-            const std::size_t size = std::min<std::size_t>(page_bytes, range.size - at);
-            if (std::memcmp(range.image_copy + at, range.program_memory + at, size) != 0) {
-                // SIGSEGV is blocked in this thread.
-                parts_.pieces->prepare_write(range.image_copy + at, size);
-                std::memcpy(range.image_copy + at, range.program_memory + at, size);
-            }
-        }
-    }
-}
-
 CheckpointTurn SnapshotThread::take_turn(void* self, const CheckpointTurns::Facts& facts) noexcept
 {
     return static_cast<SnapshotThread*>(self)->take_snapshot(facts.last, facts.even_if_empty);
@@ -91,7 +42,7 @@ CheckpointTurn SnapshotThread::take_turn(void* self, const CheckpointTurns::Fact
 
 bool SnapshotThread::nothing_is_written() const noexcept
 {
-    return parts_.clock->wanted() < parts_.clock->running() && !parts_.pieces->any_written() && !mirrors_changed();
+    return parts_.clock->wanted() < parts_.clock->running() && !parts_.pieces->any_written() && !mirrored_.changed();
 }
 
 void SnapshotThread::freeze_in_stop(void* self) noexcept
@@ -103,8 +54,8 @@ void SnapshotThread::freeze_in_stop(void* self) noexcept
         return;
     }
     const SnapshotHooks& hooks = *here.parts_.hooks;
-    here.absorb_segments();
-    here.update_mirrors();
+    here.announced_.absorb(*here.parts_.table, *here.parts_.locations);
+    here.mirrored_.update([&](std::byte* address, std::size_t size) { here.parts_.pieces->prepare_write(address, size); });
     if (hooks.capturing != nullptr) {
         hooks.capturing(hooks.context);
     }
@@ -134,7 +85,7 @@ CheckpointTurn SnapshotThread::take_snapshot(bool last, bool even_if_empty) noex
         return CheckpointTurn::withdrawn;
     }
     writing_.store(true, std::memory_order_release);
-    note_stop(os::monotonic_ns() - begun_ns, stop.wait_ns);
+    record_stop(parts_.clock->running(), os::monotonic_ns() - begun_ns, stop.wait_ns);
     const std::uint64_t write_begun_ns = os::monotonic_ns();
     auto outcome = stop_outcome_ ? write_epoch(last) : stop_outcome_;
     if (!outcome) {
@@ -210,33 +161,12 @@ Result<void> SnapshotThread::write_piece(const SnapshotStaging::Filled& filled) 
     return {};
 }
 
-void SnapshotThread::note_stop(std::uint64_t stop_ns, std::uint64_t quiesce_ns) const noexcept
-{
-    Statistics& here = statistics();
-    here.epoch.store(parts_.clock->running(), std::memory_order_relaxed);
-    here.quiesce_ns_last.store(quiesce_ns, std::memory_order_relaxed);
-    record_stop_time(stop_ns);
-}
-
 void SnapshotThread::note_commit(std::uint64_t write_ns) const noexcept
 {
+    record_commit(captured_epoch_, captured_ns_, write_ns, parts_.pool->medium());
     Statistics& here = statistics();
-    const MediumCounters counters = parts_.pool->medium().counters();
-    const std::uint64_t before_ns = here.last_durable_ns.load(std::memory_order_relaxed);
-    here.durable_epoch.store(captured_epoch_, std::memory_order_relaxed);
-    here.last_durable_ns.store(captured_ns_, std::memory_order_relaxed);
-    if (before_ns != 0) {
-        here.last_interval_ns.store(captured_ns_ - before_ns, std::memory_order_relaxed);
-    }
-    here.checkpoints.fetch_add(1, std::memory_order_relaxed);
     here.dirty_pages_last.store(pages_written_, std::memory_order_relaxed);
     here.dirty_pages_total.fetch_add(pages_written_, std::memory_order_relaxed);
-    here.bytes_written.store(counters.bytes_written, std::memory_order_relaxed);
-    here.medium_syncs.store(counters.syncs, std::memory_order_relaxed);
-    here.lines_written_back.store(counters.lines_written_back, std::memory_order_relaxed);
-    here.persist_points.store(counters.persist_points, std::memory_order_relaxed);
-    here.fences.store(counters.fences, std::memory_order_relaxed);
-    here.write_ns_last.store(write_ns, std::memory_order_relaxed);
     here.staging_bytes_max.store(parts_.staging->used_bytes_peak(), std::memory_order_relaxed);
 }
 

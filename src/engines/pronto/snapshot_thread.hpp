@@ -5,7 +5,6 @@
 //            commit (the program runs).
 // A snapshot begins only when the one before is durable: at most one is on its way.
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 
@@ -16,6 +15,8 @@
 #include "runtime/checkpoint_turns.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/epoch_clock.hpp"
+#include "runtime/mirrored_ranges.hpp"
+#include "versions/announced_segments.hpp"
 #include "versions/epoch_writer.hpp"
 
 namespace stillpoint::pronto {
@@ -59,13 +60,11 @@ public:
     /// A snapshot is captured and not durable yet. Any thread.
     [[nodiscard]] bool is_writing() const noexcept { return writing_.load(std::memory_order_acquire); }
     /// Copied into the image in each stop. Before start() only.
-    [[nodiscard]] Result<void> mirror(const MirroredRange& range);
+    [[nodiscard]] Result<void> mirror(const MirroredRange& range) { return mirrored_.add(range); }
     /// A segment that a thread inside a FASE has appended: known to the table from the next stop on.
-    void announce_segment(const Segment& segment) noexcept;
+    void announce_segment(const Segment& segment) noexcept { announced_.announce(segment); }
 
 private:
-    static constexpr std::size_t mirrored_max = 32;
-
     static CheckpointTurn take_turn(void* self, const CheckpointTurns::Facts& facts) noexcept;
     [[nodiscard]] CheckpointTurn take_snapshot(bool last, bool even_if_empty) noexcept;
     [[nodiscard]] bool nothing_is_written() const noexcept;
@@ -75,10 +74,6 @@ private:
     /// Copies and writes until each frozen piece is written.
     [[nodiscard]] Result<void> write_frozen() noexcept;
     [[nodiscard]] Result<void> write_piece(const SnapshotStaging::Filled& filled) noexcept;
-    [[nodiscard]] bool mirrors_changed() const noexcept;
-    void update_mirrors() noexcept;
-    void absorb_segments() noexcept;
-    void note_stop(std::uint64_t stop_ns, std::uint64_t quiesce_ns) const noexcept;
     void note_commit(std::uint64_t write_ns) const noexcept;
 
     Parts parts_;
@@ -86,12 +81,8 @@ private:
     versions::EpochWriter writer_;
     CheckpointTurns turns_;
 
-    std::array<MirroredRange, mirrored_max> mirrored_{};
-    std::size_t mirrored_count_ = 0;
-
-    os::FutexLock announced_lock_;
-    std::array<Segment, Pool::segments_max> announced_{};
-    std::size_t announced_count_ = 0;
+    MirroredRanges mirrored_;
+    versions::AnnouncedSegments announced_;
 
     bool small_pages_ = false;
 

@@ -8,6 +8,7 @@
 #include "os/clock.hpp"
 #include "os/log.hpp"
 #include "pool/commit_record.hpp"
+#include "runtime/checkpoint_figures.hpp"
 #include "runtime/statistics.hpp"
 
 namespace stillpoint::respct {
@@ -89,7 +90,7 @@ CheckpointTurn Checkpointer::take_checkpoint(bool last, bool even_if_empty) noex
         return CheckpointTurn::withdrawn;
     }
     withdrawn_in_row_ = 0;
-    note_stop(os::monotonic_ns() - begun_ns, stop.wait_ns);
+    record_stop(parts_.clock->running(), os::monotonic_ns() - begun_ns, stop.wait_ns);
     const std::uint64_t write_begun_ns = os::monotonic_ns();
     if (settings_.flush == Flush::in_background) {
         outcome_ = make_durable();
@@ -161,33 +162,12 @@ void Checkpointer::note_long_wait(const StopReport& stop) noexcept
             stop.blocker_thread_id, withdrawn_in_row_);
 }
 
-void Checkpointer::note_stop(std::uint64_t stop_ns, std::uint64_t quiesce_ns) const noexcept
-{
-    Statistics& here = statistics();
-    here.epoch.store(parts_.clock->running(), std::memory_order_relaxed);
-    here.quiesce_ns_last.store(quiesce_ns, std::memory_order_relaxed);
-    record_stop_time(stop_ns);
-}
-
 void Checkpointer::note_commit(std::uint64_t write_ns) const noexcept
 {
+    record_commit(ended_epoch_, ended_ns_, write_ns, parts_.pool->medium());
     Statistics& here = statistics();
-    const MediumCounters counters = parts_.pool->medium().counters();
-    const std::uint64_t before_ns = here.last_durable_ns.load(std::memory_order_relaxed);
-    here.durable_epoch.store(ended_epoch_, std::memory_order_relaxed);
-    here.last_durable_ns.store(ended_ns_, std::memory_order_relaxed);
-    if (before_ns != 0) {
-        here.last_interval_ns.store(ended_ns_ - before_ns, std::memory_order_relaxed);
-    }
-    here.checkpoints.fetch_add(1, std::memory_order_relaxed);
     here.modified_lines_last.store(lines_, std::memory_order_relaxed);
     here.modified_lines_total.fetch_add(lines_, std::memory_order_relaxed);
-    here.bytes_written.store(counters.bytes_written, std::memory_order_relaxed);
-    here.medium_syncs.store(counters.syncs, std::memory_order_relaxed);
-    here.lines_written_back.store(counters.lines_written_back, std::memory_order_relaxed);
-    here.persist_points.store(counters.persist_points, std::memory_order_relaxed);
-    here.fences.store(counters.fences, std::memory_order_relaxed);
-    here.write_ns_last.store(write_ns, std::memory_order_relaxed);
 }
 
 }  // namespace stillpoint::respct

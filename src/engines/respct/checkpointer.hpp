@@ -55,7 +55,6 @@ private:
     [[nodiscard]] Result<void> make_durable() noexcept;
     [[nodiscard]] bool nothing_is_written() const noexcept;
     void note_long_wait(const StopReport& stop) noexcept;
-    void note_stop(std::uint64_t stop_ns, std::uint64_t quiesce_ns) const noexcept;
     void note_commit(std::uint64_t write_ns) const noexcept;
 
     Parts parts_;

@@ -145,14 +145,8 @@ Result<void> RespctEngine::run()
         const std::lock_guard guard(medium_lock_);
         // Where a process was killed, and not the machine, recovery has read a record that may still be in the CPU's caches only.
         write_back_commit_records(*pool_);
-        if (auto recorded = pool_->record_opening(); !recorded) {
-            return recorded;
-        }
-        if (auto published = pool_->medium().publish(); !published) {
-            return published;
-        }
-        if (auto mended = mend_torn_commit_records(*pool_); !mended) {
-            return mended;
+        if (auto begun = begin_run(*pool_); !begun) {
+            return begun;
         }
     }
     if (auto started = checkpointer_->start(); !started) {

@@ -1,0 +1,16 @@
+#pragma once
+// What every engine with checkpoints tells of one: words of the statistics page.
+
+#include <cstdint>
+
+namespace stillpoint {
+
+class Medium;
+
+/// Threads: the engine's checkpoint thread only.
+void record_stop(std::uint64_t running_epoch, std::uint64_t stop_ns, std::uint64_t quiesce_ns) noexcept;
+
+/// `epoch` is durable; its state is that of `captured_ns` (monotonic). Threads: the engine's checkpoint thread only.
+void record_commit(std::uint64_t epoch, std::uint64_t captured_ns, std::uint64_t write_ns, const Medium& medium) noexcept;
+
+}  // namespace stillpoint
