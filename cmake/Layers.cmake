@@ -35,7 +35,7 @@ endfunction()
 # Options of single sources; CMake forgets them outside of the folder that calls this.
 function(stillpoint_vector_units)
     if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-        set_source_files_properties(${CMAKE_SOURCE_DIR}/src/core/checksum_avx2.cpp PROPERTIES COMPILE_OPTIONS -mavx2)
+        set_source_files_properties(${CMAKE_SOURCE_DIR}/src/arch/checksum_avx2.cpp PROPERTIES COMPILE_OPTIONS -mavx2)
     endif()
 endfunction()
 stillpoint_vector_units()

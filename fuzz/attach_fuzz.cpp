@@ -10,7 +10,7 @@
 #include <cstring>
 #include <vector>
 
-#include "core/checksum.hpp"
+#include "arch/checksum.hpp"
 #include "pool/directory.hpp"
 #include "pool/image.hpp"
 #include "pool/image_layout.hpp"

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "core/checksum.hpp"
+#include "arch/checksum.hpp"
 #include "engines/pmthreads/pmthreads_engine.hpp"
 #include "engines/pmthreads/pmthreads_layout.hpp"
 #include "pool/commit_record.hpp"

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "arch/flush.hpp"
-#include "core/checksum.hpp"
+#include "arch/checksum.hpp"
 #include "undo_machine.hpp"
 
 namespace stillpoint::undo {

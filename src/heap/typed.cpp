@@ -6,7 +6,7 @@
 #include <mutex>
 #include <pthread.h>
 
-#include "core/checksum.hpp"
+#include "arch/checksum.hpp"
 #include "heap/layout_table.hpp"
 #include "heap/thread_cache.hpp"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "core/checksum.hpp"
+#include "arch/checksum.hpp"
 #include "os/elf_file.hpp"
 
 namespace stillpoint::os {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "core/canary.hpp"
-#include "core/checksum.hpp"
+#include "arch/checksum.hpp"
 #include "core/store_marks.hpp"
 #include "pool/image_layout.hpp"
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "core/checksum.hpp"
+#include "arch/checksum.hpp"
 #include "core/store_marks.hpp"
 #include "pool/directory_layout.hpp"
 #include "pool/image_layout.hpp"

@@ -13,7 +13,7 @@
 #include <set>
 #include <string>
 
-#include "core/checksum.hpp"
+#include "arch/checksum.hpp"
 #include "pool/pool_fixture.hpp"
 
 namespace stillpoint::testing {

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "core/canary.hpp"
-#include "core/checksum.hpp"
+#include "arch/checksum.hpp"
 
 namespace stillpoint {
 namespace {

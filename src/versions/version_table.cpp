@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/canary.hpp"
-#include "core/checksum.hpp"
+#include "arch/checksum.hpp"
 #include "pool/commit_layout.hpp"
 
 namespace stillpoint::versions {

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "core/checksum.hpp"
+#include "arch/checksum.hpp"
 
 namespace stillpoint::explorer {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "core/checksum.hpp"
+#include "arch/checksum.hpp"
 #include "core/units.hpp"
 
 namespace stillpoint::explorer {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "core/checksum.hpp"
+#include "arch/checksum.hpp"
 
 namespace stillpoint::explorer {
 

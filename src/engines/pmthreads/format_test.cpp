@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/checksum.hpp"
+#include "arch/checksum.hpp"
 #include "pool/commit_layout.hpp"
 #include "versions/version_table.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "core/checksum.hpp"
+#include "arch/checksum.hpp"
 #include "engines/pronto/semantic_log_layout.hpp"
 
 namespace stillpoint::pronto {

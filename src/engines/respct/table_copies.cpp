@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "core/canary.hpp"
-#include "core/checksum.hpp"
+#include "arch/checksum.hpp"
 #include "engines/respct/file_place.hpp"
 
 namespace stillpoint::respct {

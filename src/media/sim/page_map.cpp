@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/checksum.hpp"
+#include "arch/checksum.hpp"
 
 namespace stillpoint::sim {
 

@@ -1,7 +1,7 @@
 // Compiled with -mavx2 (cmake/Layers.cmake): nothing but XXH3 may be included, since the linker could take a copy of another inline
 // function from here for all others.
 
-#include "core/checksum_vectors.hpp"
+#include "arch/checksum_vectors.hpp"
 
 #if defined(__AVX2__)
 

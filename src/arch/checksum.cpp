@@ -1,8 +1,8 @@
-#include "core/checksum.hpp"
+#include "arch/checksum.hpp"
 
 #include <atomic>
 
-#include "core/checksum_vectors.hpp"
+#include "arch/checksum_vectors.hpp"
 
 namespace stillpoint::detail {
 

@@ -1,6 +1,6 @@
 // Whatever vector unit computes it, a checksum is XXH3's: pools move between machines.
 
-#include "core/checksum.hpp"
+#include "arch/checksum.hpp"
 
 #include <gtest/gtest.h>
 #include <vector>
