@@ -34,16 +34,7 @@ std::uint64_t epoch_of(std::size_t page)
 
 std::uint64_t value_of(std::size_t page) { return epoch_of(page) == 0 ? 0 : epoch_of(page) * 1'000'000'000 + page; }
 
-std::uint64_t* table()
-{
-    auto** const root = static_cast<std::uint64_t**>(sp_root("table", sizeof(void*)));
-    if (*root == nullptr) {
-        sp_fase_begin();
-        *root = static_cast<std::uint64_t*>(sp_aligned_alloc(page_bytes, table_pages * page_bytes));
-        sp_fase_end();
-    }
-    return *root;
-}
+std::uint64_t* table() { return test::durable_words(table_pages * words_per_page); }
 
 std::uint64_t& word_of(std::size_t page) { return table()[page * words_per_page + page % words_per_page]; }
 

@@ -144,9 +144,8 @@ void Userfaultfd::wake_waiter() noexcept
     [[maybe_unused]] const auto written = write(wake_descriptor_, &one, sizeof one);
 }
 
-bool Userfaultfd::place_pages(std::byte* destination, const std::byte* source, std::size_t size) noexcept
+void Userfaultfd::place_pages(std::byte* destination, const std::byte* source, std::size_t size) noexcept
 {
-    bool placed_all = true;
     std::size_t at_once = size;
     for (std::size_t done = 0; done < size;) {
         uffdio_copy request{};
@@ -164,11 +163,9 @@ bool Userfaultfd::place_pages(std::byte* destination, const std::byte* source, s
             // Present already: whoever placed it may have done so between the fault and its wait.
             uffdio_range page{request.dst, page_bytes};
             ioctl(descriptor_, UFFDIO_WAKE, &page);
-            placed_all = false;
             done += page_bytes;
         }
     }
-    return placed_all;
 }
 
 Result<PagemapScanner> PagemapScanner::open()

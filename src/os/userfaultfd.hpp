@@ -58,9 +58,8 @@ public:
 
     /// Places copies of whole pages, write-protected where writes are tracked (so they count as clean), and wakes who waits for
     /// them. Pages that are there already stay as they are. Any number of threads.
-    /// False: a page was there already, or the range is gone.
     /// Cost: a system call, and 0.4 us a page.
-    bool place_pages(std::byte* destination, const std::byte* source, std::size_t size) noexcept;
+    void place_pages(std::byte* destination, const std::byte* source, std::size_t size) noexcept;
 
     void close() noexcept;
 

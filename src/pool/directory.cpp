@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/canary.hpp"
 #include "arch/checksum.hpp"
+#include "core/canary.hpp"
 #include "core/store_marks.hpp"
 #include "pool/image_layout.hpp"
 

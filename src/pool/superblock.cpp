@@ -5,8 +5,8 @@
 #include <cstring>
 #include <span>
 
-#include "core/canary.hpp"
 #include "arch/checksum.hpp"
+#include "core/canary.hpp"
 
 namespace stillpoint {
 namespace {

@@ -8,7 +8,6 @@
 #include "os/futex.hpp"
 #include "pool/pool.hpp"
 #include "versions/location_allocator.hpp"
-#include "versions/page_layout.hpp"
 #include "versions/version_table.hpp"
 
 namespace stillpoint::versions {
@@ -27,10 +26,8 @@ public:
     {
         const std::lock_guard guard(lock_);
         for (std::size_t i = 0; i < count_; ++i) {
-            const Segment& segment = segments_[i];
-            table.extend(segment);
-            locations.add_free(segment.first_file_page + table_pages_for(segment.image_pages),
-                               data_pages_per_image_page * segment.image_pages);
+            table.extend(segments_[i]);
+            locations.add_segment(segments_[i]);
         }
         count_ = 0;
     }

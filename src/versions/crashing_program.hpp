@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "nvhooks/abi/nvhooks_abi.h"
+#include "core/units.hpp"
 #include "os/log.hpp"
 #include "runtime/session.hpp"
 #include "stillpoint/nvhooks.h"
@@ -58,6 +59,18 @@ inline int run_with_pool(const std::string& pool, const std::string& options,
         session_end();
         return outcome;
     });
+}
+
+/// Words at a page boundary, made by the first run that asks; zeroes at first.
+inline std::uint64_t* durable_words(std::size_t count)
+{
+    auto** const root = static_cast<std::uint64_t**>(sp_root("table", sizeof(void*)));
+    if (*root == nullptr) {
+        sp_fase_begin();
+        *root = static_cast<std::uint64_t*>(sp_aligned_alloc(page_bytes, count * sizeof(std::uint64_t)));
+        sp_fase_end();
+    }
+    return *root;
 }
 
 [[noreturn]] inline void crash()

@@ -41,19 +41,15 @@ Result<void> Loader::prepare(const Source& source)
     if (auto done = zeroes_.reserve(window_pages_max * page_bytes, "loading"); !done) {
         return done;
     }
-    for (Reader& reader : readers_) {
+    const std::size_t cpus = std::max(1U, std::thread::hardware_concurrency());
+    reader_count_ = std::min({cpus, threads_max, static_cast<std::size_t>(1 + source.pages_end / pages_of_a_thread)});
+    for (Reader& reader : std::span(readers_.data(), reader_count_)) {
         reader.loader = this;
         if (auto done = reader.buffer.reserve(batch_pages * page_bytes, "loading"); !done) {
             return done;
         }
     }
     return {};
-}
-
-std::size_t Loader::reader_count() const noexcept
-{
-    const std::size_t cpus = std::max(1U, std::thread::hardware_concurrency());
-    return std::min({cpus, threads_max, static_cast<std::size_t>(1 + source_.pages_end / pages_of_a_thread)});
 }
 
 /// Block media want to be read in the order of the file; where reading is copying, the order of the image serves placing.
@@ -157,14 +153,19 @@ Result<void> Loader::copy_runs(Reader& reader, void (*progress)(std::uint64_t do
     return {};
 }
 
-void Loader::copy_part(void* reader)
+/// What fails ends the other readers' shares too.
+void Loader::copy_share(Reader& reader, void (*progress)(std::uint64_t done, std::uint64_t total), Findings* findings)
+{
+    if (auto done = copy_runs(reader, progress, findings); !done) {
+        const std::lock_guard guard(order_lock_);
+        outcome_ = done;
+    }
+}
+
+void Loader::copy_share_beside(void* reader)
 {
     auto& self = *static_cast<Reader*>(reader);
-    Loader& loader = *self.loader;
-    if (auto done = loader.copy_runs(self, nullptr, nullptr); !done) {
-        const std::lock_guard guard(loader.order_lock_);
-        loader.outcome_ = done;
-    }
+    self.loader->copy_share(self, nullptr, nullptr);
 }
 
 Result<void> Loader::load_all(std::byte* destination,
@@ -173,17 +174,13 @@ Result<void> Loader::load_all(std::byte* destination,
     destination_ = destination;
     sort_copies();
     // Findings are told in the order of the file.
-    const std::size_t readers = findings == nullptr ? reader_count() : 1;
+    const std::size_t readers = findings == nullptr ? reader_count_ : 1;
     for (std::size_t i = 1; i < readers; ++i) {
-        if (!readers_[i].thread.start("sp-load", &copy_part, &readers_[i])) {
+        if (!readers_[i].thread.start("sp-load", &copy_share_beside, &readers_[i])) {
             break;  // Fewer threads do it too.
         }
     }
-    Result<void> outcome = copy_runs(readers_[0], progress, findings);
-    if (!outcome) {
-        const std::lock_guard guard(order_lock_);
-        outcome_ = outcome;
-    }
+    copy_share(readers_[0], progress, findings);
     for (std::size_t i = 1; i < readers; ++i) {
         readers_[i].thread.join();
     }
@@ -312,7 +309,7 @@ void Loader::load_neighbours(std::uint64_t first, std::uint64_t end, std::byte* 
         }
         load_unclaimed({run.data(), length}, buffer);
         if (length == 0) {
-            page = std::max(page + 1, place_zeroes(page, end));
+            page = place_zeroes(page, end);
         }
     }
 }
@@ -365,7 +362,7 @@ void Loader::begin_read_ahead(void* reader)
 {
     Loader& loader = *static_cast<Reader*>(reader)->loader;
     loader.sort_copies();
-    for (std::size_t i = 1; i < loader.reader_count(); ++i) {
+    for (std::size_t i = 1; i < loader.reader_count_; ++i) {
         loader.readers_at_work_.fetch_add(1, std::memory_order_relaxed);
         if (!loader.readers_[i].thread.start("sp-readahead", &read_ahead, &loader.readers_[i])) {
             loader.readers_at_work_.fetch_sub(1, std::memory_order_relaxed);
@@ -403,14 +400,14 @@ void Loader::end_read_ahead(Reader& reader) noexcept
         }
     }
     for (std::uint64_t page = 0; page < source_.pages_end && !stopping_.load(std::memory_order_acquire);) {
-        page = std::max(page + 1, place_zeroes(page, source_.pages_end));
+        page = place_zeroes(page, source_.pages_end);
     }
     order_.discard_from(0);
     complete_.store(1, std::memory_order_release);
     os::futex_wake(complete_);
 }
 
-/// Where there is no copy, from `first` on; returns the page that it came to.
+/// Where there is no copy, from `first` on; returns where to go on: behind `first` at least.
 std::uint64_t Loader::place_zeroes(std::uint64_t first, std::uint64_t end) noexcept
 {
     end = std::min(end, first + window_pages_max);
@@ -421,7 +418,7 @@ std::uint64_t Loader::place_zeroes(std::uint64_t first, std::uint64_t end) noexc
     if (page != first) {
         place(first, page - first, zeroes_.data());
     }
-    return page;
+    return std::max(page, first + 1);
 }
 
 void Loader::finish_loading() noexcept

@@ -86,14 +86,14 @@ private:
     static void serve_faults(void* self);
     static void begin_read_ahead(void* reader);
     static void read_ahead(void* reader);
-    static void copy_part(void* reader);
-    [[nodiscard]] std::size_t reader_count() const noexcept;
+    static void copy_share_beside(void* reader);
     void sort_copies();
     [[nodiscard]] bool is_read_with(const Located& copy, const Located& next) const noexcept;
     /// The next copies that are read together, at most a batch; none: all are taken.
     [[nodiscard]] std::span<const Located> take_run() noexcept;
     [[nodiscard]] Result<void> read_run(std::span<const Located> run, std::byte* buffer) const;
     [[nodiscard]] Result<void> verify(std::uint64_t image_page, const std::byte* bytes) const;
+    void copy_share(Reader& reader, void (*progress)(std::uint64_t done, std::uint64_t total), Findings* findings);
     [[nodiscard]] Result<void> copy_runs(Reader& reader, void (*progress)(std::uint64_t done, std::uint64_t total), Findings* findings);
     void load_run(std::span<const Located> run, std::byte* buffer) noexcept;
     void load_unclaimed(std::span<const Located> run, std::byte* buffer) noexcept;
@@ -120,6 +120,7 @@ private:
     std::uint64_t order_next_ = 0;
     Result<void> outcome_;  ///< of eager loading
     std::array<Reader, threads_max> readers_;
+    std::size_t reader_count_ = 0;  ///< the first ones are used
     std::atomic<std::uint32_t> readers_at_work_{0};
     os::ReservedArray<std::byte> fault_buffer_;
     os::ReservedArray<std::byte> zeroes_;  ///< never written

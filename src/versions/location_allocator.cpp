@@ -10,8 +10,10 @@ Result<void> LocationAllocator::reserve(std::uint64_t file_pages_max)
     return free_.reserve(file_pages_max, "the map of free pool pages");
 }
 
-void LocationAllocator::add_free(std::uint64_t first, std::uint64_t count) noexcept
+void LocationAllocator::add_segment(const Segment& segment) noexcept
 {
+    const std::uint64_t first = first_data_page(segment);
+    const std::uint64_t count = data_pages_per_image_page * segment.image_pages;
     for (std::uint64_t page = first; page < first + count; ++page) {
         free_.set(page);
     }

@@ -6,6 +6,7 @@
 
 #include "core/result.hpp"
 #include "os/reserved_array.hpp"
+#include "versions/page_layout.hpp"
 
 namespace stillpoint::versions {
 
@@ -19,8 +20,8 @@ public:
 
     [[nodiscard]] Result<void> reserve(std::uint64_t file_pages_max);
 
-    /// Makes file pages [first, first + count) known, and free. For each segment's data pages.
-    void add_free(std::uint64_t first, std::uint64_t count) noexcept;
+    /// Makes the segment's data pages known, and free.
+    void add_segment(const Segment& segment) noexcept;
 
     /// Up to `wanted` free neighbours. It prefers long runs: from where the last one ended it takes
     /// the first of at least 64 pages, and shorter ones only when a whole turn found none, so

@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "core/units.hpp"
+#include "pool/pool.hpp"
 
 namespace stillpoint::versions {
 
@@ -40,6 +41,12 @@ inline constexpr std::uint64_t entries_per_table_page = page_bytes / sizeof(Vers
 constexpr std::uint64_t table_pages_for(std::uint64_t image_pages) noexcept
 {
     return (image_pages + entries_per_table_page - 1) / entries_per_table_page;
+}
+
+/// The segment's data pages begin behind its table.
+constexpr std::uint64_t first_data_page(const Segment& segment) noexcept
+{
+    return segment.first_file_page + table_pages_for(segment.image_pages);
 }
 
 /// What table and copies take of a segment: EngineFormat::segment_file_pages of an engine without a part of its own.

@@ -77,8 +77,7 @@ Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table,
         }
     }
     for (const Segment& segment : pool.segments()) {
-        locations.add_free(segment.first_file_page + table_pages_for(segment.image_pages),
-                           data_pages_per_image_page * segment.image_pages);
+        locations.add_segment(segment);
     }
     if (auto done = take_consistent_copies(pool, table, locations, state, findings); !done) {
         return pass_on(done.error());

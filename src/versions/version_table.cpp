@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/canary.hpp"
 #include "arch/checksum.hpp"
+#include "core/canary.hpp"
 #include "pool/commit_layout.hpp"
 
 namespace stillpoint::versions {
@@ -51,7 +51,7 @@ bool VersionTable::is_data_page(std::uint64_t location) const noexcept
 {
     for (std::size_t i = 0; i < segment_count_; ++i) {
         const Segment& segment = segments_[i];
-        const std::uint64_t first = segment.first_file_page + table_pages_for(segment.image_pages);
+        const std::uint64_t first = first_data_page(segment);
         if (location >= first &&
             location - first < data_pages_per_image_page * segment.image_pages) {
             return true;
@@ -158,7 +158,7 @@ std::array<std::uint32_t, data_pages_per_image_page> VersionTable::home_location
         const Segment& segment = segments_[i];
         if (image_page - segment.first_image_page < segment.image_pages) {
             const std::uint64_t first =
-                segment.first_file_page + table_pages_for(segment.image_pages) + image_page - segment.first_image_page;
+                first_data_page(segment) + image_page - segment.first_image_page;
             return {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(first + segment.image_pages)};
         }
     }

@@ -29,16 +29,7 @@ constexpr std::size_t words_per_page = page_bytes / sizeof(std::uint64_t);
 constexpr std::size_t table_words = pieces * words_per_piece;
 
 /// 48 MiB of words; what is done together in a FASE lies in two pieces.
-std::uint64_t* table()
-{
-    auto** const root = static_cast<std::uint64_t**>(sp_root("table", sizeof(void*)));
-    if (*root == nullptr) {
-        sp_fase_begin();
-        *root = static_cast<std::uint64_t*>(sp_calloc(table_words, sizeof(std::uint64_t)));
-        sp_fase_end();
-    }
-    return *root;
-}
+std::uint64_t* table() { return test::durable_words(table_words); }
 
 /// Adds to a word of the first half and to its partner in the second.
 void add_to_pair(std::uint64_t* words, std::size_t index, std::uint64_t amount)

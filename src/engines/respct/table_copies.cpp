@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "core/canary.hpp"
 #include "arch/checksum.hpp"
+#include "core/canary.hpp"
 #include "engines/respct/file_place.hpp"
 
 namespace stillpoint::respct {
