@@ -240,6 +240,11 @@ void Explorer::explore_trace(const Crash& start, const ProgramRun& run, unsigned
 
     sim::CrashModel model = *start.model;
     History history = start.history;
+    if (generation > 1) {
+        // Now, since the clock may take a checkpoint before the program says what it has found.
+        const Recovered& recovered = recovered_from(start.model->visible());
+        history.begin_run(recovered.epoch, recovered.operations, recovered.epoch + 1);
+    }
     bool opened = false;
     std::size_t moment = 0;
     for (std::size_t i = 0; i <= events.size() && !exhausted(); ++i) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "objects/object_workload.hpp"
+#include "objects/told_mutex.hpp"
 #include "stillpoint/pronto.hpp"
 
 namespace stillpoint::explorer {
@@ -83,7 +84,7 @@ public:
 
 private:
     struct alignas(64) Shard {
-        mutable std::mutex guard;
+        mutable ToldMutex guard;
         std::map<std::uint64_t, std::uint64_t, std::less<>, pronto::allocator<std::pair<const std::uint64_t, std::uint64_t>>> values;
         std::uint64_t operations = 0;
     };
