@@ -104,6 +104,7 @@ constexpr std::array first_tries = {
     FirstTry{Canary::log_sync, "pronto/objects/page/map"},
     FirstTry{Canary::log_wait, "pronto/objects/page/map"},
     FirstTry{Canary::entry_checksum, "pronto/objects/line/map"},
+    FirstTry{Canary::chunk_header_copy, "pronto/objects-damage/line"},
     FirstTry{Canary::chunk_checksum, "pronto/objects-damage/line"},
     FirstTry{Canary::missing_operation, "pronto/objects/page/concurrent"},
     FirstTry{Canary::retired_chunks, "pronto/objects/line/several"},

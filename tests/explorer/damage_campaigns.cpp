@@ -117,20 +117,19 @@ private:
     std::uint64_t tables_end_ = 0;
 };
 
-CampaignResult run_damage(const std::string& name, ProgramPlan plan, const CampaignSettings& settings)
+/// Adds what one program's pool comes to.
+void damage_pool(const std::string& name, const ProgramPlan& plan, const CampaignSettings& settings, ProgramRunner& runner,
+                 CampaignResult& result)
 {
-    CampaignResult result;
     ++result.figures.runs;
-    plan.seed = settings.seed;
-    ProgramRunner runner(settings.scratch);
     const Pool pool = make_pool(plan, runner, result);
     if (!result.violations.empty()) {
-        return result;
+        return;
     }
     const EngineDriver& driver = *find_engine(plan.engine);
     const Recovered sound = recover(plan, pool.now);
     const NoticedPlaces noticed(driver, plan, pool.now);
-    Random random(settings.seed);
+    Random random(plan.seed);
     std::vector<std::uint64_t> sectors = used_sectors(pool.now.content);
     const std::vector<std::uint64_t> all = sectors;
     std::shuffle(sectors.begin(), sectors.end(), random);
@@ -143,7 +142,7 @@ CampaignResult run_damage(const std::string& name, ProgramPlan plan, const Campa
         for (const Kind kind : kinds) {
             const History& history = kind == Kind::one_bit ? without_newest : without_last_sector;
             if (result.figures.states >= settings.limits.states) {
-                return result;
+                return;
             }
             sim::CrashImage image = pool.now;
             const Sector sector = damaged(pool, offset, kind, all[random() % all.size()], random);
@@ -163,8 +162,25 @@ CampaignResult run_damage(const std::string& name, ProgramPlan plan, const Campa
                                                  kind_names[static_cast<std::size_t>(kind)],
                                              "recovered epoch " + std::to_string(recovered.epoch) + " of " +
                                                  std::to_string(sound.epoch) + ": " + judge(recovered, history)});
-                return result;
+                return;
             }
+        }
+    }
+}
+
+CampaignResult run_damage(const std::string& name, ProgramPlan plan, const CampaignSettings& settings)
+{
+    const auto begun = std::chrono::steady_clock::now();
+    CampaignResult result;
+    ProgramRunner runner(settings.scratch);
+    plan.seed = settings.seed;
+    while (result.violations.empty() && result.figures.states < settings.limits.states) {
+        damage_pool(name, plan, settings, runner, result);
+        plan.seed = plan.seed * 31 + result.figures.runs;
+        result.figures.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+        if (result.figures.seconds > settings.limits.seconds) {
+            result.figures.cut_short = true;
+            break;
         }
     }
     return result;
@@ -177,13 +193,7 @@ std::vector<Campaign> damage_campaigns()
     std::vector<Campaign> campaigns;
     const auto add = [&](const char* what, const ProgramPlan& plan) {
         const std::string name = plan.engine + what + std::string(to_text(plan.profile));
-        campaigns.push_back({name, [name, plan](const CampaignSettings& settings) {
-                                 const auto begun = std::chrono::steady_clock::now();
-                                 CampaignResult result = run_damage(name, plan, settings);
-                                 result.figures.seconds =
-                                     std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-                                 return result;
-                             }});
+        campaigns.push_back({name, [name, plan](const CampaignSettings& settings) { return run_damage(name, plan, settings); }});
     };
     for (const EngineDriver& driver : engine_drivers()) {
         for (const sim::Profile profile : {sim::Profile::cache_line, sim::Profile::page}) {

@@ -196,14 +196,23 @@ Result<void> GroupCommit::gather(LiveObject& object) noexcept
     return {};
 }
 
-/// A copy goes to the medium: the mirror's last page may get its next entry while the page is written.
 Result<void> GroupCommit::gather_chunk(ChunkIndex chunk) noexcept
 {
     ChunkState& state = space_->state(chunk);
-    std::uint64_t at = state.dirty_low / page_bytes * page_bytes;
+    const bool has_header = state.dirty_low == 0;
+    const std::uint64_t begin = state.dirty_low / page_bytes * page_bytes;
     const std::uint64_t end = round_up(state.dirty_high, page_bytes);
     state.dirty_low = 0;
     state.dirty_high = 0;
+    if (auto done = gather_pages(chunk, begin, end); !done || !has_header) {
+        return done;
+    }
+    return gather_pages(chunk, std::max(end, header_copy_offset / page_bytes * page_bytes), chunk_bytes);
+}
+
+/// Of the mirror, from `at` on. A copy goes to the medium: the last page may get its next entry while it is written.
+Result<void> GroupCommit::gather_pages(ChunkIndex chunk, std::uint64_t at, std::uint64_t end) noexcept
+{
     while (at < end) {
         if (staged_pages_ == staging_pages) {
             if (auto done = write_gathered(); !done) {

@@ -48,6 +48,7 @@ private:
     void do_round() noexcept;
     [[nodiscard]] Result<void> gather(LiveObject& object) noexcept;
     [[nodiscard]] Result<void> gather_chunk(ChunkIndex chunk) noexcept;
+    [[nodiscard]] Result<void> gather_pages(ChunkIndex chunk, std::uint64_t at, std::uint64_t end) noexcept;
     [[nodiscard]] Result<void> write_gathered() noexcept;
     [[nodiscard]] Result<void> sync() noexcept;
 

@@ -44,6 +44,35 @@ std::optional<ChunkHeader> chunk_header_in(const std::byte* line) noexcept
     return header;
 }
 
+namespace {
+
+bool is_older(const ChunkHeader& header, const ChunkHeader& than) noexcept
+{
+    return header.generation != than.generation ? header.generation < than.generation : header.beginning < than.beginning;
+}
+
+/// Of its two copies one may be damaged, torn by a crash, or left over from what the chunk was before.
+Result<std::optional<ChunkHeader>> read_chunk_header(const Medium& medium, std::uint64_t chunk_offset)
+{
+    std::optional<ChunkHeader> newest;
+    for (const std::uint64_t at : {std::uint64_t{0}, header_copy_offset}) {
+        std::byte line[sizeof(ChunkHeader)];
+        if (auto done = medium.read(chunk_offset + at, line); !done) {
+            return pass_on(done.error());
+        }
+        const auto header = chunk_header_in(line);
+        if (header && (!newest || is_older(*newest, *header))) {
+            newest = header;
+        }
+        if (is_removed(Canary::chunk_header_copy)) {
+            break;
+        }
+    }
+    return newest;
+}
+
+}  // namespace
+
 Result<std::vector<ScannedChunk>> scan_chunks(const Pool& pool)
 {
     try {
@@ -54,12 +83,11 @@ Result<std::vector<ScannedChunk>> scan_chunks(const Pool& pool)
             const std::uint64_t first_page = first_log_page(segment);
             for (std::uint64_t page = 0; page < pages; page += log_chunk_pages, ++index) {
                 const std::uint64_t offset = (first_page + page) * page_bytes;
-                std::byte line[sizeof(ChunkHeader)];
-                if (auto done = pool.medium().read(offset, line); !done) {
-                    return pass_on(done.error());
+                const auto read = read_chunk_header(pool.medium(), offset);
+                if (!read) {
+                    return pass_on(read.error());
                 }
-                const auto header = chunk_header_in(line);
-                if (header && header->generation <= pool.facts().generation && header->object != 0) {
+                if (const auto& header = *read; header && header->generation <= pool.facts().generation && header->object != 0) {
                     found.push_back({index, offset, *header});
                 }
             }

@@ -51,6 +51,8 @@ public:
     void give_back_list(ChunkIndex first) noexcept;
     /// Puts the list `first` in front of `rest`; returns the whole.
     [[nodiscard]] ChunkIndex join(ChunkIndex first, ChunkIndex rest) noexcept;
+    /// ChunkHeader::beginning.
+    [[nodiscard]] std::uint64_t next_beginning() noexcept { return beginnings_.fetch_add(1, std::memory_order_relaxed) + 1; }
     [[nodiscard]] std::uint32_t free_chunks() const noexcept { return free_count_.load(std::memory_order_acquire); }
     /// A snapshot is due while the program still has room: less than half of the chunks is free.
     [[nodiscard]] bool is_getting_full() const noexcept
@@ -72,6 +74,7 @@ private:
     os::FutexLock lock_;
     std::atomic<ChunkIndex> chunk_count_{0};
     std::atomic<std::uint32_t> free_count_{0};
+    std::atomic<std::uint64_t> beginnings_{0};
     sync::Atomic<std::uint32_t> returns_{0};
 };
 

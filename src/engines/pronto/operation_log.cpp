@@ -252,16 +252,19 @@ bool OperationLog::start_chunk(LiveObject& object)
     header.sequence = object.next_sequence++;
     header.generation = links_.pool->facts().generation;
     header.first_number = object.first_number;
+    header.beginning = space_.next_beginning();
     header.checksum = chunk_checksum(header);
     space_.state(chunk) = {header.sequence, sizeof header, 0, 0, object.chunk, no_chunk, false};
     object.chunk = chunk;
     if (lines_) {
         medium_->append_lines(space_.file_offset(chunk), &header, sizeof header);
+        medium_->append_lines(space_.file_offset(chunk) + header_copy_offset, &header, sizeof header);
         if (!is_removed(Canary::chunk_header_fence)) {
             medium_->fence();  // Other threads' entries rely on it, and their fences do not cover it.
         }
     } else {
         std::memcpy(space_.mirror(chunk), &header, sizeof header);
+        std::memcpy(space_.mirror(chunk) + header_copy_offset, &header, sizeof header);
     }
     return true;
 }
@@ -269,7 +272,7 @@ bool OperationLog::start_chunk(LiveObject& object)
 bool OperationLog::take_part(LiveObject& object, std::uint64_t argument_begin, std::uint64_t argument_bytes, EntryPlace& part)
 {
     const std::uint64_t bytes = entry_bytes_for(argument_bytes);
-    if ((object.chunk == no_chunk || space_.state(object.chunk).used + bytes > chunk_bytes) && !start_chunk(object)) {
+    if ((object.chunk == no_chunk || space_.state(object.chunk).used + bytes > header_copy_offset) && !start_chunk(object)) {
         return false;
     }
     ChunkState& state = space_.state(object.chunk);

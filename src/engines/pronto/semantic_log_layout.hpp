@@ -2,7 +2,7 @@
 // What pronto keeps beside the snapshots: structures and constants only. docs/format/pronto.md explains them.
 //
 //   log part of a segment:  chunks of chunk_bytes; each belongs to one object, or to none
-//   chunk:                  ChunkHeader | entries, each at a multiple of a cache line
+//   chunk:                  ChunkHeader | entries, each at a multiple of a cache line | ChunkHeader once more
 //   image:                  ObjectRecord | the object, one heap block, which the directory of handles names
 //
 // Source: [Pronto §5.2.1]. There a log has a header with the newest commit number and the places of head and tail. Here nothing is
@@ -23,7 +23,7 @@ inline constexpr std::uint64_t chunk_bytes = log_chunk_pages * page_bytes;
 inline constexpr std::uint8_t chunk_magic[8] = {0x93, 'S', 'T', 'C', 'H', 'U', 'N', 'K'};
 inline constexpr std::uint64_t chunk_checksum_seed = 0x5354'5052'4348'554e;
 
-/// The first cache line of a chunk that an object's log has.
+/// The first cache line of a chunk that an object's log has, and the last one: without either its entries could not be read.
 struct ChunkHeader {
     std::uint8_t magic[8];
     std::uint64_t checksum;      ///< of the other fields
@@ -31,12 +31,16 @@ struct ChunkHeader {
     std::uint64_t sequence;      ///< number of the chunk in the object's log, from 0, never reused
     std::uint64_t generation;    ///< PoolFacts::generation of the run that wrote it
     std::uint64_t first_number;  ///< the first commit number that run gave: older entries with it or a later one are void
-    std::uint64_t reserved[2];   ///< zero
+    std::uint64_t beginning;     ///< counts those of all logs in that run: of two headers of one chunk the later one is in force
+    std::uint64_t reserved;      ///< zero
 };
 static_assert(sizeof(ChunkHeader) == cache_line_bytes && std::is_trivially_copyable_v<ChunkHeader>);
 static_assert(offsetof(ChunkHeader, checksum) == 8 && offsetof(ChunkHeader, object) == 16);
 static_assert(offsetof(ChunkHeader, sequence) == 24 && offsetof(ChunkHeader, generation) == 32);
-static_assert(offsetof(ChunkHeader, first_number) == 40 && offsetof(ChunkHeader, reserved) == 48);
+static_assert(offsetof(ChunkHeader, first_number) == 40 && offsetof(ChunkHeader, beginning) == 48);
+
+/// In the chunk, of the header's copy; entries end there.
+inline constexpr std::uint64_t header_copy_offset = chunk_bytes - sizeof(ChunkHeader);
 
 enum EntryFlag : std::uint8_t {
     /// Made durable only together with, or after, all operations with smaller numbers: a missing one ends the log. Without it the
@@ -66,7 +70,7 @@ static_assert(offsetof(EntryHeader, behind) == 24 && offsetof(EntryHeader, part)
 /// Arguments that lie in the entry's first line.
 inline constexpr std::uint64_t inline_argument_bytes = cache_line_bytes - sizeof(EntryHeader);
 /// Of one entry: longer arguments are divided among several, each in a chunk of its own.
-inline constexpr std::uint64_t entry_argument_bytes_max = chunk_bytes - sizeof(ChunkHeader) - sizeof(EntryHeader);
+inline constexpr std::uint64_t entry_argument_bytes_max = header_copy_offset - sizeof(ChunkHeader) - sizeof(EntryHeader);
 
 constexpr std::uint64_t entry_bytes_for(std::uint64_t argument_bytes) noexcept
 {

@@ -160,6 +160,7 @@ void recover_objects(const ProgramPlan& plan, const sim::CrashImage& image, Reco
     if (WIFSIGNALED(status)) {
         recovered.problem = "the recovering program died of signal " + std::to_string(WTERMSIG(status));
     } else if (!told->is_whole) {
+        recovered.kind = Recovered::Kind::refused;
         recovered.problem = told->problem;
     }
     for (std::uint64_t i = 0; i < told->count; ++i) {
