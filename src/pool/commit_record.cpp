@@ -31,6 +31,15 @@ std::uint64_t page_of(const Pool& pool, std::uint64_t parity, std::size_t copy) 
     return pool.facts().engine_area_first_page + parity * copies + copy;
 }
 
+/// The record, if it is valid.
+std::optional<CommitRecord> read_copy(const Pool& pool, std::uint64_t parity, std::size_t copy)
+{
+    CommitRecord record{};
+    const std::uint64_t offset = byte_offset(FilePage{page_of(pool, parity, copy)});
+    const bool read = pool.medium().read(offset, std::as_writable_bytes(std::span(&record, 1))).has_value();
+    return read && is_valid(record, pool, parity) ? std::optional(record) : std::nullopt;
+}
+
 }  // namespace
 
 Result<void> store_commit_record(Pool& pool, CommitRecord record)
@@ -180,8 +189,39 @@ Result<void> mend_torn_commit_records(Pool& pool)
     return mended ? medium.sync() : Result<void>{};
 }
 
+namespace {
+
+/// Block media: what recovery relied on may be in the page cache alone, since a sync of the run before failed: then its pages are clean,
+/// and no later sync writes them. Written again they are not. One copy of the record stays as it is: the sound one, if the other is not.
+Result<void> write_newest_record_again(Pool& pool)
+{
+    Medium& medium = pool.medium();
+    if (medium.byte_addressable() || is_removed(Canary::record_written_again)) {
+        return {};
+    }
+    const auto newest = load_commit_record(pool);
+    if (!newest || !*newest) {
+        return newest ? Result<void>{} : pass_on(newest.error());
+    }
+    const std::uint64_t parity = (*newest)->parity;
+    const auto holds_it = [&](std::size_t copy) {
+        const auto record = read_copy(pool, parity, copy);
+        return record && record->epoch == (*newest)->epoch;
+    };
+    const std::size_t copy = holds_it(0) && !holds_it(1) ? 1 : 0;
+    alignas(page_bytes) std::array<std::byte, page_bytes> page{};
+    std::memcpy(page.data(), &**newest, sizeof(CommitRecord));
+    const BlockWrite write{byte_offset(FilePage{page_of(pool, parity, copy)}), page.data(), page.size()};
+    return medium.write({&write, 1});
+}
+
+}  // namespace
+
 Result<void> begin_run(Pool& pool)
 {
+    if (auto written = write_newest_record_again(pool); !written) {
+        return written;
+    }
     if (auto recorded = pool.record_opening(); !recorded) {
         return recorded;
     }

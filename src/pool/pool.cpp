@@ -11,14 +11,6 @@
 #include "pool/growth.hpp"
 #include "pool/superblock.hpp"
 
-// How an update of the superblocks survives a crash at any point: the copy that is not in
-// force is written and synced, then the other is written and synced. At every moment at most
-// one copy has a write under way, which may be torn at 512-byte sectors; its checksum then fails and
-// the other, durable, copy is in force. After the first sync the new copy has the larger
-// sequence number. record_opening() syncs before it writes: a process that was killed may have left a
-// copy in the page cache, or in the CPU's, that is good to read but not yet durable, and overwriting the other
-// one then would put both at risk in a power cut.
-
 namespace stillpoint {
 namespace {
 
@@ -322,31 +314,6 @@ Result<void> Pool::check_engine(const EngineFormat& expected) const
     return {};
 }
 
-Result<void> Pool::record_opening()
-{
-    if (!opening_unrecorded_) {
-        return {};
-    }
-    if (!is_removed(Canary::opening_sync)) {
-        if (medium_->byte_addressable()) {
-            medium_->write_back(0, layout::superblock_copies * page_bytes);
-        }
-        if (auto synced = medium_->sync(); !synced) {  // The head of this file says why.
-            frozen_ = true;
-            return synced;
-        }
-    }
-    if (is_removed(Canary::opening_record)) {
-        return {};
-    }
-    if (auto written = write_superblocks(); !written) {
-        return written;
-    }
-    opening_unrecorded_ = false;
-    facts_.superblock_repaired = facts_.superblock_damaged;
-    return {};
-}
-
 Result<void> Pool::grow(std::uint64_t image_bytes, const EngineFormat& format)
 {
     if (read_only_ || frozen_) {
@@ -438,35 +405,16 @@ Result<void> Pool::zero_leftover(std::uint64_t begin, std::uint64_t end)
             wrote = true;
         }
     }
+    if (medium_->byte_addressable() && begin < end) {
+        medium_->write_back(begin, end - begin);  // Zeroes of a process that was killed may be in the CPU's caches only.
+        wrote = true;
+    }
     if (wrote && !is_removed(Canary::leftover_sync)) {
         if (auto synced = medium_->sync(); !synced) {
             frozen_ = true;
             return synced;
         }
     }
-    return {};
-}
-
-Result<void> Pool::write_superblocks()
-{
-    ++superblock_->sequence;
-    seal_superblock(*superblock_);
-    const std::size_t order[layout::superblock_copies] = {first_copy_, 1 - first_copy_};
-    for (const std::size_t copy : order) {
-        const BlockWrite write{copy * page_bytes, reinterpret_cast<const std::byte*>(superblock_.get()),
-                               page_bytes};
-        auto done = medium_->write({&write, 1});
-        const bool no_sync = is_removed(copy == order[0] ? Canary::first_superblock_sync
-                                                         : Canary::second_superblock_sync);
-        if (done && !no_sync) {
-            done = medium_->sync();
-        }
-        if (!done) {
-            frozen_ = true;
-            return done;
-        }
-    }
-    take_facts();
     return {};
 }
 

@@ -139,6 +139,7 @@ private:
     [[nodiscard]] Result<void> append_segment(std::uint64_t new_image_bytes, const EngineFormat& format);
     [[nodiscard]] Result<void> zero_leftover(std::uint64_t begin, std::uint64_t end);
     [[nodiscard]] Result<void> write_superblocks();
+    [[nodiscard]] Result<void> write_found_superblock_again();
     void take_facts();
 
     std::unique_ptr<Medium> medium_;

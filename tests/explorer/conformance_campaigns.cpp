@@ -120,6 +120,11 @@ std::vector<Campaign> conformance_campaigns()
             plan.workload = &workloads().front();
             plan.failing_sync = 9;
             campaigns.push_back(exploration(engine + "/failed-sync/" + std::string(to_text(profile)), plan));
+            if (profile == sim::Profile::page) {
+                plan.workload = &workload_called("growth");
+                plan.operations = 5;
+                campaigns.push_back(exploration(engine + "/failed-sync/page/growth", plan));
+            }
             plan.failing_sync = UINT64_MAX;
             plan.primitive_files = true;
             plan.workload = &workload_called("growth");

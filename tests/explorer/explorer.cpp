@@ -15,6 +15,8 @@ using sim::EventKind;
 
 constexpr std::size_t violations_kept = 5;
 constexpr std::size_t recovered_kept = 100'000;
+/// Which of a run's syncs fails: one of those of its opening, or of its first checkpoints.
+constexpr std::uint64_t syncs_to_fail = 20;
 
 bool stores_bytes(EventKind kind) noexcept
 {
@@ -139,6 +141,9 @@ void Explorer::run()
 void Explorer::explore(const Crash& start, unsigned generation)
 {
     plan_.run = ++figures_.runs;
+    if (plan_.failing_sync != UINT64_MAX) {
+        plan_.failing_sync = random_() % syncs_to_fail;
+    }
     ProgramRun run = runner_.run(plan_, start.model->visible());
     if (!run.problem.empty()) {
         report(start.text, "run " + std::to_string(generation) + ": " + run.problem);
@@ -203,7 +208,13 @@ std::vector<std::size_t> Explorer::kill_moments(const std::vector<Event>& events
     const std::vector<std::size_t> superblocks = stores_between(events, 0, 2 * page_bytes);
     const std::vector<std::size_t> engine_area = stores_between(events, 2 * page_bytes, 6 * page_bytes);
     const std::vector<std::size_t> awaited = last_fences_before(events, engine_area);
+    const auto failed = static_cast<std::size_t>(
+        std::find_if(events.begin(), events.end(), [](const Event& event) { return event.kind == EventKind::sync_failed; }) -
+        events.begin());
     std::generate(kill_at.begin(), kill_at.end(), [&] {
+        if (failed < events.size() && random_() % 2 == 0) {
+            return failed + 1;  // The next run finds what was not made durable.
+        }
         if (plan_.kill_around_commits && !awaited.empty()) {
             // Its slots are durable and nothing commits them; the next run clears them, and does not come to its fence.
             return awaited[random_() % awaited.size()] + generation % 2;

@@ -40,16 +40,16 @@ struct PlainMemory {
     }
     static void filled(const void* memory, std::size_t size) noexcept { sp_mark_written(memory, size); }
 
-    /// A new object; only its Fields are anything yet.
+    /// A new object; only its Fields are anything yet. Throws bad_alloc, as all that make one.
     template <class T>
     [[nodiscard]] static T* make()
     {
-        return static_cast<T*>(sp_malloc(sizeof(T)));
+        return static_cast<T*>(allocated(sp_malloc(sizeof(T))));
     }
     template <class T>
     [[nodiscard]] static T* make_zeroed(std::size_t count = 1)
     {
-        return static_cast<T*>(sp_calloc(count, sizeof(T)));
+        return static_cast<T*>(allocated(sp_calloc(count, sizeof(T))));
     }
     /// A new object without Fields, of old bytes.
     template <class T>
@@ -64,6 +64,15 @@ struct PlainMemory {
     [[nodiscard]] static T* root(const char* handle)
     {
         return static_cast<T*>(sp_root(handle, sizeof(T)));
+    }
+
+private:
+    [[nodiscard]] static void* allocated(void* block)
+    {
+        if (block == nullptr) {
+            throw std::bad_alloc();
+        }
+        return block;
     }
 };
 

@@ -37,22 +37,26 @@ public:
     {
         os::set_quiet(true);
         if (sp_open(path.c_str(), options().c_str()) != SP_OK) {
-            return fail(std::string("the pool does not open: ") + sp_last_error());
+            return refused(std::string("the pool does not open: ") + sp_last_error());
         }
         const std::uint64_t recovered = sp_durable_epoch();
         root_ = workload_->open_root();
         if (root_ == nullptr) {
-            return fail(std::string("no root: ") + sp_last_error());
+            return refused(std::string("no root: ") + sp_last_error());
         }
         record(sim::EventKind::acknowledge, operations_of(root_), nullptr, sp_epoch(), recovered);
         if (const std::string wrong = workload_->check(root_, find()); !wrong.empty()) {
             return fail("after recovery of epoch " + std::to_string(recovered) + ": " + wrong);
         }
         note_operation();
-        for (std::uint64_t i = 0; i < plan_.operations; ++i) {
-            if (!one_operation()) {
-                return plan_.failing_sync == UINT64_MAX ? failed : 0;
+        try {
+            for (std::uint64_t i = 0; i < plan_.operations; ++i) {
+                if (!one_operation()) {
+                    return plan_.failing_sync == UINT64_MAX ? failed : 0;
+                }
             }
+        } catch (const std::bad_alloc&) {
+            return refused(std::string("no memory: ") + sp_last_error());
         }
         if (plan_.ends_normally) {
             if (!plan_.timed) {
@@ -88,6 +92,9 @@ private:
         std::strncpy(message_, text.c_str(), message_bytes - 1);
         return failed;
     }
+
+    /// A program whose sync fails may be refused anything from then on.
+    int refused(const std::string& text) { return plan_.failing_sync == UINT64_MAX ? fail(text) : 0; }
 
     void note_operation()
     {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <new>
 
 #include "core/canary.hpp"
@@ -248,6 +249,34 @@ void ScannedLog::look_for_damage(std::span<const ScannedChunk> chunks, std::uint
 bool ScannedLog::has_gap() const noexcept
 {
     return !operations_.empty() && operations_.back().number - first_expected_ + 1 != operations_.size();
+}
+
+std::size_t ScannedLog::chunk_of(const ScannedEntry& entry) const noexcept
+{
+    const auto holds = [&](const std::vector<std::byte>& bytes) {
+        return std::greater_equal<>()(entry.arguments, bytes.data()) && std::less<>()(entry.arguments, bytes.data() + bytes.size());
+    };
+    return static_cast<std::size_t>(std::find_if(chunks_.begin(), chunks_.end(), holds) - chunks_.begin());
+}
+
+std::vector<ScannedLog::Page> ScannedLog::pages_not_known_durable() const
+{
+    std::vector<Page> pages;
+    for (const ScannedEntry& entry : entries_) {
+        if (entry.header.number <= durable_number_) {
+            continue;
+        }
+        const std::size_t chunk = chunk_of(entry);
+        const auto begin = static_cast<std::uint64_t>(entry.arguments - chunks_[chunk].data()) - sizeof(EntryHeader);
+        pages.push_back({chunk, 0});
+        for (std::uint64_t at = begin / page_bytes * page_bytes; at < begin + entry_bytes_for(entry.header.argument_bytes);
+             at += page_bytes) {
+            pages.push_back({chunk, at});
+        }
+    }
+    std::sort(pages.begin(), pages.end());
+    pages.erase(std::unique(pages.begin(), pages.end()), pages.end());
+    return pages;
 }
 
 void ScannedLog::cut_at_damage() noexcept

@@ -66,8 +66,18 @@ public:
     [[nodiscard]] std::uint64_t left_out() const noexcept { return left_out_; }
     [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
+    struct Page {
+        std::size_t chunk;     ///< of those that were read
+        std::uint64_t offset;  ///< in the chunk
+        auto operator<=>(const Page&) const = default;
+    };
+    /// Those with entries that no later entry calls durable, and the first ones of their chunks.
+    [[nodiscard]] std::vector<Page> pages_not_known_durable() const;
+    [[nodiscard]] const std::byte* bytes_of(const Page& page) const noexcept { return chunks_[page.chunk].data() + page.offset; }
+
 private:
     void leave_out_void_entries(std::span<const ScannedChunk> chunks);
+    [[nodiscard]] std::size_t chunk_of(const ScannedEntry& entry) const noexcept;
     [[nodiscard]] Result<void> put_together(std::uint64_t committed);
     /// The arguments of the operation that begins at entry `at`; sets `at` behind it. Empty: a part is missing.
     [[nodiscard]] std::optional<std::span<const std::byte>> arguments_at(std::size_t& at);

@@ -1,6 +1,7 @@
 // Recovery of objects: what the snapshot lacks is run again, in commit order, several objects at a time [Pronto §5.2.4].
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -156,7 +157,7 @@ void ObjectTable::make_logs_durable() noexcept
 {
     Medium& medium = links_.pool->medium();
     if (!medium.byte_addressable() || is_removed(Canary::recovered_log_durable)) {
-        return;  // On block media the sync before the opening was recorded did it.
+        return;  // On block media the sync before the opening was recorded did it, and write_again() does what that may have missed.
     }
     const std::lock_guard guard(*links_.medium_lock);
     for (const LiveObject& object : objects_) {
@@ -255,6 +256,27 @@ Result<void> ObjectTable::settle_damage(const LiveObject& object, ScannedLog& lo
     return {};
 }
 
+/// Block media: entries that are readable may be in the page cache alone, where the run before could not sync them: its pages are clean
+/// then, and no later sync writes them.
+Result<void> ObjectTable::write_again(const ScannedLog& log, std::span<const ScannedChunk> chunks)
+{
+    Medium& medium = links_.pool->medium();
+    if (medium.byte_addressable() || is_removed(Canary::log_written_again)) {
+        return {};
+    }
+    alignas(page_bytes) std::array<std::byte, page_bytes> copy;
+    for (const ScannedLog::Page& page : log.pages_not_known_durable()) {
+        std::memcpy(copy.data(), log.bytes_of(page), copy.size());
+        const BlockWrite write{chunks[page.chunk].file_offset + page.offset, copy.data(), copy.size()};
+        const std::lock_guard guard(*links_.medium_lock);
+        if (auto written = medium.write({&write, 1}); !written) {
+            return written;
+        }
+        sync_needed_.store(true);
+    }
+    return {};
+}
+
 Result<void> ObjectTable::recover_open(LiveObject& object, bool accept_changed_methods)
 {
     auto log = ScannedLog::read(*links_.pool, chunks_of(object.identity), *object.record);
@@ -263,6 +285,9 @@ Result<void> ObjectTable::recover_open(LiveObject& object, bool accept_changed_m
     }
     if (auto settled = settle_damage(object, *log); !settled) {
         return settled;
+    }
+    if (auto written = write_again(*log, chunks_of(object.identity)); !written) {
+        return written;
     }
     auto changed = match_methods(object, log->operations(), accept_changed_methods);
     if (!changed) {

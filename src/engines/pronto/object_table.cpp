@@ -293,6 +293,12 @@ Result<void*> ObjectTable::open(Session& session, const Wish& wish)
 
 Result<void> ObjectTable::make_recovery_durable()
 {
+    if (sync_needed_.exchange(false)) {
+        const std::lock_guard guard(*links_.medium_lock);
+        if (auto synced = links_.pool->medium().sync(); !synced) {
+            return synced;
+        }
+    }
     if (!snapshot_needed_.exchange(false) || is_removed(Canary::recovery_snapshot)) {
         return {};
     }

@@ -74,6 +74,7 @@ private:
     [[nodiscard]] Result<void> recover_open(LiveObject& object, bool accept_changed_methods);
     [[nodiscard]] Result<void> replay(LiveObject& object, const ScannedLog& log);
     [[nodiscard]] Result<void> replay_one(LiveObject& object, const LoggedOperation& operation);
+    [[nodiscard]] Result<void> write_again(const ScannedLog& log, std::span<const ScannedChunk> chunks);
     [[nodiscard]] Result<void> settle_damage(const LiveObject& object, ScannedLog& log) const;
     /// Gives the object in the image a table with all of the program's methods.
     [[nodiscard]] Result<void> update_method_table(LiveObject& object);
@@ -109,6 +110,7 @@ private:
     std::atomic<bool> has_refusal_{false};
     Failure refusal_{};
     std::atomic<bool> snapshot_needed_{false};
+    std::atomic<bool> sync_needed_{false};  ///< of what recovery has written again
 };
 
 }  // namespace stillpoint::pronto

@@ -1,0 +1,86 @@
+#include "pool/pool.hpp"
+
+#include <utility>
+
+#include "core/canary.hpp"
+#include "pool/superblock.hpp"
+
+// How an update of the superblocks survives a crash at any point: the copy that is not in
+// force is written and synced, then the other is written and synced. At every moment at most
+// one copy has a write under way, which may be torn at 512-byte sectors; its checksum then fails and
+// the other, durable, copy is in force. After the first sync the new copy has the larger
+// sequence number. record_opening() syncs before it writes: a process that was killed may have left a
+// copy in the page cache, or in the CPU's, that is good to read but not yet durable, and overwriting the other
+// one then would put both at risk in a power cut. Where a sync of its failed the copy is clean in the page cache,
+// and would not be written by another: so it is written again before that sync.
+
+namespace stillpoint {
+
+/// The copy in force, as it was found. After a sync that failed it may be in the page cache alone, and clean there: a later sync would
+/// not write it, and the update of the other copy would put both at risk. Where the other copy is damaged an update of that one was cut
+/// off, so this one was durable: it stays alone.
+Result<void> Pool::write_found_superblock_again()
+{
+    if (facts_.superblock_damaged || is_removed(Canary::superblock_written_again)) {
+        return {};
+    }
+    const std::uint64_t generation = std::exchange(superblock_->generation, superblock_->generation - 1);
+    seal_superblock(*superblock_);
+    const BlockWrite write{(1 - first_copy_) * page_bytes, reinterpret_cast<const std::byte*>(superblock_.get()), page_bytes};
+    auto written = medium_->write({&write, 1});
+    superblock_->generation = generation;
+    return written;
+}
+
+Result<void> Pool::record_opening()
+{
+    if (!opening_unrecorded_) {
+        return {};
+    }
+    if (!is_removed(Canary::opening_sync)) {
+        if (medium_->byte_addressable()) {
+            medium_->write_back(0, layout::superblock_copies * page_bytes);
+        } else if (auto written = write_found_superblock_again(); !written) {
+            frozen_ = true;
+            return written;
+        }
+        if (auto synced = medium_->sync(); !synced) {  // The head of this file says why.
+            frozen_ = true;
+            return synced;
+        }
+    }
+    if (is_removed(Canary::opening_record)) {
+        return {};
+    }
+    if (auto written = write_superblocks(); !written) {
+        return written;
+    }
+    opening_unrecorded_ = false;
+    facts_.superblock_repaired = facts_.superblock_damaged;
+    return {};
+}
+
+Result<void> Pool::write_superblocks()
+{
+    ++superblock_->sequence;
+    seal_superblock(*superblock_);
+    const std::size_t order[layout::superblock_copies] = {first_copy_, 1 - first_copy_};
+    for (const std::size_t copy : order) {
+        const BlockWrite write{copy * page_bytes, reinterpret_cast<const std::byte*>(superblock_.get()),
+                               page_bytes};
+        auto done = medium_->write({&write, 1});
+        const bool no_sync = is_removed(copy == order[0] ? Canary::first_superblock_sync
+                                                         : Canary::second_superblock_sync);
+        if (done && !no_sync) {
+            done = medium_->sync();
+        }
+        if (!done) {
+            frozen_ = true;
+            return done;
+        }
+    }
+    take_facts();
+    return {};
+}
+
+}  // namespace stillpoint
