@@ -1,8 +1,10 @@
 #include "heap/logged_recovery.hpp"
 
 #include <cstring>
+#include <sys/mman.h>
 
 #include "core/canary.hpp"
+#include "core/units.hpp"
 #include "heap/layout_table.hpp"
 
 namespace stillpoint::heap {
@@ -33,6 +35,20 @@ bool settle(std::byte* variable, unsigned kind, std::uint64_t durable, bool afte
 }
 
 void forget_backups(logged::Word& word) noexcept { word = {word.value, {0, 0}, 0}; }
+
+/// Of private anonymous memory: whole pages are given back, since most of free memory was never touched and writing zeroes would.
+void clear_copy(std::byte* begin, std::byte* end) noexcept
+{
+    const auto address = reinterpret_cast<std::uintptr_t>(begin);
+    std::byte* const first_page = begin + (round_up(address, page_bytes) - address);
+    std::byte* const pages_end = end - reinterpret_cast<std::uintptr_t>(end) % page_bytes;
+    if (first_page >= pages_end || madvise(first_page, static_cast<std::size_t>(pages_end - first_page), MADV_DONTNEED) != 0) {
+        std::memset(begin, 0, static_cast<std::size_t>(end - begin));
+        return;
+    }
+    std::memset(begin, 0, static_cast<std::size_t>(first_page - begin));
+    std::memset(pages_end, 0, static_cast<std::size_t>(end - pages_end));
+}
 
 }  // namespace
 
@@ -152,14 +168,13 @@ void HeapRollback::make_small_canonical(std::uint64_t span, SpanWord word) noexc
     }
     std::memset(begin, 0, static_cast<std::size_t>(marks - begin));
     std::memset(marks_end, 0, static_cast<std::size_t>(begin + c.first_block - marks_end));
-    for (std::uint32_t index = 0; index < c.blocks; ++index) {
-        std::byte* const block = begin + c.first_block + std::size_t{index} * c.block_bytes;
-        if (table_.mark(span, c, index) == 0) {
-            std::memset(block, 0, c.block_bytes);
-        } else {
-            make_objects_canonical(block, c.block_bytes, word.layout());
-        }
-    }
+    std::byte* free_begin = begin + c.first_block;
+    for_each_live_block(table_, span, c, [&](std::byte* block) {
+        clear_copy(free_begin, block);
+        make_objects_canonical(block, c.block_bytes, word.layout());
+        free_begin = block + c.block_bytes;
+    });
+    clear_copy(free_begin, begin + c.first_block + std::size_t{c.blocks} * c.block_bytes);
 }
 
 void HeapRollback::make_canonical() noexcept
@@ -176,7 +191,7 @@ void HeapRollback::make_canonical() noexcept
         } else if (entry.kind() == SpanKind::large) {
             make_objects_canonical(table_.span_address(span), covered * span_bytes, word.layout());
         } else {
-            std::memset(table_.span_address(span), 0, span_bytes);
+            clear_copy(table_.span_address(span), table_.span_address(span) + span_bytes);
         }
         for (std::uint64_t each = span; each < span + covered; ++each) {
             forget_backups(table_.logged_word(each));

@@ -35,7 +35,8 @@ public:
     /// were taken back.
     std::uint64_t roll_back_spans(std::uint64_t first, std::uint64_t end, const Work& work) noexcept;
 
-    /// Rewrites a private copy so that equal states have equal bytes: no backups, zeroes where nothing is live, free locks.
+    /// Rewrites a copy in private anonymous memory so that equal states have equal bytes: no backups, zeroes where nothing is live, free
+    /// locks.
     void make_canonical() noexcept;
 
 private:

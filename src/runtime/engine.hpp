@@ -128,7 +128,8 @@ struct EngineDriver {
     /// Time between checkpoints where interval_ms is 0, its default.
     std::uint64_t interval_ms;
     /// For the crash explorer: gives two images of one state the same bytes, by rewriting what the engine keeps beside the
-    /// state (backups, what lies in free blocks). `base` is a private copy of a sound image. nullptr: nothing to be done.
+    /// state (backups, what lies in free blocks). `base` is a copy of a sound image in private anonymous memory. nullptr: nothing to
+    /// be done.
     void (*make_canonical)(std::byte* base, std::uint64_t image_bytes);
     /// Names of what finds the program's stores, as option `tracker` has them. Empty: the program tells what it stores (respct.h).
     std::span<const std::string_view> trackers = {};

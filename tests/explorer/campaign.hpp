@@ -48,6 +48,8 @@ struct CanaryEntry {
     Canary canary;
     std::string name;  ///< with dashes
     std::string what;  ///< is removed
+    std::string likeliest;         ///< part of the name of the campaign where it shows soonest
+    std::uint64_t program_states;  ///< how many of one program are looked at there
 };
 [[nodiscard]] const std::vector<CanaryEntry>& canaries();
 /// Removes one in this process and its children.

@@ -25,31 +25,20 @@ void remove_canary(Canary canary) noexcept { removed.store(static_cast<int>(cana
 
 void take_shares_as_the_product() noexcept { small_shares.store(false, std::memory_order_relaxed); }
 
-const std::vector<CanaryEntry>& canaries()
-{
-    static const std::vector<CanaryEntry> entries = [] {
-        std::vector<CanaryEntry> made = {
-#define STILLPOINT_CANARY(name, text) {Canary::name, #name, text},
-#include "core/canaries.inc"
-#undef STILLPOINT_CANARY
-        };
-        for (CanaryEntry& entry : made) {
-            std::replace(entry.name.begin(), entry.name.end(), '_', '-');
-        }
-        return made;
-    }();
-    return entries;
-}
-
 namespace {
+
+constexpr std::uint64_t many_programs = 60;  ///< states of each: much depends on where they are killed
+constexpr std::uint64_t many_images = 500;
 
 /// Where a canary is likeliest to be caught: the rest is tried after it.
 struct FirstTry {
     Canary canary;
     std::string_view part_of_name;
+    std::uint64_t program_states = many_programs;
 };
 
 constexpr std::array first_tries = {
+    FirstTry{Canary::superseded_copies, "mprotect/page/bank", many_images},
     FirstTry{Canary::mapped_write_fence, "media/memory"},
     FirstTry{Canary::mapped_sync_fence, "media/memory"},
     FirstTry{Canary::first_sync_of_mapped, "media/memory"},
@@ -60,7 +49,7 @@ constexpr std::array first_tries = {
     FirstTry{Canary::freeze_after_failed_sync, "media/file"},
     FirstTry{Canary::unfinished_marker, "primitive-files/page"},
     FirstTry{Canary::area_zeroes, "primitive-files/page"},
-    FirstTry{Canary::format_sync, "primitive-files/page"},
+    FirstTry{Canary::format_sync, "primitive-files/page", many_images},
     FirstTry{Canary::superblock_checksum, "mprotect/persistent-caches/bank"},
     FirstTry{Canary::commit_checksum, "mprotect/persistent-caches/bank"},
     FirstTry{Canary::commit_second_copy, "damage/page"},
@@ -74,7 +63,7 @@ constexpr std::array first_tries = {
     FirstTry{Canary::directory_store_marks, "hooks/process/handles"},
     FirstTry{Canary::opening_sync, "mprotect/page/growth"},
     FirstTry{Canary::opening_record, "mprotect/page/bank"},
-    FirstTry{Canary::commit_parity, "mprotect/line/bank"},
+    FirstTry{Canary::commit_parity, "mprotect/line/bank", many_images},
     FirstTry{Canary::line_write_back, "mprotect/line/bank"},
     FirstTry{Canary::table_write_back, "mprotect/line/bank"},
     FirstTry{Canary::commit_write_back, "mprotect/line/bank"},
@@ -84,7 +73,7 @@ constexpr std::array first_tries = {
     FirstTry{Canary::recovered_record_durable, "mprotect/line/bank"},
     FirstTry{Canary::recovered_table_durable, "kill-around-commits"},
     FirstTry{Canary::torn_record_mended, "torn-words"},
-    FirstTry{Canary::unknown_memory, "respct/auto/page/allocator"},
+    FirstTry{Canary::unknown_memory, "respct/auto/page/allocator", many_images},
     FirstTry{Canary::delayed_reuse, "respct/timed/line/allocator"},
     FirstTry{Canary::restart_point_wait, "respct/timed/line/bank"},
     FirstTry{Canary::line_flush, "respct/auto/line/bank"},
@@ -117,7 +106,31 @@ constexpr std::array first_tries = {
     FirstTry{Canary::recovery_snapshot, "pronto/objects/line/changed-methods"},
 };
 
+FirstTry first_try(Canary canary)
+{
+    const auto* const found = std::find_if(first_tries.begin(), first_tries.end(),
+                                           [canary](const FirstTry& entry) { return entry.canary == canary; });
+    return found != first_tries.end() ? *found : FirstTry{canary, "mprotect/page/bank"};
+}
+
+CanaryEntry make_entry(Canary canary, std::string name, const char* what)
+{
+    std::replace(name.begin(), name.end(), '_', '-');
+    const FirstTry first = first_try(canary);
+    return {canary, std::move(name), what, std::string(first.part_of_name), first.program_states};
+}
+
 }  // namespace
+
+const std::vector<CanaryEntry>& canaries()
+{
+    static const std::vector<CanaryEntry> entries = {
+#define STILLPOINT_CANARY(name, text) make_entry(Canary::name, #name, text),
+#include "core/canaries.inc"
+#undef STILLPOINT_CANARY
+    };
+    return entries;
+}
 
 std::vector<Campaign> campaigns_against(const CanaryEntry& canary)
 {
@@ -136,11 +149,8 @@ std::vector<Campaign> campaigns_against(const CanaryEntry& canary)
     add(object_campaigns());
     add(media_campaigns());
     add(damage_campaigns());
-    const auto first = std::find_if(first_tries.begin(), first_tries.end(),
-                                    [&](const FirstTry& entry) { return entry.canary == canary.canary; });
-    const std::string_view wanted = first != first_tries.end() ? first->part_of_name : "mprotect/page/bank";
     const auto likeliest = std::find_if(campaigns.begin(), campaigns.end(), [&](const Campaign& campaign) {
-        return campaign.name.find(wanted) != std::string::npos;
+        return campaign.name.find(canary.likeliest) != std::string::npos;
     });
     if (likeliest != campaigns.end()) {
         std::rotate(campaigns.begin(), likeliest, likeliest + 1);

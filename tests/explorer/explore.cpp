@@ -115,6 +115,7 @@ int run_campaigns(const Arguments& arguments)
 CampaignResult hunt(const Arguments& arguments, const CanaryEntry& canary)
 {
     remove_canary(canary.canary);
+    const auto begun = std::chrono::steady_clock::now();
     CampaignResult total;
     std::vector<Campaign> campaigns = campaigns_against(canary);
     std::erase_if(campaigns, [&](const Campaign& campaign) {
@@ -127,7 +128,7 @@ CampaignResult hunt(const Arguments& arguments, const CanaryEntry& canary)
     };
     // Where it is likeliest to show: many programs, since much depends on where they are killed; then many images
     // of fewer; then everywhere.
-    const Pass passes[] = {{1, 15'000, 500}, {1, 30'000, 5'000}, {1, 30'000, 1'000},
+    const Pass passes[] = {{1, 15'000, canary.program_states}, {1, 30'000, 5'000}, {1, 30'000, 1'000},
                            {1, 60'000, 500}, {campaigns.size(), 2'000, 1'000}, {1, 100'000, 2'000}};
     std::uint64_t seed = arguments.seed;
     for (const Pass& pass : passes) {
@@ -138,8 +139,8 @@ CampaignResult hunt(const Arguments& arguments, const CanaryEntry& canary)
             CampaignResult result = campaigns[i].run(settings);
             total.figures.add(result.figures);
             if (!result.violations.empty()) {
-                total.skipped = fmt::format("{} after {} states: {}", campaigns[i].name, total.figures.states,
-                                            result.violations.front().what);
+                total.skipped = fmt::format("{} after {} states, {:.1f} s: {}", campaigns[i].name,
+                                            total.figures.states, seconds_since(begun), result.violations.front().what);
                 return total;
             }
         }

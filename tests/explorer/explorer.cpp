@@ -65,6 +65,21 @@ std::vector<std::size_t> last_fences_before(const std::vector<Event>& events, co
     return found;
 }
 
+/// The fences and syncs behind the last store of a promise: what the promise waits for.
+std::vector<std::size_t> fences_of_promises(const std::vector<Event>& events)
+{
+    std::vector<std::size_t> found;
+    std::size_t fence = events.size();
+    for (std::size_t i = 0; i < events.size(); ++i) {
+        if (makes_durable(events[i].kind)) {
+            fence = i;
+        } else if (events[i].kind == EventKind::part_acknowledge && fence < i) {
+            found.push_back(fence);
+        }
+    }
+    return found;
+}
+
 std::string_view name_of(EventKind kind) noexcept
 {
     switch (kind) {
@@ -211,6 +226,7 @@ std::vector<std::size_t> Explorer::kill_moments(const std::vector<Event>& events
     const auto failed = static_cast<std::size_t>(
         std::find_if(events.begin(), events.end(), [](const Event& event) { return event.kind == EventKind::sync_failed; }) -
         events.begin());
+    const std::vector<std::size_t> promised = fences_of_promises(events);
     std::generate(kill_at.begin(), kill_at.end(), [&] {
         if (failed < events.size() && random_() % 2 == 0) {
             return failed + 1;  // The next run finds what was not made durable.
@@ -218,6 +234,9 @@ std::vector<std::size_t> Explorer::kill_moments(const std::vector<Event>& events
         if (plan_.kill_around_commits && !awaited.empty()) {
             // Its slots are durable and nothing commits them; the next run clears them, and does not come to its fence.
             return awaited[random_() % awaited.size()] + generation % 2;
+        }
+        if (!promised.empty() && random_() % 2 == 0) {
+            return promised[random_() % promised.size()];  // The next run goes on from what is in the caches alone.
         }
         const std::vector<std::size_t>* const classes[] = {&superblocks, &engine_area, &awaited};
         const std::vector<std::size_t>& few = *classes[random_() % std::size(classes)];

