@@ -48,6 +48,49 @@ int holder_in_line(const char* line, const struct stat& file) noexcept
     return same ? pid : 0;
 }
 
+/// A reading during which the list changed may have missed a lock; few do, even where locks come and go all the time.
+constexpr int readings_of_a_changing_list = 32;
+
+/// Reads the whole of /proc/locks without malloc. The kernel gives it a page at a time and counts its
+/// lines anew for each, so where a lock ends between two pages, another one moves into what was read already.
+/// Each page therefore begins with the last line of the page before: where that is still the same, with
+/// its number, every lock that stayed behind it is still to come. Where it is not, `changed` is set.
+int holder_in_list(int locks, const struct stat& file, bool& changed) noexcept
+{
+    std::array<char, 4096> text{};
+    std::array<char, 4096> last_line{};
+    off_t next = 0;
+    for (;;) {
+        const ssize_t got = pread(locks, text.data(), text.size() - 1, next);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            changed = changed || (got == 0 && next != 0);  // The last line is no longer there.
+            return 0;
+        }
+        text[static_cast<std::size_t>(got)] = '\0';
+        char* line = text.data();
+        off_t last_line_at = next;
+        while (char* const line_end = std::strchr(line, '\n')) {
+            *line_end = '\0';
+            if (const int pid = holder_in_line(line, file); pid != 0) {
+                return pid;
+            }
+            if (line == text.data() && next != 0 && std::strcmp(line, last_line.data()) != 0) {
+                changed = true;
+            }
+            last_line_at = next + (line - text.data());
+            std::memcpy(last_line.data(), line, static_cast<std::size_t>(line_end + 1 - line));
+            line = line_end + 1;
+        }
+        if (last_line_at == next) {
+            return 0;  // The last line alone: the list is at its end.
+        }
+        next = last_line_at;
+    }
+}
+
 /// True for a process that was killed and not yet waited for, too.
 bool has_ended(int pid) noexcept
 {
@@ -128,33 +171,14 @@ int exclusive_lock_holder(const std::string& path) noexcept
     if (!locks.valid()) {
         return 0;
     }
-    // Read in pieces without malloc; a line never spans more than two pieces.
-    std::array<char, 4096> text{};
-    std::size_t kept = 0;
-    for (;;) {
-        const ssize_t got = read(locks.get(), text.data() + kept, text.size() - 1 - kept);
-        if (got < 0 && errno == EINTR) {
-            continue;
+    for (int attempt = 0; attempt < readings_of_a_changing_list; ++attempt) {
+        bool changed = false;
+        const int holder = holder_in_list(locks.get(), file, changed);
+        if (holder != 0 || !changed) {
+            return holder;
         }
-        if (got <= 0) {
-            return 0;
-        }
-        const std::size_t filled = kept + static_cast<std::size_t>(got);
-        text[filled] = '\0';
-        char* line = text.data();
-        while (char* const line_end = std::strchr(line, '\n')) {
-            *line_end = '\0';
-            if (const int pid = holder_in_line(line, file); pid != 0) {
-                return pid;
-            }
-            line = line_end + 1;
-        }
-        kept = static_cast<std::size_t>(text.data() + filled - line);
-        if (kept == text.size() - 1) {
-            return 0;  // No line of /proc/locks is this long: not the format we know.
-        }
-        std::memmove(text.data(), line, kept);
     }
+    return 0;
 }
 
 }  // namespace stillpoint::os

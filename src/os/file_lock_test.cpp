@@ -1,10 +1,12 @@
 // Locks between processes. Invariant: one exclusive holder, and /proc/locks names it.
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <string>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -67,20 +69,61 @@ TEST_F(FileLock, NamesItsHolderAlsoFromAnotherProcess)
     EXPECT_EQ(status, 0);
 }
 
+/// More locks than one piece of the list holds, each on a file of its own.
+struct ManyLocks {
+    explicit ManyLocks(const std::string& prefix)
+    {
+        for (int i = 0; i < 200; ++i) {
+            names.push_back(prefix + "." + std::to_string(i));
+            files.emplace_back(open(names.back().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+            EXPECT_EQ(try_lock_file(files.back().get(), LockKind::exclusive), 0);
+        }
+    }
+    ManyLocks(const ManyLocks&) = delete;
+    ManyLocks& operator=(const ManyLocks&) = delete;
+    ~ManyLocks()
+    {
+        for (const auto& name : names) {
+            unlink(name.c_str());
+        }
+    }
+
+    std::vector<std::string> names;
+    std::vector<Descriptor> files;
+};
+
 TEST_F(FileLock, IsFoundAmongMoreLocksThanOnePieceOfTheListHolds)
 {
-    std::vector<std::string> names;
-    std::vector<Descriptor> locked;
-    for (int i = 0; i < 200; ++i) {
-        names.push_back(path_ + "." + std::to_string(i));
-        locked.emplace_back(open(names.back().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-        ASSERT_EQ(try_lock_file(locked.back().get(), LockKind::exclusive), 0);
-    }
-    for (const auto& name : names) {
+    const ManyLocks locks{path_};
+    for (const auto& name : locks.names) {
         EXPECT_EQ(exclusive_lock_holder(name), getpid());
-        unlink(name.c_str());
     }
     EXPECT_EQ(exclusive_lock_holder(path_), 0);
+}
+
+TEST_F(FileLock, IsFoundWhileOtherLocksComeAndGo)
+{
+    const ManyLocks locks{path_};
+    const pid_t neighbour = fork();
+    if (neighbour == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        // Every lock that ends moves those behind it towards the front of the list.
+        for (;;) {
+            for (const LockKind kind : {LockKind::exclusive, LockKind::shared}) {
+                const Descriptor passing = another();
+                static_cast<void>(try_lock_file(passing.get(), kind));
+            }
+        }
+    }
+    int missed = 0;
+    for (int round = 0; round < 20; ++round) {
+        for (const auto& name : locks.names) {
+            missed += exclusive_lock_holder(name) == getpid() ? 0 : 1;
+        }
+    }
+    EXPECT_EQ(missed, 0) << "of " << 20 * locks.names.size();
+    kill(neighbour, SIGKILL);
+    waitpid(neighbour, nullptr, 0);
 }
 
 TEST_F(FileLock, IsRefusedAtOnceWhileItsHolderLives)
