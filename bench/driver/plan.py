@@ -8,6 +8,9 @@ from pathlib import Path
 from .engines import BY_NAME, ENGINES, Configuration, engine_named
 from .errors import CANNOT_CREATE, BenchError, Unavailable
 
+# Of the peers that cannot grow: libpmemobj takes all of it from tmpfs at once.
+SMOKE_POOL_MIB = 256
+
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
@@ -35,6 +38,8 @@ class Cell:
 
     def settings(self, options):
         settings = {"threads": self.threads, "smoke": int(options.smoke), "pinned": int(not options.no_pin)}
+        if options.smoke:
+            settings["pool_mib"] = SMOKE_POOL_MIB
         if self.read_percent is not None:
             settings["reads"] = self.read_percent
         if self.value_bytes is not None:

@@ -6,11 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <mutex>
 #include <string>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 #include <vector>
 
@@ -72,23 +69,6 @@ std::string in_hex(std::uint64_t number)
     char text[32];
     std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(number));
     return text;
-}
-
-/// The pool's file on tmpfs is sparse, since every reserved page would be taken from memory at once; elsewhere libpmemobj
-/// reserves the space, so that a full disk is found here and not by SIGBUS.
-PMEMobjpool* create_pool(const std::string& path, std::uint64_t size_bytes)
-{
-    struct statfs system {};
-    const std::string folder = path.substr(0, path.rfind('/'));
-    if (statfs(folder.c_str(), &system) == 0 && system.f_type == TMPFS_MAGIC) {
-        const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (file < 0 || ftruncate(file, static_cast<off_t>(size_bytes)) != 0) {
-            give_up(path + ": " + std::strerror(errno));
-        }
-        ::close(file);
-        size_bytes = 0;  // the file's own
-    }
-    return pmemobj_create(path.c_str(), layout_name, size_bytes, 0600);
 }
 
 /// This program anew, in this process. How ranges become durable is decided when libpmemobj is loaded.
@@ -165,7 +145,8 @@ void PmemobjPool::open(const Shape& shape)
         unlink(pool_path.c_str());  // of a process that was killed
         exists = false;
     }
-    pool_ = exists ? pmemobj_open(pool_path.c_str(), layout_name) : create_pool(pool_path, pool_mib << 20);
+    pool_ = exists ? pmemobj_open(pool_path.c_str(), layout_name)
+                   : pmemobj_create(pool_path.c_str(), layout_name, pool_mib << 20, 0600);
     if (pool_ == nullptr) {
         give_up(pool_path + ": " + pmemobj_errormsg());
     }

@@ -1,8 +1,5 @@
 #include "pmemobj_map_pool.hpp"
 
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "../harness/ending.hpp"
@@ -11,13 +8,8 @@ namespace bench {
 
 MapPool::MapPool(const std::string& path, std::uint64_t mib, std::size_t root_bytes)
 {
-    // A file with holes: libpmemobj would take all of the space from the memory of a tmpfs at once.
-    const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (file < 0 || ftruncate(file, static_cast<off_t>(mib << 20)) != 0) {
-        give_up(path + ": " + std::strerror(errno));
-    }
-    ::close(file);
-    pool_ = pmemobj_create(path.c_str(), "stillpoint-bench-maps", 0, 0600);
+    unlink(path.c_str());
+    pool_ = pmemobj_create(path.c_str(), "stillpoint-bench-maps", mib << 20, 0600);
     if (pool_ == nullptr) {
         give_up(path + ": " + pmemobj_errormsg());
     }
