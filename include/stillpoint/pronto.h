@@ -78,7 +78,8 @@ enum {
  *   SP_E_NOT_OPEN; SP_E_POOL_ENGINE (the pool is not one of pronto); SP_E_HANDLE_MISSING (with SP_PRONTO_MUST_EXIST);
  *   SP_E_OBJECT_TYPE (another type, another size, or a method whose signature was changed or that is gone: the text names it);
  *   SP_E_POOL_CORRUPT (which operation, and what is kept); SP_E_OBJECT_REFUSED (an operation that was logged cannot be run
- *   again); SP_E_NO_MEMORY; SP_E_POOL_FULL; SP_E_NO_SPACE; SP_E_IO; SP_E_INSIDE_FASE; SP_E_DETACHED.
+ *   again); SP_E_NO_MEMORY (where the first call has it, later ones too: start the program again);
+ *   SP_E_POOL_FULL; SP_E_NO_SPACE; SP_E_IO; SP_E_INSIDE_FASE; SP_E_DETACHED.
  * What type->construct throws passes through, and nothing was made.
  * Cost: a hash look-up and a lock; a snapshot where the object is made; the first call, the recovery. */
 void *sp_pronto_object(const sp_pronto_type *type, const char *name, unsigned flags, const void *arguments, size_t bytes,

@@ -75,10 +75,16 @@ int live(Counts& counts)
 {
     const std::vector<long> some(100, 1);
     const std::vector<long> many(40'000, 2);  // More than a chunk of the log.
+    auto& other = pronto::get_object<Counts>("other");  // Recovered beside it, by another thread.
     commit(counts, [&] { counts.add(some); });
     commit(counts, [&] { counts.grow((6u << 20) / sizeof(long)); });
     commit(counts, [&] { counts.add(many); });
     std::printf("snapshot %d\n", sp_pronto_snapshot());
+    try {
+        other.add(some);
+    } catch (const std::exception& error) {
+        std::printf("error %s\n", error.what());
+    }
     return commit(counts, [&] { counts.add(some); }) == SP_OK ? 0 : 4;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <string_view>
 
 namespace stillpoint::pronto {
@@ -75,7 +76,7 @@ Result<bool> check_method(const LiveObject& object, const MethodRecord& known, s
 }  // namespace
 
 Result<bool> match_methods(LiveObject& object, std::span<const LoggedOperation> logged, bool accept_changed)
-{
+try {
     if (auto same = check_type(object); !same) {
         return pass_on(same.error());
     }
@@ -110,6 +111,8 @@ Result<bool> match_methods(LiveObject& object, std::span<const LoggedOperation> 
         }
     }
     return changed;
+} catch (const std::bad_alloc&) {
+    return fail(SP_E_NO_MEMORY, 0, "no memory for the methods of the durable object \"{}\"", object.name.data());
 }
 
 std::size_t method_table_size(const LiveObject& object) noexcept { return object.program_methods.size(); }

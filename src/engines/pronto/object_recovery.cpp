@@ -170,10 +170,22 @@ void ObjectTable::make_logs_durable() noexcept
 
 Result<void> ObjectTable::recover_all(Session& session)
 {
-    if (recovered_) {
-        return {};
+    if (!recovered_) {
+        recovered_ = true;
+        try {
+            recovery_ = recover_found(session);
+        } catch (const std::bad_alloc&) {
+            recovery_ = fail(SP_E_NO_MEMORY, 0, "no memory to recover the durable objects; the pool has them as they were");
+        }
     }
-    recovered_ = true;
+    if (!recovery_) {
+        return recovery_;  // Some have their logs, others not, and a second attempt would begin in the middle.
+    }
+    return make_recovery_durable();
+}
+
+Result<void> ObjectTable::recover_found(Session& session)
+{
     std::vector<NamedEntry> named;
     {
         const FaseGuard fase;
@@ -184,6 +196,9 @@ Result<void> ObjectTable::recover_all(Session& session)
     for (NamedEntry& known : named) {
         known.entry.handle = known.name;
         if (auto adopted = adopt(session, known.entry); !adopted) {
+            if (adopted.error().code == SP_E_NO_MEMORY) {
+                return adopted;
+            }
             // The others can be had; this one says so when it is asked for.
             os::write_line(os::Severity::warning, adopted.error().text());
             all_known = false;
@@ -198,7 +213,7 @@ Result<void> ObjectTable::recover_all(Session& session)
         }
     }
     replay_in_parallel(ready);
-    return make_recovery_durable();
+    return {};
 }
 
 void ObjectTable::replay_in_parallel(std::span<LiveObject* const> objects)
@@ -218,8 +233,8 @@ void ObjectTable::replay_in_parallel(std::span<LiveObject* const> objects)
         for (std::size_t i = 1; i < threads; ++i) {
             helpers.emplace_back(work);
         }
-    } catch (const std::system_error&) {
-        // Fewer threads do it too.
+    } catch (const std::exception&) {
+        // No thread, or no memory for one: fewer do it too.
     }
     work();
     for (std::thread& helper : helpers) {
@@ -229,9 +244,16 @@ void ObjectTable::replay_in_parallel(std::span<LiveObject* const> objects)
 
 void ObjectTable::recover(LiveObject& object, bool accept_changed_methods)
 {
-    if (auto done = recover_open(object, accept_changed_methods); !done) {
-        object.refusal = done.error();
-        os::write_line(os::Severity::warning, done.error().text());
+    const auto recovered = [&]() -> Result<void> {
+        try {
+            return recover_open(object, accept_changed_methods);
+        } catch (const std::bad_alloc&) {  // Not of an operation: replay_one() catches all that those throw.
+            return fail(SP_E_NO_MEMORY, 0, "no memory to recover the durable object \"{}\"", object.name.data());
+        }
+    }();
+    if (!recovered) {
+        object.refusal = recovered.error();
+        os::write_line(os::Severity::warning, recovered.error().text());
     }
 }
 

@@ -101,7 +101,12 @@ Result<LiveObject*> ObjectTable::add_live(ObjectRecord& record, std::string_view
     if (slot == slots_max) {
         return fail(SP_E_NO_MEMORY, 0, "this process has had {} durable objects; no more are possible", slots_max);
     }
-    LiveObject& object = objects_.emplace_back();
+    try {
+        objects_.emplace_back();
+    } catch (const std::bad_alloc&) {
+        return fail(SP_E_NO_MEMORY, 0, "no memory for one more durable object, \"{}\"", name);
+    }
+    LiveObject& object = objects_.back();
     object.record = &record;
     object.object = reinterpret_cast<std::byte*>(&record) + object_offset;
     object.type = type;
@@ -293,16 +298,20 @@ Result<void*> ObjectTable::open(Session& session, const Wish& wish)
 
 Result<void> ObjectTable::make_recovery_durable()
 {
-    if (sync_needed_.exchange(false)) {
+    if (sync_needed_.load()) {
         const std::lock_guard guard(*links_.medium_lock);
         if (auto synced = links_.pool->medium().sync(); !synced) {
             return synced;
         }
+        sync_needed_.store(false);
     }
-    if (!snapshot_needed_.exchange(false) || is_removed(Canary::recovery_snapshot)) {
-        return {};
+    if (snapshot_needed_.load() && !is_removed(Canary::recovery_snapshot)) {
+        if (auto durable = links_.snapshot_now(links_.engine); !durable) {
+            return durable;
+        }
+        snapshot_needed_.store(false);
     }
-    return links_.snapshot_now(links_.engine);
+    return {};
 }
 
 Result<void> ObjectTable::remove(Session& session, const char* name)

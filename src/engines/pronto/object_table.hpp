@@ -31,7 +31,7 @@ public:
         std::size_t argument_bytes;
     };
 
-    ObjectTable(const SnapshotLinks& links, LogSpace& space, bool verify_replay, bool accept_damaged_log) noexcept
+    ObjectTable(const SnapshotLinks& links, LogSpace& space, bool verify_replay, bool accept_damaged_log)
         : links_(links), space_(space), verify_replay_(verify_replay), accept_damaged_log_(accept_damaged_log)
     {
     }
@@ -61,7 +61,9 @@ public:
     void release_retired_chunks() noexcept;
 
 private:
+    /// At the first call in a process; later ones say again why it failed.
     [[nodiscard]] Result<void> recover_all(Session& session);
+    [[nodiscard]] Result<void> recover_found(Session& session);
     /// What a killed process has left of the logs is readable, and perhaps not durable: it is made so before anything is told that
     /// relies on it.
     void make_logs_durable() noexcept;
@@ -99,6 +101,7 @@ private:
     std::atomic<int> lock_owner_{0};         ///< thread id
     Session* session_ = nullptr;             ///< of the call that holds the lock
     bool recovered_ = false;
+    Result<void> recovery_;                  ///< what came of it
     std::uint64_t identities_given_ = 0;
     std::vector<ScannedChunk> chunks_;       ///< as found at the start, by object and sequence
     std::deque<LiveObject> objects_;

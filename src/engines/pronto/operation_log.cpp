@@ -22,7 +22,7 @@ constexpr std::uint64_t room_wait_ns = 30'000'000'000;
 
 }  // namespace
 
-OperationLog::OperationLog(const SnapshotLinks& links, const Settings& settings) noexcept
+OperationLog::OperationLog(const SnapshotLinks& links, const Settings& settings)
     : links_(links),
       settings_(settings),
       medium_(&links.pool->medium()),

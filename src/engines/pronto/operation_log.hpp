@@ -27,7 +27,7 @@ public:
         bool check_commit_order;
     };
 
-    OperationLog(const SnapshotLinks& links, const Settings& settings) noexcept;
+    OperationLog(const SnapshotLinks& links, const Settings& settings);
     ~OperationLog() override;
 
     /// Reads what the logs have: before the program's threads run. Writes nothing. Errors: pool_corrupt, io, no_memory.
