@@ -176,9 +176,9 @@ void sweep(Image& image, bool is_random, std::span<const std::uint64_t> numbers,
     Stopwatch watch;
     const std::uint64_t began_ns = monotonic_ns();
     std::thread program([&] {
-        while (monotonic_ns() - began_ns < slice_ns) {
+        do {  // One at least, also where the thread had to wait for a CPU longer than the slice.
             image.sweep(is_random, ++operations, accesses);
-        }
+        } while (monotonic_ns() - began_ns < slice_ns);
         is_over = true;
     });
     while (!is_over) {

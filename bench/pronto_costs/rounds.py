@@ -73,7 +73,7 @@ def rows_of(processes, answers):
                "latency_to": {name: ratios(mine, other, latency_ns) for name, other in answers.items() if name != process.name}}
         counters = mine[-1].get("counters")
         if counters:
-            operations = sum(one["operations"] for one in mine)
+            operations = max(1, sum(one["operations"] for one in mine))
             row["counted"] = {name: sum(one["counters"][name] for one in mine) / operations for name in counters}
         rows.append(row)
     return rows
