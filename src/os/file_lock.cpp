@@ -70,9 +70,8 @@ int holder_in_list(int locks, const struct stat& file, bool& changed) noexcept
             return 0;
         }
         text[static_cast<std::size_t>(got)] = '\0';
-        char* line = text.data();
-        off_t last_line_at = next;
-        while (char* const line_end = std::strchr(line, '\n')) {
+        char* last = text.data();
+        for (char* line = text.data(); char* const line_end = std::strchr(line, '\n'); line = line_end + 1) {
             *line_end = '\0';
             if (const int pid = holder_in_line(line, file); pid != 0) {
                 return pid;
@@ -80,14 +79,13 @@ int holder_in_list(int locks, const struct stat& file, bool& changed) noexcept
             if (line == text.data() && next != 0 && std::strcmp(line, last_line.data()) != 0) {
                 changed = true;
             }
-            last_line_at = next + (line - text.data());
-            std::memcpy(last_line.data(), line, static_cast<std::size_t>(line_end + 1 - line));
-            line = line_end + 1;
+            last = line;
         }
-        if (last_line_at == next) {
+        if (last == text.data()) {
             return 0;  // The last line alone: the list is at its end.
         }
-        next = last_line_at;
+        std::strcpy(last_line.data(), last);
+        next += last - text.data();
     }
 }
 

@@ -1,5 +1,4 @@
-"""Every call that can fail, made to fail: everywhere.py [--seconds N] [--seed N]. Without --seconds, all of them; with it some, from
-anywhere in a life.
+"""Every call that can fail, made to fail: everywhere.py [--seconds N] [--seed N]. Without --seconds, all; with it, some of them.
 
 A whole life (creation, epochs, growth, end) and a second one on the same pool are run with one fault each: the n-th read, write,
 sync or allocation of space fails or does half of its work, once or from then on, for each n until no call is left; and the n-th
