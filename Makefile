@@ -121,7 +121,7 @@ faults: build
 
 mutations: build
 	$(call say,Damaging every bit, sector and page of a pool)
-	@STILLPOINT_MUTATIONS=all build/bin/engines_test --gtest_filter='Mutations.*'
+	@STILLPOINT_MUTATIONS=all build/bin/engines_test --gtest_filter='Mutations.*:*DamageAfterwards*'
 
 CYCLES ?= 20
 guest: build

@@ -38,12 +38,18 @@ public:
             bytes_.resize(size);
         }
     }
-    void undo()
+    /// A moment to which undo_to() returns.
+    [[nodiscard]] std::size_t patches() const noexcept { return saved_.size(); }
+    void undo_to(std::size_t patches)
     {
-        for (; !saved_.empty(); saved_.pop_back()) {
+        for (; saved_.size() > patches; saved_.pop_back()) {
             const auto& [offset, old] = saved_.back();
             std::memcpy(bytes_.data() + offset, old.data(), old.size());
         }
+    }
+    void undo()
+    {
+        undo_to(0);
         if (size_before_ != 0) {
             bytes_.resize(size_before_);
             size_before_ = 0;
@@ -58,7 +64,8 @@ private:
 
 class PatchedMedium final : public Medium {
 public:
-    explicit PatchedMedium(std::shared_ptr<PatchedFile> file) : file_(std::move(file)) {}
+    /// A `mapped` one is byte-addressable; it does not grow.
+    explicit PatchedMedium(std::shared_ptr<PatchedFile> file, bool mapped = false) : file_(std::move(file)), mapped_(mapped) {}
 
     MediumKind kind() const noexcept override { return MediumKind::sim; }
     std::string_view path() const noexcept override { return "patched.pool"; }
@@ -70,7 +77,7 @@ public:
 
     Result<void> resize(std::uint64_t size) override
     {
-        if (size > size_limit) {
+        if (size > size_limit || mapped_) {
             return fail(SP_E_NO_SPACE, ENOSPC, "patched.pool: no space for {} bytes", size);
         }
         file_->resize(size);
@@ -97,10 +104,16 @@ public:
     }
     Result<void> sync() override { return {}; }
 
-    bool byte_addressable() const noexcept override { return false; }
-    const std::byte* mapping() const noexcept override { return nullptr; }
-    void store(std::uint64_t, const void*, std::size_t) noexcept override {}
-    void store_nontemporal(std::uint64_t, const void*, std::size_t) noexcept override {}
+    bool byte_addressable() const noexcept override { return mapped_; }
+    const std::byte* mapping() const noexcept override { return mapped_ ? file_->bytes().data() : nullptr; }
+    void store(std::uint64_t offset, const void* data, std::size_t size) noexcept override
+    {
+        file_->patch(offset, static_cast<const std::byte*>(data), size);
+    }
+    void store_nontemporal(std::uint64_t offset, const void* data, std::size_t size) noexcept override
+    {
+        store(offset, data, size);
+    }
     void write_back(std::uint64_t, std::size_t) noexcept override {}
     void fence() noexcept override {}
 
@@ -108,6 +121,7 @@ public:
 
 private:
     std::shared_ptr<PatchedFile> file_;
+    bool mapped_ = false;
     Durability durability_ = Durability::power;
 };
 

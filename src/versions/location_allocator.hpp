@@ -28,7 +28,8 @@ public:
     /// that the copies of one epoch lie together and are written in few large writes.
     [[nodiscard]] Run take_run(std::uint32_t wanted) noexcept;
 
-    [[nodiscard]] bool is_free(std::uint32_t location) const noexcept { return free_.test(location); }
+    /// False for what is no data page.
+    [[nodiscard]] bool is_free(std::uint32_t location) const noexcept { return location < end_ && free_.test(location); }
     void take(std::uint32_t location) noexcept;
     void give_back(std::uint32_t location) noexcept;
     [[nodiscard]] std::uint64_t free_pages() const noexcept { return free_pages_; }

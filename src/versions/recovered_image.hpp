@@ -15,6 +15,7 @@ struct RecoveredImage {
 
     RecoveryReport report;
     std::uint64_t next_epoch = 0;
+    bool after_crash = false;
     PoolFacts facts{};
     std::vector<std::pair<std::uint64_t, Bytes>> pages;  ///< image page and bytes of those that have a copy
     std::vector<std::uint64_t> locations;                ///< of those copies
@@ -37,7 +38,7 @@ inline Result<RecoveredImage> recover_image(const Pool& pool, VersionTable& tabl
     if (!recovered) {
         return pass_on(recovered.error());
     }
-    RecoveredImage image{recovered->report, recovered->next_epoch, pool.facts(), {}, {}};
+    RecoveredImage image{recovered->report, recovered->next_epoch, recovered->after_crash, pool.facts(), {}, {}};
     os::ReservedArray<std::byte> memory;
     if (auto done = memory.reserve(pool.facts().image_bytes, "a test"); !done) {
         return pass_on(done.error());

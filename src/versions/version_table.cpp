@@ -87,6 +87,35 @@ void VersionTable::extend(const Segment& segment) noexcept
     image_pages_ = segment.first_image_page + segment.image_pages;
 }
 
+/// Of the older copy only the place is ever used: the next copy may be written there.
+bool VersionTable::is_sound_older_slot(const VersionSlot& slot) const noexcept
+{
+    return slot.epoch == 0 ? slot.location == 0 && slot.checksum == 0 : is_data_page(slot.location);
+}
+
+/// Nothing needs the older copy of a page, so damage there costs nothing: the slot is emptied, and written with the next epoch.
+void VersionTable::clear_damaged_older_slots(std::uint64_t page, Findings* findings)
+{
+    const unsigned in_force = consistent_index(page);
+    auto& slots = entries_[page].slots;
+    for (unsigned index = 0; index < slots.size(); ++index) {
+        const bool needed = index == in_force && slots[index].epoch != 0;
+        if (needed || is_sound_older_slot(slots[index])) {
+            continue;
+        }
+        if (findings != nullptr) {
+            findings->remark(fail(SP_E_POOL_CORRUPT, 0,
+                                  "version table: the slot of the older copy of image page {} is damaged (epoch {}, location {}); "
+                                  "nothing needs it, and the next run clears it",
+                                  page, slots[index].epoch, slots[index].location)
+                                 .value());
+        }
+        slots[index] = {};
+        ++damaged_slots_cleared_;
+        mark_changed(page);
+    }
+}
+
 Result<void> VersionTable::clear_uncommitted(std::uint64_t durable_epoch, Findings* findings)
 {
     for (std::uint64_t page = 0; page < image_pages_; ++page) {
@@ -98,6 +127,7 @@ Result<void> VersionTable::clear_uncommitted(std::uint64_t durable_epoch, Findin
                 mark_changed(page);
             }
         }
+        clear_damaged_older_slots(page, findings);
         const VersionSlot& copy = consistent(page);
         if (copy.epoch == 0) {
             continue;

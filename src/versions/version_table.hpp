@@ -36,7 +36,8 @@ public:
     [[nodiscard]] std::uint64_t hash_seed() const noexcept { return hash_seed_; }
 
     /// Reads the tables of `segments` and clears slots of epochs beyond `durable_epoch`.
-    /// Every location is checked to lie in a segment's data pages and to be used once.
+    /// Every location is checked to lie in a segment's data pages. A slot that holds nothing needed, an older copy's, is emptied
+    /// where it is damaged.
     /// Errors: pool_corrupt (with the page), pool_truncated, io.
     /// With `findings` a damaged entry counts as one without copies.
     [[nodiscard]] Result<void> load(const Medium& medium, std::span<const Segment> segments,
@@ -69,6 +70,8 @@ public:
     [[nodiscard]] std::uint64_t digest() const noexcept { return digest_; }
 
     [[nodiscard]] std::uint64_t slots_cleared() const noexcept { return slots_cleared_; }
+    /// Slots of older copies that were damaged.
+    [[nodiscard]] std::uint64_t damaged_slots_cleared() const noexcept { return damaged_slots_cleared_; }
     [[nodiscard]] std::uint64_t pages_present() const noexcept { return pages_present_; }
 
     /// The data pages that an image page has to itself on byte-addressable media. Neighbours in the image are neighbours in the
@@ -88,6 +91,8 @@ public:
 private:
     [[nodiscard]] Result<void> load_segment(const Medium& medium, const Segment& segment);
     [[nodiscard]] Result<void> clear_uncommitted(std::uint64_t durable_epoch, Findings* findings);
+    [[nodiscard]] bool is_sound_older_slot(const VersionSlot& slot) const noexcept;
+    void clear_damaged_older_slots(std::uint64_t page, Findings* findings);
     [[nodiscard]] bool is_data_page(std::uint64_t location) const noexcept;
     void mark_changed(std::uint64_t image_page) noexcept
     {
@@ -102,6 +107,7 @@ private:
     std::uint64_t hash_seed_ = 0;
     std::uint64_t digest_ = 0;
     std::uint64_t slots_cleared_ = 0;
+    std::uint64_t damaged_slots_cleared_ = 0;
     std::uint64_t pages_present_ = 0;
 };
 

@@ -1,5 +1,6 @@
 // Mutations: one damage after the other in every structure of a pool that a program left, each recovered as a restart
-// would recover it. Each must be refused with a message, or give exactly the state that the whole pool gives.
+// would recover it. Each must be refused with a message, or give exactly the state that the whole pool gives. Then the run goes
+// on, on block media and on byte-addressable ones: it writes, makes two epochs durable, and a restart must find all of it.
 //
 //   every bit of both superblocks, all commit records, the version tables and the page copies in force;
 //   every sector of them lost or overwritten; every page replaced by what it held earlier; every two pages of one
@@ -24,7 +25,7 @@
 #include "versions/crashing_program.hpp"
 #include "engines/pmthreads/pmthreads_engine.hpp"
 #include "engines/pmthreads/pmthreads_layout.hpp"
-#include "versions/recovered_image.hpp"
+#include "versions/work_afterwards.hpp"
 #include "media/temporary_directory.hpp"
 #include "pool/patched_medium.hpp"
 
@@ -113,13 +114,11 @@ using State = versions::RecoveredImage;
 /// As a start of the program would, up to its first instruction.
 Result<State> recover(const std::shared_ptr<PatchedFile>& file)
 {
-    auto pool = Pool::open(std::make_unique<PatchedMedium>(file), driver().format);
-    if (!pool) {
-        return pass_on(pool.error());
+    auto opened = versions::open_image(file, driver().format, false);
+    if (!opened) {
+        return pass_on(opened.error());
     }
-    versions::VersionTable table;
-    versions::LocationAllocator locations;
-    return versions::recover_image(*pool, table, locations);
+    return std::move((*opened)->image);
 }
 
 // ---- The damages. ----
@@ -129,6 +128,7 @@ struct Figures {
     std::uint64_t refused = 0;
     std::uint64_t repaired = 0;
     std::uint64_t harmless = 0;
+    std::uint64_t continued = 0;  ///< work that went on after it
     std::uint64_t wrong = 0;
 };
 
@@ -202,7 +202,26 @@ protected:
         } else {
             ++figures.harmless;
         }
+        if (state) {
+            go_on(figures, structure, what, numbers...);
+        }
         file_->undo();
+    }
+
+    /// On both kinds of media, in a sample on one of them: damage may lie where only later work looks.
+    template <class... Numbers>
+    void go_on(Figures& figures, const Structure& structure, const char* what, Numbers... numbers)
+    {
+        const std::size_t damaged = file_->patches();
+        for (const bool mapped : {false, true}) {
+            if (take_all() || mapped == (figures.images % 2 == 0)) {
+                ++figures.continued;
+                file_->undo_to(damaged);
+                const std::string problem = versions::work_and_restart(file_, driver().format, mapped);
+                figures.wrong += problem.empty() ? 0U : 1U;
+                EXPECT_EQ(problem, "") << structure.name << ": " << what << ((" " + std::to_string(numbers)) + ...);
+            }
+        }
     }
 
     /// A commit record of the pair in force that does not hold: the other of the pair was used.
@@ -237,10 +256,10 @@ protected:
 
     static void report(const char* what, const Figures& figures)
     {
-        std::printf("mutations, %s: %llu images: %llu refused, %llu repaired, %llu harmless, %llu wrong\n", what,
+        std::printf("mutations, %s: %llu images: %llu refused, %llu repaired, %llu harmless, %llu wrong; work went on after %llu\n", what,
                     static_cast<unsigned long long>(figures.images), static_cast<unsigned long long>(figures.refused),
                     static_cast<unsigned long long>(figures.repaired), static_cast<unsigned long long>(figures.harmless),
-                    static_cast<unsigned long long>(figures.wrong));
+                    static_cast<unsigned long long>(figures.wrong), static_cast<unsigned long long>(figures.continued));
         EXPECT_EQ(figures.wrong, 0U);
         EXPECT_GT(figures.images, 0U);
     }
@@ -290,6 +309,34 @@ TEST_F(Mutations, OfOneBitAfterACrashAreRefusedRepairedOrHarmless)
     ASSERT_GT(oracle_.report.pages_rolled_back, 0U);
     structures_.pop_back();  // Page copies are the ended pool's.
     flip_every_bit("crashed pool");
+}
+
+/// The slots of the first pages that have two copies, in a short run; of all pages that have one, else.
+TEST_F(Mutations, OfEveryBitOfBothSlotsLeaveAPoolThatGoesOn)
+{
+    use(snapshots_->files[stages]);
+    Figures figures;
+    unsigned entries = 0;
+    const std::uint64_t table = structures_[2].pages.front() * page_bytes;
+    for (const auto& [page, bytes] : oracle_.pages) {
+        if (page >= structures_[2].pages.size() * versions::entries_per_table_page) {
+            break;
+        }
+        const std::uint64_t place = table + page * sizeof(versions::VersionEntry);
+        versions::VersionEntry entry;
+        std::memcpy(&entry, file_->bytes().data() + place, sizeof entry);
+        if ((entry.slots[0].epoch == 0 || entry.slots[1].epoch == 0 || entries == 2) && !take_all()) {
+            continue;
+        }
+        ++entries;
+        const std::uint64_t media = take_all() ? 1 : 2;  // A short run takes one of the two each time.
+        for (std::uint64_t number = place * 8 * media; number < (place + sizeof entry) * 8 * media; ++number) {
+            file_->flip_bit(number / media);
+            judge(figures, structures_[2], "bit of a slot", number / media);
+        }
+    }
+    report("slots", figures);
+    EXPECT_GT(entries, 1U);
 }
 
 TEST_F(Mutations, OfASectorAreRefusedRepairedOrHarmless)
