@@ -39,6 +39,9 @@ COMMENT_OR_LITERAL = re.compile(
     r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 # A message is easier to find unbroken.
 LONG_LITERAL = re.compile(r'"[^"]{80,}"')
+# A set-uid program's caller commands it by nothing: the library reads variables through os::environment_variable.
+ENVIRONMENT_CALL = re.compile(r"\b(secure_)?getenv\(")
+READS_ENVIRONMENT = {"environment.cpp", "exec.cpp", "temporary_directory.hpp"}  # the door, execvp's own search, tests
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*$", re.MULTILINE)
 
 
@@ -119,6 +122,10 @@ def check_sizes(path, text):
             yield first, f"a function of {last - first + 1} lines; at most {FUNCTION_LINES_MAX}"
 
 
+def is_library_source(path):
+    return "src" in path.parts and not path.stem.endswith("_test") and path.name not in READS_ENVIRONMENT
+
+
 def check_c(path, text):
     """Rules for C and C++ alone."""
     if re.search(r"^[ \t]*#[ \t]*if[ \t]+0\b", text, re.MULTILINE):
@@ -127,6 +134,8 @@ def check_c(path, text):
         comment = LINE_COMMENT.match(line)
         if comment and CODE_IN_COMMENT.match(comment.group(1).strip()):
             yield number, "code in a comment: delete it, the history keeps it"
+        if ENVIRONMENT_CALL.search(line) and is_library_source(path):
+            yield number, "getenv in the library: os::environment_variable obeys nobody in a set-uid program"
         for suite, name in TEST_NAME.findall(line):
             if EMPTY_TEST_NAME.match(name):
                 yield number, f"{suite}.{name} does not say what holds: name the test as a sentence"

@@ -3,12 +3,12 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
-#include <cstdlib>
 #include <fcntl.h>
 #include <optional>
 #include <unistd.h>
 
 #include "os/descriptor.hpp"
+#include "os/environment.hpp"
 
 namespace stillpoint {
 
@@ -75,7 +75,7 @@ bool is_possible(FaultPoint point, const Fault& fault) noexcept
 /// For whoever counts n upwards: whether there was an n-th call.
 void note_met() noexcept
 {
-    if (const char* const path = std::getenv("STILLPOINT_FAULT_MET"); path != nullptr) {
+    if (const char* const path = os::environment_variable("STILLPOINT_FAULT_MET"); path != nullptr) {
         const os::Descriptor met{::open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)};
     }
 }
@@ -114,7 +114,7 @@ Result<FaultPlan> FaultPlan::parse(std::string_view text)
 
 Result<FaultPlan> FaultPlan::from_environment()
 {
-    const char* const text = std::getenv("STILLPOINT_FAULT");
+    const char* const text = os::environment_variable("STILLPOINT_FAULT");
     if (text == nullptr) {
         return FaultPlan{};
     }

@@ -14,6 +14,7 @@
 #include "core/canary.hpp"
 #include "core/units.hpp"
 #include "media/errno_text.hpp"
+#include "media/shared_folder.hpp"
 #include "media/sim/observe.hpp"
 #include "os/file_lock.hpp"
 
@@ -126,6 +127,7 @@ Result<PoolFile> PoolFile::open(const MediumOptions& options, Access access)
     file.durability_ = options.durability;
     file.faults_ = *plan;
     file.access_ = access;
+    const bool shared = access == Access::write && lies_in_shared_folder(options.path);
     // Looked at before it is opened, since opening a device or a FIFO can do something.
     struct stat facts {};
     int error = stat(options.path.c_str(), &facts) == 0 ? 0 : errno;
@@ -133,10 +135,15 @@ Result<PoolFile> PoolFile::open(const MediumOptions& options, Access access)
         return fail(SP_E_NOT_A_POOL, 0, "{} is not a regular file; name a pool file", options.path);
     }
     if (error == 0) {
-        const int mode = access == Access::write ? O_RDWR : O_RDONLY;
+        const int mode = (access == Access::write ? O_RDWR : O_RDONLY) | (shared ? O_NOFOLLOW : 0);
         file.file_ =
             os::Descriptor{::open(options.path.c_str(), mode | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
         error = file.file_.valid() ? 0 : errno;
+        if (error == ELOOP && shared) {
+            return fail(SP_E_POOL_READ_ONLY, error,
+                        "{} is a symbolic link in a folder where everybody may make files; name the pool file itself",
+                        options.path);
+        }
     }
     if (error != 0) {
         const sp_error code = code_of_errno(error);
@@ -145,6 +152,14 @@ Result<PoolFile> PoolFile::open(const MediumOptions& options, Access access)
     }
     if (auto ready = file.lock_and_inspect(); !ready) {
         return pass_on(ready.error());
+    }
+    if (shared) {
+        if (fstat(file.fd(), &facts) != 0) {
+            return fail(SP_E_IO, errno, "cannot inspect {}: {}", options.path, describe_errno(errno));
+        }
+        if (auto trusted = check_shared_file(options.path, facts); !trusted) {
+            return pass_on(trusted.error());
+        }
     }
     if (access == Access::write) {
         file.open_directory();

@@ -5,6 +5,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "core/printable_text.hpp"
+
 namespace stillpoint::os {
 
 namespace {
@@ -25,10 +27,12 @@ void write_line(Severity severity, std::string_view text) noexcept
     } else if (severity == Severity::error) {
         prefix = "stillpoint: error: ";
     }
+    char shown[2048];
+    const std::size_t size = copy_printable(text, shown);
     char newline = '\n';
     const iovec parts[] = {
         {const_cast<char*>(prefix.data()), prefix.size()},
-        {const_cast<char*>(text.data()), text.size()},
+        {shown, size},
         {&newline, 1},
     };
     // A message that cannot be written has nowhere else to go.

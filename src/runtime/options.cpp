@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <unistd.h>
 
+#include "os/environment.hpp"
 #include "os/log.hpp"
 
 namespace stillpoint {
@@ -216,6 +217,9 @@ Result<void> parse_option_text(Options& options, std::string_view text)
 Result<Options> options_from_environment()
 {
     Options options;
+    if (os::environment_is_foreign()) {
+        return options;
+    }
     for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
         std::string_view text = *variable;
         const auto equals = text.find('=');

@@ -62,6 +62,7 @@ struct OptionRow {
 
 /// Defaults, overridden by STILLPOINT_* variables. Errors as parse_option, naming the
 /// variable. A variable that begins so and names no option is only warned of: another version may know it.
+/// The defaults alone where the environment is foreign (os/environment.hpp).
 [[nodiscard]] Result<Options> options_from_environment();
 
 /// The present value of one option as text that parse_option accepts.

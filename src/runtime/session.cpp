@@ -14,6 +14,7 @@
 
 #include "media/open.hpp"
 #include "os/clock.hpp"
+#include "os/environment.hpp"
 #include "os/log.hpp"
 #include "os/thread_calls.hpp"
 #include "pool/image.hpp"
@@ -154,7 +155,7 @@ void announce(const Session& session, const Options& options, const RecoveryRepo
 /// Unless this process is what the owner became by exec.
 bool owned_by_another_process()
 {
-    const char* owner = std::getenv(owner_variable);
+    const char* owner = os::environment_variable(owner_variable);
     if (owner == nullptr) {
         return false;
     }
@@ -328,7 +329,7 @@ Result<void> session_open(const Options& options)
 
 void session_start_from_environment() noexcept
 {
-    const char* const pool = std::getenv(pool_variable);
+    const char* const pool = os::environment_variable(pool_variable);
     if (pool == nullptr || *pool == '\0' || owned_by_another_process()) {
         return;
     }
@@ -406,12 +407,12 @@ void session_warn_if_owned_elsewhere() noexcept
     if (asked.load(std::memory_order_relaxed) || asked.exchange(true, std::memory_order_relaxed)) {
         return;
     }
-    const char* const pool = std::getenv(pool_variable);
+    const char* const pool = os::environment_variable(pool_variable);
     if (pool != nullptr && *pool != '\0' && owned_by_another_process()) {
         os::log(os::Severity::warning,
                 "the pool {} is open in process {}, which started this one (process {}): nothing here is "
                 "durable. Give this program to `stillpoint run` itself, or have a script start it with exec",
-                pool, std::getenv(owner_variable), getpid());
+                pool, os::environment_variable(owner_variable), getpid());
     }
 }
 

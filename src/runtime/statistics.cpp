@@ -97,7 +97,8 @@ int find_page_of(pid_t process, int& os_error)
         const ssize_t length = readlinkat(dirfd(entries), entry->d_name, target, sizeof target);
         if (length > 0 &&
             std::string_view{target, static_cast<std::size_t>(length)}.starts_with(memfd_link)) {
-            found = openat(dirfd(entries), entry->d_name, O_RDONLY | O_CLOEXEC);
+            // The process may put something else under that number meanwhile: a FIFO must not hold the reader up.
+            found = openat(dirfd(entries), entry->d_name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
             os_error = errno;
             if (found < 0) {
                 found = -2;

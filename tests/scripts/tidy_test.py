@@ -81,6 +81,10 @@ class Tidy(unittest.TestCase):
         self.assert_found({"src/core/a_test.cpp": "TEST(Pool, Test1) {}\n"}, "Pool.Test1")
         self.assert_clean({"src/core/a_test.cpp": "TEST(Pool, KeepsTheOtherCopyWhenOneIsTorn) {}\n"})
 
+    def test_rejects_the_environment_of_strangers_in_the_library(self):
+        self.assert_found({"src/core/a.cpp": 'const char* a() { return getenv("A"); }\n'}, "getenv in the library")
+        self.assert_clean({"tools/a.cpp": 'const char* a() { return getenv("A"); }\n'})
+
     def test_rejects_catch_all_folders(self):
         self.assert_found({"src/utils/a.cpp": "int x;\n"}, "'utils' says nothing")
 

@@ -46,7 +46,7 @@ void print_sound(const CheckArguments& arguments, const PoolFacts& facts, const 
                    arguments.path);
     }
     for (const Failure& remark : verified.remarks) {
-        print("{}\n", remark.text());
+        print("{}\n", printable(remark.text()));
     }
     print("{}: sound at epoch {} ({} pages and {} handles verified in {:.1f} s)\n", arguments.path,
                verified.recovery.epoch, verified.recovery.pages_present, verified.handles,
@@ -81,7 +81,7 @@ int report_damage(const CheckArguments& arguments, const Verification& verified)
     }
     for (const Failure& failure : verified.damages) {
         if (&failure != &verified.damages.front()) {
-            print_error("stillpoint: also: {}\n", failure.text());
+            print_error("stillpoint: also: {}\n", printable(failure.text()));
         }
     }
     if (verified.damage_count > verified.damages.size()) {

@@ -78,8 +78,8 @@ void print_objects(const Findings& found)
         const std::string replay = facts.logged_operations == 0 ? "none"
                                    : facts.replay_ns == 0       ? "not known"
                                                                 : text_of("{:.1f} ms", static_cast<double>(facts.replay_ns) / 1e6);
-        print("  {:<24} {:<24} {:>12} {:>12} {:>10} {:>12}\n", object.name, object.type, facts.newest_number, facts.logged_operations,
-              size_text(facts.log_bytes), replay);
+        print("  {:<24} {:<24} {:>12} {:>12} {:>10} {:>12}\n", printable(object.name), printable(object.type),
+              facts.newest_number, facts.logged_operations, size_text(facts.log_bytes), replay);
     }
 }
 
@@ -88,7 +88,7 @@ void print_text(const InfoArguments& arguments, const Findings& found)
     const PoolFacts& facts = found.facts;
     print("pool             {}\n", arguments.path);
     print("uuid             {}\n", to_text(facts.uuid));
-    print("format           version {}, engine {} (layout {})\n", facts.format_version, facts.engine_name,
+    print("format           version {}, engine {} (layout {})\n", facts.format_version, printable(facts.engine_name),
                facts.engine_layout_version);
     print("durability       {}\n", durability_text(facts.durability));
     print("state            {}\n", state_text(found));
@@ -105,7 +105,7 @@ void print_text(const InfoArguments& arguments, const Findings& found)
     if (arguments.handles) {
         print("handles          {}\n", found.handles.size());
         for (const HandleFacts& handle : found.handles) {
-            print("  {:#x}  {:>10}  {}\n", handle.address, size_text(handle.size_bytes), handle.handle);
+            print("  {:#x}  {:>10}  {}\n", handle.address, size_text(handle.size_bytes), printable(handle.handle));
         }
     }
     if (arguments.objects) {

@@ -20,7 +20,7 @@ int report_error(int exit_code, std::string_view text)
 
 int report_failure(const Failure& failure)
 {
-    return report_error(exit_code_for(failure.code), failure.text());
+    return report_error(exit_code_for(failure.code), printable(failure.text()));
 }
 
 std::string help_footer(std::string_view examples, std::string_view exit_codes)

@@ -4,9 +4,12 @@
 #include <cstdio>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/core.h>
+
+#include "core/printable_text.hpp"
 
 namespace stillpoint::tool {
 
@@ -15,6 +18,14 @@ template <class... Args>
 {
     std::string text;
     fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
+    return text;
+}
+
+/// A text from a pool, or from another process: nothing in it commands the terminal.
+[[nodiscard]] inline std::string printable(std::string_view from)
+{
+    std::string text(4 * from.size(), '\0');
+    text.resize(copy_printable(from, text));
     return text;
 }
 

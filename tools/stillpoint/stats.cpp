@@ -51,7 +51,7 @@ std::string value_text(const StatisticRow& row, std::uint64_t value)
 
 void print_text(const StatisticsView& view, pid_t process)
 {
-    print("{} (process {}), pool {}\n", view.program_name(), process, view.pool_path());
+    print("{} (process {}), pool {}\n", printable(view.program_name()), process, printable(view.pool_path()));
     for (const StatisticRow& row : statistic_rows()) {
         const std::uint64_t value = ((*view).*row.field).load(std::memory_order_relaxed);
         print("{:<24} {:>18}  {}\n", row.name, value_text(row, value), row.sentence);

@@ -1,6 +1,5 @@
 #include "lint.hpp"
 
-#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -11,6 +10,7 @@
 #include "lint_respct.hpp"
 #include "lint_target.hpp"
 #include "os/descriptor.hpp"
+#include "os/environment.hpp"
 #include "os/elf_section.hpp"
 #include "os/futex.hpp"
 #include "os/log.hpp"
@@ -73,7 +73,7 @@ void look_at_memory(const Heap& heap) noexcept
 
 State look_for_report()
 {
-    const char* const path = std::getenv(report_variable);
+    const char* const path = os::environment_variable(report_variable);
     if (path == nullptr || *path == '\0') {
         return State::off;
     }

@@ -1,0 +1,14 @@
+#pragma once
+// The environment, as far as this process may believe it. A program that has more rights than its caller (set-uid,
+// set-gid, file capabilities: the kernel says so in AT_SECURE) gets its environment from somebody who must not command
+// it: nothing is read from there. Every look at a variable goes through here.
+
+namespace stillpoint::os {
+
+/// True where the caller has set the environment and has fewer rights than this process.
+[[nodiscard]] bool environment_is_foreign() noexcept;
+
+/// The value of a variable; nullptr where there is none, or where the environment is foreign.
+[[nodiscard]] const char* environment_variable(const char* name) noexcept;
+
+}  // namespace stillpoint::os
