@@ -60,11 +60,6 @@ Watched* watched(int number) noexcept
     return number == SIGSEGV ? &segv : number == SIGBUS ? &bus : nullptr;
 }
 
-void change_mask(int how, std::uint64_t set) noexcept
-{
-    syscall(SYS_rt_sigprocmask, how, &set, nullptr, sizeof set);
-}
-
 /// What the kernel does without a handler: ends the process with a core dump. A fault happens
 /// again by itself when the handler returns; a signal that was sent must be sent again.
 void end_by_default_action(int number, bool sent) noexcept
@@ -77,20 +72,21 @@ void end_by_default_action(int number, bool sent) noexcept
     }
 }
 
-void call_program_handler(const struct sigaction& action, int number, siginfo_t* info,
-                          void* context) noexcept
+/// With the mask of the interrupted code and that of the action, as the kernel would, but for `number` itself.
+void call_program_handler(const struct sigaction& action, int number, siginfo_t* info, void* context) noexcept
 {
-    std::uint64_t mask = 0;
-    std::memcpy(&mask, &action.sa_mask, sizeof mask);
-    std::uint64_t before = 0;
-    syscall(SYS_rt_sigprocmask, SIG_BLOCK, &mask, &before, sizeof mask);
-    change_mask(SIG_UNBLOCK, std::uint64_t{1} << (number - 1));  // The kernel's form of a set.
+    // The kernel's form of a set: signal 1 is bit 0.
+    std::uint64_t interrupted = 0, asked_for = 0, before = 0;
+    std::memcpy(&interrupted, &static_cast<const ucontext_t*>(context)->uc_sigmask, sizeof interrupted);
+    std::memcpy(&asked_for, &action.sa_mask, sizeof asked_for);
+    const std::uint64_t mask = (interrupted | asked_for) & ~(std::uint64_t{1} << (number - 1));
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, &before, sizeof mask);
     if ((action.sa_flags & SA_SIGINFO) != 0) {
         action.sa_sigaction(number, info, context);
     } else {
         action.sa_handler(number);
     }
-    change_mask(SIG_SETMASK, before);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, sizeof before);
 }
 
 extern "C" void stillpoint_on_fault(int number, siginfo_t* info, void* context)
@@ -148,7 +144,11 @@ Result<void> fault_handler_install(int number, FaultHandler handler)
     struct sigaction ours{};
     ours.sa_sigaction = &stillpoint_on_fault;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-    sigemptyset(&ours.sa_mask);
+    // Other signals wait until the page is served: their handlers may touch durable memory, and a fault in one that
+    // interrupts this handler would find SIGSEGV blocked, and end the process. SIGSEGV and SIGBUS cannot wait.
+    sigfillset(&ours.sa_mask);
+    sigdelset(&ours.sa_mask, SIGSEGV);
+    sigdelset(&ours.sa_mask, SIGBUS);
     if (__sigaction(number, &ours, nullptr) != 0) {
         signal.program_action.store(nullptr, std::memory_order_release);
         return fail(SP_E_IO, errno, "a handler of signal {} cannot be installed: {}", number, strerror(errno));

@@ -286,7 +286,8 @@ void* protected_page()
     return mmap(nullptr, stillpoint::page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-std::atomic<void*> tracked_page{nullptr};  // Read by the handler.
+std::atomic<void*> tracked_page{nullptr};  // These two are read by handlers.
+std::atomic<void*> page_of_handler{nullptr};
 
 bool serve_tracked_page(void* address) noexcept
 {
@@ -317,6 +318,60 @@ TEST(Fault, OfATrackedPageIsServedEvenWithAllSignalsBlocked)
         abort();
     });
     EXPECT_EQ(ended.output, "served");
+}
+
+TEST(Fault, IsServedBeforeAnotherSignalsHandlerTouchesDurableMemory)
+{
+    const auto ended = in_child([] {
+        tracked_page = protected_page();
+        page_of_handler = protected_page();
+        signal(SIGUSR1, [](int) {
+            *static_cast<volatile char*>(page_of_handler.load()) = 1;
+            say("h");
+        });
+        const auto serve_and_raise = [](void* address) noexcept {
+            const bool is_ours = address == tracked_page.load() || address == page_of_handler.load();
+            if (address == tracked_page.load()) {
+                raise(SIGUSR1);
+            }
+            return is_ours && mprotect(address, stillpoint::page_bytes, PROT_READ | PROT_WRITE) == 0;
+        };
+        if (!stillpoint::fault_handler_install(SIGSEGV, serve_and_raise)) {
+            abort();
+        }
+        *static_cast<volatile char*>(tracked_page.load()) = 1;
+        say("s");
+        abort();
+    });
+    EXPECT_EQ(ended.output, "hs");
+}
+
+TEST(Fault, OfTheProgramReachesItsOwnHandlerWithTheSignalsBlockedThatItAskedFor)
+{
+    const auto ended = in_child([] {
+        (void)stillpoint::fault_handler_install(SIGSEGV, &serve_tracked_page);
+        struct sigaction action{};
+        sigaddset(&action.sa_mask, SIGUSR2);
+        action.sa_handler = [](int) {
+            sigset_t mask;
+            pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+            say(sigismember(&mask, SIGUSR1) == 1 ? "1" : "!");
+            say(sigismember(&mask, SIGUSR2) == 1 ? "2" : "!");
+            say(sigismember(&mask, SIGALRM) == 0 ? "a" : "!");
+            say(sigismember(&mask, SIGSEGV) == 0 ? "v" : "!");
+            siglongjmp(escape, 1);
+        };
+        sigaction(SIGSEGV, &action, nullptr);
+        sigset_t interrupted;
+        sigemptyset(&interrupted);
+        sigaddset(&interrupted, SIGUSR1);
+        pthread_sigmask(SIG_BLOCK, &interrupted, nullptr);
+        if (sigsetjmp(escape, 1) == 0) {
+            *wild_pointer = 1;
+        }
+        abort();
+    });
+    EXPECT_EQ(ended.output, "12av");
 }
 
 TEST(Fault, OfTheProgramReachesItsOwnHandlerSetBeforeOrAfter)
