@@ -16,6 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from container_generator import ContainerProgram
 from program_generator import Program
 
 HERE = Path(__file__).resolve().parent
@@ -107,7 +108,7 @@ class Fuzz:
         source.write_text(program.text(keep))
         options = level.split()
         if program.cplusplus:
-            options += ["-x", "c++", "-std=c++20"]
+            options += ["-x", "c++", *getattr(program, "options", ("-std=c++20",))]
         instrumented = self.run(
             [self.clang, "-w", "-g1", *options, "-I", str(HERE), f"-fplugin={self.plugin}", f"-fpass-plugin={self.plugin}", "-mllvm",
              f"-stillpoint-runtime={self.folder / (setting + '.yaml')}", "-c", str(source), "-o", "program.o"], 120)
@@ -182,6 +183,11 @@ def sing(fuzz, seed):
     return 1 if silent else 0
 
 
+def program_of(seed):
+    """Each third round is of containers; the others are C and C++ in turns."""
+    return ContainerProgram(seed) if seed % 3 == 0 else Program(seed, cplusplus=seed % 2 == 0)
+
+
 def rounds(options):
     """Yields seeds until the number or the time is up."""
     begin = time.monotonic()
@@ -220,7 +226,7 @@ def main():
         if options.canaries:
             return sing(fuzz, options.seed)
         for seed in rounds(options):
-            program = Program(seed, cplusplus=seed % 2 == 0)
+            program = program_of(seed)
             for number, setting in enumerate(settings):
                 for level in levels if options.every or options.level else [levels[(seed + number) % len(levels)]]:
                     tests += 1

@@ -105,6 +105,9 @@ tl::expected<std::vector<std::string>, Refusal> clang_command(Language language,
         add_plugin_option(words, "-stillpoint-unknown-call=" + arguments.unknown_call);
     }
     add_header_folder(words, include_folder());
+    if (const std::string folder = include_folder(); !folder.empty()) {
+        words.insert(words.end(), {"-isystem", folder + "/stillpoint/libstdcxx"});
+    }
     add_header_folder(words, layer.folder);
     words.emplace_back("--end-no-unused-arguments");
     words.insert(words.end(), arguments.words.begin(), arguments.words.end());

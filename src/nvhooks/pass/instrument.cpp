@@ -14,6 +14,7 @@
 #include "llvm/Transforms/Utils/LoopSimplify.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 #include "hoisted.hpp"
+#include "library_bodies.hpp"
 #include "llvm_version.hpp"
 #include "module_record.hpp"
 #include "nvhooks/abi/nvhooks_abi.h"
@@ -203,6 +204,10 @@ llvm::PreservedAnalyses InstrumentPass::run(llvm::Module &module, llvm::ModuleAn
     auto configuration = configuration_of(module);
     if (!configuration) {
         report(module, configuration.takeError());
+        return llvm::PreservedAnalyses::all();
+    }
+    if (auto error = use_library_bodies(module)) {
+        report(module, std::move(error));
         return llvm::PreservedAnalyses::all();
     }
     module.getOrInsertNamedMetadata(done_name);

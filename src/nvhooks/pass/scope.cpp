@@ -1,5 +1,6 @@
 #include "scope.hpp"
 
+#include "library_bodies.hpp"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -14,8 +15,8 @@ bool keeps_fase(const llvm::CallBase &call, const Configuration &configuration)
         return !call.mayWriteToMemory();
     }
     if (const llvm::Function *callee = call.getCalledFunction()) {
-        if (callee->getName().starts_with("nvhooks_")) {
-            return true;  // a hook of the early pass
+        if (callee->getName().starts_with("nvhooks_") || callee->getName().starts_with(body_prefix)) {
+            return true;  // a hook of the early pass; a body of the plugin
         }
         if (configuration.keeps_fase.contains(callee->getName()) || configuration.is_allocator(call)) {
             return true;

@@ -19,9 +19,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
 EXIT_SKIPPED = 77
-# std::map has precompiled code in libstdc++ that stores without marks: so no tree with the tracker hooks.
 CASES = (("durable", "cache", "auto"), ("durable", "hash", "auto"), ("durable", "tree", "auto"), ("hooks", "cache", "hooks"),
-         ("hooks", "hash", "hooks"))
+         ("hooks", "hash", "hooks"), ("hooks", "tree", "hooks"))
 
 
 def crashtest(arguments, ledger, kind, tracker, kills):
