@@ -63,8 +63,7 @@ bool is_found(const char* file) noexcept
 /// Ends the session if there is one and `promising`. True if it did: there is no way back.
 bool end_session_before_exec(bool promising) noexcept
 {
-    if (!promising || !stillpoint::interpose::is_home_process() ||
-        stillpoint::session_engine() == nullptr) {
+    if (!promising || !stillpoint::interpose::is_home_process() || !stillpoint::session_is_in_use()) {
         return false;
     }
     stillpoint::session_end();

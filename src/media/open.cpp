@@ -1,8 +1,11 @@
 #include "media/open.hpp"
 
+#include <cerrno>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "media/dax_medium.hpp"
+#include "media/errno_text.hpp"
 #include "media/file_medium.hpp"
 #include "media/memory_medium.hpp"
 #include "media/pool_file.hpp"
@@ -54,6 +57,18 @@ Result<std::unique_ptr<Medium>> create_medium(const MediumOptions& options, std:
         unlink(options.path.c_str());  // Still unformatted: nobody can have used it.
     }
     return medium;
+}
+
+Result<void> check_creation(const MediumOptions& options)
+{
+    const std::size_t slash = options.path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : options.path.substr(0, slash + 1);
+    if (faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) {
+        return {};
+    }
+    const int error = errno;
+    const sp_error code = code_of_errno(error);
+    return fail(code, error, "cannot create {}: {}; {}", options.path, describe_errno(error), advice_for(code));
 }
 
 Result<std::unique_ptr<Medium>> open_medium(const MediumOptions& options)

@@ -37,6 +37,9 @@ struct MediumOptions {
 [[nodiscard]] Result<std::unique_ptr<Medium>> create_medium(const MediumOptions& options,
                                                             std::uint64_t size);
 
+/// What create_medium would say of the folder; makes nothing. Errors: as create_medium, but not no_space.
+[[nodiscard]] Result<void> check_creation(const MediumOptions& options);
+
 /// Opens and locks an existing file for reading and writing.
 /// Errors: pool_missing, pool_locked (names the process that has it where that can be seen),
 ///   pool_read_only, not_a_pool (not a regular file), unsupported, io.

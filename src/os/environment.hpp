@@ -2,6 +2,9 @@
 // The environment, as far as this process may believe it. A program that has more rights than its caller (set-uid,
 // set-gid, file capabilities: the kernel says so in AT_SECURE) gets its environment from somebody who must not command
 // it: nothing is read from there. Every look at a variable goes through here.
+//
+// The vector itself is read and changed: shells have functions called getenv and setenv of their own, which know
+// nothing before main.
 
 namespace stillpoint::os {
 
@@ -10,5 +13,9 @@ namespace stillpoint::os {
 
 /// The value of a variable; nullptr where there is none, or where the environment is foreign.
 [[nodiscard]] const char* environment_variable(const char* name) noexcept;
+
+/// Puts `text` ("NAME=value", kept by the caller for ever) into the environment, in the place of a variable of that name.
+/// Before main only: other threads may read the vector. False: no memory.
+bool put_environment_variable(char* text) noexcept;
 
 }  // namespace stillpoint::os

@@ -18,9 +18,9 @@
 
 using stillpoint::fail;
 using stillpoint::Failure;
-using stillpoint::open_session;
 using stillpoint::Result;
 using stillpoint::Session;
+using stillpoint::used_session;
 
 namespace {
 
@@ -29,7 +29,7 @@ thread_local char last_message[Failure::message_bytes_max + 1];
 /// What every call that waits for an epoch asks first.
 Result<Session*> session_to_wait_in()
 {
-    Session* const session = open_session();
+    Session* const session = used_session();
     if (session == nullptr) {
         return fail(SP_E_NOT_OPEN, 0, "no pool is open: nothing becomes durable");
     }
@@ -118,7 +118,7 @@ STILLPOINT_API int sp_close(void)
 
 STILLPOINT_API sp_start sp_start_kind(void)
 {
-    Session* const session = open_session();
+    Session* const session = used_session();
     return session != nullptr ? session->start_kind : SP_START_VOLATILE;
 }
 
@@ -141,13 +141,13 @@ STILLPOINT_API int sp_lock_ignore(const void* lock)
 
 STILLPOINT_API uint64_t sp_epoch(void)
 {
-    Session* const session = open_session();
+    Session* const session = used_session();
     return session != nullptr ? session->engine->epoch() : 0;
 }
 
 STILLPOINT_API uint64_t sp_durable_epoch(void)
 {
-    Session* const session = open_session();
+    Session* const session = used_session();
     return session != nullptr ? session->engine->durable_epoch() : 0;
 }
 
@@ -184,7 +184,7 @@ STILLPOINT_API int sp_statistic(const char* name, uint64_t* value)
     if (name == nullptr || value == nullptr) {
         return stillpoint::report(fail(SP_E_INVALID_ARGUMENT, 0, "sp_statistic needs a name and a place for the value").value());
     }
-    if (open_session() == nullptr) {
+    if (used_session() == nullptr) {
         return stillpoint::report(fail(SP_E_NOT_OPEN, 0, "no pool is open: there are no statistics").value());
     }
     for (const stillpoint::StatisticRow& row : stillpoint::statistic_rows()) {

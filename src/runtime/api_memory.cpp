@@ -17,6 +17,7 @@ using FaseGuard = stillpoint::fase::InlineGuard;
 using stillpoint::Heap;
 using stillpoint::open_session;
 using stillpoint::Session;
+using stillpoint::used_session;
 
 namespace {
 
@@ -33,7 +34,7 @@ void* checked(void* block) noexcept
 
 STILLPOINT_API void* sp_malloc(size_t size_bytes)
 {
-    Session* const session = open_session();
+    Session* const session = used_session();
     if (session != nullptr && stillpoint::respct::is_active() && stillpoint::respct::takes_part()) {
         return checked(session->heap->allocate(size_bytes));  // The thread is inside a FASE.
     }
@@ -54,7 +55,7 @@ STILLPOINT_API void* sp_calloc(size_t count, size_t size_bytes)
         errno = ENOMEM;
         return nullptr;
     }
-    Session* const session = open_session();
+    Session* const session = used_session();
     stillpoint::warn_if_not_durable(session);
     if (session == nullptr) {
         return std::calloc(count, size_bytes);
@@ -71,7 +72,7 @@ STILLPOINT_API void* sp_aligned_alloc(size_t alignment_bytes, size_t size_bytes)
         errno = EINVAL;
         return nullptr;
     }
-    Session* const session = open_session();
+    Session* const session = used_session();
     stillpoint::warn_if_not_durable(session);
     if (session == nullptr) {
         void* block = nullptr;
@@ -151,7 +152,7 @@ STILLPOINT_API int sp_heap_stats(sp_heap_statistics* out)
     if (out == nullptr) {
         return SP_E_INVALID_ARGUMENT;
     }
-    Session* const session = open_session();
+    Session* const session = used_session();
     if (session == nullptr) {
         return SP_E_NOT_OPEN;
     }

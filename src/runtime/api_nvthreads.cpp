@@ -15,8 +15,8 @@
 
 using stillpoint::Directory;
 using stillpoint::FaseGuard;
-using stillpoint::open_session;
 using stillpoint::Session;
+using stillpoint::used_session;
 
 STILLPOINT_API bool crashed(void) { return sp_start_kind() == SP_START_CRASHED; }
 
@@ -29,7 +29,7 @@ STILLPOINT_API void* nvmalloc(size_t size_bytes, const char* handle)
         errno = EINVAL;
         return nullptr;
     }
-    Session* const session = open_session();
+    Session* const session = used_session();
     // One FASE: a crash leaves the old block with the name, or the new one, and leaks neither.
     const FaseGuard fase;
     void* const block = sp_calloc(1, size_bytes == 0 ? 1 : size_bytes);
@@ -74,7 +74,7 @@ STILLPOINT_API void nvfree(void* block)
     if (block == nullptr) {
         return;
     }
-    Session* const session = open_session();
+    Session* const session = used_session();
     if (session == nullptr) {
         stillpoint::forget_volatile_root_of(block);
         sp_free(block);

@@ -7,10 +7,10 @@
 #include "stillpoint/pronto.h"
 
 using stillpoint::fail;
-using stillpoint::open_session;
 using stillpoint::Result;
 using stillpoint::SemanticLog;
 using stillpoint::Session;
+using stillpoint::used_session;
 
 namespace {
 
@@ -44,7 +44,7 @@ Result<SemanticLog*> log_of(Session* session)
 template <class Call>
 int on_log(Call&& call)
 {
-    auto log = log_of(open_session());
+    auto log = log_of(used_session());
     if (!log) {
         return stillpoint::report(log.error());
     }
@@ -79,7 +79,7 @@ STILLPOINT_API int sp_pronto_register(const sp_pronto_type* type)
 STILLPOINT_API void* sp_pronto_object(const sp_pronto_type* type, const char* name, unsigned flags, const void* arguments,
                                       size_t bytes, int* error)
 {
-    Session* const session = open_session();
+    Session* const session = used_session();
     const auto open = [&]() -> Result<void*> {
         auto log = log_of(session);
         if (!log) {
@@ -95,7 +95,7 @@ STILLPOINT_API void* sp_pronto_object(const sp_pronto_type* type, const char* na
 
 STILLPOINT_API int sp_pronto_delete(const char* name)
 {
-    Session* const session = open_session();
+    Session* const session = used_session();
     return on_log([&](SemanticLog& log) -> Result<void> {
         if (name == nullptr) {
             return fail(SP_E_INVALID_ARGUMENT, 0, "no name");
@@ -106,19 +106,19 @@ STILLPOINT_API int sp_pronto_delete(const char* name)
 
 STILLPOINT_API int sp_pronto_is_object(const void* object)
 {
-    auto log = log_of(open_session());
+    auto log = log_of(used_session());
     return log && (*log)->is_object(object) ? 1 : 0;
 }
 
 STILLPOINT_API void* sp_pronto_begin(sp_pronto_operation* operation, void* object, uint32_t method, size_t bytes, int* error)
 {
-    auto log = log_of(open_session());
+    auto log = log_of(used_session());
     return address_or_error(log ? (*log)->begin(*operation, object, method, bytes) : stillpoint::pass_on(log.error()), error);
 }
 
 STILLPOINT_API void sp_pronto_start_logging(sp_pronto_operation* operation)
 {
-    if (auto log = log_of(open_session()); log) {
+    if (auto log = log_of(used_session()); log) {
         (*log)->start_logging(*operation);
     }
 }

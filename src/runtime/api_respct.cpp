@@ -18,9 +18,9 @@
 
 using stillpoint::fail;
 using stillpoint::Heap;
-using stillpoint::open_session;
 using stillpoint::Result;
 using stillpoint::Session;
+using stillpoint::used_session;
 
 namespace respct = stillpoint::respct;
 
@@ -29,7 +29,7 @@ namespace {
 /// The session that keeps memory by lines, or nullptr: then a call works on what malloc gives.
 Session* lines_session() noexcept
 {
-    Session* const session = open_session();
+    Session* const session = used_session();
     return session != nullptr && respct::is_active() ? session : nullptr;
 }
 

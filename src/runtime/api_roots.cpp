@@ -20,9 +20,9 @@ using stillpoint::fail;
 using stillpoint::Failure;
 using stillpoint::FaseGuard;
 using stillpoint::Heap;
-using stillpoint::open_session;
 using stillpoint::Result;
 using stillpoint::Session;
+using stillpoint::used_session;
 
 namespace {
 
@@ -87,7 +87,7 @@ Result<void*> root_in_pool(Session& session, std::string_view handle, size_t siz
 
 void* find_or_make(const char* handle, size_t size_bytes, size_t alignment_bytes, Make make, void* context)
 {
-    Session* const session = open_session();
+    Session* const session = used_session();
     stillpoint::warn_if_not_durable(session);
     Result<void*> found;
     if (handle == nullptr || !Directory::valid_handle(handle)) {
@@ -143,7 +143,7 @@ STILLPOINT_API void* sp_root_find(const char* handle, size_t* size_bytes)
         errno = EINVAL;
         return nullptr;
     }
-    Session* const session = open_session();
+    Session* const session = used_session();
     void* address = nullptr;
     size_t size = 0;
     if (session == nullptr) {
@@ -170,7 +170,7 @@ STILLPOINT_API int sp_root_delete(const char* handle)
     if (handle == nullptr || !Directory::valid_handle(handle)) {
         return SP_E_INVALID_ARGUMENT;
     }
-    Session* const session = open_session();
+    Session* const session = used_session();
     if (session == nullptr) {
         const auto root = stillpoint::erase_volatile_root(handle);
         std::free(root.address);

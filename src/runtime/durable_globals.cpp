@@ -77,4 +77,10 @@ Result<void> restore_durable_globals(Engine& engine, Heap& heap)
     return {};
 }
 
+bool has_durable_globals()
+{
+    std::array<os::LoadedSection, 1> section{};
+    return os::find_sections("sp_persistent", section.data(), section.size()) != 0;
+}
+
 }  // namespace stillpoint

@@ -18,4 +18,7 @@ class Heap;
 ///   pool_full, invalid_argument (too many modules).
 [[nodiscard]] Result<void> restore_durable_globals(Engine& engine, Heap& heap);
 
+/// The program, or a library that is loaded now, has SP_PERSISTENT variables. Start-up only: reads files.
+[[nodiscard]] bool has_durable_globals();
+
 }  // namespace stillpoint

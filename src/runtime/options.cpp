@@ -33,7 +33,7 @@ constexpr OptionRow rows[] = {
 constexpr std::string_view environment_prefix = "STILLPOINT_";
 /// Variables of that prefix that are no options: the session's mark of the process that opened the
 /// pool, and the plan of the fault injection.
-constexpr std::string_view other_variables[] = {"owner",   "fault", "fault_met", "lint_report",
+constexpr std::string_view other_variables[] = {"owner",   "run",   "fault", "fault_met", "lint_report",
                                               "runtime", "clang", "clangxx",   "symbolizer"};
 
 bool same_name(std::string_view row_name, std::string_view given) noexcept

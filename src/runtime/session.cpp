@@ -1,20 +1,13 @@
 #include "runtime/session.hpp"
 
 #include <cerrno>
-#include <charconv>
-#include <climits>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <string>
-#include <sys/syscall.h>
 #include <sysexits.h>
-#include <unistd.h>
 
 #include "media/open.hpp"
 #include "os/clock.hpp"
-#include "os/environment.hpp"
 #include "os/log.hpp"
 #include "os/thread_calls.hpp"
 #include "pool/image.hpp"
@@ -36,9 +29,6 @@ std::atomic<bool> ending{false};
 /// The engine whose tracker raises faults: set earlier than `current`, since opening a pool
 /// writes durable memory already.
 std::atomic<Engine*> fault_engine{nullptr};
-/// The process that opened the pool: its descendants by fork and exec inherit this, and stay out.
-constexpr const char* owner_variable = "STILLPOINT_OWNER";
-constexpr const char* pool_variable = "STILLPOINT_POOL";
 
 std::optional<MediumKind> medium_choice(std::string_view choice)
 {
@@ -81,6 +71,27 @@ Result<Pool> create_pool(const Options& options, const EngineDriver& driver)
     }
     // It gets its name when the engine runs: a start that is refused or killed leaves no file.
     return Pool::create(std::move(*medium), create);
+}
+
+/// What makes every later opening fail, as far as it can be known without changing anything.
+Result<void> validate_pool(const Options& options)
+{
+    const EngineDriver* const driver = find_engine(options.engine);
+    if (driver == nullptr) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "there is no engine called \"{}\"", options.engine);
+    }
+    if (auto checked = check_options(options); !checked) {
+        return checked;
+    }
+    auto medium = open_medium(medium_options(options));
+    if (!medium && medium.error().code == SP_E_POOL_MISSING) {
+        return check_creation(medium_options(options));
+    }
+    if (!medium) {
+        return pass_on(medium.error());
+    }
+    auto pool = Pool::open(std::move(*medium), driver->format, false, true);
+    return pool ? Result<void>{} : Result<void>{pass_on(pool.error())};
 }
 
 /// Opens the pool, or creates it where there is none.
@@ -152,25 +163,6 @@ void announce(const Session& session, const Options& options, const RecoveryRepo
             options.interval_ms);
 }
 
-/// Unless this process is what the owner became by exec.
-bool owned_by_another_process()
-{
-    const char* owner = os::environment_variable(owner_variable);
-    if (owner == nullptr) {
-        return false;
-    }
-    pid_t pid = 0;
-    std::from_chars(owner, owner + std::strlen(owner), pid);
-    return pid != getpid();
-}
-
-[[noreturn]] void end_process(const Failure& failure)
-{
-    os::write_line(os::Severity::error, failure.text());
-    syscall(SYS_exit_group, exit_code_for(failure.code));
-    __builtin_unreachable();
-}
-
 }  // namespace
 
 Session* open_session() noexcept { return current.load(std::memory_order_acquire); }
@@ -179,6 +171,12 @@ Engine* session_engine() noexcept
 {
     Session* const session = open_session();
     return session != nullptr ? session->engine.get() : nullptr;
+}
+
+bool session_is_in_use() noexcept
+{
+    Session* const session = open_session();
+    return session != nullptr && session->in_use.load(std::memory_order_acquire);
 }
 
 int exit_code_for(sp_error code) noexcept
@@ -234,7 +232,7 @@ Result<RecoveryReport> start_engine(Session& session, Pool pool, const Options& 
 }
 
 /// From a recovered image to running checkpoints.
-Result<void> start_session(Session& session, const EngineDriver& driver, const RecoveryReport& report)
+Result<void> start_session(Session& session, const EngineDriver& driver, const RecoveryReport& report, SessionBegin begin)
 {
     const bool fresh = report.epoch == 0;
     if (auto attached = attach_image(session, driver, report); !attached) {
@@ -245,6 +243,10 @@ Result<void> start_session(Session& session, const EngineDriver& driver, const R
     if (auto activated = fase_activate(); !activated) {
         return activated;
     }
+    if (begin == SessionBegin::at_first_use && !has_durable_globals()) {
+        return {};
+    }
+    session.in_use.store(true, std::memory_order_release);
     return session.engine->run();
 }
 
@@ -252,7 +254,7 @@ Result<void> start_session(Session& session, const EngineDriver& driver, const R
 
 namespace {
 
-Result<void> open_session_of(Options options)
+Result<void> open_session_of(Options options, SessionBegin begin)
 {
     if (open_session() != nullptr) {
         return fail(SP_E_ALREADY_OPEN, 0, "this process has the pool {} open already",
@@ -296,8 +298,9 @@ Result<void> open_session_of(Options options)
     if (!report) {
         return pass_on(report.error());
     }
-    if (auto started = start_session(*session, *driver, *report); !started) {
+    if (auto started = start_session(*session, *driver, *report, begin); !started) {
         fault_engine.store(nullptr, std::memory_order_release);
+        fase_deactivate();
         return started;
     }
     if (session->engine->pool_facts().superblock_repaired) {
@@ -316,37 +319,21 @@ Result<void> open_session_of(Options options)
 
 }  // namespace
 
-Result<void> session_open(const Options& options)
+Result<void> session_open(const Options& options, SessionBegin begin)
 {
     // The only code that may run out of memory by an exception: what comes later does not call malloc.
     try {
-        return open_session_of(options);
+        return open_session_of(options, begin);
     } catch (const std::bad_alloc&) {
         fault_engine.store(nullptr, std::memory_order_release);
         return fail(SP_E_NO_MEMORY, ENOMEM, "no memory to open {}", options.pool);
     }
 }
 
-void session_start_from_environment() noexcept
+Result<void> session_validate(const Options& options)
 {
-    const char* const pool = os::environment_variable(pool_variable);
-    if (pool == nullptr || *pool == '\0' || owned_by_another_process()) {
-        return;
-    }
-    try {
-        auto options = options_from_environment();
-        if (!options) {
-            end_process(options.error());
-        }
-        if (auto opened = session_open(*options); !opened) {
-            end_process(opened.error());
-        }
-    } catch (const std::bad_alloc&) {
-        end_process(fail(SP_E_NO_MEMORY, ENOMEM, "no memory to open {}", pool).value());
-    }
-    char owner[16];
-    *fmt::format_to_n(owner, sizeof owner - 1, "{}", getpid()).out = '\0';
-    setenv(owner_variable, owner, 1);
+    os::set_quiet(options.quiet);
+    return validate_pool(options);
 }
 
 namespace {
@@ -365,9 +352,13 @@ void set_session_end_hook(void (*hook)(const Heap& heap) noexcept) noexcept { en
 void session_end() noexcept
 {
     Session* const session = open_session();
-    if (session == nullptr || session->detached.load(std::memory_order_acquire) ||
-        ending.exchange(true, std::memory_order_acq_rel)) {
+    if (session == nullptr) {
+        session_end_without_pool();
         return;
+    }
+    if (session->detached.load(std::memory_order_acquire) || ending.exchange(true, std::memory_order_acq_rel) ||
+        !session->in_use.load(std::memory_order_acquire)) {
+        return;  // Not in use: the pool is as it was, and its next start is what this one would have been.
     }
     const respct::AtRestartPoint end_is_one;
     if (inside_fase()) {
@@ -401,21 +392,6 @@ Result<void> session_close()
     return stopped;
 }
 
-void session_warn_if_owned_elsewhere() noexcept
-{
-    static std::atomic<bool> asked{false};
-    if (asked.load(std::memory_order_relaxed) || asked.exchange(true, std::memory_order_relaxed)) {
-        return;
-    }
-    const char* const pool = os::environment_variable(pool_variable);
-    if (pool != nullptr && *pool != '\0' && owned_by_another_process()) {
-        os::log(os::Severity::warning,
-                "the pool {} is open in process {}, which started this one (process {}): nothing here is "
-                "durable. Give this program to `stillpoint run` itself, or have a script start it with exec",
-                pool, os::environment_variable(owner_variable), getpid());
-    }
-}
-
 void session_before_fork() noexcept
 {
     Session* const session = open_session();
@@ -428,6 +404,7 @@ void session_after_fork_in_parent() noexcept {}
 
 void session_after_fork_in_child() noexcept
 {
+    session_defer_after_fork();
     Session* const session = open_session();
     if (session == nullptr || session->detached.exchange(true, std::memory_order_acq_rel)) {
         return;

@@ -11,17 +11,27 @@ namespace stillpoint {
 
 class Heap;
 
-/// Before main: opens the pool that STILLPOINT_POOL names, if any. A failure is printed and ends the
-/// process with exit_code_for() of it: a program must never run volatile by mistake.
+/// Before main: opens the pool that STILLPOINT_POOL names, if any, or leaves that to the first durable use
+/// (session_start.cpp). A failure is printed and ends the process with exit_code_for() of it: a program must never run
+/// volatile by mistake.
 void session_start_from_environment() noexcept;
 
-/// sp_open's work.
-[[nodiscard]] Result<void> session_open(const Options& options);
+/// When a session that is open begins: until then the pool's file is as it was.
+enum class SessionBegin { at_once, at_first_use };
+
+/// Opens or creates the pool. sp_open's work, and that of a start from the environment.
+[[nodiscard]] Result<void> session_open(const Options& options, SessionBegin begin = SessionBegin::at_once);
+
+/// What session_open would refuse, as far as it can be known without making or changing anything.
+[[nodiscard]] Result<void> session_validate(const Options& options);
 
 /// The process is about to end in an orderly way (exit, return from main, quick_exit, _exit,
 /// or exec replaces it): last checkpoint, then close. At most once; a no-op without a pool, in
 /// a forked child, or when the calling thread is inside a FASE (then the last epoch stays).
 void session_end() noexcept;
+
+/// The end of a process that has no session: says so where `stillpoint run` has asked for one and no program took it.
+void session_end_without_pool() noexcept;
 
 /// Called once when the session is about to end in an orderly way, by session_end() or session_close(): outside FASEs, while all
 /// durable memory can be read. nullptr: nothing. Any thread may set it.
@@ -35,6 +45,8 @@ void session_warn_if_owned_elsewhere() noexcept;
 
 void session_before_fork() noexcept;
 void session_after_fork_in_parent() noexcept;
+/// In a child, before anything else: a pool that is still to be opened may be opened there.
+void session_defer_after_fork() noexcept;
 /// Detaches the child; its first durable allocation or FASE says so once.
 void session_after_fork_in_child() noexcept;
 
@@ -51,6 +63,9 @@ void session_thread_exit() noexcept;
 
 /// The engine of the open session, or nullptr.
 [[nodiscard]] Engine* session_engine() noexcept;
+
+/// There is a session, and something of this process has used durable memory: its end must be recorded.
+[[nodiscard]] bool session_is_in_use() noexcept;
 
 /// Exit code of a process that cannot go on: sysexits.h numbers (docs/exit-codes.md).
 [[nodiscard]] int exit_code_for(sp_error code) noexcept;

@@ -23,12 +23,27 @@ struct Session {
     os::FutexLock directory_lock;  ///< taken inside a FASE, never around one
     sp_start start_kind = SP_START_VOLATILE;
     std::uint64_t number = 0;  ///< from 1: of this process's sessions
+    std::atomic<bool> in_use{false};    ///< the engine runs: checkpoints are taken, and the pool knows of this session
     std::atomic<bool> detached{false};  ///< this is a child made by fork
     std::atomic<bool> detached_told{false};
 };
 
 /// The open session, or nullptr: the process runs volatile. Acquire; one load.
 [[nodiscard]] Session* open_session() noexcept;
+
+/// Slow way of used_session(): opens the pool where that was left to the first use, and begins the session.
+[[gnu::cold]] Session* begin_use() noexcept;
+
+/// For calls of the program that need durable memory, or facts of it: as open_session(), but from here on the session is in
+/// use. Ends the process where the pool cannot be opened.
+[[nodiscard]] inline Session* used_session() noexcept
+{
+    Session* const session = open_session();
+    return session != nullptr && session->in_use.load(std::memory_order_acquire) ? session : begin_use();
+}
+
+/// Prints the failure and ends the process with its exit code; no handler runs.
+[[noreturn]] void end_process(const Failure& failure) noexcept;
 
 /// Keeps the failure for sp_last_error() of this thread, prints nothing, returns its code.
 int report(const Failure& failure) noexcept;

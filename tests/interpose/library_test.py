@@ -57,7 +57,8 @@ class Library(unittest.TestCase):
             run = subprocess.run(
                 [self.program("interpose_preloaded")],
                 env=environment(LD_PRELOAD=LIBRARY, STILLPOINT_POOL=self.pool, STILLPOINT_DURABILITY="process",
-                                STILLPOINT_INTERVAL_MS="1", STILLPOINT_QUIET="1", STILLPOINT_TRACKER=tracker),
+                                STILLPOINT_INTERVAL_MS="1", STILLPOINT_QUIET="1", STILLPOINT_TRACKER=tracker,
+                                STILLPOINT_OPEN="start"),
                 capture_output=True, text=True, timeout=600, check=False)
             self.assertEqual((run.stdout, run.stderr, run.returncode), (PRELOADED_OUTPUT, "", 0))
 

@@ -40,6 +40,8 @@ void session_prepare_kernel_write(void* address, std::size_t size) noexcept
 
 void session_thread_exit() noexcept { ++recording::threads_ended; }
 
+bool session_is_in_use() noexcept { return recording::open; }
+
 // Only compared with nullptr by the shims.
 Engine* session_engine() noexcept
 {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "stillpoint/respct.h"
 #include "stillpoint/stillpoint.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -23,6 +24,7 @@ int main(int argc, char **argv)
     pthread_mutex_lock(&lock);
     int *const runs = sp_root("runs", sizeof *runs);
     const int now = ++*runs;
+    sp_respct_add_modified(runs, sizeof *runs); /* for the engine respct, which is told what is written */
     pthread_mutex_unlock(&lock);
     if (sp_start_kind() != SP_START_VOLATILE) {
         sp_checkpoint();

@@ -1,6 +1,10 @@
 // `stillpoint run`: prepares the environment of a program and becomes it. No process of ours stays
 // behind, so signals, exit code, terminal and process id are the program's own.
 
+#include <cstdlib>
+#include <string>
+#include <unistd.h>
+
 #include "command.hpp"
 #include "os/log.hpp"
 #include "runtime_flags.hpp"
@@ -32,6 +36,8 @@ int run(const RuntimeFlags& arguments, std::vector<std::string> command)
     if (start->options.pool.empty() && !start->options.quiet) {
         os::log(os::Severity::warning, "no --pool is named: {} runs volatile, nothing will survive", command.front());
     }
+    // The library says in this process, and not in those it starts, what is wrong with the pool before anything runs.
+    setenv("STILLPOINT_RUN", std::to_string(getpid()).c_str(), 1);
     return become_program(start->program, std::move(command));
 }
 

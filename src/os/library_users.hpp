@@ -1,0 +1,10 @@
+#pragma once
+// Who of the loaded modules calls functions of this library's interface: found in what the loader itself reads.
+
+namespace stillpoint::os {
+
+/// True if a module that is loaded now, and is not this library, refers to a name that the library offers (sp_*, nv*,
+/// nvhooks_*); names that it only intercepts are no reference. Start-up only.
+[[nodiscard]] bool loaded_modules_use_this_library() noexcept;
+
+}  // namespace stillpoint::os

@@ -1,0 +1,243 @@
+// How a process comes to its session: before main where the program, or a library that it was started with, refers to
+// this library; at the first durable use in all others. So wrappers (shells, taskset, env, timeout, interpreters) leave
+// the pool, and what is to be said of its last run, to the program that uses it.
+//
+// A session that is open has not begun before the program's first call that needs it: until then the pool is as it was,
+// and a process that ends, or becomes another program, leaves it so.
+
+#include <cerrno>
+#include <charconv>
+#include <climits>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <string_view>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "os/environment.hpp"
+#include "os/library_users.hpp"
+#include "os/log.hpp"
+#include "runtime/durable_globals.hpp"
+#include "runtime/fase.hpp"
+#include "runtime/session.hpp"
+#include "runtime/session_state.hpp"
+
+namespace stillpoint {
+
+namespace {
+
+/// The process that opened the pool: its descendants by fork and exec inherit this, and stay out.
+constexpr const char* owner_variable = "STILLPOINT_OWNER";
+constexpr const char* pool_variable = "STILLPOINT_POOL";
+/// The process that `stillpoint run` became.
+constexpr const char* run_variable = "STILLPOINT_RUN";
+
+/// Digits that are written in place: setenv is not safe beside threads that read the environment.
+constexpr std::size_t owner_digits = 10;
+constinit char owner_text[] = "STILLPOINT_OWNER=0000000000";
+static_assert(sizeof owner_text == sizeof "STILLPOINT_OWNER=" + owner_digits);
+
+constinit std::atomic<bool> deferred{false};  ///< a pool is named, and the first durable use opens it
+constinit os::FutexLock use_lock;
+constinit thread_local bool is_beginning [[gnu::tls_model("initial-exec")]] = false;
+
+/// The process id in a variable; 0: none.
+pid_t process_in(const char* variable)
+{
+    const char* const text = os::environment_variable(variable);
+    pid_t process = 0;
+    if (text != nullptr) {
+        std::from_chars(text, text + std::strlen(text), process);
+    }
+    return process;
+}
+
+/// Unless this process is what the owner became by exec.
+bool owned_by_another_process()
+{
+    const pid_t owner = process_in(owner_variable);
+    return owner != 0 && owner != getpid();
+}
+
+/// The process that `stillpoint run` became, and not what that has started.
+bool is_the_process_of_run() { return process_in(run_variable) == getpid(); }
+
+void announce_owner()
+{
+    auto rest = static_cast<unsigned long>(getpid());
+    char* const digits = owner_text + sizeof "STILLPOINT_OWNER=" - 1;
+    for (std::size_t i = owner_digits; i-- > 0; rest /= 10) {
+        digits[i] = static_cast<char>('0' + rest % 10);
+    }
+}
+
+bool opens_at_the_start()
+{
+    const char* const choice = os::environment_variable("STILLPOINT_OPEN");
+    return (choice != nullptr && std::string_view(choice) == "start") || os::loaded_modules_use_this_library() ||
+           has_durable_globals();
+}
+
+/// Opens the pool that the environment names, or ends the process.
+void open_or_end(const char* pool, bool begins)
+{
+    try {
+        auto options = options_from_environment();
+        if (!options) {
+            end_process(options.error());
+        }
+        const auto beginning = begins || options->open == "start" ? SessionBegin::at_once : SessionBegin::at_first_use;
+        if (auto opened = session_open(*options, beginning); !opened) {
+            end_process(opened.error());
+        }
+    } catch (const std::bad_alloc&) {
+        end_process(fail(SP_E_NO_MEMORY, ENOMEM, "no memory to open {}", pool).value());
+    }
+    announce_owner();
+}
+
+/// What the user of `stillpoint run` should hear before anything runs.
+void validate_or_end(const char* pool)
+{
+    try {
+        auto options = options_from_environment();
+        if (!options) {
+            end_process(options.error());
+        }
+        if (auto fit = session_validate(*options); !fit) {
+            end_process(fit.error());
+        }
+    } catch (const std::bad_alloc&) {
+        end_process(fail(SP_E_NO_MEMORY, ENOMEM, "no memory to open {}", pool).value());
+    }
+}
+
+/// The first use may come after chdir, or in a program that this one starts elsewhere.
+void make_path_absolute(const char* pool)
+{
+    static char text[PATH_MAX + sizeof "STILLPOINT_POOL=/"];
+    char folder[PATH_MAX];
+    if (*pool == '/' || getcwd(folder, sizeof folder) == nullptr) {
+        return;
+    }
+    const auto end = fmt::format_to_n(text, sizeof text - 1, "{}={}/{}", pool_variable, folder, pool);
+    if (end.size < sizeof text) {
+        os::put_environment_variable(text);
+    }
+}
+
+/// Locks that are held when the pool is opened must count: the section that opens it is whole, too.
+void count_locks_early()
+{
+    const char* const engine = os::environment_variable("STILLPOINT_ENGINE");
+    const bool locks_count = engine == nullptr || std::string_view(engine) != "pronto";
+    if (locks_count) {
+        [[maybe_unused]] const auto ignored = fase_activate();  // Opening the pool tells what is wrong.
+    }
+}
+
+Session* open_deferred() noexcept
+{
+    if (!deferred.load(std::memory_order_acquire)) {
+        return nullptr;
+    }
+    const char* const pool = os::environment_variable(pool_variable);
+    deferred.store(false, std::memory_order_relaxed);
+    if (pool != nullptr && *pool != '\0') {
+        open_or_end(pool, true);
+    }
+    return open_session();
+}
+
+}  // namespace
+
+void session_start_from_environment() noexcept
+{
+    const char* const pool = os::environment_variable(pool_variable);
+    if (pool == nullptr || *pool == '\0' || owned_by_another_process()) {
+        return;
+    }
+    os::put_environment_variable(owner_text);
+    if (opens_at_the_start()) {
+        open_or_end(pool, false);
+        return;
+    }
+    if (is_the_process_of_run()) {
+        validate_or_end(pool);
+    }
+    make_path_absolute(pool);
+    count_locks_early();
+    deferred.store(true, std::memory_order_release);
+}
+
+Session* begin_use() noexcept
+{
+    if (is_beginning || (open_session() == nullptr && !deferred.load(std::memory_order_acquire))) {
+        return open_session();
+    }
+    is_beginning = true;
+    const int saved_errno = errno;
+    {
+        const std::lock_guard guard(use_lock);
+        Session* session = open_session();
+        if (session == nullptr) {
+            session = open_deferred();
+        }
+        const bool begins = session != nullptr && !session->in_use.load(std::memory_order_relaxed) &&
+                            !session->detached.load(std::memory_order_relaxed);
+        if (begins) {
+            if (auto begun = session->engine->run(); !begun) {
+                end_process(begun.error());
+            }
+            session->in_use.store(true, std::memory_order_release);
+        }
+    }
+    errno = saved_errno;
+    is_beginning = false;
+    return open_session();
+}
+
+void session_defer_after_fork() noexcept
+{
+    use_lock.reset_after_fork();
+    if (deferred.load(std::memory_order_acquire)) {
+        count_locks_early();
+    }
+}
+
+void session_end_without_pool() noexcept
+{
+    const char* const pool = os::environment_variable(pool_variable);
+    if (deferred.load(std::memory_order_acquire) && pool != nullptr && is_the_process_of_run() && access(pool, F_OK) != 0 &&
+        errno == ENOENT) {
+        os::log(os::Severity::warning,
+                "{} was not made: neither {} nor what it started calls this library for durable memory, so nothing "
+                "survives. Link the program with -lstillpoint, and keep what shall survive in sp_malloc and sp_root",
+                pool, program_invocation_short_name);
+    }
+}
+
+void session_warn_if_owned_elsewhere() noexcept
+{
+    static std::atomic<bool> asked{false};
+    if (asked.load(std::memory_order_relaxed) || asked.exchange(true, std::memory_order_relaxed)) {
+        return;
+    }
+    const char* const pool = os::environment_variable(pool_variable);
+    if (pool != nullptr && *pool != '\0' && owned_by_another_process()) {
+        os::log(os::Severity::warning,
+                "the pool {} is open in process {}, which started this one (process {}): nothing here is durable. "
+                "Only one process has a pool; the one that started this uses durable memory itself",
+                pool, process_in(owner_variable), getpid());
+    }
+}
+
+void end_process(const Failure& failure) noexcept
+{
+    os::write_line(os::Severity::error, failure.text());
+    syscall(SYS_exit_group, exit_code_for(failure.code));
+    __builtin_unreachable();
+}
+
+}  // namespace stillpoint
