@@ -15,10 +15,10 @@ memcached_packages="dpkg-dev libevent-dev libsasl2-dev libssl-dev openssl python
 # FileCheck; the runtime of the layer pmdk, which is also a peer of `stillpoint bench`; the other peers. Without llvm-19-dev the plugin
 # is left out, without a runtime or a peer what needs it. Matplotlib draws the plots of the benchmark's report, and
 # Chromium opens it in a test. Foreign programs that are tested with Stillpoint: what fetches and builds Kyoto Cabinet's source, and
-# Tokyo Cabinet's own test programs.
+# Tokyo Cabinet's own test programs; and valgrind.
 test_packages="clang-19 libclang-rt-19-dev llvm-19-dev libpmemobj-dev liblmdb-dev librocksdb-dev libsqlite3-dev
 python3-matplotlib chromium-headless-shell
-dpkg-dev zlib1g-dev tokyocabinet-bin
+dpkg-dev zlib1g-dev tokyocabinet-bin valgrind
 $memcached_packages"
 # The virtual machine; its kernel is downloaded by tests/guest and never installed.
 guest_packages="qemu-system-x86 qemu-utils busybox-static e2fsprogs cpio"

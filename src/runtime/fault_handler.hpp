@@ -23,6 +23,12 @@ using FaultHandler = bool (*)(void* address) noexcept;
 /// False for every other signal.
 [[nodiscard]] bool fault_handler_installed(int number) noexcept;
 
+/// Whether a thread that returns from a handler of SIGSEGV goes on with the registers that it had at the fault: causes
+/// one fault and looks. False under valgrind unless it is told to keep them; every tracker that protects pages would
+/// then damage what the program writes. Leaves a handler installed for fault_handler_install to replace.
+/// Errors: unsupported (they are not kept); io; no_memory.
+[[nodiscard]] Result<void> check_faults_keep_registers();
+
 /// sigaction(number, wanted, previous) as the program sees it. Either may be null.
 /// Only while installed.
 void fault_handler_exchange(int number, const struct sigaction* wanted, struct sigaction* previous) noexcept;

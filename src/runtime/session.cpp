@@ -17,6 +17,7 @@
 #include "runtime/instrumented_units.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/respct_thread.hpp"
+#include "runtime/sanitizers.hpp"
 #include "runtime/statistics.hpp"
 #include "runtime/sync_objects.hpp"
 
@@ -222,6 +223,9 @@ Result<RecoveryReport> start_engine(Session& session, Pool pool, const Options& 
     fault_engine.store(session.engine.get(), std::memory_order_release);
     auto installed = fault_handler_install(SIGBUS, &session_handle_lost_memory);
     if (installed && session.engine->needs_fault_handler()) {
+        installed = check_faults_keep_registers();
+    }
+    if (installed && session.engine->needs_fault_handler()) {
         installed = fault_handler_install(SIGSEGV, &session_handle_fault);
     }
     if (!installed) {
@@ -267,6 +271,9 @@ Result<void> open_session_of(Options options, SessionBegin begin)
         return fail(SP_E_INVALID_ARGUMENT, 0, "there is no engine called \"{}\"", options.engine);
     }
     if (auto checked = check_options(options); !checked) {
+        return checked;
+    }
+    if (auto checked = check_sanitizers(); !checked) {
         return checked;
     }
     if (options.interval_ms == 0) {

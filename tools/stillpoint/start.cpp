@@ -27,11 +27,22 @@ std::string find_library()
     return folder.empty() ? folder : text_of("{}/{}", folder, library_name);
 }
 
-void prepend(const char* variable, const std::string& value)
+void prepend(const char* variable, std::string_view value, char separator = ':')
 {
     const char* present = std::getenv(variable);
     const bool empty = present == nullptr || *present == '\0';
-    setenv(variable, empty ? value.c_str() : text_of("{}:{}", value, present).c_str(), 1);
+    setenv(variable, empty ? std::string(value).c_str() : text_of("{}{}{}", value, separator, present).c_str(), 1);
+}
+
+/// Options of tools that the program may run under, perhaps by way of a script. Those that the user gave come later and
+/// win. Programs without such a tool do not look at them.
+void set_environment_of_tools()
+{
+    // A page fault finds writes where userfaultfd is missing, as it is under valgrind; a handler of one sees, and gives
+    // back, only some of the registers unless this is said.
+    prepend("VALGRIND_OPTS", "--vex-iropt-register-updates=allregs-at-mem-access", ' ');
+    // GCC's libasan refuses any library that is preloaded before it. This one replaces nothing of what it does.
+    prepend("ASAN_OPTIONS", "verify_asan_link_order=0");
 }
 
 /// Puts the library into the environment. The loader splits LD_PRELOAD at spaces and colons, and
@@ -79,6 +90,7 @@ void set_environment(const RuntimeFlags& arguments)
     // The library sets it to the process that opens the pool. What is left of an earlier run would keep this
     // program out.
     unsetenv("STILLPOINT_OWNER");
+    set_environment_of_tools();
 }
 
 }  // namespace
