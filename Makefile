@@ -23,7 +23,7 @@ launcher = $$(command -v ccache >/dev/null 2>&1 && echo "-DCMAKE_C_COMPILER_LAUN
 say = @printf '\n== %s\n' "$(1)"
 
 .PHONY: all build demo test check asan tsan kill-loop soak faults mutations fuzz bench style format-check docs install
-.PHONY: performance papers memcached-bench memcached-demo memcached-soak explore canaries nvhooks-fuzz schedules guest clean help
+.PHONY: performance papers memcached-bench memcached-demo memcached-soak explore canaries nvhooks-fuzz schedules guest programs clean help
 .PHONY: setup setup-test setup-memcached kyotocabinet-kills tmp
 .NOTPARALLEL:
 
@@ -47,6 +47,7 @@ help:
 	@echo "make schedules    explore the schedules of the quiescence protocol at length, and its canaries (an hour)"
 	@echo "make fuzz         run each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make nvhooks-fuzz random programs against the compiler pass for SECONDS=$(SECONDS) (SEED)"
+	@echo "make programs     random multi-threaded programs, each with its own model, killed for SECONDS=600 (SEED)"
 	@echo "make bench        run the benchmarks (takes minutes; use an idle machine)"
 	@echo "make performance  the full run: docs/performance.md, its data and plots, and a page build/report (an hour)"
 	@echo "make papers       the figures and tables of the papers: docs/papers.md (40 minutes; QUICK=--quick: 2)"
@@ -128,6 +129,11 @@ guest: build
 	$(call say,Cutting the power of a virtual machine $(CYCLES) times for each kind of durable device)
 	@sh scripts/setup.sh guest || echo "guest: not every package could be installed (above)"
 	@python3 -B tests/guest/power_cuts.py --download --skip-is-success --verbose --cycles $(CYCLES) --seed $(SEED)
+
+programs: SECONDS = 600
+programs: setup-test build
+	$(call say,Random programs on durable memory killed at random for $(SECONDS) s)
+	@python3 -B tests/programs/programs.py --seconds $(SECONDS) --seed $(SEED) --jobs $(JOBS) --json build/programs.json
 
 SCHEDULE_SECONDS ?= 60
 schedules: build
