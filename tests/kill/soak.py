@@ -8,9 +8,10 @@ Each arrangement (medium, tracker, durability) gets its share of the kills:
   - at random moments, on a pool that lives on: a third of them in the first milliseconds (creation, recovery), the
     others after the program has verified its state and gone to work.
 
-Each start of the program (tests/kill/soak_program.cpp) verifies its whole state, the allocator, and that no epoch and no
-operation is missing that an earlier run was told is durable: it notes those outside the pool. `stillpoint check`
-looks at the pool as well, at times.
+Each start of the program (tests/kill/soak_program.cpp) verifies its whole state, the allocator, that no epoch and no
+operation is missing that an earlier run was told is durable (it notes those outside the pool), and that it is told the
+right kind of start. A third of the starts goes through a program that executes it: env, taskset, a shell.
+`stillpoint check` looks at the pool as well, at times.
 
 Exit code 0: nothing lost, nothing broken. 1: something was; the pool is kept, and the seed and the command that
 repeat it are printed. 2: could not run.
@@ -43,6 +44,7 @@ EX_UNAVAILABLE, EX_CANTCREAT = 69, 73  # of the tool: not here; no space
 DEADLINE_S = 120  # for a run that must end: far beyond what any machine needs
 POOL_MB_MAX = 96  # a pool that has grown beyond this is replaced
 TWO_KILLS_UP_TO = 64  # persist points; behind them every fourth is followed by a kill in the recovery
+WRAPPERS = (["env", "WRAPPED=1"], ["taskset", "-a", "3"], ["sh", "-c", 'exec "$0" "$@"'])
 BYTE_ADDRESSABLE_WEIGHT = 1.5  # of the kills: each changed line is a persist point there
 
 ARRANGEMENTS = {
@@ -107,6 +109,7 @@ class Arrangement:
         self.folder.mkdir(parents=True, exist_ok=True)
         if os.access(self.pool_folder.parent, os.W_OK):
             self.pool_folder.mkdir(exist_ok=True)
+        self.expected = {}  # by pool: which kind of start comes next; missing: any
         self.take_lane("random")
         self.wanted = 0
         self.output = self.folder / "output"
@@ -121,13 +124,16 @@ class Arrangement:
 
     # -- one run ---------------------------------------------------------------------------
 
-    def words(self, arguments):
+    def words(self, arguments, wrapper=()):
         options = {"medium": self.medium, "durability": self.durability, "tracker": self.tracker, "pool_size_mb": 4,
                    "pool_max_mb": 256, "interval_ms": 3600000 if "--operations" in arguments else 4}
-        return self.tool.run_words(self.pool, options, "soak_program",
-                                   [self.notes.path, *arguments, "--defect", self.options.defect])
+        expected = self.expected.get(self.pool)
+        words = self.tool.run_words(self.pool, options, "soak_program", [self.notes.path, *arguments, "--defect", self.options.defect,
+                                                                         *(["--expect", expected] if expected else [])])
+        place = words.index("--") + 1
+        return [*words[:place], *wrapper, *words[place:]]
 
-    def start(self, arguments, fault=None):
+    def start(self, arguments, fault=None, wrapper=()):
         if self.stop.is_set():
             raise Stop
         self.notes.begin_run()
@@ -136,18 +142,22 @@ class Arrangement:
             environment["STILLPOINT_FAULT"] = fault
         self.figures["runs"] += 1
         with self.output.open("wb") as output:
-            return subprocess.Popen(self.words(arguments), stdout=output, stderr=subprocess.STDOUT, env=environment)
+            return subprocess.Popen(self.words(arguments, wrapper), stdout=output, stderr=subprocess.STDOUT, env=environment)
 
     def judge(self, process):
         """True if the process was killed; its own findings are failures."""
         code = process.returncode
-        if self.notes.stage() == 2:
+        stage = self.notes.stage()
+        killed = code == -signal.SIGKILL
+        # A kill while nothing is acknowledged yet, while it recovers or while it ends leaves open what comes next.
+        self.expected[self.pool] = "clean" if code == 0 else "crashed" if killed and stage == 2 and self.notes.value(0) != 0 else None
+        if stage >= 2:
             self.figures["recoveries"] += 1
             self.figures["operations"] = max(self.figures["operations"], self.notes.value(OPERATIONS))
             self.figures["epochs"] = max(self.figures["epochs"], self.notes.value(0))
-        if code == -signal.SIGKILL:
+        if killed:
             self.figures["kills"] += 1
-            self.figures["before_main"] += 1 if self.notes.stage() == 0 else 0
+            self.figures["before_main"] += 1 if stage == 0 else 0
             return True
         if code != 0:
             text = self.output.read_text(errors="replace").strip()
@@ -175,6 +185,7 @@ class Arrangement:
     def new_pool(self):
         self.pool.unlink(missing_ok=True)
         self.notes.path.unlink(missing_ok=True)
+        self.expected[self.pool] = "fresh"
         self.figures["pools"] += 1
 
     def check(self):
@@ -221,9 +232,10 @@ class Arrangement:
         dice = random.Random(f"{self.options.seed}/{self.name}/{kill}")
         at_work = dice.random() > 1 / 3
         moment_s = dice.uniform(0, self.options.longest_ms if at_work else 12) / 1000
-        process = self.start(["--threads", str(dice.choice((2, 3, 4)))])
+        process = self.start(["--threads", str(dice.choice((2, 3, 4)))],
+                             wrapper=dice.choice((*WRAPPERS, *[()] * 6)) if self.options.wrappers else ())
         give_up = time.monotonic() + DEADLINE_S
-        while at_work and process.poll() is None and self.notes.stage() != 2 and time.monotonic() < give_up:
+        while at_work and process.poll() is None and self.notes.stage() < 2 and time.monotonic() < give_up:
             time.sleep(0.001)
         try:
             process.wait(moment_s)
@@ -257,7 +269,8 @@ class Arrangement:
 
     def command(self):
         return (f"python3 tests/kill/soak.py --seed {self.options.seed} --kills {self.wanted} --only {self.name} --fresh"
-                + (f" --defect {self.options.defect}" if self.options.defect != "none" else ""))
+                + (f" --defect {self.options.defect}" if self.options.defect != "none" else "")
+                + ("" if self.options.wrappers else " --no-wrappers"))
 
     def clean(self):
         for folder in {self.folder, self.pool_folder}:
@@ -419,7 +432,8 @@ def main():
     parser.add_argument("--longest-ms", type=float, default=50, help="of work before a random kill, at most")
     parser.add_argument("--fresh", action="store_true", help="forget what an earlier call with this seed has done")
     parser.add_argument("--no-resume", action="store_true", help="begin anew, and keep nothing for a later call but failures")
-    parser.add_argument("--defect", default="none", help="of the program: none, early-ack, torn, outside, leak, unmarked")
+    parser.add_argument("--defect", default="none", help="of the program: none, early-ack, torn, outside, leak, stale, unmarked")
+    parser.add_argument("--wrappers", action=argparse.BooleanOptionalAction, default=True, help="start also through env, taskset, sh")
     parser.add_argument("--binaries", default=None, help="folder of the programs (default build/bin)")
     parser.add_argument("--folder", default=str(ROOT / "build" / "soak"), help="for pools, notes and what is done")
     parser.add_argument("--memory-folder", default="/dev/shm", help="for the pools in memory")

@@ -38,6 +38,9 @@ class SoakFindsDefects(unittest.TestCase):
     def test_a_block_that_nobody_frees(self):
         self.assert_found("leak", "the live blocks of the heap")
 
+    def test_an_integer_that_is_not_the_one_stored_where_a_mutex_was(self):
+        self.assert_found("stale", "memory that was a synchronisation object")
+
     def test_a_store_without_a_mark(self):
         self.assert_found("unmarked", "the sum of the accounts", arrangement="file-process-hooks")
 

@@ -2,17 +2,19 @@
 // told is durable is noted in a file outside the pool, mapped, so that a kill does not take it along.
 //
 //   soak_program NOTES [--threads N] [--operations N] [--phases N] [--verify] [--defect WORD]
-//                [--report] [--acknowledged EPOCH:COUNT:...]
+//                [--report] [--acknowledged EPOCH:COUNT:...] [--expect KIND]
 //
 // With --operations it does so many in each thread, in phases with a checkpoint after each, and ends;
 // without, it works until it is killed. State: accounts whose sum never changes; for each thread a list
-// of heap blocks filled with a pattern, and a count that equals its pushes and pops. Each start verifies
-// all of it, the allocator's figures, and that nothing that was acknowledged is missing.
+// of heap blocks filled with a pattern, which grow and shrink; memory that is synchronisation objects and integers in turn; and
+// a count that equals its operations. Each start verifies all of it, the allocator's figures, that nothing that was
+// acknowledged is missing, and that it is the kind of start that --expect names (fresh, clean, crashed).
 //
-// Exit codes: 0 done; 2 cannot run; 3 the state is broken; 4 something acknowledged is lost.
+// Exit codes: 0 done; 2 cannot run; 3 the state is broken; 4 something acknowledged is lost; 5 another kind of start.
 // --defect breaks a rule on purpose, so that the soak can show that it would notice: early-ack
 // (acknowledges what is not durable yet), torn (a transfer in two FASEs), outside (stores outside a
-// FASE), leak (forgets a block), unmarked (one store of a transfer has no mark: with the tracker hooks).
+// FASE), leak (forgets a block), stale (integers are where they were not stored), unmarked (one store
+// of a transfer has no mark: with the tracker hooks).
 
 #include <atomic>
 #include <cstdint>
@@ -29,6 +31,8 @@
 #include <vector>
 
 #include "marks_by_hand.h"
+#include "soak_arguments.hpp"
+#include "soak_reuse.hpp"
 #include "stillpoint/stillpoint.h"
 
 namespace {
@@ -37,13 +41,14 @@ constexpr unsigned threads_max = 8;
 constexpr unsigned account_count = 64;
 constexpr std::uint64_t first_balance = 1000;
 constexpr std::uint64_t list_length_max = 120;
+constexpr unsigned reused_count = 4;
 constexpr std::uint64_t pattern_bytes_max = 8192;  ///< of a block: large ones are there to make the pool grow
 
 /// Outside the pool; tests/kill/soak.py reads it by these offsets.
 struct Notes {
     std::atomic<std::uint64_t> epoch;             ///< acknowledged
     std::atomic<std::uint64_t> count[threads_max];  ///< operations of each thread, acknowledged
-    std::atomic<std::uint64_t> stage;             ///< of this run: 0 not in main yet, 1 in main, 2 verified
+    std::atomic<std::uint64_t> stage;             ///< of this run: 0 not in main yet, 1 in main, 2 verified, 3 ends by itself
     std::atomic<std::uint64_t> recovered_epoch;   ///< what this run began with
     std::atomic<std::uint64_t> operations;        ///< found by this run, of all threads
 };
@@ -58,7 +63,10 @@ struct alignas(4096) Worker {
     std::uint64_t count;
     std::uint64_t pushes;
     std::uint64_t pops;
+    std::uint64_t resizes;
+    std::uint64_t reuses;
     Block* first;
+    soak::Reused reused[reused_count];
 };
 
 struct Account {
@@ -73,18 +81,7 @@ struct State {
     Worker workers[threads_max];
 };
 
-struct Arguments {
-    const char* notes = nullptr;
-    unsigned threads = 3;
-    std::uint64_t operations = 0;
-    std::uint64_t phases = 3;
-    bool verify_only = false;
-    bool report = false;
-    const char* acknowledged = nullptr;  ///< what a machine that is gone was told
-    std::string_view defect = "none";
-};
-
-Arguments arguments;
+soak::Arguments arguments;
 Notes* notes;
 State* state;
 std::mutex account_locks[account_count];
@@ -174,6 +171,51 @@ void pop(Worker& worker)
     }
 }
 
+/// The block keeps what fits, whether it grows, moves or shrinks where it is.
+void resize(Worker& worker, std::minstd_rand& random)
+{
+    Block* const block = worker.first;
+    verify_block(*block);
+    const std::uint64_t kept = pattern_end(*block);
+    const unsigned char pattern = pattern_of(*block);
+    const std::uint64_t size = random() % 3 == 0 ? size_of_next(random) : sizeof(Block) + random() % block->size;
+    auto* const resized = static_cast<Block*>(sp_realloc(block, size));
+    if (resized == nullptr) {
+        return;
+    }
+    auto* const bytes = reinterpret_cast<unsigned char*>(resized);
+    for (std::uint64_t at = sizeof *resized; at < kept && at < size; ++at) {
+        if (bytes[at] != pattern) {
+            end(3, "sp_realloc has changed what a block holds", pattern, bytes[at]);
+        }
+    }
+    resized->size = size;
+    std::memset(bytes + sizeof *resized, pattern_of(*resized), pattern_end(*resized) - sizeof *resized);
+    sp_mark_written(resized, pattern_end(*resized));
+    worker.first = resized;
+    ++worker.resizes;
+    stored(worker);
+}
+
+void reuse(Worker& worker, soak::Reused& reused, std::minstd_rand& random)
+{
+    std::uint64_t wanted = 0, found = 0;
+    if (!soak::step(reused, random(), wanted, found)) {
+        end(3, "memory that was a synchronisation object", wanted, found);
+    }
+    if (arguments.defect == "stale" && reused.use == soak::Use::integers) {
+        reused.block[4096] ^= 1;
+        sp_mark_written(reused.block + 4096, 1);
+    }
+    ++worker.reuses;
+    stored(worker);
+}
+
+[[nodiscard]] std::uint64_t operations_of(const Worker& worker) noexcept
+{
+    return worker.pushes + worker.pops + worker.resizes + worker.reuses;
+}
+
 void transfer(std::minstd_rand& random)
 {
     const unsigned from = random() % account_count;
@@ -213,25 +255,32 @@ void operate(unsigned number, std::minstd_rand& random)
     if (arguments.defect == "torn") {
         transfer_torn(random);
     }
+    soak::Reused& reused = worker.reused[random() % reused_count];
+    soak::use(reused);
     {
         const std::lock_guard guard(worker_locks[number]);
         if (arguments.defect != "torn") {
             transfer(random);
         }
         const std::uint64_t length = worker.pushes - worker.pops;
-        if (length == 0 || (length < list_length_max && random() % 3 != 0)) {
+        const auto dice = random() % 16;
+        if (dice == 0) {
+            reuse(worker, reused, random);
+        } else if (dice < 4 && length != 0) {
+            resize(worker, random);
+        } else if (length == 0 || (length < list_length_max && random() % 3 != 0)) {
             push(worker, random);
         } else {
             pop(worker);
         }
         if (arguments.defect != "outside") {
-            worker.count = worker.pushes + worker.pops;
+            worker.count = operations_of(worker);
             stored(worker.count);
         }
     }
     if (arguments.defect == "outside") {
         usleep(100);
-        worker.count = worker.pushes + worker.pops;
+        worker.count = operations_of(worker);
         stored(worker.count);
     }
     finished[number].store(worker.count);
@@ -295,7 +344,7 @@ void verify()
     std::uint64_t operations = 0;
     for (unsigned i = 0; i < threads_max; ++i) {
         const Worker& worker = state->workers[i];
-        expect_equal("the count of a thread", worker.pushes + worker.pops, worker.count);
+        expect_equal("the count of a thread", operations_of(worker), worker.count);
         std::uint64_t length = 0;
         for (const Block* block = worker.first; block != nullptr && length <= list_length_max; block = block->next) {
             verify_block(*block);
@@ -303,6 +352,13 @@ void verify()
         }
         expect_equal("the length of a list", worker.pushes - worker.pops, length);
         blocks += length;
+        for (const soak::Reused& reused : worker.reused) {
+            std::uint64_t wanted = 0, found = 0;
+            if (!soak::verify(reused, wanted, found)) {
+                end(3, "memory that was a synchronisation object", wanted, found);
+            }
+            blocks += reused.block != nullptr ? 1 : 0;
+        }
         operations += worker.count;
         if (worker.count < notes->count[i].load()) {
             end(4, "an acknowledged operation is lost", notes->count[i].load(), worker.count);
@@ -321,6 +377,11 @@ void begin()
 {
     if (sp_start_kind() == SP_START_VOLATILE) {
         end(2, "this run is volatile: name a pool");
+    }
+    static constexpr std::string_view kinds[] = {"volatile", "fresh", "clean", "crashed"};
+    if (const std::string_view kind = kinds[sp_start_kind()]; !arguments.expect.empty() && kind != arguments.expect) {
+        std::fprintf(stderr, "soak_program: the start is %s, not %s\n", kind.data(), arguments.expect.data());
+        _exit(5);
     }
     if (sp_durable_epoch() < notes->epoch.load()) {
         end(4, "an acknowledged epoch is lost", notes->epoch.load(), sp_durable_epoch());
@@ -376,36 +437,6 @@ void open_notes()
     }
 }
 
-bool parse(int argc, char** argv)
-{
-    for (int i = 1; i < argc; ++i) {
-        const std::string_view word = argv[i];
-        if (word == "--verify") {
-            arguments.verify_only = true;
-        } else if (word == "--report") {
-            arguments.report = true;
-        } else if (!word.starts_with("--")) {
-            arguments.notes = argv[i];
-        } else if (i + 1 == argc) {
-            return false;
-        } else if (const char* const value = argv[++i]; word == "--threads") {
-            arguments.threads = static_cast<unsigned>(std::strtoul(value, nullptr, 10));
-        } else if (word == "--operations") {
-            arguments.operations = std::strtoull(value, nullptr, 10);
-        } else if (word == "--phases") {
-            arguments.phases = std::strtoull(value, nullptr, 10);
-        } else if (word == "--acknowledged") {
-            arguments.acknowledged = value;
-        } else if (word == "--defect") {
-            arguments.defect = value;
-        } else {
-            return false;
-        }
-    }
-    return arguments.notes != nullptr && arguments.threads >= 1 && arguments.threads <= threads_max &&
-           arguments.phases != 0;
-}
-
 /// Runs every thread for `operations` operations; for ever if that is 0.
 void work(std::uint64_t operations, std::uint64_t phase)
 {
@@ -430,15 +461,16 @@ void work(std::uint64_t operations, std::uint64_t phase)
 
 int main(int argc, char** argv)
 {
-    if (!parse(argc, argv)) {
+    if (!soak::parse(argc, argv, threads_max, arguments)) {
         std::fputs("usage: soak_program NOTES [--threads N] [--operations N] [--phases N] [--verify] [--defect WORD] "
-                   "[--report] [--acknowledged EPOCH:COUNT:...]\n",
+                   "[--report] [--acknowledged EPOCH:COUNT:...] [--expect KIND]\n",
                    stderr);
         return 2;
     }
     open_notes();
     begin();
     if (arguments.verify_only) {
+        notes->stage.store(3);
         return 0;
     }
     if (arguments.operations == 0) {
@@ -448,5 +480,6 @@ int main(int argc, char** argv)
         work(arguments.operations / arguments.phases, phase);
         acknowledge(true);
     }
+    notes->stage.store(3);
     return 0;
 }
