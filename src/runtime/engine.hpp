@@ -90,6 +90,8 @@ public:
     /// Makes [address, +size) writable for the kernel before a system call stores into it: trackers
     /// whose protection the kernel would answer with EFAULT.
     virtual void prepare_kernel_write(void* address, std::size_t size) noexcept = 0;
+    /// A system call has stored into [address, + size), perhaps by a device, which no tracker sees. Async-signal-safe.
+    virtual void note_kernel_write(void* address, std::size_t size) noexcept = 0;
     /// Where objects are kept by a log of their operations (engine pronto); nullptr: the engine does not do that.
     [[nodiscard]] virtual SemanticLog* semantic_log() noexcept { return nullptr; }
     /// For the start line: "uffd", "mprotect".

@@ -15,6 +15,7 @@
 #include "runtime/fase.hpp"
 #include "runtime/fault_handler.hpp"
 #include "runtime/instrumented_units.hpp"
+#include "runtime/kernel_call.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/respct_thread.hpp"
 #include "runtime/sanitizers.hpp"
@@ -418,6 +419,7 @@ void session_after_fork_in_child() noexcept
     }
     fase_reset_after_fork();
     respct::reset_after_fork();
+    kernel_writes::reset_after_fork();
     session->directory_lock.reset_after_fork();
     session->engine->detach_after_fork();
 }
@@ -461,8 +463,17 @@ void session_prepare_kernel_write(void* address, std::size_t size) noexcept
     }
 }
 
+void session_note_kernel_write(void* address, std::size_t size) noexcept
+{
+    Engine* const engine = session_engine();
+    if (engine != nullptr) {
+        engine->note_kernel_write(address, size);
+    }
+}
+
 void session_thread_exit() noexcept
 {
+    kernel_calls_end_thread();
     respct::thread_exit();  // First: frees that wait belong to the running epoch.
     Session* const session = open_session();
     if (session != nullptr && session->heap != nullptr) {

@@ -57,6 +57,7 @@ void session_after_fork_in_child() noexcept;
 [[nodiscard]] bool session_handle_lost_memory(void* address) noexcept;
 [[nodiscard]] bool session_needs_fault_handler() noexcept;
 void session_prepare_kernel_write(void* address, std::size_t size) noexcept;
+void session_note_kernel_write(void* address, std::size_t size) noexcept;
 
 /// A thread of the program ends: its heap cache goes back.
 void session_thread_exit() noexcept;

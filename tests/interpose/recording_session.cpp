@@ -12,6 +12,8 @@ std::atomic<int> forks_in_child{0};
 std::atomic<int> threads_ended{0};
 std::atomic<void*> prepared_address{nullptr};
 std::atomic<std::size_t> prepared_bytes{0};
+std::atomic<void*> noted_address{nullptr};
+std::atomic<std::size_t> noted_bytes{0};
 std::atomic<bool> open{false};
 }  // namespace recording
 
@@ -36,6 +38,12 @@ void session_prepare_kernel_write(void* address, std::size_t size) noexcept
 {
     recording::prepared_address = address;
     recording::prepared_bytes = size;
+}
+
+void session_note_kernel_write(void* address, std::size_t size) noexcept
+{
+    recording::noted_address = address;
+    recording::noted_bytes = size;
 }
 
 void session_thread_exit() noexcept { ++recording::threads_ended; }

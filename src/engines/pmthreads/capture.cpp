@@ -7,6 +7,7 @@
 
 #include "core/sanitizers.hpp"
 #include "engines/pmthreads/hot_chunks.hpp"
+#include "runtime/kernel_writes.hpp"
 
 namespace stillpoint::pmthreads {
 
@@ -59,16 +60,21 @@ Result<void> Capture::reserve(std::uint64_t image_pages_max, std::uint64_t stagi
     return {};
 }
 
-void Capture::add(std::uint64_t image_page, bool certain, const Shadow& shadow) noexcept
+bool Capture::add(std::uint64_t image_page, bool certain, const Shadow& shadow) noexcept
 {
     std::uint32_t index = index_of_[image_page];
     if (index == 0) {
-        pages_[page_count_] = {static_cast<std::uint32_t>(image_page), certain};
+        pages_[page_count_] = {static_cast<std::uint32_t>(image_page), certain, collect_number_};
         index = static_cast<std::uint32_t>(++page_count_);
         index_of_[image_page] = index;
     } else {
+        Page& known = pages_[index - 1];
+        known.certain |= certain;
+        if (known.found_in == collect_number_) {
+            return false;
+        }
+        known.found_in = collect_number_;
         ++found_again_;
-        pages_[index - 1].certain |= certain;
     }
     --index;
     if (index < staging_pages_) {
@@ -77,6 +83,32 @@ void Capture::add(std::uint64_t image_page, bool certain, const Shadow& shadow) 
     } else {
         unstaged_[unstaged_count_++] = index;
     }
+    return true;
+}
+
+std::uint64_t Capture::add_kernel_writes(const Shadow& shadow, Look look) noexcept
+{
+    struct Found {
+        Capture* capture;
+        const Shadow* shadow;
+        bool certain;
+        std::uint64_t count;
+    };
+    constexpr auto add_run = [](void* context, kernel_writes::PageRun run) {
+        Found& found = *static_cast<Found*>(context);
+        const auto base = reinterpret_cast<std::uintptr_t>(found.shadow->base());
+        for (std::uintptr_t page = run.begin; page < run.end; page += page_bytes) {
+            found.count += found.capture->add((page - base) / page_bytes, found.certain, *found.shadow) ? 1U : 0U;
+        }
+    };
+    const auto begin = reinterpret_cast<std::uintptr_t>(shadow.base());
+    Found found{this, &shadow, false, 0};
+    if (look == Look::stop) {
+        kernel_writes::visit_in_flight(begin, begin + shadow.bytes(), add_run, &found);
+    }
+    found.certain = true;
+    kernel_writes::take_stored(begin, begin + shadow.bytes(), add_run, &found);
+    return found.count;
 }
 
 void Capture::search_pieces(void* context, std::uint64_t begin, std::uint64_t end)
@@ -126,6 +158,7 @@ Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow, L
     copy_count_ = 0;
     unstaged_count_ = 0;
     found_again_ = 0;
+    ++collect_number_;
     std::uint64_t found = 0;
     for (std::uint64_t i = 0; i < piece_count; ++i) {
         const Piece& piece = pieces_[i];
@@ -137,11 +170,11 @@ Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow, L
             const WrittenRun& run = piece.runs[r];
             const std::uint64_t last = (run.end - search.base) / page_bytes;
             for (std::uint64_t page = (run.begin - search.base) / page_bytes; page < last; ++page) {
-                add(page, run.certain, shadow);
-                ++found;
+                found += add(page, run.certain, shadow) ? 1U : 0U;
             }
         }
     }
+    found += add_kernel_writes(shadow, look);
     if (team != nullptr) {
         team->copy(copies_.data(), copy_count_);
     } else {

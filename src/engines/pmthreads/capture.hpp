@@ -19,6 +19,9 @@
 
 namespace stillpoint::pmthreads {
 
+/// Beside what the tracker finds, every page that system calls have stored to since the last collect is taken; in a
+/// stop also those that calls in flight may be storing to.
+///
 /// Threads: the checkpoint thread only.
 class Capture {
 public:
@@ -62,6 +65,7 @@ private:
     struct Page {
         std::uint32_t image_page;
         bool certain;
+        std::uint32_t found_in;  ///< number of the collect that found it last
     };
 
     /// A part of the image that one thread looks through.
@@ -82,7 +86,10 @@ private:
     static constexpr std::uint64_t pieces_max = 8;
 
     static void search_pieces(void* search, std::uint64_t begin, std::uint64_t end);
-    void add(std::uint64_t image_page, bool certain, const Shadow& shadow) noexcept;
+    /// False: this collect has the page already.
+    bool add(std::uint64_t image_page, bool certain, const Shadow& shadow) noexcept;
+    /// What the kernel stores, which trackers do not see as it arrives (kernel_writes.hpp).
+    [[nodiscard]] std::uint64_t add_kernel_writes(const Shadow& shadow, Look look) noexcept;
 
     os::ReservedArray<std::uint32_t> index_of_;  ///< by image page: 1 + index, 0 if not in the epoch
     os::ReservedArray<Page> pages_;
@@ -91,6 +98,7 @@ private:
     os::ReservedArray<CopyTeam::PageCopy> copies_;
     os::ReservedArray<std::byte> staging_;
     std::uint64_t staging_pages_ = 0;
+    std::uint32_t collect_number_ = 0;
     std::uint64_t page_count_ = 0;
     std::uint64_t unstaged_count_ = 0;
     std::uint64_t copy_count_ = 0;

@@ -11,6 +11,7 @@
 #include "engines/pmthreads/tracker.hpp"
 #include "os/reserved_array.hpp"
 #include "os/thread_calls.hpp"
+#include "runtime/kernel_writes.hpp"
 
 namespace stillpoint::pmthreads {
 
@@ -54,8 +55,18 @@ public:
             if (count == capacity) {
                 return pages_.address_of(first);
             }
+            const kernel_writes::Protecting protecting;
+            const auto [busy, busy_end] = in_flight(first, end_page);
+            if (busy == first) {
+                // The kernel would answer EFAULT. The marks stay until the call has returned.
+                page = end_of_written(first, busy_end);
+                if (look == Look::stop) {
+                    runs[count++] = {pages_.address_of(first), pages_.address_of(page), false};
+                }
+                continue;
+            }
             std::uint64_t last = first;
-            while (last < end_page && take(last)) {
+            while (last < busy && take(last)) {
                 ++last;
             }
             if (last == first) {
@@ -87,6 +98,9 @@ public:
     void prepare_kernel_write(void* address, std::size_t size) noexcept override
     {
         const auto touched = pages_.touched(address, size);
+        if (touched.first == touched.end || open_run(touched.first, touched.end)) {
+            return;
+        }
         for (auto page = touched.first; page < touched.end; ++page) {
             open_page(page);
         }
@@ -127,6 +141,20 @@ private:
         return opened;
     }
 
+    /// False: it takes more mappings than there are, or less than the whole.
+    bool open_run(std::uint64_t first, std::uint64_t end) noexcept
+    {
+        const int saved_errno = errno;
+        opening_.fetch_add(1, std::memory_order_seq_cst);
+        const bool opened = protect(first, end - first, PROT_READ | PROT_WRITE);
+        if (opened) {
+            mark(first, end - first);
+        }
+        opening_.fetch_sub(1, std::memory_order_release);
+        errno = saved_errno;
+        return opened;
+    }
+
     [[nodiscard]] bool protect(std::uint64_t first, std::uint64_t count, int protection) const noexcept
     {
         return mprotect(reinterpret_cast<void*>(pages_.address_of(first)), count * page_bytes, protection) == 0;
@@ -158,6 +186,22 @@ private:
             page = (page / 64 + 1) * 64;
         }
         return end_page;
+    }
+
+    /// One past the marked pages that follow `page`, which is marked.
+    [[nodiscard]] std::uint64_t end_of_written(std::uint64_t page, std::uint64_t end_page) noexcept
+    {
+        while (page < end_page && next_written(page, page + 1) == page) {
+            ++page;
+        }
+        return page;
+    }
+
+    /// Of [first, end): the part that comes first into which the kernel may be storing.
+    [[nodiscard]] ProtectedPages::Run in_flight(std::uint64_t first, std::uint64_t end) const noexcept
+    {
+        const auto run = kernel_writes::first_in_flight(pages_.address_of(first), pages_.address_of(end));
+        return {pages_.index_of(run.begin), pages_.index_of(run.end)};
     }
 
     os::ReservedArray<Word> written_;

@@ -10,6 +10,7 @@
 #include "versions/recovered_state.hpp"
 #include "os/card_table.hpp"
 #include "os/log.hpp"
+#include "runtime/kernel_writes.hpp"
 #include "runtime/statistics.hpp"
 
 namespace stillpoint::pmthreads {
@@ -49,6 +50,9 @@ Result<RecoveryReport> PmthreadsEngine::start(Pool pool, const Options& options)
     // Whatever the tracker: a program whose code marks cards may run with any.
     if (auto mapped = os::map_card_table(); !mapped) {
         return pass_on(mapped.error());
+    }
+    if (auto reserved = kernel_writes::reserve(); !reserved) {
+        return pass_on(reserved.error());
     }
     auto tracker = make_tracker(options.tracker, facts.image_bytes_max, options.verify_marks);
     if (!tracker) {
@@ -202,6 +206,8 @@ void PmthreadsEngine::prepare_kernel_write(void* address, std::size_t size) noex
 {
     tracker_->prepare_kernel_write(address, size);
 }
+
+void PmthreadsEngine::note_kernel_write(void* address, std::size_t size) noexcept { kernel_writes::note_stored(address, size); }
 
 std::string_view PmthreadsEngine::tracker_name() const noexcept { return tracker_->name(); }
 

@@ -43,6 +43,7 @@ public:
     [[nodiscard]] bool absorb_lost_page(void* address) noexcept override;
     [[nodiscard]] bool needs_fault_handler() const noexcept override;
     void prepare_kernel_write(void* address, std::size_t size) noexcept override;
+    void note_kernel_write(void* address, std::size_t size) noexcept override;
     [[nodiscard]] std::string_view tracker_name() const noexcept override;
 
 private:

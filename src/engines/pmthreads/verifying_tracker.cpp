@@ -29,6 +29,7 @@
 #include "os/thread_calls.hpp"
 #include "runtime/durable_place.hpp"
 #include "runtime/fault_handler.hpp"
+#include "runtime/kernel_writes.hpp"
 #include "runtime/statistics.hpp"
 #include "runtime/sync_objects.hpp"
 
@@ -216,12 +217,26 @@ private:
         }
         return was_open;
     }
+    /// Pages into which a system call may be storing stay as they are: the kernel would answer EFAULT.
     void arm(std::uintptr_t begin, std::uintptr_t end) noexcept
     {
-        for (std::uint64_t page = pages_.index_of(begin); page < pages_.index_of(end); ++page) {
-            set_armed(page);
+        const kernel_writes::Protecting protecting;
+        for (std::uintptr_t at = begin; at < end;) {
+            const auto busy = kernel_writes::first_in_flight(at, end);
+            for (std::uint64_t page = pages_.index_of(at); page < pages_.index_of(busy.begin); ++page) {
+                set_armed(page);
+            }
+            if (at != busy.begin) {
+                protect(at, busy.begin, PROT_READ);
+            }
+            at = busy.end;
         }
-        protect(begin, end, PROT_READ);
+    }
+
+    /// A call that has not returned has marked nothing yet.
+    [[nodiscard]] bool in_flight(std::uint64_t page) const noexcept
+    {
+        return kernel_writes::first_in_flight(pages_.address_of(page), pages_.address_of(page + 1)).begin == pages_.address_of(page);
     }
 
     /// In a stop: what is marked, and what is written and is not. A chunk at a time, so that its runs have room.
@@ -236,9 +251,7 @@ private:
             }
             add_runs(at, written_in_chunk(at, std::min(end, at + HotChunks::chunk_bytes)), runs, count);
         }
-        if (begin != end) {
-            protect(begin, end, PROT_READ);  // One mapping again.
-        }
+        arm(begin, end);  // One mapping again.
         return end;
     }
 
@@ -262,10 +275,9 @@ private:
             if (AtomicState(states_[first + i]).load(std::memory_order_acquire) != open) {
                 continue;
             }
-            if ((written & bit) == 0 && differs(first + i)) {
+            if ((written & bit) == 0 && !in_flight(first + i) && differs(first + i)) {
                 written |= bit;
             }
-            set_armed(first + i);
         }
         return written;
     }

@@ -305,6 +305,9 @@ bool ProntoEngine::absorb_lost_page(void* address) noexcept { return pool_->medi
 
 void ProntoEngine::prepare_kernel_write(void* address, std::size_t size) noexcept { pieces_.prepare_write(address, size); }
 
+/// A piece that a snapshot has copied meanwhile counts as written again.
+void ProntoEngine::note_kernel_write(void* address, std::size_t size) noexcept { pieces_.prepare_write(address, size); }
+
 std::string_view ProntoEngine::tracker_name() const noexcept { return tracker; }
 
 }  // namespace stillpoint::pronto

@@ -12,6 +12,7 @@
 #include "os/file_mapping.hpp"
 #include "os/futex_calls.hpp"
 #include "os/thread_calls.hpp"
+#include "runtime/kernel_writes.hpp"
 
 namespace stillpoint::pronto {
 
@@ -61,12 +62,34 @@ Result<void> SnapshotPieces::reserve(std::uint64_t image_bytes_max)
     return frozen_.reserve(pieces_max, "the frozen pieces");
 }
 
-Result<void> SnapshotPieces::protect_all()
+Result<void> SnapshotPieces::protect_all() { return protect(0, piece_count()); }
+
+Result<void> SnapshotPieces::protect(std::uint32_t first, std::uint32_t end) noexcept
 {
-    if (mprotect(shadow_.base(), shadow_.bytes(), PROT_READ) != 0) {
-        return fail(SP_E_NO_MEMORY, errno, "cannot write-protect {} bytes of durable memory: {}", shadow_.bytes(), std::strerror(errno));
+    const std::uint64_t begin_byte = first * piece_bytes;
+    const std::uint64_t end_byte = std::min(end * piece_bytes, shadow_.bytes());
+    if (first < end && mprotect(shadow_.base() + begin_byte, end_byte - begin_byte, PROT_READ) != 0) {
+        return fail(SP_E_NO_MEMORY, errno, "cannot write-protect {} bytes of durable memory: {}", end_byte - begin_byte,
+                    std::strerror(errno));
     }
     return {};
+}
+
+/// A piece that a system call is storing into: the kernel would answer EFAULT where it is read-only. Its copy is made here, in the stop,
+/// while it stays writable. Staging memory is empty now; calls in flight that fill all of it leave the rest frozen.
+bool SnapshotPieces::copy_in_flight(std::uint32_t piece) noexcept
+{
+    const auto begin = reinterpret_cast<std::uintptr_t>(shadow_.base()) + piece * piece_bytes;
+    const std::uintptr_t end = begin + captured_bytes_of(piece);
+    if (kernel_writes::first_in_flight(begin, end).begin == end) {
+        return false;
+    }
+    const std::uint32_t slot = staging_.take(0);
+    if (slot == SnapshotStaging::none) {
+        return false;
+    }
+    copy_to(slot, piece);
+    return true;
 }
 
 Result<void> SnapshotPieces::grow(std::uint64_t image_bytes)
@@ -252,17 +275,26 @@ Result<void> SnapshotPieces::freeze() noexcept
     while (opening_.load(std::memory_order_seq_cst) != 0) {
         os::yield_cpu();
     }
-    Result<void> outcome = protect_all();
+    const kernel_writes::Protecting protecting;
     staging_.sort_free_slots();
     frozen_count_ = 0;
     next_frozen_ = 0;
     captured_bytes_ = shadow_.bytes();
-    for (std::uint32_t piece = 0; outcome && piece < piece_count(); ++piece) {
-        if (state(piece).load(std::memory_order_acquire) == written) {
+    Result<void> outcome;
+    std::uint32_t first = 0;
+    for (std::uint32_t piece = 0; piece < piece_count(); ++piece) {
+        if (state(piece).load(std::memory_order_acquire) != written) {
+            continue;
+        }
+        frozen_[frozen_count_++] = piece;
+        if (copy_in_flight(piece)) {
+            outcome = outcome ? protect(first, piece) : outcome;
+            first = piece + 1;
+        } else {
             state(piece).store(frozen, std::memory_order_release);
-            frozen_[frozen_count_++] = piece;
         }
     }
+    outcome = outcome ? protect(first, piece_count()) : outcome;
     freezing_.store(false, std::memory_order_seq_cst);
     tell_progress();
     return outcome;

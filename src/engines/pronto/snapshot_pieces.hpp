@@ -77,6 +77,9 @@ private:
     [[nodiscard]] Opened try_open(std::uint32_t piece) noexcept;
     [[nodiscard]] Opened copy_and_open(std::uint32_t piece) noexcept;
     [[nodiscard]] bool make_writable(std::uint32_t piece) noexcept;
+    /// Pieces [first, end) are read-only from now on. Errors: no_memory.
+    [[nodiscard]] Result<void> protect(std::uint32_t first, std::uint32_t end) noexcept;
+    [[nodiscard]] bool copy_in_flight(std::uint32_t piece) noexcept;
     [[nodiscard]] Result<void> make_larger(std::uint64_t image_bytes);
     void copy_to(std::uint32_t slot, std::uint32_t piece) noexcept;
 

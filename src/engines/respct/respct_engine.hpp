@@ -43,6 +43,8 @@ public:
     [[nodiscard]] bool absorb_lost_page(void* address) noexcept override { return pool_->medium().absorb_lost_page(address); }
     [[nodiscard]] bool needs_fault_handler() const noexcept override { return false; }
     void prepare_kernel_write(void*, std::size_t) noexcept override {}
+    /// Lines are listed by note_store, which is called as well.
+    void note_kernel_write(void*, std::size_t) noexcept override {}
     [[nodiscard]] std::string_view tracker_name() const noexcept override { return "logged variables"; }
 
 private:
