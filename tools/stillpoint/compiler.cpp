@@ -5,12 +5,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "command.hpp"
 #include "command_words.hpp"
 #include "compiler_arguments.hpp"
 #include "compiler_layer.hpp"
+#include "compiler_unknown_calls.hpp"
 #include "response_file.hpp"
 
 namespace stillpoint::tool {
@@ -27,8 +29,10 @@ constexpr std::string_view help =
     "  --runtime=NAME|FILE                the adaptation layer: a name, or the path of a layer.yaml\n"
     "                                     (default: STILLPOINT_RUNTIME, else pmthreads)\n"
     "  --lint                             the same as --runtime=lint: for `stillpoint lint`\n"
-    "  -Wstillpoint-unknown-call          name each call that is passed a pointer and has no description\n"
-    "                                     (-Werror=… makes it an error, -Wno-… is the default)\n"
+    "  -Wno-stillpoint-unknown-call       do not warn of calls that may write durable memory without hooks.\n"
+    "                                     The command that links warns, once for each function;\n"
+    "                                     with -Wstillpoint-unknown-call each compilation does, for each\n"
+    "                                     call, and -Werror=stillpoint-unknown-call makes errors of them\n"
     "  --stillpoint-show                  print the command, do not run it\n"
     "  --stillpoint-files                 print the files that the output depends on beside the sources:\n"
     "                                     CCACHE_EXTRAFILES=$(stillpoint cc --stillpoint-files)\n"
@@ -90,6 +94,35 @@ int become(const std::vector<std::string>& words)
                         text_of("cannot run {}: {}", words.front(), std::strerror(failure)));
 }
 
+/// Runs Clang, and reports on what it linked. Its exit code; 1 where the report is an error, and there is no output then.
+int link_and_report(const std::vector<std::string>& words, const CompilerArguments& arguments)
+{
+    const pid_t child = fork();
+    if (child <= 0) {
+        return become(words);  // without a process of its own there is no report
+    }
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (WIFSIGNALED(status)) {
+        return 128 + WTERMSIG(status);
+    }
+    if (WEXITSTATUS(status) != 0) {
+        return WEXITSTATUS(status);
+    }
+    const std::string output = arguments.output.empty() ? "a.out" : arguments.output;
+    const bool as_errors = arguments.unknown_call == "error";
+    std::vector<std::string> folders = arguments.libraries;
+    folders.push_back(library_folder());
+    const auto calls = unknown_calls_in(output, folders);
+    print_error("{}", text_of_unknown_calls(calls, as_errors));
+    if (as_errors && !calls.empty()) {
+        unlink(output.c_str());
+        return 1;
+    }
+    return exit_codes::ok;
+}
+
 /// The whole command line of Clang.
 tl::expected<std::vector<std::string>, Refusal> clang_command(Language language, const CompilerArguments& arguments,
                                                               const CompilerChoice& choice, const CompilerLayer& layer)
@@ -101,9 +134,7 @@ tl::expected<std::vector<std::string>, Refusal> clang_command(Language language,
     words.insert(words.end(), {"--start-no-unused-arguments", "-fplugin=" + choice.plugin.path,
                                "-fpass-plugin=" + choice.plugin.path});
     add_plugin_option(words, "-stillpoint-runtime=" + layer.configuration);
-    if (!arguments.unknown_call.empty()) {
-        add_plugin_option(words, "-stillpoint-unknown-call=" + arguments.unknown_call);
-    }
+    add_plugin_option(words, "-stillpoint-unknown-call=" + (arguments.unknown_call.empty() ? "record" : arguments.unknown_call));
     add_header_folder(words, include_folder());
     if (const std::string folder = include_folder(); !folder.empty()) {
         words.insert(words.end(), {"-isystem", folder + "/stillpoint/libstdcxx"});
@@ -187,7 +218,7 @@ int run_compiler(const CompilerCall& call)
         print("{}\n", shell_text(*words));
         return exit_codes::ok;
     }
-    return become(*words);
+    return arguments.links && arguments.unknown_call != "off" ? link_and_report(*words, arguments) : become(*words);
 }
 
 void add_compilers(CLI::App& app, Invocation& invocation)

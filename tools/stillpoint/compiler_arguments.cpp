@@ -142,6 +142,12 @@ void look_for_a_link(const Words& words, CompilerArguments& arguments)
             language = word.substr(2);
         } else if (word == "-l" || (word.starts_with("-l") && word.size() > 2)) {
             has_inputs = true;
+        } else if (word == "-o" || word == "--output") {
+            arguments.output = has_value ? words[at + 1] : "";
+        } else if (word.starts_with("-o")) {
+            arguments.output = word.substr(2);
+        } else if (word.starts_with("-L")) {
+            arguments.libraries.emplace_back(word.size() > 2 ? word.substr(2) : has_value ? words[at + 1] : "");
         } else if (word == "-Xlinker" && has_value) {
             stops_before = stops_before || words[at + 1] == "-r" || words[at + 1] == "--relocatable";
         }

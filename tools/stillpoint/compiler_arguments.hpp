@@ -17,6 +17,8 @@ struct CompilerArguments {
     bool help = false;         ///< --stillpoint-help
     std::string error;         ///< what is wrong with an own option; empty: nothing
     bool links = false;        ///< the link editor will run, and make a program or a shared library
+    std::string output;                 ///< of -o; empty: not given
+    std::vector<std::string> libraries; ///< folders of -L
     bool names_a_language = false;  ///< -x: files that the wrapper adds must be taken out of it
     bool is_frontend = false;       ///< -cc1, -cc1as: not a compiler's command line
 };

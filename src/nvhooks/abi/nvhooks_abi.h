@@ -56,6 +56,12 @@
 #define NVHOOKS_MODULE_MARKS_CARDS 1u /* writes are marked in the card table, in line */
 #define NVHOOKS_MODULE_CALLS_HOOKS 2u /* accesses call nvhooks_… */
 
+/* For the command that links, in no program's memory. Strings "CALLEE|PLACE|TEXT": calls of functions that may write durable
+ * memory unseen; CALLEE is empty where no other unit can have hooks for it. And XXH3 (64 bits) of the names of the functions that
+ * instrumented units define, and that others may call. */
+#define NVHOOKS_UNKNOWN_CALLS_SECTION ".stillpoint.unknown_calls"
+#define NVHOOKS_FUNCTIONS_SECTION ".stillpoint.functions"
+
 struct nvhooks_module {
     unsigned long long magic;
     unsigned int abi_version;

@@ -227,6 +227,7 @@ llvm::PreservedAnalyses InstrumentPass::run(llvm::Module &module, llvm::ModuleAn
             keep_apart(function);
         }
     }
+    record_functions(module);
     add_module_record(module, configuration->layer, hooks);
     return llvm::PreservedAnalyses::none();
 }

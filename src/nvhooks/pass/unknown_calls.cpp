@@ -1,31 +1,80 @@
 #include "unknown_calls.hpp"
 
+#include <algorithm>
+
+#include "constant_parameters.hpp"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/xxhash.h"
+#include "nvhooks/abi/nvhooks_abi.h"
 
 namespace stillpoint::nvhooks {
 
 namespace {
 
-enum class Report : std::uint8_t { off, warn, error };
+enum class Report : std::uint8_t { off, record, warn, error };
 
 llvm::cl::opt<Report> unknown_call_option(
     "stillpoint-unknown-call", llvm::cl::desc("Calls that are passed a pointer, of functions that nothing is known of"),
     llvm::cl::init(Report::off),
-    llvm::cl::values(clEnumValN(Report::off, "off", "are accepted"), clEnumValN(Report::warn, "warn", "get a warning"),
+    llvm::cl::values(clEnumValN(Report::off, "off", "are accepted"),
+                     clEnumValN(Report::record, "record", "are noted in the object, for the command that links"),
+                     clEnumValN(Report::warn, "warn", "get a warning"),
                      clEnumValN(Report::error, "error", "are errors")));
 
 constexpr const char *flag = " [-Wstillpoint-unknown-call]";
 
-void diagnose(const llvm::Function &function, const llvm::DebugLoc &where, const llvm::Twine &message)
+/// "file:line:column", or the function and its file where there is no debug information.
+std::string place_of(const llvm::Function &function, const llvm::DebugLoc &where)
 {
+    if (where) {
+        return (where->getFilename() + ":" + llvm::Twine(where.getLine()) + ":" + llvm::Twine(where.getCol())).str();
+    }
+    return (function.getParent()->getSourceFileName() + ": in function " + function.getName()).str();
+}
+
+/// As a directive in the module: the section is in no program's memory, and its strings are each there once.
+void record(llvm::Module &module, llvm::StringRef callee, const std::string &place, const std::string &text)
+{
+    std::string entry = (callee + "|" + place + "|" + text).str();
+    std::replace_if(entry.begin(), entry.end(), [](char c) { return c == '"' || c == '\\' || !llvm::isPrint(c); }, '?');
+    module.appendModuleInlineAsm(".pushsection " NVHOOKS_UNKNOWN_CALLS_SECTION ",\"MS\",%progbits,1\n.asciz \"" + entry +
+                                 "\"\n.popsection");
+}
+
+/// `callee` is empty where there is no function: it is known then that nobody hooks it.
+void diagnose(llvm::Function &function, llvm::StringRef callee, const llvm::DebugLoc &where, const llvm::Twine &message)
+{
+    if (unknown_call_option == Report::record) {
+        record(*function.getParent(), callee, place_of(function, where), message.str());
+        return;
+    }
     const auto severity = unknown_call_option == Report::error ? llvm::DS_Error : llvm::DS_Warning;
     const std::string text = (message + flag).str();
     function.getContext().diagnose(llvm::DiagnosticInfoUnsupported(function, text, where, severity));
+}
+
+/// An operand of inline assembly that is said to be written: it has hooks.
+bool is_operand_in_memory(const llvm::CallBase &call, unsigned argument)
+{
+    return call.isInlineAsm() && call.getParamElementType(argument) != nullptr;
+}
+
+/// A pointer to nothing, or to one of the standard streams.
+bool is_of_no_memory(const llvm::Value *argument)
+{
+    if (llvm::isa<llvm::ConstantPointerNull>(argument) || llvm::isa<llvm::UndefValue>(argument)) {
+        return true;
+    }
+    const auto *load = llvm::dyn_cast<llvm::LoadInst>(argument);
+    const auto *variable = load != nullptr ? llvm::dyn_cast<llvm::GlobalVariable>(load->getPointerOperand()) : nullptr;
+    const llvm::StringRef name = variable != nullptr && variable->isDeclaration() ? variable->getName() : "";
+    return name == "stdin" || name == "stdout" || name == "stderr";
 }
 
 /// The first argument through which the callee may write durable memory.
@@ -33,8 +82,8 @@ std::optional<unsigned> writable_argument(const llvm::CallBase &call, const Func
 {
     for (unsigned i = 0; i < call.arg_size(); ++i) {
         const llvm::Value *argument = call.getArgOperand(i);
-        if (argument->getType()->isPointerTy() && !call.onlyReadsMemory(i) && !call.isByValArgument(i) &&
-            !is_provably_volatile(argument, scope)) {
+        if (argument->getType()->isPointerTy() && !call.onlyReadsMemory(i) && !call.isByValArgument(i) && !is_of_no_memory(argument) &&
+            !is_provably_volatile(argument, scope) && !is_constant_parameter(call, i) && !is_operand_in_memory(call, i)) {
             return i;
         }
     }
@@ -55,7 +104,7 @@ void examine(const llvm::CallBase &call, const FunctionScope &scope)
     }
     if (call.isInlineAsm()) {
         if (call.mayWriteToMemory()) {
-            diagnose(scope.function, call.getDebugLoc(), "inline assembly is passed a pointer: what it stores has no hooks");
+            diagnose(scope.function, "", call.getDebugLoc(), "inline assembly is passed a pointer: what it stores has no hooks");
         }
         return;
     }
@@ -70,7 +119,8 @@ void examine(const llvm::CallBase &call, const FunctionScope &scope)
     }
     const llvm::StringRef what = description == nullptr ? "' has no description: what it writes"
                                                         : "' is described in part: what else it writes";
-    diagnose(scope.function, call.getDebugLoc(),
+    // What is described in part is so wherever it comes from; what is not described may have hooks of its own.
+    diagnose(scope.function, description == nullptr ? callee->getName() : "", call.getDebugLoc(),
              "'" + callee->getName() + what + " through argument " + llvm::Twine(*argument + 1) + " has no hooks");
 }
 
@@ -88,13 +138,35 @@ void report_unknown_calls(const FunctionScope &scope)
     }
 }
 
+void record_functions(llvm::Module &module)
+{
+    if (unknown_call_option != Report::record) {
+        return;
+    }
+    std::string numbers;
+    const auto add = [&](const llvm::GlobalValue &value) {
+        if (!value.isDeclaration() && (value.hasExternalLinkage() || value.hasWeakLinkage())) {
+            numbers += (numbers.empty() ? ".quad " : ",") + std::to_string(llvm::xxh3_64bits(value.getName()));
+        }
+    };
+    for (const llvm::Function &function : module) {
+        add(function);
+    }
+    for (const llvm::GlobalAlias &alias : module.aliases()) {
+        add(alias);  // e.g. a constructor that is the same as another
+    }
+    if (!numbers.empty()) {
+        module.appendModuleInlineAsm(".pushsection " NVHOOKS_FUNCTIONS_SECTION ",\"\",%progbits\n" + numbers + "\n.popsection");
+    }
+}
+
 void report_unwrapped(llvm::ArrayRef<llvm::Function *> functions)
 {
     if (unknown_call_option == Report::off) {
         return;
     }
-    for (const llvm::Function *function : functions) {
-        diagnose(*function, llvm::DebugLoc(), "the address of '" + function->getName() + "' is taken: calls through it have no hooks");
+    for (llvm::Function *function : functions) {
+        diagnose(*function, "", llvm::DebugLoc(), "the address of '" + function->getName() + "' is taken: calls through it have no hooks");
     }
 }
 

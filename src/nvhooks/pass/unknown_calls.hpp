@@ -7,12 +7,15 @@
 
 namespace stillpoint::nvhooks {
 
-/// Reports, as -stillpoint-unknown-call asks (off, warn, error), each call of `scope`'s function that is passed a pointer that may be
-/// durable and whose callee is not described, or only in part; and such inline assembly. Indirect calls are
+/// Reports, as -stillpoint-unknown-call asks (off, record, warn, error), each call of `scope`'s function that is passed a
+/// pointer that may be durable and whose callee is not described, or only in part; and such inline assembly. Indirect calls are
 /// not reported, nor functions with a body in the module.
 void report_unknown_calls(const FunctionScope &scope);
 
-/// The same for functions whose address is taken and that could not be wrapped.
+/// With `record`: notes which functions the module defines, with hooks in them. Calls from other units are known to be harmless then.
+void record_functions(llvm::Module &module);
+
+/// The same as report_unknown_calls for functions whose address is taken and that could not be wrapped.
 void report_unwrapped(llvm::ArrayRef<llvm::Function *> functions);
 
 }  // namespace stillpoint::nvhooks

@@ -1,0 +1,35 @@
+#pragma once
+// Sections and symbols of a program or shared library.
+
+#include <cstdint>
+#include <elf.h>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "os/descriptor.hpp"
+
+namespace stillpoint::tool {
+
+/// Of a file that is no 64-bit ELF file, or damaged, there is nothing.
+class ElfFile {
+public:
+    explicit ElfFile(const std::string& path);
+
+    /// Whole objects at offsets; false for what lies outside of the file.
+    [[nodiscard]] bool read(std::uint64_t offset, void* to, std::uint64_t size) const;
+    /// With a size of 0 where there is none of that name.
+    [[nodiscard]] Elf64_Shdr section(std::string_view name) const;
+    /// A section's bytes; empty where it has none in the file.
+    [[nodiscard]] std::string contents(std::string_view section_name) const;
+    /// The names of the functions and objects that the table (".symtab", ".dynsym") defines.
+    [[nodiscard]] std::vector<std::string> defined_symbols(std::string_view table) const;
+    /// The dynamic section's strings of that tag: DT_NEEDED, DT_RUNPATH, DT_RPATH, DT_SONAME.
+    [[nodiscard]] std::vector<std::string> dynamic_strings(Elf64_Sxword tag) const;
+
+private:
+    os::Descriptor file_;
+    std::uint64_t size_ = 0;
+};
+
+}  // namespace stillpoint::tool
