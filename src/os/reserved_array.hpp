@@ -102,6 +102,7 @@ public:
     }
     void set(std::uint64_t bit) noexcept { words_[bit / 64] |= std::uint64_t{1} << (bit % 64); }
     void clear(std::uint64_t bit) noexcept { words_[bit / 64] &= ~(std::uint64_t{1} << (bit % 64)); }
+    void assign(std::uint64_t bit, bool value) noexcept { value ? set(bit) : clear(bit); }
     /// Bits 64*index to 64*index+63.
     std::uint64_t& word(std::uint64_t index) noexcept { return words_[index]; }
     [[nodiscard]] std::uint64_t word(std::uint64_t index) const noexcept { return words_[index]; }

@@ -22,6 +22,9 @@ public:
     void patch(std::uint64_t offset, const std::byte* data, std::size_t size)
     {
         resize(std::max<std::uint64_t>(bytes_.size(), offset + size));
+        if (is_unreadable(offset, size)) {
+            make_unreadable(0, 0);  // A disk writes elsewhere what it cannot write in its place.
+        }
         saved_.push_back({offset, {bytes_.begin() + static_cast<std::ptrdiff_t>(offset),
                                    bytes_.begin() + static_cast<std::ptrdiff_t>(offset + size)}});
         std::memcpy(bytes_.data() + offset, data, size);
@@ -38,6 +41,17 @@ public:
             bytes_.resize(size);
         }
     }
+    /// Reads of these bytes fail, until something is written there or undo().
+    void make_unreadable(std::uint64_t offset, std::uint64_t size)
+    {
+        unreadable_begin_ = offset;
+        unreadable_end_ = offset + size;
+    }
+    [[nodiscard]] bool is_unreadable(std::uint64_t offset, std::uint64_t size) const noexcept
+    {
+        return offset < unreadable_end_ && offset + size > unreadable_begin_;
+    }
+
     /// A moment to which undo_to() returns.
     [[nodiscard]] std::size_t patches() const noexcept { return saved_.size(); }
     void undo_to(std::size_t patches)
@@ -50,6 +64,7 @@ public:
     void undo()
     {
         undo_to(0);
+        make_unreadable(0, 0);
         if (size_before_ != 0) {
             bytes_.resize(size_before_);
             size_before_ = 0;
@@ -60,6 +75,8 @@ private:
     std::vector<std::byte> bytes_;
     std::vector<std::pair<std::uint64_t, std::vector<std::byte>>> saved_;
     std::uint64_t size_before_ = 0;  ///< 0: not resized
+    std::uint64_t unreadable_begin_ = 0;
+    std::uint64_t unreadable_end_ = 0;
 };
 
 class PatchedMedium final : public Medium {
@@ -88,6 +105,9 @@ public:
         const std::uint64_t size = file_->bytes().size();
         if (offset > size || destination.size() > size - offset) {
             return fail(SP_E_POOL_TRUNCATED, 0, "patched.pool: read at {} beyond the end", offset);
+        }
+        if (file_->is_unreadable(offset, destination.size())) {
+            return fail(SP_E_IO, EIO, "patched.pool: read at {}", offset);
         }
         std::memcpy(destination.data(), file_->bytes().data() + offset, destination.size());
         return {};

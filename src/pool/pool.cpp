@@ -295,7 +295,10 @@ Result<void> Pool::check_engine(const EngineFormat& expected) const
                     block.engine_layout_version, expected.name, expected.layout_version);
     }
     if (block.engine_layout_version < expected.layout_version) {
-        return {};  // Older areas may have other sizes: the engine that reads them knows.
+        return fail(SP_E_POOL_VERSION, 0,
+                    "{}: an older Stillpoint made this pool: layout version {} of engine {}, this one reads version {}; "
+                    "copy its data with the version that made it, or delete the file for an empty pool",
+                    medium_->path(), block.engine_layout_version, expected.name, expected.layout_version);
     }
     if (block.engine_area_pages < expected.area_pages) {
         return fail(SP_E_POOL_CORRUPT, 0, "{}: engine area of {} pages, {} needs {}",

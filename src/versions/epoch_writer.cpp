@@ -30,13 +30,15 @@ Result<void> EpochWriter::reserve(std::uint64_t image_pages_max)
         !done) {
         return done;
     }
+    if (auto done = table_pages_.reserve(table_pages_at_once, "table pages of an epoch"); !done) {
+        return done;
+    }
     return gathered_.reserve(gathered_max, "the writes of an epoch");
 }
 
-/// Whether the bytes of `location` that can be read are durable, so that equal ones need not be stored.
-bool EpochWriter::holds_durable_bytes(std::uint32_t location) noexcept
+bool EpochWriter::was_written_here(std::uint32_t location) noexcept
 {
-    if (!after_crash_ || is_removed(Canary::whole_page_first)) {
+    if (is_removed(Canary::whole_page_first)) {
         return true;
     }
     const bool written = written_here_.test(location);
@@ -55,11 +57,10 @@ void EpochWriter::begin(std::uint64_t epoch) noexcept
 Result<std::uint32_t> EpochWriter::choose_location(std::uint64_t image_page)
 {
     if (pool_.medium().byte_addressable()) {
-        const auto [first_home, second_home] = table_.home_locations(image_page);
-        for (const std::uint32_t wanted : {table_.working(image_page).location, first_home, second_home}) {
-            if (wanted != 0 && locations_.is_free(wanted)) {
-                locations_.take(wanted);
-                return wanted;
+        for (const std::uint32_t home : table_.home_locations(image_page)) {
+            if (locations_.is_free(home)) {
+                locations_.take(home);
+                return home;
             }
         }
     }
@@ -75,11 +76,18 @@ Result<std::uint32_t> EpochWriter::choose_location(std::uint64_t image_page)
     return run_.first++;
 }
 
-/// The copy that the page is compared with, on its way from memory while the page's hash is computed.
-void EpochWriter::prefetch_older_copy(std::uint32_t location) const noexcept
+/// What the page will be compared with, on its way from memory while the page's hash is computed: `location` if it has one.
+void EpochWriter::prefetch_older_copy(std::uint64_t image_page, std::uint32_t location) const noexcept
 {
-    if (location == 0 || !pool_.medium().byte_addressable()) {
+    if (!pool_.medium().byte_addressable()) {
         return;
+    }
+    if (location == 0) {
+        const auto [first_home, second_home] = table_.home_locations(image_page);
+        location = table_.consistent(image_page).location == first_home ? second_home : first_home;
+        if (!written_here_.test(location)) {
+            return;
+        }
     }
     arch::prefetch(pool_.medium().mapping() + byte_offset(FilePage{location}), page_bytes);
 }
@@ -92,7 +100,7 @@ Result<bool> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_pa
     }
     Pending& pending = pending_[index];
     const bool first_time = pending.location == 0;
-    prefetch_older_copy(first_time ? table_.working(image_page).location : pending.location);
+    prefetch_older_copy(image_page, pending.location);
     const std::uint64_t content = content_hash(bytes, table_.hash_seed());
     const std::atomic_ref<std::uint64_t> newest(content_hashes_[image_page]);
     if (!certain && first_time && content == newest.load(std::memory_order_relaxed)) {
@@ -105,7 +113,6 @@ Result<bool> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_pa
     newest.store(content, std::memory_order_relaxed);
     bool has_old_bytes = !first_time;
     if (first_time) {
-        const std::uint32_t old_location = table_.working(image_page).location;
         if (is_removed(Canary::superseded_copies) && table_.consistent(image_page).epoch != 0) {
             locations_.give_back(table_.consistent(image_page).location);
         }
@@ -113,13 +120,13 @@ Result<bool> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_pa
         if (!location) {
             return pass_on(location.error());
         }
-        has_old_bytes = *location == old_location && holds_durable_bytes(*location);
+        has_old_bytes = was_written_here(*location);
         pending.image_page = static_cast<std::uint32_t>(image_page);
         pending.location = *location;
     }
     pending.checksum = page_checksum(content, image_page, epoch_);
     if (pool_.medium().byte_addressable()) {
-        store_changed_lines(pending.location, bytes, !has_old_bytes);
+        store_page(pending.location, bytes, !has_old_bytes);
         return true;
     }
     if (auto gathered = gather(pending.location, bytes); !gathered) {
@@ -128,16 +135,21 @@ Result<bool> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_pa
     return true;
 }
 
-/// Byte difference [PMThreads §3.1] at the granularity that the medium writes back.
-void EpochWriter::store_changed_lines(std::uint32_t location, const std::byte* bytes, bool whole_page)
+void EpochWriter::store_page(std::uint32_t location, const std::byte* bytes, bool whole_page)
 {
-    Medium& medium = pool_.medium();
     const std::uint64_t offset = byte_offset(FilePage{location});
     const std::lock_guard guard(medium_lock_);
     if (whole_page) {
-        medium.store_nontemporal(offset, bytes, page_bytes);
-        return;
+        pool_.medium().store_nontemporal(offset, bytes, page_bytes);
+    } else {
+        store_changed_lines(offset, bytes, Canary::line_write_back);
     }
+}
+
+/// Byte difference [PMThreads §3.1] at the granularity that the medium writes back.
+void EpochWriter::store_changed_lines(std::uint64_t offset, const std::byte* bytes, Canary write_back)
+{
+    Medium& medium = pool_.medium();
     const std::byte* const old_bytes = medium.mapping() + offset;
     std::size_t at = 0;
     while (at < page_bytes) {
@@ -150,7 +162,7 @@ void EpochWriter::store_changed_lines(std::uint32_t location, const std::byte* b
             end += cache_line_bytes;
         }
         medium.store(offset + at, bytes + at, end - at);
-        if (!is_removed(Canary::line_write_back)) {
+        if (!is_removed(write_back)) {
             medium.write_back(offset + at, end - at);
         }
         at = end;
@@ -204,46 +216,42 @@ Result<void> EpochWriter::write_batch(std::span<const BlockWrite> batch)
     return pool_.medium().write(batch);
 }
 
-void EpochWriter::store_changed_entries(std::uint64_t offset, const std::byte* table_page) noexcept
+/// Byte-addressable media. Of a table page that was written some epochs ago few lines differ.
+void EpochWriter::store_table(std::uint64_t epoch) noexcept
 {
-    Medium& medium = pool_.medium();
-    for (std::size_t at = 0; at < page_bytes; at += sizeof(VersionEntry)) {
-        if (std::memcmp(medium.mapping() + offset + at, table_page + at, sizeof(VersionEntry)) != 0) {
-            medium.store(offset + at, table_page + at, sizeof(VersionEntry));
-            if (!is_removed(Canary::table_write_back)) {
-                medium.write_back(offset + at, sizeof(VersionEntry));
-            }
+    table_.take_changed_pages([&](std::uint64_t offset, std::uint64_t first_image_page) {
+        table_.compose(first_image_page, epoch, table_pages_[0]);
+        const auto* const bytes = reinterpret_cast<const std::byte*>(table_pages_.data());
+        const std::lock_guard guard(medium_lock_);
+        for (std::uint64_t copy = 0; copy < (is_removed(Canary::table_second_copy) ? 1 : table_copies); ++copy) {
+            store_changed_lines(offset + copy * page_bytes, bytes, Canary::table_write_back);
         }
-    }
+    });
 }
 
-Result<void> EpochWriter::write_table()
+Result<void> EpochWriter::write_table(std::uint64_t epoch)
 {
     if (is_removed(Canary::table_write)) {
         return {};
     }
     if (pool_.medium().byte_addressable()) {
-        table_.take_changed_pages(0, [&](std::uint64_t offset, const std::byte* bytes, std::size_t size) {
-            for (std::size_t page = 0; page < size; page += page_bytes) {
-                const std::lock_guard guard(medium_lock_);
-                store_changed_entries(offset + page, bytes + page);
-            }
-        });
+        store_table(epoch);
         return {};
     }
     Result<void> outcome;
-    // Writing a few unchanged pages costs less than splitting a write.
-    constexpr std::uint64_t gap_pages_max = 3;
-    table_.take_changed_pages(gap_pages_max, [&](std::uint64_t offset, const std::byte* bytes, std::size_t size) {
-        for (std::size_t at = 0; at < size;) {
-            const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(size - at, manner_.batch_bytes_max));
-            if (gathered_count_ == gathered_max && outcome) {
-                outcome = flush_gathered();
-            }
-            if (outcome) {
-                gathered_[gathered_count_++] = {offset + at, bytes + at, part};
-            }
-            at += part;
+    std::uint64_t composed = 0;
+    table_.take_changed_pages([&](std::uint64_t offset, std::uint64_t first_image_page) {
+        if (composed == table_pages_at_once || gathered_count_ + table_copies > gathered_max) {
+            outcome = outcome ? flush_gathered() : outcome;
+            composed = 0;
+        }
+        if (!outcome) {
+            return;
+        }
+        TablePage& page = table_pages_[composed++];
+        table_.compose(first_image_page, epoch, page);
+        for (std::uint64_t copy = 0; copy < (is_removed(Canary::table_second_copy) ? 1 : table_copies); ++copy) {
+            gathered_[gathered_count_++] = {offset + copy * page_bytes, reinterpret_cast<const std::byte*>(&page), page_bytes};
         }
     });
     return outcome;
@@ -293,7 +301,7 @@ Result<void> EpochWriter::commit(const EpochFacts& facts)
         table_.switch_copy(pending.image_page, {facts.epoch, pending.location, pending.checksum});
         ++pages;
     }
-    if (auto done = write_table(); !done) {
+    if (auto done = write_table(facts.epoch); !done) {
         return done;
     }
     if (auto done = flush_gathered(); !done) {

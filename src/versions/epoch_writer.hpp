@@ -2,17 +2,18 @@
 // EpochWriter: makes a captured epoch durable by failure-atomic version switching
 // [PMThreads §4.2, Algorithm 2].
 //
-// The order, on every medium: working copies and their table entries, in any order | sync or
-// fence | commit record with VER_d + 1 | sync or fence. Until the commit record is there, recovery takes every slot of the
+// The order, on every medium: working copies and the table pages that changed, in any order | sync or
+// fence | commit record with VER_d + 1 | sync or fence. Until the commit record is there, recovery takes every table page of the
 // epoch for unfinished; so, unlike in Algorithm 2, a slot needs no fence of its own before its page.
 //
 // Where the two media differ is the place of a working copy:
 //   block media: the next free pages of the file, so that an epoch is few large writes;
-//   byte-addressable media: the page's own second copy, where only changed lines are stored.
+//   byte-addressable media: the one of the page's two homes that is free, where only changed lines are stored.
 
 #include <cstdint>
 #include <span>
 
+#include "core/canary.hpp"
 #include "core/result.hpp"
 #include "versions/location_allocator.hpp"
 #include "versions/page_layout.hpp"
@@ -53,9 +54,6 @@ public:
 
     [[nodiscard]] Result<void> reserve(std::uint64_t image_pages_max);
 
-    /// The run before ended in a crash: before the first epoch.
-    void begin_after_crash() noexcept { after_crash_ = true; }
-
     /// By image page, for Loader::Source, so that pages are not written that are as they were loaded.
     [[nodiscard]] std::uint64_t* content_hashes() noexcept { return content_hashes_.data(); }
 
@@ -79,15 +77,18 @@ private:
         std::uint32_t checksum;
     };
     static constexpr std::size_t gathered_max = 1024;
+    static constexpr std::uint64_t table_pages_at_once = 64;
 
     [[nodiscard]] Result<std::uint32_t> choose_location(std::uint64_t image_page);
-    [[nodiscard]] bool holds_durable_bytes(std::uint32_t location) noexcept;
     [[nodiscard]] Result<void> gather(std::uint32_t location, const std::byte* bytes);
-    void prefetch_older_copy(std::uint32_t location) const noexcept;
-    void store_changed_lines(std::uint32_t location, const std::byte* bytes, bool whole_page);
+    /// Byte-addressable media: whether this run has written the whole of that data page, so that only what differs need be stored.
+    [[nodiscard]] bool was_written_here(std::uint32_t location) noexcept;
+    void prefetch_older_copy(std::uint64_t image_page, std::uint32_t location) const noexcept;
+    void store_changed_lines(std::uint64_t offset, const std::byte* bytes, Canary write_back);
+    void store_page(std::uint32_t location, const std::byte* bytes, bool whole_page);
     [[nodiscard]] Result<void> write_batch(std::span<const BlockWrite> batch);
-    void store_changed_entries(std::uint64_t offset, const std::byte* table_page) noexcept;
-    [[nodiscard]] Result<void> write_table();
+    void store_table(std::uint64_t epoch) noexcept;
+    [[nodiscard]] Result<void> write_table(std::uint64_t epoch);
     [[nodiscard]] Result<void> make_durable();
     [[nodiscard]] Result<void> write_commit_record(const EpochFacts& facts, std::uint64_t pages);
 
@@ -105,10 +106,10 @@ private:
     std::uint64_t pending_end_ = 0;
     std::uint64_t epoch_ = 0;
     LocationAllocator::Run run_{};  ///< of free pages, being used up
-    /// By file page, after a crash on byte-addressable media: this run has stored the whole page. Until then
-    /// lines that a killed process left in the caches read as if they were durable.
+    /// By file page, on byte-addressable media: this run has stored the whole page. What is there before is another page's, or lines
+    /// that a killed process left in the caches, which read as if they were durable.
     os::ReservedBitmap written_here_;
-    bool after_crash_ = false;
+    os::ReservedArray<TablePage> table_pages_;  ///< on their way to the medium
     Manner manner_;
     std::uint64_t hash_of_zeroes_ = 0;
 };

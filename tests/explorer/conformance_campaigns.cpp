@@ -61,6 +61,39 @@ std::vector<const WorkloadEntry*> timed_workloads(const EngineDriver& driver)
     return chosen;
 }
 
+/// An engine that overwrites the program's bytes in place relies on sectors that are written whole; docs/guarantees.md says so.
+void add_nonsense_campaigns(const EngineDriver& driver, std::vector<Campaign>& campaigns)
+{
+    if (!driver.sums_program_bytes) {
+        return;
+    }
+    for (const char* const name : {"bank", "hash-map", "growth"}) {
+        ProgramPlan plan;
+        plan.workload = &workload_called(name);
+        plan.engine = driver.format.name;
+        plan.tracker = "auto";
+        plan.cut_sector = sim::CutSector::or_nonsense;
+        campaigns.push_back(exploration(plan.engine + "/nonsense/page/" + name, plan));
+    }
+}
+
+/// Around the commit records.
+void add_commit_campaigns(const std::string& engine, std::vector<Campaign>& campaigns)
+{
+    ProgramPlan plan;
+    plan.workload = &workloads().front();
+    plan.engine = engine;
+    plan.tracker = "auto";
+    plan.profile = sim::Profile::cache_line;
+    plan.kill_around_commits = true;
+    campaigns.push_back(exploration(engine + "/kill-around-commits/line", plan));
+    plan.kill_around_commits = false;
+    plan.operations = 2;
+    plan.torn_words = true;
+    plan.checkpoint_each = true;
+    campaigns.push_back(exploration(engine + "/torn-words/line", plan));
+}
+
 }  // namespace
 
 std::string tracker_missing(const std::string& tracker)
@@ -88,22 +121,7 @@ std::vector<Campaign> conformance_campaigns()
                 }
             }
         }
-        {
-            ProgramPlan plan;
-            plan.workload = &workloads().front();
-            plan.engine = engine;
-            plan.tracker = "auto";
-            plan.profile = sim::Profile::cache_line;
-            plan.operations = 2;
-            plan.torn_words = true;
-            plan.checkpoint_each = true;
-            campaigns.push_back(exploration(engine + "/torn-words/line", plan));
-            plan.torn_words = false;
-            plan.checkpoint_each = false;
-            plan.operations = ProgramPlan{}.operations;
-            plan.kill_around_commits = true;
-            campaigns.push_back(exploration(engine + "/kill-around-commits/line", plan));
-        }
+        add_commit_campaigns(engine, campaigns);
         for (const sim::Profile profile : {sim::Profile::cache_line, sim::Profile::page}) {
             ProgramPlan plan;
             plan.workload = &workloads().front();
@@ -136,6 +154,7 @@ std::vector<Campaign> conformance_campaigns()
             plan.place = profile == sim::Profile::page ? Place::real_file : Place::real_memory;
             campaigns.push_back(exploration(engine + "/real-" + std::string(to_text(profile)), plan));
         }
+        add_nonsense_campaigns(driver, campaigns);
     }
     return campaigns;
 }

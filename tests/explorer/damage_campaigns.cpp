@@ -1,4 +1,5 @@
-// Damage: one sector of a pool at rest holds something else. It is noticed, or it does not matter.
+// Damage: one sector of a pool at rest holds something else, or cannot be read. It is noticed, or it does not matter; where the pool
+// keeps a second copy, it does not matter.
 
 #include <algorithm>
 #include <cstring>
@@ -6,9 +7,11 @@
 #include "campaign.hpp"
 #include "media/sim/sim_medium.hpp"
 #include "objects/object_workload.hpp"
+#include "pool/commit_layout.hpp"
 #include "pool/image.hpp"
 #include "pool/pool.hpp"
 #include "runtime/engine.hpp"
+#include "versions/page_layout.hpp"
 
 namespace stillpoint::explorer {
 
@@ -21,9 +24,11 @@ struct Pool {
     History history;
 };
 
-enum class Kind { zeroes, noise, one_bit, stale, other_sector };
-constexpr Kind kinds[] = {Kind::zeroes, Kind::noise, Kind::one_bit, Kind::stale, Kind::other_sector};
-constexpr const char* kind_names[] = {"zeroed", "noise", "one bit flipped", "stale", "a copy of another"};
+enum class Kind { zeroes, noise, one_bit, stale, other_sector, unreadable, stale_twins };
+constexpr Kind kinds[] = {Kind::zeroes,       Kind::noise,      Kind::one_bit,    Kind::stale,
+                          Kind::other_sector, Kind::unreadable, Kind::stale_twins};
+constexpr const char* kind_names[] = {"zeroed",     "noise", "one bit flipped", "stale", "a copy of another",
+                                      "unreadable", "stale, and its twin too"};
 
 using Sector = std::array<std::byte, sim::sector_bytes>;
 
@@ -40,10 +45,12 @@ Sector damaged(const Pool& pool, std::uint64_t offset, Kind kind, std::uint64_t 
         break;
     case Kind::one_bit: sector[random() % sector.size()] ^= static_cast<std::byte>(1u << (random() % 8)); break;
     case Kind::stale:
+    case Kind::stale_twins:
         if (offset + sector.size() <= pool.before.content.size_bytes()) {
             pool.before.content.read(offset, sector.data(), sector.size());
         }
         break;
+    case Kind::unreadable: break;
     case Kind::other_sector: pool.now.content.read(other, sector.data(), sector.size()); break;
     }
     return sector;
@@ -98,6 +105,10 @@ public:
     {
         auto medium = std::make_unique<sim::ImageMedium>(sound.content, byte_addressable(plan));
         const auto pool = stillpoint::Pool::open(std::move(medium), driver.format, true);
+        twins_end_ = (superblock_pages + commit_area_pages) * page_bytes;
+        for (const Segment& segment : pool && driver.sums_program_bytes ? pool->segments() : std::span<const Segment>()) {
+            version_tables_.push_back(segment);
+        }
         if (pool && driver.table_format == layout::TableFormat::logged) {
             tables_begin_ = pool->segments().front().first_file_page * page_bytes;
             tables_end_ = tables_begin_ + ImageGeometry::for_image(pool->facts().image_bytes_max, driver.table_format).heap_offset;
@@ -109,9 +120,29 @@ public:
         return everywhere_ || offset < area_end_ || (offset >= tables_begin_ && offset < tables_end_);
     }
 
+    /// What the pool has twice there: superblocks, commit records, version tables. One bad sector must not cost anything.
+    [[nodiscard]] bool have_twins(std::uint64_t offset) const noexcept
+    {
+        return offset < twins_end_ || twin_in_version_table(offset) != 0;
+    }
+
+    /// Where the other copy of that sector of a version table is; 0: it is of no table.
+    [[nodiscard]] std::uint64_t twin_in_version_table(std::uint64_t offset) const noexcept
+    {
+        for (const Segment& segment : version_tables_) {
+            const std::uint64_t begin = segment.first_file_page * page_bytes;
+            if (offset >= begin && offset < versions::first_data_page(segment) * page_bytes) {
+                return begin + ((offset - begin) ^ page_bytes);
+            }
+        }
+        return 0;
+    }
+
 private:
     static constexpr std::uint64_t superblock_pages = 2;
     bool everywhere_;
+    std::uint64_t twins_end_ = 0;
+    std::vector<Segment> version_tables_;
     std::uint64_t area_end_;
     std::uint64_t tables_begin_ = 0;
     std::uint64_t tables_end_ = 0;
@@ -147,6 +178,14 @@ void damage_pool(const std::string& name, const ProgramPlan& plan, const Campaig
             sim::CrashImage image = pool.now;
             const Sector sector = damaged(pool, offset, kind, all[random() % all.size()], random);
             image.content.write(offset, sector.data(), sector.size());
+            if (kind == Kind::stale_twins) {
+                const std::uint64_t twin = noticed.twin_in_version_table(offset);
+                if (twin == 0) {
+                    continue;
+                }
+                image.content.write(twin, sector.data(), sector.size());
+            }
+            image.unreadable_sector = kind == Kind::unreadable ? offset : sim::CrashImage::none;
             ++result.figures.states;
             ++result.figures.recoveries;
             const Recovered recovered = recover(plan, image);
@@ -155,7 +194,8 @@ void damage_pool(const std::string& name, const ProgramPlan& plan, const Campaig
             }
             const bool harmless = recovered.kind == Recovered::Kind::state && recovered.epoch == sound.epoch &&
                                   judge(recovered, history).empty();
-            if (recovered.kind != Recovered::Kind::refused && !harmless) {
+            const bool may_refuse = kind == Kind::stale_twins || !noticed.have_twins(offset);
+            if (!harmless && !(may_refuse && recovered.kind == Recovered::Kind::refused)) {
                 ++result.figures.violations;
                 result.violations.push_back({name,
                                              "sector at offset " + std::to_string(offset) + " " +

@@ -142,7 +142,9 @@ void Explorer::run()
         if (plan_.objects != nullptr) {
             history.expect_parts_only();
         }
-        explore({std::make_shared<sim::CrashModel>(plan_.profile, sim::CrashImage{{}, false}), history,
+        explore({std::make_shared<sim::CrashModel>(plan_.profile, sim::CrashImage{{}, false}, sim::PageCopy::at_one_instant,
+                                                   plan_.cut_sector),
+                 history,
                  "seed " + std::to_string(plan_.seed)},
                 1);
         if (figures_.states == before) {
@@ -343,7 +345,8 @@ void Explorer::look_at_moment(const sim::CrashModel& model, const History& histo
     for (const sim::CrashImage& start : kept) {
         // A file that holds no pool yet is nothing to go on from.
         if (violations_.empty() && recovered_from(start).kind == Recovered::Kind::state) {
-            next.push_back({std::make_shared<sim::CrashModel>(model.profile(), start), history, where + "; power cut"});
+            next.push_back({std::make_shared<sim::CrashModel>(model.profile(), start, sim::PageCopy::at_one_instant, model.cut_sector()),
+                            history, where + "; power cut"});
         }
     }
 }

@@ -27,6 +27,7 @@ struct ProgramPlan {
     std::string engine;
     std::string tracker;
     sim::Profile profile = sim::Profile::page;
+    sim::CutSector cut_sector = sim::CutSector::old_or_new;
     Place place = Place::simulated;
     std::uint64_t seed = 1;
     std::uint64_t run = 0;          ///< another number: other operations after the same recovery

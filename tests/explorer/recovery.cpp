@@ -124,7 +124,8 @@ Recovered recover(const ProgramPlan& plan, const sim::CrashImage& image)
         return recovered;
     }
     const EngineDriver& driver = *find_engine(plan.engine);
-    auto pool = Pool::open(std::make_unique<sim::ImageMedium>(image.content, byte_addressable(plan)), driver.format, true);
+    auto pool = Pool::open(std::make_unique<sim::ImageMedium>(image.content, byte_addressable(plan), image.unreadable_sector),
+                           driver.format, true);
     if (!pool) {
         const bool never_finished = pool.error().code == SP_E_NOT_A_POOL;
         recovered.kind = never_finished ? Recovered::Kind::nothing : Recovered::Kind::refused;

@@ -21,11 +21,8 @@ Checkpointer::Checkpointer(const Parts& parts, const Settings& settings) noexcep
 {
 }
 
-Result<void> Checkpointer::prepare(bool after_crash)
+Result<void> Checkpointer::prepare()
 {
-    if (after_crash) {
-        writer_.begin_after_crash();
-    }
     if (auto done = capture_.reserve(settings_.image_pages_max, settings_.staging_pages); !done) {
         return done;
     }

@@ -47,8 +47,7 @@ public:
     Checkpointer(const Checkpointer&) = delete;
     Checkpointer& operator=(const Checkpointer&) = delete;
 
-    /// `after_crash`: the run before did not end normally.
-    [[nodiscard]] Result<void> prepare(bool after_crash);
+    [[nodiscard]] Result<void> prepare();
     [[nodiscard]] Result<void> start();
     /// Takes a last checkpoint and ends the thread. False: no quiescent state was found in time,
     /// or the pool is read-only; the last durable epoch stands.

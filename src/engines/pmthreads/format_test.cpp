@@ -44,15 +44,36 @@ std::string digits_of(const T& value)
     return digits;
 }
 
-TEST(PmthreadsFormat, HasTheBytesOfTheEntryThatTheFormatPageShows)
+/// The table page of image pages 0 to 254, where only image page 16 has a copy.
+versions::TablePage table_page_with(const versions::VersionSlot& slot)
 {
-    EXPECT_EQ(digits_of(slot_of_page_full_of(0xab, 5, 150)), "050000000000000096000000c4e677c1");
-    EXPECT_EQ(digits_of(slot_of_page_full_of(0xcd, 7, 134)), "070000000000000086000000df4eb3f0");
+    versions::VersionTable table;
+    EXPECT_TRUE(table.reserve(16384, example_uuid()));
+    table.extend({0, 16384, 6, versions::segment_file_pages(16384)});
+    table.switch_copy(image_page, slot);
+    versions::TablePage page;
+    table.compose(0, slot.epoch, page);
+    return page;
+}
+
+TEST(PmthreadsFormat, HasTheBytesOfTheTablePagesThatTheFormatPageShows)
+{
+    const Segment segment{0, 16384, 6, versions::segment_file_pages(16384)};
+    EXPECT_EQ(versions::table_file_page(segment, 0, 0), 6U);
+    EXPECT_EQ(versions::table_file_page(segment, 0, 1), 136U);
+    EXPECT_EQ(versions::first_data_page(segment), 266U);
+    const versions::TablePage older = table_page_with(slot_of_page_full_of(0xab, 5, 266));
+    const versions::TablePage newer = table_page_with(slot_of_page_full_of(0xcd, 7, 267));
+    EXPECT_EQ(digits_of(older).substr(0, 32), "b1b985d8dd9142ec0500000000000000");
+    EXPECT_EQ(digits_of(newer).substr(0, 32), "7bf6e7731f70b3290700000000000000");
+    EXPECT_EQ(digits_of(older.slots[image_page]), "05000000000000000a010000c4e677c1");
+    EXPECT_EQ(digits_of(newer.slots[image_page]), "07000000000000000b010000df4eb3f0");
+    EXPECT_EQ(digits_of(newer.slots[image_page + 1]), std::string(32, '0'));
 }
 
 TEST(PmthreadsFormat, HasTheBytesOfTheRecordThatTheFormatPageShows)
 {
-    const versions::VersionSlot slot = slot_of_page_full_of(0xcd, 7, 134);
+    const versions::VersionSlot slot = slot_of_page_full_of(0xcd, 7, 267);
     CommitRecord record{};
     record.magic = commit_magic;
     record.pool_uuid = example_uuid();
@@ -69,10 +90,10 @@ TEST(PmthreadsFormat, HasTheBytesOfTheRecordThatTheFormatPageShows)
     EXPECT_EQ(digits_of(record),
               "535450434d4d54310011223344556677"
               "8899aabbccddeeff0700000000000000"
-              "0600000000000000d20b8abd1bc7e645"
+              "0600000000000000286615b8d5ba7374"
               "00400000000000000100000000000000"
               "0000f323845bd7180100000001000000"
-              "cea205f198948a04");
+              "90bf76009b043011");
 }
 
 }  // namespace

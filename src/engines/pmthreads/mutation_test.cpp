@@ -1,10 +1,11 @@
 // Mutations: one damage after the other in every structure of a pool that a program left, each recovered as a restart
-// would recover it. Each must be refused with a message, or give exactly the state that the whole pool gives. Then the run goes
-// on, on block media and on byte-addressable ones: it writes, makes two epochs durable, and a restart must find all of it.
+// would recover it. Each must be refused with a message, or give exactly the state that the whole pool gives; one damage to a
+// superblock, a commit record or a version table is never refused, since there is a second one. Then the run goes on, on block
+// media and on byte-addressable ones: it writes, makes two epochs durable, and a restart must find all of it.
 //
 //   every bit of both superblocks, all commit records, the version tables and the page copies in force;
-//   every sector of them lost or overwritten; every page replaced by what it held earlier; every two pages of one
-//   structure exchanged; two bits at a time, seeded.
+//   every sector of them lost, overwritten or unreadable; every page unreadable, and replaced by what it held earlier; every
+//   two pages of one structure exchanged; two bits at a time, seeded.
 //
 // A sample by default, bounded by time; STILLPOINT_MUTATIONS=all (`make mutations`) takes all of them.
 
@@ -38,6 +39,7 @@ using Bytes = std::vector<std::byte>;
 
 constexpr unsigned stages = 4;
 constexpr std::uint64_t engine_area_page = 2;
+constexpr std::uint64_t first_image_pages = 4 * mib / page_bytes;
 
 bool take_all()
 {
@@ -170,7 +172,7 @@ protected:
         auto pool = Pool::open(std::make_unique<PatchedMedium>(file_), driver().format, true);
         ASSERT_TRUE(pool);
         for (const Segment& segment : pool->segments()) {
-            for (std::uint64_t page = 0; page < versions::table_pages_for(segment.image_pages); ++page) {
+            for (std::uint64_t page = 0; page < versions::table_file_pages(segment.image_pages); ++page) {
                 structures_[2].pages.push_back(segment.first_file_page + page);
             }
         }
@@ -193,6 +195,10 @@ protected:
         if (!state) {
             ++figures.refused;
             EXPECT_FALSE(state.error().text().empty());
+            if (damages_ == 1 && &structure != &structures_[3]) {
+                ++figures.wrong;
+                ADD_FAILURE() << structure.name << ": " << what << ((" " + std::to_string(numbers)) + ...) << ": " << state.error().text();
+            }
         } else if (!state->same_as(oracle_)) {
             ++figures.wrong;
             ADD_FAILURE() << structure.name << ": " << what << ((" " + std::to_string(numbers)) + ...)
@@ -279,6 +285,7 @@ protected:
 
     static Snapshots* snapshots_;
     std::shared_ptr<PatchedFile> file_;
+    unsigned damages_ = 1;  ///< at a time: what there are two of survives one, and is not refused
     State oracle_;
     std::vector<Structure> structures_;
 };
@@ -311,32 +318,46 @@ TEST_F(Mutations, OfOneBitAfterACrashAreRefusedRepairedOrHarmless)
     flip_every_bit("crashed pool");
 }
 
-/// The slots of the first pages that have two copies, in a short run; of all pages that have one, else.
-TEST_F(Mutations, OfEveryBitOfBothSlotsLeaveAPoolThatGoesOn)
+/// In each of the four copies of a table page, the header and the slots of pages that have a copy; in a short run of a few.
+TEST_F(Mutations, OfEveryBitOfASlotInEveryPlaceLeaveAPoolThatGoesOn)
 {
     use(snapshots_->files[stages]);
-    Figures figures;
-    unsigned entries = 0;
-    const std::uint64_t table = structures_[2].pages.front() * page_bytes;
+    std::vector<std::uint64_t> places = {0};  // In the page: its header, and slots.
     for (const auto& [page, bytes] : oracle_.pages) {
-        if (page >= structures_[2].pages.size() * versions::entries_per_table_page) {
-            break;
+        if (page < versions::slots_per_table_page && (places.size() < 3 || take_all())) {
+            places.push_back(offsetof(versions::TablePage, slots) + page * sizeof(versions::VersionSlot));
         }
-        const std::uint64_t place = table + page * sizeof(versions::VersionEntry);
-        versions::VersionEntry entry;
-        std::memcpy(&entry, file_->bytes().data() + place, sizeof entry);
-        if ((entry.slots[0].epoch == 0 || entry.slots[1].epoch == 0 || entries == 2) && !take_all()) {
-            continue;
-        }
-        ++entries;
-        const std::uint64_t media = take_all() ? 1 : 2;  // A short run takes one of the two each time.
-        for (std::uint64_t number = place * 8 * media; number < (place + sizeof entry) * 8 * media; ++number) {
-            file_->flip_bit(number / media);
-            judge(figures, structures_[2], "bit of a slot", number / media);
+    }
+    ASSERT_GE(places.size(), 3U);
+    const std::uint64_t second_place = versions::table_copies * versions::table_pages_for(first_image_pages);
+    const std::uint64_t step = take_all() ? 1 : 3;
+    Figures figures;
+    for (const std::uint64_t copy : {std::uint64_t{0}, std::uint64_t{1}, second_place, second_place + 1}) {
+        for (const std::uint64_t place : places) {
+            const std::uint64_t begin = (structures_[2].pages[copy] * page_bytes + place) * 8;
+            for (std::uint64_t bit = begin; bit < begin + sizeof(versions::VersionSlot) * 8; bit += step) {
+                file_->flip_bit(bit);
+                judge(figures, structures_[2], "bit of a slot", bit);
+            }
         }
     }
     report("slots", figures);
-    EXPECT_GT(entries, 1U);
+}
+
+/// A sector, or a whole page, that the disk does not give back: every other byte is sound.
+TEST_F(Mutations, ThatMakeASectorOrAPageUnreadableLoseNothingButAPageCopy)
+{
+    use(snapshots_->files[stages]);
+    Figures figures;
+    constexpr std::size_t sector = 512;
+    for (const Structure& structure : structures_) {
+        for_each(structure.pages.size() * 2, 0.25, [&](std::uint64_t number) {
+            const std::uint64_t page = structure.pages[number / 2] * page_bytes;
+            file_->make_unreadable(page, number % 2 == 0 ? sector : page_bytes);
+            judge(figures, structure, "unreadable bytes", page);
+        });
+    }
+    report("unreadable", figures);
 }
 
 TEST_F(Mutations, OfASectorAreRefusedRepairedOrHarmless)
@@ -402,6 +423,7 @@ TEST_F(Mutations, ThatExchangePagesAreRefusedRepairedOrHarmless)
 TEST_F(Mutations, OfTwoBitsAreRefusedRepairedOrHarmless)
 {
     use(snapshots_->files[stages]);
+    damages_ = 2;
     const std::uint64_t pair = engine_area_page + 2 * (oracle_.report.epoch % 2);
     std::vector<std::uint64_t> pages;
     for (const Structure& structure : structures_) {

@@ -72,7 +72,7 @@ Result<RecoveryReport> PmthreadsEngine::start(Pool pool, const Options& options)
                             &clock_},
         Checkpointer::Settings{options.interval_ms * 1'000'000, options.stop_attempt_ms * 1'000'000,
                                staging_pages, facts.image_bytes_max / page_bytes});
-    if (auto done = checkpointer_->prepare(after_crash_); !done) {
+    if (auto done = checkpointer_->prepare(); !done) {
         return pass_on(done.error());
     }
     statistics().image_bytes.store(facts.image_bytes, std::memory_order_relaxed);

@@ -11,7 +11,7 @@
 
 namespace stillpoint::pmthreads {
 
-inline constexpr std::uint32_t layout_version = 1;
+inline constexpr std::uint32_t layout_version = 2;
 inline constexpr std::uint64_t engine_area_pages = commit_area_pages;
 
 }  // namespace stillpoint::pmthreads

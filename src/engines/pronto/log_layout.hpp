@@ -15,7 +15,7 @@
 
 namespace stillpoint::pronto {
 
-inline constexpr std::uint32_t layout_version = 1;
+inline constexpr std::uint32_t layout_version = 2;
 inline constexpr std::uint64_t engine_area_pages = commit_area_pages;
 
 inline constexpr std::uint64_t log_chunk_pages = 64;

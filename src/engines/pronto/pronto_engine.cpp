@@ -92,7 +92,7 @@ Result<RecoveryReport> ProntoEngine::start(Pool pool, const Options& options)
                                              &hooks_},
                        SnapshotThread::Settings{options.interval_ms * 1'000'000, options.stop_attempt_ms * 1'000'000,
                                                 facts.image_bytes_max / page_bytes});
-    if (auto done = snapshots_->prepare(after_crash_); !done) {
+    if (auto done = snapshots_->prepare(); !done) {
         return pass_on(done.error());
     }
     if (auto done = load_image(options.recovery, report); !done) {

@@ -27,11 +27,8 @@ SnapshotThread::SnapshotThread(const Parts& parts, const Settings& settings) noe
 {
 }
 
-Result<void> SnapshotThread::prepare(bool after_crash)
+Result<void> SnapshotThread::prepare()
 {
-    if (after_crash) {
-        writer_.begin_after_crash();
-    }
     return writer_.reserve(settings_.image_pages_max);
 }
 

@@ -44,8 +44,7 @@ public:
     SnapshotThread(const SnapshotThread&) = delete;
     SnapshotThread& operator=(const SnapshotThread&) = delete;
 
-    /// `after_crash`: the run before did not end normally.
-    [[nodiscard]] Result<void> prepare(bool after_crash);
+    [[nodiscard]] Result<void> prepare();
     /// The image lies in small pages: they are collapsed where they are written. Before start().
     void expect_small_pages() noexcept { small_pages_ = true; }
     /// For versions::Loader::Source.

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "arch/checksum.hpp"
+
 namespace stillpoint::sim {
 
 namespace {
@@ -58,9 +60,9 @@ std::string_view to_text(Profile profile) noexcept
     return "?";
 }
 
-CrashModel::CrashModel(Profile profile, CrashImage durable, PageCopy page_copy)
+CrashModel::CrashModel(Profile profile, CrashImage durable, PageCopy page_copy, CutSector cut_sector)
     : profile_(profile), durable_(durable), visible_(std::move(durable)), durable_size_(durable_.content.size_bytes()),
-      page_copy_(page_copy)
+      page_copy_(page_copy), cut_sector_(cut_sector)
 {
 }
 
@@ -313,7 +315,7 @@ void CrashModel::kill()
     ++events_;
     written_back_.clear();
     if (!visible_.named) {
-        *this = CrashModel(profile_, CrashImage{{}, false}, page_copy_);  // A file without a name goes with its process.
+        *this = CrashModel(profile_, CrashImage{{}, false}, page_copy_, cut_sector_);  // A file without a name goes with its process.
         return;
     }
     if (profile_ == Profile::process) {
@@ -343,7 +345,7 @@ std::vector<CrashModel::Unit> CrashModel::units() const
         units.push_back({Unit::Kind::line, offset, versions_of(line), line.stores.back().number});
     }
     for (const auto& [offset, sector] : sectors_) {
-        units.push_back({Unit::Kind::sector, offset, sector.versions.size() + 1, sector.newest});
+        units.push_back({Unit::Kind::sector, offset, sector.versions.size() + 1 + nonsense_versions(), sector.newest});
     }
     for (const auto& [offset, word] : words_) {
         units.push_back({Unit::Kind::word, offset, word.versions.size() + 1, word.newest});
@@ -389,6 +391,19 @@ void CrashModel::put_version(PageMap& content, std::uint64_t offset, const Line&
     content.write(offset, bytes.data(), line_bytes);
 }
 
+void CrashModel::put_version(PageMap& content, std::uint64_t offset, const Sector& sector, std::uint64_t version) const
+{
+    if (version > nonsense_versions()) {
+        content.write(offset, sector.versions[version - 1 - nonsense_versions()].data(), sector_bytes);
+    } else if (version != 0) {
+        std::array<std::uint64_t, sector_bytes / sizeof(std::uint64_t)> nonsense;
+        for (std::size_t word = 0; word < nonsense.size(); ++word) {
+            nonsense[word] = mix64(offset, word);
+        }
+        content.write(offset, nonsense.data(), sector_bytes);
+    }
+}
+
 CrashImage CrashModel::image(std::span<const Unit> units, std::span<const std::uint64_t> versions) const
 {
     CrashImage image = durable_;
@@ -398,12 +413,7 @@ CrashImage CrashModel::image(std::span<const Unit> units, std::span<const std::u
         const std::uint64_t version = versions[i];
         switch (unit.kind) {
         case Unit::Kind::line: put_version(image.content, unit.offset, lines_.at(unit.offset), version); break;
-        case Unit::Kind::sector:
-            if (version != 0) {
-                image.content.write(unit.offset, sectors_.at(unit.offset).versions[version - 1].data(),
-                                    sector_bytes);
-            }
-            break;
+        case Unit::Kind::sector: put_version(image.content, unit.offset, sectors_.at(unit.offset), version); break;
         case Unit::Kind::word:
             if (version != 0) {
                 const Word& word = words_.at(unit.offset);

@@ -35,10 +35,19 @@ enum class PageCopy : std::uint8_t {
     word_by_word,    ///< copied while it changes: each word as it was at an instant of its own
 };
 
+/// What a power cut makes of a sector that was handed to a disk and not synced (profile `page`).
+enum class CutSector : std::uint8_t {
+    old_or_new,   ///< one of the contents that it has had since the last sync
+    or_nonsense,  ///< or bytes that nobody wrote
+};
+
 /// A file as a crash leaves it.
 struct CrashImage {
+    static constexpr std::uint64_t none = UINT64_MAX;
+
     PageMap content;
     bool named = true;  ///< false: there is no file of that name
+    std::uint64_t unreadable_sector = none;  ///< offset of one that a read fails on
 
     [[nodiscard]] std::uint64_t digest() const noexcept
     {
@@ -58,9 +67,11 @@ public:
     };
 
     /// A file whose present content is durable.
-    CrashModel(Profile profile, CrashImage durable, PageCopy page_copy = PageCopy::at_one_instant);
+    CrashModel(Profile profile, CrashImage durable, PageCopy page_copy = PageCopy::at_one_instant,
+               CutSector cut_sector = CutSector::old_or_new);
 
     [[nodiscard]] Profile profile() const noexcept { return profile_; }
+    [[nodiscard]] CutSector cut_sector() const noexcept { return cut_sector_; }
 
     /// Takes the next event of a trace. Events that do not concern the medium do nothing.
     void apply(const Event& event);
@@ -118,6 +129,9 @@ private:
     void settle_all_but_unfenced();
     void sync();
     [[nodiscard]] std::uint64_t versions_of(const Line& line) const noexcept;
+    /// Version 1 of a sector, where there is one: it comes before what was written.
+    [[nodiscard]] std::uint64_t nonsense_versions() const noexcept { return cut_sector_ == CutSector::or_nonsense ? 1 : 0; }
+    void put_version(PageMap& content, std::uint64_t offset, const Sector& sector, std::uint64_t version) const;
     void put_version(PageMap& content, std::uint64_t offset, const Line& line, std::uint64_t version) const;
 
     Profile profile_;
@@ -127,6 +141,7 @@ private:
     std::map<std::uint64_t, Line> lines_;
     std::map<std::uint64_t, Sector> sectors_;
     PageCopy page_copy_;
+    CutSector cut_sector_;
     std::map<std::uint64_t, Word> words_;  ///< where pages are copied word by word
     std::vector<std::uint64_t> sizes_;  ///< since the last sync
     bool name_pending_ = false;

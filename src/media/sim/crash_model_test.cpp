@@ -17,8 +17,8 @@ constexpr std::uint64_t file_bytes = 8 * page_bytes;
 
 class Litmus {
 public:
-    explicit Litmus(Profile profile, PageCopy page_copy = PageCopy::at_one_instant)
-        : model_(profile, CrashImage{PageMap(file_bytes), true}, page_copy)
+    explicit Litmus(Profile profile, PageCopy page_copy = PageCopy::at_one_instant, CutSector cut_sector = CutSector::old_or_new)
+        : model_(profile, CrashImage{PageMap(file_bytes), true}, page_copy, cut_sector)
     {
     }
 
@@ -213,6 +213,15 @@ TEST(CrashModelPage, AnEarlierWriteMayLandAndALaterOneToTheSameSectorNot)
 {
     const Litmus litmus = Litmus(Profile::page).block('a', 0).block('b', 0);
     EXPECT_EQ(litmus.states({0}), (States{"-", "a", "b"}));
+}
+
+TEST(CrashModelPage, ASectorThatWasUnderWayMayBeNonsense)
+{
+    Litmus litmus = Litmus(Profile::page, PageCopy::at_one_instant, CutSector::or_nonsense).block('a', 0);
+    EXPECT_EQ(litmus.states({0}).size(), 3U) << "old, new, or neither";
+    EXPECT_EQ(litmus.states({page_bytes}), (States{"-"})) << "no write was under way there";
+    litmus.apply(EventKind::sync);
+    EXPECT_EQ(litmus.states({0}), (States{"a"}));
 }
 
 TEST(CrashModelPage, ASyncMakesAllWritesBeforeItDurable)

@@ -279,6 +279,10 @@ Result<void> ImageMedium::read(std::uint64_t offset, std::span<std::byte> destin
     if (offset > content_.size_bytes() || destination.size() > content_.size_bytes() - offset) {
         return beyond_the_end(path(), offset + destination.size());
     }
+    if (unreadable_sector_ != CrashImage::none && offset < unreadable_sector_ + sector_bytes &&
+        offset + destination.size() > unreadable_sector_) {
+        return fail(SP_E_IO, EIO, "{}: the sector at {} cannot be read", path(), unreadable_sector_);
+    }
     content_.read(offset, destination.data(), destination.size());
     return {};
 }

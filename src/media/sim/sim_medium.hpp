@@ -107,8 +107,8 @@ private:
 class ImageMedium final : public Medium {
 public:
     /// `content` outlives the medium.
-    ImageMedium(const PageMap& content, bool byte_addressable) noexcept
-        : content_(content), byte_addressable_(byte_addressable)
+    ImageMedium(const PageMap& content, bool byte_addressable, std::uint64_t unreadable_sector = CrashImage::none) noexcept
+        : content_(content), byte_addressable_(byte_addressable), unreadable_sector_(unreadable_sector)
     {
     }
 
@@ -135,6 +135,7 @@ private:
 
     const PageMap& content_;
     bool byte_addressable_;
+    std::uint64_t unreadable_sector_;
     Durability durability_ = Durability::power;
 };
 
