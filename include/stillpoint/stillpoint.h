@@ -126,7 +126,8 @@ void sp_fase_resume(void);
 
 /* Takes a lock (mutex, rwlock, spinlock) out of the accounting: holding it is not a FASE.
  * For locks that guard nothing durable and are held for long. Call it while the lock is
- * free. At most 1024 locks: then SP_E_NO_MEMORY. */
+ * free. Ends when the lock is destroyed by its function (pthread_mutex_destroy and its like), or its durable memory
+ * is freed: call one of them before the memory holds another lock. At most 1024 locks: then SP_E_NO_MEMORY. */
 int sp_lock_ignore(const void *lock);
 
 /* ---- Epochs and acknowledgement -------------------------------------------------------- */

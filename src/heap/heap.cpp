@@ -241,13 +241,22 @@ void clear_logged_mark(void* block, std::uint32_t tag, std::uint8_t* mark) noexc
     self.deallocate(block);
 }
 
-void* move_block(Heap& self, void* block, std::uint64_t span, std::size_t old_bytes, std::size_t new_bytes) noexcept
+void tell(Heap::AboutToDie about_to_die, const void* block, std::size_t kept_bytes, std::size_t usable_bytes) noexcept
+{
+    if (about_to_die != nullptr && kept_bytes < usable_bytes) {
+        about_to_die(static_cast<const std::byte*>(block) + kept_bytes, usable_bytes - kept_bytes);
+    }
+}
+
+void* move_block(Heap& self, void* block, std::uint64_t span, std::size_t old_bytes, std::size_t new_bytes,
+                 Heap::AboutToDie about_to_die) noexcept
 {
     const std::uint16_t layout = load_span_word(span).layout();
     void* moved = layout == 0 ? self.allocate(new_bytes) : self.allocate_typed(layout, cache_line_bytes, new_bytes);
     if (moved != nullptr) {
         std::memcpy(moved, block, std::min(old_bytes, new_bytes));
         note_store(moved, std::min(old_bytes, new_bytes));
+        tell(about_to_die, block, 0, old_bytes);
         self.deallocate(block);
     }
     return moved;
@@ -361,7 +370,7 @@ void Heap::deallocate(void* block) noexcept
     cache_slowly(info.tag(), freed);
 }
 
-void* Heap::reallocate(void* block, std::size_t size_bytes) noexcept
+void* Heap::reallocate(void* block, std::size_t size_bytes, AboutToDie about_to_die) noexcept
 {
     if (block == nullptr) {
         return allocate(size_bytes);
@@ -373,17 +382,24 @@ void* Heap::reallocate(void* block, std::size_t size_bytes) noexcept
     if (found.info.is_large() && size_bytes > small_bytes_max && size_bytes <= state.options.image_bytes_max) {
         const std::uint64_t from = found.info.value();
         const std::uint64_t to = (size_bytes + span_bytes - 1) / span_bytes;
+        tell(about_to_die, block, size_bytes, found.usable_bytes);
         if (to == from || resize_large_run(found.span, from, to)) {
             return block;
         }
     } else if (size_bytes <= found.usable_bytes && size_bytes > found.usable_bytes / 2) {
+        tell(about_to_die, block, size_bytes, found.usable_bytes);
         return block;
     } else if (size_bytes <= found.usable_bytes && found.usable_bytes <= cache_line_bytes) {
+        tell(about_to_die, block, size_bytes, found.usable_bytes);
         return block;  // Nothing worth a move.
     }
-    void* moved = move_block(*this, block, found.span, found.usable_bytes, size_bytes);
+    void* moved = move_block(*this, block, found.span, found.usable_bytes, size_bytes, about_to_die);
+    if (moved != nullptr || size_bytes > found.usable_bytes) {
+        return moved;
+    }
     // A block that could not be made smaller is still large enough.
-    return moved != nullptr || size_bytes > found.usable_bytes ? moved : block;
+    tell(about_to_die, block, size_bytes, found.usable_bytes);
+    return block;
 }
 
 std::size_t Heap::usable_size(const void* block) const noexcept

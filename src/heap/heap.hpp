@@ -57,7 +57,9 @@ public:
     [[nodiscard]] void* allocate_zeroed(std::size_t size_bytes) noexcept;
     [[nodiscard]] void* allocate_aligned(std::size_t alignment, std::size_t size_bytes) noexcept;
     /// nullptr as `block` allocates. Size 0 makes the block as small as blocks are; it does not free it.
-    [[nodiscard]] void* reallocate(void* block, std::size_t size_bytes) noexcept;
+    /// `about_to_die` (may be null) is told of memory that the block loses, by a move or at its end, before another thread can be given it.
+    using AboutToDie = void (*)(const void* begin, std::size_t size_bytes) noexcept;
+    [[nodiscard]] void* reallocate(void* block, std::size_t size_bytes, AboutToDie about_to_die = nullptr) noexcept;
     /// A pointer that is not a live block of this heap ends the program with a message that
     /// says which (double free, interior pointer, foreign address): it cannot be made durable.
     void deallocate(void* block) noexcept;

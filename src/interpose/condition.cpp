@@ -4,11 +4,14 @@
 
 #include <cerrno>
 
+#include "core/store_marks.hpp"
 #include "interpose/real.hpp"
 #include "runtime/fase_gate.hpp"
-#include "runtime/sync_objects.hpp"
+#include "runtime/sync_uses.hpp"
 
 namespace fase = stillpoint::fase;
+using stillpoint::SyncObjectKind;
+using stillpoint::SyncUse;
 
 namespace {
 
@@ -25,19 +28,23 @@ bool is_inconsistent(const pthread_mutex_t& mutex) noexcept
 /// the mutex was acquired again and before the program's cleanup handlers: they run inside the FASE.
 class Wait {
 public:
-    Wait(const void* condition, pthread_mutex_t* mutex) noexcept : mutex_(mutex)
+    Wait(const void* condition, pthread_mutex_t* mutex) noexcept
+        : use_of_condition_(condition, SyncObjectKind::condition),
+          // Around the wait the thread is outside its FASE with the mutex held, for an instant: a
+          // checkpoint may see that.
+          use_of_mutex_(mutex, SyncObjectKind::mutex),
+          condition_(condition),
+          mutex_(mutex),
+          outside_(fase::suspend_for_wait(mutex))
     {
-        stillpoint::sync_object_used(condition, stillpoint::SyncObjectKind::condition);
-        // Around the wait the thread is outside its FASE with the mutex held, for an instant: a
-        // checkpoint may see that.
-        stillpoint::sync_object_used(mutex, stillpoint::SyncObjectKind::mutex);
-        outside_ = fase::suspend_for_wait(mutex);
     }
+    /// The uses end after it: no capture may miss what the call has left in the two.
     ~Wait()
     {
         if (outside_) {
             get_inside();
         }
+        stillpoint::note_lock_store(condition_, sizeof(pthread_cond_t));
     }
     Wait(const Wait&) = delete;
     Wait& operator=(const Wait&) = delete;
@@ -77,9 +84,22 @@ private:
         return 0;
     }
 
+    SyncUse use_of_condition_;
+    SyncUse use_of_mutex_;
+    const void* condition_;
     pthread_mutex_t* mutex_;
-    bool outside_ = false;
+    bool outside_;
 };
+
+/// A wake-up: it locks the condition variable inside, if somebody waits.
+template <class Condition, class Real>
+int wake(Condition* condition, Real real) noexcept
+{
+    const SyncUse use(condition, SyncObjectKind::condition);
+    const int result = real(condition);
+    stillpoint::note_lock_store(condition, sizeof *condition);
+    return result;
+}
 
 /// C11's mtx_t is glibc's mutex under another name.
 pthread_mutex_t* posix_mutex(mtx_t* mutex) noexcept
@@ -116,11 +136,15 @@ SHIM int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mute
     return wait.finish(REAL(pthread_cond_clockwait)(condition, mutex, clock, deadline));
 }
 
+SHIM int pthread_cond_signal(pthread_cond_t* condition) noexcept { return wake(condition, REAL(pthread_cond_signal)); }
+
+SHIM int pthread_cond_broadcast(pthread_cond_t* condition) noexcept { return wake(condition, REAL(pthread_cond_broadcast)); }
+
 SHIM int pthread_cond_destroy(pthread_cond_t* condition) noexcept
 {
     const int result = REAL(pthread_cond_destroy)(condition);
     if (result == 0) {
-        stillpoint::sync_object_destroyed(condition);
+        stillpoint::sync_uses::forget(condition, sizeof *condition);
     }
     return result;
 }
@@ -137,8 +161,12 @@ SHIM int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* deadline)
     return finish_c11(wait, REAL(cnd_timedwait)(condition, mutex, deadline));
 }
 
+SHIM int cnd_signal(cnd_t* condition) { return wake(condition, REAL(cnd_signal)); }
+
+SHIM int cnd_broadcast(cnd_t* condition) { return wake(condition, REAL(cnd_broadcast)); }
+
 SHIM void cnd_destroy(cnd_t* condition)
 {
     REAL(cnd_destroy)(condition);
-    stillpoint::sync_object_destroyed(condition);
+    stillpoint::sync_uses::forget(condition, sizeof *condition);
 }

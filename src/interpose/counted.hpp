@@ -16,7 +16,7 @@
 #include "interpose/real.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/fase_gate.hpp"
-#include "runtime/sync_objects.hpp"
+#include "runtime/sync_uses.hpp"
 
 namespace stillpoint::interpose {
 
@@ -183,7 +183,7 @@ template <Address address, class Lock>
     if (record == nullptr) [[unlikely]] {
         return release_without_record<address>(lock);
     }
-    if (sync_objects::may_be_durable(name) || !fase::is_plain_leave(*record)) [[unlikely]] {
+    if (sync_uses::may_be_durable(name) || !fase::is_plain_leave(*record)) [[unlikely]] {
         return release_otherwise<address>(lock);
     }
     if (fase::leave_outermost(*record)) [[unlikely]] {

@@ -4,7 +4,7 @@
 #include "interpose/counted.hpp"
 #include "interpose/real.hpp"
 #include "runtime/plain_mutex.hpp"
-#include "runtime/sync_objects.hpp"
+#include "runtime/sync_uses.hpp"
 
 using stillpoint::LockKind;
 using stillpoint::interpose::acquire;
@@ -77,7 +77,7 @@ namespace stillpoint::interpose {
 void forget(const void* lock) noexcept
 {
     fase_forget_lock(lock);
-    sync_object_destroyed(lock);
+    sync_uses::forget(lock, 1);
 }
 
 }  // namespace stillpoint::interpose

@@ -82,11 +82,11 @@ static_assert(offsetof(ImageHeader, reserved_fixed) == 92);
 static_assert(offsetof(ImageHeader, reserved) == 128);
 static_assert(offsetof(ImageHeader, durable_globals) == 1792);
 
-/// One synchronisation object in durable memory that the runtime has seen in use and resets
-/// after a crash. Its content is the runtime's; the pool reserves the zeroed area.
+/// One synchronisation object in durable memory that was in use when the epoch was captured; recovery makes it
+/// fresh. Its content is the runtime's; the pool reserves the zeroed area.
 struct SyncObjectRecord {
     std::uint64_t address;  ///< 0: unused
-    std::uint64_t kind;
+    std::uint64_t kind;     ///< SyncObjectKind; from bit 32 on its fingerprint
 };
 static_assert(sizeof(SyncObjectRecord) == 16);
 static_assert(offsetof(SyncObjectRecord, address) == 0);

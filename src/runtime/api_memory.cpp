@@ -6,11 +6,10 @@
 
 #include "core/store_marks.hpp"
 #include "runtime/api_export.hpp"
+#include "runtime/dying_memory.hpp"
 #include "runtime/fase_gate.hpp"
-#include "runtime/respct_checks.hpp"
 #include "runtime/respct_thread.hpp"
 #include "runtime/session_state.hpp"
-#include "runtime/sync_objects.hpp"
 #include "stillpoint/stillpoint.h"
 
 using FaseGuard = stillpoint::fase::InlineGuard;
@@ -98,19 +97,12 @@ STILLPOINT_API void sp_free(void* block)
         std::free(block);
         return;
     }
-    if (stillpoint::respct::is_active() && stillpoint::respct::takes_part() && !stillpoint::sync_objects_recorded() &&
-        !stillpoint::respct_checks::watched()) {
+    if (stillpoint::respct::is_active() && stillpoint::respct::takes_part() && stillpoint::nothing_is_known_by_address()) {
         session->heap->deallocate(block);  // The thread is inside a FASE.
         return;
     }
     const FaseGuard fase;
-    if (stillpoint::sync_objects_recorded()) {
-        stillpoint::sync_objects_block_freed(block, session->heap->usable_size(block));
-    }
-    if (stillpoint::respct_checks::watched()) [[unlikely]] {
-        stillpoint::respct_checks_note_freed(block, session->heap->usable_size(block));
-    }
-    session->heap->deallocate(block);
+    stillpoint::release_block(*session->heap, block);
 }
 
 STILLPOINT_API void* sp_realloc(void* block, size_t size_bytes)
@@ -127,12 +119,7 @@ STILLPOINT_API void* sp_realloc(void* block, size_t size_bytes)
         return nullptr;
     }
     const FaseGuard fase;
-    const size_t old_size = session->heap->usable_size(block);
-    void* const moved = checked(session->heap->reallocate(block, size_bytes));
-    if (moved != nullptr && moved != block) {
-        stillpoint::sync_objects_block_freed(block, old_size);
-    }
-    return moved;
+    return checked(session->heap->reallocate(block, size_bytes, &stillpoint::memory_dies));
 }
 
 STILLPOINT_API size_t sp_usable_size(const void* block)

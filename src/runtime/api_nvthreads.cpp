@@ -7,6 +7,7 @@
 
 #include "core/store_marks.hpp"
 #include "runtime/api_export.hpp"
+#include "runtime/dying_memory.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/volatile_roots.hpp"
@@ -53,7 +54,7 @@ STILLPOINT_API void* nvmalloc(size_t size_bytes, const char* handle)
         return nullptr;
     }
     if (old) {
-        session->heap->deallocate(reinterpret_cast<void*>(old->address));
+        stillpoint::release_block(*session->heap, reinterpret_cast<void*>(old->address));
     }
     return block;
 }

@@ -8,10 +8,10 @@
 
 #include "core/store_marks.hpp"
 #include "runtime/api_export.hpp"
+#include "runtime/dying_memory.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/named_objects.hpp"
 #include "runtime/session_state.hpp"
-#include "runtime/sync_objects.hpp"
 #include "runtime/volatile_roots.hpp"
 #include "stillpoint/stillpoint.h"
 
@@ -186,7 +186,6 @@ STILLPOINT_API int sp_root_delete(const char* handle)
     if (auto erased = session->directory->erase(handle); !erased) {
         return stillpoint::report(erased.error());
     }
-    stillpoint::sync_objects_block_freed(block, session->heap->usable_size(block));
-    session->heap->deallocate(block);
+    stillpoint::release_block(*session->heap, block);
     return SP_OK;
 }

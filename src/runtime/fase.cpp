@@ -7,7 +7,7 @@
 #include "runtime/held_locks.hpp"
 #include "runtime/ignored_locks.hpp"
 #include "runtime/statistics.hpp"
-#include "runtime/sync_objects.hpp"
+#include "runtime/sync_uses.hpp"
 
 namespace stillpoint {
 
@@ -53,13 +53,13 @@ void note_ignored(const void* lock, LockKind kind) noexcept
 {
     switch (kind) {
     case LockKind::mutex:
-        sync_object_used(lock, SyncObjectKind::mutex);
+        sync_uses::begin_lock(lock, SyncObjectKind::mutex);
         break;
     case LockKind::rwlock:
-        sync_object_used(lock, SyncObjectKind::rwlock);
+        sync_uses::begin_lock(lock, SyncObjectKind::rwlock);
         break;
     case LockKind::spinlock:
-        sync_object_used(lock, SyncObjectKind::spinlock);
+        sync_uses::begin_lock(lock, SyncObjectKind::spinlock);
         break;
     case LockKind::section:
         break;
@@ -140,6 +140,7 @@ void leave_slowly(ThreadRecord& record, const void* lock) noexcept
         held_locks::remove(lock);
     }
     if (is_ignored(lock)) {
+        sync_uses::end_lock(lock);
         return;
     }
     const auto depth = record.depth.load(std::memory_order_relaxed);
@@ -289,6 +290,7 @@ void fase_reset_after_fork() noexcept
 {
     statistics_close();  // The shared page is the parent's.
     fase::ignored_locks.reset_after_fork();
+    sync_uses::reset_after_fork();
     fase::gate.bits.fetch_and(~static_cast<std::uint32_t>(fase::gate_shut));
     thread_registry_enable(false);
     thread_registry_reset_after_fork();
@@ -311,6 +313,13 @@ void fase_forget_lock(const void* lock) noexcept
 {
     if ((fase::gate.bits.load(std::memory_order_relaxed) & fase::locks_ignored) != 0) {
         fase::ignored_locks.remove(lock);
+    }
+}
+
+void fase_forget_locks(const void* address, std::size_t size) noexcept
+{
+    if ((fase::gate.bits.load(std::memory_order_relaxed) & fase::locks_ignored) != 0) {
+        fase::ignored_locks.remove_in(address, size);
     }
 }
 

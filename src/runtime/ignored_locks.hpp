@@ -20,6 +20,8 @@ public:
     /// False: the set is full. Adding a member again is fine.
     [[nodiscard]] bool add(const void* lock) noexcept;
     void remove(const void* lock) noexcept;
+    /// Durable memory at [address, + size) holds no locks any more.
+    void remove_in(const void* address, std::size_t size) noexcept;
     [[nodiscard]] bool contains(const void* lock) const noexcept;
     void reset_after_fork() noexcept { writers_.reset_after_fork(); }
 
@@ -30,6 +32,8 @@ private:
     {
         return (lock * 0x9e3779b97f4a7c15u) >> 52;  // 12 bits: 4096 slots
     }
+
+    void erase(std::size_t slot) noexcept;
 
     std::array<sync::Atomic<std::uintptr_t>, slots> locks_{};
     os::FutexLock writers_;

@@ -3,8 +3,6 @@
 #include <cstdint>
 #include <cstring>
 #include <linux/futex.h>
-#include <pthread.h>
-#include <semaphore.h>
 
 namespace stillpoint {
 
@@ -12,6 +10,8 @@ namespace {
 
 /// Kernel thread ids end here (PID_MAX_LIMIT); no process has more threads, or waiters.
 constexpr unsigned thread_id_max = 4'194'304;
+
+constexpr unsigned condition_flag_bits = 3;    // Process-shared, and the clock.
 
 constexpr int mutex_robust_bit = 16;           // PTHREAD_MUTEX_ROBUST_NORMAL_NP of glibc's pthreadP.h
 constexpr int mutex_kind_bits = 0x3ff;         // type, robust, inherit, protect, shared, elision
@@ -41,14 +41,13 @@ bool is_shared_flag(int flag) noexcept { return flag == 0 || flag == 1 || flag =
 
 bool reset_condition(pthread_cond_t& condition) noexcept
 {
-    constexpr unsigned flag_bits = 3;     // Process-shared, and the clock.
     constexpr unsigned waiters_shift = 3;
     auto& state = condition.__data;
     if (state.__wrefs >> waiters_shift > thread_id_max || state.__g1_orig_size >> 2 > thread_id_max ||
         state.__g_refs[0] >> 1 > thread_id_max || state.__g_refs[1] >> 1 > thread_id_max) {
         return false;
     }
-    const unsigned flags = state.__wrefs & flag_bits;
+    const unsigned flags = state.__wrefs & condition_flag_bits;
     std::memset(&condition, 0, sizeof condition);
     state.__wrefs = flags;
     return true;
@@ -172,14 +171,49 @@ std::size_t sync_object_bytes(SyncObjectKind kind) noexcept
     return 0;
 }
 
-bool reset_sync_object(void* object, SyncObjectKind kind) noexcept
+bool sync_object_is_aligned(const void* object, SyncObjectKind kind) noexcept
 {
-    // An entry of a damaged table may name any address.
     const std::size_t alignment =
         kind == SyncObjectKind::spinlock ? alignof(pthread_spinlock_t) : alignof(pthread_mutex_t);
     static_assert(alignof(pthread_cond_t) == alignof(pthread_mutex_t) && alignof(pthread_barrier_t) == alignof(pthread_mutex_t) &&
                   alignof(sem_t) == alignof(pthread_mutex_t) && alignof(pthread_rwlock_t) == alignof(pthread_mutex_t));
-    if (reinterpret_cast<std::uintptr_t>(object) % alignment != 0) {
+    return reinterpret_cast<std::uintptr_t>(object) % alignment == 0;
+}
+
+std::uint32_t sync_object_fingerprint(const void* object, SyncObjectKind kind) noexcept
+{
+    std::uint32_t fixed[2] = {};
+    switch (kind) {
+    case SyncObjectKind::condition:
+        fixed[0] = __atomic_load_n(&static_cast<const pthread_cond_t*>(object)->__data.__wrefs, __ATOMIC_RELAXED) & condition_flag_bits;
+        break;
+    case SyncObjectKind::barrier: {
+        const auto& state = *static_cast<const BarrierState*>(object);
+        fixed[0] = state.count;
+        fixed[1] = static_cast<std::uint32_t>(state.shared);
+        break;
+    }
+    case SyncObjectKind::semaphore:
+        fixed[0] = static_cast<std::uint32_t>(static_cast<const SemaphoreState*>(object)->shared);
+        break;
+    case SyncObjectKind::mutex:
+    case SyncObjectKind::orphaned_mutex:
+        fixed[0] = static_cast<std::uint32_t>(static_cast<const pthread_mutex_t*>(object)->__data.__kind);
+        break;
+    case SyncObjectKind::rwlock:
+        fixed[0] = static_cast<const pthread_rwlock_t*>(object)->__data.__flags;
+        fixed[1] = static_cast<std::uint32_t>(static_cast<const pthread_rwlock_t*>(object)->__data.__shared);
+        break;
+    case SyncObjectKind::spinlock: break;
+    }
+    const std::uint64_t mixed = (fixed[0] ^ std::uint64_t{fixed[1]} << 32 ^ static_cast<std::uint64_t>(kind) << 60) * 0x9e3779b97f4a7c15u;
+    return static_cast<std::uint32_t>(mixed >> 32) | 1;
+}
+
+bool reset_sync_object(void* object, SyncObjectKind kind) noexcept
+{
+    // An entry of a damaged table may name any address.
+    if (!sync_object_is_aligned(object, kind)) {
         return false;
     }
     switch (kind) {

@@ -1,76 +1,29 @@
-// Invariants: an object that a dead process left in any state is fresh after attach, with what its creator
-// chose; nothing else is written; an entry that no run wrote is refused; freed memory is never reset.
+// Invariants: an object that was in use at a capture, whatever state that left, is fresh after attach, with what its creator
+// chose; nothing else is ever written, whatever it looks like; an entry that no run wrote is refused.
 
 #include "runtime/sync_objects.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <ctime>
-#include <gtest/gtest.h>
-#include <memory>
 #include <pthread.h>
+#include <random>
 #include <semaphore.h>
-#include <sys/mman.h>
+#include <thread>
+#include <unistd.h>
 #include <vector>
 
-#include "core/sanitizers.hpp"
-#include "core/units.hpp"
-#include "pool/image_layout.hpp"
-#include "runtime/fase.hpp"
+#include "os/log.hpp"
 #include "runtime/sync_object_reset.hpp"
-#include "runtime/sync_object_set.hpp"
+#include "runtime/sync_objects_fixture.hpp"
+#include "runtime/thread_registry.hpp"
 
 namespace stillpoint {
 namespace {
 
-constexpr std::uint64_t image_bytes = 8 * mib;
-
-/// An image at its durable address, without a pool.
-class SyncObjects : public testing::Test {
-protected:
-    void SetUp() override
-    {
-        if (thread_sanitizer) {
-            GTEST_SKIP() << "the thread sanitizer keeps its own state of each lock";
-        }
-        void* mapped = mmap(reinterpret_cast<void*>(window_base), image_bytes, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-        ASSERT_NE(mapped, MAP_FAILED);
-        base = static_cast<std::byte*>(mapped);
-        geometry = ImageGeometry::for_image(image_bytes);
-        heap = base + geometry.heap_offset;
-        ASSERT_TRUE(attach());
-    }
-    void TearDown() override
-    {
-        sync_objects_detach();
-        if (base == nullptr) {
-            return;
-        }
-        munmap(base, image_bytes);
-    }
-    Result<void> attach() const { return sync_objects_attach(base, geometry, image_bytes); }
-    [[nodiscard]] layout::SyncObjectRecord* table() const
-    {
-        return reinterpret_cast<layout::SyncObjectRecord*>(base + geometry.sync_objects_offset);
-    }
-    [[nodiscard]] std::size_t entries() const
-    {
-        std::size_t count = 0;
-        for (std::uint64_t i = 0; i < geometry.sync_objects_capacity; ++i) {
-            count += table()[i].address != 0 ? 1u : 0u;
-        }
-        return count;
-    }
-    template <class Object>
-    Object& at(std::size_t offset) const
-    {
-        return *reinterpret_cast<Object*>(heap + offset);
-    }
-
-    std::byte* base = nullptr;
-    std::byte* heap = nullptr;
-    ImageGeometry geometry{};
-};
+using test::image_bytes;
+class SyncObjects : public test::ImageOfObjects {};
 
 TEST_F(SyncObjects, MakeAConditionVariableFreshAndKeepItsClock)
 {
@@ -81,7 +34,8 @@ TEST_F(SyncObjects, MakeAConditionVariableFreshAndKeepItsClock)
     pthread_cond_init(&condition, &attributes);
     pthread_cond_t fresh;
     std::memcpy(&fresh, &condition, sizeof fresh);
-    sync_object_used(&condition, SyncObjectKind::condition);
+    const SyncUse use(&condition, SyncObjectKind::condition);
+    capture();
     // As with two waiters, one of them being woken.
     condition.__data.__wrefs += 2 << 3;
     condition.__data.__g_refs[1] = 4;
@@ -95,8 +49,9 @@ TEST_F(SyncObjects, MakeABarrierFreshAndKeepItsCount)
 {
     auto& barrier = at<pthread_barrier_t>(64);
     pthread_barrier_init(&barrier, nullptr, 1);
-    sync_object_used(&barrier, SyncObjectKind::barrier);
+    const SyncUse use(&barrier, SyncObjectKind::barrier);
     pthread_barrier_wait(&barrier);
+    capture();
     unsigned words[5];
     std::memcpy(words, &barrier, sizeof words);
     ASSERT_EQ(words[2], 1u);  // The count's place.
@@ -111,7 +66,8 @@ TEST_F(SyncObjects, ForgetASemaphoresWaitersAndKeepItsValue)
 {
     auto& semaphore = at<sem_t>(128);
     sem_init(&semaphore, 0, 5);
-    sync_object_used(&semaphore, SyncObjectKind::semaphore);
+    const SyncUse use(&semaphore, SyncObjectKind::semaphore);
+    capture();
     unsigned words[2];
     std::memcpy(words, &semaphore, sizeof words);
     ASSERT_EQ(words[0], 5u);
@@ -129,8 +85,10 @@ TEST_F(SyncObjects, ResetByRecoveryAreTheirBytesButASemaphoresValue)
 {
     const auto condition = reinterpret_cast<std::uintptr_t>(heap + 128);
     const auto semaphore = reinterpret_cast<std::uintptr_t>(heap + 512);
-    sync_object_used(heap + 128, SyncObjectKind::condition);
-    sync_object_used(heap + 512, SyncObjectKind::semaphore);
+    const SyncUse use(heap + 128, SyncObjectKind::condition);
+    const SyncUse other_use(heap + 512, SyncObjectKind::semaphore);
+    EXPECT_FALSE(is_reset_by_recovery(condition));
+    capture();
     for (const std::uintptr_t inside : {std::uintptr_t{0}, std::uintptr_t{5}, sizeof(pthread_cond_t) - 1}) {
         EXPECT_TRUE(is_reset_by_recovery(condition + inside)) << inside;
     }
@@ -154,7 +112,9 @@ TEST_F(SyncObjects, FreeAMutexOfEachKindAndKeepTheKind)
         pthread_mutexattr_settype(&attributes, type);
         pthread_mutex_init(&mutex, &attributes);
         pthread_mutex_lock(&mutex);
-        sync_object_used(&mutex, SyncObjectKind::mutex);
+        sync_uses::begin_lock(&mutex, SyncObjectKind::mutex);
+        capture();
+        sync_uses::end_lock(&mutex);
         ASSERT_TRUE(attach());
         EXPECT_EQ(mutex.__data.__kind & 3, type);
         EXPECT_EQ(pthread_mutex_trylock(&mutex), 0);
@@ -174,8 +134,11 @@ TEST_F(SyncObjects, FreeIgnoredReadWriteLocksAndSpinlocks)
     auto& spinlock = at<pthread_spinlock_t>(640);
     pthread_spin_init(&spinlock, PTHREAD_PROCESS_PRIVATE);
     pthread_spin_lock(&spinlock);
-    sync_object_used(&rwlock, SyncObjectKind::rwlock);
-    sync_object_used(const_cast<const int*>(&spinlock), SyncObjectKind::spinlock);
+    sync_uses::begin_lock(&rwlock, SyncObjectKind::rwlock);
+    sync_uses::begin_lock(const_cast<const int*>(&spinlock), SyncObjectKind::spinlock);
+    capture();
+    sync_uses::end_lock(&rwlock);
+    sync_uses::end_lock(const_cast<const int*>(&spinlock));
     ASSERT_TRUE(attach());
     EXPECT_EQ(pthread_rwlock_trywrlock(&rwlock), 0);
     EXPECT_EQ(pthread_rwlock_unlock(&rwlock), 0);
@@ -190,11 +153,16 @@ TEST_F(SyncObjects, GiveAnOrphanedRobustMutexToItsNextOwnerAsThat)
     pthread_mutexattr_init(&attributes);
     pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
     pthread_mutex_init(&mutex, &attributes);
-    sync_object_used(&mutex, SyncObjectKind::mutex);
-    sync_object_used(&mutex, SyncObjectKind::orphaned_mutex);
-    mutex.__data.__lock = 4'000'000;  // A thread that is gone.
-    mutex.__data.__owner = 4'000'000;
-    mutex.__data.__nusers = 1;
+    const SyncUse use(&mutex, SyncObjectKind::mutex);
+    std::thread owner([&] {
+        static_cast<void>(attach_thread());
+        mutex.__data.__lock = gettid();
+        mutex.__data.__owner = gettid();
+        mutex.__data.__nusers = 1;
+        sync_uses::mutex_orphaned(&mutex);
+    });
+    owner.join();
+    capture();
     ASSERT_TRUE(attach());
     EXPECT_EQ(pthread_mutex_lock(&mutex), EOWNERDEAD);
     EXPECT_EQ(pthread_mutex_consistent(&mutex), 0);
@@ -226,47 +194,54 @@ TEST_F(SyncObjects, AreFreeOfProcessStateWhenTheyAreFreeLocksAfterContention)
     EXPECT_EQ(mutex.__data.__list.__next, nullptr);
 }
 
-TEST_F(SyncObjects, AreRecordedOnceAndForgottenWhenDestroyedOrFreed)
+TEST_F(SyncObjects, WithoutARecordAreNeverWritten)
 {
-    EXPECT_EQ(entries(), 0u);
-    for (int i = 0; i < 3; ++i) {
-        sync_object_used(heap, SyncObjectKind::condition);
-        sync_object_used(heap + 4096, SyncObjectKind::condition);
-        sync_object_used(heap + 65536, SyncObjectKind::semaphore);
+    std::minstd_rand random(1);
+    for (int round = 0; round < 50; ++round) {
+        std::vector<std::uint32_t> words(4096);
+        std::generate(words.begin(), words.end(), [&] { return static_cast<std::uint32_t>(random() % (round % 2 == 0 ? 2 : 200)); });
+        {
+            const SyncUse use(heap + 64, SyncObjectKind::condition);
+            sync_uses::begin_lock(heap + 256, SyncObjectKind::mutex);
+            sync_uses::end_lock(heap + 256);
+        }
+        std::memcpy(heap, words.data(), words.size() * sizeof words[0]);
+        capture();
+        ASSERT_TRUE(attach());
+        EXPECT_EQ(std::memcmp(heap, words.data(), words.size() * sizeof words[0]), 0);
     }
-    EXPECT_EQ(entries(), 3u);
-    sync_object_destroyed(heap);
-    EXPECT_EQ(entries(), 2u);
-    sync_objects_block_freed(heap + 4000, 90);
-    EXPECT_EQ(entries(), 2u);
-    sync_objects_block_freed(heap + 4090, 90);
-    EXPECT_EQ(entries(), 1u);
-    sync_objects_block_freed(heap, image_bytes / 2);
-    EXPECT_EQ(entries(), 0u);
-    int volatile_object = 0;
-    sync_object_used(&volatile_object, SyncObjectKind::condition);
-    EXPECT_EQ(entries(), 0u);
 }
 
-TEST_F(SyncObjects, ThatFillTheTableLeaveTheRestUnrecorded)
+/// What a damaged table names, or one of an earlier version, is written only if it has the fingerprint, which is of that very kind.
+TEST_F(SyncObjects, AreNotWrittenWhereTheRecordDoesNotFitTheBytes)
 {
-    const auto capacity = geometry.sync_objects_capacity;
-    for (std::uint64_t i = 0; i <= capacity; ++i) {
-        sync_object_used(heap + i * 64, SyncObjectKind::condition);
+    os::set_quiet(true);
+    std::minstd_rand random(2);
+    for (int round = 0; round < 3000; ++round) {
+        std::array<std::uint32_t, 16> words{};
+        std::generate(words.begin(), words.end(), [&] { return static_cast<std::uint32_t>(random() % (round % 2 == 0 ? 3 : 1'000'000)); });
+        std::memcpy(heap, words.data(), sizeof words);
+        const auto kind = static_cast<SyncObjectKind>(1 + random() % 7);
+        std::uint64_t fingerprint = round % 3 == 0 ? 0 : random();
+        if (fingerprint == sync_object_fingerprint(heap, kind)) {
+            ++fingerprint;
+        }
+        table()[3] = {reinterpret_cast<std::uintptr_t>(heap), (fingerprint << 32) | static_cast<std::uint64_t>(kind)};
+        ASSERT_TRUE(attach());
+        EXPECT_EQ(entries(), 0u);
+        ASSERT_EQ(std::memcmp(heap, words.data(), sizeof words), 0) << round;
     }
-    EXPECT_EQ(entries(), capacity);
-    sync_object_destroyed(heap + 64);
-    sync_object_used(heap + capacity * 64, SyncObjectKind::condition);
-    EXPECT_EQ(entries(), capacity);
-    EXPECT_EQ(table()[1].address, reinterpret_cast<std::uintptr_t>(heap + capacity * 64));
+    os::set_quiet(false);
 }
 
 TEST_F(SyncObjects, WhoseBytesAreSomethingElseAreLeftAlone)
 {
     for (const auto kind : {SyncObjectKind::condition, SyncObjectKind::barrier, SyncObjectKind::semaphore,
                             SyncObjectKind::mutex, SyncObjectKind::rwlock, SyncObjectKind::orphaned_mutex}) {
-        sync_object_used(heap, kind);
         std::memset(heap, 0x5a, 64);
+        const SyncUse use(heap, kind);
+        capture();
+        EXPECT_EQ(entries(), 1u);
         ASSERT_TRUE(attach());
         EXPECT_EQ(entries(), 0u);
         for (int i = 0; i < 64; ++i) {
@@ -275,13 +250,24 @@ TEST_F(SyncObjects, WhoseBytesAreSomethingElseAreLeftAlone)
     }
 }
 
+TEST_F(SyncObjects, OfImagesWithLoggedTablesAreNotRecorded)
+{
+    format_image(base, image_bytes, layout::TableFormat::logged);
+    geometry = ImageGeometry::for_image(image_bytes, layout::TableFormat::logged);
+    ASSERT_TRUE(attach());
+    const SyncUse use(base + geometry.heap_offset, SyncObjectKind::condition);
+    capture();
+    EXPECT_EQ(entries(), 0u);
+}
+
 TEST_F(SyncObjects, OfMirroredMemoryAreRecordedUnderTheirDurableCopy)
 {
     alignas(8) static std::byte program_memory[256];
     sync_objects_add_mirror(program_memory, heap + 8192, sizeof program_memory);
-    sync_object_used(program_memory + 64, SyncObjectKind::condition);
+    const SyncUse use(program_memory + 64, SyncObjectKind::condition);
+    const SyncUse outside(program_memory + sizeof program_memory, SyncObjectKind::condition);
+    capture();
     EXPECT_EQ(table()[0].address, reinterpret_cast<std::uintptr_t>(heap + 8192 + 64));
-    sync_object_used(program_memory + sizeof program_memory, SyncObjectKind::condition);
     EXPECT_EQ(entries(), 1u);
 }
 
@@ -293,6 +279,7 @@ TEST_F(SyncObjects, OfAForgedTableAreRefused)
         {first, 0},                    // no kind
         {first, 8},                    //
         {first, UINT64_MAX},           //
+        {first, 0x101},                //
         {first + 1, 1},                // not aligned
         {window_base, 1},              // the image's own tables
         {first - 8, 1},                //
@@ -312,32 +299,6 @@ TEST_F(SyncObjects, OfAForgedTableAreRefused)
     EXPECT_TRUE(sync_objects_check(base, window_base, geometry, image_bytes));
     table()[5] = {};
     EXPECT_TRUE(attach());
-}
-
-TEST(SyncObjectSet, FindsEachMemberAmongRemovals)
-{
-    constexpr std::uint32_t members = 1000;
-    const auto set = std::make_unique<SyncObjectSet>();
-    ASSERT_TRUE(set->map(members));
-    const auto address = [](std::uint32_t i) { return window_base + i * 40u; };
-    for (int round = 0; round < 4; ++round) {
-        for (std::uint32_t i = 0; i < members; ++i) {
-            if (set->find(address(i)) == SyncObjectSet::none) {
-                set->insert(address(i), i);
-            }
-        }
-        for (std::uint32_t i = 0; i < members; i += 3) {
-            set->erase(address(i));
-        }
-        for (std::uint32_t i = 0; i < members; ++i) {
-            EXPECT_EQ(set->find(address(i)), i % 3 == 0 ? SyncObjectSet::none : i);
-        }
-    }
-    for (std::uint32_t i = 0; i < members; ++i) {
-        set->erase(address(i));
-    }
-    EXPECT_FALSE(set->may_hold_one_in(window_base, 1 << 20));
-    set->unmap();
 }
 
 }  // namespace

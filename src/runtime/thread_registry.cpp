@@ -12,7 +12,7 @@
 #include "runtime/fase.hpp"
 #include "runtime/fase_gate.hpp"
 #include "runtime/statistics.hpp"
-#include "runtime/sync_objects.hpp"
+#include "runtime/sync_uses.hpp"
 
 namespace stillpoint {
 
@@ -86,6 +86,7 @@ void for_each_record(Visit&& visit) noexcept
 
 void recycle(ThreadRecord& record) noexcept
 {
+    sync_uses::drop(record);
     record.state.store(ThreadRecord::unused, std::memory_order_relaxed);
     record.thread_id.store(0, std::memory_order_relaxed);
     record.next_unused = unused_records;
@@ -153,12 +154,13 @@ extern "C" void detach_thread(void* argument)
     const auto depth = record.depth.load(std::memory_order_relaxed);
     if (depth != 0) {
         const auto robust = count_robust_locks_held([](void* mutex) noexcept {
-            sync_object_used(mutex, SyncObjectKind::orphaned_mutex);
+            sync_uses::mutex_orphaned(mutex);
         });
         for (std::uint32_t i = 0; i < (robust < depth ? robust : depth); ++i) {
             fase_leave(nullptr);
         }
     }
+    sync_uses::thread_ended();
     fase::own_record = nullptr;
     const RegistryGuard guard;
     if (record.depth.load(std::memory_order_relaxed) != 0) {

@@ -2,6 +2,7 @@
 // The registry of threads that have used a lock: one record each, in memory that is never
 // unmapped, so that the checkpointer may read any record at any time. Records are recycled.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -32,7 +33,11 @@ struct alignas(128) ThreadRecord {
     std::uint32_t paused_depth;        ///< depth and lock of the FASE that the outermost of them has left
     std::uintptr_t paused_lock;
     ThreadRecord* next_unused;
+    /// Synchronisation objects in durable memory that the thread uses (sync_uses.hpp). It lists them; a thread that
+    /// destroys one, or frees its memory, takes them out.
+    mutable std::array<sync::Atomic<std::uintptr_t>, 8> uses;
 };
+static_assert(sizeof(ThreadRecord) == 128);
 
 /// Attaches the calling thread. nullptr: accounting is off. Without DRAM for a record it ends the program:
 /// a thread that is not counted would make checkpoints wrong. Blocks signals while it runs; no malloc.

@@ -21,6 +21,7 @@ struct Shared {
     std::uint64_t datum_finished;       ///< what a FASE that is over has stored there; the explorer alone sees it
     std::uint64_t datum_copied;         ///< what the checkpoint has
     const ThreadRecord* record;
+    alignas(8) sync::Atomic<std::uint64_t> semaphore;  ///< its waiters; or reused_mark: the memory is something else
 };
 extern Shared shared;
 
@@ -45,5 +46,11 @@ void sleeper_in_a_pause_or_checkpoint(int thread);
 // scenarios_of_marks.cpp: the card table.
 void marker_or_collector(int thread);
 void count_of_marks(int);
+
+// scenarios_of_uses.cpp: synchronisation objects in durable memory.
+void begin_with_uses() noexcept;
+void user_or_capture(int thread);
+void two_users_or_capture(int thread);
+void finish_without_uses() noexcept;
 
 }  // namespace stillpoint::schedules

@@ -10,6 +10,7 @@
 #include "runtime/checkpoint_figures.hpp"
 #include "runtime/quiescence.hpp"
 #include "runtime/statistics.hpp"
+#include "runtime/sync_objects.hpp"
 
 namespace stillpoint::pmthreads {
 
@@ -103,11 +104,17 @@ Result<void> Checkpointer::pre_copy() noexcept
     return {};
 }
 
+void Checkpointer::prepare_store(void* self, std::byte* address, std::size_t size) noexcept
+{
+    static_cast<Checkpointer*>(self)->parts_.tracker->prepare_kernel_write(address, size);
+}
+
 void Checkpointer::capture_in_stop(void* self) noexcept
 {
     auto& here = *static_cast<Checkpointer*>(self);
     here.announced_.absorb(*here.parts_.table, *here.parts_.locations);
-    here.mirrored_.update([&](std::byte* address, std::size_t size) { here.parts_.tracker->prepare_kernel_write(address, size); });
+    const SyncObjectsCapture capture(&prepare_store, &here);
+    here.mirrored_.update([&](std::byte* address, std::size_t size) { prepare_store(&here, address, size); });
     auto found = here.capture_.collect(*here.parts_.tracker, *here.parts_.shadow, Look::stop, &here.team_, nullptr);
     here.stop_outcome_ = found ? here.write_unstaged() : Result<void>(pass_on(found.error()));
     here.captured_epoch_ = here.parts_.clock->advance();

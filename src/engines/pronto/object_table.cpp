@@ -11,6 +11,7 @@
 #include "engines/pronto/inside_object.hpp"
 #include "engines/pronto/object_methods.hpp"
 #include "heap/heap.hpp"
+#include "runtime/dying_memory.hpp"
 #include "runtime/fase.hpp"
 
 namespace stillpoint::pronto {
@@ -157,11 +158,11 @@ Result<ObjectRecord*> ObjectTable::allocate(Session& session, const sp_pronto_ty
 void ObjectTable::release(Session& session, ObjectRecord& record) noexcept
 {
     if (record.twin_address != 0) {
-        session.heap->deallocate(record_of(record.twin_address));
+        release_block(*session.heap, record_of(record.twin_address));
     }
     session.heap->deallocate(reinterpret_cast<void*>(record.methods_address));
     record.magic = 0;
-    session.heap->deallocate(&record);
+    release_block(*session.heap, &record);
 }
 
 Result<void> ObjectTable::construct(LiveObject& object, const Wish& wish)

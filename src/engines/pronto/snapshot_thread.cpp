@@ -9,6 +9,7 @@
 #include "runtime/checkpoint_figures.hpp"
 #include "runtime/quiescence.hpp"
 #include "runtime/statistics.hpp"
+#include "runtime/sync_objects.hpp"
 
 namespace stillpoint::pronto {
 
@@ -42,6 +43,11 @@ bool SnapshotThread::nothing_is_written() const noexcept
     return parts_.clock->wanted() < parts_.clock->running() && !parts_.pieces->any_written() && !mirrored_.changed();
 }
 
+void SnapshotThread::prepare_store(void* self, std::byte* address, std::size_t size) noexcept
+{
+    static_cast<SnapshotThread*>(self)->parts_.pieces->prepare_write(address, size);
+}
+
 void SnapshotThread::freeze_in_stop(void* self) noexcept
 {
     auto& here = *static_cast<SnapshotThread*>(self);
@@ -52,7 +58,8 @@ void SnapshotThread::freeze_in_stop(void* self) noexcept
     }
     const SnapshotHooks& hooks = *here.parts_.hooks;
     here.announced_.absorb(*here.parts_.table, *here.parts_.locations);
-    here.mirrored_.update([&](std::byte* address, std::size_t size) { here.parts_.pieces->prepare_write(address, size); });
+    const SyncObjectsCapture capture(&prepare_store, &here);
+    here.mirrored_.update([&](std::byte* address, std::size_t size) { prepare_store(&here, address, size); });
     if (hooks.capturing != nullptr) {
         hooks.capturing(hooks.context);
     }

@@ -69,6 +69,8 @@ private:
     [[nodiscard]] bool nothing_is_written() const noexcept;
     /// Runs in the stop.
     static void freeze_in_stop(void* self) noexcept;
+    /// Before a store of this thread into the image.
+    static void prepare_store(void* self, std::byte* address, std::size_t size) noexcept;
     [[nodiscard]] Result<void> write_epoch(bool clean) noexcept;
     /// Copies and writes until each frozen piece is written.
     [[nodiscard]] Result<void> write_frozen() noexcept;
