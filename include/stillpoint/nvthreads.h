@@ -15,12 +15,12 @@ bool crashed(void);
 
 /* Allocates `size_bytes` of durable memory under the name `handle` (1 to 79 bytes), zeroed.
  * If the name exists already it is given to the new block, and the old block is freed.
- * A NULL handle allocates without a name. NULL and errno ENOMEM, EINVAL or ENOSPC. */
+ * A NULL handle allocates without a name. Aligned to 16 bytes. NULL and errno ENOMEM, EINVAL or ENOSPC. */
 void *nvmalloc(size_t size_bytes, const char *handle);
 
 /* Finds the object named `handle`. Where `destination` is not NULL, min(size_bytes, its size)
  * bytes are also copied there, as the papers' programs expect. Returns the durable object
- * itself, or NULL if there is none of that name. */
+ * itself, or NULL with errno ENOENT if there is none of that name. */
 void *nvrecover(void *destination, size_t size_bytes, const char *handle);
 
 /* Frees a block of nvmalloc and its name. NULL is allowed. */

@@ -73,14 +73,17 @@ typedef enum sp_start {
 sp_start sp_start_kind(void);
 
 /* The last error message of the calling thread, or "" if there was none: what failed, with
- * file, offset and system error, and what to do next. Valid until the thread's next call. */
+ * file, offset and system error, and what to do next. Every call of these headers that fails
+ * sets it; one that succeeds leaves it as it is. Valid until the thread's next call. */
 const char *sp_last_error(void);
 
 /* ---- Durable memory ------------------------------------------------------------------ */
 /* As malloc, calloc, realloc, aligned_alloc and free, on durable memory. Each call is a FASE
  * of its own or part of the caller's. After a crash no block is leaked: what the recovered
  * epoch did not have allocated is free. Failure: NULL with errno ENOMEM; sp_last_error()
- * tells a full disk from a pool at its maximum. Memory from sp_malloc holds old bytes. */
+ * tells a full disk from a pool at its maximum. Memory from sp_malloc holds old bytes.
+ * Alignment: 16 bytes, that of max_align_t; sp_aligned_alloc gives more (EINVAL: it is no power
+ * of two up to 64 KiB). What is to have cache lines of its own needs sp_aligned_alloc(64, ...). */
 void *sp_malloc(size_t size_bytes);
 void *sp_calloc(size_t count, size_t size_bytes);
 void *sp_realloc(void *block, size_t size_bytes);
@@ -90,16 +93,16 @@ size_t sp_usable_size(const void *block);
 
 /* Allocates an object that the directory of handles names, or finds it again.
  * The first call for `handle` returns `size_bytes` of zeroes; later calls, in this run or
- * after a restart, return the same object. `handle`: 1 to 79 bytes.
+ * after a restart, return the same object. `handle`: 1 to 79 bytes. Alignment: 16 bytes.
  * NULL and errno: EINVAL (bad name, or another size than the object has), ENOMEM, ENOSPC
  * (directory full). Cost: a hash look-up and a lock. */
 void *sp_root(const char *handle, size_t size_bytes);
 
-/* Finds a named object without creating it: NULL if there is none. Its size goes to
- * *size_bytes where that is not NULL. */
+/* Finds a named object without creating it: NULL with errno ENOENT if there is none (EINVAL: no
+ * name can be that long). Its size goes to *size_bytes where that is not NULL. */
 void *sp_root_find(const char *handle, size_t *size_bytes);
 
-/* Frees the named object and forgets its name. Errors: SP_E_HANDLE_MISSING. */
+/* Frees the named object and forgets its name. Errors: SP_E_HANDLE_MISSING, SP_E_INVALID_ARGUMENT. */
 int sp_root_delete(const char *handle);
 
 /* A durable global variable: `SP_PERSISTENT int counter;` or `SP_PERSISTENT struct t table =

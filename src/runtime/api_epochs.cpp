@@ -59,6 +59,7 @@ void report_as_errno(const Failure& failure) noexcept
     switch (failure.code) {
     case SP_E_INVALID_ARGUMENT:
     case SP_E_HANDLE_SIZE: errno = EINVAL; break;
+    case SP_E_HANDLE_MISSING: errno = ENOENT; break;
     case SP_E_DIRECTORY_FULL: errno = ENOSPC; break;
     default: errno = ENOMEM; break;
     }
@@ -133,7 +134,7 @@ STILLPOINT_API void sp_fase_resume(void) { stillpoint::fase_resume(); }
 STILLPOINT_API int sp_lock_ignore(const void* lock)
 {
     if (lock == nullptr) {
-        return SP_E_INVALID_ARGUMENT;
+        return stillpoint::report(fail(SP_E_INVALID_ARGUMENT, 0, "sp_lock_ignore needs a lock").value());
     }
     auto ignored = stillpoint::fase_ignore_lock(lock);
     return ignored ? SP_OK : stillpoint::report(ignored.error());

@@ -13,6 +13,7 @@
 #include "stillpoint/stillpoint.h"
 
 using FaseGuard = stillpoint::fase::InlineGuard;
+using stillpoint::fail;
 using stillpoint::Heap;
 using stillpoint::open_session;
 using stillpoint::Session;
@@ -29,6 +30,15 @@ void* checked(void* block) noexcept
     return block;
 }
 
+[[gnu::cold]] void* no_memory(size_t size_bytes) noexcept
+{
+    stillpoint::report_as_errno(fail(SP_E_NO_MEMORY, ENOMEM, "no memory for {} bytes", size_bytes).value());
+    return nullptr;
+}
+
+/// The same for libc's calls, which serve a program that has no pool.
+void* checked_libc(void* block, size_t size_bytes) noexcept { return block != nullptr ? block : no_memory(size_bytes); }
+
 }  // namespace
 
 STILLPOINT_API void* sp_malloc(size_t size_bytes)
@@ -40,7 +50,7 @@ STILLPOINT_API void* sp_malloc(size_t size_bytes)
     if (session == nullptr || session->detached.load(std::memory_order_relaxed)) [[unlikely]] {
         stillpoint::warn_if_not_durable(session);
         if (session == nullptr) {
-            return std::malloc(size_bytes);
+            return checked_libc(std::malloc(size_bytes), size_bytes);
         }
     }
     const FaseGuard fase;
@@ -51,13 +61,14 @@ STILLPOINT_API void* sp_calloc(size_t count, size_t size_bytes)
 {
     size_t total = 0;
     if (__builtin_mul_overflow(count, size_bytes, &total)) {
-        errno = ENOMEM;
+        stillpoint::report_as_errno(
+            fail(SP_E_NO_MEMORY, ENOMEM, "{} objects of {} bytes are more memory than there can be", count, size_bytes).value());
         return nullptr;
     }
     Session* const session = used_session();
     stillpoint::warn_if_not_durable(session);
     if (session == nullptr) {
-        return std::calloc(count, size_bytes);
+        return checked_libc(std::calloc(count, size_bytes), total);
     }
     const FaseGuard fase;
     return checked(session->heap->allocate_zeroed(total));
@@ -68,7 +79,9 @@ STILLPOINT_API void* sp_aligned_alloc(size_t alignment_bytes, size_t size_bytes)
     constexpr size_t alignment_bytes_max = 64 * 1024;
     if (alignment_bytes == 0 || (alignment_bytes & (alignment_bytes - 1)) != 0 ||
         alignment_bytes > alignment_bytes_max) {
-        errno = EINVAL;
+        stillpoint::report_as_errno(fail(SP_E_INVALID_ARGUMENT, EINVAL, "an alignment of {} bytes is not a power of two up to {}",
+                                         alignment_bytes, alignment_bytes_max)
+                                        .value());
         return nullptr;
     }
     Session* const session = used_session();
@@ -76,12 +89,7 @@ STILLPOINT_API void* sp_aligned_alloc(size_t alignment_bytes, size_t size_bytes)
     if (session == nullptr) {
         void* block = nullptr;
         const size_t alignment = alignment_bytes < sizeof(void*) ? sizeof(void*) : alignment_bytes;
-        const int error = posix_memalign(&block, alignment, size_bytes);
-        if (error != 0) {
-            errno = error;
-            return nullptr;
-        }
-        return block;
+        return posix_memalign(&block, alignment, size_bytes) == 0 ? block : no_memory(size_bytes);
     }
     const FaseGuard fase;
     return checked(session->heap->allocate_aligned(alignment_bytes, size_bytes));
@@ -112,7 +120,8 @@ STILLPOINT_API void* sp_realloc(void* block, size_t size_bytes)
     }
     Session* const session = open_session();
     if (session == nullptr || !stillpoint_is_persistent(block)) {
-        return std::realloc(block, size_bytes);
+        void* const moved = std::realloc(block, size_bytes);
+        return moved != nullptr || size_bytes == 0 ? moved : no_memory(size_bytes);
     }
     if (size_bytes == 0) {
         sp_free(block);
@@ -137,11 +146,11 @@ STILLPOINT_API size_t sp_usable_size(const void* block)
 STILLPOINT_API int sp_heap_stats(sp_heap_statistics* out)
 {
     if (out == nullptr) {
-        return SP_E_INVALID_ARGUMENT;
+        return stillpoint::report(fail(SP_E_INVALID_ARGUMENT, 0, "sp_heap_stats needs a place for the figures").value());
     }
     Session* const session = used_session();
     if (session == nullptr) {
-        return SP_E_NOT_OPEN;
+        return stillpoint::report(fail(SP_E_NOT_OPEN, 0, "no pool is open: there is no durable heap").value());
     }
     const FaseGuard fase;
     *out = session->heap->statistics();

@@ -9,12 +9,12 @@
 #include "runtime/api_export.hpp"
 #include "runtime/dying_memory.hpp"
 #include "runtime/fase.hpp"
+#include "runtime/named_objects.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/volatile_roots.hpp"
 #include "stillpoint/nvthreads.h"
 #include "stillpoint/stillpoint.h"
 
-using stillpoint::Directory;
 using stillpoint::FaseGuard;
 using stillpoint::Session;
 using stillpoint::used_session;
@@ -26,8 +26,8 @@ STILLPOINT_API void* nvmalloc(size_t size_bytes, const char* handle)
     if (handle == nullptr) {
         return sp_calloc(1, size_bytes);
     }
-    if (!Directory::valid_handle(handle)) {
-        errno = EINVAL;
+    if (auto valid = stillpoint::check_handle(handle); !valid) {
+        stillpoint::report_as_errno(valid.error());
         return nullptr;
     }
     Session* const session = used_session();
@@ -39,7 +39,11 @@ STILLPOINT_API void* nvmalloc(size_t size_bytes, const char* handle)
     }
     if (session == nullptr) {
         const auto old = stillpoint::find_volatile_root(handle);
-        stillpoint::put_volatile_root(handle, {block, size_bytes});
+        if (!stillpoint::put_volatile_root(handle, {block, size_bytes})) {
+            sp_free(block);
+            stillpoint::report_as_errno(stillpoint::fail(SP_E_NO_MEMORY, ENOMEM, "no memory for \"{}\"", handle).value());
+            return nullptr;
+        }
         sp_free(old.address);
         return block;
     }

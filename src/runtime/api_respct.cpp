@@ -33,9 +33,15 @@ Session* lines_session() noexcept
     return session != nullptr && respct::is_active() ? session : nullptr;
 }
 
-bool size_of(const sp_respct_layout& layout, size_t count, size_t& bytes) noexcept
+Result<void> size_of(const sp_respct_layout* layout, size_t count, size_t& bytes)
 {
-    return !__builtin_mul_overflow(size_t{layout.size_bytes}, count, &bytes);
+    if (layout == nullptr) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "an object with logged variables needs a layout");
+    }
+    if (__builtin_mul_overflow(size_t{layout->size_bytes}, count, &bytes)) {
+        return fail(SP_E_NO_MEMORY, ENOMEM, "{} objects of {} bytes are more memory than there can be", count, layout->size_bytes);
+    }
+    return {};
 }
 
 /// What the library keeps in a layout: its number in the open pool, and behind it what the heap knows one small object of it by.
@@ -90,8 +96,8 @@ void* allocate_one(sp_respct_layout& layout) noexcept
 void* allocate(sp_respct_layout* layout, size_t count, bool zeroed)
 {
     size_t bytes = 0;
-    if (layout == nullptr || !size_of(*layout, count, bytes)) {
-        errno = layout == nullptr ? EINVAL : ENOMEM;
+    if (auto sized = size_of(layout, count, bytes); !sized) {
+        stillpoint::report_as_errno(sized.error());
         return nullptr;
     }
     Session* const session = lines_session();
@@ -173,8 +179,8 @@ STILLPOINT_API void* sp_respct_allocate_zeroed(sp_respct_layout* layout, size_t 
 STILLPOINT_API void* sp_respct_root(const char* handle, sp_respct_layout* layout, size_t count)
 {
     size_t bytes = 0;
-    if (layout == nullptr || !size_of(*layout, count, bytes)) {
-        errno = EINVAL;
+    if (auto sized = size_of(layout, count, bytes); !sized) {
+        stillpoint::report_as_errno(sized.error());
         return nullptr;
     }
     Session* const session = lines_session();

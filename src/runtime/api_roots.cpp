@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <string_view>
 
 #include "core/store_marks.hpp"
@@ -55,6 +56,11 @@ bool lies_in_image(const Session& session, const stillpoint::DirectoryEntry& ent
            entry.size_bytes <= bytes - (entry.address - base);
 }
 
+tl::unexpected<Failure> outside_the_pool(std::string_view handle)
+{
+    return fail(SP_E_POOL_CORRUPT, 0, "the durable object \"{}\" lies outside the pool; run `stillpoint check`", handle);
+}
+
 using Make = Result<void*> (*)(void* context, Session& session);
 
 Result<void*> root_in_pool(Session& session, std::string_view handle, size_t size_bytes, Make make, void* context)
@@ -63,8 +69,7 @@ Result<void*> root_in_pool(Session& session, std::string_view handle, size_t siz
     const std::lock_guard guard(session.directory_lock);
     if (const auto entry = session.directory->find(handle)) {
         if (!lies_in_image(session, *entry)) {
-            return fail(SP_E_POOL_CORRUPT, 0,
-                        "the durable object \"{}\" lies outside the pool; run `stillpoint check`", handle);
+            return outside_the_pool(handle);
         }
         if (entry->size_bytes != size_bytes) {
             return fail(SP_E_HANDLE_SIZE, 0,
@@ -90,8 +95,8 @@ void* find_or_make(const char* handle, size_t size_bytes, size_t alignment_bytes
     Session* const session = used_session();
     stillpoint::warn_if_not_durable(session);
     Result<void*> found;
-    if (handle == nullptr || !Directory::valid_handle(handle)) {
-        found = fail(SP_E_INVALID_ARGUMENT, 0, "a handle has 1 to {} bytes", Directory::handle_bytes_max);
+    if (auto valid = stillpoint::check_handle(handle); !valid) {
+        found = stillpoint::pass_on(valid.error());
     } else if (session == nullptr) {
         found = root_without_pool(handle, size_bytes, alignment_bytes);
     } else {
@@ -107,6 +112,14 @@ void* find_or_make(const char* handle, size_t size_bytes, size_t alignment_bytes
 }  // namespace
 
 namespace stillpoint {
+
+Result<void> check_handle(const char* handle)
+{
+    if (handle == nullptr || !Directory::valid_handle(handle)) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "the name of a durable object has 1 to {} bytes", Directory::handle_bytes_max);
+    }
+    return {};
+}
 
 void* named_object_of(const char* handle, std::size_t size_bytes, Result<void*> (*make)(void* context, Session& session), void* context)
 {
@@ -137,50 +150,71 @@ STILLPOINT_API void* sp_root(const char* handle, size_t size_bytes)
     return stillpoint::named_object(handle, size_bytes, alignof(std::max_align_t));
 }
 
+namespace {
+
+Result<stillpoint::DirectoryEntry> find_root(Session* session, const char* handle)
+{
+    if (auto valid = stillpoint::check_handle(handle); !valid) {
+        return stillpoint::pass_on(valid.error());
+    }
+    std::optional<stillpoint::DirectoryEntry> entry;
+    if (session == nullptr) {
+        if (const auto root = stillpoint::find_volatile_root(handle); root.address != nullptr) {
+            entry.emplace();
+            entry->address = reinterpret_cast<std::uintptr_t>(root.address);
+            entry->size_bytes = root.size_bytes;
+        }
+    } else {
+        entry = session->directory->find(handle);
+    }
+    if (!entry) {
+        return fail(SP_E_HANDLE_MISSING, 0, "there is no durable object named \"{}\"", handle);
+    }
+    if (session != nullptr && !lies_in_image(*session, *entry)) {
+        return outside_the_pool(handle);
+    }
+    return *entry;
+}
+
+}  // namespace
+
 STILLPOINT_API void* sp_root_find(const char* handle, size_t* size_bytes)
 {
-    if (handle == nullptr || !Directory::valid_handle(handle)) {
-        errno = EINVAL;
-        return nullptr;
-    }
     Session* const session = used_session();
-    void* address = nullptr;
-    size_t size = 0;
-    if (session == nullptr) {
-        const auto root = stillpoint::find_volatile_root(handle);
-        address = root.address;
-        size = root.size_bytes;
-    } else {
+    const auto entry = [&]() -> Result<stillpoint::DirectoryEntry> {
+        if (session == nullptr) {
+            return find_root(session, handle);
+        }
         const FaseGuard fase;
         const std::lock_guard guard(session->directory_lock);
-        if (const auto entry = session->directory->find(handle); entry && lies_in_image(*session, *entry)) {
-            address = reinterpret_cast<void*>(entry->address);
-            size = entry->size_bytes;
-        }
+        return find_root(session, handle);
+    }();
+    if (!entry) {
+        stillpoint::report_as_errno(entry.error());
+        return nullptr;
     }
-    if (address != nullptr && size_bytes != nullptr) {
-        *size_bytes = size;
+    if (size_bytes != nullptr) {
+        *size_bytes = entry->size_bytes;
         stillpoint::note_store(size_bytes, sizeof *size_bytes);
     }
-    return address;
+    return reinterpret_cast<void*>(entry->address);
 }
 
 STILLPOINT_API int sp_root_delete(const char* handle)
 {
-    if (handle == nullptr || !Directory::valid_handle(handle)) {
-        return SP_E_INVALID_ARGUMENT;
-    }
     Session* const session = used_session();
     if (session == nullptr) {
-        const auto root = stillpoint::erase_volatile_root(handle);
-        std::free(root.address);
-        return root.address != nullptr ? SP_OK : SP_E_HANDLE_MISSING;
+        if (auto found = find_root(session, handle); !found) {
+            return stillpoint::report(found.error());
+        }
+        std::free(stillpoint::erase_volatile_root(handle).address);
+        return SP_OK;
     }
     const FaseGuard fase;
     const std::lock_guard guard(session->directory_lock);
-    const auto entry = session->directory->find(handle);
+    auto entry = find_root(session, handle);
     if (!entry) {
-        return SP_E_HANDLE_MISSING;
+        return stillpoint::report(entry.error());
     }
     auto* const block = reinterpret_cast<void*>(entry->address);
     if (auto erased = session->directory->erase(handle); !erased) {

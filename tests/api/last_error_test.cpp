@@ -1,0 +1,222 @@
+// Every function of the C API that can fail says why in sp_last_error(), each time anew: no caller reads the reason of an older failure.
+// A table of failures; and a comparison of the table with the headers, so that a new function is not forgotten.
+
+#include <cerrno>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "open_pool.hpp"
+#include "stillpoint/nvthreads.h"
+#include "stillpoint/pronto.h"
+#include "stillpoint/respct.h"
+
+namespace {
+
+/// A failure whose text no other call has.
+void leave_an_older_text()
+{
+    ASSERT_EQ(sp_open("/nowhere", "option_of_the_older_text=1"), SP_E_INVALID_ARGUMENT);
+    ASSERT_NE(std::string(sp_last_error()).find("option_of_the_older_text"), std::string::npos);
+}
+
+sp_respct_layout layout_of(std::uint32_t size_bytes) { return {"thing", size_bytes, 16, nullptr, 0, 0, 0}; }
+
+struct Failing {
+    const char* function;
+    const char* text;          ///< regular expression
+    std::function<int()> call; ///< its error; -1: a pointer that is not NULL, or no error
+    int error;                 ///< sp_error, or errno where a pointer is returned
+};
+
+int errno_of(const void* result) { return result == nullptr ? errno : -1; }
+
+constexpr std::size_t huge = SIZE_MAX / 2;
+std::uint64_t number = 0;
+sp_respct_layout layout = layout_of(64);
+
+/// Failures of arguments: the same with and without a pool.
+std::vector<Failing> failures_of_arguments()
+{
+    static const std::string long_name(80, 'n');
+    return {
+        {"sp_open", "needs a path", [] { return sp_open(nullptr, nullptr); }, SP_E_INVALID_ARGUMENT},
+        {"sp_open", "no option 'trucker'", [] { return sp_open("x", "trucker=1"); }, SP_E_INVALID_ARGUMENT},
+        {"sp_lock_ignore", "needs a lock", [] { return sp_lock_ignore(nullptr); }, SP_E_INVALID_ARGUMENT},
+        {"sp_calloc", "objects of", [] { return errno_of(sp_calloc(huge, 3)); }, ENOMEM},
+        {"sp_malloc", "bytes", [] { return errno_of(sp_malloc(huge)); }, ENOMEM},
+        {"sp_realloc", "bytes", [] { return errno_of(sp_realloc(sp_malloc(8), huge)); }, ENOMEM},
+        {"sp_aligned_alloc", "alignment of 3 ", [] { return errno_of(sp_aligned_alloc(3, 8)); }, EINVAL},
+        {"sp_aligned_alloc", "alignment of 131072 ", [] { return errno_of(sp_aligned_alloc(131072, 8)); }, EINVAL},
+        {"sp_aligned_alloc", "bytes", [] { return errno_of(sp_aligned_alloc(64, huge)); }, ENOMEM},
+        {"sp_root", "1 to 79 bytes", [] { return errno_of(sp_root("", 8)); }, EINVAL},
+        {"sp_root", "has 8 bytes, not 16", [] { return sp_root("eight", 8) == nullptr ? -1 : errno_of(sp_root("eight", 16)); }, EINVAL},
+        {"sp_root", "huge|bytes", [] { return errno_of(sp_root("huge", huge)); }, ENOMEM},
+        {"sp_root_find", "1 to 79 bytes", [] { return errno_of(sp_root_find(long_name.c_str(), nullptr)); }, EINVAL},
+        {"sp_root_find", "no durable object named \"missing\"", [] { return errno_of(sp_root_find("missing", nullptr)); }, ENOENT},
+        {"sp_root_delete", "1 to 79 bytes", [] { return sp_root_delete(nullptr); }, SP_E_INVALID_ARGUMENT},
+        {"sp_root_delete", "no durable object named \"missing\"", [] { return sp_root_delete("missing"); }, SP_E_HANDLE_MISSING},
+        {"sp_heap_stats", "place", [] { return sp_heap_stats(nullptr); }, SP_E_INVALID_ARGUMENT},
+        {"sp_statistic", "place", [] { return sp_statistic("epoch", nullptr); }, SP_E_INVALID_ARGUMENT},
+        {"nvmalloc", "1 to 79 bytes", [] { return errno_of(nvmalloc(8, "")); }, EINVAL},
+        {"nvmalloc", "bytes", [] { return errno_of(nvmalloc(huge, nullptr)); }, ENOMEM},
+        {"nvmalloc", "bytes", [] { return errno_of(nvmalloc(huge, "named")); }, ENOMEM},
+        {"nvrecover", "no durable object named \"missing\"", [] { return errno_of(nvrecover(nullptr, 0, "missing")); }, ENOENT},
+        {"sp_respct_allocate", "needs a layout", [] { return errno_of(sp_respct_allocate(nullptr, 1)); }, EINVAL},
+        {"sp_respct_allocate", "objects of", [] { return errno_of(sp_respct_allocate(&layout, huge)); }, ENOMEM},
+        {"sp_respct_allocate_zeroed", "needs a layout", [] { return errno_of(sp_respct_allocate_zeroed(nullptr, 1)); }, EINVAL},
+        {"sp_respct_root", "needs a layout", [] { return errno_of(sp_respct_root("r", nullptr, 1)); }, EINVAL},
+        {"sp_respct_root", "objects of", [] { return errno_of(sp_respct_root("r", &layout, huge)); }, ENOMEM},
+        {"sp_respct_root", "1 to 79 bytes", [] { return errno_of(sp_respct_root("", &layout, 1)); }, EINVAL},
+        {"sp_pronto_register", "no type", [] { return sp_pronto_register(nullptr); }, SP_E_INVALID_ARGUMENT},
+    };
+}
+
+/// One failure of each call that needs a log of operations.
+std::vector<Failing> failures_without_a_log(int error, const char* text)
+{
+    static sp_pronto_operation operation;
+    static int code = 0;
+    return {
+        {"sp_pronto_object", text, [] { return sp_pronto_object(nullptr, "o", 0, nullptr, 0, &code) == nullptr ? code : -1; }, error},
+        {"sp_pronto_delete", text, [] { return sp_pronto_delete("o"); }, error},
+        {"sp_pronto_begin", text, [] { return sp_pronto_begin(&operation, nullptr, 0, 0, &code) == nullptr ? code : -1; }, error},
+        {"sp_pronto_commit", text, [] { return sp_pronto_commit(&operation); }, error},
+        {"sp_pronto_commit_early", text, [] { return sp_pronto_commit_early(&operation); }, error},
+        {"sp_pronto_end", text, [] { return sp_pronto_end(&operation, 0); }, error},
+        {"sp_pronto_commit_current", text, [] { return sp_pronto_commit_current(); }, error},
+        {"sp_pronto_wait_read", text, [] { return sp_pronto_wait_read(&number); }, error},
+        {"sp_pronto_numbers", text, [] { return sp_pronto_numbers(&number, &number, &number); }, error},
+    };
+}
+
+/// Failures of calls that need a pool, in a process that has none, or none any more.
+std::vector<Failing> failures_of_waits(int error, const char* text)
+{
+    return {
+        {"sp_close", text, [] { return sp_close(); }, error},
+        {"sp_wait_durable", text, [] { return sp_wait_durable(1, 0); }, error},
+        {"sp_checkpoint", text, [] { return sp_checkpoint(); }, error},
+        {"sp_pronto_snapshot", text, [] { return sp_pronto_snapshot(); }, error},
+    };
+}
+
+std::vector<Failing> failures_without_a_pool()
+{
+    return {
+        {"sp_heap_stats", "no pool is open", [] {
+             sp_heap_statistics figures;
+             return sp_heap_stats(&figures);
+         }, SP_E_NOT_OPEN},
+        {"sp_statistic", "no pool is open", [] { return sp_statistic("epoch", &number); }, SP_E_NOT_OPEN},
+    };
+}
+
+std::vector<Failing> failures_with_a_pool()
+{
+    return {
+        {"sp_open", "open already", [] { return sp_open("x", nullptr); }, SP_E_ALREADY_OPEN},
+        {"sp_statistic", "\"nonsense\" is no statistic", [] { return sp_statistic("nonsense", &number); }, SP_E_INVALID_ARGUMENT},
+        {"sp_wait_durable", "epoch|deadline|ms", [] { return sp_wait_durable(sp_epoch() + 1000, 0); }, SP_E_TIMED_OUT},
+        {"sp_malloc", "never grows beyond", [] { return errno_of(sp_malloc(9 << 20)); }, ENOMEM},
+    };
+}
+
+void expect_own_text(const std::vector<Failing>& table)
+{
+    for (const Failing& failing : table) {
+        leave_an_older_text();
+        errno = 0;
+        const int error = failing.call();
+        EXPECT_EQ(error, failing.error) << failing.function << ": " << sp_last_error();
+        EXPECT_TRUE(std::regex_search(sp_last_error(), std::regex(failing.text)))
+            << failing.function << " leaves the text \"" << sp_last_error() << "\", which has no \"" << failing.text << '"';
+    }
+}
+
+TEST(LastError, every_failure_without_a_pool_has_a_text_of_its_own)
+{
+    expect_own_text(failures_of_arguments());
+    expect_own_text(failures_without_a_pool());
+    expect_own_text(failures_of_waits(SP_E_NOT_OPEN, "no pool is open"));
+    expect_own_text(failures_without_a_log(SP_E_NOT_OPEN, "need a pool"));
+}
+
+class LastErrorWith : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(LastErrorWith, every_failure_has_a_text_of_its_own)
+{
+    const std::string engine = GetParam();
+    const OpenPool pool("interval_ms=3600000 engine=" + engine);
+    expect_own_text(failures_of_arguments());
+    expect_own_text(failures_with_a_pool());
+    if (engine != "pronto") {
+        expect_own_text(failures_without_a_log(SP_E_POOL_ENGINE, "need a pool of the engine"));
+    }
+    sp_fase_begin();
+    expect_own_text(failures_of_waits(SP_E_INSIDE_FASE, "holds a lock"));
+    sp_fase_end();
+}
+
+TEST_P(LastErrorWith, every_failure_in_a_child_of_fork_has_a_text_of_its_own)
+{
+    const std::string engine = GetParam();
+    const OpenPool pool("interval_ms=3600000 engine=" + engine);
+    const pid_t child = fork();
+    if (child == 0) {
+        expect_own_text(failures_of_waits(SP_E_DETACHED, "made by fork"));
+        expect_own_text(failures_without_a_log(SP_E_DETACHED, "made by fork"));
+        _exit(::testing::Test::HasFailure() ? 1 : 0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, LastErrorWith, ::testing::Values("pmthreads", "respct", "pronto"));
+
+/// Functions that report no failure: what they return is no error, or nothing.
+const std::set<std::string> cannot_fail = {
+    "sp_start_kind", "sp_last_error", "sp_free", "sp_usable_size", "sp_fase_begin", "sp_fase_end", "sp_fase_pause", "sp_fase_resume",
+    "sp_epoch", "sp_durable_epoch", "sp_version", "sp_error_string", "crashed", "nvfree", "sp_pronto_is_object",
+    "sp_pronto_start_logging", "sp_respct_first_update", "sp_respct_add_modified", "sp_respct_restart_point", "sp_respct_bind_frame",
+    "sp_respct_checkpoint_allow", "sp_respct_checkpoint_prevent", "sp_respct_lock_slowly", "sp_respct_try_lock_slowly",
+    "sp_respct_unlock_slowly", "sp_respct_wait", "sp_respct_notify_one", "sp_respct_notify_all", "sp_respct_check_wait",
+    "sp_mark_written"};
+
+std::set<std::string> declared_functions()
+{
+    const std::regex declaration(R"(\n(?!static|typedef|#)[a-z][a-z_0-9 ]* \**((?:sp_|nv(?!hooks))\w+|crashed)\([^;{]*\);)");
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(STILLPOINT_HEADERS)) {
+        if (entry.path().extension() != ".h") {
+            continue;
+        }
+        std::ostringstream all;
+        all << std::ifstream(entry.path()).rdbuf();
+        const std::string text = all.str();
+        for (auto found = std::sregex_iterator(text.begin(), text.end(), declaration); found != std::sregex_iterator(); ++found) {
+            names.insert((*found)[1]);
+        }
+    }
+    return names;
+}
+
+TEST(LastError, the_table_has_every_function_of_the_headers)
+{
+    std::set<std::string> known = cannot_fail;
+    for (const auto& table : {failures_of_arguments(), failures_without_a_pool(), failures_of_waits(0, ""), failures_without_a_log(0, ""),
+                              failures_with_a_pool()}) {
+        for (const Failing& failing : table) {
+            known.insert(failing.function);
+        }
+    }
+    EXPECT_EQ(known, declared_functions());
+}
+
+}  // namespace
