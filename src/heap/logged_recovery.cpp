@@ -52,12 +52,12 @@ void clear_copy(std::byte* begin, std::byte* end) noexcept
 
 }  // namespace
 
-void HeapRollback::roll_back_words(std::byte* words, std::size_t count, const Work& work, std::uint64_t& taken_back) noexcept
+void HeapRollback::roll_back_words(std::byte* words, std::size_t count, const Work& work, std::uint64_t& taken_back)
 {
     for (std::size_t i = 0; i < count; ++i) {
         std::byte* const word = words + i * sizeof(logged::Word);
         if (settle(word, SP_RESPCT_LOGGED_8, durable_, after_crash_, taken_back) && work.changed != nullptr) {
-            work.changed(work.context, word, sizeof(logged::Word));
+            work.changed(work.context, word, SP_RESPCT_LOGGED_8);
         }
     }
 }
@@ -80,7 +80,7 @@ Result<std::uint64_t> HeapRollback::roll_back_tables(const Work& work)
     return taken_back;
 }
 
-std::uint64_t HeapRollback::roll_back_spans(std::uint64_t first, std::uint64_t end, const Work& work) noexcept
+std::uint64_t HeapRollback::roll_back_spans(std::uint64_t first, std::uint64_t end, const Work& work)
 {
     std::uint64_t taken_back = 0;
     for (std::uint64_t span = first; span < end; ++span) {
@@ -96,7 +96,7 @@ std::uint64_t HeapRollback::roll_back_spans(std::uint64_t first, std::uint64_t e
     return taken_back;
 }
 
-void HeapRollback::roll_back_small(std::uint64_t span, SpanWord word, const Work& work, std::uint64_t& taken_back) noexcept
+void HeapRollback::roll_back_small(std::uint64_t span, SpanWord word, const Work& work, std::uint64_t& taken_back)
 {
     const SizeClass& c = size_classes[word.entry().payload()];
     if (!has_coarse_marks(c)) {
@@ -110,7 +110,7 @@ void HeapRollback::roll_back_small(std::uint64_t span, SpanWord word, const Work
 }
 
 void HeapRollback::roll_back_objects(std::byte* begin, std::uint64_t bytes, const LayoutRecord& layout, const Work& work,
-                                     std::uint64_t& taken_back) noexcept
+                                     std::uint64_t& taken_back)
 {
     for (std::uint64_t at = 0; at + layout.stride_bytes <= bytes; at += layout.stride_bytes) {
         for (std::uint32_t m = 0; m < layout.member_count; ++m) {
@@ -120,10 +120,10 @@ void HeapRollback::roll_back_objects(std::byte* begin, std::uint64_t bytes, cons
             for (std::uint32_t i = 0; i < member.count; ++i, variable += size) {
                 if (member.kind >= logged::kinds) {
                     if (work.reset_lock != nullptr) {
-                        work.reset_lock(variable, member.kind);
+                        work.reset_lock(work.context, variable, member.kind);
                     }
                 } else if (settle(variable, member.kind, durable_, after_crash_, taken_back) && work.changed != nullptr) {
-                    work.changed(work.context, variable, size);
+                    work.changed(work.context, variable, member.kind);
                 }
             }
         }

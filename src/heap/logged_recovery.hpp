@@ -12,10 +12,10 @@ namespace stillpoint::heap {
 
 class HeapRollback {
 public:
-    /// Told of every variable that was changed; by the thread that works on its span.
-    using Changed = void (*)(void* context, std::byte* variable, std::size_t bytes);
-    /// Makes a lock of that sp_respct_kind free.
-    using ResetLock = void (*)(void* lock, unsigned kind) noexcept;
+    /// Told of every variable that was changed, and its sp_respct_kind; by the thread that works on its span.
+    using Changed = void (*)(void* context, std::byte* variable, unsigned kind);
+    /// Makes a lock of that sp_respct_kind free; called by the same thread.
+    using ResetLock = void (*)(void* context, std::byte* lock, unsigned kind);
     struct Work {
         Changed changed = nullptr;
         void* context = nullptr;
@@ -33,17 +33,16 @@ public:
     [[nodiscard]] std::uint64_t spans() const noexcept { return table_.spans(); }
     /// The spans that begin in [first, end): marks, variables, locks. Threads: any number, on different ranges. Returns how many variables
     /// were taken back.
-    std::uint64_t roll_back_spans(std::uint64_t first, std::uint64_t end, const Work& work) noexcept;
+    std::uint64_t roll_back_spans(std::uint64_t first, std::uint64_t end, const Work& work);
 
     /// Rewrites a copy in private anonymous memory so that equal states have equal bytes: no backups, zeroes where nothing is live, free
     /// locks.
     void make_canonical() noexcept;
 
 private:
-    void roll_back_words(std::byte* words, std::size_t count, const Work& work, std::uint64_t& taken_back) noexcept;
-    void roll_back_small(std::uint64_t span, SpanWord word, const Work& work, std::uint64_t& taken_back) noexcept;
-    void roll_back_objects(std::byte* begin, std::uint64_t bytes, const LayoutRecord& layout, const Work& work,
-                           std::uint64_t& taken_back) noexcept;
+    void roll_back_words(std::byte* words, std::size_t count, const Work& work, std::uint64_t& taken_back);
+    void roll_back_small(std::uint64_t span, SpanWord word, const Work& work, std::uint64_t& taken_back);
+    void roll_back_objects(std::byte* begin, std::uint64_t bytes, const LayoutRecord& layout, const Work& work, std::uint64_t& taken_back);
     void make_objects_canonical(std::byte* begin, std::uint64_t bytes, std::uint16_t layout) noexcept;
     void make_small_canonical(std::uint64_t span, SpanWord word) noexcept;
 

@@ -237,9 +237,16 @@ Result<void> MappedMedium::map_at(std::byte* address, std::uint64_t offset, std:
     return sim::observe_stores({address, size, offset, mapping_.base() + offset}, file_.fd());
 }
 
-void MappedMedium::map_copy_at(std::byte* address, std::uint64_t offset, std::uint64_t size) noexcept
+Result<void> MappedMedium::map_copy_at(std::byte* address, std::uint64_t offset, std::uint64_t size) noexcept
 {
-    static_cast<void>(os::FileMapping::map_at(address, file_.fd(), offset, size, os::FileMapping::Mode::private_copy));
+    if (auto inside = file_.check_range(offset, size); !inside) {
+        return inside;
+    }
+    if (const int error = os::FileMapping::map_at(address, file_.fd(), offset, size, os::FileMapping::Mode::private_copy); error != 0) {
+        return fail(SP_E_NO_MEMORY, error, "cannot map a copy of {} bytes of {} from byte {} at {}: {}", size, file_.path(), offset,
+                    static_cast<const void*>(address), describe_errno(error));
+    }
+    return {};
 }
 
 void MappedMedium::write_back_lines(std::span<const std::uintptr_t> line_addresses) noexcept

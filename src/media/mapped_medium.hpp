@@ -46,7 +46,7 @@ public:
     void write_back(std::uint64_t offset, std::size_t size) noexcept final;
     void fence() noexcept final;
     [[nodiscard]] Result<void> map_at(std::byte* address, std::uint64_t offset, std::uint64_t size) final;
-    void map_copy_at(std::byte* address, std::uint64_t offset, std::uint64_t size) noexcept final;
+    [[nodiscard]] Result<void> map_copy_at(std::byte* address, std::uint64_t offset, std::uint64_t size) noexcept final;
     void write_back_lines(std::span<const std::uintptr_t> line_addresses) noexcept final;
 
 protected:

@@ -123,13 +123,9 @@ public:
     /// stores of the medium. All three are multiples of page_bytes. A child made by fork does not inherit it.
     /// Errors: unsupported (no byte-addressable medium), no_memory, io.
     [[nodiscard]] virtual Result<void> map_at(std::byte* address, std::uint64_t offset, std::uint64_t size);
-    /// In a child made by fork, before detach_after_fork(): a private copy of those bytes at `address`. Does nothing where it cannot.
-    virtual void map_copy_at(std::byte* address, std::uint64_t offset, std::uint64_t size) noexcept
-    {
-        static_cast<void>(address);
-        static_cast<void>(offset);
-        static_cast<void>(size);
-    }
+    /// As map_at(), but a private copy: stores there change nothing of the medium. For a pool that may yet be refused, and for a child
+    /// made by fork, before detach_after_fork(). No malloc. Errors as map_at().
+    [[nodiscard]] virtual Result<void> map_copy_at(std::byte* address, std::uint64_t offset, std::uint64_t size) noexcept;
     /// Starts the write back of the lines at these addresses, each inside a range of map_at(). fence() waits for them, in the
     /// same thread. Any number of threads at a time, beside the one that the other members are called by.
     virtual void write_back_lines(std::span<const std::uintptr_t> line_addresses) noexcept { static_cast<void>(line_addresses); }

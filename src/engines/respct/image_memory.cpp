@@ -16,14 +16,21 @@ Result<void> ImageMemory::map(const Pool& pool, std::uint64_t heap_offset)
     if (!in_place_) {
         return {};
     }
-    if (auto mapped = map_segments(pool, heap_offset); !mapped) {
+    if (auto mapped = map_segments(pool, heap_offset, &Medium::map_copy_at); !mapped) {
         return mapped;
     }
     memory_.publish(facts.image_bytes);
     return {};
 }
 
-Result<void> ImageMemory::map_segments(const Pool& pool, std::uint64_t from_byte)
+Result<void> ImageMemory::share(const Pool& pool)
+{
+    auto mapped = map_segments(pool, heap_offset_, &Medium::map_at);
+    shared_ = mapped.has_value();
+    return mapped;
+}
+
+Result<void> ImageMemory::map_segments(const Pool& pool, std::uint64_t from_byte, MapAt map_at)
 {
     for (const Segment& segment : pool.segments()) {
         const std::uint64_t begin = std::max(segment.first_image_page, from_byte / page_bytes);
@@ -32,8 +39,8 @@ Result<void> ImageMemory::map_segments(const Pool& pool, std::uint64_t from_byte
             continue;
         }
         const std::uint64_t file_page = segment.first_file_page + (begin - segment.first_image_page);
-        if (auto mapped = pool.medium().map_at(memory_.base() + begin * page_bytes, file_page * page_bytes, (end - begin) * page_bytes);
-            !mapped) {
+        std::byte* const address = memory_.base() + begin * page_bytes;
+        if (auto mapped = (pool.medium().*map_at)(address, file_page * page_bytes, (end - begin) * page_bytes); !mapped) {
             return mapped;
         }
     }
@@ -43,7 +50,8 @@ Result<void> ImageMemory::map_segments(const Pool& pool, std::uint64_t from_byte
 Result<void> ImageMemory::extend(const Pool& pool, std::uint64_t image_bytes)
 {
     const Result<void> done =
-        in_place_ ? map_segments(pool, std::max(heap_offset_, memory_.bytes())) : memory_.make_accessible(image_bytes);
+        in_place_ ? map_segments(pool, std::max(heap_offset_, memory_.bytes()), shared_ ? &Medium::map_at : &Medium::map_copy_at)
+                  : memory_.make_accessible(image_bytes);
     if (done) {
         memory_.publish(image_bytes);
     }
@@ -52,16 +60,8 @@ Result<void> ImageMemory::extend(const Pool& pool, std::uint64_t image_bytes)
 
 void ImageMemory::make_private_after_fork(const Pool& pool) noexcept
 {
-    if (!in_place_) {
-        return;
-    }
-    for (const Segment& segment : pool.segments()) {
-        const std::uint64_t begin = std::max(segment.first_image_page, heap_offset_ / page_bytes);
-        const std::uint64_t end = segment.first_image_page + segment.image_pages;
-        if (begin < end) {
-            const std::uint64_t file_page = segment.first_file_page + (begin - segment.first_image_page);
-            pool.medium().map_copy_at(memory_.base() + begin * page_bytes, file_page * page_bytes, (end - begin) * page_bytes);
-        }
+    if (in_place_) {
+        static_cast<void>(map_segments(pool, heap_offset_, &Medium::map_copy_at));
     }
 }
 

@@ -13,8 +13,12 @@ namespace stillpoint::respct {
 class ImageMemory {
 public:
     /// Maps the present image at the pool's base address; `heap_offset` bytes of it are private and zero. Where the medium is not
-    /// mapped the rest is zero too, and is to be loaded. Errors: window_taken, no_memory, io.
+    /// mapped the rest is zero too, and is to be loaded; else it is a private copy of the medium until share(). Errors: window_taken,
+    /// no_memory, io.
     [[nodiscard]] Result<void> map(const Pool& pool, std::uint64_t heap_offset);
+    /// Maps the medium itself in place of the copy, which is lost: stores are the medium's from here on. Only where in_place().
+    /// Errors: no_memory, io.
+    [[nodiscard]] Result<void> share(const Pool& pool);
     /// Maps what Pool::grow has appended. Errors: no_memory, io.
     [[nodiscard]] Result<void> extend(const Pool& pool, std::uint64_t image_bytes);
     /// In a child made by fork: a private copy in place of what it did not inherit. Before the medium is detached.
@@ -27,11 +31,13 @@ public:
     [[nodiscard]] std::uint64_t private_bytes() const noexcept { return heap_offset_; }
 
 private:
-    [[nodiscard]] Result<void> map_segments(const Pool& pool, std::uint64_t from_byte);
+    using MapAt = Result<void> (Medium::*)(std::byte* address, std::uint64_t offset, std::uint64_t size);
+    [[nodiscard]] Result<void> map_segments(const Pool& pool, std::uint64_t from_byte, MapAt map_at);
 
     Shadow memory_;
     std::uint64_t heap_offset_ = 0;
     bool in_place_ = false;
+    bool shared_ = false;  ///< in place, and no copy any more
 };
 
 }  // namespace stillpoint::respct

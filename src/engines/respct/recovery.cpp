@@ -1,6 +1,7 @@
 #include "engines/respct/recovery.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <mutex>
@@ -10,6 +11,7 @@
 
 #include "core/logged_words.hpp"
 #include "engines/respct/file_place.hpp"
+#include "heap/layout_table.hpp"
 #include "heap/logged_recovery.hpp"
 #include "pool/image.hpp"
 #include "runtime/sync_object_reset.hpp"
@@ -30,6 +32,22 @@ void reset_lock(void* lock, unsigned kind) noexcept
     case SP_RESPCT_PTHREAD_CONDITION: static_cast<void>(reset_sync_object(lock, SyncObjectKind::condition)); break;
     case SP_RESPCT_PTHREAD_RWLOCK: static_cast<void>(reset_sync_object(lock, SyncObjectKind::rwlock)); break;
     default: std::memset(lock, 0, sizeof(sp_respct_mutex));
+    }
+}
+
+using Changes = std::vector<Change>;
+
+void keep_variable(void* changes, std::byte* variable, unsigned kind) { static_cast<Changes*>(changes)->push_back({variable, kind}); }
+
+/// A lock that is free already, as nearly all are, is no change.
+void reset_and_keep_lock(void* changes, std::byte* lock, unsigned kind)
+{
+    std::array<std::byte, cache_line_bytes> before;
+    const std::size_t bytes = heap::member_bytes(kind);
+    std::memcpy(before.data(), lock, bytes);
+    reset_lock(lock, kind);
+    if (std::memcmp(before.data(), lock, bytes) != 0) {
+        keep_variable(changes, lock, kind);
     }
 }
 
@@ -95,12 +113,6 @@ public:
     }
 
 private:
-    static void keep_lines(void* context, std::byte* variable, std::size_t)
-    {
-        auto& lines = *static_cast<std::vector<std::uintptr_t>*>(context);
-        lines.push_back(reinterpret_cast<std::uintptr_t>(variable) & ~std::uintptr_t{cache_line_bytes - 1});
-    }
-
     void share_work(Recovered& recovered, bool reports) noexcept
     {
         try {
@@ -113,7 +125,7 @@ private:
 
     void take_shares(Recovered& recovered, bool reports)
     {
-        std::vector<std::uintptr_t> lines;
+        Changes changes;
         std::uint64_t taken_back = 0;
         Result<void> outcome;
         while (outcome) {
@@ -123,13 +135,13 @@ private:
             }
             const std::uint64_t end = std::min(first + spans_at_a_time, rollback_.spans());
             outcome = load_used(first, end);
-            taken_back += rollback_.roll_back_spans(first, end, {&keep_lines, &lines, &reset_lock});
+            taken_back += rollback_.roll_back_spans(first, end, {&keep_variable, &changes, &reset_and_keep_lock});
             if (reports && plan_.progress != nullptr) {
                 plan_.progress(end, rollback_.spans());
             }
         }
         const std::lock_guard hold(lock_);
-        recovered.changed_lines.insert(recovered.changed_lines.end(), lines.begin(), lines.end());
+        recovered.changes.insert(recovered.changes.end(), changes.begin(), changes.end());
         recovered.variables_taken_back += taken_back;
         if (!outcome) {
             outcome_ = outcome;
@@ -180,6 +192,19 @@ Heap::Options heap_options(const PoolFacts& facts, std::byte* image) noexcept
     return options;
 }
 
+bool must_be_written(const Change& change) noexcept { return change.kind < logged::kinds; }
+
+void repeat_changes(const std::vector<Change>& changes, std::uint64_t durable_epoch) noexcept
+{
+    for (const Change& change : changes) {
+        if (must_be_written(change)) {
+            logged::roll_back(change.place, change.kind, durable_epoch);
+        } else {
+            reset_lock(change.place, change.kind);
+        }
+    }
+}
+
 Result<Recovered> recover_image(const RecoveryPlan& plan, TableCopies& tables)
 {
     const Pool& pool = *plan.pool;
@@ -203,11 +228,7 @@ Result<Recovered> recover_image(const RecoveryPlan& plan, TableCopies& tables)
         return pass_on(read.error());
     }
     heap::HeapRollback rollback(options, durable, recovered.runs.after_crash);
-    const auto keep = [](void* context, std::byte* variable, std::size_t) {
-        auto& here = *static_cast<Recovered*>(context);
-        here.changed_lines.push_back(reinterpret_cast<std::uintptr_t>(variable) & ~std::uintptr_t{cache_line_bytes - 1});
-    };
-    auto words = rollback.roll_back_tables({keep, &recovered, nullptr});
+    auto words = rollback.roll_back_tables({&keep_variable, &recovered.changes, nullptr});
     if (!words) {
         return pass_on(words.error());
     }

@@ -25,12 +25,23 @@ struct RecoveryPlan {
     void (*progress)(std::uint64_t done, std::uint64_t total) = nullptr;
 };
 
+/// A logged variable that was taken back, or a lock that was made free, in `image`.
+struct Change {
+    std::byte* place;
+    unsigned kind;  ///< sp_respct_kind
+};
+
 struct Recovered {
     RunFacts runs;
     std::uint64_t variables_taken_back = 0;
     std::uint64_t pages_read = 0;
-    std::vector<std::uintptr_t> changed_lines;  ///< in `image`: to be written before the next commit
+    std::vector<Change> changes;
 };
+
+/// Lines of logged variables are to be written before the next commit; locks need not be: every recovery makes them free.
+[[nodiscard]] bool must_be_written(const Change& change) noexcept;
+/// Makes the same changes once more, in the medium's own memory: they were found in a copy of it, when the pool might still be refused.
+void repeat_changes(const std::vector<Change>& changes, std::uint64_t durable_epoch) noexcept;
 
 /// Errors: pool_corrupt, io, no_memory.
 [[nodiscard]] Result<Recovered> recover_image(const RecoveryPlan& plan, TableCopies& tables);

@@ -1,6 +1,7 @@
 #include "engines/respct/respct_engine.hpp"
 
 #include <mutex>
+#include <utility>
 
 #include "core/logged_words.hpp"
 #include "core/store_marks.hpp"
@@ -74,8 +75,10 @@ Result<RecoveryReport> RespctEngine::start(Pool pool, const Options& options)
     if (auto prepared = writer_.prepare(memory_, *pool_); !prepared) {
         return pass_on(prepared.error());
     }
-    for (const std::uintptr_t line : recovered->changed_lines) {
-        writer_.add_recovered(line);
+    for (const Change& change : recovered->changes) {
+        if (must_be_written(change)) {
+            writer_.add_recovered(reinterpret_cast<std::uintptr_t>(change.place) & ~std::uintptr_t{cache_line_bytes - 1});
+        }
     }
     const auto flush = options.respct_flush == "stop" ? Checkpointer::Flush::in_stop : Checkpointer::Flush::in_background;
     checkpointer_.emplace(Checkpointer::Parts{pool_.get(), &memory_, &writer_, &tables_, &medium_lock_, &clock_},
@@ -88,6 +91,9 @@ Result<RecoveryReport> RespctEngine::start(Pool pool, const Options& options)
     figures.durable_epoch.store(runs.epoch, std::memory_order_relaxed);
     figures.epoch.store(runs.next_epoch, std::memory_order_relaxed);
     figures.pages_loaded.store(recovered->pages_read, std::memory_order_relaxed);
+    if (memory_.in_place()) {
+        changes_ = std::move(recovered->changes);
+    }
     RecoveryReport report;
     report.epoch = runs.epoch;
     report.clean = !runs.after_crash;
@@ -141,6 +147,12 @@ void RespctEngine::give_notes_back() noexcept
 
 Result<void> RespctEngine::run()
 {
+    // From here on nothing refuses the pool: what recovery has changed in a copy may be changed in the medium.
+    if (memory_.in_place()) {
+        if (auto shared = memory_.share(*pool_); !shared) {
+            return shared;
+        }
+    }
     {
         const std::lock_guard guard(medium_lock_);
         // Where a process was killed, and not the machine, recovery has read a record that may still be in the CPU's caches only.
@@ -149,6 +161,7 @@ Result<void> RespctEngine::run()
             return begun;
         }
     }
+    repeat_changes(std::exchange(changes_, {}), clock_.durable());
     if (auto started = checkpointer_->start(); !started) {
         return started;
     }

@@ -3,11 +3,13 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "engines/respct/checkpointer.hpp"
 #include "engines/respct/huge_pages.hpp"
 #include "engines/respct/image_memory.hpp"
 #include "engines/respct/line_writer.hpp"
+#include "engines/respct/recovery.hpp"
 #include "engines/respct/table_copies.hpp"
 #include "os/futex.hpp"
 #include "runtime/engine.hpp"
@@ -60,6 +62,7 @@ private:
     EpochClock clock_;
     os::FutexLock medium_lock_;
     std::uint64_t heap_offset_ = 0;
+    std::vector<Change> changes_;  ///< by recovery in a copy of the medium; run() makes them in the medium
     std::optional<Checkpointer> checkpointer_;
     HugePages huge_pages_;
     bool notes_taken_ = false;

@@ -265,6 +265,21 @@ Result<void> SimMedium::map_at(std::byte* address, std::uint64_t offset, std::ui
     return trace_stores({address, size, offset, stage_.writable_ + offset}, stage_.fd_);
 }
 
+Result<void> SimMedium::map_copy_at(std::byte* address, std::uint64_t offset, std::uint64_t size) noexcept
+{
+    if (!byte_addressable()) {
+        return Medium::map_copy_at(address, offset, size);
+    }
+    if (offset % page_bytes != 0 || size % page_bytes != 0 || offset > stage_.size_bytes_ || size > stage_.size_bytes_ - offset) {
+        return outside(path_, offset, size);
+    }
+    if (mmap(address, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, stage_.fd_, static_cast<off_t>(offset)) ==
+        MAP_FAILED) {
+        return fail(SP_E_NO_MEMORY, errno, "cannot map a copy of {} bytes of {}", size, path_);
+    }
+    return {};
+}
+
 void SimMedium::write_back_lines(std::span<const std::uintptr_t> line_addresses) noexcept
 {
     const BetweenTracedStores alone;

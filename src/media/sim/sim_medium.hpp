@@ -82,6 +82,7 @@ public:
     void write_back(std::uint64_t offset, std::size_t size) noexcept override;
     void fence() noexcept override;
     [[nodiscard]] Result<void> map_at(std::byte* address, std::uint64_t offset, std::uint64_t size) override;
+    [[nodiscard]] Result<void> map_copy_at(std::byte* address, std::uint64_t offset, std::uint64_t size) noexcept override;
     void write_back_lines(std::span<const std::uintptr_t> line_addresses) noexcept override;
 
 private:
