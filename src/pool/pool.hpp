@@ -105,6 +105,10 @@ public:
                                            const EngineFormat& expected, bool read_only = false,
                                            bool record_later = false);
 
+    /// What open() checks of `expected`; for a caller that learns from facts() whose pool it is. Errors: pool_engine, pool_version,
+    /// pool_corrupt.
+    [[nodiscard]] Result<void> check_engine(const EngineFormat& expected) const;
+
     /// Writes what open() with `record_later` did not: before anything of this generation is made
     /// durable or told to anybody. Does nothing the second time. Cost: 3 syncs. Errors: no_space, io.
     [[nodiscard]] Result<void> record_opening();
@@ -135,7 +139,6 @@ private:
     Pool() = default;
     [[nodiscard]] static SuperblockPointer new_superblock();
     [[nodiscard]] Result<void> format_medium();
-    [[nodiscard]] Result<void> check_engine(const EngineFormat& expected) const;
     [[nodiscard]] Result<void> append_segment(std::uint64_t new_image_bytes, const EngineFormat& format);
     [[nodiscard]] Result<void> zero_leftover(std::uint64_t begin, std::uint64_t end);
     [[nodiscard]] Result<void> write_superblocks();

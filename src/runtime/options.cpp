@@ -30,6 +30,10 @@ constexpr OptionRow rows[] = {
 #undef OPTION_FLAG
 };
 
+static_assert(std::size(rows) <= 64, "Options::given has a bit for each row");
+
+std::uint64_t bit_of(const OptionRow& row) noexcept { return std::uint64_t{1} << (&row - rows); }
+
 constexpr std::string_view environment_prefix = "STILLPOINT_";
 /// Variables of that prefix that are no options: the session's mark of the process that opened the
 /// pool, and the plan of the fault injection.
@@ -174,9 +178,10 @@ Result<void> parse_option(Options& options, std::string_view name, std::string_v
     if (row == nullptr) {
         return fail_unknown(name);
     }
-#define ASSIGN(field)                              \
-    if (row->name == #field) {                     \
-        return assign(options.field, *row, value); \
+    Result<void> assigned = fail_unknown(name);
+#define ASSIGN(field)                                  \
+    if (row->name == #field) {                         \
+        assigned = assign(options.field, *row, value); \
     }
 #define OPTION_TEXT(option, initial, sentence) ASSIGN(option)
 #define OPTION_CHOICE(option, initial, words, sentence) ASSIGN(option)
@@ -188,7 +193,16 @@ Result<void> parse_option(Options& options, std::string_view name, std::string_v
 #undef OPTION_NUMBER
 #undef OPTION_FLAG
 #undef ASSIGN
-    return fail_unknown(name);
+    if (assigned) {
+        options.given |= bit_of(*row);
+    }
+    return assigned;
+}
+
+bool is_given(const Options& options, std::string_view name) noexcept
+{
+    const OptionRow* const row = find_option(name);
+    return row != nullptr && (options.given & bit_of(*row)) != 0;
 }
 
 Result<void> parse_option_text(Options& options, std::string_view text)
@@ -275,7 +289,7 @@ std::string option_value(const Options& options, const OptionRow& row)
 
 Result<void> check_options(const Options& options)
 {
-    if (options.pool_size_mb > options.pool_max_mb) {
+    if (is_given(options, "pool_size_mb") && options.pool_size_mb > options.pool_max_mb) {
         return fail(SP_E_INVALID_ARGUMENT, 0,
                     "option pool_size_mb ({}) is larger than pool_max_mb ({}); raise pool_max_mb",
                     options.pool_size_mb, options.pool_max_mb);

@@ -23,7 +23,12 @@ struct Options {
 #undef OPTION_CHOICE
 #undef OPTION_NUMBER
 #undef OPTION_FLAG
+    /// One bit for each row that somebody has set, by the order of the rows: is_given().
+    std::uint64_t given = 0;
 };
+
+/// Whether that option was set, be it to its default. `name` is an option's.
+[[nodiscard]] bool is_given(const Options& options, std::string_view name) noexcept;
 
 enum class OptionKind { text, choice, number, flag };
 

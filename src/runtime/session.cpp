@@ -6,7 +6,6 @@
 #include <string>
 #include <sysexits.h>
 
-#include "media/open.hpp"
 #include "os/clock.hpp"
 #include "os/log.hpp"
 #include "os/thread_calls.hpp"
@@ -16,6 +15,7 @@
 #include "runtime/fault_handler.hpp"
 #include "runtime/instrumented_units.hpp"
 #include "runtime/kernel_call.hpp"
+#include "runtime/session_pool.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/respct_thread.hpp"
 #include "runtime/sanitizers.hpp"
@@ -31,84 +31,6 @@ std::atomic<bool> ending{false};
 /// The engine whose tracker raises faults: set earlier than `current`, since opening a pool
 /// writes durable memory already.
 std::atomic<Engine*> fault_engine{nullptr};
-
-std::optional<MediumKind> medium_choice(std::string_view choice)
-{
-    if (choice == "file") {
-        return MediumKind::file;
-    }
-    if (choice == "dax") {
-        return MediumKind::dax;
-    }
-    if (choice == "memory") {
-        return MediumKind::memory;
-    }
-    return std::nullopt;
-}
-
-MediumOptions medium_options(const Options& options)
-{
-    MediumOptions result;
-    result.path = options.pool;
-    result.durability = options.durability == "process" ? Durability::process : Durability::power;
-    result.kind = medium_choice(options.medium);
-    result.line_latency_ns = static_cast<std::uint32_t>(options.line_latency_ns);
-    result.page_latency_ns = static_cast<std::uint32_t>(options.page_latency_ns);
-    result.bandwidth_mb_per_s = static_cast<std::uint32_t>(options.bandwidth_mb_per_s);
-    return result;
-}
-
-Result<Pool> create_pool(const Options& options, const EngineDriver& driver)
-{
-    const Pool::CreateOptions create{driver.format, options.pool_size_mb * mib, options.pool_max_mb * mib};
-    auto file_bytes = Pool::file_bytes_for(create);
-    if (!file_bytes) {
-        return pass_on(file_bytes.error());
-    }
-    MediumOptions unnamed = medium_options(options);
-    unnamed.publish_later = true;
-    auto medium = create_medium(unnamed, *file_bytes);
-    if (!medium) {
-        return pass_on(medium.error());
-    }
-    // It gets its name when the engine runs: a start that is refused or killed leaves no file.
-    return Pool::create(std::move(*medium), create);
-}
-
-/// What makes every later opening fail, as far as it can be known without changing anything.
-Result<void> validate_pool(const Options& options)
-{
-    const EngineDriver* const driver = find_engine(options.engine);
-    if (driver == nullptr) {
-        return fail(SP_E_INVALID_ARGUMENT, 0, "there is no engine called \"{}\"", options.engine);
-    }
-    if (auto checked = check_options(options); !checked) {
-        return checked;
-    }
-    auto medium = open_medium(medium_options(options));
-    if (!medium && medium.error().code == SP_E_POOL_MISSING) {
-        return check_creation(medium_options(options));
-    }
-    if (!medium) {
-        return pass_on(medium.error());
-    }
-    auto pool = Pool::open(std::move(*medium), driver->format, false, true);
-    return pool ? Result<void>{} : Result<void>{pass_on(pool.error())};
-}
-
-/// Opens the pool, or creates it where there is none.
-Result<Pool> open_or_create_pool(const Options& options, const EngineDriver& driver)
-{
-    auto medium = open_medium(medium_options(options));
-    if (!medium && medium.error().code == SP_E_POOL_MISSING) {
-        return create_pool(options, driver);
-    }
-    if (!medium) {
-        return pass_on(medium.error());
-    }
-    // Recorded when the engine runs: until then the pool may be refused, and stays as it is.
-    return Pool::open(std::move(*medium), driver.format, false, true);
-}
 
 Result<std::uint64_t> grow_image(void* context, std::uint64_t wanted)
 {
@@ -267,18 +189,11 @@ Result<void> open_session_of(Options options, SessionBegin begin)
     }
     const std::uint64_t begun_ns = os::monotonic_ns();
     os::set_quiet(options.quiet);
-    const EngineDriver* const driver = find_engine(options.engine);
-    if (driver == nullptr) {
-        return fail(SP_E_INVALID_ARGUMENT, 0, "there is no engine called \"{}\"", options.engine);
-    }
     if (auto checked = check_options(options); !checked) {
         return checked;
     }
     if (auto checked = check_sanitizers(); !checked) {
         return checked;
-    }
-    if (options.interval_ms == 0) {
-        options.interval_ms = driver->interval_ms;
     }
     std::uint64_t marking_units = 0;
     if (options.tracker == "hooks") {
@@ -288,9 +203,14 @@ Result<void> open_session_of(Options options, SessionBegin begin)
         }
         marking_units = *counted;
     }
-    auto pool = open_or_create_pool(options, *driver);
-    if (!pool) {
-        return pass_on(pool.error());
+    auto opened = open_or_create_pool(options);
+    if (!opened) {
+        return pass_on(opened.error());
+    }
+    const EngineDriver* const driver = opened->driver;
+    Pool* const pool = &opened->pool;
+    if (options.interval_ms == 0) {
+        options.interval_ms = driver->interval_ms;
     }
     const std::string mechanism(pool->medium().mechanism());
     const std::string pool_path = options.pool;

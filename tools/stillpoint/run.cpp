@@ -19,7 +19,7 @@ constexpr std::string_view examples =
     "  stillpoint run --pool bank.pool --interval 20ms --tracker mprotect -- ./bank\n"
     "  stillpoint run --pool /dev/shm/x.pool --durability process --pool-size 1G -- ./bank\n"
     "Every option has an environment variable as well: --interval-ms is STILLPOINT_INTERVAL_MS; the\n"
-    "flag wins. A pool that exists keeps its engine, durability and sizes.\n";
+    "flag wins. A pool that exists keeps its engine, durability and sizes; another value is an error.\n";
 
 constexpr std::string_view exit_code_lines =
     "  the program's own, once it runs. Before that: 64 wrong usage, or a run inside a run; 65 the\n"

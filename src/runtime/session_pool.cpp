@@ -1,0 +1,188 @@
+#include "runtime/session_pool.hpp"
+
+#include <algorithm>
+
+#include "media/open.hpp"
+#include "pool/image.hpp"
+
+namespace stillpoint {
+
+namespace {
+
+std::optional<MediumKind> medium_choice(std::string_view choice)
+{
+    if (choice == "file") {
+        return MediumKind::file;
+    }
+    if (choice == "dax") {
+        return MediumKind::dax;
+    }
+    if (choice == "memory") {
+        return MediumKind::memory;
+    }
+    return std::nullopt;
+}
+
+MediumOptions medium_options(const Options& options)
+{
+    MediumOptions result;
+    result.path = options.pool;
+    result.durability = options.durability == "process" ? Durability::process : Durability::power;
+    result.kind = medium_choice(options.medium);
+    result.line_latency_ns = static_cast<std::uint32_t>(options.line_latency_ns);
+    result.page_latency_ns = static_cast<std::uint32_t>(options.page_latency_ns);
+    result.bandwidth_mb_per_s = static_cast<std::uint32_t>(options.bandwidth_mb_per_s);
+    return result;
+}
+
+/// "engine respct": what `run` and sp_open may say of a new pool, and this one has settled.
+template <class Value>
+tl::unexpected<Failure> contradicts(sp_error code, const Options& options, std::string_view option, const Value& given, const Value& of_pool,
+                                    std::string_view unit)
+{
+    return fail(code, 0,
+                "{}: the pool has {} {}{}, not {}: that was settled when it was created; leave the option {} out, or name another pool",
+                options.pool, option, of_pool, unit, given, option);
+}
+
+/// What was given; else the table's value, made to fit a maximum that was given alone, and the engine's tables. Errors: invalid_argument.
+Result<std::uint64_t> size_of_new_pool(const Options& options, const EngineDriver& driver)
+{
+    const std::uint64_t maximum = options.pool_max_mb * mib;
+    const std::uint64_t least = round_up(ImageGeometry::for_image(maximum, driver.table_format).heap_offset + page_bytes, mib);
+    if (least > maximum) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "option pool_max_mb: {} is too small for the engine {}, whose tables alone take {} MiB; say {}",
+                    options.pool_max_mb, driver.format.name, least / mib, least / mib + 1);
+    }
+    if (!is_given(options, "pool_size_mb")) {
+        return std::max(std::min(options.pool_size_mb * mib, maximum), least);
+    }
+    if (options.pool_size_mb * mib < least) {
+        return fail(SP_E_INVALID_ARGUMENT, 0,
+                    "option pool_size_mb: {} is too small: the tables of the engine {}, in a pool that may grow to {} MiB, need {}; say {}, or "
+                    "leave the option out",
+                    options.pool_size_mb, driver.format.name, options.pool_max_mb, least / mib, least / mib);
+    }
+    return options.pool_size_mb * mib;
+}
+
+tl::unexpected<Failure> no_such_engine(std::string_view name)
+{
+    return fail(SP_E_INVALID_ARGUMENT, 0, "there is no engine called \"{}\"", name);
+}
+
+Result<SessionPool> create_pool(const Options& options)
+{
+    const EngineDriver* const driver = find_engine(options.engine);
+    if (driver == nullptr) {
+        return no_such_engine(options.engine);
+    }
+    const auto size = size_of_new_pool(options, *driver);
+    if (!size) {
+        return pass_on(size.error());
+    }
+    const Pool::CreateOptions create{driver->format, *size, options.pool_max_mb * mib};
+    auto file_bytes = Pool::file_bytes_for(create);
+    if (!file_bytes) {
+        return pass_on(file_bytes.error());
+    }
+    MediumOptions unnamed = medium_options(options);
+    unnamed.publish_later = true;
+    auto medium = create_medium(unnamed, *file_bytes);
+    if (!medium) {
+        return pass_on(medium.error());
+    }
+    // The pool gets its name when the engine runs: a start that is refused or killed leaves no file.
+    auto pool = Pool::create(std::move(*medium), create);
+    if (!pool) {
+        return pass_on(pool.error());
+    }
+    return SessionPool{std::move(*pool), driver};
+}
+
+}  // namespace
+
+Result<void> check_creation_options(const Options& options, const PoolFacts& facts)
+{
+    const auto given = [&](std::string_view name) { return is_given(options, name); };
+    if (given("engine") && options.engine != facts.engine_name) {
+        return contradicts(SP_E_POOL_ENGINE, options, "engine", options.engine, std::string_view(facts.engine_name), "");
+    }
+    const std::string_view durability = facts.durability == Durability::power ? "power" : "process";
+    if (given("durability") && options.durability != durability) {
+        return contradicts(SP_E_INVALID_ARGUMENT, options, "durability", options.durability, durability, "");
+    }
+    if (given("pool_max_mb") && options.pool_max_mb * mib != facts.image_bytes_max) {
+        return contradicts(SP_E_INVALID_ARGUMENT, options, "pool_max_mb", options.pool_max_mb, facts.image_bytes_max / mib, " MiB");
+    }
+    // A pool grows: what it was at its start is not known, and a larger one is no disappointment.
+    if (given("pool_size_mb") && options.pool_size_mb * mib > facts.image_bytes) {
+        return fail(SP_E_INVALID_ARGUMENT, 0,
+                    "{}: the pool has {} MiB, not {}: pool_size_mb is the size that a new pool begins with, and this one grows by itself up "
+                    "to {} MiB; leave the option out, or name another pool",
+                    options.pool, facts.image_bytes / mib, options.pool_size_mb, facts.image_bytes_max / mib);
+    }
+    return {};
+}
+
+namespace {
+
+/// The pool as it is opened, with its engine, if the options agree with it.
+Result<SessionPool> open_pool(std::unique_ptr<Medium> medium, const Options& options)
+{
+    // Recorded when the engine runs: until then the pool may be refused, and stays as it is.
+    auto pool = Pool::open(std::move(medium), EngineFormat{}, false, true);
+    if (!pool) {
+        return pass_on(pool.error());
+    }
+    const PoolFacts& facts = pool->facts();
+    if (auto agrees = check_creation_options(options, facts); !agrees) {
+        return pass_on(agrees.error());
+    }
+    const EngineDriver* const driver = find_engine(facts.engine_name);
+    if (driver == nullptr) {
+        return fail(SP_E_POOL_ENGINE, 0, "{}: the pool belongs to engine {}, which this Stillpoint does not have; use a newer one",
+                    options.pool, facts.engine_name);
+    }
+    if (auto fits = pool->check_engine(driver->format); !fits) {
+        return pass_on(fits.error());
+    }
+    return SessionPool{std::move(*pool), driver};
+}
+
+}  // namespace
+
+Result<SessionPool> open_or_create_pool(const Options& options)
+{
+    auto medium = open_medium(medium_options(options));
+    if (!medium && medium.error().code == SP_E_POOL_MISSING) {
+        return create_pool(options);
+    }
+    if (!medium) {
+        return pass_on(medium.error());
+    }
+    return open_pool(std::move(*medium), options);
+}
+
+Result<void> validate_pool(const Options& options)
+{
+    if (auto checked = check_options(options); !checked) {
+        return checked;
+    }
+    auto medium = open_medium(medium_options(options));
+    if (!medium && medium.error().code == SP_E_POOL_MISSING) {
+        const EngineDriver* const driver = find_engine(options.engine);
+        if (driver == nullptr) {
+            return no_such_engine(options.engine);
+        }
+        const auto size = size_of_new_pool(options, *driver);
+        return size ? check_creation(medium_options(options)) : Result<void>{pass_on(size.error())};
+    }
+    if (!medium) {
+        return pass_on(medium.error());
+    }
+    auto pool = open_pool(std::move(*medium), options);
+    return pool ? Result<void>{} : Result<void>{pass_on(pool.error())};
+}
+
+}  // namespace stillpoint

@@ -1,0 +1,28 @@
+#pragma once
+// The pool that a session works on: found or created, with the engine that it belongs to.
+
+#include "core/result.hpp"
+#include "pool/pool.hpp"
+#include "runtime/engine.hpp"
+#include "runtime/options.hpp"
+
+namespace stillpoint {
+
+struct SessionPool {
+    Pool pool;
+    const EngineDriver* driver;
+};
+
+/// Opens the pool that `options` name, with the engine it belongs to; creates it where there is none. Nothing is written to an existing
+/// pool, and a new one has no name yet. Errors: invalid_argument and pool_engine (an option that was given contradicts the pool); as
+/// Pool::open() and Pool::create().
+[[nodiscard]] Result<SessionPool> open_or_create_pool(const Options& options);
+
+/// What makes every later opening fail, as far as it can be known without changing anything. Errors: as open_or_create_pool().
+[[nodiscard]] Result<void> validate_pool(const Options& options);
+
+/// Whether the options that were given, and hold for new pools only, agree with this pool. Errors: invalid_argument, pool_engine; the
+/// message names the option and the pool's own value.
+[[nodiscard]] Result<void> check_creation_options(const Options& options, const PoolFacts& facts);
+
+}  // namespace stillpoint
