@@ -1,9 +1,11 @@
 // Opening a pool: making it, checking it, mapping it at its address, and undoing what a crash left.
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -33,6 +35,23 @@ int fail_system(const char* what, const char* path) noexcept
     return code;
 }
 
+/// Gives the file its space, and 0 or an errno. Beyond the limit of file sizes (ulimit -f) that is EFBIG, and not the end of the program.
+int allocate(int file, std::uint64_t size_bytes) noexcept
+{
+    sigset_t size_signal;
+    sigset_t mask_before;
+    sigemptyset(&size_signal);
+    sigaddset(&size_signal, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &size_signal, &mask_before);
+    const int error = posix_fallocate(file, 0, static_cast<off_t>(size_bytes));
+    if (error == EFBIG) {
+        const timespec at_once{};
+        sigtimedwait(&size_signal, nullptr, &at_once);
+    }
+    pthread_sigmask(SIG_SETMASK, &mask_before, nullptr);
+    return error;
+}
+
 /// Writes a whole new pool beside `path` and gives it that name when it is on the disk: a crash leaves a pool, or none.
 int make_pool(const char* path, std::uint64_t size_bytes) noexcept
 {
@@ -52,7 +71,7 @@ int make_pool(const char* path, std::uint64_t size_bytes) noexcept
     header.geometry = Pool::plan(size_bytes);
     header.variables.run = 2;
     // Allocated now: a store into a hole of a full file system would be a SIGBUS.
-    errno = posix_fallocate(file, 0, static_cast<off_t>(header.geometry.size_bytes));
+    errno = allocate(file, header.geometry.size_bytes);
     const bool made = errno == 0 && pwrite(file, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header) &&
                       fsync(file) == 0 && link(unnamed, path) == 0;
     const int code = made ? 0 : fail_system("the new pool cannot be written", path);

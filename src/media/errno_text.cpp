@@ -7,6 +7,9 @@ namespace stillpoint {
 
 const char* describe_errno(int error) noexcept
 {
+    if (error == EFBIG) {
+        return "the file would be larger than this process (ulimit -f) or the file system allows";
+    }
     const char* const text = strerrordesc_np(error);
     return text != nullptr ? text : "unknown error";
 }
@@ -28,6 +31,11 @@ sp_error code_of_errno(int error) noexcept
     case ENOTDIR: return SP_E_POOL_MISSING;
     default: return SP_E_IO;
     }
+}
+
+const char* advice_for_errno(int error) noexcept
+{
+    return error == EFBIG ? "raise the limit of file sizes (ulimit -f)" : advice_for(code_of_errno(error));
 }
 
 const char* advice_for(sp_error code) noexcept

@@ -8,6 +8,7 @@
 
 #include "media/sim/observe.hpp"
 #include "os/file_lock.hpp"
+#include "os/file_size_limit.hpp"
 #include "os/log.hpp"
 
 namespace stillpoint {
@@ -173,6 +174,7 @@ struct FileMedium::InFlight {
 
 Result<void> FileMedium::write_queued(std::span<const BlockWrite> batch)
 {
+    const os::FileSizeSignalHeld held;  // The kernel does what it can of a queued write in this thread.
     InFlight flight;
     while (flight.free_count < queue_depth) {
         flight.free_slots[flight.free_count] = flight.free_count;

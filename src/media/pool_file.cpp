@@ -17,6 +17,7 @@
 #include "media/shared_folder.hpp"
 #include "media/sim/observe.hpp"
 #include "os/file_lock.hpp"
+#include "os/file_size_limit.hpp"
 
 namespace stillpoint {
 
@@ -55,7 +56,7 @@ Result<PoolFile> PoolFile::create(const MediumOptions& options, std::uint64_t si
         }
         const sp_error code = code_of_errno(error);
         return fail(code, error, "cannot create {}: {}; {}", options.path, describe_errno(error),
-                    advice_for(code));
+                    advice_for_errno(error));
     }
     auto ready = file.lock_and_inspect();
     if (ready) {
@@ -230,6 +231,7 @@ Result<void> PoolFile::grow(std::uint64_t size)
     if (auto allocated = allocate(old_size, size); !allocated) {
         // Give back what a partial allocation took. If this fails too, the file is longer than
         // its owner says, which does no harm.
+        const os::FileSizeSignalHeld held;
         [[maybe_unused]] const int ignored = ftruncate(fd(), static_cast<off_t>(old_size));
         return allocated;
     }
@@ -248,6 +250,7 @@ int PoolFile::allocate_once(std::uint64_t begin, std::uint64_t size) noexcept
     if (const Fault fault = faults_.next(FaultPoint::allocate)) {
         return fault.error;
     }
+    const os::FileSizeSignalHeld held;
     return fallocate(fd(), 0, static_cast<off_t>(begin), static_cast<off_t>(size)) == 0 ? 0
                                                                                         : errno;
 }
@@ -268,9 +271,8 @@ Result<void> PoolFile::allocate(std::uint64_t begin, std::uint64_t end)
     const sp_error code = code_of_errno(error);
     if (code == SP_E_NO_SPACE) {
         return fail(code, error,
-                    "no space for {} more bytes of {}: {}; free space on that file system, or "
-                    "choose a smaller pool or another place",
-                    end - begin, path_, describe_errno(error));
+                    "no space for {} more bytes of {}: {}; {}, or choose a smaller pool", end - begin, path_,
+                    describe_errno(error), advice_for_errno(error));
     }
     return fail(code, error, "cannot allocate bytes {} to {} of {}: {}; {}", begin, end, path_,
                 describe_errno(error), advice_for(code));
@@ -344,6 +346,7 @@ ssize_t PoolFile::write_once(int descriptor, const iovec* vectors, int count,
         errno = fault.error;
         return -1;
     }
+    const os::FileSizeSignalHeld held;
     if (fault.cut_short) {
         // Through the page cache, since half of a page suits no O_DIRECT descriptor.
         const iovec half{vectors->iov_base, std::max<std::size_t>(vectors->iov_len / 2, 1)};
@@ -385,7 +388,7 @@ tl::unexpected<Failure> PoolFile::fail_write(int error, std::uint64_t offset,
     return fail(code, error,
                 "writing {} bytes at offset {} of {} failed: {}; the pool is read-only from here on and "
                 "its last durable state is intact; {}, then restart the program",
-                size, offset, path_, describe_errno(error), advice_for(code));
+                size, offset, path_, describe_errno(error), code == SP_E_NO_SPACE ? advice_for_errno(error) : advice_for(code));
 }
 
 void PoolFile::detach_after_fork() noexcept

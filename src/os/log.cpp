@@ -5,6 +5,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "os/file_size_limit.hpp"
+
 #include "core/printable_text.hpp"
 
 namespace stillpoint::os {
@@ -35,6 +37,7 @@ void write_line(Severity severity, std::string_view text) noexcept
         {shown, size},
         {&newline, 1},
     };
+    const FileSizeSignalHeld held;  // Standard error may be a file that has reached its limit.
     // A message that cannot be written has nowhere else to go.
     [[maybe_unused]] const ssize_t written = writev(STDERR_FILENO, parts, 3);
     errno = saved_errno;

@@ -14,6 +14,7 @@
 
 #include "core/units.hpp"
 #include "os/clock.hpp"
+#include "os/file_size_limit.hpp"
 #include "os/own_descriptors.hpp"
 #include "runtime/histogram.hpp"
 
@@ -66,6 +67,7 @@ std::string_view terminated(const std::array<char, Size>& text) noexcept
 
 Result<Statistics*> map_fresh_page(int file)
 {
+    const os::FileSizeSignalHeld held;
     if (fchmod(file, 0600) != 0 || ftruncate(file, static_cast<off_t>(shared_bytes)) != 0) {
         return fail(SP_E_IO, errno, "the statistics page cannot be sized: {}", strerror(errno));
     }

@@ -10,6 +10,7 @@
 
 #include "crash_test.hpp"
 #include "os/descriptor.hpp"
+#include "os/file_size_limit.hpp"
 
 namespace stillpoint::tool {
 
@@ -41,6 +42,7 @@ int copy_range(int from, int to, off_t begin, off_t end, char* piece)
 /// errno, or 0.
 int copy_data(int from, int to)
 {
+    const os::FileSizeSignalHeld held;
     struct stat facts {};
     if (fstat(from, &facts) != 0 || ftruncate(to, facts.st_size) != 0) {
         return errno;

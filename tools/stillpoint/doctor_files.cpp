@@ -17,6 +17,7 @@
 #include "doctor_facts.hpp"
 #include "output.hpp"
 #include "os/descriptor.hpp"
+#include "os/file_size_limit.hpp"
 
 namespace stillpoint::tool {
 
@@ -153,6 +154,7 @@ os::Descriptor create_probe_file(const std::string& folder)
 
 void try_files(FileSystemFacts& facts)
 {
+    const os::FileSizeSignalHeld held;
     const os::Descriptor file = create_probe_file(facts.folder);
     if (!file.valid()) {
         facts.create_errno = errno;

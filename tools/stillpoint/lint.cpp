@@ -17,6 +17,7 @@
 #include "lint_findings.hpp"
 #include "lint_suppressions.hpp"
 #include "os/descriptor.hpp"
+#include "os/file_size_limit.hpp"
 #include "start.hpp"
 
 namespace stillpoint::tool {
@@ -95,6 +96,7 @@ private:
 lint::Report* make_report(const std::string& path)
 {
     const os::Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    const os::FileSizeSignalHeld held;
     if (!file.valid() || ftruncate(file.get(), sizeof(lint::Report)) != 0) {
         return nullptr;
     }
