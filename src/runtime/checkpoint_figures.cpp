@@ -18,7 +18,7 @@ void record_commit(std::uint64_t epoch, std::uint64_t captured_ns, std::uint64_t
     Statistics& here = statistics();
     const MediumCounters counters = medium.counters();
     const std::uint64_t before_ns = here.last_durable_ns.load(std::memory_order_relaxed);
-    here.durable_epoch.store(epoch, std::memory_order_relaxed);
+    here.durable_epoch.store(epoch, std::memory_order_release);
     here.last_durable_ns.store(captured_ns, std::memory_order_relaxed);
     if (before_ns != 0) {
         here.last_interval_ns.store(captured_ns - before_ns, std::memory_order_relaxed);

@@ -2,6 +2,7 @@
 // A histogram of fixed size on a logarithmic scale: eight buckets for each power of two, so a
 // quantile is at most 12.5 % above the recorded value. No memory but its own, no lock.
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -15,10 +16,11 @@ public:
     {
         ++counts_[bucket_of(value)];
         ++total_;
+        max_ = std::max(max_, value);
     }
     [[nodiscard]] std::uint64_t total() const noexcept { return total_; }
 
-    /// Upper bound of the bucket that holds the `per_mille`-th part of all values; 0 when empty.
+    /// Upper bound of the bucket that holds the `per_mille`-th part of all values, and never more than the largest of them; 0 when empty.
     [[nodiscard]] std::uint64_t quantile(std::uint64_t per_mille) const noexcept
     {
         const std::uint64_t rank = (total_ * per_mille + 999) / 1000;
@@ -26,7 +28,7 @@ public:
         for (std::size_t bucket = 0; bucket < counts_.size(); ++bucket) {
             seen += counts_[bucket];
             if (seen >= rank && seen != 0) {
-                return last_value_of(bucket);
+                return std::min(last_value_of(bucket), max_);
             }
         }
         return 0;
@@ -57,6 +59,7 @@ private:
 
     std::array<std::uint64_t, (64 - sub_bits + 1) * sub_count> counts_{};
     std::uint64_t total_ = 0;
+    std::uint64_t max_ = 0;
 };
 
 }  // namespace stillpoint

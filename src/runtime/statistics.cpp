@@ -200,12 +200,22 @@ void record_stop_time(std::uint64_t stop_ns) noexcept
 {
     stop_times.record(stop_ns);
     Statistics& words = statistics();
-    words.stop_ns_last.store(stop_ns, std::memory_order_relaxed);
     if (stop_ns > words.stop_ns_max.load(std::memory_order_relaxed)) {
         words.stop_ns_max.store(stop_ns, std::memory_order_relaxed);
     }
-    words.stop_ns_p50.store(stop_times.quantile(500), std::memory_order_relaxed);
-    words.stop_ns_p99.store(stop_times.quantile(990), std::memory_order_relaxed);
+    // The larger first: read_statistics() takes them in the other order.
+    words.stop_ns_p99.store(stop_times.quantile(990), std::memory_order_release);
+    words.stop_ns_p50.store(stop_times.quantile(500), std::memory_order_release);
+    words.stop_ns_last.store(stop_ns, std::memory_order_release);
+}
+
+std::vector<std::uint64_t> read_statistics(const Statistics& page)
+{
+    std::vector<std::uint64_t> values(std::size(rows));
+    for (std::size_t row = std::size(rows); row-- > 0;) {
+        values[row] = (page.*rows[row].field).load(std::memory_order_acquire);
+    }
+    return values;
 }
 
 StatisticsView::StatisticsView(StatisticsView&& other) noexcept
@@ -238,7 +248,7 @@ Result<StatisticsView> open_statistics(pid_t process)
     int os_error = 0;
     const int file = find_page_of(process, os_error);
     if (file == -2) {
-        return fail(SP_E_IO, os_error,
+        return fail(SP_E_POOL_READ_ONLY, os_error,
                     "process {}: its statistics cannot be read ({}); only its own user can",
                     process, strerror(os_error));
     }

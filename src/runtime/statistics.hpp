@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 #include <sys/types.h>
+#include <vector>
 
 #include "core/result.hpp"
 
@@ -78,8 +79,13 @@ private:
 };
 
 /// Finds and maps the page of `process`. Errors: not_open (no such process, or it has no pool open),
-/// io (no permission: another user's), pool_version (another version of Stillpoint wrote it),
+/// pool_read_only (no permission: another user's), pool_version (another version of Stillpoint wrote it),
 /// pool_corrupt (the page is not sealed or not as long as it must be).
 [[nodiscard]] Result<StatisticsView> open_statistics(pid_t process);
+
+/// The values of all rows, in the table's order, while somebody writes them: what is at most as large as an earlier row in the table (the
+/// durable epoch and the running one, a percentile and the maximum) is never shown larger. They are read from the last row to the first;
+/// writers store the earlier row first.
+[[nodiscard]] std::vector<std::uint64_t> read_statistics(const Statistics& page);
 
 }  // namespace stillpoint

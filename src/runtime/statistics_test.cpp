@@ -3,8 +3,11 @@
 
 #include "runtime/statistics.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 #include "runtime/histogram.hpp"
@@ -78,6 +81,47 @@ TEST(Statistics, KeepStopTimesMaximumAndQuantiles)
     EXPECT_EQ(statistics().stop_ns_last, 100'000u);
     EXPECT_NEAR(static_cast<double>(statistics().stop_ns_p50), 50'000, 7'000);
     EXPECT_NEAR(static_cast<double>(statistics().stop_ns_p99), 99'000, 13'000);
+    statistics_close();
+}
+
+TEST(Statistics, KeepPercentilesAtMostAsLargeAsTheMaximum)
+{
+    for (std::uint64_t value = 1; value < 100'000'000; value = value * 5 / 3 + 1) {
+        ASSERT_TRUE(statistics_open("a.pool", {}));
+        for (int i = 0; i < 3; ++i) {
+            record_stop_time(value);
+        }
+        EXPECT_LE(statistics().stop_ns_p99, statistics().stop_ns_max) << value;
+        EXPECT_LE(statistics().stop_ns_p50, statistics().stop_ns_p99) << value;
+        EXPECT_EQ(statistics().stop_ns_max, value);
+        statistics_close();
+    }
+}
+
+TEST(Statistics, AreReadSoThatTheyDoNotContradictEachOther)
+{
+    ASSERT_TRUE(statistics_open("a.pool", {}));
+    std::atomic<bool> done{false};
+    std::thread writer([&] {
+        for (std::uint64_t i = 1; i < 3'000 || !done; ++i) {
+            record_stop_time(i * 1'000);
+            statistics().epoch.store(i, std::memory_order_relaxed);
+            statistics().durable_epoch.store(i, std::memory_order_release);
+        }
+    });
+    const auto row_of = [](std::string_view name) {
+        const auto rows = statistic_rows();
+        return static_cast<std::size_t>(std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return row.name == name; }) - rows.begin());
+    };
+    for (int i = 0; i < 20'000; ++i) {
+        const auto values = read_statistics(statistics());
+        ASSERT_LE(values[row_of("durable_epoch")], values[row_of("epoch")]);
+        ASSERT_LE(values[row_of("stop_ns_p50")], values[row_of("stop_ns_p99")]);
+        ASSERT_LE(values[row_of("stop_ns_p99")], values[row_of("stop_ns_max")]);
+        ASSERT_LE(values[row_of("stop_ns_last")], values[row_of("stop_ns_max")]);
+    }
+    done = true;
+    writer.join();
     statistics_close();
 }
 

@@ -76,8 +76,8 @@ Result<RecoveryReport> PmthreadsEngine::start(Pool pool, const Options& options)
         return pass_on(done.error());
     }
     statistics().image_bytes.store(facts.image_bytes, std::memory_order_relaxed);
-    statistics().durable_epoch.store(report.epoch, std::memory_order_relaxed);
     statistics().epoch.store(state->next_epoch, std::memory_order_relaxed);
+    statistics().durable_epoch.store(report.epoch, std::memory_order_release);
     return report;
 }
 

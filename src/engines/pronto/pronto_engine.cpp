@@ -102,8 +102,8 @@ Result<RecoveryReport> ProntoEngine::start(Pool pool, const Options& options)
         return pass_on(done.error());
     }
     statistics().image_bytes.store(facts.image_bytes, std::memory_order_relaxed);
-    statistics().durable_epoch.store(report.epoch, std::memory_order_relaxed);
     statistics().epoch.store(state->next_epoch, std::memory_order_relaxed);
+    statistics().durable_epoch.store(report.epoch, std::memory_order_release);
     // Objects say by their operations what is failure-atomic. A thread that holds a lock and waits for room in the log must
     // not keep those who wait for the lock from letting a snapshot happen. Set here, and not when the engine runs: a lock
     // that was counted must be released counted.

@@ -88,8 +88,8 @@ Result<RecoveryReport> RespctEngine::start(Pool pool, const Options& options)
     take_over_notes(runs.next_epoch, runs.epoch);
     Statistics& figures = statistics();
     figures.image_bytes.store(facts.image_bytes, std::memory_order_relaxed);
-    figures.durable_epoch.store(runs.epoch, std::memory_order_relaxed);
     figures.epoch.store(runs.next_epoch, std::memory_order_relaxed);
+    figures.durable_epoch.store(runs.epoch, std::memory_order_release);
     figures.pages_loaded.store(recovered->pages_read, std::memory_order_relaxed);
     if (memory_.in_place()) {
         changes_ = std::move(recovered->changes);
