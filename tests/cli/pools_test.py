@@ -202,6 +202,21 @@ class Doctor(CommandLineTest):
         self.assertEqual(done.returncode, 69)
         self.assertIn("a file cannot be made in /proc", done.stdout)
 
+    @unittest.skipIf(os.geteuid() != 0 or shutil.which("setpriv") is None, "needs root to become somebody else")
+    def test_reports_nothing_that_it_did_not_try(self):
+        """Another user may make no file here: then nothing is known of what files can do."""
+        self.folder.chmod(0o755)
+        as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", TOOL, "doctor"]
+        done = subprocess.run([*as_nobody, self.folder], capture_output=True, text=True, check=False, timeout=600)
+        if done.returncode in (126, 127):
+            self.skipTest("another user cannot reach the build's folder")
+        self.assertEqual(done.returncode, 77, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"fallocate, O_DIRECT +not tried, not tried\n +DAX \(MAP_SYNC\) +not tried\n")
+        self.assertIn("a file cannot be made in", done.stdout)
+        done = subprocess.run([*as_nobody, "--json", self.folder], capture_output=True, text=True, check=False, timeout=600)
+        tried = json.loads(done.stdout)["file_system"].keys() & {"fallocate", "locks", "o_direct", "map_sync"}
+        self.assertEqual(tried, set())
+
     def test_says_the_same_as_a_run_then_takes(self):
         verdict = json.loads(self.stillpoint("doctor", "--json", self.folder).stdout)["verdict"]
         done = self.stillpoint("run", "--pool", self.pool, "--", COUNTER)

@@ -15,7 +15,7 @@ constexpr std::string_view examples =
 
 constexpr std::string_view exit_code_lines =
     "  0 sound; 64 wrong usage; 65 damaged, or not a pool (the message names the place); 66 no such\n"
-    "  file; 74 input/output error; 75 a process has the pool open; 77 no permission\n";
+    "  file; 71 no memory; 74 input/output error; 75 a process has the pool open; 77 no permission\n";
 
 struct CheckArguments {
     std::string path;

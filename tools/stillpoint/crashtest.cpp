@@ -28,8 +28,8 @@ constexpr std::string_view examples =
 
 constexpr std::string_view exit_code_lines =
     "  0 every kill was survived; 1 one was not: the program did not come back, the pool was not sound, the\n"
-    "  checker failed, or an epoch was lost; 64 wrong usage; 65 a pool that was named is damaged or foreign; 73\n"
-    "  no space; 74 input/output error; 126 the program cannot be run durably; 127 there is no such program;\n"
+    "  checker failed, or an epoch was lost; 64 wrong usage; 65 a pool that was named is damaged or foreign; 69\n"
+    "  not available here; 73 no space; 74 input/output error; 75 a process has the pool open; 77 no permission; 126 the program cannot be run durably; 127 there is no such program;\n"
     "  130 interrupted before anything failed.\n";
 
 constexpr int exit_code_failed = 1;

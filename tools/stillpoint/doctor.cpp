@@ -1,6 +1,9 @@
 // `stillpoint doctor`: what this machine and file system can honestly promise, and why.
 
+#include <cerrno>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "command.hpp"
 #include "doctor_facts.hpp"
@@ -18,7 +21,7 @@ constexpr std::string_view examples =
 
 constexpr std::string_view exit_code_lines =
     "  0 a pool can be kept there; 64 wrong usage; 66 no such path; 69 no pool can be kept there;\n"
-    "  77 no permission\n";
+    "  74 the system refused to say; 77 this user may not create files there\n";
 
 struct DoctorArguments {
     std::string path = ".";
@@ -26,6 +29,7 @@ struct DoctorArguments {
 };
 
 const char* yes_no(bool value) { return value ? "yes" : "no"; }
+const char* yes_no(const std::optional<bool>& tried) { return tried ? yes_no(*tried) : "not tried"; }
 
 std::string cache_text(const FileSystemFacts& files)
 {
@@ -102,12 +106,15 @@ void add_files(Json& json, const FileSystemFacts& files)
         .boolean("network", files.network)
         .boolean("read_only", files.read_only)
         .boolean("sync_disabled", files.sync_disabled)
-        .boolean("fallocate", files.allocates)
-        .boolean("locks", files.locks)
-        .boolean("o_direct", files.direct)
-        .boolean("map_sync", files.map_sync)
-        .number("free_bytes", files.free_bytes)
-        .end_object();
+        .number("free_bytes", files.free_bytes);
+    const std::pair<std::string_view, std::optional<bool>> tried[] = {
+        {"fallocate", files.allocates}, {"locks", files.locks}, {"o_direct", files.direct}, {"map_sync", files.map_sync}};
+    for (const auto& [name, outcome] : tried) {
+        if (outcome) {
+            json.boolean(name, *outcome);
+        }
+    }
+    json.end_object();
 }
 
 void add_verdict(Json& json, const Verdict& verdict)
@@ -150,7 +157,11 @@ int doctor(const DoctorArguments& arguments)
         print_facts(cpu, kernel, *files);
         print_verdict(verdict);
     }
-    return verdict.pool_possible ? exit_codes::ok : exit_codes::unavailable;
+    if (verdict.pool_possible) {
+        return exit_codes::ok;
+    }
+    const bool forbidden = files->create_errno == EACCES || files->create_errno == EPERM;
+    return forbidden ? exit_codes::no_permission : exit_codes::unavailable;
 }
 
 }  // namespace

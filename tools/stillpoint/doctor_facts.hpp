@@ -35,10 +35,11 @@ struct FileSystemFacts {
     std::string sync_disabled_option;
     bool read_only = false;
     int create_errno = 0;            ///< 0: a file can be created there
-    bool allocates = false;          ///< fallocate reserves space
-    bool locks = false;              ///< flock works
-    bool direct = false;             ///< O_DIRECT writes of 4 KiB
-    bool map_sync = false;           ///< MAP_SYNC: DAX
+    // Tried with that file: nothing is known of them where none can be made.
+    std::optional<bool> allocates;   ///< fallocate reserves space
+    std::optional<bool> locks;       ///< flock works
+    std::optional<bool> direct;      ///< O_DIRECT writes of 4 KiB
+    std::optional<bool> map_sync;    ///< MAP_SYNC: DAX
     std::uint64_t free_bytes = 0;
 };
 

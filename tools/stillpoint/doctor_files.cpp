@@ -125,7 +125,7 @@ void try_mapping(FileSystemFacts& facts, int fd)
 {
     void* mapping = mmap(nullptr, probe_bytes, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
     facts.map_sync = mapping != MAP_FAILED;
-    if (facts.map_sync) {
+    if (mapping != MAP_FAILED) {
         munmap(mapping, probe_bytes);
     }
 }
@@ -162,7 +162,7 @@ void try_files(FileSystemFacts& facts)
     }
     facts.locks = flock(file.get(), LOCK_EX | LOCK_NB) == 0;
     facts.allocates = fallocate(file.get(), 0, 0, static_cast<off_t>(probe_bytes)) == 0;
-    if (!facts.allocates && ftruncate(file.get(), static_cast<off_t>(probe_bytes)) != 0) {
+    if (!*facts.allocates && ftruncate(file.get(), static_cast<off_t>(probe_bytes)) != 0) {
         facts.create_errno = errno;
         return;
     }
@@ -188,7 +188,7 @@ Result<FileSystemFacts> probe_file_system(const std::string& path)
     struct stat status{};
     struct statvfs space{};
     if (stat(facts.folder.c_str(), &status) != 0 || statvfs(facts.folder.c_str(), &space) != 0) {
-        return fail(SP_E_IO, errno, "{}: {}", facts.folder, std::strerror(errno));
+        return fail(errno == EACCES ? SP_E_POOL_READ_ONLY : SP_E_IO, errno, "{}: {}", facts.folder, std::strerror(errno));
     }
     const Mount mount = find_mount(facts.folder, status.st_dev);
     facts.type = mount.type;

@@ -18,7 +18,7 @@ std::string obstacle(const FileSystemFacts& files)
     if (files.create_errno != 0) {
         return text_of("a file cannot be made in {}: {}", files.folder, std::strerror(files.create_errno));
     }
-    if (!files.locks) {
+    if (!files.locks.value_or(false)) {
         return "the file system has no file locks (flock), so two programs could open one pool";
     }
     return {};
@@ -37,7 +37,7 @@ void judge_durability(Verdict& verdict, const FileSystemFacts& files)
         return;
     }
     verdict.power = true;
-    if (files.map_sync) {
+    if (files.map_sync.value_or(false)) {
         verdict.durability_reason = "the file system maps persistent memory directly; write backs reach it";
         verdict.conditions.emplace_back("the memory is persistent: the kernel takes it for that, a RAM disk made to look so is not");
         return;
@@ -56,7 +56,7 @@ void judge_durability(Verdict& verdict, const FileSystemFacts& files)
 
 void judge_medium(Verdict& verdict, const CpuFacts& cpu, const KernelFacts& kernel, const FileSystemFacts& files)
 {
-    if (files.map_sync) {
+    if (files.map_sync.value_or(false)) {
         verdict.medium = "dax";
         verdict.medium_reason = cpu.persistent_caches ? "stores and fences; caches are persistent, so nothing is written back"
                                                       : text_of("stores, {} and fences", cpu.write_back);
@@ -74,7 +74,7 @@ void judge_medium(Verdict& verdict, const CpuFacts& cpu, const KernelFacts& kern
     }
     const bool ring = kernel.io_uring_errno == 0;
     verdict.medium_reason = text_of("{}{}, then fdatasync", ring ? "io_uring" : "pwritev",
-                                        files.direct ? " with O_DIRECT" : " through the page cache");
+                                        files.direct.value_or(false) ? " with O_DIRECT" : " through the page cache");
 }
 
 void judge_tracker(Verdict& verdict, const KernelFacts& kernel)

@@ -13,6 +13,7 @@ inline constexpr int unavailable = 69;
 inline constexpr int system_error = 71;
 inline constexpr int no_space = 73;
 inline constexpr int input_output = 74;
+inline constexpr int no_permission = 77;
 inline constexpr int not_runnable = 126;
 inline constexpr int program_missing = 127;
 

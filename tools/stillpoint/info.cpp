@@ -18,8 +18,8 @@ constexpr std::string_view examples =
     "  stillpoint info --json bank.pool | python3 -m json.tool\n";
 
 constexpr std::string_view exit_code_lines =
-    "  0 printed; 64 wrong usage; 65 not a sound pool; 66 no such file; 74 input/output error;\n"
-    "  75 in use (--handles, --objects only); 77 no permission\n";
+    "  0 printed; 64 wrong usage; 65 not a sound pool; 66 no such file; 71 no memory;\n"
+    "  74 input/output error; 75 in use (--handles, --objects only); 77 no permission\n";
 
 struct InfoArguments {
     std::string path;

@@ -1,9 +1,12 @@
 // `stillpoint stats`: reads the shared page of the program that has a pool open. It stops nothing and
 // asks the program for nothing.
 
+#include <cerrno>
 #include <chrono>
+#include <cstring>
+#include <sys/stat.h>
 #include <thread>
-#include <unistd.h>
+#include <vector>
 
 #include "command.hpp"
 #include "json.hpp"
@@ -22,8 +25,9 @@ constexpr std::string_view examples =
     "docs/statistics.md explains every figure.\n";
 
 constexpr std::string_view exit_code_lines =
-    "  0 printed; 64 wrong usage; 66 no such file; 69 no process has the pool open, or it cannot be\n"
-    "  seen from here; 77 no permission\n";
+    "  0 printed; 64 wrong usage; 65 not a pool, or its program runs with another version; 66 no such file;\n"
+    "  69 no process has the pool open, or it cannot be seen from here; 74 input/output error;\n"
+    "  77 no permission\n";
 
 struct StatsArguments {
     std::string path;
@@ -52,9 +56,10 @@ std::string value_text(const StatisticRow& row, std::uint64_t value)
 void print_text(const StatisticsView& view, pid_t process)
 {
     print("{} (process {}), pool {}\n", printable(view.program_name()), process, printable(view.pool_path()));
-    for (const StatisticRow& row : statistic_rows()) {
-        const std::uint64_t value = ((*view).*row.field).load(std::memory_order_relaxed);
-        print("{:<24} {:>18}  {}\n", row.name, value_text(row, value), row.sentence);
+    const std::vector<std::uint64_t> values = read_statistics(*view);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        const StatisticRow& row = statistic_rows()[i];
+        print("{:<24} {:>18}  {}\n", row.name, value_text(row, values[i]), row.sentence);
     }
 }
 
@@ -65,27 +70,38 @@ void print_json(const StatisticsView& view, pid_t process)
         .text("program", view.program_name())
         .number("process", process)
         .text("pool", view.pool_path());
-    for (const StatisticRow& row : statistic_rows()) {
-        json.number(row.name, ((*view).*row.field).load(std::memory_order_relaxed));
+    const std::vector<std::uint64_t> values = read_statistics(*view);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        json.number(statistic_rows()[i].name, values[i]);
     }
     print("{}\n", json.end_object().str());
 }
 
+int report_nobody(const std::string& path)
+{
+    return report_error(exit_codes::unavailable,
+                        text_of("{}: no process has the pool open, or it runs in another container; start the program with `stillpoint "
+                                "run --pool {} -- PROGRAM`",
+                                path, path));
+}
+
 int stats(const StatsArguments& arguments)
 {
-    if (access(arguments.path.c_str(), F_OK) != 0) {
-        return report_error(66, text_of("{}: there is no such file", arguments.path));
+    struct stat facts{};
+    if (stat(arguments.path.c_str(), &facts) != 0) {
+        return errno == EACCES ? report_error(exit_codes::no_permission, text_of("{}: {}", arguments.path, std::strerror(errno)))
+                               : report_error(exit_codes::no_input, text_of("{}: there is no such file", arguments.path));
+    }
+    if (!S_ISREG(facts.st_mode)) {
+        return report_error(exit_codes::data_error, text_of("{} is not a regular file; name a pool file", arguments.path));
     }
     const pid_t process = lock_holder_pid(arguments.path);
     if (process == 0) {
-        return report_error(exit_codes::unavailable,
-                            text_of("{}: no process has the pool open, or it runs in another container; start the "
-                                        "program with `stillpoint run --pool {} -- PROGRAM`",
-                                        arguments.path, arguments.path));
+        return report_nobody(arguments.path);
     }
     const auto view = open_statistics(process);
-    if (!view) {
-        return report_failure(view.error());
+    if (!view) {  // It may have it locked for a moment only: to check it, to look into it, to open it.
+        return view.error().code == SP_E_NOT_OPEN ? report_nobody(arguments.path) : report_failure(view.error());
     }
     do {
         arguments.json ? print_json(*view, process) : print_text(*view, process);

@@ -1,0 +1,155 @@
+"""Each command, brought into each situation that docs/exit-codes.md gives it a code for: the code is the documented one. The table by
+command, --help and the manual pages name the same codes."""
+
+import os
+import re
+import resource
+import shutil
+import subprocess
+import unittest
+
+from command_line import BUILD, COUNTER, ROOT, SMALL, TOOL, CommandLineTest
+
+DOCUMENT = (ROOT / "docs/exit-codes.md").read_text(encoding="utf8")
+NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+# Codes of situations that no test can bring about at will: a disk that fails (tests/faults has those), and Ctrl-C.
+ELSEWHERE = {"run": {74}, "info": {71, 74}, "check": {71, 74}, "doctor": {74}, "stats": {74},
+             "crashtest": {0, 1, 65, 69, 73, 74, 75, 77, 130}}
+
+
+def documented():
+    """command -> its codes, as the table has them."""
+    return {name: {int(code) for code in re.findall(r"\b\d+\b", codes)}
+            for name, codes in re.findall(r"^\| `(\w+)` \| (.*) \|$", DOCUMENT, re.MULTILINE)}
+
+
+def codes_in(text):
+    """The codes that a help text or a manual page lists: numbers at the begin of a clause."""
+    return {int(code) for code in re.findall(r"(?:^|[;:.,]|or)\s+(\d+)(?=\s)", text)}
+
+
+class ExitCodes(CommandLineTest):
+    seen = {}
+
+    def expect(self, command, code, *arguments, before=(), limit=None, **environment):
+        def lower(): resource.setrlimit(*limit) if limit else None
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("STILLPOINT_") and name != "LD_PRELOAD"}
+        words = [str(word) for word in (*before, TOOL, command, *arguments)]
+        done = subprocess.run(words, cwd=self.folder, env={**clean, **environment}, stdin=subprocess.DEVNULL, preexec_fn=lower,
+                              capture_output=True, text=True, check=False, timeout=600)
+        with self.subTest(words=words[len(before):]):
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+            self.assertIn(code, documented()[command])
+            if code not in (0, 1) and "no: " not in done.stdout:
+                self.assertIn("stillpoint: error: ", done.stderr)
+        self.seen.setdefault(command, set()).add(code)
+
+    def open_pool(self):
+        """Somebody who has the pool open until the test ends."""
+        words = [TOOL, "run", "--quiet", "--pool", self.pool, *SMALL, "--", COUNTER, "wait"]
+        holder = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, text=True)
+
+        def end():
+            holder.kill()
+            holder.wait()
+            holder.stdout.close()
+        self.addCleanup(end)
+        self.assertEqual([holder.stdout.readline() for _ in range(2)][1], "ready\n")
+
+    def everywhere_the_same(self, command, *program):
+        """What all commands that look at pools share."""
+        options = ("--quiet",) if command == "run" else ()
+        def expect(code, path, **how):
+            named = ("--pool", path) if command == "run" else (path,)
+            self.expect(command, code, *options, *named, *program, **how)
+        self.expect(command, 64, "--no-such-flag")
+        (self.folder / "text").write_text("no pool\n" * 2000)
+        if command != "stats":
+            expect(65, self.folder / "text")
+        else:
+            expect(65, self.folder)
+        expect(66, self.folder / "gone/a.pool")
+        self.open_pool()
+        if os.geteuid() == 0 and shutil.which("setpriv"):
+            self.folder.chmod(0o755)
+            if subprocess.run([*NOBODY, "test", "-x", str(TOOL)], check=False).returncode == 0:
+                expect(77, self.pool, before=NOBODY)
+        return expect
+
+    def end_check(self, command):
+        missing = documented()[command] - self.seen[command] - ELSEWHERE[command]
+        if os.geteuid() != 0 or shutil.which("setpriv") is None:
+            missing -= {77}
+        self.assertEqual(missing, set(), f"codes that the table gives `{command}`, and no situation here has")
+
+    def test_of_run(self):
+        expect = self.everywhere_the_same("run", "--", COUNTER)
+        expect(75, self.pool)
+        new = self.folder / "new.pool"
+        start = ("--quiet", "--pool", new, "--durability", "process")
+        self.expect("run", 69, *start, "--", COUNTER, LD_PRELOAD=str(BUILD / "lib/libcli_window.so"))
+        self.expect("run", 71, *start, "--", COUNTER, limit=(resource.RLIMIT_AS, (256 << 20, 256 << 20)))
+        self.expect("run", 73, *start, "--", COUNTER, limit=(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20)))
+        self.expect("run", 126, *start, "--", "/")
+        self.expect("run", 127, *start, "--", "./no-such-program")
+        self.assertFalse(new.exists())
+        own = subprocess.run([TOOL, "run", *start, "--", COUNTER, "exit", "42"], capture_output=True, check=False, timeout=600)
+        self.assertEqual(own.returncode, 42)
+        self.expect("run", 64, *start, "--durability", "power", "--", COUNTER)  # The pool exists, and is of another kind.
+        self.end_check("run")
+
+    def test_of_info(self):
+        expect = self.everywhere_the_same("info")
+        expect(0, self.pool)
+        self.expect("info", 75, "--handles", self.pool)
+        self.end_check("info")
+
+    def test_of_check(self):
+        expect = self.everywhere_the_same("check")
+        expect(75, self.pool)
+        self.assertEqual(self.run_counter(pool=self.folder / "b.pool").returncode, 0)
+        expect(0, self.folder / "b.pool")
+        self.end_check("check")
+
+    def test_of_stats(self):
+        expect = self.everywhere_the_same("stats")
+        expect(0, self.pool)
+        self.assertEqual(self.run_counter(pool=self.folder / "b.pool").returncode, 0)
+        expect(69, self.folder / "b.pool")
+        self.end_check("stats")
+
+    def test_of_doctor(self):
+        self.expect("doctor", 0, self.folder)
+        self.expect("doctor", 64, "--no-such-flag")
+        self.expect("doctor", 66, self.folder / "gone")
+        self.expect("doctor", 69, "/proc")
+        if os.geteuid() == 0 and shutil.which("setpriv"):
+            self.folder.chmod(0o755)
+            self.expect("doctor", 77, self.folder, before=NOBODY)
+        self.end_check("doctor")
+
+    def test_of_crashtest(self):
+        self.expect("crashtest", 64, "--no-such-flag")
+        self.expect("crashtest", 126, "--", "/")
+        self.expect("crashtest", 127, "--", "./no-such-program")
+        self.end_check("crashtest")
+
+
+class TheTableByCommand(CommandLineTest):
+    def test_names_the_codes_of_help_and_of_the_manual_page(self):
+        for command, codes in documented().items():
+            helped = self.stillpoint(command, "--help").stdout
+            helped = helped[helped.index("Exit codes:") + len("Exit codes:"):helped.index("All of them:")]
+            page = (ROOT / f"docs/man/stillpoint-{command}.1").read_text(encoding="utf8")
+            page = page[page.index(".SH EXIT STATUS") + len(".SH EXIT STATUS"):page.index(".SH EXAMPLES")]
+            self.assertEqual(codes_in(helped), codes, f"{command} --help")
+            self.assertEqual(codes_in(page), codes, f"stillpoint-{command}(1)")
+
+    def test_has_only_codes_that_are_explained(self):
+        explained = {int(code) for code in re.findall(r"^\| (\d+) \| ", DOCUMENT, re.MULTILINE)}
+        for command, codes in documented().items():
+            self.assertLessEqual(codes, explained, command)
+
+
+if __name__ == "__main__":
+    unittest.main()
