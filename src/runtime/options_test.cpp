@@ -100,5 +100,20 @@ TEST(Options, RefuseAPoolThatStartsLargerThanItsMaximum)
     EXPECT_FALSE(check_options(options));
 }
 
+TEST(Options, KnowWhichOfThemWereGiven)
+{
+    Options options;
+    EXPECT_FALSE(is_given(options, "engine"));
+    ASSERT_TRUE(parse_option(options, "engine", "pmthreads"));
+    EXPECT_TRUE(is_given(options, "engine")) << "also if that is the default";
+    EXPECT_FALSE(is_given(options, "durability"));
+    ASSERT_FALSE(parse_option(options, "durability", "maybe"));
+    EXPECT_FALSE(is_given(options, "durability"));
+    ASSERT_TRUE(parse_option(options, "pool-max-mb", "32"));
+    EXPECT_TRUE(check_options(options)) << "the default size does not count against a maximum that is given alone";
+    ASSERT_TRUE(parse_option(options, "pool-size-mb", "64"));
+    EXPECT_FALSE(check_options(options));
+}
+
 }  // namespace
 }  // namespace stillpoint

@@ -277,6 +277,26 @@ void call_end_hook(const Session& session) noexcept
 
 void set_session_end_hook(void (*hook)(const Heap& heap) noexcept) noexcept { end_hook.store(hook, std::memory_order_release); }
 
+namespace {
+
+/// The program's exit code is its own, whatever is lost: so this is an error's line, which no option silences. `what` ends before the
+/// epoch's number.
+void tell_of_lost_end(const Session& session, const char* what, bool others_hold) noexcept
+{
+    const Statistics& figures = statistics();
+    const std::uint64_t durable = session.engine->durable_epoch();
+    char holder[96] = "";
+    if (const auto thread = figures.blocker_thread_id.load(std::memory_order_relaxed); others_hold && thread != 0) {
+        const auto lock = reinterpret_cast<const void*>(figures.blocker_lock.load(std::memory_order_relaxed));
+        *fmt::format_to_n(holder, sizeof holder - 1, "; thread {} was in a section to the end (outermost lock {})", thread, lock).out = '\0';
+    }
+    const bool nothing = durable <= figures.recovered_epoch.load(std::memory_order_relaxed);
+    os::log(os::Severity::error, "{} {}{}; {}", what, durable, holder,
+            nothing ? "nothing that this run has done is kept" : "what was done after it is lost");
+}
+
+}  // namespace
+
 void session_end() noexcept
 {
     Session* const session = open_session();
@@ -290,15 +310,16 @@ void session_end() noexcept
     }
     const respct::AtRestartPoint end_is_one;
     if (inside_fase()) {
-        os::log(os::Severity::warning,
-                "the program ends inside a failure-atomic section (a lock is held): no last checkpoint; the "
-                "pool stays at epoch {}",
-                session->engine->durable_epoch());
+        tell_of_lost_end(*session, "the program ends inside a failure-atomic section (a lock is held): no last checkpoint; the pool stays at "
+                                   "epoch", false);
         return;
     }
     call_end_hook(*session);
-    if (auto stopped = session->engine->stop(true); !stopped) {
-        os::write_line(os::Severity::warning, stopped.error().text());
+    auto stopped = session->engine->stop(true);
+    if (!stopped && stopped.error().code == SP_E_TIMED_OUT) {
+        tell_of_lost_end(*session, "no quiescent state for a last checkpoint; the pool stays at epoch", true);
+    } else if (!stopped) {
+        os::write_line(os::Severity::warning, stopped.error().text());  // The failure itself was an error's line when it happened.
     }
 }
 

@@ -185,4 +185,16 @@ Result<void> validate_pool(const Options& options)
     return pool ? Result<void>{} : Result<void>{pass_on(pool.error())};
 }
 
+std::string engine_of_next_opening(const Options& options)
+{
+    if (!is_given(options, "engine")) {
+        if (auto medium = open_medium_read_only(medium_options(options), false); medium) {
+            if (const auto pool = Pool::open(std::move(*medium), EngineFormat{}, true); pool) {
+                return pool->facts().engine_name;
+            }
+        }
+    }
+    return std::string(options.engine);
+}
+
 }  // namespace stillpoint

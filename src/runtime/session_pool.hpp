@@ -1,6 +1,8 @@
 #pragma once
 // The pool that a session works on: found or created, with the engine that it belongs to.
 
+#include <string>
+
 #include "core/result.hpp"
 #include "pool/pool.hpp"
 #include "runtime/engine.hpp"
@@ -20,6 +22,10 @@ struct SessionPool {
 
 /// What makes every later opening fail, as far as it can be known without changing anything. Errors: as open_or_create_pool().
 [[nodiscard]] Result<void> validate_pool(const Options& options);
+
+/// The name of the engine that the next opening will have, as far as that can be seen without a lock: what is named, else the pool's
+/// own, else that of a new pool.
+[[nodiscard]] std::string engine_of_next_opening(const Options& options);
 
 /// Whether the options that were given, and hold for new pools only, agree with this pool. Errors: invalid_argument, pool_engine; the
 /// message names the option and the pool's own value.

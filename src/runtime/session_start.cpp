@@ -21,6 +21,7 @@
 #include "runtime/durable_globals.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/session.hpp"
+#include "runtime/session_pool.hpp"
 #include "runtime/session_state.hpp"
 
 namespace stillpoint {
@@ -127,11 +128,24 @@ void make_path_absolute(const char* pool)
     }
 }
 
+/// Whether the engine that will serve this process counts locks: the one that is named, or the one of the pool that exists.
+bool locks_will_count()
+{
+    try {
+        Options options;
+        options.pool = os::environment_variable(pool_variable);
+        const char* const engine = os::environment_variable("STILLPOINT_ENGINE");
+        const auto parsed = engine != nullptr ? parse_option(options, "engine", engine) : Result<void>{};
+        return !parsed || engine_of_next_opening(options) != "pronto";
+    } catch (const std::bad_alloc&) {
+        return true;
+    }
+}
+
 /// Locks that are held when the pool is opened must count: the section that opens it is whole, too.
 void count_locks_early()
 {
-    const char* const engine = os::environment_variable("STILLPOINT_ENGINE");
-    const bool locks_count = engine == nullptr || std::string_view(engine) != "pronto";
+    static const bool locks_count = locks_will_count();  // Before any fork.
     if (locks_count) {
         [[maybe_unused]] const auto ignored = fase_activate();  // Opening the pool tells what is wrong.
     }

@@ -59,7 +59,21 @@ class End(FaultyRun):
 
     def test_by_exit_with_a_lock_held_warns_and_is_a_crash(self):
         done = self.assert_end("holding", 5, CRASHED, 1)
-        self.assertRegex(done.stderr, r"warning: the program ends inside a failure-atomic section .*stays at epoch \d+")
+        self.assertRegex(done.stderr, r"error: the program ends inside a failure-atomic section .*stays at epoch \d+")
+
+    def test_with_another_thread_in_its_section_says_what_is_lost_even_when_quiet(self):
+        """The exit code is the program's own; the line on standard error is not silenced."""
+        for words, kind, count, lost in ((("end", "held"), CRASHED, 1, "what was done after it is lost"),
+                                         (("held",), FRESH, 0, "nothing that this run has done is kept")):
+            with self.subTest(words=words):
+                self.pool.unlink(missing_ok=True)
+                done = self.stillpoint("run", "--quiet", "--pool", self.pool, "--durability", "process", "--interval", "1h", "--",
+                                       self.program, *words)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assert_one_error(done, f"no quiescent state .* epoch {count}; thread \\d+ was in a section", lost)
+                self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+                after = self.stillpoint("run", "--quiet", "--pool", self.pool, "--", self.program)
+                self.assertEqual(after.stdout, f"start {kind} count {count}\n", after.stderr)
 
     def test_by_exec_is_clean_for_the_next_program(self):
         done = self.run_program("end", "exec")

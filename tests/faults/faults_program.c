@@ -161,6 +161,31 @@ static int fork_a_user(void)
     return 0;
 }
 
+static pthread_barrier_t is_held;
+
+static void *hold_for_ever(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&counters->lock);
+    ++counters->first;
+    ++counters->second;
+    pthread_barrier_wait(&is_held);
+    while (1) {
+        pause();
+    }
+    return NULL;
+}
+
+/* A thread that stays in its section keeps every checkpoint away, and the program ends as if all were well. */
+static void let_another_hold(void)
+{
+    pthread_t holder;
+    pthread_barrier_init(&is_held, NULL, 2);
+    pthread_create(&holder, NULL, hold_for_ever, NULL);
+    pthread_barrier_wait(&is_held);
+    exit(0);
+}
+
 /* One more than is checkpointed: whether the last one is found tells a clean end from a crash. */
 static int end(const char *how, char **argv)
 {
@@ -180,6 +205,8 @@ static int end(const char *how, char **argv)
     } else if (strcmp(how, "holding") == 0) {
         pthread_mutex_lock(&counters->lock);
         exit(5);
+    } else if (strcmp(how, "held") == 0) {
+        let_another_hold();
     }
     return 5;
 }
@@ -205,6 +232,8 @@ int main(int argc, char **argv)
         return own_handler(how);
     } else if (strcmp(what, "fork") == 0) {
         return fork_a_user();
+    } else if (strcmp(what, "held") == 0) {
+        let_another_hold();
     } else if (strcmp(what, "end") == 0) {
         return commit() != SP_OK || end(how, (char *[]){argv[0], NULL});
     }

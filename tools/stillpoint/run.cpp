@@ -23,8 +23,8 @@ constexpr std::string_view examples =
 
 constexpr std::string_view exit_code_lines =
     "  the program's own, once it runs. Before that: 64 wrong usage, or a run inside a run; 65 the\n"
-    "  pool is damaged, foreign, newer or another engine's; 69 not available on this system; 71 no\n"
-    "  memory; 73 no space; 74 input/output error; 75 another process has the pool open; 77 no\n"
+    "  pool is damaged, foreign, newer or another engine's; 66 no folder for it; 69 not available on\n"
+    "  this system; 71 no memory; 73 no space; 74 input/output error; 75 another process has the pool open; 77 no\n"
     "  permission; 126 the program cannot be run durably; 127 there is no such program.\n";
 
 int run(const RuntimeFlags& arguments, std::vector<std::string> command)
