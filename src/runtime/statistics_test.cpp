@@ -111,7 +111,7 @@ TEST(Statistics, AreReadSoThatTheyDoNotContradictEachOther)
     });
     const auto row_of = [](std::string_view name) {
         const auto rows = statistic_rows();
-        return static_cast<std::size_t>(std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return row.name == name; }) - rows.begin());
+        return static_cast<std::size_t>(std::ranges::find(rows, name, &StatisticRow::name) - rows.begin());
     };
     for (int i = 0; i < 20'000; ++i) {
         const auto values = read_statistics(statistics());
