@@ -96,7 +96,7 @@ TEST(Options, ComeFromTheEnvironmentAndNameABadVariable)
 TEST(Options, RefuseAPoolThatStartsLargerThanItsMaximum)
 {
     Options options;
-    options.pool_size_mb = options.pool_max_mb + 1;
+    ASSERT_TRUE(parse_option(options, "pool_size_mb", std::to_string(options.pool_max_mb + 1)));
     EXPECT_FALSE(check_options(options));
 }
 

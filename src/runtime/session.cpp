@@ -279,8 +279,8 @@ void set_session_end_hook(void (*hook)(const Heap& heap) noexcept) noexcept { en
 
 namespace {
 
-/// The program's exit code is its own, whatever is lost: so this is an error's line, which no option silences. `what` ends before the
-/// epoch's number.
+/// The program's exit code is its own, whatever is lost: so this is an error's line, which no option silences, unless the program never
+/// had durable memory. `what` ends before the epoch's number.
 void tell_of_lost_end(const Session& session, const char* what, bool others_hold) noexcept
 {
     const Statistics& figures = statistics();
@@ -288,10 +288,12 @@ void tell_of_lost_end(const Session& session, const char* what, bool others_hold
     char holder[96] = "";
     if (const auto thread = figures.blocker_thread_id.load(std::memory_order_relaxed); others_hold && thread != 0) {
         const auto lock = reinterpret_cast<const void*>(figures.blocker_lock.load(std::memory_order_relaxed));
-        *fmt::format_to_n(holder, sizeof holder - 1, "; thread {} was in a section to the end (outermost lock {})", thread, lock).out = '\0';
+        const auto end = fmt::format_to_n(holder, sizeof holder - 1, "; thread {} was in a section to the end (outermost lock {})", thread, lock);
+        *end.out = '\0';
     }
     const bool nothing = durable <= figures.recovered_epoch.load(std::memory_order_relaxed);
-    os::log(os::Severity::error, "{} {}{}; {}", what, durable, holder,
+    const bool has_something_to_lose = session.heap->statistics().live_blocks != 0;  // Globals are kept in a block.
+    os::log(has_something_to_lose ? os::Severity::error : os::Severity::warning, "{} {}{}; {}", what, durable, holder,
             nothing ? "nothing that this run has done is kept" : "what was done after it is lost");
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "media/open.hpp"
+#include "os/log.hpp"
 #include "pool/image.hpp"
 
 namespace stillpoint {
@@ -37,8 +38,8 @@ MediumOptions medium_options(const Options& options)
 
 /// "engine respct": what `run` and sp_open may say of a new pool, and this one has settled.
 template <class Value>
-tl::unexpected<Failure> contradicts(sp_error code, const Options& options, std::string_view option, const Value& given, const Value& of_pool,
-                                    std::string_view unit)
+tl::unexpected<Failure> contradicts(sp_error code, const Options& options, std::string_view option, const Value& given,
+                                    const Value& of_pool, std::string_view unit)
 {
     return fail(code, 0,
                 "{}: the pool has {} {}{}, not {}: that was settled when it was created; leave the option {} out, or name another pool",
@@ -115,17 +116,21 @@ Result<void> check_creation_options(const Options& options, const PoolFacts& fac
     if (given("pool_max_mb") && options.pool_max_mb * mib != facts.image_bytes_max) {
         return contradicts(SP_E_INVALID_ARGUMENT, options, "pool_max_mb", options.pool_max_mb, facts.image_bytes_max / mib, " MiB");
     }
-    // A pool grows: what it was at its start is not known, and a larger one is no disappointment.
-    if (given("pool_size_mb") && options.pool_size_mb * mib > facts.image_bytes) {
-        return fail(SP_E_INVALID_ARGUMENT, 0,
-                    "{}: the pool has {} MiB, not {}: pool_size_mb is the size that a new pool begins with, and this one grows by itself up "
-                    "to {} MiB; leave the option out, or name another pool",
-                    options.pool, facts.image_bytes / mib, options.pool_size_mb, facts.image_bytes_max / mib);
-    }
     return {};
 }
 
 namespace {
+
+/// A pool grows: what it was at its start is not known, a larger one is no disappointment, and a smaller one no reason to refuse it.
+void tell_of_idle_size(const Options& options, const PoolFacts& facts)
+{
+    if (is_given(options, "pool_size_mb") && options.pool_size_mb * mib > facts.image_bytes) {
+        os::log(os::Severity::warning,
+                "{}: the pool has {} MiB, and pool_size_mb ({}), the size that a new pool begins with, is ignored: this one grows by itself up "
+                "to {} MiB",
+                options.pool, facts.image_bytes / mib, options.pool_size_mb, facts.image_bytes_max / mib);
+    }
+}
 
 /// The pool as it is opened, with its engine, if the options agree with it.
 Result<SessionPool> open_pool(std::unique_ptr<Medium> medium, const Options& options)
@@ -161,7 +166,11 @@ Result<SessionPool> open_or_create_pool(const Options& options)
     if (!medium) {
         return pass_on(medium.error());
     }
-    return open_pool(std::move(*medium), options);
+    auto opened = open_pool(std::move(*medium), options);
+    if (opened) {
+        tell_of_idle_size(options, opened->pool.facts());
+    }
+    return opened;
 }
 
 Result<void> validate_pool(const Options& options)

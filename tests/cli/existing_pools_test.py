@@ -45,13 +45,21 @@ class ExistingPools(CommandLineTest):
                 (("--engine", "pmthreads"), 65, "engine pronto", "pmthreads"), (("--engine", "respct"), 65, "engine pronto", "respct"),
                 (("--durability", "power"), 64, "durability process", "not power"),
                 (("--pool-max", "64M"), 64, "pool_max_mb 32 MiB", "not 64"),
-                (("--pool-size", "16M"), 64, "8 MiB", "pool_size_mb"), (("--pool-max", "16M"), 64, "pool_max_mb 32 MiB", "not 16")):
+                (("--pool-max", "16M"), 64, "pool_max_mb 32 MiB", "not 16")):
             with self.subTest(options=options):
                 done = self.assert_untouched_by(self.pool, lambda: self.run_with(*options))
                 self.assert_refused(done, code, "leave the option", *messages)
         done = self.assert_untouched_by(self.pool, lambda: self.run_with(STILLPOINT_DURABILITY="power"))
         self.assert_refused(done, 64, "durability process")
         self.assert_runs(self.run_with(), 2)
+
+
+    def test_warn_of_a_size_that_they_do_not_have_yet(self):
+        self.assert_runs(self.run_with("--durability", "process", "--pool-size", "8M", "--pool-max", "32M"), 1)
+        done = self.stillpoint("run", "--pool", self.pool, "--pool-size", "16M", "--", COUNTER)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"warning: .*the pool has 8 MiB, and pool_size_mb \(16\).* is ignored: this one grows by itself up to 32 MiB")
+        self.assertEqual(done.stderr.count("pool_size_mb"), 1, done.stderr)
 
 
 class SizesOfNewPools(CommandLineTest):

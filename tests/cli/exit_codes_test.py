@@ -20,7 +20,7 @@ ELSEWHERE = {"run": {74}, "info": {71, 74}, "check": {71, 74}, "doctor": {74}, "
 def documented():
     """command -> its codes, as the table has them."""
     return {name: {int(code) for code in re.findall(r"\b\d+\b", codes)}
-            for name, codes in re.findall(r"^\| `(\w+)` \| (.*) \|$", DOCUMENT, re.MULTILINE)}
+            for name, codes in re.findall(r"^\| `([a-z]+)` \| (.*) \|$", DOCUMENT, re.MULTILINE)}
 
 
 def codes_in(text):
