@@ -288,7 +288,8 @@ void tell_of_lost_end(const Session& session, const char* what, bool others_hold
     char holder[96] = "";
     if (const auto thread = figures.blocker_thread_id.load(std::memory_order_relaxed); others_hold && thread != 0) {
         const auto lock = reinterpret_cast<const void*>(figures.blocker_lock.load(std::memory_order_relaxed));
-        const auto end = fmt::format_to_n(holder, sizeof holder - 1, "; thread {} was in a section to the end (outermost lock {})", thread, lock);
+        const auto end =
+            fmt::format_to_n(holder, sizeof holder - 1, "; thread {} was in a section to the end (outermost lock {})", thread, lock);
         *end.out = '\0';
     }
     const bool nothing = durable <= figures.recovered_epoch.load(std::memory_order_relaxed);
