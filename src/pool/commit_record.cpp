@@ -12,6 +12,7 @@ namespace stillpoint {
 namespace {
 
 constexpr std::size_t copies = 2;
+constexpr std::uint64_t epoch_max = std::uint64_t{1} << 62;  ///< larger ones would overflow what is computed from them
 
 std::uint64_t record_checksum(const CommitRecord& record) noexcept
 {
@@ -22,7 +23,7 @@ bool is_valid(const CommitRecord& record, const Pool& pool, std::uint64_t parity
 {
     const bool sound = record.checksum == record_checksum(record) || is_removed(Canary::commit_checksum);
     return record.magic == commit_magic && sound && record.pool_uuid == pool.facts().uuid &&
-           record.parity == parity && record.epoch != 0 &&
+           record.parity == parity && record.epoch != 0 && record.epoch <= epoch_max &&
            (record.epoch % 2 == parity || is_removed(Canary::commit_parity));
 }
 

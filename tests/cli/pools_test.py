@@ -124,7 +124,7 @@ class BadPools(CommandLineTest):
     def test_check_tells_every_damage_and_not_only_the_first(self):
         pool = self.new_pool()
         content = bytearray(pool.read_bytes())
-        table_end = 6 * PAGE + 8 * PAGE
+        table_end = (6 + 4 * 5) * PAGE  # Five table pages, in four copies each.
         in_use = [at for at in range(table_end, len(content), PAGE) if any(content[at:at + PAGE])]
         for at in in_use:
             content[at + 100] ^= 1

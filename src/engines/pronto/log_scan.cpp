@@ -52,14 +52,22 @@ bool is_older(const ChunkHeader& header, const ChunkHeader& than) noexcept
     return header.generation != than.generation ? header.generation < than.generation : header.beginning < than.beginning;
 }
 
-/// Of its two copies one may be damaged, torn by a crash, or left over from what the chunk was before.
+/// Of its two copies one may be damaged, unreadable, torn by a crash, or left over from what the chunk was before. Both are durable before
+/// the chunk has an operation that was acknowledged, so where one cannot be read the other decides.
 Result<std::optional<ChunkHeader>> read_chunk_header(const Medium& medium, std::uint64_t chunk_offset)
 {
     std::optional<ChunkHeader> newest;
+    unsigned unreadable = 0;
     for (const std::uint64_t at : {std::uint64_t{0}, header_copy_offset}) {
         std::byte line[sizeof(ChunkHeader)];
         if (auto done = medium.read(chunk_offset + at, line); !done) {
-            return pass_on(done.error());
+            if (done.error().code != SP_E_IO) {
+                return pass_on(done.error());
+            }
+            if (++unreadable == 2) {
+                return pass_on(done.error());
+            }
+            continue;
         }
         const auto header = chunk_header_in(line);
         if (header && (!newest || is_older(*newest, *header))) {

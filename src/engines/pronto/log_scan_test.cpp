@@ -77,7 +77,6 @@ protected:
     std::optional<Pool> pool_;
     std::optional<ScannedLog> log_;
 
-private:
     std::byte* disk_bytes() { return disk_->cached.data(); }
 
     std::shared_ptr<stillpoint::testing::FakeDisk> disk_;
@@ -176,6 +175,19 @@ TEST_F(LogScan, RefusesTwoEntriesWithOneNumber)
     const auto log = ScannedLog::read(*pool_, *chunks, ObjectRecord{});
     ASSERT_FALSE(log);
     EXPECT_EQ(log.error().code, SP_E_POOL_CORRUPT);
+}
+
+TEST_F(LogScan, TakesTheOtherHeaderWhereOneCannotBeRead)
+{
+    begin_chunk(0);
+    std::memcpy(chunk_ + header_copy_offset, &header_, sizeof header_);
+    const std::uint64_t first_page = first_log_page(pool_->segments()[0]);
+    for (const std::uint64_t page : {first_page, first_page + log_chunk_pages - 1, first_page + log_chunk_pages}) {
+        disk_->unreadable_page = page;  // Of the chunk, or of the one after it, which nobody uses.
+        const auto chunks = scan_chunks(*pool_);
+        ASSERT_TRUE(chunks) << "page " << page;
+        EXPECT_EQ(chunks->size(), 1U);
+    }
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "engines/pronto/inside_object.hpp"
 #include "engines/pronto/object_methods.hpp"
 #include "engines/pronto/object_table.hpp"
+#include "engines/pronto/record_checks.hpp"
 #include "heap/heap.hpp"
 #include "os/log.hpp"
 #include "runtime/fase.hpp"
@@ -27,8 +28,6 @@ struct NamedEntry {
     DirectoryEntry entry;
 };
 
-bool is_text(const char* text, std::size_t size) noexcept { return text[0] != '\0' && std::memchr(text, '\0', size) != nullptr; }
-
 /// A heap block of the open pool that begins at `address` and has that many bytes.
 bool is_block(const Session& session, std::uintptr_t address, std::uint64_t bytes) noexcept
 {
@@ -38,14 +37,6 @@ bool is_block(const Session& session, std::uintptr_t address, std::uint64_t byte
     }
     const Heap::Block block = session.heap->find_block(reinterpret_cast<const void*>(address));
     return block.begin == reinterpret_cast<const std::byte*>(address) && block.usable_bytes >= bytes;
-}
-
-bool has_sound_methods(const ObjectRecord& record) noexcept
-{
-    const auto methods = method_table(record);
-    return std::all_of(methods.begin(), methods.end(), [](const MethodRecord& method) {
-        return is_text(method.name, sizeof method.name) && std::memchr(method.signature, '\0', sizeof method.signature) != nullptr;
-    });
 }
 
 }  // namespace
@@ -101,10 +92,8 @@ Result<void> ObjectTable::check_record(const Session& session, const DirectoryEn
     if (record->checksum != record_checksum(*record)) {
         return damaged("is a durable object whose record does not match its checksum");
     }
-    if (record->object_offset != sizeof(ObjectRecord) || record->size_bytes != entry.size_bytes - sizeof(ObjectRecord) ||
-        record->method_count > SP_PRONTO_METHODS_MAX || record->identity == 0 ||
-        !is_text(record->type_name, sizeof record->type_name) ||
-        !is_block(session, record->methods_address, record->method_count * sizeof(MethodRecord)) || !has_sound_methods(*record) ||
+    if (!agrees_with_itself(*record, entry.size_bytes) ||
+        !is_block(session, record->methods_address, record->method_count * sizeof(MethodRecord)) || !are_sound(method_table(*record)) ||
         (record->twin_address != 0 &&
          !is_block(session, record->twin_address - sizeof(ObjectRecord), sizeof(ObjectRecord) + record->size_bytes))) {
         return damaged("is a durable object whose record contradicts itself");
@@ -113,12 +102,16 @@ Result<void> ObjectTable::check_record(const Session& session, const DirectoryEn
 }
 
 /// A named block that is no object is the program's own.
-Result<void> ObjectTable::adopt(Session& session, const DirectoryEntry& entry)
+Result<void> ObjectTable::adopt(Session& session, const DirectoryEntry& entry, std::set<std::uint64_t>& identities)
 {
     if (auto sound = check_record(session, entry); !sound) {
         return sound.error().code == SP_E_OBJECT_TYPE ? Result<void>{} : sound;
     }
     auto& record = *reinterpret_cast<ObjectRecord*>(entry.address);
+    if (!identities.insert(record.identity).second) {
+        return fail(SP_E_POOL_CORRUPT, 0, "\"{}\" is a durable object with the identity of another one: both would have one log; run "
+                                          "`stillpoint check`", entry.handle);
+    }
     const FaseGuard fase;
     auto added = add_live(record, entry.handle, find_type(record.type_name));
     if (!added) {
@@ -192,10 +185,11 @@ Result<void> ObjectTable::recover_found(Session& session)
         const std::lock_guard guard(session.directory_lock);
         session.directory->for_each([&](const DirectoryEntry& entry) { named.push_back({std::string(entry.handle), entry}); });
     }
+    std::set<std::uint64_t> identities;
     bool all_known = true;
     for (NamedEntry& known : named) {
         known.entry.handle = known.name;
-        if (auto adopted = adopt(session, known.entry); !adopted) {
+        if (auto adopted = adopt(session, known.entry, identities); !adopted) {
             if (adopted.error().code == SP_E_NO_MEMORY) {
                 return adopted;
             }

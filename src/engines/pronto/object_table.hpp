@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -68,7 +69,7 @@ private:
     /// relies on it.
     void make_logs_durable() noexcept;
     void hand_out_chunks(bool all_objects_known);
-    [[nodiscard]] Result<void> adopt(Session& session, const DirectoryEntry& entry);
+    [[nodiscard]] Result<void> adopt(Session& session, const DirectoryEntry& entry, std::set<std::uint64_t>& identities);
     [[nodiscard]] Result<void> check_record(const Session& session, const DirectoryEntry& entry) const;
     void replay_in_parallel(std::span<LiveObject* const> objects);
     /// From what the image has to the newest durable state. On failure the object keeps its state, and `refusal` says why.

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <vector>
 
 #include "engines/pronto/entry_codec.hpp"
 #include "engines/pronto/log_scan.hpp"
+#include "engines/pronto/record_checks.hpp"
 #include "heap/heap.hpp"
 #include "pool/directory.hpp"
 #include "pool/image.hpp"
@@ -51,9 +53,11 @@ const ObjectRecord* object_at(const MovedImage& image, const DirectoryEntry& ent
     if (record == nullptr || record->magic != record_magic) {
         return nullptr;
     }
-    if (record->checksum != record_checksum(*record) || record->size_bytes != entry.size_bytes - sizeof(ObjectRecord) ||
-        record->method_count > SP_PRONTO_METHODS_MAX || std::memchr(record->type_name, '\0', sizeof record->type_name) == nullptr ||
-        image.block(record->methods_address, record->method_count * sizeof(MethodRecord)) == nullptr) {
+    const std::byte* const methods = image.block(record->methods_address, record->method_count * sizeof(MethodRecord));
+    if (record->checksum != record_checksum(*record) || !agrees_with_itself(*record, entry.size_bytes) || methods == nullptr ||
+        !are_sound({reinterpret_cast<const MethodRecord*>(methods), record->method_count}) ||
+        (record->twin_address != 0 &&
+         image.block(record->twin_address - sizeof(ObjectRecord), sizeof(ObjectRecord) + record->size_bytes) == nullptr)) {
         findings.damage(fail(SP_E_POOL_CORRUPT, 0, "the record of the durable object \"{}\" is damaged; restore the pool from a copy",
                              entry.handle).value());
         return nullptr;
@@ -89,9 +93,16 @@ Result<void> visit_objects(const Pool& pool, const std::byte* base, std::uint64_
     const Directory directory(const_cast<std::byte*>(base),
                               ImageGeometry::for_image(pool.facts().image_bytes_max, table_format_of(base)));
     Result<void> outcome;
+    std::set<std::uint64_t> identities;
     directory.for_each([&](const DirectoryEntry& entry) {
         const ObjectRecord* const record = object_at(image, entry, findings);
         if (record == nullptr) {
+            return true;
+        }
+        if (!identities.insert(record->identity).second) {
+            findings.damage(fail(SP_E_POOL_CORRUPT, 0,
+                                 "the durable object \"{}\" has the identity of another one; restore the pool from a copy",
+                                 entry.handle).value());
             return true;
         }
         std::vector<ScannedChunk> own;
