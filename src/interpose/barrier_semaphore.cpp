@@ -7,8 +7,10 @@
 
 #include "core/store_marks.hpp"
 #include "interpose/real.hpp"
+#include "runtime/kernel_lock_call.hpp"
 #include "runtime/sync_uses.hpp"
 
+using stillpoint::KernelLockCall;
 using stillpoint::SyncObjectKind;
 using stillpoint::SyncUse;
 
@@ -26,12 +28,16 @@ int mark_changed(int result, const Object* object) noexcept
 SHIM int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept
 {
     const SyncUse use(barrier, SyncObjectKind::barrier);
+    const KernelLockCall guard(barrier);
     return mark_changed(REAL(pthread_barrier_wait)(barrier), barrier);
 }
 
 SHIM int pthread_barrier_destroy(pthread_barrier_t* barrier) noexcept
 {
-    const int result = REAL(pthread_barrier_destroy)(barrier);
+    const int result = [barrier] {
+        const KernelLockCall guard(barrier);
+        return REAL(pthread_barrier_destroy)(barrier);  // It waits for threads on their way out.
+    }();
     if (result == 0) {
         stillpoint::sync_uses::forget(barrier, sizeof *barrier);
     }
@@ -41,18 +47,21 @@ SHIM int pthread_barrier_destroy(pthread_barrier_t* barrier) noexcept
 SHIM int sem_wait(sem_t* semaphore)
 {
     const SyncUse use(semaphore, SyncObjectKind::semaphore);
+    const KernelLockCall guard(semaphore);
     return mark_changed(REAL(sem_wait)(semaphore), semaphore);
 }
 
 SHIM int sem_timedwait(sem_t* semaphore, const timespec* deadline)
 {
     const SyncUse use(semaphore, SyncObjectKind::semaphore);
+    const KernelLockCall guard(semaphore);
     return mark_changed(REAL(sem_timedwait)(semaphore, deadline), semaphore);
 }
 
 SHIM int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* deadline)
 {
     const SyncUse use(semaphore, SyncObjectKind::semaphore);
+    const KernelLockCall guard(semaphore);
     return mark_changed(REAL(sem_clockwait)(semaphore, clock, deadline), semaphore);
 }
 
@@ -63,6 +72,7 @@ SHIM int sem_trywait(sem_t* semaphore) noexcept
 
 SHIM int sem_post(sem_t* semaphore) noexcept
 {
+    const KernelLockCall guard(semaphore);
     return mark_changed(REAL(sem_post)(semaphore), semaphore);
 }
 

@@ -7,9 +7,11 @@
 #include "core/store_marks.hpp"
 #include "interpose/real.hpp"
 #include "runtime/fase_gate.hpp"
+#include "runtime/kernel_lock_call.hpp"
 #include "runtime/sync_uses.hpp"
 
 namespace fase = stillpoint::fase;
+using stillpoint::KernelLockCall;
 using stillpoint::SyncObjectKind;
 using stillpoint::SyncUse;
 
@@ -33,6 +35,8 @@ public:
           // Around the wait the thread is outside its FASE with the mutex held, for an instant: a
           // checkpoint may see that.
           use_of_mutex_(mutex, SyncObjectKind::mutex),
+          kernel_call_on_condition_(static_cast<const pthread_cond_t*>(condition), this),
+          kernel_call_on_mutex_(mutex, this),
           condition_(condition),
           mutex_(mutex),
           outside_(fase::suspend_for_wait(mutex))
@@ -86,6 +90,8 @@ private:
 
     SyncUse use_of_condition_;
     SyncUse use_of_mutex_;
+    KernelLockCall kernel_call_on_condition_;
+    KernelLockCall kernel_call_on_mutex_;
     const void* condition_;
     pthread_mutex_t* mutex_;
     bool outside_;
@@ -96,6 +102,7 @@ template <class Condition, class Real>
 int wake(Condition* condition, Real real) noexcept
 {
     const SyncUse use(condition, SyncObjectKind::condition);
+    const KernelLockCall guard(reinterpret_cast<const pthread_cond_t*>(condition));
     const int result = real(condition);
     stillpoint::note_lock_store(condition, sizeof *condition);
     return result;
@@ -142,7 +149,10 @@ SHIM int pthread_cond_broadcast(pthread_cond_t* condition) noexcept { return wak
 
 SHIM int pthread_cond_destroy(pthread_cond_t* condition) noexcept
 {
-    const int result = REAL(pthread_cond_destroy)(condition);
+    const int result = [condition] {
+        const KernelLockCall guard(condition);
+        return REAL(pthread_cond_destroy)(condition);  // It may wait for threads on their way out.
+    }();
     if (result == 0) {
         stillpoint::sync_uses::forget(condition, sizeof *condition);
     }

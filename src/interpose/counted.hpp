@@ -11,11 +11,13 @@
 // tests and a jump to the real function.
 
 #include <cerrno>
+#include <type_traits>
 
 #include "core/store_marks.hpp"
 #include "interpose/real.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/fase_gate.hpp"
+#include "runtime/kernel_lock_call.hpp"
 #include "runtime/sync_uses.hpp"
 
 namespace stillpoint::interpose {
@@ -23,11 +25,30 @@ namespace stillpoint::interpose {
 using Address = std::atomic<void*> real::Addresses::*;
 
 template <Address address, class... Arguments>
-[[gnu::always_inline]] inline int call_resolved(Arguments... arguments) noexcept
+[[gnu::always_inline]] inline int call_address(Arguments... arguments) noexcept
 {
     using Function = int (*)(Arguments...) noexcept;
     return reinterpret_cast<Function>((real::addresses.*address).load(std::memory_order_relaxed))(
         arguments...);
+}
+
+/// The session's tracker protects pages, which the kernel may have to store to.
+template <Address address, class Lock, class... Arguments>
+[[gnu::noinline, gnu::cold]] int call_guarded(Lock* lock, Arguments... arguments) noexcept
+{
+    const KernelLockCall guard(lock);
+    return call_address<address>(lock, arguments...);
+}
+
+template <Address address, class Lock, class... Arguments>
+[[gnu::always_inline]] inline int call_resolved(Lock* lock, Arguments... arguments) noexcept
+{
+    if constexpr (std::is_same_v<Lock, pthread_mutex_t> || std::is_same_v<Lock, pthread_rwlock_t>) {
+        if (kernel_locks::are_guarded.load(std::memory_order_relaxed)) [[unlikely]] {
+            return call_guarded<address>(lock, arguments...);
+        }
+    }
+    return call_address<address>(lock, arguments...);
 }
 
 /// The lock is held: 0, and for a robust mutex of a dead owner. C11 has no such result.
@@ -91,8 +112,8 @@ template <LockKind kind, Address address, class Lock, class... Arguments>
 template <Address address, class Lock>
 [[gnu::noinline, gnu::cold]] int release_uncounted(Lock* lock) noexcept
 {
-    using Function = int (*)(Lock*) noexcept;
-    const int result = reinterpret_cast<Function>(real::ready(real::addresses.*address))(lock);
+    static_cast<void>(real::ready(real::addresses.*address));
+    const int result = call_resolved<address>(lock);
     if (result == 0) {
         note_lock_store(const_cast<const void*>(static_cast<const volatile void*>(lock)), sizeof(Lock));  // As below.
     }

@@ -181,6 +181,14 @@ void withdraw(Slot slot) noexcept
     }
 }
 
+void outlive_thread(Slot slot) noexcept
+{
+    slots.owner[slot].store(0, std::memory_order_relaxed);
+    --mine.held;
+}
+
+void withdraw_outliving(Slot slot) noexcept { slots.range[slot].store(0, std::memory_order_release); }
+
 void withdraw_of(const void* frame, std::size_t without_slot) noexcept
 {
     const Slot used = mine.held != 0 ? slots.used.load(std::memory_order_relaxed) : 0;

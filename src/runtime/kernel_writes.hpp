@@ -40,6 +40,9 @@ using Stored = void (*)(void* address, std::size_t size) noexcept;
 void withdraw(Slot slot) noexcept;
 /// All slots of the calling thread that `frame` has announced, and so many that it got none for.
 void withdraw_of(const void* frame, std::size_t without_slot) noexcept;
+/// The range of the calling thread stays in flight when the thread has ended: until withdraw_outliving(), by any thread.
+void outlive_thread(Slot slot) noexcept;
+void withdraw_outliving(Slot slot) noexcept;
 /// The pages of [address, + size) were stored to: before the range is withdrawn. Async-signal-safe.
 void note_stored(const void* address, std::size_t size) noexcept;
 /// The calling thread ends: ranges that it has left by a jump go to `stored`.

@@ -15,6 +15,7 @@
 #include "runtime/fault_handler.hpp"
 #include "runtime/instrumented_units.hpp"
 #include "runtime/kernel_call.hpp"
+#include "runtime/kernel_lock_call.hpp"
 #include "runtime/session_pool.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/respct_thread.hpp"
@@ -155,6 +156,7 @@ Result<RecoveryReport> start_engine(Session& session, Pool pool, const Options& 
         fault_engine.store(nullptr, std::memory_order_release);
         return pass_on(installed.error());
     }
+    kernel_locks::are_guarded.store(session.engine->needs_fault_handler(), std::memory_order_relaxed);
     return report;
 }
 
@@ -336,6 +338,7 @@ Result<void> session_close()
     auto stopped = session->engine->stop(true);
     fase_deactivate();
     sync_objects_detach();
+    kernel_locks::are_guarded.store(false, std::memory_order_relaxed);
     current.store(nullptr, std::memory_order_release);
     fault_engine.store(nullptr, std::memory_order_release);
     session->heap->detach();
@@ -364,6 +367,7 @@ void session_after_fork_in_child() noexcept
     fase_reset_after_fork();
     respct::reset_after_fork();
     kernel_writes::reset_after_fork();
+    kernel_locks::are_guarded.store(false, std::memory_order_relaxed);
     session->directory_lock.reset_after_fork();
     session->engine->detach_after_fork();
 }

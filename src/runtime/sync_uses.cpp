@@ -12,6 +12,7 @@
 #include "os/log.hpp"
 #include "os/thread_calls.hpp"
 #include "runtime/fase_gate.hpp"
+#include "runtime/kernel_lock_call.hpp"
 #include "runtime/sync_object_reset.hpp"
 #include "runtime/thread_registry.hpp"
 
@@ -56,6 +57,7 @@ const void* object_of(Use use) noexcept { return reinterpret_cast<const void*>(a
 struct Beside {
     sync::Atomic<Use> use;
     sync::Atomic<int> thread_id;  ///< of the thread that has ended; 0: it runs
+    kernel_writes::Slot slot;     ///< of a mutex that the kernel is about to mark
 };
 constinit std::array<Beside, 1024> beside{};
 constinit sync::Atomic<std::uint32_t> beside_end{0};  ///< no entry from here on has ever been used
@@ -91,6 +93,8 @@ bool put_beside(Use use, int thread_id) noexcept
         if (beside[i].use.load(std::memory_order_relaxed) == 0) {
             regions.add(address_of(use));
             beside[i].thread_id.store(thread_id, std::memory_order_relaxed);
+            beside[i].slot = kind_of(use) == SyncObjectKind::orphaned_mutex ? kernel_locks::begin_after_thread(object_of(use))
+                                                                           : kernel_writes::no_slot;
             beside[i].use.store(use, std::memory_order_release);
             if (beside_end.load(std::memory_order_relaxed) <= i) {
                 beside_end.store(i + 1, std::memory_order_release);
@@ -106,6 +110,18 @@ bool put_beside(Use use, int thread_id) noexcept
                 object_of(use));
     }
     return false;
+}
+
+bool take_out_beside(Beside& entry, Use use) noexcept
+{
+    const os::SignalsBlocked blocked;
+    const std::scoped_lock hold{beside_lock};
+    const kernel_writes::Slot slot = entry.slot;
+    if (!take_out(entry.use, use)) {
+        return false;
+    }
+    kernel_locks::release(slot);
+    return true;
 }
 
 template <class Visit>
@@ -184,7 +200,7 @@ void end_call(const void* object, SyncObjectKind kind) noexcept
     const Use use = use_of(object, kind) | call_bit;
     // Not found: the object was destroyed meanwhile, which libc allows when the thread was woken.
     if (!take_from(*fase::own_record, use)) {
-        any_beside([use](Beside& entry, Use other) { return other == use && take_out(entry.use, use); });
+        any_beside([use](Beside& entry, Use other) { return other == use && take_out_beside(entry, use); });
     }
     wait_for_capture();
 }
@@ -199,7 +215,7 @@ void end_lock_slowly(const void* lock) noexcept
     for (const auto kind : {SyncObjectKind::mutex, SyncObjectKind::rwlock, SyncObjectKind::spinlock}) {
         const Use use = use_of(lock, kind);
         bool ended = fase::own_record != nullptr && take_from(*fase::own_record, use);
-        ended = ended || any_beside([use](Beside& entry, Use other) { return other == use && take_out(entry.use, use); });
+        ended = ended || any_beside([use](Beside& entry, Use other) { return other == use && take_out_beside(entry, use); });
         // Another thread may have acquired it.
         for (ThreadWalk walk; !ended && walk.current() != nullptr; walk.advance()) {
             ended = take_from(*walk.current(), use);
@@ -270,7 +286,7 @@ void forget(const void* address, std::size_t size) noexcept
     }
     any_beside([&](Beside& entry, Use use) {
         if (dies(use)) {
-            take_out(entry.use, use);
+            take_out_beside(entry, use);
         }
         return false;
     });
@@ -310,7 +326,7 @@ void for_each(Visit visit, void* context) noexcept
         if (thread_id != 0 && !is_still_left_behind(use, thread_id)) {
             // The kernel has marked nothing, as a tracker of marks sees it.
             note_lock_store(object_of(use), sync_object_bytes(kind_of(use)));
-            take_out(entry.use, use);
+            take_out_beside(entry, use);
         } else {
             visit(context, object_of(use), kind_of(use));
         }

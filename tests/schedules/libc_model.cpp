@@ -8,6 +8,7 @@
 #include "os/log.hpp"
 #include "os/futex_calls.hpp"
 #include "os/thread_calls.hpp"
+#include "runtime/kernel_lock_call.hpp"
 #include "runtime/sync_uses.hpp"
 #include "runtime/thread_registry.hpp"
 
@@ -19,6 +20,15 @@ constinit Addresses addresses{};
 
 // The rest of the library, as far as explored code reaches it: what lies in durable memory a scenario says.
 bool sync_uses::is_durable_object(const void*, SyncObjectKind) noexcept { return true; }
+
+// No tracker protects pages.
+namespace kernel_locks {
+constinit std::atomic<bool> are_guarded{false};
+kernel_writes::Slot begin(const void*, std::size_t, const void*) noexcept { return kernel_writes::no_slot; }
+kernel_writes::Slot begin_after_thread(const void*) noexcept { return kernel_writes::no_slot; }
+void release(kernel_writes::Slot) noexcept {}
+}  // namespace kernel_locks
+void kernel_writes::withdraw(Slot) noexcept {}
 
 namespace os {
 void write_line(Severity, std::string_view text) noexcept { schedules::note_message(text); }
