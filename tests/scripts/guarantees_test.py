@@ -1,5 +1,5 @@
-"""docs/guarantees.md against the tests. Its last section quotes what the page promises and names tests for it. Every quotation stands in the
-page, word for word; every named test exists; and each paragraph, list item and table row above is quoted, names a test itself, or is
+"""docs/guarantees.md against the tests. Its last section quotes what the page promises and names tests for it. Every quotation stands in
+the page, word for word; every named test exists; and each paragraph, list item and table row above is quoted, names a test itself, or is
 listed among those that promise nothing. So a sentence that changes, a test that goes, and a new promise without a test are noticed."""
 
 import re
