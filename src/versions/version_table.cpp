@@ -161,7 +161,7 @@ Result<void> VersionTable::take_page(const TableOfSegment& table, std::uint64_t 
     const std::uint64_t first_image_page = table.segment.first_image_page + index * slots_per_table_page;
     const TablePage* newest = nullptr;
     bool is_tidy = true;
-    bool is_damaged = false;
+    std::array<bool, table_places> is_damaged{};
     for (std::uint64_t place = 0; place < table_places; ++place) {
         const std::uint64_t first = in_chunk * table_copies;
         const TablePage* const copies = &reading.copies[place * chunk_copies + first];
@@ -173,7 +173,7 @@ Result<void> VersionTable::take_page(const TableOfSegment& table, std::uint64_t 
             if (!is_sound) {
                 ++copies_damaged_;
                 is_tidy = false;
-                is_damaged = true;
+                is_damaged[place] = true;
                 continue;
             }
             is_tidy = is_tidy && page.epoch == copies[0].epoch;
@@ -193,10 +193,12 @@ Result<void> VersionTable::take_page(const TableOfSegment& table, std::uint64_t 
     if (!is_tidy && !is_removed(Canary::table_written_again)) {
         changed_.set(table.first_table_page + index);
     }
-    if (is_damaged && reading.findings != nullptr) {
+    // In the other place it may be what a crash left of a write, and nothing needs it.
+    const std::size_t in_force = second_in_force_.test(table.first_table_page + index) ? 1 : 0;
+    if (is_damaged[in_force] && reading.findings != nullptr) {
         reading.findings->remark(fail(SP_E_POOL_CORRUPT, 0,
-                                      "version table: a copy of the table page of image pages from {} on is damaged or was being written "
-                                      "when a run ended; the others serve, and the next run writes it again",
+                                      "version table: one of the two copies of the table page of image pages from {} on is damaged; the "
+                                      "other serves, and the next run writes the page again",
                                       first_image_page)
                                      .value());
     }

@@ -153,6 +153,21 @@ class BadPools(CommandLineTest):
         self.assertEqual(self.run_counter().returncode, 0)
 
 
+    def test_check_tells_of_a_table_page_whose_twin_serves(self):
+        pool = self.new_pool()
+        sound = pool.read_bytes()
+        told = 0
+        for page in (6, 7, 16, 17):  # The first table page: two copies in each of two places, of which one is in force.
+            content = bytearray(sound)
+            content[page * PAGE:(page + 1) * PAGE] = b"\xee" * PAGE
+            pool.write_bytes(bytes(content))
+            done = self.stillpoint("check", pool)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            told += "one of the two copies of the table page" in done.stdout
+            self.assertEqual(self.run_counter().returncode, 0)
+        self.assertEqual(told, 2)
+
+
 class GoodPools(CommandLineTest):
     def test_info_tells_identity_state_and_handles(self):
         pool = self.new_pool()
