@@ -19,6 +19,9 @@ struct lock_slot {
     uint64_t room[6];
 };
 
+enum { global_locks_bytes = 4096 }; // As program_generator.py has it.
+_Static_assert(locks_max * sizeof(struct lock_slot) <= global_locks_bytes, "the variable has room");
+
 static struct lock_slot volatile_slots[locks_max];
 
 struct timespec time_in_us(clockid_t clock, uint64_t microseconds)
@@ -90,15 +93,16 @@ void locks_begin(void)
     struct lock_slot *const durable = must_have(sp_root("locks", locks_max * sizeof *durable), "sp_root of the locks");
     for (unsigned i = 0; i < plan->lock_count; ++i) {
         struct lock *const lock = &plan->locks[i];
-        if ((lock->flags & DURABLE) == 0) {
+        if ((lock->flags & (DURABLE | GLOBAL)) == 0) {
             lock_make(lock, &volatile_slots[i].lock);
             continue;
         }
-        lock->object = &durable[i].lock;
-        if (durable[i].made == 0) {
+        struct lock_slot *const slot = (lock->flags & DURABLE) != 0 ? &durable[i] : (struct lock_slot *)plan->global_locks + i;
+        lock->object = &slot->lock;
+        if (slot->made == 0) {
             sp_fase_begin();
-            lock_make(lock, &durable[i].lock);
-            durable[i].made = 1;
+            lock_make(lock, &slot->lock);
+            slot->made = 1;
             sp_fase_end();
         }
     }

@@ -1,11 +1,6 @@
 // The life of a generated program: it verifies what it finds, works until it is killed or has done its rounds, and notes
 // outside the pool what it was told is durable.
-//
-//   PROGRAM NOTES --source FILE [--expect KIND,KIND] [--complete] [--rounds N] [--end HOW] [--fase] [--verify] [--random N]
-//
-// KIND: fresh, clean, crashed: how durable memory must have begun. --complete: all that the run before had finished must be
-// there. --end: return, exit, _exit, or a wrapper's name by which the program executes itself once: env, sh, taskset.
-// --fase: sections are delimited by sp_fase_begin, too (with engines where locks are no sections).
+// program_arguments.h explains its command line.
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +13,7 @@
 #include <unistd.h>
 
 #include "program.h"
+#include "program_arguments.h"
 
 /// Outside the pool; programs.py reads it by these offsets.
 struct notes {
@@ -35,19 +31,24 @@ uint64_t objects_verify(unsigned worker) __attribute__((weak));
 
 const struct plan *plan;
 
-static struct {
-    const char *notes, *source, *expect, *end;
-    uint64_t rounds, seed;
-    bool is_complete, verify_only, fase;
-} arguments = {.end = "return"};
-
 static struct notes *notes;
 static struct worker *workers;
 static atomic_bool acknowledger_ends;
+static atomic_bool process_ends; ///< While threads go on: what they find from now on is no finding.
+static _Thread_local bool is_main;
 static _Thread_local uint64_t random_state;
+
+/// Threads of a process that ends wait for that.
+static void rest_if_process_ends(void)
+{
+    while (atomic_load(&process_ends) && !is_main) {
+        pause();
+    }
+}
 
 _Noreturn void end_program(int code, const char *what, uint64_t wanted, uint64_t found)
 {
+    rest_if_process_ends();
     fprintf(stderr, "program: %s (wanted %llu, found %llu)\n", what, (unsigned long long)wanted, (unsigned long long)found);
     _exit(code);
 }
@@ -61,6 +62,7 @@ void expect_equal(const char *what, uint64_t wanted, uint64_t found)
 
 _Noreturn void end_by_call(const char *call, int error)
 {
+    rest_if_process_ends();
     fprintf(stderr, "program: %s failed: %s; %s\n", call, strerror(error), sp_last_error());
     _exit(END_CALL_FAILED);
 }
@@ -325,7 +327,7 @@ static void verify_objects(void)
 static void verify(void)
 {
     uint64_t blocks = 3; // workers, locks, heap parts
-    bool has_globals = false;
+    bool has_globals = plan->global_locks != NULL;
     for (unsigned i = 0; i < plan->part_count; ++i) {
         const struct part *const part = &plan->parts[i];
         blocks += part->kind->verify(part) + (part->place == IN_GLOBAL ? 0 : 1);
@@ -366,6 +368,7 @@ static void begin(void)
         atomic_store(&notes->finished[i], workers[i].count);
     }
     for (unsigned i = 0; i < plan->part_count; ++i) {
+        plan->parts[i].is_running = true;
         if (plan->parts[i].kind->begin != NULL) {
             plan->parts[i].kind->begin(&plan->parts[i]);
         }
@@ -384,7 +387,7 @@ static void *work(void *number)
     if (plan->signal_interval_us != 0) {
         signals_of_this_thread(worker);
     }
-    for (uint64_t i = 0; arguments.rounds == 0 || i < arguments.rounds; ++i) {
+    for (uint64_t i = 0; arguments.rounds == 0 || i < arguments.rounds || arguments.run_ms != 0; ++i) {
         own->steps[random_below(own->count)](worker);
     }
     return NULL;
@@ -399,6 +402,12 @@ static void work_all(void)
     must(pthread_create(&acknowledger, NULL, acknowledge_always, NULL), "pthread_create");
     for (unsigned i = 0; i < plan->thread_count; ++i) {
         must(pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)i), "pthread_create");
+    }
+    if (arguments.run_ms != 0) {
+        usleep((useconds_t)arguments.run_ms * 1000);
+        atomic_store(&notes->stage, 3);
+        atomic_store(&process_ends, true);
+        return;
     }
     for (unsigned i = 0; i < plan->thread_count; ++i) {
         must(pthread_join(threads[i], NULL), "pthread_join");
@@ -439,52 +448,28 @@ static void execute_by(const char *wrapper, char *program)
     end_by_call("execvp", errno);
 }
 
-static bool parse(int argc, char **argv)
-{
-    for (int i = 1; i < argc; ++i) {
-        const char *const word = argv[i];
-        if (strcmp(word, "--verify") == 0) {
-            arguments.verify_only = true;
-        } else if (strcmp(word, "--complete") == 0) {
-            arguments.is_complete = true;
-        } else if (strcmp(word, "--fase") == 0) {
-            arguments.fase = true;
-        } else if (word[0] != '-') {
-            arguments.notes = word;
-        } else if (i + 1 == argc) {
-            return false;
-        } else if (strcmp(word, "--source") == 0) {
-            arguments.source = argv[++i];
-        } else if (strcmp(word, "--expect") == 0) {
-            arguments.expect = argv[++i];
-        } else if (strcmp(word, "--end") == 0) {
-            arguments.end = argv[++i];
-        } else if (strcmp(word, "--rounds") == 0) {
-            arguments.rounds = strtoull(argv[++i], NULL, 10);
-        } else if (strcmp(word, "--random") == 0) {
-            arguments.seed = strtoull(argv[++i], NULL, 10);
-        } else {
-            return false;
-        }
-    }
-    return arguments.notes != NULL && arguments.source != NULL;
-}
-
 int run_program(int argc, char **argv, const struct plan *of_program)
 {
     plan = of_program;
-    if (!parse(argc, argv)) {
-        fputs("usage: PROGRAM NOTES --source FILE [--expect KIND] [--complete] [--rounds N] [--end HOW] [--fase] [--verify] "
-              "[--random N]\n", stderr);
+    if (!parse_arguments(argc, argv)) {
+        fputs("usage: PROGRAM NOTES --source FILE [--expect KIND] [--complete] [--rounds N] [--end HOW] [--run-ms N] "
+              "[--open POOL OPTIONS] [--fase] [--verify] [--random N]\n", stderr);
         return END_CANNOT_RUN;
     }
+    is_main = true;
     open_notes();
     random_begin(2000);
+    if (arguments.pool != NULL && sp_open(arguments.pool, arguments.options) != SP_OK) {
+        fprintf(stderr, "program: sp_open failed: %s\n", sp_last_error());
+        return END_CANNOT_RUN;
+    }
     make_source();
     begin();
     if (!arguments.verify_only) {
         work_all();
-        verify();
+        if (arguments.run_ms == 0) {
+            verify();
+        }
     }
     atomic_store(&notes->stage, 3);
     if (strcmp(arguments.end, "_exit") == 0) {

@@ -64,7 +64,8 @@ enum {
     SHARED = 16,
     INHERIT = 32, /* priority inheritance */
     DURABLE = 64, /* lies in durable memory */
-    WRITERS = 128 /* a read-write lock that prefers writers */
+    WRITERS = 128, /* a read-write lock that prefers writers */
+    GLOBAL = 256   /* lies in a durable variable of the program */
 };
 enum acquire_way { BY_LOCK, BY_TRY, BY_TIMED, BY_CLOCK, BY_TWICE };
 
@@ -108,6 +109,7 @@ struct part {
     size_t global_bytes;
     unsigned index;     /* these two are set at the start */
     struct head *head;
+    bool is_running; /* threads may change it */
 };
 
 /* First call of each operation that changes a part. */
@@ -197,6 +199,7 @@ struct plan {
     unsigned part_count;
     struct lock *locks;
     unsigned lock_count;
+    char *global_locks; /* a durable variable, with room for all; or NULL */
     const struct thread_plan *threads;
     unsigned thread_count;
     unsigned signal_interval_us; /* 0: no signals */

@@ -16,7 +16,7 @@ STREAM_FILLS = ("RECV", "RECVMSG", "PIPE", "CPU", "RANDOM")  # byte by byte or p
 REUSE_OBJECTS = ("MUTEX", "CONDITION", "BARRIER", "SEMAPHORE", "RWLOCK", "SPINLOCK")
 REUSE_ENDS = ("IN_PLACE", "SHRINK", "FREE", "MOVE")
 HELPS = ("help_by_barrier", "help_by_cancel", "help_by_detach", "help_by_key", "help_by_once", "help_by_semaphore")
-GLOBAL_KINDS = ("words", "list", "tree", "array")
+GLOBAL_KINDS = ("words", "list", "tree", "array", "queue")
 
 
 class Features:
@@ -26,8 +26,8 @@ class Features:
         self.engine, self.tracker, self.avoid, self.defect = engine, tracker, frozenset(avoid), defect
         # Where pages are protected, only calls that the library sees can store into durable memory.
         self.fills = FILLS + (URING_FILLS if engine == "pmthreads" and tracker == "uffd" else ())
-        if "direct" in self.avoid:
-            self.fills = tuple(fill for fill in self.fills if "DIRECT" not in fill)
+        for word in {"direct", "uring"} & self.avoid:
+            self.fills = tuple(fill for fill in self.fills if word.upper() not in fill)
 
     def allow(self, what):
         return what not in self.avoid
@@ -39,7 +39,7 @@ class Part:
 
     def text(self):
         place = f"global_{self.index}, sizeof global_{self.index}" if self.place == "IN_GLOBAL" else "NULL, 0"
-        return f"    {{&{self.kind}_kind, {self.place}, {self.parameter}, {place}, {self.index}, NULL}}, /* under lock {self.lock} */"
+        return f"    {{&{self.kind}_kind, {self.place}, {self.parameter}, {place}, {self.index}, NULL, false}}, /* under lock {self.lock} */"
 
     def name(self):
         return f"&parts[{self.index}]"
@@ -122,7 +122,7 @@ class Program:
             if kind == "C11_MUTEX" and self.chance(0.3):
                 flags.append("RECURSIVE")
             if self.chance(0.5) and self.features.allow("durable-locks"):
-                flags.append("DURABLE")
+                flags.append("GLOBAL" if self.chance(0.25) and self.features.allow("globals") else "DURABLE")
             self.locks.append(Lock(index, kind, flags))
         if all(lock.kind != "MUTEX" for lock in self.locks):
             self.locks.append(Lock(len(self.locks), "MUTEX", []))
@@ -170,7 +170,7 @@ class Program:
 
     def make_section(self):
         waiting = [part for part in self.parts if part.kind == "queue"]
-        if waiting and self.chance(0.3):
+        if waiting and (self.chance(0.3) or len(waiting) == len(self.parts)):
             first = self.random.choice(waiting)
             parts = [part for part in self.parts if part.lock == first.lock and part.kind != "queue"]
             operations = [self.operation(first)] + [self.operation(self.random.choice(parts)) for _ in range(2) if parts]
@@ -181,6 +181,7 @@ class Program:
                 return
             chosen = self.random.sample(parts, self.random.randint(1, min(3, len(parts))))
             operations = [self.operation(part) for part in chosen for _ in range(self.random.randint(1, 3))]
+            operations += [f"usleep({self.random.choice((100, 3000, 30000))});"] if self.chance(0.1) else []
             self.random.shuffle(operations)
             used = [self.locks[index] for index in sorted({part.lock for part in chosen})]
         number = len(self.steps)
@@ -208,7 +209,7 @@ class Program:
 
     def make_outside_step(self):
         sections = [step for step in self.steps if step.kind == "section"]
-        locks = [lock for lock in self.locks if "DURABLE" not in lock.flags and not lock.is_quick()]
+        locks = [lock for lock in self.locks if not {"DURABLE", "GLOBAL"} & set(lock.flags) and not lock.is_quick()]
         scribbled = [part for part in self.parts if part.place != "IN_GLOBAL"]
         kinds = ["help"] * 4 + ["acknowledge"] * 2 + ["verify", "fault", "sleep"]
         kinds += ["pause"] if locks else []
@@ -280,6 +281,8 @@ class Program:
             if part.place == "IN_GLOBAL":
                 pages = part.parameter + 2 if part.kind == "words" else 1
                 out.append(f"SP_PERSISTENT char global_{part.index}[{pages} * 4096] __attribute__((aligned(64)));")
+        has_global_locks = any("GLOBAL" in lock.flags for lock in self.locks)
+        out += ["SP_PERSISTENT char global_locks[4096] __attribute__((aligned(64)));"] if has_global_locks else []
         out += ["static struct part parts[] = {", *(part.text() for part in self.parts), "};", "static struct lock locks[] = {"]
         out += [f"    {{{lock.kind}, {' | '.join(lock.flags) or '0'}, NULL}}," for lock in self.locks] + ["};\n"]
         out += [step.text(keep) for step in steps]
@@ -287,7 +290,7 @@ class Program:
             out.append(f"static step *const thread_{number}[] = {{{', '.join(step.name() for step in kept)}}};")
         plans = [f"    {{thread_{number}, {len(kept)}}}," for number, kept in enumerate(threads)]
         out += ["static const struct thread_plan threads[] = {", *plans, "};", "static const struct plan the_plan = {"]
-        out += [f"    parts, {len(self.parts)}, locks, {len(self.locks)}, threads, {len(threads)}, {signals}, "
+        out += [f"    parts, {len(self.parts)}, locks, {len(self.locks)}, {'global_locks' if has_global_locks else 'NULL'}, threads, {len(threads)}, {signals}, "
                 f"{'true' if self.wait_durable else 'false'}, {'true' if self.features.defect == 'early' else 'false'}}};",
                 "int main(int argc, char **argv)", "{", "    return run_program(argc, argv, &the_plan);", "}", ""]
         return "\n".join(out)

@@ -15,7 +15,7 @@ sys.path.insert(0, str(HERE.parents[1] / "scripts"))
 
 from pool_tool import ROOT, Tool, ToolError  # noqa: E402  (the path must be set first)
 
-SOURCES = ("program.c", "locks.c", "parts_memory.c", "parts_io.c", "parts_sync.c", "steps.c")
+SOURCES = ("program.c", "program_arguments.c", "locks.c", "parts_memory.c", "parts_io.c", "parts_sync.c", "steps.c")
 FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g1", "-w", f"-I{ROOT}/include", f"-I{HERE}"]
 LIBRARIES = ["-luring", "-pthread"]
 STAGE, EPOCH = 0, 8  # offsets in struct notes of program.c
@@ -110,6 +110,9 @@ class Life:
         self.pool_folder = Path(memory_folder) / f"stillpoint-programs-{os.getpid()}-{seed}-{name}" if in_memory else self.folder
         self.pool_folder.mkdir(exist_ok=True)
         self.pool = self.pool_folder / "pool"
+        self.of_this_life = {}  # options beside those that stay
+        self.threads_go_on = False  # while the process ends
+        self.sent = None  # the signal that ends this life
         self.state = "none"  # of the pool: none, unknown, clean, crashed
         self.figures = {"lives": 0, "kills": 0, "verified": 0, "checks": 0}
         dice = random.Random(f"{seed}/{name}/options")
@@ -135,14 +138,18 @@ class Life:
     # -- One life
 
     def words(self, wrapper, arguments):
-        words = [self.tool.program("stillpoint"), "run", "--quiet", "--pool", str(self.pool)]
-        for name, value in self.options.items():
-            words += ["--" + name.replace("_", "-"), str(value)]
+        """Of a start by `stillpoint run` or, with the wrapper "open", by a program that opens the pool itself."""
         expect = {"none": ["--expect", "fresh"], "crashed": ["--expect", "crashed"], "clean": ["--expect", "clean", "--complete"],
                   "unknown": []}[self.state]
         fase = ["--fase"] if self.engine == "pronto" else []
-        return words + ["--", *WRAPPERS[wrapper], str(self.program), str(self.notes), "--source", str(self.source), *expect, *fase,
-                        *map(str, arguments)]
+        program = [str(self.program), str(self.notes), "--source", str(self.source), *expect, *fase, *map(str, arguments)]
+        options = self.options | self.of_this_life
+        if wrapper == "open":
+            return [*program, "--open", str(self.pool), " ".join(f"{name}={value}" for name, value in options.items()) + " quiet=1"]
+        words = [self.tool.program("stillpoint"), "run", "--quiet", "--pool", str(self.pool)]
+        for name, value in options.items():
+            words += ["--" + name.replace("_", "-"), str(value)]
+        return words + ["--", *WRAPPERS[wrapper], *program]
 
     def start(self, wrapper, arguments, fault=None):
         self.forget_stage()
@@ -168,13 +175,19 @@ class Life:
         process.wait()
         raise Finding(f"a run did not come on in {DEADLINE_S} s\n{stacks[-3000:]}")
 
-    def kill_after(self, process, seconds):
+    def kill_after(self, process, seconds, number=signal.SIGKILL):
+        """Also by a signal that a program without a handler dies of."""
+        self.sent = number
         try:
             process.wait(seconds)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            process.send_signal(number)
+            try:
+                process.wait(DEADLINE_S)
+            except subprocess.TimeoutExpired:
+                self.end_late(process)
         self.judge(process)
+        self.sent = None
 
     def wait(self, process):
         try:
@@ -187,12 +200,12 @@ class Life:
         """What the program found, and what the next life may expect."""
         code, stage = process.returncode, self.value(STAGE)
         self.figures["verified"] += 1 if stage >= VERIFIED else 0
-        if code == -signal.SIGKILL:
+        if code in (-signal.SIGKILL, -(self.sent or signal.SIGKILL)):
             self.figures["kills"] += 1
             self.state = "crashed" if stage == VERIFIED and self.value(EPOCH) != 0 else "unknown" if self.pool.exists() else "none"
             return
         if code == 0:
-            self.state = "clean"
+            self.state = "unknown" if self.threads_go_on else "clean"
             return
         text = self.output.read_text(errors="replace").strip()
         if self.value(EPOCH) == 0 and ("creation was never finished" in text or "the file is empty" in text):
@@ -227,13 +240,16 @@ class Life:
         dice = random.Random(f"{self.seed}/{self.name}/{number}")
         if number == 0 and dice.random() < 0.5:
             self.wait(self.start("none", ["--rounds", 1]))
-        wrapper = dice.choice(("none", "none", *self.wrappers))
+        wrapper = dice.choice(("none", "none", "open", *self.wrappers))
+        self.of_this_life = {"recovery": dice.choice(("auto", "auto", "eager")), "stop_attempt_ms": dice.choice((1, 20)),
+                             "staging_max_mb": dice.choice((1, 512))}
         random_number = ["--random", dice.randrange(1 << 30)]
         kind = dice.choices(("work", "early", "persist", "end"), (8, 1, 2, 3))[0]
         if kind == "work":
             process = self.start(wrapper, random_number)
             self.wait_for_work(process)
-            self.kill_after(process, dice.choice((0.01, 0.05, 0.15)) * dice.random() * 2)
+            number = dice.choice((signal.SIGKILL,) * 6 + (signal.SIGTERM, signal.SIGSEGV, signal.SIGABRT))
+            self.kill_after(process, dice.choice((0.01, 0.05, 0.15)) * dice.random() * 2, number)
         elif kind == "early":
             self.kill_after(self.start(wrapper, random_number), dice.uniform(0, 0.03))
         elif kind == "persist":
@@ -242,8 +258,12 @@ class Life:
             self.wait_for_work(process)
             self.kill_after(process, 0.3)
         else:
-            end = dice.choice(("return", "exit", "_exit", *self.wrappers)).replace("none", "return")
-            self.wait(self.start(wrapper, [*random_number, "--rounds", dice.choice((3, 30)), "--end", end]))
+            by_exec = self.wrappers if wrapper != "open" else ()  # which passes the pool on, as sp_open cannot
+            end = dice.choice(("return", "exit", "_exit", *by_exec)).replace("none", "return")
+            self.threads_go_on = end not in self.wrappers and dice.random() < 0.4
+            going_on = ["--run-ms", dice.randrange(1, 60)] if self.threads_go_on else []
+            self.wait(self.start(wrapper, [*random_number, "--rounds", dice.choice((3, 30)), "--end", end, *going_on]))
+            self.threads_go_on = False
         if dice.random() < 0.3:
             self.check()
 

@@ -296,12 +296,15 @@ void signals_of_this_thread(struct worker *worker)
 }
 
 static _Thread_local char *guarded_page;
-static struct sigaction action_before;
 
 static void repair(int number, siginfo_t *information, void *context)
 {
-    (void)number;
     (void)context;
+    if (information->si_code <= 0) { // Somebody has sent it: the program dies of it.
+        signal(number, SIG_DFL);
+        raise(number);
+        return;
+    }
     char *const address = information->si_addr;
     if (guarded_page == NULL || address < guarded_page || address >= guarded_page + 4096) {
         static const char message[] = "program: a fault that is not the program's came to its handler\n";
@@ -311,14 +314,17 @@ static void repair(int number, siginfo_t *information, void *context)
     mprotect(guarded_page, 4096, PROT_READ | PROT_WRITE);
 }
 
+static void set_repair(void)
+{
+    const struct sigaction action = {.sa_sigaction = repair, .sa_flags = SA_SIGINFO};
+    sigaction(SIGSEGV, &action, NULL);
+}
+
 /// The program's own handler of SIGSEGV serves a page of its own.
 void fault_and_repair(void)
 {
-    static atomic_flag is_set = ATOMIC_FLAG_INIT;
-    if (!atomic_flag_test_and_set(&is_set)) {
-        struct sigaction action = {.sa_sigaction = repair, .sa_flags = SA_SIGINFO};
-        sigaction(SIGSEGV, &action, &action_before);
-    }
+    static pthread_once_t control = PTHREAD_ONCE_INIT;
+    must(pthread_once(&control, set_repair), "pthread_once");
     if (guarded_page == NULL) {
         void *const page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         guarded_page = page != MAP_FAILED ? page : NULL;
