@@ -110,8 +110,50 @@ int sp_root_delete(const char *handle);
  * initial value until the first checkpoint that finds it changed; after a restart it has the
  * recovered value before main starts. Same rule as all durable memory: write inside a FASE.
  * Plain data only: no pointers to volatile memory, no C++ constructors.
- * Cost: about 0.1 ms of stop time for each MiB of such variables. */
+ * Cost: about 0.1 ms of stop time for each MiB of such variables.
+ *
+ * A variable is found again by its name and size, whatever the program's file is called and
+ * however it was built. The name comes from the file's symbols: in a program that is stripped
+ * and built again it is gone, and the start is refused. SP_PERSISTENT_VARIABLE(type, name)
+ * carries name and type in the program itself, strip or not:
+ *     SP_PERSISTENT_VARIABLE(int, counter) = 3;
+ *     SP_PERSISTENT_VARIABLE(double[8], rates);
+ * At file or namespace scope. For one source file alone: SP_PERSISTENT_STATIC in C, an
+ * unnamed namespace in C++. */
 #define SP_PERSISTENT __attribute__((section("sp_persistent"), used))
+
+#define SP_PERSISTENT_VARIABLE(type, name)  \
+    extern __typeof__(type) name;           \
+    SP_PERSISTENT_RECORD_(type, name);      \
+    SP_PERSISTENT __typeof__(type) name
+#ifndef __cplusplus
+#define SP_PERSISTENT_STATIC(type, name)    \
+    static __typeof__(type) name;           \
+    SP_PERSISTENT_RECORD_(type, name);      \
+    static SP_PERSISTENT __typeof__(type) name
+#endif
+
+/* What SP_PERSISTENT_VARIABLE leaves in the program. */
+struct sp_persistent_record {
+    const volatile void *address;
+    uint64_t size_bytes;
+    uint64_t alignment_bytes;
+    const char *name;
+    const char *type;
+    const char *file;
+};
+#if defined(__has_attribute)
+#if __has_attribute(retain)
+#define SP_PERSISTENT_RETAINED_ , retain
+#endif
+#endif
+#ifndef SP_PERSISTENT_RETAINED_
+#define SP_PERSISTENT_RETAINED_
+#endif
+#define SP_PERSISTENT_RECORD_(type, name)                                                     \
+    static const struct sp_persistent_record sp_persistent_record_##name                      \
+        __attribute__((section("sp_persistent_names"), used SP_PERSISTENT_RETAINED_)) = {     \
+            &name, sizeof(type), __alignof__(type), #name, #type, __FILE__}
 
 /* ---- Failure-atomic sections ---------------------------------------------------------- */
 

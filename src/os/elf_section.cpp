@@ -104,6 +104,8 @@ int search_module(dl_phdr_info* module, std::size_t /*size*/, void* context)
         full.copy(entry.module_name, sizeof entry.module_name - 1);
         entry.memory = reinterpret_cast<std::byte*>(module->dlpi_addr + section.sh_addr);
         entry.size = section.sh_size;
+        entry.path = path;
+        entry.load_offset = module->dlpi_addr;
         if ((section.sh_flags & SHF_WRITE) != 0) {
             entry.layout_hash = hash_of_symbols(file, sections, section);
             if (entry.layout_hash == 0) {
@@ -126,7 +128,8 @@ struct Collected {
 bool add_to_collected(void* context, const LoadedSection& section)
 {
     auto& collected = *static_cast<Collected*>(context);
-    collected.found[collected.count++] = section;
+    collected.found[collected.count] = section;
+    collected.found[collected.count++].path = nullptr;
     return collected.count < collected.capacity;
 }
 

@@ -13,6 +13,8 @@ struct LoadedSection {
     std::size_t size;
     std::uint64_t layout_hash;   ///< over names, offsets and sizes of the symbols in it; of the build id
                                  ///< where the module is stripped. 0 for a section that is not writable
+    const char* path;            ///< of the module's file; visit_sections only, during the visit
+    std::uint64_t load_offset;   ///< from an address in the file to one in memory
 };
 
 /// Fills `found` with the writable sections called `name` of all modules loaded now; returns their number (at most `capacity`).

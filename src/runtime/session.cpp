@@ -39,7 +39,7 @@ Result<std::uint64_t> grow_image(void* context, std::uint64_t wanted)
 }
 
 /// Tables, heap, directory and globals of a mapped image, before anything can capture it.
-Result<void> attach_image(Session& session, const EngineDriver& driver, const RecoveryReport& report)
+Result<void> attach_image(Session& session, const EngineDriver& driver, const RecoveryReport& report, bool accept_globals)
 {
     Engine& engine = *session.engine;
     const PoolFacts& facts = engine.pool_facts();
@@ -61,7 +61,7 @@ Result<void> attach_image(Session& session, const EngineDriver& driver, const Re
     if (auto attached = sync_objects_attach(engine.image_base(), geometry, engine.image_bytes()); !attached) {
         return attached;
     }
-    return restore_durable_globals(engine, *session.heap);
+    return restore_durable_globals(engine, *session.heap, accept_globals);
 }
 
 void announce(const Session& session, const Options& options, const RecoveryReport& report,
@@ -161,10 +161,11 @@ Result<RecoveryReport> start_engine(Session& session, Pool pool, const Options& 
 }
 
 /// From a recovered image to running checkpoints.
-Result<void> start_session(Session& session, const EngineDriver& driver, const RecoveryReport& report, SessionBegin begin)
+Result<void> start_session(Session& session, const EngineDriver& driver, const RecoveryReport& report, SessionBegin begin,
+                           const Options& options)
 {
     const bool fresh = report.epoch == 0;
-    if (auto attached = attach_image(session, driver, report); !attached) {
+    if (auto attached = attach_image(session, driver, report, options.changed_globals == "accept"); !attached) {
         return attached;
     }
     session.start_kind = fresh ? SP_START_FRESH : report.clean ? SP_START_CLEAN : SP_START_CRASHED;
@@ -228,7 +229,7 @@ Result<void> open_session_of(Options options, SessionBegin begin)
     if (!report) {
         return pass_on(report.error());
     }
-    if (auto started = start_session(*session, *driver, *report, begin); !started) {
+    if (auto started = start_session(*session, *driver, *report, begin, options); !started) {
         fault_engine.store(nullptr, std::memory_order_release);
         fase_deactivate();
         return started;
