@@ -13,6 +13,7 @@
 #include "pool/image_layout.hpp"
 #include "runtime/durable_globals_match.hpp"
 #include "runtime/durable_globals_table.hpp"
+#include "runtime/dying_memory.hpp"
 #include "runtime/sync_objects.hpp"
 
 namespace stillpoint {
@@ -366,8 +367,7 @@ private:
         }
         for (std::byte* const old : replaced_) {
             if (heap_.find_block(old).begin == old) {
-                sync_objects_block_freed(old, heap_.usable_size(old));
-                heap_.deallocate(old);
+                release_block(heap_, old);
             }
         }
         return {};
