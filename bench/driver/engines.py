@@ -161,8 +161,7 @@ class Installation:
         if engine.kind == "engine":
             run = [str(self.command), "run", "--quiet", "--pool", str(pool), "--engine", engine.engine_of_run, "--durability",
                    engine.durability or configuration.durability, "--pool-size-mb", str(engine.pool_mib), *engine.options]
-            if configuration.medium != "memory":
-                run += ["--medium", configuration.medium]
+            run += ["--medium", configuration.medium]
             if engine.has_trackers:
                 run += ["--tracker", configuration.tracker]
             if engine.has_intervals:

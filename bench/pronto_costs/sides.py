@@ -74,7 +74,7 @@ class Place:
                    f"folder={folder}"]
         if side.run is None:
             return program
-        options = {"engine": "pronto", "durability": "power", "pool-size-mb": POOL_MIB, "interval-ms": INTERVAL_MS,
+        options = {"engine": "pronto", "durability": "power", "medium": side.medium, "pool-size-mb": POOL_MIB, "interval-ms": INTERVAL_MS,
                    **dict(side.run), **dict(run)}
         # The medium is the folder's own, unless it is shared memory that must survive a power cut: that one is named.
         return [self.tool.program("stillpoint"), "run", "--quiet", "--pool", str(folder / "pool"),

@@ -2,6 +2,8 @@
 
 #include <cerrno>
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "media/dax_medium.hpp"
@@ -16,6 +18,12 @@
 namespace stillpoint {
 
 namespace {
+
+std::string folder_of(const std::string& path)
+{
+    const std::size_t slash = path.rfind('/');
+    return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
 
 MediumKind best_kind(const PoolFile& file) noexcept
 {
@@ -59,10 +67,18 @@ Result<std::unique_ptr<Medium>> create_medium(const MediumOptions& options, std:
     return medium;
 }
 
+bool lies_in_memory(const std::string& path) noexcept
+{
+    struct statfs system {};
+    if (statfs(path.c_str(), &system) != 0 && statfs(folder_of(path).c_str(), &system) != 0) {
+        return false;
+    }
+    return system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC;
+}
+
 Result<void> check_creation(const MediumOptions& options)
 {
-    const std::size_t slash = options.path.rfind('/');
-    const std::string folder = slash == std::string::npos ? "." : options.path.substr(0, slash + 1);
+    const std::string folder = folder_of(options.path);
     if (faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) {
         return {};
     }

@@ -37,6 +37,10 @@ struct MediumOptions {
 [[nodiscard]] Result<std::unique_ptr<Medium>> create_medium(const MediumOptions& options,
                                                             std::uint64_t size);
 
+/// The file, or the folder where it would be made, is memory (tmpfs, ramfs): what lies there ends with the machine. `run`, `info`
+/// and `doctor` go by this. False where it cannot be seen.
+[[nodiscard]] bool lies_in_memory(const std::string& path) noexcept;
+
 /// What create_medium would say of the folder; makes nothing. Errors: as create_medium, but not no_space.
 [[nodiscard]] Result<void> check_creation(const MediumOptions& options);
 

@@ -78,13 +78,17 @@ void announce(const Session& session, const Options& options, const RecoveryRepo
     } else if (session.start_kind == SP_START_CRASHED) {
         how = "recovered after a crash";
     }
+    const char* promise = "process";
+    if (session.engine->pool_facts().durability == Durability::power) {
+        promise = options.medium == "memory" ? "power (emulated)" : "power";
+    }
     os::log(os::Severity::note,
             "{}: {} at epoch {} in {:.1f} ms ({} {}); engine {}, "
             "tracker {}, {}, durability {}, interval {} ms",
             options.pool, how, report.epoch, static_cast<double>(report.recovery_ns) / 1e6,
             report.pages_rolled_back, report.rolled_back, session.engine->pool_facts().engine_name,
             std::string_view{tracker, static_cast<std::size_t>(end.out - tracker)}, mechanism,
-            session.engine->pool_facts().durability == Durability::power ? "power" : "process",
+            promise,
             options.interval_ms);
 }
 

@@ -24,11 +24,36 @@ std::optional<MediumKind> medium_choice(std::string_view choice)
     return std::nullopt;
 }
 
+/// Memory ends with the machine. Who names the medium memory asks for an emulation, and gets the level that is emulated.
+bool can_only_survive_the_process(const Options& options)
+{
+    return options.medium != "memory" && lies_in_memory(options.pool);
+}
+
+/// What was given; else power where the medium can keep it.
+Durability durability_of_new_pool(const Options& options)
+{
+    const bool process = options.durability == "process" || (!is_given(options, "durability") && can_only_survive_the_process(options));
+    return process ? Durability::process : Durability::power;
+}
+
+/// A promise that the medium cannot keep is refused. Errors: unsupported.
+Result<void> check_promise(const Options& options, Durability durability, bool is_new)
+{
+    if (durability == Durability::process || !can_only_survive_the_process(options)) {
+        return {};
+    }
+    return fail(SP_E_UNSUPPORTED, 0,
+                "{} {} in memory (tmpfs), which ends with the machine: durability power cannot be kept there. Put the pool on a disk, {} or "
+                "name the emulation of such a medium, --medium memory (option medium=memory)",
+                options.pool, is_new ? "would lie" : "lies", is_new ? "say --durability process (option durability=process)," : "");
+}
+
 MediumOptions medium_options(const Options& options)
 {
     MediumOptions result;
     result.path = options.pool;
-    result.durability = options.durability == "process" ? Durability::process : Durability::power;
+    result.durability = durability_of_new_pool(options);
     result.kind = medium_choice(options.medium);
     result.line_latency_ns = static_cast<std::uint32_t>(options.line_latency_ns);
     result.page_latency_ns = static_cast<std::uint32_t>(options.page_latency_ns);
@@ -88,6 +113,12 @@ Result<SessionPool> create_pool(const Options& options)
         return pass_on(file_bytes.error());
     }
     MediumOptions unnamed = medium_options(options);
+    if (auto kept = check_promise(options, unnamed.durability, true); !kept) {
+        return pass_on(kept.error());
+    }
+    if (!is_given(options, "durability") && unnamed.durability == Durability::process) {
+        os::log(os::Severity::note, "{} lies in memory (tmpfs), which ends with the machine: its durability is process", options.pool);
+    }
     unnamed.publish_later = true;
     auto medium = create_medium(unnamed, *file_bytes);
     if (!medium) {
@@ -144,6 +175,9 @@ Result<SessionPool> open_pool(std::unique_ptr<Medium> medium, const Options& opt
     if (auto agrees = check_creation_options(options, facts); !agrees) {
         return pass_on(agrees.error());
     }
+    if (auto kept = check_promise(options, facts.durability, false); !kept) {
+        return pass_on(kept.error());
+    }
     const EngineDriver* const driver = find_engine(facts.engine_name);
     if (driver == nullptr) {
         return fail(SP_E_POOL_ENGINE, 0, "{}: the pool belongs to engine {}, which this Stillpoint does not have; use a newer one",
@@ -185,7 +219,12 @@ Result<void> validate_pool(const Options& options)
             return no_such_engine(options.engine);
         }
         const auto size = size_of_new_pool(options, *driver);
-        return size ? check_creation(medium_options(options)) : Result<void>{pass_on(size.error())};
+        if (!size) {
+            return pass_on(size.error());
+        }
+        const MediumOptions medium_of_new = medium_options(options);
+        auto kept = check_promise(options, medium_of_new.durability, true);
+        return kept ? check_creation(medium_of_new) : kept;
     }
     if (!medium) {
         return pass_on(medium.error());

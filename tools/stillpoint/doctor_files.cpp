@@ -16,6 +16,7 @@
 #include "core/units.hpp"
 #include "doctor_facts.hpp"
 #include "output.hpp"
+#include "media/open.hpp"
 #include "os/descriptor.hpp"
 #include "os/file_size_limit.hpp"
 
@@ -192,7 +193,7 @@ Result<FileSystemFacts> probe_file_system(const std::string& path)
     }
     const Mount mount = find_mount(facts.folder, status.st_dev);
     facts.type = mount.type;
-    facts.in_memory = one_of(mount.type, {"tmpfs", "ramfs", "hugetlbfs"});
+    facts.in_memory = lies_in_memory(facts.folder) || mount.type == "hugetlbfs";
     facts.network = mount.type.starts_with("nfs") || mount.type.starts_with("fuse") ||
                     one_of(mount.type, {"cifs", "smb3", "9p", "virtiofs", "ceph", "afs"});
     facts.sync_disabled_option = option_that_disables_sync(mount);

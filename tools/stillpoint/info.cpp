@@ -44,6 +44,12 @@ std::string_view durability_text(Durability durability)
     return durability == Durability::power ? "power" : "process";
 }
 
+/// The level is what an experiment emulates: no file in memory survives the machine.
+bool is_emulated(const InfoArguments& arguments, const PoolFacts& facts)
+{
+    return facts.durability == Durability::power && lies_in_memory(arguments.path);
+}
+
 std::string time_text(std::uint64_t unix_seconds)
 {
     const auto seconds = static_cast<std::time_t>(unix_seconds);
@@ -90,7 +96,8 @@ void print_text(const InfoArguments& arguments, const Findings& found)
     print("uuid             {}\n", to_text(facts.uuid));
     print("format           version {}, engine {} (layout {})\n", facts.format_version, printable(facts.engine_name),
                facts.engine_layout_version);
-    print("durability       {}\n", durability_text(facts.durability));
+    print("durability       {}{}\n", durability_text(facts.durability),
+          is_emulated(arguments, facts) ? " (emulated: the file lies in memory, which ends with the machine)" : "");
     print("state            {}\n", state_text(found));
     print("durable epoch    {}\n", found.recovery.epoch);
     print("opened           {} times, created {}\n", facts.generation, time_text(facts.created_unix_seconds));
@@ -142,6 +149,7 @@ void print_json(const InfoArguments& arguments, const Findings& found)
         .text("engine", facts.engine_name)
         .number("engine_layout_version", facts.engine_layout_version)
         .text("durability", durability_text(facts.durability))
+        .boolean("durability_is_emulated", is_emulated(arguments, facts))
         .boolean("clean", found.recovery.clean)
         .number("open_by_pid", found.holder_pid)
         .number("durable_epoch", found.recovery.epoch)
