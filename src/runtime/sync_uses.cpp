@@ -55,12 +55,12 @@ const void* object_of(Use use) noexcept { return reinterpret_cast<const void*>(a
 
 /// Beside the records: uses of a thread beyond what its record has room for, and locks of threads that have ended.
 struct Beside {
-    sync::Atomic<Use> use;
-    sync::Atomic<int> thread_id;  ///< of the thread that has ended; 0: it runs
+    std::atomic<Use> use;
+    std::atomic<int> thread_id;  ///< of the thread that has ended; 0: it runs
     kernel_writes::Slot slot;     ///< of a mutex that the kernel is about to mark
 };
 constinit std::array<Beside, 1024> beside{};
-constinit sync::Atomic<std::uint32_t> beside_end{0};  ///< no entry from here on has ever been used
+constinit std::atomic<std::uint32_t> beside_end{0};  ///< no entry from here on has ever been used
 constinit os::FutexLock beside_lock{};
 constinit bool full_reported = false;
 
@@ -75,7 +75,8 @@ void wait_for_capture() noexcept
     }
 }
 
-bool take_out(sync::Atomic<Use>& slot, Use use) noexcept
+template <class Slot>
+bool take_out(Slot& slot, Use use) noexcept
 {
     Use expected = use;
     if (slot.load(std::memory_order_relaxed) != use || !slot.compare_exchange_strong(expected, 0, std::memory_order_release)) {
@@ -97,7 +98,7 @@ bool put_beside(Use use, int thread_id) noexcept
                                                                            : kernel_writes::no_slot;
             beside[i].use.store(use, std::memory_order_release);
             if (beside_end.load(std::memory_order_relaxed) <= i) {
-                beside_end.store(i + 1, std::memory_order_release);
+                beside_end.store(i + 1, std::memory_order_relaxed);
             }
             return true;
         }
@@ -127,7 +128,7 @@ bool take_out_beside(Beside& entry, Use use) noexcept
 template <class Visit>
 bool any_beside(Visit&& visit) noexcept
 {
-    const std::uint32_t end = beside_end.load(std::memory_order_acquire);
+    const std::uint32_t end = beside_end.load(std::memory_order_relaxed);  // The fences of a capture order it.
     for (std::uint32_t i = 0; i < end; ++i) {
         if (const Use use = beside[i].use.load(std::memory_order_acquire); use != 0 && visit(beside[i], use)) {
             return true;
@@ -302,10 +303,7 @@ void begin_capture() noexcept
 void end_capture() noexcept
 {
     capturing.store(0, std::memory_order_release);
-    sync::fence(std::memory_order_seq_cst);  // Whoever is not seen here sees that the capture is over.
-    if (any.load(std::memory_order_relaxed)) {
-        os::futex_wake(capturing);
-    }
+    os::futex_wake(capturing);
 }
 
 void for_each(Visit visit, void* context) noexcept

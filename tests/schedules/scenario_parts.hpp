@@ -51,6 +51,7 @@ void count_of_marks(int);
 void begin_with_uses() noexcept;
 void user_or_capture(int thread);
 void two_users_or_capture(int thread);
+void count_of_uses(int);
 void finish_without_uses() noexcept;
 
 }  // namespace stillpoint::schedules

@@ -467,6 +467,7 @@ constexpr Scenario all[] = {
      user_or_capture, finish_without_uses, 2},
     {"uses-shared", "two threads wait in a durable object, a checkpoint captures", 3, begin_with_uses,
      two_users_or_capture, finish_without_uses, 3},
+    {"uses-by-count", "a thread uses two durable objects", 1, begin_with_uses, count_of_uses, finish_without_uses, 1},
     {"signal", "a handler with a FASE, at each operation of a writer", 2, begin_with_membarrier,
      writer_or_checkpoint, finish_clean, 1, 0, handler_with_a_fase},
     {"signal-newborn", "the same, from the thread's first lock on", 2, begin_with_membarrier,

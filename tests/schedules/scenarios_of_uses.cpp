@@ -26,6 +26,9 @@ void capture() noexcept
     const std::uint64_t copied = shared.semaphore.load(std::memory_order_relaxed);
     require(copied == 0 || copied >= reused_mark || is_listed, "waiters are captured, and their object is not recorded");
     require(copied < reused_mark || !is_listed, "an object is recorded, and its memory is captured as something else");
+    if (is_listed) {
+        require(durable.words[0].read() == 0, "the memory of an object that is recorded is used while it is captured");
+    }
     sync_uses::end_capture();
 }
 
@@ -42,10 +45,23 @@ void user_or_capture(int thread)
     if (thread == 0) {
         wait_in_semaphore();
         shared.semaphore.store(reused_mark, std::memory_order_relaxed);
+        durable.words[0].write(1);
+        ++durable.finished[0];
     } else {
         capture();
         capture();
     }
+}
+
+void count_of_uses(int)
+{
+    require(sync_uses::begin_call(&shared.condition, SyncObjectKind::condition), "a use is not listed");
+    require(sync_uses::begin_call(&shared.semaphore, SyncObjectKind::semaphore), "a use is not listed");
+    int uses = 0;
+    sync_uses::for_each([](void* count, const void*, SyncObjectKind) { ++*static_cast<int*>(count); }, &uses);
+    require(uses == 2, "a use takes another one's place");
+    sync_uses::end_call(&shared.condition, SyncObjectKind::condition);
+    sync_uses::end_call(&shared.semaphore, SyncObjectKind::semaphore);
 }
 
 void two_users_or_capture(int thread)
