@@ -218,6 +218,9 @@ protected:
     template <class... Numbers>
     void go_on(Figures& figures, const Structure& structure, const char* what, Numbers... numbers)
     {
+        if (figures.images % work_after_each_ != 0) {
+            return;
+        }
         const std::size_t damaged = file_->patches();
         for (const bool mapped : {false, true}) {
             if (take_all() || mapped == (figures.images % 2 == 0)) {
@@ -272,10 +275,15 @@ protected:
 
     void flip_every_bit(const char* what)
     {
+        work_after_each_ = take_all() ? 16 : 1;
         for (const Structure& structure : structures_) {
             Figures here;
-            for_each(structure.pages.size() * page_bytes * 8, 0.25, [&](std::uint64_t number) {
-                const std::uint64_t bit = structure.pages[number / (page_bytes * 8)] * page_bytes * 8 + number % (page_bytes * 8);
+            // Most slots of tables are empty; another test takes every bit of the others.
+            const std::uint64_t step = &structure == &structures_[2] ? 3 : 1;
+            const std::uint64_t bits_in_page = page_bytes * 8;
+            for_each(structure.pages.size() * bits_in_page / step, 0.25, [&](std::uint64_t index) {
+                const std::uint64_t number = index * step;
+                const std::uint64_t bit = structure.pages[number / bits_in_page] * bits_in_page + number % bits_in_page;
                 file_->flip_bit(bit);
                 judge(here, structure, "bit", bit);
             });
@@ -285,6 +293,7 @@ protected:
 
     static Snapshots* snapshots_;
     std::shared_ptr<PatchedFile> file_;
+    unsigned work_after_each_ = 1;  ///< of so many accepted images one: work takes longer than recovery
     unsigned damages_ = 1;  ///< at a time: what there are two of survives one, and is not refused
     State oracle_;
     std::vector<Structure> structures_;
@@ -424,6 +433,7 @@ TEST_F(Mutations, OfTwoBitsAreRefusedRepairedOrHarmless)
 {
     use(snapshots_->files[stages]);
     damages_ = 2;
+    work_after_each_ = take_all() ? 16 : 1;
     const std::uint64_t pair = engine_area_page + 2 * (oracle_.report.epoch % 2);
     std::vector<std::uint64_t> pages;
     for (const Structure& structure : structures_) {
