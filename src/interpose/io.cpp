@@ -125,6 +125,31 @@ private:
 
 }  // namespace
 
+/// Messages beyond those that were received have stored nothing, but which bytes of a message are new is not asked for.
+SHIM int recvmmsg(int file, mmsghdr* messages, unsigned count, int flags, timespec* timeout)
+{
+    if (count == 0 || messages == nullptr) {
+        return REAL(recvmmsg)(file, messages, count, flags, timeout);
+    }
+    bool durable = stillpoint_is_persistent(messages) != 0;
+    for (unsigned i = 0; i < count && !durable; ++i) {
+        const msghdr& message = messages[i].msg_hdr;
+        durable = stillpoint_is_persistent(message.msg_name) || stillpoint_is_persistent(message.msg_control);
+        for (std::size_t part = 0; part < message.msg_iovlen && !durable; ++part) {
+            durable = stillpoint_is_persistent(message.msg_iov[part].iov_base);
+        }
+    }
+    if (!durable) {
+        return REAL(recvmmsg)(file, messages, count, flags, timeout);
+    }
+    // One message: fewer than asked for is what this call may return.
+    MessageCall call(&messages[0].msg_hdr);
+    const KernelCall header(&messages[0], sizeof messages[0]);
+    const int received = REAL(recvmmsg)(file, messages, 1, flags, timeout);
+    call.returned(received == 1 ? static_cast<ssize_t>(messages[0].msg_len) : received);
+    return received;
+}
+
 SHIM ssize_t recvmsg(int file, msghdr* message, int flags)
 {
     MessageCall call(message);

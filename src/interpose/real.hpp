@@ -11,6 +11,7 @@
 // errno as libc left it, and the exception specification of libc's declaration (a cancellation point
 // is left by unwinding: it must not be noexcept).
 
+#include <aio.h>
 #include <atomic>
 #include <csignal>
 #include <cstdio>

@@ -18,7 +18,7 @@ void note_kernel_write(void* address, std::size_t size) noexcept
 
 kernel_writes::Slot announce(void* address, std::size_t size, const void* frame) noexcept
 {
-    const kernel_writes::Slot slot = kernel_writes::announce(address, size, frame, &note_kernel_write);
+    const kernel_writes::Slot slot = kernel_writes::announce(address, size, frame);
     session_prepare_kernel_write(address, size);
     return slot;
 }
@@ -38,6 +38,7 @@ void KernelCall::begin(std::size_t size) noexcept
 {
     size_ = size;
     if (size != 0) {
+        kernel_writes::begin_call(this, &note_kernel_write);
         slot_ = announce(buffer_, size, this);
     }
 }
@@ -62,12 +63,13 @@ void KernelCall::end() noexcept
     if (!told_) {
         note(size_);
     }
-    kernel_writes::withdraw(slot_);
+    kernel_writes::withdraw(slot_, this);
 }
 
 void KernelCallParts::begin(std::size_t count) noexcept
 {
     count_ = count;
+    kernel_writes::begin_call(this, &note_kernel_write);
     for (std::size_t i = 0; i < count; ++i) {
         if (stillpoint_is_persistent(parts_[i].iov_base) && parts_[i].iov_len != 0 &&
             announce(parts_[i].iov_base, parts_[i].iov_len, this) == kernel_writes::no_slot) {
@@ -102,6 +104,16 @@ void KernelCallParts::end() noexcept
     }
     kernel_writes::withdraw_of(this, without_slot_);
 }
+
+void kernel_request_begins(void* buffer, std::size_t size, const void* request) noexcept
+{
+    if (stillpoint_is_persistent(buffer) && size != 0) {
+        kernel_writes::announce_request(buffer, size, request, &note_kernel_write);
+        session_prepare_kernel_write(buffer, size);
+    }
+}
+
+void kernel_request_ended(const void* request) noexcept { kernel_writes::end_request(request, &note_kernel_write); }
 
 void kernel_calls_end_thread() noexcept { kernel_writes::end_thread(&note_kernel_write); }
 

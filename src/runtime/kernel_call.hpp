@@ -100,6 +100,10 @@ private:
     bool told_ = false;
 };
 
+/// A request that libc's own threads carry out: from its beginning until the program has asked for its result.
+void kernel_request_begins(void* buffer, std::size_t size, const void* request) noexcept;
+void kernel_request_ended(const void* request) noexcept;
+
 /// A thread of the program ends.
 void kernel_calls_end_thread() noexcept;
 

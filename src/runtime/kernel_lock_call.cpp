@@ -27,14 +27,13 @@ void touch_pages(const void* object, std::size_t size) noexcept
     touch((begin + size - 1) & ~std::uintptr_t{3});
 }
 
-/// A range that a jump has left. Its page was marked when it was opened, and still is.
-void was_left(void*, std::size_t) noexcept {}
-
 }  // namespace
+
+void was_left(void*, std::size_t) noexcept {}
 
 kernel_writes::Slot begin(const void* object, std::size_t size, const void* frame) noexcept
 {
-    const kernel_writes::Slot slot = kernel_writes::announce(object, size, frame, &was_left);
+    const kernel_writes::Slot slot = kernel_writes::announce(object, size, frame);
     touch_pages(object, size);
     return slot;
 }
@@ -45,10 +44,10 @@ kernel_writes::Slot begin_after_thread(const void* mutex) noexcept
         return kernel_writes::no_slot;
     }
     // Not by a touch: signals may be blocked here.
-    const kernel_writes::Slot slot = kernel_writes::announce(mutex, sizeof(pthread_mutex_t), &mutex, &was_left);
+    const kernel_writes::Slot slot = kernel_writes::announce(mutex, sizeof(pthread_mutex_t), &mutex);
     session_prepare_kernel_write(const_cast<void*>(mutex), sizeof(pthread_mutex_t));
     if (slot == kernel_writes::no_slot) {
-        kernel_writes::withdraw(slot);
+        kernel_writes::withdraw(slot, &mutex);
     } else {
         kernel_writes::outlive_thread(slot);
     }

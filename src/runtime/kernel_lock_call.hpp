@@ -37,6 +37,8 @@ inline bool may_be_stored_to(const pthread_cond_t& condition) noexcept
 inline bool may_be_stored_to(const pthread_barrier_t&) noexcept { return true; }
 inline bool may_be_stored_to(const sem_t&) noexcept { return true; }
 
+/// A range that a jump has left: its page was marked when it was opened, and still is.
+void was_left(void* address, std::size_t size) noexcept;
 /// Its pages stay writable from now on, until the slot is withdrawn.
 [[nodiscard]] kernel_writes::Slot begin(const void* object, std::size_t size, const void* frame) noexcept;
 
@@ -54,7 +56,11 @@ public:
     {
         if (kernel_locks::are_guarded.load(std::memory_order_relaxed)) [[unlikely]] {
             if (stillpoint_is_persistent(object) && kernel_locks::may_be_stored_to(*object)) {
-                slot_ = kernel_locks::begin(object, sizeof *object, frame != nullptr ? frame : this);
+                if (frame == nullptr) {
+                    kernel_writes::begin_call(this, &kernel_locks::was_left);
+                }
+                frame_ = frame != nullptr ? frame : this;
+                slot_ = kernel_locks::begin(object, sizeof *object, frame_);
                 is_begun_ = true;
             }
         }
@@ -62,7 +68,7 @@ public:
     [[gnu::always_inline]] ~KernelLockCall()
     {
         if (is_begun_) [[unlikely]] {
-            kernel_writes::withdraw(slot_);
+            kernel_writes::withdraw(slot_, frame_);
         }
     }
     KernelLockCall(const KernelLockCall&) = delete;
@@ -70,6 +76,7 @@ public:
 
 private:
     kernel_writes::Slot slot_ = kernel_writes::no_slot;
+    const void* frame_ = nullptr;
     bool is_begun_ = false;
 };
 

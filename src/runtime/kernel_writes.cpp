@@ -86,12 +86,20 @@ void free_slot(Slot slot) noexcept
     --mine.held;
 }
 
-/// A stack grows downwards: of this thread, what lies below `frame` was left without returning.
+/// A stack grows downwards: of this thread, what lies below `frame` was left without returning, and so was what lay at the same place. What
+/// lies only a little below may be another buffer of the same call.
+[[nodiscard]] bool was_left(std::uintptr_t other, std::uintptr_t frame) noexcept
+{
+    constexpr std::uintptr_t of_one_call_bytes = 1024;
+    return other == frame || (other < frame && frame - other > of_one_call_bytes);
+}
+
 void free_slots_left(std::uintptr_t frame, Stored stored) noexcept
 {
     const Slot used = slots.used.load(std::memory_order_relaxed);
     for (Slot slot = 0; slot < used; ++slot) {
-        if (slots.owner[slot].load(std::memory_order_relaxed) == self() && slots.frame[slot].load(std::memory_order_relaxed) < frame) {
+        if (slots.owner[slot].load(std::memory_order_relaxed) == self() &&
+            was_left(slots.frame[slot].load(std::memory_order_relaxed), frame)) {
             const PageRun run = run_of(slots.range[slot].load(std::memory_order_relaxed));
             stored(reinterpret_cast<void*>(run.begin), run.end - run.begin);
             free_slot(slot);
@@ -147,36 +155,67 @@ Result<void> reserve()
     return {};
 }
 
-Slot announce(const void* address, std::size_t size, const void* frame, Stored stored) noexcept
+namespace {
+
+[[nodiscard]] Slot take_any_slot(std::uint64_t word, std::uintptr_t owner, std::uintptr_t frame) noexcept
 {
-    const auto own_frame = reinterpret_cast<std::uintptr_t>(frame);
-    if (mine.held != 0 && !on_signal_stack()) {
-        free_slots_left(own_frame, stored);
-    }
-    const std::uint64_t word = word_of(address, size);
     const Slot begin = search_begins_at();
-    Slot taken = no_slot;
-    for (Slot i = 0; i < slots_max && taken == no_slot; ++i) {
+    for (Slot i = 0; i < slots_max; ++i) {
         const Slot slot = (begin + i) % slots_max;
         if (take_slot(slot, word)) {
-            slots.frame[slot].store(own_frame, std::memory_order_relaxed);
-            slots.owner[slot].store(self(), std::memory_order_relaxed);
-            ++mine.held;
-            taken = slot;
+            slots.frame[slot].store(frame, std::memory_order_relaxed);
+            slots.owner[slot].store(owner, std::memory_order_relaxed);
+            return slot;
         }
     }
-    if (taken == no_slot) {
-        slots.without_slot.fetch_add(1, std::memory_order_seq_cst);
+    slots.without_slot.fetch_add(1, std::memory_order_seq_cst);
+    return no_slot;
+}
+
+}  // namespace
+
+void begin_call(const void* frame, Stored stored) noexcept
+{
+    if (mine.held != 0 && !on_signal_stack()) {
+        free_slots_left(reinterpret_cast<std::uintptr_t>(frame), stored);
     }
+}
+
+Slot announce(const void* address, std::size_t size, const void* frame) noexcept
+{
+    const Slot taken = take_any_slot(word_of(address, size), self(), reinterpret_cast<std::uintptr_t>(frame));
+    mine.held += taken != no_slot ? 1U : 0U;
     wait_until_nobody_protects();
     return taken;
 }
 
-void withdraw(Slot slot) noexcept
+/// One for which there is no slot stays in flight for ever, whatever becomes of it.
+void announce_request(const void* address, std::size_t size, const void* request, Stored stored) noexcept
+{
+    end_request(request, stored);
+    static_cast<void>(take_any_slot(word_of(address, size), reinterpret_cast<std::uintptr_t>(request), 0));
+    wait_until_nobody_protects();
+}
+
+void end_request(const void* request, Stored stored) noexcept
+{
+    const Slot used = slots.used.load(std::memory_order_relaxed);
+    for (Slot slot = 0; slot < used; ++slot) {
+        if (slots.owner[slot].load(std::memory_order_relaxed) == reinterpret_cast<std::uintptr_t>(request)) {
+            const PageRun run = run_of(slots.range[slot].load(std::memory_order_relaxed));
+            stored(reinterpret_cast<void*>(run.begin), run.end - run.begin);
+            slots.owner[slot].store(0, std::memory_order_relaxed);
+            slots.range[slot].store(0, std::memory_order_release);
+        }
+    }
+}
+
+void withdraw(Slot slot, const void* frame) noexcept
 {
     if (slot == no_slot) {
         slots.without_slot.fetch_sub(1, std::memory_order_release);
-    } else {
+    } else if (slots.owner[slot].load(std::memory_order_relaxed) == self() &&
+               slots.frame[slot].load(std::memory_order_relaxed) == reinterpret_cast<std::uintptr_t>(frame)) {
         free_slot(slot);
     }
 }

@@ -32,17 +32,23 @@ using Stored = void (*)(void* address, std::size_t size) noexcept;
 /// Memory for the set of stored pages. Errors: no_memory.
 [[nodiscard]] Result<void> reserve();
 
-/// The calling thread is about to call the kernel with [address, + size), of which at least the first byte lies in the window. `frame`: an
-/// address in the stack frame that will withdraw it. When this returns nobody protects pages of the range any more. A range of
-/// a frame that this thread has left by a jump goes to `stored` first. Async-signal-safe.
-[[nodiscard]] Slot announce(const void* address, std::size_t size, const void* frame, Stored stored) noexcept;
+/// The calling thread begins a call. `frame`: the address of an object on the stack that will withdraw its ranges. Ranges of frames that
+/// this thread has left by a jump go to `stored`. Async-signal-safe.
+void begin_call(const void* frame, Stored stored) noexcept;
+/// That call is about to store into [address, + size), of which at least the first byte lies in the window. When this returns nobody
+/// protects pages of the range any more. Async-signal-safe.
+[[nodiscard]] Slot announce(const void* address, std::size_t size, const void* frame) noexcept;
 /// The call has returned, or was left by unwinding. Async-signal-safe.
-void withdraw(Slot slot) noexcept;
+void withdraw(Slot slot, const void* frame) noexcept;
 /// All slots of the calling thread that `frame` has announced, and so many that it got none for.
 void withdraw_of(const void* frame, std::size_t without_slot) noexcept;
 /// The range of the calling thread stays in flight when the thread has ended: until withdraw_outliving(), by any thread.
 void outlive_thread(Slot slot) noexcept;
 void withdraw_outliving(Slot slot) noexcept;
+/// The same for a request that some thread ends later, which knows it by `request`, the address of what describes it. One that `request`
+/// described before has ended.
+void announce_request(const void* address, std::size_t size, const void* request, Stored stored) noexcept;
+void end_request(const void* request, Stored stored) noexcept;
 /// The pages of [address, + size) were stored to: before the range is withdrawn. Async-signal-safe.
 void note_stored(const void* address, std::size_t size) noexcept;
 /// The calling thread ends: ranges that it has left by a jump go to `stored`.

@@ -55,13 +55,13 @@ protected:
 TEST_F(KernelWrites, AreInFlightFromTheAnnouncementToTheWithdrawal)
 {
     const int frame = 0;
-    const Slot slot = announce(at(3, 100), 2 * page_bytes, &frame, &note_left);
+    const Slot slot = announce(at(3, 100), 2 * page_bytes, &frame);
     EXPECT_EQ(pages_of(&visit_in_flight, 0, 100), (Pages{3, 4, 5}));
     EXPECT_EQ(pages_of(&visit_in_flight, 4, 5), (Pages{4}));
     const PageRun first = first_in_flight(window, window + 100 * page_bytes);
     EXPECT_EQ(first.begin, window + 3 * page_bytes);
     EXPECT_EQ(first.end, window + 6 * page_bytes);
-    withdraw(slot);
+    withdraw(slot, &frame);
     EXPECT_EQ(pages_of(&visit_in_flight, 0, 100), Pages{});
     EXPECT_EQ(first_in_flight(window, window + page_bytes).begin, window + page_bytes);
 }
@@ -79,39 +79,65 @@ TEST_F(KernelWrites, ReachToTheEndOfTheWindowAtMost)
 {
     const int frame = 0;
     constexpr std::uint64_t last = (std::uint64_t{1} << SP_WINDOW_SHIFT) / page_bytes - 1;
-    const Slot slot = announce(at(last), SIZE_MAX / 2, &frame, &note_left);
+    const Slot slot = announce(at(last), SIZE_MAX / 2, &frame);
     EXPECT_EQ(pages_of(&visit_in_flight, last - 1, last + 1), Pages{last});
-    withdraw(slot);
+    withdraw(slot, &frame);
 }
 
 /// siglongjmp out of a handler that came in the middle of a call.
 TEST_F(KernelWrites, AreHandedOverByTheNextCallOfAThreadThatLeftByAJump)
 {
-    const int frames[2] = {};
-    static_cast<void>(announce(at(7), 1, &frames[0], &note_left));
-    const Slot next = announce(at(9), 1, &frames[1], &note_left);  // Of an older frame: the other is gone.
+    const char frames[4096] = {};
+    static_cast<void>(announce(at(7), 1, &frames[0]));
+    begin_call(&frames[2048], &note_left);  // Of an older frame: the other is gone.
+    const Slot next = announce(at(9), 1, &frames[2048]);
     EXPECT_EQ(left_behind, Pages{7});
     EXPECT_EQ(pages_of(&take_stored, 0, 1024), Pages{7});
     EXPECT_EQ(pages_of(&visit_in_flight, 0, 100), Pages{9});
-    withdraw(next);
+    withdraw(next, &frames[2048]);
 }
 
 TEST_F(KernelWrites, OfAHandlerDoNotEndThoseOfTheCallThatItInterrupts)
 {
-    const int frames[2] = {};
-    const Slot outer = announce(at(7), 1, &frames[1], &note_left);
-    const Slot inner = announce(at(9), 1, &frames[0], &note_left);
+    const char frames[4096] = {};
+    const Slot outer = announce(at(7), 1, &frames[2048]);
+    begin_call(&frames[0], &note_left);
+    const Slot inner = announce(at(9), 1, &frames[0]);
     EXPECT_EQ(left_behind, Pages{});
     EXPECT_EQ(pages_of(&visit_in_flight, 0, 100).size(), 2U);
-    withdraw(inner);
-    withdraw(outer);
+    withdraw(inner, &frames[0]);
+    withdraw(outer, &frames[2048]);
+}
+
+TEST_F(KernelWrites, OfOneCallStayTogether)
+{
+    const char frames[64] = {};
+    const Slot first = announce(at(7), 1, &frames[0]);
+    begin_call(&frames[32], &note_left);
+    const Slot second = announce(at(9), 1, &frames[32]);
+    EXPECT_EQ(pages_of(&visit_in_flight, 0, 100).size(), 2U);
+    withdraw(second, &frames[32]);
+    withdraw(first, &frames[0]);
+    EXPECT_EQ(left_behind, Pages{});
+}
+
+TEST_F(KernelWrites, OfARequestEndWhenItsResultIsAskedFor)
+{
+    const int request = 0;
+    announce_request(at(20), 2 * page_bytes, &request, &note_left);
+    EXPECT_EQ(pages_of(&visit_in_flight, 0, 100), (Pages{20, 21}));
+    announce_request(at(30), 1, &request, &note_left);  // The same description again: what it said before is over.
+    EXPECT_EQ(pages_of(&visit_in_flight, 0, 100), Pages{30});
+    end_request(&request, &note_left);
+    EXPECT_EQ(pages_of(&visit_in_flight, 0, 100), Pages{});
+    EXPECT_EQ(pages_of(&take_stored, 0, 1024), (Pages{20, 21, 30}));
 }
 
 TEST_F(KernelWrites, AreHandedOverAtTheEndOfAThreadThatLeftByAJump)
 {
     std::thread([] {
         const int frame = 0;
-        static_cast<void>(announce(at(11), 1, &frame, &note_left));
+        static_cast<void>(announce(at(11), 1, &frame));
         end_thread(&note_left);
     }).join();
     EXPECT_EQ(left_behind, Pages{11});
@@ -123,7 +149,7 @@ TEST_F(KernelWrites, BeyondTheSlotsMakeEverythingCountAsInFlight)
     const int frame = 0;
     std::size_t without = 0;
     for (int i = 0; i < 1030; ++i) {
-        without += announce(at(1), 1, &frame, &note_left) == no_slot ? 1U : 0U;
+        without += announce(at(1), 1, &frame) == no_slot ? 1U : 0U;
     }
     EXPECT_EQ(without, 6U);
     EXPECT_EQ(first_in_flight(window + 50 * page_bytes, window + 60 * page_bytes).begin, window + 50 * page_bytes);
@@ -140,9 +166,9 @@ TEST_F(KernelWrites, WaitForWhoeverProtectsPages)
         const Protecting protecting;
         caller = std::thread([&] {
             const int frame = 0;
-            const Slot slot = announce(at(1), 1, &frame, &note_left);
+            const Slot slot = announce(at(1), 1, &frame);
             announced = true;
-            withdraw(slot);
+            withdraw(slot, &frame);
         });
         while (pages_of(&visit_in_flight, 0, 100).empty()) {
             std::this_thread::yield();
@@ -156,12 +182,12 @@ TEST_F(KernelWrites, WaitForWhoeverProtectsPages)
 TEST_F(KernelWrites, AreForgottenInAChild)
 {
     const int frame = 0;
-    static_cast<void>(announce(at(1), 1, &frame, &note_left));
+    static_cast<void>(announce(at(1), 1, &frame));
     reset_after_fork();
     EXPECT_EQ(pages_of(&visit_in_flight, 0, 100), Pages{});
-    const Slot slot = announce(at(2), 1, &frame, &note_left);
+    const Slot slot = announce(at(2), 1, &frame);
     EXPECT_EQ(left_behind, Pages{});
-    withdraw(slot);
+    withdraw(slot, &frame);
 }
 
 }  // namespace

@@ -28,8 +28,12 @@ class ReadsIntoDurableMemory(unittest.TestCase):
     def test_by_a_device_outside_sections_are_in_the_checkpoint_after_them(self):
         self.assert_whole("--ways", "pread-direct", "--trackers", "uffd,mprotect,pronto,respct", "--calls", "40")
 
+    def test_by_requests_that_come_back_later_are_followed(self):
+        self.assert_whole("--ways", "uring,uring-fixed,kernel-aio,aio-direct", "--trackers", "uffd", "--kills", "5")
+        self.assert_whole("--ways", "aio-direct", "--trackers", "mprotect,pronto", "--calls", "40")
+
     def test_by_the_kernel_neither_fail_nor_are_short(self):
-        self.assert_whole("--ways", "pread,fread,recv,recvmsg", "--trackers", "mprotect,pronto", "--calls", "150")
+        self.assert_whole("--ways", "pread,fread,recv,recvmsg,recvmmsg", "--trackers", "mprotect,pronto", "--calls", "150")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 #include <aio.h>
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -171,13 +173,10 @@ public:
     }
     static ssize_t by_recvmmsg(int file, void* buffer, std::size_t size)
     {
-        iovec parts[2] = {{buffer, size / 2}, {static_cast<char*>(buffer) + size / 2, size - size / 2}};
-        mmsghdr messages[2]{};
-        for (int i = 0; i < 2; ++i) {
-            messages[i].msg_hdr.msg_iov = &parts[i];
-            messages[i].msg_hdr.msg_iovlen = 1;
-        }
-        // A stream's second message would not follow the first where that is short.
+        iovec part{buffer, size};
+        mmsghdr messages[1]{};
+        messages[0].msg_hdr.msg_iov = &part;
+        messages[0].msg_hdr.msg_iovlen = 1;
         const int got = recvmmsg(file, messages, 1, 0, nullptr);
         return got < 0 ? got : static_cast<ssize_t>(messages[0].msg_len);
     }
@@ -310,6 +309,7 @@ public:
         child_ = fork();
         if (child_ == 0) {
             close(ask_[1]);
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
             serve(parent);
             _exit(0);
         }

@@ -129,6 +129,7 @@ class Arrangement:
                    "pool_max_mb": 256, "interval_ms": 3600000 if "--operations" in arguments else 4}
         expected = self.expected.get(self.pool)
         words = self.tool.run_words(self.pool, options, "soak_program", [self.notes.path, *arguments, "--defect", self.options.defect,
+                                                                         *(["--rings"] if self.tracker == "uffd" else []),
                                                                          *(["--expect", expected] if expected else [])])
         place = words.index("--") + 1
         return [*words[:place], *wrapper, *words[place:]]

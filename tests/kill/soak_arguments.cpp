@@ -12,6 +12,8 @@ bool parse(int argc, char** argv, unsigned threads_max, Arguments& arguments)
             arguments.verify_only = true;
         } else if (word == "--report") {
             arguments.report = true;
+        } else if (word == "--rings") {
+            arguments.rings = true;
         } else if (!word.starts_with("--")) {
             arguments.notes = argv[i];
         } else if (i + 1 == argc) {

@@ -13,6 +13,7 @@ struct Arguments {
     std::uint64_t phases = 3;
     bool verify_only = false;
     bool report = false;
+    bool rings = false;
     const char* acknowledged = nullptr;  ///< what a machine that is gone was told
     std::string_view defect = "none";
     std::string_view expect;  ///< empty: any kind of start

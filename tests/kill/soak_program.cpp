@@ -2,13 +2,14 @@
 // told is durable is noted in a file outside the pool, mapped, so that a kill does not take it along.
 //
 //   soak_program NOTES [--threads N] [--operations N] [--phases N] [--verify] [--defect WORD]
-//                [--report] [--acknowledged EPOCH:COUNT:...] [--expect KIND]
+//                [--report] [--acknowledged EPOCH:COUNT:...] [--expect KIND] [--rings]
 //
 // With --operations it does so many in each thread, in phases with a checkpoint after each, and ends;
 // without, it works until it is killed. State: accounts whose sum never changes; for each thread a list
-// of heap blocks filled with a pattern, which grow and shrink; memory that is synchronisation objects and integers in turn; and
-// a count that equals its operations. Each start verifies all of it, the allocator's figures, that nothing that was
-// acknowledged is missing, and that it is the kind of start that --expect names (fresh, clean, crashed).
+// of heap blocks filled with a pattern, which grow and shrink; memory that is synchronisation objects and integers in turn; a block
+// that a device stores into, by direct reads and, with --rings, by io_uring; and a count that equals its operations. Each start
+// verifies all of it, the allocator's figures, that nothing that was acknowledged is missing, and that it is the kind of
+// start that --expect names (fresh, clean, crashed).
 //
 // Exit codes: 0 done; 2 cannot run; 3 the state is broken; 4 something acknowledged is lost; 5 another kind of start.
 // --defect breaks a rule on purpose, so that the soak can show that it would notice: early-ack
@@ -32,6 +33,7 @@
 
 #include "marks_by_hand.h"
 #include "soak_arguments.hpp"
+#include "soak_device.hpp"
 #include "soak_reuse.hpp"
 #include "stillpoint/stillpoint.h"
 
@@ -67,6 +69,7 @@ struct alignas(4096) Worker {
     std::uint64_t reuses;
     Block* first;
     soak::Reused reused[reused_count];
+    soak::DeviceBlock device;
 };
 
 struct Account {
@@ -84,6 +87,7 @@ struct State {
 soak::Arguments arguments;
 Notes* notes;
 State* state;
+bool has_device = false;
 std::mutex account_locks[account_count];
 std::mutex worker_locks[threads_max];
 std::atomic<std::uint64_t> finished[threads_max];  ///< operations whose FASE has ended
@@ -213,7 +217,7 @@ void reuse(Worker& worker, soak::Reused& reused, std::minstd_rand& random)
 
 [[nodiscard]] std::uint64_t operations_of(const Worker& worker) noexcept
 {
-    return worker.pushes + worker.pops + worker.resizes + worker.reuses;
+    return worker.pushes + worker.pops + worker.resizes + worker.reuses + worker.device.reads;
 }
 
 void transfer(std::minstd_rand& random)
@@ -264,7 +268,12 @@ void operate(unsigned number, std::minstd_rand& random)
         }
         const std::uint64_t length = worker.pushes - worker.pops;
         const auto dice = random() % 16;
-        if (dice == 0) {
+        if (has_device && dice == 5) {
+            if (!soak::read_device(worker.device, random())) {
+                end(3, "a direct read into durable memory failed or was short");
+            }
+            stored(worker);
+        } else if (dice == 0) {
             reuse(worker, reused, random);
         } else if (dice < 4 && length != 0) {
             resize(worker, random);
@@ -359,6 +368,10 @@ void verify()
             }
             blocks += reused.block != nullptr ? 1 : 0;
         }
+        if (!soak::verify_device(worker.device)) {
+            end(4, "what a device stored into a block is lost");
+        }
+        blocks += worker.device.bytes != nullptr ? 1 : 0;
         operations += worker.count;
         if (worker.count < notes->count[i].load()) {
             end(4, "an acknowledged operation is lost", notes->count[i].load(), worker.count);
@@ -469,6 +482,7 @@ int main(int argc, char** argv)
     }
     open_notes();
     begin();
+    has_device = soak::open_device(arguments.notes, arguments.rings);
     if (arguments.verify_only) {
         notes->stage.store(3);
         return 0;

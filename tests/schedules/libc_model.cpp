@@ -27,8 +27,10 @@ constinit std::atomic<bool> are_guarded{false};
 kernel_writes::Slot begin(const void*, std::size_t, const void*) noexcept { return kernel_writes::no_slot; }
 kernel_writes::Slot begin_after_thread(const void*) noexcept { return kernel_writes::no_slot; }
 void release(kernel_writes::Slot) noexcept {}
+void was_left(void*, std::size_t) noexcept {}
 }  // namespace kernel_locks
-void kernel_writes::withdraw(Slot) noexcept {}
+void kernel_writes::begin_call(const void*, Stored) noexcept {}
+void kernel_writes::withdraw(Slot, const void*) noexcept {}
 
 namespace os {
 void write_line(Severity, std::string_view text) noexcept { schedules::note_message(text); }

@@ -4,9 +4,12 @@
 #include <cerrno>
 #include <cstring>
 #include <sys/mman.h>
+#include <utility>
 
 #include "core/sanitizers.hpp"
 #include "engines/pmthreads/hot_chunks.hpp"
+#include "os/clock.hpp"
+#include "os/log.hpp"
 #include "runtime/kernel_writes.hpp"
 
 namespace stillpoint::pmthreads {
@@ -47,6 +50,12 @@ Result<void> Capture::reserve(std::uint64_t image_pages_max, std::uint64_t stagi
         return done;
     }
     if (auto done = staging_.reserve(staging_pages_ * page_bytes, "page copies"); !done) {
+        return done;
+    }
+    if (auto done = carried_.reserve(image_pages_max, "pages of requests in flight"); !done) {
+        return done;
+    }
+    if (auto done = carried_since_ns_.reserve(image_pages_max, "pages of requests in flight"); !done) {
         return done;
     }
     for (Piece& piece : pieces_) {
@@ -109,6 +118,119 @@ std::uint64_t Capture::add_kernel_writes(const Shadow& shadow, Look look) noexce
     found.certain = true;
     kernel_writes::take_stored(begin, begin + shadow.bytes(), add_run, &found);
     return found.count;
+}
+
+void Capture::carry(std::uint64_t image_page) noexcept
+{
+    if (carried_since_ns_[image_page] == 0) {
+        carried_[carried_count_++] = static_cast<std::uint32_t>(image_page);
+    }
+    carried_since_ns_[image_page] = os::monotonic_ns();
+}
+
+void Capture::forget_carried(std::uint64_t older_than_ns) noexcept
+{
+    std::uint64_t kept = 0;
+    for (std::uint64_t i = 0; i < carried_count_; ++i) {
+        const std::uint32_t page = carried_[i];
+        if (carried_since_ns_[page] < older_than_ns) {
+            carried_since_ns_[page] = 0;
+        } else {
+            carried_[kept++] = page;
+        }
+    }
+    carried_count_ = kept;
+}
+
+std::uint64_t Capture::add_carried(const Shadow& shadow) noexcept
+{
+    std::uint64_t added = 0;
+    for (std::uint64_t i = 0; i < carried_count_; ++i) {
+        added += add(carried_[i], false, shadow) ? 1U : 0U;
+    }
+    return added;
+}
+
+template <class Visit>
+void Capture::visit_pages(std::span<const os::AsyncRequests::Range> ranges, const Shadow& shadow, Visit&& visit) noexcept
+{
+    const auto base = reinterpret_cast<std::uintptr_t>(shadow.base());
+    for (const os::AsyncRequests::Range& range : ranges) {
+        const std::uint64_t end_page = std::min((range.end - base + page_bytes - 1) / page_bytes, shadow.bytes() / page_bytes);
+        for (std::uint64_t page = (range.begin - base) / page_bytes; page < end_page; ++page) {
+            visit(page);
+        }
+    }
+}
+
+bool Capture::requests_go_on(const Shadow& shadow, Look look, std::uint64_t found) noexcept
+{
+    const std::uint64_t now_ns = os::monotonic_ns();
+    if (!requests_.is_open()) {
+        const auto base = reinterpret_cast<std::uintptr_t>(shadow.base());
+        requests_.open(base, base + index_of_.capacity() * page_bytes);
+    }
+    if (look == Look::stop) {
+        return requests_.look(os::AsyncRequests::Depth::known);
+    }
+    constexpr std::uint64_t rarely_ns = 1'000'000'000;
+    const bool rarely = now_ns - looked_everywhere_ns_ > rarely_ns;
+    looked_everywhere_ns_ = rarely ? now_ns : looked_everywhere_ns_;
+    // Requests that a new ring has taken have pinned pages, which is a write: without one there is nothing new to follow.
+    if (requests_.pinned_by_others() != 0 && !std::exchange(pinned_told_, true)) {
+        os::log(os::Severity::warning,
+                "a device may store into {} KiB of this process at any time (RDMA, or a ring that cannot be seen): if that is durable "
+                "memory, what it stores may be lost; read into ordinary memory and copy",
+                requests_.pinned_by_others() / 1024);
+    }
+    return requests_.look(rarely       ? os::AsyncRequests::Depth::all
+                          : found != 0 ? os::AsyncRequests::Depth::low
+                                       : os::AsyncRequests::Depth::known);
+}
+
+std::uint64_t Capture::add_async_writes(const Shadow& shadow, Look look, std::uint64_t found) noexcept
+{
+    const bool busy = requests_go_on(shadow, look, found);
+    if (busy) {
+        carry_found(collect_number_);
+    }
+    visit_pages(requests_.no_longer_registered(), shadow, [this](std::uint64_t page) { carry(page); });
+    std::uint64_t added = 0;
+    if (look == Look::stop) {
+        visit_pages(requests_.registered(), shadow, [&](std::uint64_t page) { added += add(page, false, shadow) ? 1U : 0U; });
+    }
+    if (look == Look::stop || !busy) {
+        added += add_carried(shadow);
+    }
+    if (!busy) {
+        forget_carried(UINT64_MAX);
+    }
+    return added;
+}
+
+void Capture::carry_found(std::uint32_t since_collect) noexcept
+{
+    for (std::uint64_t i = 0; i < page_count_; ++i) {
+        if (pages_[i].found_in >= since_collect) {
+            carry(pages_[i].image_page);
+        }
+    }
+    // No device takes longer: the block layer ends a request after 30 seconds.
+    constexpr std::uint64_t longest_request_ns = 60'000'000'000;
+    const std::uint64_t now_ns = os::monotonic_ns();
+    forget_carried(now_ns > longest_request_ns ? now_ns - longest_request_ns : 0);
+}
+
+void Capture::end_stop(const Shadow& shadow) noexcept
+{
+    if (page_count_ == 0) {
+        return;
+    }
+    static_cast<void>(requests_.look(os::AsyncRequests::Depth::low));
+    visit_pages(requests_.no_longer_registered(), shadow, [this](std::uint64_t page) { carry(page); });
+    if (requests_.found_new()) {
+        carry_found(0);
+    }
 }
 
 void Capture::search_pieces(void* context, std::uint64_t begin, std::uint64_t end)
@@ -174,6 +296,7 @@ Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow, L
             }
         }
     }
+    found += add_async_writes(shadow, look, found);
     found += add_kernel_writes(shadow, look);
     if (team != nullptr) {
         team->copy(copies_.data(), copy_count_);

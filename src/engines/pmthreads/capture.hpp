@@ -15,12 +15,16 @@
 #include "engines/pmthreads/pacer.hpp"
 #include "runtime/shadow.hpp"
 #include "engines/pmthreads/tracker.hpp"
+#include "os/async_requests.hpp"
 #include "os/reserved_array.hpp"
 
 namespace stillpoint::pmthreads {
 
 /// Beside what the tracker finds, every page that system calls have stored to since the last collect is taken; in a
-/// stop also those that calls in flight may be storing to.
+/// stop also those that calls in flight may be storing to. Of requests that no call waits for (io_uring, kernel AIO) nothing is
+/// announced: while some may be going on, pages that were found written are *carried*, since a device may be storing to them still:
+/// each stop takes them again, until no request was going on between finding and copying. What is registered with a ring is
+/// taken in every stop.
 ///
 /// Threads: the checkpoint thread only.
 class Capture {
@@ -53,6 +57,12 @@ public:
     {
         return {unstaged_.data(), unstaged_count_};
     }
+
+    /// Some pages may be stored to by requests that go on: only a stop can tell.
+    [[nodiscard]] bool wants_stop() const noexcept { return carried_count_ != 0 || !requests_.registered().empty(); }
+    /// After the stop, while the program runs: a ring that the stop did not know of may be storing to any page of this epoch.
+    void end_stop(const Shadow& shadow) noexcept;
+    void detach_after_fork() noexcept { requests_.close(); }
 
     /// Of the pages found by the last collect(), how many were in the epoch before.
     [[nodiscard]] std::uint64_t found_again() const noexcept { return found_again_; }
@@ -90,6 +100,15 @@ private:
     bool add(std::uint64_t image_page, bool certain, const Shadow& shadow) noexcept;
     /// What the kernel stores, which trackers do not see as it arrives (kernel_writes.hpp).
     [[nodiscard]] std::uint64_t add_kernel_writes(const Shadow& shadow, Look look) noexcept;
+    /// Between finding and copying.
+    [[nodiscard]] std::uint64_t add_async_writes(const Shadow& shadow, Look look, std::uint64_t found) noexcept;
+    [[nodiscard]] std::uint64_t add_carried(const Shadow& shadow) noexcept;
+    template <class Visit>
+    static void visit_pages(std::span<const os::AsyncRequests::Range> ranges, const Shadow& shadow, Visit&& visit) noexcept;
+    [[nodiscard]] bool requests_go_on(const Shadow& shadow, Look look, std::uint64_t found) noexcept;
+    void carry_found(std::uint32_t since_collect) noexcept;
+    void carry(std::uint64_t image_page) noexcept;
+    void forget_carried(std::uint64_t older_than_ns) noexcept;
 
     os::ReservedArray<std::uint32_t> index_of_;  ///< by image page: 1 + index, 0 if not in the epoch
     os::ReservedArray<Page> pages_;
@@ -98,6 +117,12 @@ private:
     os::ReservedArray<CopyTeam::PageCopy> copies_;
     os::ReservedArray<std::byte> staging_;
     std::uint64_t staging_pages_ = 0;
+    os::AsyncRequests requests_;
+    std::uint64_t looked_everywhere_ns_ = 0;
+    bool pinned_told_ = false;
+    os::ReservedArray<std::uint64_t> carried_since_ns_;  ///< by image page; 0: it is not carried
+    os::ReservedArray<std::uint32_t> carried_;           ///< image pages
+    std::uint64_t carried_count_ = 0;
     std::uint32_t collect_number_ = 0;
     std::uint64_t page_count_ = 0;
     std::uint64_t unstaged_count_ = 0;

@@ -48,6 +48,7 @@ bool Checkpointer::finish() noexcept
 void Checkpointer::detach_after_fork() noexcept
 {
     turns_.detach_after_fork();
+    capture_.detach_after_fork();
     team_.detach_after_fork();
 }
 
@@ -140,7 +141,7 @@ Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) 
         pre_copied_ = capture_.page_count();
         const bool awaited = parts_.clock->wanted() >= parts_.clock->running();
         if (pre_copied_ == 0 && !last && !even_if_empty && !awaited && !mirrored_.changed() &&
-            !parts_.tracker->has_unarmed_pages()) {
+            !parts_.tracker->has_unarmed_pages() && !capture_.wants_stop()) {
             statistics().empty_checkpoints.fetch_add(1, std::memory_order_relaxed);
             return Turn::nothing_to_do;
         }
@@ -159,6 +160,7 @@ Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) 
         give_up_durability(*parts_.clock, stop_outcome_.error());
         return Turn::failed;
     }
+    capture_.end_stop(*parts_.shadow);
     const std::uint64_t write_begun_ns = os::monotonic_ns();
     if (auto written = write_epoch(last); !written) {
         give_up_durability(*parts_.clock, written.error());
