@@ -44,6 +44,13 @@ void keep_backup(Word& word) noexcept
     lock.taken.store(false, std::memory_order_release);
 }
 
+bool must_be_rolled_back(const std::byte* variable, unsigned kind, std::uint64_t durable) noexcept
+{
+    std::uint64_t word = 0;
+    std::memcpy(&word, variable + total_bytes(kind) - sizeof word, sizeof word);
+    return word >> 1 > durable && !is_removed(Canary::rollback);
+}
+
 bool roll_back(std::byte* variable, unsigned kind, std::uint64_t durable) noexcept
 {
     std::byte* const word_at = variable + total_bytes(kind) - sizeof(std::uint64_t);

@@ -80,5 +80,7 @@ inline void clear_bits(Word& word, std::uint64_t bits) noexcept
 /// Recovery [Figure 5]: takes the variable of `kind` at `variable` back to the end of epoch `durable`. True if it was written later.
 /// Re-runnable: a crash in the middle, with the line in any state that its stores had, leaves the same to be taken back.
 bool roll_back(std::byte* variable, unsigned kind, std::uint64_t durable) noexcept;
+/// What roll_back() would return; nothing is written.
+[[nodiscard]] bool must_be_rolled_back(const std::byte* variable, unsigned kind, std::uint64_t durable) noexcept;
 
 }  // namespace stillpoint::logged

@@ -22,16 +22,20 @@ void for_each_live_block(const SpanTableView& table, std::uint64_t span, const S
     }
 }
 
-/// Takes the variable back; true if its line must be written back. That is also one of the durable epoch itself: an earlier recovery
-/// may have taken it back in the caches, and been killed before it was durable. Its memory then still has the epoch that a later commit
-/// would vouch for.
-bool settle(std::byte* variable, unsigned kind, std::uint64_t durable, bool after_crash, std::uint64_t& taken_back) noexcept
+enum class Settled { no, line_must_be_written, taken_back };
+
+/// Takes the variable back, or, where `leaves` is set, says only whether it must be. The line must also be written of one of the durable
+/// epoch itself: an earlier recovery may have taken it back in the caches, and been killed before it was durable. Its memory then still has
+/// the epoch that a later commit would vouch for.
+Settled settle(std::byte* variable, unsigned kind, std::uint64_t durable, bool after_crash, bool leaves) noexcept
 {
-    const bool taken = logged::roll_back(variable, kind, durable);
-    taken_back += taken ? 1u : 0u;
+    if (leaves ? logged::must_be_rolled_back(variable, kind, durable) : logged::roll_back(variable, kind, durable)) {
+        return Settled::taken_back;
+    }
     std::uint64_t word = 0;
     std::memcpy(&word, variable + logged::total_bytes(kind) - sizeof word, sizeof word);
-    return taken || (after_crash && word >> 1 == durable && !is_removed(Canary::recovered_lines_again));
+    const bool again = after_crash && word >> 1 == durable && !is_removed(Canary::recovered_lines_again);
+    return again ? Settled::line_must_be_written : Settled::no;
 }
 
 void forget_backups(logged::Word& word) noexcept { word = {word.value, {0, 0}, 0}; }
@@ -52,13 +56,19 @@ void clear_copy(std::byte* begin, std::byte* end) noexcept
 
 }  // namespace
 
+void HeapRollback::settle_and_tell(std::byte* variable, unsigned kind, const Work& work, bool leaves, std::uint64_t& taken_back)
+{
+    const Settled settled = settle(variable, kind, durable_, after_crash_, leaves);
+    taken_back += settled == Settled::taken_back ? 1u : 0u;
+    if (settled != Settled::no && work.changed != nullptr) {
+        work.changed(work.context, variable, kind, settled == Settled::taken_back);
+    }
+}
+
 void HeapRollback::roll_back_words(std::byte* words, std::size_t count, const Work& work, std::uint64_t& taken_back)
 {
     for (std::size_t i = 0; i < count; ++i) {
-        std::byte* const word = words + i * sizeof(logged::Word);
-        if (settle(word, SP_RESPCT_LOGGED_8, durable_, after_crash_, taken_back) && work.changed != nullptr) {
-            work.changed(work.context, word, SP_RESPCT_LOGGED_8);
-        }
+        settle_and_tell(words + i * sizeof(logged::Word), SP_RESPCT_LOGGED_8, work, false, taken_back);
     }
 }
 
@@ -122,8 +132,8 @@ void HeapRollback::roll_back_objects(std::byte* begin, std::uint64_t bytes, cons
                     if (work.reset_lock != nullptr) {
                         work.reset_lock(work.context, variable, member.kind);
                     }
-                } else if (settle(variable, member.kind, durable_, after_crash_, taken_back) && work.changed != nullptr) {
-                    work.changed(work.context, variable, member.kind);
+                } else {
+                    settle_and_tell(variable, member.kind, work, work.leaves_objects, taken_back);
                 }
             }
         }

@@ -12,14 +12,16 @@ namespace stillpoint::heap {
 
 class HeapRollback {
 public:
-    /// Told of every variable that was changed, and its sp_respct_kind; by the thread that works on its span.
-    using Changed = void (*)(void* context, std::byte* variable, unsigned kind);
+    /// Told of every variable whose line must be written, its sp_respct_kind, and whether it is taken back; by the thread that works on
+    /// its span.
+    using Changed = void (*)(void* context, std::byte* variable, unsigned kind, bool taken_back);
     /// Makes a lock of that sp_respct_kind free; called by the same thread.
     using ResetLock = void (*)(void* context, std::byte* lock, unsigned kind);
     struct Work {
         Changed changed = nullptr;
         void* context = nullptr;
         ResetLock reset_lock = nullptr;
+        bool leaves_objects = false;  ///< the program's variables are found and told of, and not taken back
     };
 
     /// `after_crash`: what an earlier recovery took back may not have been written; it counts as changed.
@@ -40,6 +42,7 @@ public:
     void make_canonical() noexcept;
 
 private:
+    void settle_and_tell(std::byte* variable, unsigned kind, const Work& work, bool leaves, std::uint64_t& taken_back);
     void roll_back_words(std::byte* words, std::size_t count, const Work& work, std::uint64_t& taken_back);
     void roll_back_small(std::uint64_t span, SpanWord word, const Work& work, std::uint64_t& taken_back);
     void roll_back_objects(std::byte* begin, std::uint64_t bytes, const LayoutRecord& layout, const Work& work, std::uint64_t& taken_back);

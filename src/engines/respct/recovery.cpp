@@ -35,19 +35,37 @@ void reset_lock(void* lock, unsigned kind) noexcept
     }
 }
 
-using Changes = std::vector<Change>;
+/// What one thread of recovery changes, or would.
+struct Found {
+    std::vector<Change> changes;
+    std::vector<std::uintptr_t> lines;
+    bool leaves_locks = false;
+};
 
-void keep_variable(void* changes, std::byte* variable, unsigned kind) { static_cast<Changes*>(changes)->push_back({variable, kind}); }
-
-/// A lock that is free already, as nearly all are, is no change.
-void reset_and_keep_lock(void* changes, std::byte* lock, unsigned kind)
+void keep_change(void* found, std::byte* variable, unsigned kind, bool taken_back)
 {
-    std::array<std::byte, cache_line_bytes> before;
+    auto& here = *static_cast<Found*>(found);
+    here.lines.push_back(reinterpret_cast<std::uintptr_t>(variable) & ~std::uintptr_t{cache_line_bytes - 1});
+    if (taken_back) {
+        here.changes.push_back({variable, kind});
+    }
+}
+
+/// A lock that is free already, as nearly all are, is no change. In a private copy of the medium the lock stays as it is,
+/// and what would come of it is seen in a copy of its own.
+void reset_and_keep_lock(void* found, std::byte* lock, unsigned kind)
+{
+    auto& here = *static_cast<Found*>(found);
+    if (!here.leaves_locks) {
+        reset_lock(lock, kind);
+        return;
+    }
+    alignas(cache_line_bytes) std::array<std::byte, cache_line_bytes> copy;
     const std::size_t bytes = heap::member_bytes(kind);
-    std::memcpy(before.data(), lock, bytes);
-    reset_lock(lock, kind);
-    if (std::memcmp(before.data(), lock, bytes) != 0) {
-        keep_variable(changes, lock, kind);
+    std::memcpy(copy.data(), lock, bytes);
+    reset_lock(copy.data(), kind);
+    if (std::memcmp(copy.data(), lock, bytes) != 0) {
+        here.changes.push_back({lock, kind});
     }
 }
 
@@ -125,7 +143,7 @@ private:
 
     void take_shares(Recovered& recovered, bool reports)
     {
-        Changes changes;
+        Found found{{}, {}, plan_.image_is_loaded};
         std::uint64_t taken_back = 0;
         Result<void> outcome;
         while (outcome) {
@@ -135,13 +153,14 @@ private:
             }
             const std::uint64_t end = std::min(first + spans_at_a_time, rollback_.spans());
             outcome = load_used(first, end);
-            taken_back += rollback_.roll_back_spans(first, end, {&keep_variable, &changes, &reset_and_keep_lock});
+            taken_back += rollback_.roll_back_spans(first, end, {&keep_change, &found, &reset_and_keep_lock, plan_.image_is_loaded});
             if (reports && plan_.progress != nullptr) {
                 plan_.progress(end, rollback_.spans());
             }
         }
         const std::lock_guard hold(lock_);
-        recovered.changes.insert(recovered.changes.end(), changes.begin(), changes.end());
+        recovered.changes.insert(recovered.changes.end(), found.changes.begin(), found.changes.end());
+        recovered.changed_lines.insert(recovered.changed_lines.end(), found.lines.begin(), found.lines.end());
         recovered.variables_taken_back += taken_back;
         if (!outcome) {
             outcome_ = outcome;
@@ -192,12 +211,10 @@ Heap::Options heap_options(const PoolFacts& facts, std::byte* image) noexcept
     return options;
 }
 
-bool must_be_written(const Change& change) noexcept { return change.kind < logged::kinds; }
-
-void repeat_changes(const std::vector<Change>& changes, std::uint64_t durable_epoch) noexcept
+void make_changes(const std::vector<Change>& changes, std::uint64_t durable_epoch) noexcept
 {
     for (const Change& change : changes) {
-        if (must_be_written(change)) {
+        if (change.kind < logged::kinds) {
             logged::roll_back(change.place, change.kind, durable_epoch);
         } else {
             reset_lock(change.place, change.kind);
@@ -228,11 +245,14 @@ Result<Recovered> recover_image(const RecoveryPlan& plan, TableCopies& tables)
         return pass_on(read.error());
     }
     heap::HeapRollback rollback(options, durable, recovered.runs.after_crash);
-    auto words = rollback.roll_back_tables({&keep_variable, &recovered.changes, nullptr});
+    Found found;
+    auto words = rollback.roll_back_tables({&keep_change, &found, nullptr});
     if (!words) {
         return pass_on(words.error());
     }
     recovered.variables_taken_back += *words;
+    recovered.changes = std::move(found.changes);
+    recovered.changed_lines = std::move(found.lines);
     if (auto done = SpanWork(plan, rollback, reader, table).run(recovered); !done) {
         return pass_on(done.error());
     }

@@ -20,7 +20,7 @@ namespace stillpoint::respct {
 struct RecoveryPlan {
     const Pool* pool;
     std::byte* image;         ///< mapped, as large as the pool's
-    bool image_is_loaded;     ///< from heap_offset on; else it is zero, and what is needed is read from the medium
+    bool image_is_loaded;     ///< from heap_offset on, as a private copy of the medium: make_changes() is to follow; else it is zero, and what is needed is read from the medium
     Findings* findings = nullptr;
     void (*progress)(std::uint64_t done, std::uint64_t total) = nullptr;
 };
@@ -36,12 +36,12 @@ struct Recovered {
     std::uint64_t variables_taken_back = 0;
     std::uint64_t pages_read = 0;
     std::vector<Change> changes;
+    std::vector<std::uintptr_t> changed_lines;  ///< to be written before the next commit; not those of locks, which every recovery frees
 };
 
-/// Lines of logged variables are to be written before the next commit; locks need not be: every recovery makes them free.
-[[nodiscard]] bool must_be_written(const Change& change) noexcept;
-/// Makes the same changes once more, in the medium's own memory: they were found in a copy of it, when the pool might still be refused.
-void repeat_changes(const std::vector<Change>& changes, std::uint64_t durable_epoch) noexcept;
+/// Makes the changes in the medium's own memory: they were found in a copy of it, when the pool might still be refused. In the copy the
+/// heap's own words were taken back, for the heap to attach to, and the program's variables and locks left as they are.
+void make_changes(const std::vector<Change>& changes, std::uint64_t durable_epoch) noexcept;
 
 /// Errors: pool_corrupt, io, no_memory.
 [[nodiscard]] Result<Recovered> recover_image(const RecoveryPlan& plan, TableCopies& tables);

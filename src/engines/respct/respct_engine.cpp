@@ -75,10 +75,8 @@ Result<RecoveryReport> RespctEngine::start(Pool pool, const Options& options)
     if (auto prepared = writer_.prepare(memory_, *pool_); !prepared) {
         return pass_on(prepared.error());
     }
-    for (const Change& change : recovered->changes) {
-        if (must_be_written(change)) {
-            writer_.add_recovered(reinterpret_cast<std::uintptr_t>(change.place) & ~std::uintptr_t{cache_line_bytes - 1});
-        }
+    for (const std::uintptr_t line : recovered->changed_lines) {
+        writer_.add_recovered(line);
     }
     const auto flush = options.respct_flush == "stop" ? Checkpointer::Flush::in_stop : Checkpointer::Flush::in_background;
     checkpointer_.emplace(Checkpointer::Parts{pool_.get(), &memory_, &writer_, &tables_, &medium_lock_, &clock_},
@@ -161,7 +159,7 @@ Result<void> RespctEngine::run()
             return begun;
         }
     }
-    repeat_changes(std::exchange(changes_, {}), clock_.durable());
+    make_changes(std::exchange(changes_, {}), clock_.durable());
     if (auto started = checkpointer_->start(); !started) {
         return started;
     }
