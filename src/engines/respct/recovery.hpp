@@ -20,7 +20,9 @@ namespace stillpoint::respct {
 struct RecoveryPlan {
     const Pool* pool;
     std::byte* image;         ///< mapped, as large as the pool's
-    bool image_is_loaded;     ///< from heap_offset on, as a private copy of the medium: make_changes() is to follow; else it is zero, and what is needed is read from the medium
+    /// From heap_offset on `image` is a private copy of the medium, and make_changes() is to follow; else it is zero, and what is needed is
+    /// read from the medium.
+    bool image_is_loaded;
     Findings* findings = nullptr;
     void (*progress)(std::uint64_t done, std::uint64_t total) = nullptr;
 };
