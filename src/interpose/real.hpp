@@ -15,10 +15,13 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <sys/epoll.h>
 #include <sys/random.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <threads.h>
@@ -38,6 +41,9 @@ ssize_t __recvfrom_chk(int file, void* buffer, size_t size, size_t buffer_bytes,
 size_t __fread_chk(void* buffer, size_t buffer_bytes, size_t size, size_t count, FILE* stream);
 size_t __fread_unlocked_chk(void* buffer, size_t buffer_bytes, size_t size, size_t count,
                             FILE* stream);
+int __ppoll_chk(pollfd* files, nfds_t count, const timespec* limit, const sigset_t* set, size_t files_bytes);
+// Headers declare bsd_signal for old standards only.
+sighandler_t bsd_signal(int number, sighandler_t handler) noexcept;
 }
 
 namespace stillpoint::real {

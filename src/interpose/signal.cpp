@@ -7,6 +7,9 @@
 #include "interpose/real.hpp"
 #include "runtime/fault_handler.hpp"
 
+// Old programs call what headers now call deprecated.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 namespace {
 
 using stillpoint::fault_handler_installed;
@@ -28,6 +31,33 @@ const sigset_t* without_ours(int how, const sigset_t* set, sigset_t& storage) no
     return result;
 }
 
+/// The same of BSD's masks, which have the first 32 signals only.
+int without_ours(int mask) noexcept
+{
+    for (const int number : {SIGSEGV, SIGBUS}) {
+        if (fault_handler_installed(number)) {
+            mask &= ~(1 << (number - 1));
+        }
+    }
+    return mask;
+}
+
+/// Whether a call that sets `handler` stops here. libc itself refuses SIG_ERR.
+bool is_kept(int number, sighandler_t handler) noexcept { return handler != SIG_ERR && fault_handler_installed(number); }
+
+/// The handler runs once, and its own signal may interrupt it.
+constexpr int sysv_flags = static_cast<int>(SA_RESETHAND) | SA_NODEFER;
+
+sighandler_t exchange(int number, sighandler_t handler, int flags) noexcept
+{
+    struct sigaction wanted{};
+    struct sigaction previous{};
+    wanted.sa_handler = handler;
+    wanted.sa_flags = flags;
+    stillpoint::fault_handler_exchange(number, &wanted, &previous);
+    return previous.sa_handler;
+}
+
 }  // namespace
 
 SHIM int sigaction(int number, const struct sigaction* wanted, struct sigaction* previous) noexcept
@@ -47,16 +77,57 @@ SHIM int sigaction(int number, const struct sigaction* wanted, struct sigaction*
 
 SHIM sighandler_t signal(int number, sighandler_t handler) noexcept
 {
-    if (handler == SIG_ERR || !fault_handler_installed(number)) {
-        return REAL(signal)(number, handler);
-    }
-    struct sigaction wanted{};
-    struct sigaction previous{};
-    wanted.sa_handler = handler;
-    wanted.sa_flags = SA_RESTART;  // What glibc's signal() means.
-    stillpoint::fault_handler_exchange(number, &wanted, &previous);
-    return previous.sa_handler;
+    return is_kept(number, handler) ? exchange(number, handler, SA_RESTART) : REAL(signal)(number, handler);
 }
+
+SHIM sighandler_t bsd_signal(int number, sighandler_t handler) noexcept
+{
+    return is_kept(number, handler) ? exchange(number, handler, SA_RESTART) : REAL(bsd_signal)(number, handler);
+}
+
+SHIM sighandler_t ssignal(int number, sighandler_t handler) noexcept
+{
+    return is_kept(number, handler) ? exchange(number, handler, SA_RESTART) : REAL(ssignal)(number, handler);
+}
+
+SHIM sighandler_t sysv_signal(int number, sighandler_t handler) noexcept
+{
+    return is_kept(number, handler) ? exchange(number, handler, sysv_flags) : REAL(sysv_signal)(number, handler);
+}
+
+/// What signal() is in programs that are compiled for POSIX alone.
+SHIM sighandler_t __sysv_signal(int number, sighandler_t handler) noexcept
+{
+    return is_kept(number, handler) ? exchange(number, handler, sysv_flags) : REAL(__sysv_signal)(number, handler);
+}
+
+SHIM sighandler_t sigset(int number, sighandler_t handler) noexcept
+{
+    if (!is_kept(number, handler)) {
+        return REAL(sigset)(number, handler);
+    }
+    if (handler != SIG_HOLD) {
+        return exchange(number, handler, 0);
+    }
+    struct sigaction present{};
+    stillpoint::fault_handler_exchange(number, nullptr, &present);
+    return present.sa_handler;
+}
+
+SHIM int sigignore(int number) noexcept
+{
+    if (!fault_handler_installed(number)) {
+        return REAL(sigignore)(number);
+    }
+    static_cast<void>(exchange(number, SIG_IGN, 0));
+    return 0;
+}
+
+SHIM int sighold(int number) noexcept { return fault_handler_installed(number) ? 0 : REAL(sighold)(number); }
+
+SHIM int sigblock(int mask) noexcept { return REAL(sigblock)(without_ours(mask)); }
+
+SHIM int sigsetmask(int mask) noexcept { return REAL(sigsetmask)(without_ours(mask)); }
 
 SHIM int sigprocmask(int how, const sigset_t* set, sigset_t* previous) noexcept
 {
@@ -68,4 +139,36 @@ SHIM int pthread_sigmask(int how, const sigset_t* set, sigset_t* previous) noexc
 {
     sigset_t storage;
     return REAL(pthread_sigmask)(how, without_ours(how, set, storage), previous);
+}
+
+// These wait with a mask of their own. A handler that runs meanwhile has that mask, and may touch durable memory.
+
+SHIM int sigsuspend(const sigset_t* set)
+{
+    sigset_t storage;
+    return REAL(sigsuspend)(without_ours(SIG_SETMASK, set, storage));
+}
+
+SHIM int pselect(int count, fd_set* read_set, fd_set* write_set, fd_set* error_set, const timespec* limit, const sigset_t* set)
+{
+    sigset_t storage;
+    return REAL(pselect)(count, read_set, write_set, error_set, limit, without_ours(SIG_SETMASK, set, storage));
+}
+
+SHIM int ppoll(pollfd* files, nfds_t count, const timespec* limit, const sigset_t* set)
+{
+    sigset_t storage;
+    return REAL(ppoll)(files, count, limit, without_ours(SIG_SETMASK, set, storage));
+}
+
+SHIM int __ppoll_chk(pollfd* files, nfds_t count, const timespec* limit, const sigset_t* set, size_t files_bytes)
+{
+    sigset_t storage;
+    return REAL(__ppoll_chk)(files, count, limit, without_ours(SIG_SETMASK, set, storage), files_bytes);
+}
+
+SHIM int epoll_pwait(int file, epoll_event* events, int capacity, int limit_ms, const sigset_t* set)
+{
+    sigset_t storage;
+    return REAL(epoll_pwait)(file, events, capacity, limit_ms, without_ours(SIG_SETMASK, set, storage));
 }

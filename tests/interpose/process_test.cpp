@@ -1,11 +1,10 @@
 // Invariants: every orderly end of a process ends its session exactly once and as late as it can; a
 // crash does not; a child, made by fork or vfork, never ends its parent's; buffers in durable memory are
-// prepared for the kernel; SIGSEGV reaches the program as it asked.
+// prepared for the kernel.
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <csetjmp>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -21,47 +20,13 @@
 #include <thread>
 #include <unistd.h>
 
+#include "child_process.hpp"
 #include "core/units.hpp"
 #include "recording_session.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/fault_handler.hpp"
 
 namespace {
-
-struct Ended {
-    int status;
-    std::string output;
-};
-
-/// Runs `body` in a fresh process; what it writes to standard output comes back.
-Ended in_child(const std::function<void()>& body)
-{
-    int pipe_ends[2];
-    EXPECT_EQ(pipe(pipe_ends), 0);
-    const pid_t child = fork();
-    if (child == 0) {
-        dup2(pipe_ends[1], STDOUT_FILENO);
-        close(pipe_ends[0]);
-        close(pipe_ends[1]);
-        body();
-        _exit(99);
-    }
-    close(pipe_ends[1]);
-    Ended ended{-1, {}};
-    char buffer[256];
-    ssize_t got = 0;
-    while ((got = read(pipe_ends[0], buffer, sizeof buffer)) > 0) {
-        ended.output.append(buffer, static_cast<std::size_t>(got));
-    }
-    close(pipe_ends[0]);
-    waitpid(child, &ended.status, 0);
-    return ended;
-}
-
-void say(const char* text)
-{
-    [[maybe_unused]] const auto written = write(STDOUT_FILENO, text, std::strlen(text));
-}
 
 TEST(Process, EndsItsSessionAfterTheHandlersOfAtexit)
 {
@@ -277,171 +242,6 @@ TEST_F(KernelWrite, IsPreparedForOnSocketsAndNotForOrdinaryMemory)
     recording::prepared_address = nullptr;
     close(ends[0]);
     close(ends[1]);
-}
-
-// Faults: in children, because handlers are the process's.
-
-void* protected_page()
-{
-    return mmap(nullptr, stillpoint::page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-}
-
-std::atomic<void*> tracked_page{nullptr};  // These two are read by handlers.
-std::atomic<void*> page_of_handler{nullptr};
-
-bool serve_tracked_page(void* address) noexcept
-{
-    if (address != tracked_page) {
-        return false;
-    }
-    return mprotect(tracked_page, stillpoint::page_bytes, PROT_READ | PROT_WRITE) == 0;
-}
-
-sigjmp_buf escape;
-
-/// Volatile itself: the compiler must not see that nothing is there.
-volatile char* volatile wild_pointer = reinterpret_cast<volatile char*>(16);
-
-TEST(Fault, OfATrackedPageIsServedEvenWithAllSignalsBlocked)
-{
-    const auto ended = in_child([] {
-        tracked_page = protected_page();
-        if (!stillpoint::fault_handler_install(SIGSEGV, &serve_tracked_page)) {
-            abort();
-        }
-        sigset_t all;
-        sigfillset(&all);
-        pthread_sigmask(SIG_BLOCK, &all, nullptr);
-        sigprocmask(SIG_SETMASK, &all, nullptr);
-        *static_cast<volatile char*>(tracked_page.load()) = 1;
-        say("served");
-        abort();
-    });
-    EXPECT_EQ(ended.output, "served");
-}
-
-TEST(Fault, IsServedBeforeAnotherSignalsHandlerTouchesDurableMemory)
-{
-    const auto ended = in_child([] {
-        tracked_page = protected_page();
-        page_of_handler = protected_page();
-        signal(SIGUSR1, [](int) {
-            *static_cast<volatile char*>(page_of_handler.load()) = 1;
-            say("h");
-        });
-        const auto serve_and_raise = [](void* address) noexcept {
-            const bool is_ours = address == tracked_page.load() || address == page_of_handler.load();
-            if (address == tracked_page.load()) {
-                raise(SIGUSR1);
-            }
-            return is_ours && mprotect(address, stillpoint::page_bytes, PROT_READ | PROT_WRITE) == 0;
-        };
-        if (!stillpoint::fault_handler_install(SIGSEGV, serve_and_raise)) {
-            abort();
-        }
-        *static_cast<volatile char*>(tracked_page.load()) = 1;
-        say("s");
-        abort();
-    });
-    EXPECT_EQ(ended.output, "hs");
-}
-
-TEST(Fault, OfTheProgramReachesItsOwnHandlerWithTheSignalsBlockedThatItAskedFor)
-{
-    const auto ended = in_child([] {
-        (void)stillpoint::fault_handler_install(SIGSEGV, &serve_tracked_page);
-        struct sigaction action{};
-        sigaddset(&action.sa_mask, SIGUSR2);
-        action.sa_handler = [](int) {
-            sigset_t mask;
-            pthread_sigmask(SIG_BLOCK, nullptr, &mask);
-            say(sigismember(&mask, SIGUSR1) == 1 ? "1" : "!");
-            say(sigismember(&mask, SIGUSR2) == 1 ? "2" : "!");
-            say(sigismember(&mask, SIGALRM) == 0 ? "a" : "!");
-            say(sigismember(&mask, SIGSEGV) == 0 ? "v" : "!");
-            siglongjmp(escape, 1);
-        };
-        sigaction(SIGSEGV, &action, nullptr);
-        sigset_t interrupted;
-        sigemptyset(&interrupted);
-        sigaddset(&interrupted, SIGUSR1);
-        pthread_sigmask(SIG_BLOCK, &interrupted, nullptr);
-        if (sigsetjmp(escape, 1) == 0) {
-            *wild_pointer = 1;
-        }
-        abort();
-    });
-    EXPECT_EQ(ended.output, "12av");
-}
-
-TEST(Fault, OfTheProgramReachesItsOwnHandlerSetBeforeOrAfter)
-{
-    for (const bool before : {true, false}) {
-        const auto ended = in_child([before] {
-            const auto set_handler = [] {
-                struct sigaction action{};
-                action.sa_flags = SA_SIGINFO;
-                action.sa_sigaction = [](int, siginfo_t* info, void*) {
-                    say(info->si_addr == reinterpret_cast<void*>(16) ? "s" : "!");
-                    siglongjmp(escape, 1);
-                };
-                sigaction(SIGSEGV, &action, nullptr);
-            };
-            if (before) {
-                set_handler();
-            }
-            if (!stillpoint::fault_handler_install(SIGSEGV, &serve_tracked_page)) {
-                abort();
-            }
-            if (!before) {
-                set_handler();
-            }
-            struct sigaction seen{};
-            sigaction(SIGSEGV, nullptr, &seen);
-            say((seen.sa_flags & SA_SIGINFO) != 0 ? "i" : "!");
-            for (int i = 0; i < 2; ++i) {
-                if (sigsetjmp(escape, 1) == 0) {
-                    *wild_pointer = 1;
-                }
-            }
-            tracked_page = protected_page();
-            *static_cast<volatile char*>(tracked_page.load()) = 1;
-            say("t");
-            abort();
-        });
-        EXPECT_EQ(ended.output, "isst") << before;
-    }
-}
-
-TEST(Fault, OfAProgramWithoutAHandlerKillsIt)
-{
-    const auto ended = in_child([] {
-        (void)stillpoint::fault_handler_install(SIGSEGV, &serve_tracked_page);
-        EXPECT_EQ(signal(SIGSEGV, SIG_DFL), SIG_DFL);
-        *wild_pointer = 1;
-    });
-    ASSERT_TRUE(WIFSIGNALED(ended.status));
-    EXPECT_EQ(WTERMSIG(ended.status), SIGSEGV);
-    const auto sent = in_child([] {
-        (void)stillpoint::fault_handler_install(SIGSEGV, &serve_tracked_page);
-        raise(SIGSEGV);
-    });
-    ASSERT_TRUE(WIFSIGNALED(sent.status));
-    EXPECT_EQ(WTERMSIG(sent.status), SIGSEGV);
-}
-
-TEST(Fault, HandlerThatAsksToBeResetRunsOnce)
-{
-    const auto ended = in_child([] {
-        (void)stillpoint::fault_handler_install(SIGSEGV, &serve_tracked_page);
-        struct sigaction action{};
-        action.sa_flags = static_cast<int>(SA_RESETHAND);
-        action.sa_handler = [](int) { say("r"); };
-        sigaction(SIGSEGV, &action, nullptr);
-        *wild_pointer = 1;
-    });
-    EXPECT_EQ(ended.output, "r");
-    EXPECT_TRUE(WIFSIGNALED(ended.status));
 }
 
 }  // namespace
