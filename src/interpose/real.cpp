@@ -5,6 +5,7 @@
 #include <sysexits.h>
 
 #include "os/log.hpp"
+#include "runtime/program_fit.hpp"
 
 namespace stillpoint::real {
 
@@ -22,16 +23,32 @@ namespace {
     }
 }
 
+void* look_up_from(void* where, const char* name, const char* version) noexcept
+{
+    void* const found = version[0] == '\0' ? nullptr : dlvsym(where, name, version);
+    return found != nullptr ? found : dlsym(where, name);  // Architectures younger than that version.
+}
+
+bool is_own(const void* function) noexcept
+{
+    Dl_info of_function{};
+    Dl_info own{};
+    return dladdr(function, &of_function) != 0 && dladdr(&addresses, &own) != 0 && of_function.dli_fbase == own.dli_fbase;
+}
+
+/// The function that the program would get without this library. Where this one was loaded late, by dlopen or for another
+/// library, the C library is not the next one but an earlier one.
 void* look_up(const char* name, const char* version) noexcept
 {
-    void* found = version[0] == '\0' ? nullptr : dlvsym(RTLD_NEXT, name, version);
-    if (found == nullptr) {
-        found = dlsym(RTLD_NEXT, name);  // Architectures younger than that version.
+    if (void* const next = look_up_from(RTLD_NEXT, name, version); next != nullptr) {
+        return next;
     }
-    if (found == nullptr) {
+    void* const earlier = look_up_from(RTLD_DEFAULT, name, version);
+    if (earlier == nullptr || is_own(earlier)) {
         end_for_missing(name);
     }
-    return found;
+    note_locks_are_unseen();
+    return earlier;
 }
 
 }  // namespace

@@ -18,8 +18,8 @@
 #include "runtime/kernel_lock_call.hpp"
 #include "runtime/session_pool.hpp"
 #include "runtime/session_state.hpp"
+#include "runtime/program_fit.hpp"
 #include "runtime/respct_thread.hpp"
-#include "runtime/sanitizers.hpp"
 #include "runtime/statistics.hpp"
 #include "runtime/sync_objects.hpp"
 
@@ -199,7 +199,7 @@ Result<void> open_session_of(Options options, SessionBegin begin)
     if (auto checked = check_options(options); !checked) {
         return checked;
     }
-    if (auto checked = check_sanitizers(); !checked) {
+    if (auto checked = check_program_fits(); !checked) {
         return checked;
     }
     std::uint64_t marking_units = 0;

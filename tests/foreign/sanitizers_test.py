@@ -75,7 +75,7 @@ class Sanitizers(CommandLineTest):
                 self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "count 2000\n", ""))
 
     def test_thread_and_memory_are_refused_with_what_to_do(self):
-        for flags, name, advice in ((("-fsanitize=thread",), "ThreadSanitizer", "--preset tsan"),
+        for flags, name, advice in ((("-fsanitize=thread",), "ThreadSanitizer", "volatile"),
                                     (("-fsanitize=memory",), "MemorySanitizer", "valgrind")):
             for program in self.programs(flags):
                 with self.subTest(program=program.name):
@@ -86,6 +86,12 @@ class Sanitizers(CommandLineTest):
                         self.assertIn(advice, done.stderr)
                         self.assertNotIn("bad address", done.stderr)
                         self.assertFalse(self.pool.exists(), "a pool was made for a program that cannot use it")
+
+    def test_thread_and_memory_run_volatile(self):
+        for program in self.programs(("-fsanitize=thread",), ("-fsanitize=memory",)):
+            with self.subTest(program=program.name):
+                done = self.stillpoint("run", "--quiet", "--", program)
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "count 2000\n", ""))
 
 
 if __name__ == "__main__":
