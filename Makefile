@@ -23,7 +23,8 @@ launcher = $$(command -v ccache >/dev/null 2>&1 && echo "-DCMAKE_C_COMPILER_LAUN
 say = @printf '\n== %s\n' "$(1)"
 
 .PHONY: all build demo test check asan tsan kill-loop soak faults mutations fuzz bench style format-check docs install
-.PHONY: performance papers memcached-bench memcached-demo memcached-soak explore canaries nvhooks-fuzz schedules guest programs clean help
+.PHONY: performance papers memcached-bench memcached-demo memcached-soak explore canaries nvhooks-fuzz schedules guest clean help
+.PHONY: programs foreign
 .PHONY: setup setup-test setup-memcached kyotocabinet-kills tmp
 .NOTPARALLEL:
 
@@ -48,6 +49,7 @@ help:
 	@echo "make fuzz         run each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make nvhooks-fuzz random programs against the compiler pass for SECONDS=$(SECONDS) (SEED)"
 	@echo "make programs     random multi-threaded programs, each with its own model, killed for SECONDS=600 (SEED)"
+	@echo "make foreign      60 programs of Debian with and without a pool: same output, each tracker and engine (15 minutes)"
 	@echo "make bench        run the benchmarks (takes minutes; use an idle machine)"
 	@echo "make performance  the full run: docs/performance.md, its data and plots, and a page build/report (an hour)"
 	@echo "make papers       the figures and tables of the papers: docs/papers.md (40 minutes; QUICK=--quick: 2)"
@@ -153,6 +155,13 @@ nvhooks-fuzz: build
 	$(call say,Fuzzing the compiler pass: hooks must cover exactly the bytes written)
 	@python3 -B tests/nvhooks/fuzz.py --plugin build/lib/libstillpoint-nvhooks-19.so --seed $(SEED) --canaries
 	@python3 -B tests/nvhooks/fuzz.py --plugin build/lib/libstillpoint-nvhooks-19.so --seed $(SEED) --seconds $(SECONDS) --every
+
+# What cannot be installed or unpacked is skipped, with a message. ARGUMENTS: --only NAME, --quick, --variants uffd, --list.
+foreign: build
+	$(call say,Running programs of others with a pool and without)
+	@sh scripts/setup.sh foreign || echo "foreign: not every package could be installed (above)"
+	@python3 -B tests/foreign/unpack.py build/foreign/packages
+	@python3 -B tests/foreign/foreign.py --json build/foreign.json $(ARGUMENTS)
 
 explore: build
 	$(call say,Exploring $(STATES) crash states)

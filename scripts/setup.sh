@@ -1,5 +1,5 @@
 #!/bin/sh
-# setup.sh build|test|guest|memcached: makes sure that the Debian packages for building (or also for testing, or
+# setup.sh build|test|guest|memcached|foreign: makes sure that the Debian packages for building (or also for testing, or
 # for the virtual machine of `make guest`, or for
 # memcached) are installed. Does nothing, in some milliseconds, where they are. Asks for root only to install.
 # On a system without apt it prints what is missing and stops: exit code 69 (EX_UNAVAILABLE).
@@ -22,14 +22,23 @@ dpkg-dev zlib1g-dev tokyocabinet-bin valgrind
 $memcached_packages"
 # The virtual machine; its kernel is downloaded by tests/guest and never installed.
 guest_packages="qemu-system-x86 qemu-utils busybox-static e2fsprogs cpio"
+# The programs of tests/foreign. Servers are not here: tests/foreign/unpack.py takes them out of their packages, since
+# installing would start them. Java, Go and Rust are used where they are, and not installed: they are large.
+foreign_packages="pigz pbzip2 lbzip2 pixz plzip lrzip zstd bzip3 xz-utils
+sqlite3 tokyocabinet-bin kyotocabinet-utils lmdb-utils rocksdb-tools
+libpython3.11-testsuite perl ruby tcl-thread guile-3.0 erlang-base nodejs
+git ninja-build ripgrep fd-find silversearcher-ag openssl stress-ng sysbench ffmpeg x264 graphicsmagick
+redis-tools libmemcached-tools apache2-bin apache2-utils curl knot-dnsutils libopentracing-c-wrapper0
+gdb strace ltrace linux-perf libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4 faketime fakeroot valgrind"
 
 case "${1:-build}" in
 build) wanted=$build_packages ;;
 test) wanted="$build_packages $test_packages" ;;
 guest) wanted="$build_packages $guest_packages" ;;
 memcached) wanted="$build_packages $memcached_packages" ;;
+foreign) wanted="$build_packages $foreign_packages" ;;
 *)
-    echo "setup: unknown argument '$1'; usage: scripts/setup.sh build|test|guest|memcached" >&2
+    echo "setup: unknown argument '$1'; usage: scripts/setup.sh build|test|guest|memcached|foreign" >&2
     exit 64
     ;;
 esac

@@ -1,0 +1,5 @@
+(use-modules (ice-9 threads) (ice-9 futures))
+(define m (make-mutex)) (define n 0)
+(display (apply + (par-map (lambda (x) (* x x)) (iota 5000)))) (newline)
+(for-each join-thread (map (lambda (i) (call-with-new-thread (lambda () (do ((k 0 (+ k 1))) ((= k 2000)) (with-mutex m (set! n (+ n 1))))))) (iota 4)))
+(display n) (newline)
