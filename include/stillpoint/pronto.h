@@ -10,6 +10,9 @@
  * operations that it lacks are run again, in commit order. Operations must be deterministic: their effect is a function of
  * the object's state and the arguments.
  *
+ * What delimits: an operation, and sp_fase_begin with sp_fase_end. Locks do not, unlike with other engines: durable memory
+ * that is written under a lock alone, outside operations, is torn by a snapshot that comes meanwhile.
+ *
  * Unless a function says otherwise: any thread may call it, and it returns SP_OK (0) or an sp_error whose text is
  * sp_last_error(). */
 

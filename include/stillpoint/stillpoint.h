@@ -6,7 +6,10 @@
  * Without a pool every function works on ordinary memory: the program runs volatile.
  *
  * Words: a FASE (failure-atomic section) lasts from a thread's outermost lock acquire to the
- * matching release. Durable memory may be written only inside a FASE; it may be read
+ * matching release, or from sp_fase_begin to sp_fase_end. With the engine respct it lasts from one restart point to the
+ * next (respct.h); with pronto it is an operation (pronto.h) or lies between sp_fase_begin and sp_fase_end, and locks are
+ * none. Only locks that libc's functions take are seen, not those of the program's own making.
+ * Durable memory may be written only inside a FASE; it may be read
  * anywhere. After a crash it holds the state at one epoch: every FASE of an earlier epoch
  * whole, no FASE of a later one at all. See docs/guarantees.md.
  *

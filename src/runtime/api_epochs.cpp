@@ -123,7 +123,7 @@ STILLPOINT_API sp_start sp_start_kind(void)
     return session != nullptr ? session->start_kind : SP_START_VOLATILE;
 }
 
-STILLPOINT_API void sp_fase_begin(void) { stillpoint::fase_enter(nullptr); }
+STILLPOINT_API void sp_fase_begin(void) { stillpoint::fase_enter_section(); }
 
 STILLPOINT_API void sp_fase_end(void) { stillpoint::fase_leave(nullptr); }
 

@@ -120,6 +120,9 @@ void enter_slowly(ThreadRecord& record, const void* lock, LockKind kind,
     }
     if (depth == 0) {
         record.lock.store(reinterpret_cast<std::uintptr_t>(lock), std::memory_order_relaxed);
+        if (lock != nullptr) {
+            record.section_begun.store(1, std::memory_order_relaxed);
+        }
     }
 }
 
@@ -190,6 +193,7 @@ bool resume_after_wait(const void* mutex) noexcept
         held_locks::add(record, mutex, 0);
     }
     record.lock.store(reinterpret_cast<std::uintptr_t>(mutex), std::memory_order_relaxed);
+    record.section_begun.store(1, std::memory_order_relaxed);
     return true;
 }
 
@@ -197,6 +201,19 @@ bool resume_after_wait(const void* mutex) noexcept
 
 void fase_enter(const void* lock) noexcept { fase::enter(lock, LockKind::section); }
 void fase_leave(const void* lock) noexcept { fase::leave(lock); }
+
+void fase_enter_section() noexcept
+{
+    fase_enter(nullptr);
+    fase_note_section();
+}
+
+void fase_note_section() noexcept
+{
+    if (ThreadRecord* const record = fase::own_record; record != nullptr) {
+        record->section_begun.store(1, std::memory_order_relaxed);
+    }
+}
 
 void fase_pause() noexcept
 {
@@ -224,6 +241,7 @@ bool publish_paused(ThreadRecord& record) noexcept
         return false;
     }
     record.lock.store(record.paused_lock, std::memory_order_relaxed);
+    record.section_begun.store(1, std::memory_order_relaxed);
     return true;
 }
 

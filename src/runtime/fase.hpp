@@ -20,6 +20,10 @@ struct ThreadRecord;  // thread_registry.hpp
 void fase_enter(const void* lock) noexcept;
 /// Takes back a fase_enter whose acquire failed, and ends what fase_enter began after a release.
 void fase_leave(const void* lock) noexcept;
+/// sp_fase_begin's work: fase_enter(nullptr), by the program and not by a call of the runtime.
+void fase_enter_section() noexcept;
+/// Inside: what the thread does now is delimited, where an engine has other sections than locks.
+void fase_note_section() noexcept;
 /// sp_fase_pause's work: the calling thread, whatever locks it holds, counts as outside. They nest.
 void fase_pause() noexcept;
 /// sp_fase_resume's: inside again, as it was. Held here while the gate is shut.

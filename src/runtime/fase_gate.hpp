@@ -73,6 +73,9 @@ enum class Entry { inside, gate_not_clear, nested };
         return Entry::gate_not_clear;
     }
     record.lock.store(reinterpret_cast<std::uintptr_t>(lock), std::memory_order_relaxed);
+    if (lock != nullptr) {  // A section; a call of the heap is none (section_watch.hpp).
+        record.section_begun.store(1, std::memory_order_relaxed);
+    }
     return Entry::inside;
 }
 

@@ -191,6 +191,7 @@ void restart_point(int id, const char* file, unsigned line) noexcept
         store_restart_point(frame, id);
     }
     thread.has_written = false;
+    fase_note_section();
     if ((fase::gate.bits.load(std::memory_order_relaxed) & fase::gate_shut) != 0) [[unlikely]] {
         Heap::finish_frees();
         fase_leave(nullptr);
@@ -211,6 +212,7 @@ void allow() noexcept
     thread.is_inside = false;
     thread.is_allowed = true;
     choose_way_of_locks(false);
+    fase_note_section();
     fase_pause();
 }
 
@@ -247,6 +249,7 @@ void thread_exit() noexcept
     }
     if (thread->is_inside) {
         Heap::let_frees_wait(false);
+        fase_note_section();
         fase_leave(nullptr);
     }
     thread->is_inside = false;
@@ -271,6 +274,7 @@ AtRestartPoint::AtRestartPoint() noexcept
     if (thread != nullptr && thread->is_inside && record != nullptr && record->depth.load(std::memory_order_relaxed) == 1 &&
         locks_counted() == 0) {
         Heap::let_frees_wait(false);
+        fase_note_section();
         fase_leave(nullptr);
         left_ = true;
     }

@@ -251,6 +251,18 @@ bool end_fase_left_behind(const void* lock) noexcept
     return ended;
 }
 
+bool take_sections_begun() noexcept
+{
+    bool any = false;
+    for_each_record([&](ThreadRecord& record) {
+        if (record.section_begun.load(std::memory_order_relaxed) != 0) {
+            record.section_begun.store(0, std::memory_order_relaxed);
+            any = true;
+        }
+    });
+    return any;
+}
+
 void set_thread_exit_hook(void (*hook)() noexcept) noexcept { exit_hook = hook; }
 
 ThreadWalk::ThreadWalk() noexcept : chunk_(first_chunk.load(std::memory_order_relaxed)) {}

@@ -3,6 +3,7 @@
 // unmapped, so that the checkpointer may read any record at any time. Records are recycled.
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -32,6 +33,8 @@ struct alignas(128) ThreadRecord {
     std::uint32_t pauses;              ///< fase_pause calls that wait for their fase_resume
     std::uint32_t paused_depth;        ///< depth and lock of the FASE that the outermost of them has left
     std::uintptr_t paused_lock;
+    /// A lock or sp_fase_begin has begun a FASE since the last look of take_sections_begun(): a heap call has not. No word of the protocol.
+    std::atomic<std::uint8_t> section_begun;
     ThreadRecord* next_unused;
     /// Synchronisation objects in durable memory that the thread uses (sync_uses.hpp). It lists them; a thread that
     /// destroys one, or frees its memory, takes them out.
@@ -51,6 +54,10 @@ void thread_registry_reset_after_fork() noexcept;
 /// A lock that a thread left held at its end is released by another: if that was all the dead
 /// thread held, its FASE is over. True if so.
 bool end_fase_left_behind(const void* lock) noexcept;
+
+/// Whether a section of the program, as opposed to a call of the heap, has begun since this was asked last. In a stop: no thread may begin
+/// one meanwhile.
+[[nodiscard]] bool take_sections_begun() noexcept;
 
 /// Walks the records in a fixed order; new ones are appended. Threads: lock-free, at any time.
 class ThreadWalk {

@@ -18,6 +18,7 @@ int main(int count, char **words)
     fill(NULL);
     fprintf(stderr, "%s", words[0]);
     setbuf(stdout, NULL);
+    setvbuf(fopen(words[0], "r"), NULL, _IONBF, 0);
     if (count > 5) use(words);
     return strlen(words[0]) == 0;
 }

@@ -41,6 +41,7 @@ Result<void> Checkpointer::start()
 bool Checkpointer::finish() noexcept
 {
     const bool finished = turns_.finish();
+    watch_.at_end();
     team_.stop();
     return finished;
 }
@@ -118,6 +119,8 @@ void Checkpointer::capture_in_stop(void* self) noexcept
     here.mirrored_.update([&](std::byte* address, std::size_t size) { prepare_store(&here, address, size); });
     auto found = here.capture_.collect(*here.parts_.tracker, *here.parts_.shadow, Look::stop, &here.team_, nullptr);
     here.stop_outcome_ = found ? here.write_unstaged() : Result<void>(pass_on(found.error()));
+    const bool awaited = here.parts_.clock->wanted() >= here.parts_.clock->running();
+    here.watch_.at_capture(here.capture_.page_count() != 0, !here.last_ && !awaited);
     here.captured_epoch_ = here.parts_.clock->advance();
     here.captured_ns_ = os::monotonic_ns();
     here.captured_unix_ns_ = os::wall_clock_ns();
@@ -148,6 +151,7 @@ Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) 
     } else {
         pre_copied_ = 0;
     }
+    last_ = last;
     const std::uint64_t begun_ns = os::monotonic_ns();
     const StopReport stop = stop_threads(settings_.stop_attempt_ns, &capture_in_stop, this);
     if (!stop.reached) {
@@ -155,6 +159,7 @@ Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) 
         return Turn::withdrawn;
     }
     note_stop(os::monotonic_ns() - begun_ns, stop.wait_ns);
+    watch_.after_capture();
     pre_copy_pays_ = 2 * capture_.found_again() <= pre_copied_ || pre_copied_ < 64;
     if (!stop_outcome_) {
         give_up_durability(*parts_.clock, stop_outcome_.error());

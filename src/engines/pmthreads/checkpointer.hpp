@@ -13,6 +13,7 @@
 #include "engines/pmthreads/capture.hpp"
 #include "versions/epoch_writer.hpp"
 #include "engines/pmthreads/pacer.hpp"
+#include "runtime/section_watch.hpp"
 #include "runtime/shadow.hpp"
 #include "engines/pmthreads/tracker.hpp"
 #include "os/futex.hpp"
@@ -86,9 +87,13 @@ private:
     MirroredRanges mirrored_;
     versions::AnnouncedSegments announced_;
 
+    SectionWatch watch_{{"no section was seen (no lock of pthread or C11, no sp_fase_begin)",
+                         "Take such a lock for each update, or put sp_fase_begin() and sp_fase_end() round it"}};
+
     Pacer pacer_{turns_.wakes(), turns_.requested()};
 
     // Of the turn in progress.
+    bool last_ = false;
     bool writing_begun_ = false;
     bool pre_copy_pays_ = true;
     unsigned turns_without_pre_copy_ = 0;

@@ -210,7 +210,7 @@ Result<void> OperationLog::enter_with_room(Operation& operation)
     }
     for (std::uint64_t deadline_ns = 0;;) {
         const std::uint32_t seen = space_.returns().load(std::memory_order_acquire);
-        fase_enter(nullptr);
+        fase_enter_section();
         if (take_room(operation)) {
             operation.inside_fase = true;
             return {};

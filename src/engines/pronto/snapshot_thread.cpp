@@ -57,6 +57,8 @@ void SnapshotThread::freeze_in_stop(void* self) noexcept
         return;
     }
     const SnapshotHooks& hooks = *here.parts_.hooks;
+    const bool awaited = here.parts_.clock->wanted() >= here.parts_.clock->running();
+    here.watch_.at_capture(here.parts_.pieces->any_written() || here.mirrored_.changed(), !here.last_ && !awaited);
     here.announced_.absorb(*here.parts_.table, *here.parts_.locations);
     const SyncObjectsCapture capture(&prepare_store, &here);
     here.mirrored_.update([&](std::byte* address, std::size_t size) { prepare_store(&here, address, size); });
@@ -82,6 +84,7 @@ CheckpointTurn SnapshotThread::take_snapshot(bool last, bool even_if_empty) noex
     if (small_pages_ && !last) {
         parts_.pieces->collapse_written();
     }
+    last_ = last;
     const std::uint64_t begun_ns = os::monotonic_ns();
     const StopReport stop = stop_threads(settings_.stop_attempt_ns, &freeze_in_stop, this);
     if (!stop.reached) {
@@ -90,6 +93,7 @@ CheckpointTurn SnapshotThread::take_snapshot(bool last, bool even_if_empty) noex
     }
     writing_.store(true, std::memory_order_release);
     record_stop(parts_.clock->running(), os::monotonic_ns() - begun_ns, stop.wait_ns);
+    watch_.after_capture();
     const std::uint64_t write_begun_ns = os::monotonic_ns();
     auto outcome = stop_outcome_ ? write_epoch(last) : stop_outcome_;
     if (!outcome) {

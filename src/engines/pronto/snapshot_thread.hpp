@@ -16,6 +16,7 @@
 #include "runtime/engine.hpp"
 #include "runtime/epoch_clock.hpp"
 #include "runtime/mirrored_ranges.hpp"
+#include "runtime/section_watch.hpp"
 #include "versions/announced_segments.hpp"
 #include "versions/epoch_writer.hpp"
 
@@ -51,7 +52,12 @@ public:
     [[nodiscard]] std::uint64_t* content_hashes() noexcept { return writer_.content_hashes(); }
     [[nodiscard]] Result<void> start() { return turns_.start(); }
     /// As CheckpointTurns::finish.
-    [[nodiscard]] bool finish() noexcept { return turns_.finish(); }
+    [[nodiscard]] bool finish() noexcept
+    {
+        const bool finished = turns_.finish();
+        watch_.at_end();
+        return finished;
+    }
     void detach_after_fork() noexcept { turns_.detach_after_fork(); }
 
     /// A snapshot as soon as possible. Any thread.
@@ -83,6 +89,9 @@ private:
     CheckpointTurns turns_;
 
     MirroredRanges mirrored_;
+    SectionWatch watch_{{"no operation was begun and no sp_fase_begin() was called, which alone delimit with the engine pronto: locks do not",
+                         "Make each update an operation of an object, or put sp_fase_begin() and sp_fase_end() round it"}};
+    bool last_ = false;
     versions::AnnouncedSegments announced_;
 
     bool small_pages_ = false;

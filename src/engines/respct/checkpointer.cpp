@@ -24,6 +24,7 @@ Result<void> Checkpointer::start()
 bool Checkpointer::finish() noexcept
 {
     const bool finished = turns_.finish();
+    watch_.at_end();
     parts_.writer->stop();
     return finished;
 }
@@ -49,6 +50,8 @@ void Checkpointer::end_epoch(void* self) noexcept
 {
     auto& here = *static_cast<Checkpointer*>(self);
     here.ended_epoch_ = here.parts_.clock->running();
+    const bool wrote = here.parts_.tables->changed() || CollectedLines::any_in(here.ended_epoch_);
+    here.watch_.at_capture(wrote, !here.last_ && here.parts_.clock->wanted() < here.ended_epoch_);
     here.ended_ns_ = os::monotonic_ns();
     here.ended_unix_ns_ = os::wall_clock_ns();
     here.parts_.tables->capture();
@@ -91,6 +94,7 @@ CheckpointTurn Checkpointer::take_checkpoint(bool last, bool even_if_empty) noex
     }
     withdrawn_in_row_ = 0;
     record_stop(parts_.clock->running(), os::monotonic_ns() - begun_ns, stop.wait_ns);
+    watch_.after_capture();
     const std::uint64_t write_begun_ns = os::monotonic_ns();
     if (settings_.flush == Flush::in_background) {
         outcome_ = make_durable();

@@ -15,6 +15,7 @@
 #include "os/futex.hpp"
 #include "runtime/checkpoint_turns.hpp"
 #include "runtime/epoch_clock.hpp"
+#include "runtime/section_watch.hpp"
 
 namespace stillpoint::respct {
 
@@ -63,6 +64,8 @@ private:
 
     // Of the turn in progress.
     bool last_ = false;
+    SectionWatch watch_{{"no section was seen (no restart point was passed, no lock of pthread or C11 taken)",
+                         "Call sp_respct_restart_point() where a thread's data is whole; stores that nobody tells are not kept at all"}};
     std::uint64_t ended_epoch_ = 0;
     std::uint64_t ended_ns_ = 0;
     std::uint64_t ended_unix_ns_ = 0;

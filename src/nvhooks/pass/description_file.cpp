@@ -191,11 +191,13 @@ struct MappingTraits<nvhooks::FunctionDescription> {
         nvhooks::YesOrNo keeps_fase;
         nvhooks::YesOrNo complete;
         std::optional<nvhooks::SizeExpression> format;
+        std::optional<nvhooks::SizeExpression> rest;
         io.mapOptional("writes", writes);
         io.mapOptional("reads", reads);
         io.mapOptional("keeps-fase", keeps_fase);
         io.mapOptional("complete", complete);
         io.mapOptional("scanf-format", format);
+        io.mapOptional("rest", rest);
         for (std::vector<nvhooks::MemoryEffect> *effects : {&writes, &reads}) {
             for (nvhooks::MemoryEffect &effect : *effects) {
                 nvhooks::complete_pointer(effect, effects == &writes);
@@ -208,6 +210,10 @@ struct MappingTraits<nvhooks::FunctionDescription> {
         function.complete = complete.value.value_or(true);
         if (format) {
             function.scanf_format = format->first_argument();
+        }
+        if (rest) {
+            function.complete = false;
+            function.rest_argument = rest->first_argument();
         }
     }
     static std::string validate(IO &io, nvhooks::FunctionDescription &function)

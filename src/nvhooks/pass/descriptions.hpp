@@ -59,6 +59,8 @@ struct FunctionDescription {
     bool keeps_fase = false;
     /// Touches nothing through its arguments but what `effects` says. False where a part could not be described.
     bool complete = true;
+    /// The only argument through which it writes what `effects` does not say; absent: any.
+    std::optional<unsigned> rest_argument;
     /// Every pointer that it is passed must be an address, not only those of `effects`: libc knows no relative pointers. Not set where
     /// it hands a pointer on to the program (pthread_create).
     bool takes_addresses = false;

@@ -77,10 +77,12 @@ bool is_of_no_memory(const llvm::Value *argument)
     return name == "stdin" || name == "stdout" || name == "stderr";
 }
 
-/// The first argument through which the callee may write durable memory.
-std::optional<unsigned> writable_argument(const llvm::CallBase &call, const FunctionScope &scope)
+/// The first argument through which the callee may write durable memory; `only` is the one to look at.
+std::optional<unsigned> writable_argument(const llvm::CallBase &call, const FunctionScope &scope,
+                                          std::optional<unsigned> only = std::nullopt)
 {
-    for (unsigned i = 0; i < call.arg_size(); ++i) {
+    const unsigned end = only ? std::min(*only + 1, call.arg_size()) : call.arg_size();
+    for (unsigned i = only.value_or(0); i < end; ++i) {
         const llvm::Value *argument = call.getArgOperand(i);
         if (argument->getType()->isPointerTy() && !call.onlyReadsMemory(i) && !call.isByValArgument(i) && !is_of_no_memory(argument) &&
             !is_provably_volatile(argument, scope) && !is_constant_parameter(call, i) && !is_operand_in_memory(call, i)) {
@@ -114,14 +116,15 @@ void examine(const llvm::CallBase &call, const FunctionScope &scope)
         return;
     }
     const FunctionDescription *description = scope.configuration.descriptions.find(call);
-    if (description != nullptr && description->complete) {
+    const auto through = description == nullptr ? argument : writable_argument(call, scope, description->rest_argument);
+    if (!through || (description != nullptr && description->complete)) {
         return;
     }
     const llvm::StringRef what = description == nullptr ? "' has no description: what it writes"
                                                         : "' is described in part: what else it writes";
     // What is described in part is so wherever it comes from; what is not described may have hooks of its own.
     diagnose(scope.function, description == nullptr ? callee->getName() : "", call.getDebugLoc(),
-             "'" + callee->getName() + what + " through argument " + llvm::Twine(*argument + 1) + " has no hooks");
+             "'" + callee->getName() + what + " through argument " + llvm::Twine(*through + 1) + " has no hooks");
 }
 
 }  // namespace
