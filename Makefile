@@ -13,6 +13,7 @@ STATES ?= 1000000
 SEED ?= 1
 LIMIT_S ?= 0
 
+export NINJA_STATUS := [%p of %t files, %e s] $(empty)
 export TMPDIR := $(CURDIR)/build/tmp
 export PYTHONDONTWRITEBYTECODE := 1
 export CCACHE_DIR ?= $(CURDIR)/build/ccache
@@ -20,18 +21,19 @@ export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 # Only where it is installed; asked when a recipe runs, since setup may have changed the answer.
 launcher = $$(command -v ccache >/dev/null 2>&1 && echo "-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
+only = @cmake --build --preset release -j $(JOBS) --target
 say = @printf '\n== %s\n' "$(1)"
 
 .PHONY: all build demo test check asan tsan kill-loop soak faults mutations fuzz bench style format-check docs install
 .PHONY: performance papers memcached-bench memcached-demo memcached-soak explore canaries nvhooks-fuzz schedules guest clean help
 .PHONY: programs foreign
-.PHONY: setup setup-test setup-memcached kyotocabinet-kills tmp
+.PHONY: configure build-tests build-bench setup setup-test setup-memcached kyotocabinet-kills tmp
 .NOTPARALLEL:
 
 all: build
 
 help:
-	@echo "make              build the release: build/bin/stillpoint, build/lib/libstillpoint.so"
+	@echo "make              build the product: build/bin/stillpoint, build/lib/libstillpoint.so (build-tests, build-bench: the rest)"
 	@echo "make demo         set up, build, and run the word-index demo with its kills"
 	@echo "make test         set up, build, and run every test, also under the sanitizers"
 	@echo "make check        only the tests of the release build"
@@ -74,19 +76,34 @@ setup-memcached: tmp
 tmp:
 	@mkdir -p "$(TMPDIR)"
 
-build: setup tmp
-	$(call say,Building the release in build/)
+configure: setup tmp
 	@cmake --preset release -Wno-dev --log-level=WARNING $(launcher)
+
+# The product alone. The line before it says how much there is to do, and each line how far it is.
+build: configure
+	$(call say,Building library and command and compiler in build/: about a minute and a half on two CPUs from nothing)
 	@cmake --build --preset release -j $(JOBS)
 
-demo: build
-	$(call say,Demo: word-index on real files killed and restarted)
+# Only what the demo runs.
+demo: configure
+	$(call say,Building what the demo needs: about a minute on two CPUs from nothing)
+	$(only) stillpoint_tool word-index
+	$(call say,Demo: word-index on real files killed and restarted: about ten seconds)
 	@python3 scripts/demo.py
 
-# The sanitizers come first, so that the last lines are the summary of the release's tests.
-test: setup-test build asan tsan check
+# The programs that tests run, and those that benchmarks measure.
+build-tests: configure
+	$(call say,Building every program that a test runs)
+	$(only) all test_programs
 
-check: build
+build-bench: configure
+	$(call say,Building the benchmarks)
+	$(only) all bench_programs
+
+# The sanitizers come first, so that the last lines are the summary of the release's tests.
+test: setup-test asan tsan check
+
+check: build-tests
 	$(call say,Testing the release)
 	@ctest --preset release
 
@@ -105,7 +122,8 @@ format-check: style
 docs: build
 	@python3 scripts/generate_docs.py
 
-kill-loop: build
+kill-loop: configure
+	$(only) stillpoint_tool bank word-index respct_ledger pronto_ledger
 	$(call say,Killing each program 200 times at random moments)
 	@python3 tests/kill/kill_loop.py --program bank --kills 200
 	@python3 tests/kill/kill_loop.py --program word-index --kills 200
@@ -114,20 +132,22 @@ kill-loop: build
 	@python3 tests/kill/kill_loop.py --program pronto-ledger --kills 200
 	@python3 tests/kill/kill_loop.py --program pronto-ledger --kills 200 --pool-folder /dev/shm
 
-soak: build
+soak: configure
+	$(only) stillpoint_tool soak_program
 	$(call say,Killing soak_program $(KILLS) times at every persist point and at random moments)
 	@python3 tests/kill/soak.py --kills $(KILLS) --seed $(SEED) --limit-s $(LIMIT_S) --jobs $(JOBS)
 
-faults: build
+faults: build-tests
 	$(call say,Failing every call of a whole life on every medium)
 	@python3 -B tests/faults/everywhere.py
 
-mutations: build
+mutations: configure
+	$(only) engines_test
 	$(call say,Damaging every bit, sector and page of a pool)
 	@STILLPOINT_MUTATIONS=all build/bin/engines_test --gtest_filter='Mutations.*:*DamageAfterwards*'
 
 CYCLES ?= 20
-guest: build
+guest: build-tests
 	$(call say,Cutting the power of a virtual machine $(CYCLES) times for each kind of durable device)
 	@sh scripts/setup.sh guest || echo "guest: not every package could be installed (above)"
 	@python3 -B tests/guest/power_cuts.py --download --skip-is-success --verbose --cycles $(CYCLES) --seed $(SEED)
@@ -138,7 +158,8 @@ programs: setup-test build
 	@python3 -B tests/programs/programs.py --seconds $(SECONDS) --seed $(SEED) --jobs $(JOBS) --json build/programs.json
 
 SCHEDULE_SECONDS ?= 60
-schedules: build
+schedules: configure
+	$(only) schedules
 	$(call say,Exploring the schedules of the quiescence protocol: at most $(SCHEDULE_SECONDS) s for each scenario and model)
 	@build/bin/schedules --seconds $(SCHEDULE_SECONDS) --states 20000000 --random-seconds 5
 	$(call say,The same with each ordering taken away: every one must be noticed)
@@ -151,44 +172,46 @@ fuzz: setup-test tmp
 	@python3 -B scripts/fuzz.py --seconds $(FUZZ_SECONDS) --jobs $(JOBS)
 
 SECONDS ?= 600
-nvhooks-fuzz: build
+nvhooks-fuzz: build-tests
 	$(call say,Fuzzing the compiler pass: hooks must cover exactly the bytes written)
 	@python3 -B tests/nvhooks/fuzz.py --plugin build/lib/libstillpoint-nvhooks-19.so --seed $(SEED) --canaries
 	@python3 -B tests/nvhooks/fuzz.py --plugin build/lib/libstillpoint-nvhooks-19.so --seed $(SEED) --seconds $(SECONDS) --every
 
 # What cannot be installed or unpacked is skipped, with a message. ARGUMENTS: --only NAME, --quick, --variants uffd, --list.
-foreign: build
+foreign: build-tests
 	$(call say,Running programs of others with a pool and without)
 	@sh scripts/setup.sh foreign || echo "foreign: not every package could be installed (above)"
 	@python3 -B tests/foreign/unpack.py build/foreign/packages
 	@python3 -B tests/foreign/foreign.py --json build/foreign.json $(ARGUMENTS)
 
-explore: build
+explore: configure
+	$(only) explore
 	$(call say,Exploring $(STATES) crash states)
 	@build/bin/explore --states $(STATES) --seed $(SEED) --jobs $(JOBS) $(if $(LIMIT_S),--seconds $(LIMIT_S))
 
-canaries: build
+canaries: configure
+	$(only) explore
 	$(call say,Removing one canary at a time)
 	@build/bin/explore --canaries --jobs $(JOBS)
 
-bench: build
+bench: build-bench
 	$(call say,Benchmarks: each prints ratios against the same work without Stillpoint)
 	@python3 scripts/bench.py
 
 # What docs/performance.md is made of: everything on every engine and peer. Takes its time; use an idle machine.
 PERFORMANCE = --workload all --engine pmthreads,peers --threads 1,2 --mix 90:10,50:50,10:90
-performance: build
+performance: build-bench
 	$(call say,Measuring every workload on every engine and peer)
 	@build/bin/stillpoint bench $(PERFORMANCE) --json build/performance.json --html build/report
 	@build/bin/stillpoint bench report build/performance.json --markdown docs/performance.md
 
 QUICK ?=
-papers: build
+papers: build-bench
 	$(call say,Measuring the figures and tables of the papers)
 	@python3 -B bench/papers/all.py $(QUICK) --json build/papers.json --markdown docs/papers.md
 
 # Builds the servers where they are missing.
-memcached-bench: setup-memcached build
+memcached-bench: setup-memcached build-bench
 	$(call say,Measuring memcached with its items in a pool against memcached)
 	@python3 -B integrations/memcached/build.py
 	@python3 -B bench/memcached.py $(QUICK) --json build/memcached.json --markdown $(if $(QUICK),build,docs)/memcached-performance.md
@@ -199,13 +222,13 @@ memcached-demo: setup-memcached build
 	@python3 -B scripts/memcached_demo.py $(QUICK)
 
 memcached-soak: KILLS = 500
-memcached-soak: setup-memcached build
+memcached-soak: setup-memcached build-tests
 	@python3 -B integrations/memcached/build.py --variants durable
 	$(call say,Killing a durable memcached $(KILLS) times under mixed load)
 	@python3 -B tests/integrations/memcached/soak.py --kills $(KILLS) --seed $(SEED) --limit-s $(LIMIT_S)
 
 kyotocabinet-kills: KILLS = 100
-kyotocabinet-kills: setup-test build
+kyotocabinet-kills: setup-test build-tests
 	@python3 -B integrations/kyotocabinet/build.py durable hooks/ledger
 	$(call say,Killing a program on Kyoto Cabinet's databases $(KILLS) times)
 	@python3 -B tests/integrations/kyotocabinet/kills.py --kills $(KILLS) --seed $(SEED)

@@ -146,11 +146,11 @@ class Installation:
             return path
         if engine.package:
             raise Unavailable(f"{engine.name} was not there when this Stillpoint was built",
-                              f"apt-get install {engine.package}, then build again (make)")
+                              f"apt-get install {engine.package}, then build again (make build-bench)")
         if name:
             raise Unavailable("the tracker hooks needs programs made by `stillpoint c++`, which this build has not",
-                              "apt-get install clang-19 llvm-19-dev, then build again (make)")
-        raise BenchError(f"{path} is missing: build it first (make)")
+                              "apt-get install clang-19 llvm-19-dev, then build again (make build-bench)")
+        raise BenchError(f"{path} is missing: build it first (make build-bench)")
 
     def words(self, configuration, workload, settings, pool):
         """The command line of one worker, and what its environment needs beside ours."""

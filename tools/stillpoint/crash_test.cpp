@@ -35,7 +35,7 @@ bool exists(const std::string& path)
 /// The number behind "key": in one JSON object of our own making.
 std::uint64_t number_in(const std::string& json, const std::string& key)
 {
-    const std::string label = "\"" + key + "\": ";
+    const std::string label = text_of("\"{}\": ", key);
     const std::size_t at = json.find(label);
     std::uint64_t number = 0;
     if (at != std::string::npos) {
