@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "interpose/message_call.hpp"
 #include "interpose/real.hpp"
 #include "runtime/kernel_call.hpp"
 
@@ -102,57 +103,14 @@ SHIM ssize_t recvfrom(int file, void* buffer, size_t size, int flags, sockaddr* 
     return call.returned(REAL(recvfrom)(file, buffer, size, flags, address, address_bytes));
 }
 
-namespace {
-
-/// What one message is received into: the parts, and what the kernel says of it.
-class MessageCall {
-public:
-    explicit MessageCall(msghdr* message) noexcept
-        : parts_(message != nullptr ? message->msg_iov : nullptr, message != nullptr ? message->msg_iovlen : 0),
-          name_(message != nullptr ? message->msg_name : nullptr, message != nullptr ? message->msg_namelen : 0),
-          control_(message != nullptr ? message->msg_control : nullptr, message != nullptr ? message->msg_controllen : 0),
-          header_(message, sizeof *message)
-    {
-    }
-    ssize_t returned(ssize_t stored) noexcept { return parts_.returned(stored); }
-
-private:
-    KernelCallParts parts_;
-    KernelCall name_;
-    KernelCall control_;
-    KernelCall header_;
-};
-
-}  // namespace
-
-/// Messages beyond those that were received have stored nothing, but which bytes of a message are new is not asked for.
 SHIM int recvmmsg(int file, mmsghdr* messages, unsigned count, int flags, timespec* timeout)
 {
-    if (count == 0 || messages == nullptr) {
-        return REAL(recvmmsg)(file, messages, count, flags, timeout);
-    }
-    bool durable = stillpoint_is_persistent(messages) != 0;
-    for (unsigned i = 0; i < count && !durable; ++i) {
-        const msghdr& message = messages[i].msg_hdr;
-        durable = stillpoint_is_persistent(message.msg_name) || stillpoint_is_persistent(message.msg_control);
-        for (std::size_t part = 0; part < message.msg_iovlen && !durable; ++part) {
-            durable = stillpoint_is_persistent(message.msg_iov[part].iov_base);
-        }
-    }
-    if (!durable) {
-        return REAL(recvmmsg)(file, messages, count, flags, timeout);
-    }
-    // One message: fewer than asked for is what this call may return.
-    MessageCall call(&messages[0].msg_hdr);
-    const KernelCall header(&messages[0], sizeof messages[0]);
-    const int received = REAL(recvmmsg)(file, messages, 1, flags, timeout);
-    call.returned(received == 1 ? static_cast<ssize_t>(messages[0].msg_len) : received);
-    return received;
+    return stillpoint::receive_messages(messages, count, [=](unsigned asked) { return REAL(recvmmsg)(file, messages, asked, flags, timeout); });
 }
 
 SHIM ssize_t recvmsg(int file, msghdr* message, int flags)
 {
-    MessageCall call(message);
+    stillpoint::MessageCall call(message);
     return call.returned(REAL(recvmsg)(file, message, flags));
 }
 

@@ -23,7 +23,7 @@ class ReadsIntoDurableMemory(unittest.TestCase):
         self.assertIn("whole", done.stdout)
 
     def test_by_a_device_are_in_the_epoch_that_was_acknowledged(self):
-        self.assert_whole("--ways", "pread-direct,preadv-direct", "--trackers", "uffd,mprotect,hooks", "--kills", "4")
+        self.assert_whole("--ways", "pread-direct,preadv-direct,syscall-direct", "--trackers", "uffd,mprotect,hooks", "--kills", "4")
 
     def test_by_a_device_outside_sections_are_in_the_checkpoint_after_them(self):
         self.assert_whole("--ways", "pread-direct", "--trackers", "uffd,mprotect,pronto,respct", "--calls", "40")
