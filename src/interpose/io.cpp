@@ -105,7 +105,8 @@ SHIM ssize_t recvfrom(int file, void* buffer, size_t size, int flags, sockaddr* 
 
 SHIM int recvmmsg(int file, mmsghdr* messages, unsigned count, int flags, timespec* timeout)
 {
-    return stillpoint::receive_messages(messages, count, [=](unsigned asked) { return REAL(recvmmsg)(file, messages, asked, flags, timeout); });
+    return stillpoint::receive_messages(messages, count,
+                                        [=](unsigned asked) { return REAL(recvmmsg)(file, messages, asked, flags, timeout); });
 }
 
 SHIM ssize_t recvmsg(int file, msghdr* message, int flags)

@@ -67,7 +67,7 @@ Result<std::unique_ptr<Medium>> create_medium(const MediumOptions& options, std:
     return medium;
 }
 
-bool lies_in_memory(const std::string& path) noexcept
+bool lies_in_memory(const std::string& path)
 {
     struct statfs system {};
     if (statfs(path.c_str(), &system) != 0 && statfs(folder_of(path).c_str(), &system) != 0) {

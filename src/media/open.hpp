@@ -39,7 +39,7 @@ struct MediumOptions {
 
 /// The file, or the folder where it would be made, is memory (tmpfs, ramfs): what lies there ends with the machine. `run`, `info`
 /// and `doctor` go by this. False where it cannot be seen.
-[[nodiscard]] bool lies_in_memory(const std::string& path) noexcept;
+[[nodiscard]] bool lies_in_memory(const std::string& path);
 
 /// What create_medium would say of the folder; makes nothing. Errors: as create_medium, but not no_space.
 [[nodiscard]] Result<void> check_creation(const MediumOptions& options);

@@ -8,7 +8,7 @@ namespace stillpoint {
 namespace {
 
 /// All zero where it cannot be seen.
-struct stat facts_of_folder(const std::string& path) noexcept
+struct stat facts_of_folder(const std::string& path)
 {
     struct stat facts {};
     const std::size_t slash = path.rfind('/');
@@ -21,7 +21,7 @@ struct stat facts_of_folder(const std::string& path) noexcept
 
 }  // namespace
 
-bool lies_in_shared_folder(const std::string& path) noexcept
+bool lies_in_shared_folder(const std::string& path)
 {
     const struct stat folder = facts_of_folder(path);
     return (folder.st_mode & S_ISVTX) != 0 && (folder.st_mode & S_IWOTH) != 0;

@@ -11,7 +11,7 @@ struct stat;
 namespace stillpoint {
 
 /// The folder of `path` is such a one. False where it cannot be seen.
-[[nodiscard]] bool lies_in_shared_folder(const std::string& path) noexcept;
+[[nodiscard]] bool lies_in_shared_folder(const std::string& path);
 
 /// ok if `file`, opened in such a folder without following a symbolic link, is this user's or the folder's owner's and
 /// has no other name, by which it would be somebody else's file. Errors: pool_read_only.

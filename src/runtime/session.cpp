@@ -181,7 +181,7 @@ Result<void> start_session(Session& session, const EngineDriver& driver, const R
         return {};
     }
     session.in_use.store(true, std::memory_order_release);
-    return session.engine->run();
+    return run_engine(session);
 }
 
 }  // namespace
@@ -228,6 +228,7 @@ Result<void> open_session_of(Options options, SessionBegin begin)
     static std::uint64_t sessions_made = 0;
     auto session = std::make_unique<Session>();
     session->number = ++sessions_made;
+    session->pool = options.pool;
     session->engine = driver->make();
     auto report = start_engine(*session, std::move(*pool), options);
     if (!report) {
@@ -237,9 +238,6 @@ Result<void> open_session_of(Options options, SessionBegin begin)
         fault_engine.store(nullptr, std::memory_order_release);
         fase_deactivate();
         return started;
-    }
-    if (session->engine->pool_facts().superblock_repaired) {
-        os::log(os::Severity::warning, "{}: a damaged superblock was repaired from its copy", options.pool);
     }
     report->recovery_ns = os::monotonic_ns() - begun_ns;
     Statistics& figures = statistics();

@@ -185,6 +185,21 @@ void session_start_from_environment() noexcept
     deferred.store(true, std::memory_order_release);
 }
 
+Result<void> run_engine(const Session& session) noexcept
+{
+    try {
+        if (auto begun = session.engine->run(); !begun) {
+            return begun;
+        }
+    } catch (const std::bad_alloc&) {
+        return fail(SP_E_NO_MEMORY, ENOMEM, "no memory to open {}", session.pool);
+    }
+    if (session.engine->pool_facts().superblock_repaired) {
+        os::log(os::Severity::warning, "{}: a damaged superblock was repaired from its copy", session.pool);
+    }
+    return {};
+}
+
 Session* begin_use() noexcept
 {
     if (is_beginning || (open_session() == nullptr && !deferred.load(std::memory_order_acquire))) {
@@ -201,7 +216,7 @@ Session* begin_use() noexcept
         const bool begins = session != nullptr && !session->in_use.load(std::memory_order_relaxed) &&
                             !session->detached.load(std::memory_order_relaxed);
         if (begins) {
-            if (auto begun = session->engine->run(); !begun) {
+            if (auto begun = run_engine(*session); !begun) {
                 end_process(begun.error());
             }
             session->in_use.store(true, std::memory_order_release);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "core/result.hpp"
@@ -23,6 +24,7 @@ struct Session {
     os::FutexLock directory_lock;  ///< taken inside a FASE, never around one
     sp_start start_kind = SP_START_VOLATILE;
     std::uint64_t number = 0;  ///< from 1: of this process's sessions
+    std::string pool;          ///< path, as it was opened
     std::atomic<bool> in_use{false};    ///< the engine runs: checkpoints are taken, and the pool knows of this session
     std::atomic<bool> detached{false};  ///< this is a child made by fork
     std::atomic<bool> detached_told{false};
@@ -30,6 +32,9 @@ struct Session {
 
 /// The open session, or nullptr: the process runs volatile. Acquire; one load.
 [[nodiscard]] Session* open_session() noexcept;
+
+/// Tells the pool of the session, whose image is recovered, and begins checkpoints. Errors: as Engine::run(); no_memory.
+[[nodiscard]] Result<void> run_engine(const Session& session) noexcept;
 
 /// Slow way of used_session(): opens the pool where that was left to the first use, and begins the session.
 [[gnu::cold]] Session* begin_use() noexcept;

@@ -82,7 +82,8 @@ class Bench:
         """The words of a run whose only checkpoints are those that it asks for."""
         pool = (self.memory if medium == "memory" else self.disk) / "pool"
         pool.unlink(missing_ok=True)
-        return [self.binaries / "stillpoint", "run", "--quiet", "--pool", pool, "--interval-ms", "3600000", *options, "--",
+        emulated = ["--medium", "memory"] if medium == "memory" else []
+        return [self.binaries / "stillpoint", "run", "--quiet", "--pool", pool, *emulated, "--interval-ms", "3600000", *options, "--",
                 self.binaries / f"bench_worker_{engine}", workload, "threads=1", "smoke=1", *settings]
 
     def answers(self, words, commands, environment=None):

@@ -33,9 +33,9 @@ class PoolTest(unittest.TestCase):
         return subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False, timeout=60,
                               env={**os.environ, "KCRNDSEED": "1", "TMPDIR": str(self.pool.parent)}, errors="replace")
 
-    def durable(self, *words):
+    def durable(self, *words, options=()):
         return self.plain(TOOL, "run", "--quiet", "--durability", "process", "--interval-ms", "10",
-                          "--pool", self.pool, "--", *words)
+                          "--pool", self.pool, *options, "--", *words)
 
     def assert_ended(self, done, code):
         self.assertEqual(done.returncode, code, f"{done.args}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")

@@ -22,7 +22,7 @@ class TokyoCabinet(PoolTest):
                 self.assertIn("ok", done.stdout)
 
     def test_the_pool_was_open_and_took_checkpoints(self):
-        self.assert_ended(self.durable(PROGRAM, "typical", "4", "200000"), 0)
+        self.assert_ended(self.durable(PROGRAM, "typical", "4", "200000", options=("--open", "start")), 0)
         facts = self.plain(TOOL, "info", "--json", self.pool)
         self.assert_ended(facts, 0)
         self.assertGreater(json.loads(facts.stdout)["durable_epoch"], 1)
