@@ -97,7 +97,13 @@ tl::unexpected<Failure> no_such_engine(std::string_view name)
     return fail(SP_E_INVALID_ARGUMENT, 0, "there is no engine called \"{}\"", name);
 }
 
-Result<SessionPool> create_pool(const Options& options)
+struct NewPool {
+    const EngineDriver* driver;
+    std::uint64_t size_bytes;
+};
+
+/// What the options ask for. Errors: invalid_argument.
+Result<NewPool> new_pool_of(const Options& options)
 {
     const EngineDriver* const driver = find_engine(options.engine);
     if (driver == nullptr) {
@@ -107,7 +113,16 @@ Result<SessionPool> create_pool(const Options& options)
     if (!size) {
         return pass_on(size.error());
     }
-    const Pool::CreateOptions create{driver->format, *size, options.pool_max_mb * mib};
+    return NewPool{driver, *size};
+}
+
+Result<SessionPool> create_pool(const Options& options)
+{
+    const auto wanted = new_pool_of(options);
+    if (!wanted) {
+        return pass_on(wanted.error());
+    }
+    const Pool::CreateOptions create{wanted->driver->format, wanted->size_bytes, options.pool_max_mb * mib};
     auto file_bytes = Pool::file_bytes_for(create);
     if (!file_bytes) {
         return pass_on(file_bytes.error());
@@ -129,7 +144,7 @@ Result<SessionPool> create_pool(const Options& options)
     if (!pool) {
         return pass_on(pool.error());
     }
-    return SessionPool{std::move(*pool), driver};
+    return SessionPool{std::move(*pool), wanted->driver};
 }
 
 }  // namespace
@@ -214,13 +229,8 @@ Result<void> validate_pool(const Options& options)
     }
     auto medium = open_medium(medium_options(options));
     if (!medium && medium.error().code == SP_E_POOL_MISSING) {
-        const EngineDriver* const driver = find_engine(options.engine);
-        if (driver == nullptr) {
-            return no_such_engine(options.engine);
-        }
-        const auto size = size_of_new_pool(options, *driver);
-        if (!size) {
-            return pass_on(size.error());
+        if (auto wanted = new_pool_of(options); !wanted) {
+            return pass_on(wanted.error());
         }
         const MediumOptions medium_of_new = medium_options(options);
         auto kept = check_promise(options, medium_of_new.durability, true);

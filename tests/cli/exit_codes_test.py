@@ -24,7 +24,7 @@ def documented():
 
 
 def codes_in(text):
-    """The codes that a help text or a manual page lists: numbers at the begin of a clause."""
+    """The codes that a help text or a manual page lists: numbers at the beginning of a clause."""
     return {int(code) for code in re.findall(r"(?:^|[;:.,]|or)\s+(\d+)(?=\s)", text)}
 
 
