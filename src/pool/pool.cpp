@@ -400,7 +400,7 @@ Result<void> Pool::zero_leftover(std::uint64_t begin, std::uint64_t end)
         if (auto read = medium_->read(offset, std::span(found).first(size)); !read) {
             return read;
         }
-        if (std::memcmp(found.data(), zeroes, size) != 0 && !is_removed(Canary::leftover_zeroes)) {
+        if (std::memcmp(found.data(), zeroes, size) != 0) {
             if (auto written = write_zeroes(*medium_, offset, offset + page_bytes); !written) {
                 frozen_ = true;
                 return written;
@@ -412,7 +412,7 @@ Result<void> Pool::zero_leftover(std::uint64_t begin, std::uint64_t end)
         medium_->write_back(begin, end - begin);  // Zeroes of a process that was killed may be in the CPU's caches only.
         wrote = true;
     }
-    if (wrote && !is_removed(Canary::leftover_sync)) {
+    if (wrote) {
         if (auto synced = medium_->sync(); !synced) {
             frozen_ = true;
             return synced;

@@ -58,8 +58,6 @@ constexpr std::array first_tries = {
     FirstTry{Canary::table_checksum, "damage/page"},
     FirstTry{Canary::table_written_again, "mprotect/page/growth"},
     FirstTry{Canary::page_checksum, "damage/page"},
-    FirstTry{Canary::leftover_zeroes, "primitive-files/page"},
-    FirstTry{Canary::leftover_sync, "primitive-files/page"},
     FirstTry{Canary::first_superblock_sync, "mprotect/page/growth"},
     FirstTry{Canary::second_superblock_sync, "primitive-files/page"},
     FirstTry{Canary::heap_store_marks, "hooks/process/allocator"},
