@@ -53,9 +53,9 @@ help:
 	@echo "make programs     random multi-threaded programs, each with its own model, killed for SECONDS=600 (SEED)"
 	@echo "make foreign      60 programs of Debian with and without a pool: same output, each tracker and engine (15 minutes)"
 	@echo "make bench        run the benchmarks (takes minutes; use an idle machine)"
-	@echo "make performance  the full run: docs/performance.md, its data and plots, and a page build/report (an hour)"
-	@echo "make papers       the figures and tables of the papers: docs/papers.md (40 minutes; QUICK=--quick: 2)"
-	@echo "make memcached-bench  memcached with and without a pool: docs/memcached-performance.md (18 minutes; QUICK=--quick: 1)"
+	@echo "make performance  the full run: docs/measured/tables/workloads.md, its data and plots, and a page build/report (an hour)"
+	@echo "make papers       the figures and tables of the papers: docs/measured/tables/papers.md (40 minutes; QUICK=--quick: 2)"
+	@echo "make memcached-bench  memcached with and without a pool: docs/measured/tables/memcached.md (18 minutes; QUICK=--quick: 1)"
 	@echo "make memcached-demo   a full memcached is killed under load, and is full again when it is started (QUICK=--quick)"
 	@echo "make memcached-soak   kill a durable memcached KILLS=500 times under mixed load; a model checks each restart (SEED, LIMIT_S)"
 	@echo "make kyotocabinet-kills  kill a program on Kyoto Cabinet's durable databases KILLS=100 times; it checks itself (SEED)"
@@ -198,23 +198,23 @@ bench: build-bench
 	$(call say,Benchmarks: each prints ratios against the same work without Stillpoint)
 	@python3 scripts/bench.py
 
-# What docs/performance.md is made of: everything on every engine and peer. Takes its time; use an idle machine.
+# What docs/measured/tables/workloads.md is made of: everything on every engine and peer. Takes its time; use an idle machine.
 PERFORMANCE = --workload all --engine pmthreads,peers --threads 1,2 --mix 90:10,50:50,10:90
 performance: build-bench
 	$(call say,Measuring every workload on every engine and peer)
 	@build/bin/stillpoint bench $(PERFORMANCE) --json build/performance.json --html build/report
-	@build/bin/stillpoint bench report build/performance.json --markdown docs/performance.md
+	@build/bin/stillpoint bench report build/performance.json --markdown docs/measured/tables/workloads.md
 
 QUICK ?=
 papers: build-bench
 	$(call say,Measuring the figures and tables of the papers)
-	@python3 -B bench/papers/all.py $(QUICK) --json build/papers.json --markdown docs/papers.md
+	@python3 -B bench/papers/all.py $(QUICK) --json build/papers.json --markdown docs/measured/tables/papers.md
 
 # Builds the servers where they are missing.
 memcached-bench: setup-memcached build-bench
 	$(call say,Measuring memcached with its items in a pool against memcached)
 	@python3 -B integrations/memcached/build.py
-	@python3 -B bench/memcached.py $(QUICK) --json build/memcached.json --markdown $(if $(QUICK),build,docs)/memcached-performance.md
+	@python3 -B bench/memcached.py $(QUICK) --json build/memcached.json --markdown $(if $(QUICK),build,docs/measured/tables)/memcached.md
 
 memcached-demo: setup-memcached build
 	@python3 -B integrations/memcached/build.py --variants stock,durable

@@ -1,5 +1,5 @@
 // What a mark costs, and what it costs to collect marks: the ground for the size of a card
-// (docs/decisions/card-granularity.md).
+// (docs/internals/decisions/card-granularity.md).
 //
 //   build/bin/bench_marks [--rounds N] [--stores N] [--heap-mib N]
 //

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What pronto costs, and whether it reaches its bars: makes docs/pronto-performance.md.
+"""What pronto costs, and whether it reaches its bars: makes docs/measured/tables/pronto.md.
 
 pronto_costs/command_line.py has the options (--help), bench/README.md says how it measures."""
 

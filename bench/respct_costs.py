@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""What respct costs, part by part: makes docs/respct-performance.md. Every part is runs of `stillpoint bench`; a run that was made is kept.
+"""What respct costs, part by part: makes docs/measured/tables/respct.md.
 
-  python3 bench/respct_costs.py --json run.json --markdown docs/respct-performance.md      everything, half an hour on an idle machine
+Every part is runs of `stillpoint bench`; a run that was made is kept.
+
+  python3 bench/respct_costs.py --json run.json --markdown docs/measured/tables/respct.md      everything, half an hour on an idle machine
   python3 bench/respct_costs.py --part structures --json run.json --again                  one part anew, the others as they are in run.json
   python3 bench/respct_costs.py --quick                                                    does it work; measures nothing
 
@@ -18,7 +20,7 @@ from pathlib import Path
 from typing import Callable
 
 from driver.report.markdown import safe, table
-from driver.tables import duration, of, ratio, short
+from driver.tables import duration, lines_of, of, ratio, short
 
 ROOT = Path(__file__).resolve().parent.parent
 FORMAT, FORMAT_VERSION = "stillpoint-respct-bench", 1
@@ -27,11 +29,11 @@ SLOW_LOAD = 0.5  # an average that says that other work ran
 INTRODUCTION = """\
 # What respct costs
 
-This page is generated: `python3 bench/respct_costs.py --json run.json --markdown docs/respct-performance.md`. Every ratio is to the same
-source compiled and linked without Stillpoint (volatile), between slices of one round of one run, some hundred milliseconds apart; the
-median of the rounds is given with its quartiles. Pools lie in shared memory and must survive power
-(`--durability power`), so every line is written back by the processor's own instruction; an interval is 64 ms where nothing else is
-said. [bench](../bench/README.md) says how it is measured,
+This page is generated: `python3 bench/respct_costs.py --json run.json --markdown docs/measured/tables/respct.md`. Every ratio is to
+the same source compiled and linked without Stillpoint (volatile), between slices of one round of one run, some hundred milliseconds
+apart; the median of the rounds is given with its quartiles. Pools lie in shared memory and must survive power
+(`--durability power`), so every line is written back by the processor's own instruction; an interval is 64 ms where nothing
+else is said. [bench](../../../bench/README.md) says how it is measured,
 [papers.md](papers.md) has the same figures beside the paper's.
 """
 
@@ -203,14 +205,16 @@ def conditions(documents):
             f"Linux {safe(machine['kernel'])}, commit {documents[0]['commit']}, load average before {min(loads):.1f} to {max(loads):.1f}.{busy}")
 
 
-def bars_table(documents):
+def tell_bars(documents):
+    """What was asked of the run goes to standard error: a reader of the page wants figures."""
     rows = []
     for verdict in (one for document in documents for one in document["bars"]):
         values = [one["value"] for one in verdict["reached"]]
         scale, unit = (1e6, " ms") if "ms" in verdict["text"] else (1, "")
         reached = f"{min(values) / scale:.3g}{unit} to {max(values) / scale:.3g}{unit}" if values else "no cell has it"
-        rows.append([safe(verdict["text"]), reached, "met" if verdict["met"] else "**missed**"])
-    return ["## What had to be reached", "", *table(["asked for", "reached", ""], rows), ""] if rows else []
+        rows.append([verdict["text"], reached, "met" if verdict["met"] else "missed"])
+    for line in lines_of(["bar", "reached", ""], rows) if rows else []:
+        print(line, file=sys.stderr)
 
 
 def page(whole):
@@ -218,7 +222,6 @@ def page(whole):
     lines = [INTRODUCTION, conditions(documents), ""]
     if whole["quick"]:
         lines += ["This was a quick run: small inputs, slices of 30 ms. It shows that everything works and measures nothing.", ""]
-    lines += bars_table(documents)
     for part in PARTS:
         if part.name in whole["parts"]:
             cells = [cell for one in whole["parts"][part.name] for cell in one["cells"]]
@@ -241,6 +244,7 @@ def main():
     options.part = options.part or [part.name for part in PARTS]
     whole = run(options)
     text = page(whole)
+    tell_bars([one for part in whole["parts"].values() for one in part])
     if options.markdown:
         Path(options.markdown).write_text(text)
     else:

@@ -1,4 +1,4 @@
-# Every library comes from Debian (docs/decisions/ says why each was chosen).
+# Every library comes from Debian (docs/internals/decisions/ says why each was chosen).
 find_package(Threads REQUIRED)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 find_package(fmt REQUIRED)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes docs/options.md and docs/statistics.md from the program's own tables, docs/performance.md and
-docs/memcached-performance.md from their runs.
+"""Writes docs/guide/options.md and docs/guide/statistics.md from the program's own tables, and workloads.md and memcached.md
+in docs/measured/tables from their runs.
 
 Usage: generate_docs.py [--check] [--tool build/bin/stillpoint]. With --check nothing is written: exit code 1 if a
 document differs from its table. Of runs only the text: plots are drawn by `stillpoint bench report` and bench/memcached.py.
@@ -20,9 +20,9 @@ def of_table(tool, table):
 
 
 def of_run(name, text_of):
-    """docs/NAME.md as the data beside it give it; None before the first run of a release. `text_of`: run, file's name -> text."""
+    """docs/NAME.md as the data beside it give it; None before the first run of a release. `text_of`: run, file's stem -> text."""
     run = ROOT / "docs" / f"{name}.json"
-    return text_of(json.loads(run.read_text(encoding="utf-8")), name) if run.is_file() else None
+    return text_of(json.loads(run.read_text(encoding="utf-8")), run.stem) if run.is_file() else None
 
 
 def documents(tool):
@@ -31,9 +31,9 @@ def documents(tool):
     from driver.report import document_text  # its folder is no package of this one, nor is the next
     from memcached.document import text_of
 
-    return [("options", of_table(tool, "options")), ("statistics", of_table(tool, "statistics")),
-            ("performance", of_run("performance", lambda run, name: document_text(run, f"{name}.md"))),
-            ("memcached-performance", of_run("memcached-performance", text_of))]
+    return [("guide/options", of_table(tool, "options")), ("guide/statistics", of_table(tool, "statistics")),
+            ("measured/tables/workloads", of_run("measured/tables/workloads", lambda run, name: document_text(run, f"{name}.md"))),
+            ("measured/tables/memcached", of_run("measured/tables/memcached", text_of))]
 
 
 def main():

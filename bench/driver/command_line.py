@@ -19,7 +19,7 @@ Examples:
 
 Exit codes:
   0 success; 1 a bar fell short; 64 wrong usage; 69 not available here; 70 a wrong result; 73 no place for the output;
-  130 interrupted: what was measured until then is written. All of them: docs/exit-codes.md, stillpoint-bench(1).
+  130 interrupted: what was measured until then is written. All of them: docs/guide/exit-codes.md, stillpoint-bench(1).
 """
 
 

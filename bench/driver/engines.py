@@ -107,7 +107,7 @@ class Configuration:
 
 
 def pmemobj_environment(configuration):
-    """What libpmemobj reads when it is loaded (docs/decisions/peers.md): where pools are mapped, and how they become durable."""
+    """What libpmemobj reads when it is loaded (docs/internals/decisions/peers.md): where pools are mapped, and how they become durable."""
     found = {"PMEM_MMAP_HINT": "0x300000000000"}
     if configuration.durability == "process":
         # Mapped pages outlive the process: no line is written back, as no engine does under this level.

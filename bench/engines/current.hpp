@@ -135,7 +135,7 @@ inline void rest_current()
 #endif
 }
 
-/// A figure that the engine counts itself, by its name in docs/statistics.md.
+/// A figure that the engine counts itself, by its name in docs/guide/statistics.md.
 inline std::optional<std::uint64_t> current_statistic([[maybe_unused]] std::string_view name)
 {
 #if BENCH_HAS_MEMORY

@@ -88,7 +88,7 @@ concept MemoryEngine = requires(const Shape& shape, void* block, std::size_t siz
     /// As Operation, for operations that write nothing durable.
     { reading.lock(mutex) };
     { reading.unlock_unwritten(mutex) };
-    /// One of its own counters by its name in docs/statistics.md, where it has it.
+    /// One of its own counters by its name in docs/guide/statistics.md, where it has it.
     { E::statistic(std::string_view()) } -> std::same_as<std::optional<std::uint64_t>>;
 };
 

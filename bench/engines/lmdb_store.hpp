@@ -2,7 +2,7 @@
 // LMDB: one file, one writer at a time, readers that wait for nobody.
 //
 // A put or a remove is a transaction; a get renews the thread's own read transaction, which costs no lock. Keys are
-// machine words (MDB_INTEGERKEY). docs/decisions/peers.md has the options.
+// machine words (MDB_INTEGERKEY). docs/internals/decisions/peers.md has the options.
 
 #include <cstddef>
 #include <cstdint>

@@ -18,7 +18,7 @@ namespace bench {
 
 struct PmthreadsEngine : LockedSections<>, UntypedMemory<PmthreadsEngine> {
 #ifdef BENCH_HOOKS
-    static constexpr StoresSeen stores_seen = StoresSeen::compiled;  // docs/nvhooks.md, "Limits"
+    static constexpr StoresSeen stores_seen = StoresSeen::compiled;  // docs/guide/nvhooks.md, "Limits"
 #else
     static constexpr StoresSeen stores_seen = StoresSeen::all;
 #endif
@@ -32,7 +32,7 @@ struct PmthreadsEngine : LockedSections<>, UntypedMemory<PmthreadsEngine> {
     static void* root(const char* name, std::size_t size_bytes) { return checked(sp_root(name, size_bytes)); }
     static void settle() noexcept { (void)sp_checkpoint(); }
 
-    /// A statistic of the runtime (docs/statistics.md); none without a pool.
+    /// A statistic of the runtime (docs/guide/statistics.md); none without a pool.
     static std::optional<std::uint64_t> statistic(std::string_view name)
     {
         std::uint64_t value = 0;

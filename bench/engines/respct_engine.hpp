@@ -251,7 +251,7 @@ struct RespctEngine {
         (void)sp_checkpoint();
     }
 
-    /// A statistic of the runtime (docs/statistics.md); none without a pool.
+    /// A statistic of the runtime (docs/guide/statistics.md); none without a pool.
     static std::optional<std::uint64_t> statistic(std::string_view name)
     {
         std::uint64_t value = 0;

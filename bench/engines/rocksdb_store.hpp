@@ -2,7 +2,7 @@
 // RocksDB: a log, and a table in memory that becomes files.
 //
 // Keys are big-endian, so that their order is that of the numbers. Each write goes to the log before it returns; whether
-// the log is synced is BENCH_ROCKSDB_SYNC, 1 or 0. docs/decisions/peers.md has the options.
+// the log is synced is BENCH_ROCKSDB_SYNC, 1 or 0. docs/internals/decisions/peers.md has the options.
 
 #include <array>
 #include <cstddef>

@@ -2,7 +2,7 @@
 // SQLite: one table with an INTEGER PRIMARY KEY, WAL mode, a connection for each thread.
 //
 // A put or a remove is a prepared statement that commits by itself. Writers of this process take turns at a mutex: SQLite's own
-// way to wait for another connection is to sleep and try again. docs/decisions/peers.md has the options.
+// way to wait for another connection is to sleep and try again. docs/internals/decisions/peers.md has the options.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
 // Latencies in the buckets of an HDR histogram (Gil Tene): within a power of two, 1024 buckets of equal width, so that a
-// value is known within a thousandth. docs/decisions/latency-histogram.md says why no library is used.
+// value is known within a thousandth. docs/internals/decisions/latency-histogram.md says why no library is used.
 
 #include <bit>
 #include <cstddef>

@@ -1,4 +1,4 @@
-"""A result as a document of the sources: docs/memcached-performance.md is one."""
+"""A result as a document of the sources: docs/measured/tables/memcached.md is one."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ order that is shuffled in each round. Ratios are taken between slices of one rou
 Before a server hands over, what it has written is durable. The client is one thread on the same CPUs, so a server's checkpoints
 compete with it and with the server's own threads. Each reply is checked: a key that is missing, or a value that is not whole,
 ends the run.
-[bench](../bench/README.md) says more.
+[bench](../../../bench/README.md) says more.
 """
 
 
@@ -96,12 +96,6 @@ def plots_of(document):
             *ratio_plot(document, "latency-power", "p99 of the latency with `power`, of stock", p99)]
 
 
-def verdict_lines(document):
-    rows = [[safe(bar["text"]), "met" if bar["met"] else "fell short" if bar["reached"] else "not measured",
-             safe(", ".join(f"{one['value']:.3g}" for one in bar["reached"]))] for bar in document["bars"]]
-    return ["## What had to be reached", "", *table(["asked for", "verdict", "reached"], rows), ""] if rows else []
-
-
 def machine_lines(document):
     machine, options = document["machine"], document["options"]
     load = machine["load_before"]
@@ -119,7 +113,6 @@ def text_of(document, stem):
         lines += ["**A quick run: it shows that everything works and measures nothing.**", ""]
     if not document["complete"]:
         lines += ["**The run was interrupted: parts are missing.**", ""]
-    lines += verdict_lines(document)
     for plot in plots_of(document):
         lines += [f"![{safe(plot.title)}](figures/{stem}-plot-{plot.key}.svg)", "", plot.note, ""]
     for heading, remark, columns, rows in tables_of(document):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every figure and table of the papers in one page: python3 bench/papers/all.py --markdown docs/papers.md"""
+"""Every figure and table of the papers in one page: python3 bench/papers/all.py --markdown docs/measured/tables/papers.md"""
 
 import sys
 

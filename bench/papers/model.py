@@ -1,4 +1,4 @@
-"""What throughput to expect at more threads than this machine has cores: docs/scaling-model.md has the reasoning.
+"""What throughput to expect at more threads than this machine has cores: docs/internals/scaling-model.md has the reasoning.
 
 Everything in it is measured at one thread, but the volatile program's serial fraction, which needs its second thread. What an engine
 reaches at two threads is predicted and then compared with what it did reach: the model's error.

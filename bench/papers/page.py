@@ -1,4 +1,4 @@
-"""Figures as text for a terminal and as Markdown for docs/papers.md."""
+"""Figures as text for a terminal and as Markdown for docs/measured/tables/papers.md."""
 
 import rows
 
@@ -81,9 +81,10 @@ def markdown_of(figure, shown, remarks, commands):
 INTRODUCTION = """\
 # The papers' figures, measured here
 
-This page is generated: `python3 bench/papers/all.py --markdown docs/papers.md`. Each figure and table of the papers stands here with the
-numbers that its text states, what the same work gives on this machine with one and two threads, and, where the paper had more cores, what
-[a model](scaling-model.md) makes of our figures for its number of threads. A figure in a plot that no sentence, caption or table
+This page is generated: `python3 bench/papers/all.py --markdown docs/measured/tables/papers.md`. Each figure and table of
+the papers stands here with the numbers that its text states, what the same work gives on this machine with one and two
+threads, and, where the paper had more cores, what [a model](../../internals/scaling-model.md) makes of our figures for its
+number of threads. A figure in a plot that no sentence, caption or table
 states is not guessed at: "no number". A model's figure is marked as one; behind it stands how far the same model was off at two threads.
 More than 20 % makes it "not trustworthy", and so does a machine whose cores other programs had for more than a tenth of the time. Other
 machines, other media, other processors: ratios can be compared, rates cannot.

@@ -131,7 +131,7 @@ YCSB = ("ycsb_a", "ycsb_b")
 FIGURE_5_9 = Figure(
     "Figure 5.9", "RocksDB with Pronto against its own log: YCSB A and B", "RocksDB 5.17, 5 million pairs, 5 million operations (§5.3.4)",
     "RocksDB 7.8 is measured as it is; Pronto is not built into it: durable::string_map has its place. Logs lie in shared memory, where a sync costs "
-    "nothing; [pronto-performance.md](pronto-performance.md) has the same on a disk",
+    "nothing; [pronto.md](pronto.md) has the same on a disk",
     stated=(Stated("equal to asynchronous writes", "RocksDB with Pronto, both workloads; no number", "§5.3.4"),),
     runs=tuple(Run(workload, (VOLATILE, PRONTO, PMTHREADS_UFFD, ROCKSDB_SYNC, ROCKSDB_ASYNC), value_sizes=(1024,), size=100_000)
                for workload in YCSB), reading=readings.RATE)

@@ -10,11 +10,11 @@ from .parts import PARTS
 
 EXAMPLES = """\
 examples:
-  python3 bench/pronto_costs.py --json build/pronto.json --markdown docs/pronto-performance.md    everything, on an idle machine
+  python3 bench/pronto_costs.py --json build/pronto.json --markdown docs/measured/tables/pronto.md    everything, on an idle machine
   python3 bench/pronto_costs.py --part containers --json build/pronto.json --again    one part anew, the others as they are in the file
   python3 bench/pronto_costs.py --part group_commit --seconds 5 --repeat 9            the page goes to standard output
   python3 bench/pronto_costs.py --quick                                               does it work; measures nothing
-  python3 bench/pronto_costs.py --report build/pronto.json --markdown docs/pronto-performance.md  the page of an earlier run
+  python3 bench/pronto_costs.py --report build/pronto.json --markdown docs/measured/tables/pronto.md  the page of an earlier run
 
 parts:
 """ + "\n".join(f"  {name:13} {part.TITLE}" for name, part in PARTS.items()) + """

@@ -10,12 +10,12 @@ SLOW_LOAD = 0.5  # an average, for each CPU, that says that other work ran
 INTRODUCTION = """\
 # What pronto costs
 
-This page is generated: `python3 bench/pronto_costs.py --json build/pronto.json --markdown docs/pronto-performance.md`. Sides that are
+This page is generated: `python3 bench/pronto_costs.py --json build/pronto.json --markdown docs/measured/tables/pronto.md`. Sides that are
 compared are processes that work in turn, in an order that is shuffled in each round; a ratio is taken within a round, and the median of
 the rounds is given with its quartiles. The volatile side is compiled and linked without Stillpoint. Pools of the medium `memory` lie in
 shared memory and must survive power (`--durability power`), so that each log entry is written around the caches and fenced; those of
-the medium `file` lie on the disk of the build's folder. [bench](../bench/README.md) says how it is measured, [papers.md](papers.md) has
-the same figures beside the paper's.
+the medium `file` lie on the disk of the build's folder. [bench](../../../bench/README.md) says how it is measured,
+[papers.md](papers.md) has the same figures beside the paper's.
 """
 
 
@@ -39,11 +39,6 @@ def bars_of(whole):
     return [bar for name, part in whole["parts"].items() for bar in PARTS[name].bars(part["result"])]
 
 
-def bars_table(found):
-    rows = [[safe(bar["text"]), value_of(bar), "met" if bar["met"] else "**missed**" if bar["value"] is not None else "-"] for bar in found]
-    return ["## What had to be reached", "", *table(["asked for", "reached", ""], rows), ""] if rows else []
-
-
 def cells_of(result):
     return [cell for cells in result.values() if isinstance(cells, list) for cell in cells]
 
@@ -53,7 +48,6 @@ def page(whole):
     lines = [INTRODUCTION, conditions(parts), ""]
     if whole["quick"]:
         lines += ["This was a quick run: small data and two rounds. It shows that everything works and measures nothing.", ""]
-    lines += bars_table(bars_of(whole))
     for name, part in parts.items():
         left_out = dict.fromkeys(one for cell in cells_of(part["result"]) for one in cell.get("left_out", []))
         lines += [f"## {PARTS[name].TITLE}", "", PARTS[name].SAYS, "", *PARTS[name].lines(part["result"]), "",

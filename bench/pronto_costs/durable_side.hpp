@@ -11,7 +11,7 @@
 
 namespace bench {
 
-/// A figure of the runtime (docs/statistics.md); 0 where it has none.
+/// A figure of the runtime (docs/guide/statistics.md); 0 where it has none.
 inline std::uint64_t statistic(const char* name)
 {
     std::uint64_t value = 0;

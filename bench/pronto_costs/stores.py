@@ -68,7 +68,7 @@ def spread_of(found):
 
 BTREE = BenchRuns(
     "B+tree against libpmemobj, YCSB's mixes A and B (Figure 5.10)",
-    "The B+tree of the bench ([btree.hpp](../bench/structures/btree.hpp)) inside a durable object, and the same tree with libpmemobj's "
+    "The B+tree of the bench ([btree.hpp](../../../bench/structures/btree.hpp)) inside a durable object, and the same tree with libpmemobj's "
     "transactions; 200,000 keys, values of 1 KiB, keys uniformly random; a mix is reads:updates.",
     (("memory", "--workload btree --mix 50:50,95:5 --value-size 1024 --size 200000 --threads 1,2 --engine pronto,pmemobj --durability power"),))
 ROCKSDB = BenchRuns(

@@ -1,6 +1,6 @@
 #pragma once
 // Containers that survive: each is got with pronto::get_object<durable::map<...>>(name), and its changes are durable on return.
-// docs/pronto.md is the guide; each is written as one of yours would be.
+// docs/guide/pronto.md is the guide; each is written as one of yours would be.
 
 #include "stillpoint/durable/map.hpp"
 #include "stillpoint/durable/priority_queue.hpp"

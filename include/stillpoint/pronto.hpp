@@ -11,7 +11,7 @@
 //   scores.add(3);                                                       // durable on return
 //
 // A method that changes the object is an operation: it is logged by name and arguments, and run again after a crash. It is deterministic:
-// what it does follows from the object and the arguments. docs/pronto.md is the guide, pronto.h the interface below.
+// what it does follows from the object and the arguments. docs/guide/pronto.md is the guide, pronto.h the interface below.
 // Threads: as the class that is wrapped. Cost of an operation: what the log costs on its medium, beside what the method does.
 
 #include <concepts>

@@ -209,7 +209,7 @@ typedef struct sp_heap_statistics {
  * Errors: SP_E_NOT_OPEN, SP_E_INVALID_ARGUMENT (NULL). */
 int sp_heap_stats(sp_heap_statistics *out);
 
-/* One of the figures that `stillpoint stats` shows, by its name there ("stop_ns_p99"): docs/statistics.md
+/* One of the figures that `stillpoint stats` shows, by its name there ("stop_ns_p99"): docs/guide/statistics.md
  * lists them. Cost: a search of some 40 names and a load. Errors: SP_E_NOT_OPEN; SP_E_INVALID_ARGUMENT
  * (NULL, or an unknown name). */
 int sp_statistic(const char *name, uint64_t *value);

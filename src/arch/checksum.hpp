@@ -1,6 +1,6 @@
 #pragma once
 // Checksums: XXH3 from the xxhash library, inlined so that the preloaded library exports none
-// of its symbols (docs/decisions/xxhash.md).
+// of its symbols (docs/internals/decisions/xxhash.md).
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
 // Canaries: switches that take one flush, fence, sync, checksum or write out of the code, for the test that
-// shows that the crash explorer notices (docs/crash-explorer.md). The product is built without:
+// shows that the crash explorer notices (docs/internals/crash-explorer.md). The product is built without:
 // is_removed() is then a constant, and nothing of it remains.
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // Condition waits of POSIX and C11. Where the mutex is all that the thread holds, the wait ends the FASE:
 // the monitor's invariant holds there, and a thread that waits for good must not stop checkpoints.
-// docs/quiescence.md, "Condition waits".
+// docs/internals/quiescence.md, "Condition waits".
 
 #include <cerrno>
 

@@ -1,6 +1,6 @@
 #pragma once
 // Fault injection for media: which calls fail, and how. Tests pass a plan in MediumOptions; the
-// environment variable STILLPOINT_FAULT gives one to a whole program (docs/fault-injection.md).
+// environment variable STILLPOINT_FAULT gives one to a whole program (docs/internals/fault-injection.md).
 
 #include <array>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
 // The default medium: a regular file, written with explicit I/O, so that a bad disk or a full one is an
-// error to report and never a signal (docs/decisions/file-medium.md).
+// error to report and never a signal (docs/internals/decisions/file-medium.md).
 
 #include <array>
 #include <memory>

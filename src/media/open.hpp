@@ -26,7 +26,7 @@ struct MediumOptions {
     bool disable_io_uring = false;
     bool disable_direct_io = false;
     std::optional<bool> caches_are_persistent;  ///< eADR / GPF; empty: detect
-    /// Calls that must fail (docs/fault-injection.md); empty: as STILLPOINT_FAULT says.
+    /// Calls that must fail (docs/internals/fault-injection.md); empty: as STILLPOINT_FAULT says.
     std::string faults;
 };
 

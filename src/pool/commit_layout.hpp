@@ -1,5 +1,5 @@
 #pragma once
-// The commit record, at the head of an engine's area. Structures and constants only; docs/format/pool.md describes it.
+// The commit record, at the head of an engine's area. Structures and constants only; docs/internals/format/pool.md describes it.
 //
 //   engine area (4 pages):  even epochs, copy 0 | copy 1 | odd epochs, copy 0 | copy 1
 

@@ -1,5 +1,5 @@
 #pragma once
-// Bytes of one entry of the handle directory: structure only. docs/format/pool.md describes it.
+// Bytes of one entry of the handle directory: structure only. docs/internals/format/pool.md describes it.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #pragma once
-// Bytes of the image's own tables: structures and constants only. docs/format/pool.md is the
+// Bytes of the image's own tables: structures and constants only. docs/internals/format/pool.md is the
 // description for people.
 //
 // They lie in durable memory at fixed offsets from the pool's base address. The engine makes

@@ -1,7 +1,7 @@
 #pragma once
 // Pool: one file that holds the image (the durable memory) of one program for one engine.
 //
-// File layout (docs/format/pool.md has every byte; superblock_layout.hpp the structures):
+// File layout (docs/internals/format/pool.md has every byte; superblock_layout.hpp the structures):
 //   superblock copy 0 | superblock copy 1 | engine area | segment 0 | segment 1 | ...
 // The engine area and the inside of segments belong to the engine. Growth appends a segment.
 

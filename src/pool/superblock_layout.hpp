@@ -1,5 +1,5 @@
 #pragma once
-// Bytes of a superblock: structures and constants only. docs/format/pool.md is the description
+// Bytes of a superblock: structures and constants only. docs/internals/format/pool.md is the description
 // for people, with a hex example; superblock.hpp has the code that reads and writes these bytes.
 //
 // All integers are little-endian. A file holds two copies, in its pages 0 and 1.

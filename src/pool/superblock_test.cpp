@@ -157,7 +157,7 @@ TEST(Superblock, NamesBothVersionsOfANewerPool)
     EXPECT_NE(opened.error().text().find("1 to 1"), std::string_view::npos) << opened.error().message;
 }
 
-/// The example of docs/format/pool.md.
+/// The example of docs/internals/format/pool.md.
 layout::Superblock example_superblock()
 {
     layout::Superblock block{};

@@ -1,6 +1,6 @@
 #pragma once
 // One block of the image: the copy of a module's SP_PERSISTENT section, then values that the program no longer has, then
-// the table of what lies where, then the trailer by which the block is known. docs/format/pool.md has the bytes.
+// the table of what lies where, then the trailer by which the block is known. docs/internals/format/pool.md has the bytes.
 
 #include <cstddef>
 #include <cstdint>

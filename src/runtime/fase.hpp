@@ -5,7 +5,7 @@
 // the matching release. publish-and-check: the thread stores `inside`, then loads the gate; the
 // checkpointer stores the gate, runs membarrier, then loads every `inside`. One of the two sees
 // the other, and the thread pays no fence. Threads outside a FASE are never waited for.
-// docs/quiescence.md has the argument; fase_gate.hpp the inlined form that the interposer uses.
+// docs/internals/quiescence.md has the argument; fase_gate.hpp the inlined form that the interposer uses.
 
 #include <atomic>
 #include <cstdint>

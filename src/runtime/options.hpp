@@ -1,6 +1,6 @@
 #pragma once
 // Options: one struct, one table (options.inc). Environment, command line, sp_open's text and
-// docs/options.md come from that table; adding a row adds the option everywhere.
+// docs/guide/options.md come from that table; adding a row adds the option everywhere.
 
 #include <cstdint>
 #include <span>

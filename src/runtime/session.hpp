@@ -68,7 +68,7 @@ void session_thread_exit() noexcept;
 /// There is a session, and something of this process has used durable memory: its end must be recorded.
 [[nodiscard]] bool session_is_in_use() noexcept;
 
-/// Exit code of a process that cannot go on: sysexits.h numbers (docs/exit-codes.md).
+/// Exit code of a process that cannot go on: sysexits.h numbers (docs/guide/exit-codes.md).
 [[nodiscard]] int exit_code_for(sp_error code) noexcept;
 
 }  // namespace stillpoint

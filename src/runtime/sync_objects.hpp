@@ -6,7 +6,7 @@
 // A record is proof: at the moment of the capture a thread was inside a call on that object, or held it (sync_uses.hpp), and what
 // is recovered are the bytes of that moment. So nothing else can lie at the address. Every other mutex, rwlock and
 // spinlock is free in a quiescent state, and an object of glibc that nobody uses holds nothing of the process
-// (docs/quiescence.md): they need no record.
+// (docs/internals/quiescence.md): they need no record.
 //
 // Images with logged tables (engines that have no one moment for all bytes) keep the table empty: there locks are members of
 // typed blocks.

@@ -1,7 +1,7 @@
 #pragma once
 // Which synchronisation objects in durable memory are in use by a thread right now: it is inside a wait or a wake-up, or it holds
 // a lock that is no FASE. Only such an object can hold, in a quiescent state, what does not survive the process; and its use
-// is the proof that it is one, and not other data in its former place (docs/quiescence.md, "What lies in locks at a checkpoint").
+// is the proof that it is one, and not other data in its former place (docs/internals/quiescence.md, "What lies in locks at a checkpoint").
 //
 // A thread lists its uses in its record. While a checkpoint captures the image no use begins or ends:
 //   thread:       change the list; fence; while a capture goes on, wait. Then call libc, or return to the program.

@@ -25,7 +25,7 @@ class Manual(unittest.TestCase):
         codes = {value for name, value in vars(errors).items() if name.isupper() and isinstance(value, int)}
         status = MANUAL[MANUAL.index(".SH EXIT STATUS"):MANUAL.index(".SH EXAMPLES")]
         self.assertEqual(codes - {int(found) for found in re.findall(r"(?:^|; |\n)(\d+) ", status)}, set())
-        page = (ROOT / "docs/exit-codes.md").read_text(encoding="utf-8")
+        page = (ROOT / "docs/guide/exit-codes.md").read_text(encoding="utf-8")
         self.assertEqual(codes - {int(found) for found in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)}, set())
 
 

@@ -55,7 +55,7 @@ class EachPart(unittest.TestCase):
             self.assertEqual({cell["part"] for cell in result["cells"]} - {"memaslap"},
                              {"throughput", "pipelined", "latency", "intervals", "throughput-power", "latency-power"})
             self.assertTrue(any(bar["reached"] for bar in result["bars"]) or result["options"]["mix"] == [50])
-        text = document.text_of(result, "memcached-performance")
+        text = document.text_of(result, "memcached")
         self.assertIn("A quick run", text)
         self.assertIn("| stock |", text)
 

@@ -1,4 +1,4 @@
-"""Each command, brought into each situation that docs/exit-codes.md gives it a code for: the code is the documented one. The table by
+"""Each command, brought into each situation that docs/guide/exit-codes.md gives it a code for: the code is the documented one. The table by
 command, --help and the manual pages name the same codes."""
 
 import os
@@ -10,7 +10,7 @@ import unittest
 
 from command_line import BUILD, COUNTER, ROOT, SMALL, TOOL, CommandLineTest
 
-DOCUMENT = (ROOT / "docs/exit-codes.md").read_text(encoding="utf8")
+DOCUMENT = (ROOT / "docs/guide/exit-codes.md").read_text(encoding="utf8")
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 # Codes of situations that no test can bring about at will: a disk that fails (tests/faults has those), and Ctrl-C.
 ELSEWHERE = {"run": {74}, "info": {71, 74}, "check": {71, 74}, "doctor": {74}, "stats": {74},

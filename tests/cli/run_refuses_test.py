@@ -131,7 +131,7 @@ class RunRefuses(CommandLineTest):
 class ExitCodes(CommandLineTest):
     def test_equal_their_document(self):
         header = (ROOT / "include/stillpoint/error.h").read_text()
-        document = (ROOT / "docs/exit-codes.md").read_text()
+        document = (ROOT / "docs/guide/exit-codes.md").read_text()
         documented = {name: int(code) for names, code in re.findall(r"^\| (`SP_E.*`) \| (\d+) \|$", document, re.MULTILINE)
                       for name in re.findall(r"SP_E_\w+", names)}
         names = {value: name for name, value in re.findall(r"(SP_\w+) = (\d+)", header)}

@@ -1,4 +1,4 @@
-// explore: the crash explorer. docs/crash-explorer.md is its manual.
+// explore: the crash explorer. docs/internals/crash-explorer.md is its manual.
 
 #include <algorithm>
 #include <chrono>

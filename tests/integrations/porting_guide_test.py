@@ -1,4 +1,4 @@
-"""The hunks that docs/porting-guide.md shows are lines of the patches."""
+"""The hunks that docs/guide/porting.md shows are lines of the patches."""
 
 import re
 import unittest
@@ -16,7 +16,7 @@ def bare(line):
 class PortingGuide(unittest.TestCase):
     def test_each_line_of_its_hunks_is_in_a_patch(self):
         there = {bare(line) for name in SOURCES for line in (ROOT / "integrations" / name).read_text().splitlines()}
-        blocks = re.findall(r"```c(?:pp)?\n(.*?)```", (ROOT / "docs/porting-guide.md").read_text(), re.DOTALL)
+        blocks = re.findall(r"```c(?:pp)?\n(.*?)```", (ROOT / "docs/guide/porting.md").read_text(), re.DOTALL)
         self.assertGreater(len(blocks), 10)
         shown = {bare(line) for block in blocks for line in block.splitlines()} - {"", "..."}
         self.assertEqual(sorted(shown - there), [])

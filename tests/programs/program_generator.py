@@ -190,7 +190,8 @@ class Program:
         releases = [f"lock_release({lock.name()});" for lock in used]
         after = [f"section_ended(worker, {number});", *releases, "section_end(worker);"]
         if self.features.defect == "torn":
-            after = [f"++worker->by_section[{number}];", *releases, "section_leave();", "usleep(500);", "++worker->count;", "section_note(worker);"]
+            after = [f"++worker->by_section[{number}];", *releases, "section_leave();", "usleep(500);",
+                     "++worker->count;", "section_note(worker);"]
         self.steps.append(Step(number, "section", operations, before, after))
 
     def make_robust_end(self):

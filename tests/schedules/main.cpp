@@ -1,4 +1,4 @@
-// schedules: explores the schedules of the quiescence protocol's own code. docs/quiescence.md, "How it is checked".
+// schedules: explores the schedules of the quiescence protocol's own code. docs/internals/quiescence.md, "How it is checked".
 
 #include <algorithm>
 #include <cstdio>

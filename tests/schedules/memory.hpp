@@ -1,5 +1,5 @@
 #pragma once
-// The memory that explored threads share, under three models; docs/quiescence.md, "How it is checked", describes them.
+// The memory that explored threads share, under three models; docs/internals/quiescence.md, "How it is checked", describes them.
 //
 //   sc    every load sees the latest store
 //   tso   stores wait in a buffer of their thread until it is flushed (x86)

@@ -254,7 +254,7 @@ void add_options(CommandLine& line, const std::shared_ptr<CrashTestArguments>& a
     line.option("--seed", "NUMBER", [arguments](const std::string& text) { return take_seed(text, *arguments); },
                 "Choose the same moments as the run that printed this seed.");
     line.option("--moments", "WORD", [arguments](const std::string& text) { return take_moments(text, arguments->plan.moments); },
-                "Kill at random moments, at persist points (docs/fault-injection.md), or both. Default both.");
+                "Kill at random moments, at persist points (docs/internals/fault-injection.md), or both. Default both.");
     line.number("--min-ms", plan.min_ms, 0, 1e7, "MS", "A random kill comes after this time at the earliest. Default 0.");
     line.number("--max-ms", plan.max_ms, 1, 1e7, "MS", "Each run is killed after this time at the latest. Default 500.");
     line.flag("--keep-going", plan.keep_going, "Do not stop at the first failure: keep its pool, go on with a new one.");

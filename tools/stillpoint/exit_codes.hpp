@@ -1,6 +1,6 @@
 #pragma once
 // Exit codes of the tool's own findings; a Failure's code has exit_code_for() of runtime/session.hpp.
-// Numbers follow sysexits.h and the shell; docs/exit-codes.md explains each.
+// Numbers follow sysexits.h and the shell; docs/guide/exit-codes.md explains each.
 
 namespace stillpoint::tool::exit_codes {
 

@@ -25,7 +25,7 @@ int report_failure(const Failure& failure)
 
 std::string help_footer(std::string_view examples, std::string_view exit_codes)
 {
-    return text_of("Examples:\n{}\nExit codes:\n{}All of them: docs/exit-codes.md, stillpoint(1).",
+    return text_of("Examples:\n{}\nExit codes:\n{}All of them: docs/guide/exit-codes.md, stillpoint(1).",
                        examples, exit_codes);
 }
 

@@ -22,7 +22,7 @@ constexpr std::string_view examples =
     "  stillpoint stats bank.pool\n"
     "  stillpoint stats --watch 1 bank.pool           again every second, until the program ends\n"
     "  stillpoint stats --json bank.pool\n"
-    "docs/statistics.md explains every figure.\n";
+    "docs/guide/statistics.md explains every figure.\n";
 
 constexpr std::string_view exit_code_lines =
     "  0 printed; 64 wrong usage; 65 not a pool, or its program runs with another version; 66 no such file;\n"

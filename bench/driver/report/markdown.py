@@ -42,7 +42,7 @@ class Document:
 
     def text(self):
         lines = [f"# {facts.TITLE}", "", facts.SENTENCE,
-                 "What the parts cost, each by its own benchmark: [performance-of-parts.md](performance-of-parts.md)."]
+                 "What the parts cost, each by its own benchmark: [parts.md](parts.md)."]
         lines += [f"\n**{text}**" for applies, text in ((not self.run.is_complete, facts.NOT_COMPLETE),
                                                         (self.run.is_smoke, facts.SMOKE)) if applies]
         lines += ["", *self.bars(), *self.summary(), *self.how(), *self.workloads(), *self.commands()]
@@ -77,7 +77,8 @@ class Document:
         return lines
 
     def how(self):
-        lines = ["## How it was measured", "", facts.HOW, "The bench, its workloads and its engines: [bench](../bench/README.md).", ""]
+        lines = ["## How it was measured", "", facts.HOW,
+                 "The bench, its workloads and its engines: [bench](../../../bench/README.md).", ""]
         lines += table(["", ""], [[name, safe(value)] for name, value in facts.machine_facts(self.run)])
         lines.append("")
         for engine, reason, remedy in facts.skipped_lines(self.run):

@@ -1,4 +1,4 @@
-// docs/format/pmthreads.md shows an example byte by byte; these are its bytes, made by the code.
+// docs/internals/format/pmthreads.md shows an example byte by byte; these are its bytes, made by the code.
 
 #include <cstring>
 #include <gtest/gtest.h>

@@ -19,7 +19,7 @@ namespace stillpoint::pmthreads {
 
 namespace {
 
-static_assert(NVHOOKS_CARD_SHIFT == page_shift, "a card is a page: docs/decisions/card-granularity.md");
+static_assert(NVHOOKS_CARD_SHIFT == page_shift, "a card is a page: docs/internals/decisions/card-granularity.md");
 
 /// Eight cards, taken at once.
 using Word = std::uint64_t;

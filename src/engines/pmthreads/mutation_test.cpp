@@ -428,7 +428,7 @@ TEST_F(Mutations, ThatExchangePagesAreRefusedRepairedOrHarmless)
     report("exchanged pages", figures);
 }
 
-/// But for the one pair of faults that docs/format/pmthreads.md says goes unnoticed.
+/// But for the one pair of faults that docs/internals/format/pmthreads.md says goes unnoticed.
 TEST_F(Mutations, OfTwoBitsAreRefusedRepairedOrHarmless)
 {
     use(snapshots_->files[stages]);

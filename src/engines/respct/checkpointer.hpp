@@ -4,7 +4,7 @@
 // One turn:  stop, which waits for restart points: next epoch | lines of the finished one, tables, fence, commit record (the program runs).
 // With Flush::in_stop, as the paper has it, all of that is done in the stop. An epoch ends only when the one before is durable, so at
 // most two are not: the one that is being written and the running one, which is why a logged variable has two backups
-// (docs/decisions/respct-two-backups.md).
+// (docs/internals/decisions/respct-two-backups.md).
 
 #include <atomic>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
 // Puts a mapped image into the CPU's huge pages, piece by piece, while the program runs. A hash map that reads at random spends
-// two thirds of a read on the page tables otherwise: 52 ns against 14 (docs/decisions/respct-huge-pages.md).
+// two thirds of a read on the page tables otherwise: 52 ns against 14 (docs/internals/decisions/respct-huge-pages.md).
 
 #include <atomic>
 #include <cstdint>

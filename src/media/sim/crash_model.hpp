@@ -1,5 +1,5 @@
 #pragma once
-// CrashModel: what a crash may leave of the events of a trace. docs/crash-model.md states the
+// CrashModel: what a crash may leave of the events of a trace. docs/internals/crash-model.md states the
 // rules and their sources; crash_model_test.cpp shows each as a litmus test.
 //
 // The model keeps what is certainly durable, what a process reads, and, for each unit that lands on its

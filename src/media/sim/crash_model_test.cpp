@@ -1,4 +1,4 @@
-// Litmus tests: each shows one rule of docs/crash-model.md, by the set of states that a crash may leave.
+// Litmus tests: each shows one rule of docs/internals/crash-model.md, by the set of states that a crash may leave.
 //
 // A test writes a few words and lists, or forbids, what they may be afterwards; "ab" is a state in which word a
 // and word b have landed, "-b" one in which only b has.

@@ -4,7 +4,7 @@
  * and the tests include this file; it includes nothing. C and C++.
  *
  * Instrumented code calls the hooks of [NVHooks Table 4.1] by the names below, as far as the layer's
- * YAML asks for them (docs/nvhooks.md); the layer's shim defines them. Sizes are in bytes. */
+ * YAML asks for them (docs/guide/nvhooks.md); the layer's shim defines them. Sizes are in bytes. */
 
 #define NVHOOKS_ABI_VERSION 1
 

@@ -1,5 +1,5 @@
 #pragma once
-// A layer's configuration: what its YAML tells the pass (docs/nvhooks.md has the schema).
+// A layer's configuration: what its YAML tells the pass (docs/guide/nvhooks.md has the schema).
 
 #include <cstdint>
 #include <optional>

@@ -1,5 +1,5 @@
 /* Calls functions of libc with pointers to durable memory: what they write must be hooked (described_calls_test.py). Hooks may cover
- * more, as far as docs/nvhooks-descriptions.md says so; all of the memory counts as slack. */
+ * more, as far as docs/guide/nvhooks-descriptions.md says so; all of the memory counts as slack. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>
