@@ -10,7 +10,6 @@
 #include "runtime/api_export.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/options.hpp"
-#include "runtime/respct_thread.hpp"
 #include "runtime/session.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/statistics.hpp"
@@ -108,7 +107,9 @@ STILLPOINT_API int sp_open(const char* path, const char* options_text)
 
 STILLPOINT_API int sp_close(void)
 {
-    stillpoint::respct::thread_exit();  // The end is a restart point, if no lock is held.
+    if (Session* const open = stillpoint::open_session(); open != nullptr) {
+        open->engine->thread_ends();
+    }
     auto session = session_to_wait_in();
     if (!session) {
         return stillpoint::report(session.error());
@@ -154,7 +155,7 @@ STILLPOINT_API uint64_t sp_durable_epoch(void)
 
 STILLPOINT_API int sp_wait_durable(uint64_t epoch, int64_t timeout_ms)
 {
-    const stillpoint::respct::AtRestartPoint here;
+    const stillpoint::AtRest here(used_session());
     auto session = session_to_wait_in();
     if (!session) {
         return stillpoint::report(session.error());
@@ -171,7 +172,7 @@ STILLPOINT_API int sp_wait_durable(uint64_t epoch, int64_t timeout_ms)
 
 STILLPOINT_API int sp_checkpoint(void)
 {
-    const stillpoint::respct::AtRestartPoint here;
+    const stillpoint::AtRest here(used_session());
     auto session = session_to_wait_in();
     if (!session) {
         return stillpoint::report(session.error());

@@ -8,7 +8,6 @@
 #include "runtime/api_export.hpp"
 #include "runtime/dying_memory.hpp"
 #include "runtime/fase_gate.hpp"
-#include "runtime/respct_thread.hpp"
 #include "runtime/session_state.hpp"
 #include "stillpoint/stillpoint.h"
 
@@ -44,9 +43,6 @@ void* checked_libc(void* block, size_t size_bytes) noexcept { return block != nu
 STILLPOINT_API void* sp_malloc(size_t size_bytes)
 {
     Session* const session = used_session();
-    if (session != nullptr && stillpoint::respct::is_active() && stillpoint::respct::takes_part()) {
-        return checked(session->heap->allocate(size_bytes));  // The thread is inside a FASE.
-    }
     if (session == nullptr || session->detached.load(std::memory_order_relaxed)) [[unlikely]] {
         stillpoint::warn_if_not_durable(session);
         if (session == nullptr) {
@@ -103,10 +99,6 @@ STILLPOINT_API void sp_free(void* block)
     Session* const session = open_session();
     if (session == nullptr || !stillpoint_is_persistent(block)) {
         std::free(block);
-        return;
-    }
-    if (stillpoint::respct::is_active() && stillpoint::respct::takes_part() && stillpoint::nothing_is_known_by_address()) {
-        session->heap->deallocate(block);  // The thread is inside a FASE.
         return;
     }
     const FaseGuard fase;

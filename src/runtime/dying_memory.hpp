@@ -2,17 +2,22 @@
 // What the runtime knows by the address of an object in durable memory ends with the object. Every way by which a block is freed,
 // moved or made smaller comes here first: inside the FASE that does it, and before another thread can be given the memory.
 
+#include <atomic>
+
 #include "heap/heap.hpp"
 #include "runtime/fase.hpp"
-#include "runtime/respct_checks.hpp"
 #include "runtime/sync_uses.hpp"
 
 namespace stillpoint {
 
-/// Nothing is known by address of memory in any block: one load, nearly always.
+/// What an engine, or a check of it, does where memory dies; set at most once. nullptr, nearly always: nothing. It may not call malloc.
+using MemoryDiesHook = void (*)(const void* begin, std::size_t size_bytes) noexcept;
+[[gnu::visibility("hidden")]] extern constinit std::atomic<MemoryDiesHook> memory_dies_hook;
+
+/// Nothing is known by address of memory in any block: two loads.
 [[nodiscard]] inline bool nothing_is_known_by_address() noexcept
 {
-    return !sync_uses::any.load(std::memory_order_relaxed) && !respct_checks::watched();
+    return !sync_uses::any.load(std::memory_order_relaxed) && memory_dies_hook.load(std::memory_order_relaxed) == nullptr;
 }
 
 /// [begin, + size) is about to belong to nobody.
@@ -22,7 +27,9 @@ inline void memory_dies(const void* begin, std::size_t size_bytes) noexcept
         sync_uses::forget(begin, size_bytes);
         fase_forget_locks(begin, size_bytes);
     }
-    respct_checks_note_freed(begin, size_bytes);
+    if (const MemoryDiesHook hook = memory_dies_hook.load(std::memory_order_acquire); hook != nullptr) [[unlikely]] {
+        hook(begin, size_bytes);
+    }
 }
 
 /// Frees a block of the heap that the caller knows to be one, or that the heap then refuses.

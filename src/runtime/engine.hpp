@@ -55,6 +55,12 @@ public:
     /// Last checkpoint (marked as a normal end if `clean` and quiescence is reached), then stops
     /// and closes. The mapping stays readable.
     [[nodiscard]] virtual Result<void> stop(bool clean) = 0;
+    /// The calling thread ends, or closes the session: it is done with durable memory, unless it holds a lock.
+    virtual void thread_ends() noexcept {}
+    /// The calling thread waits for a checkpoint, or ends the program: it leaves the section that the engine keeps it in between the
+    /// program's own, if it is in that one only. True: it was, and end_rest() must follow.
+    [[nodiscard]] virtual bool begin_rest() noexcept { return false; }
+    virtual void end_rest() noexcept {}
     /// In the parent, before fork: whatever a child's copy of the memory needs.
     virtual void before_fork() noexcept = 0;
     /// In a child after fork: forget threads and descriptors; memory stays as a private copy.

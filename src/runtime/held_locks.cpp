@@ -1,7 +1,6 @@
 #include "runtime/held_locks.hpp"
 
 #include "runtime/fase_gate.hpp"
-#include "runtime/respct_locks.hpp"
 
 namespace stillpoint::held_locks {
 
@@ -15,6 +14,7 @@ struct Listed {
 };
 
 constinit std::atomic<const Observer*> observing{nullptr};
+constinit std::atomic<OwnLocks> own_locks{nullptr};
 
 constinit thread_local Listed own [[gnu::tls_model("initial-exec")]] = {};
 
@@ -24,8 +24,11 @@ bool holds_none(const ThreadRecord& record, std::uint32_t depth) noexcept
 {
     const auto outermost = record.lock.load(std::memory_order_relaxed);
     const bool is_lock = outermost != 0 && outermost != ThreadRecord::no_lock && (outermost & ThreadRecord::released_bit) == 0;
-    return respct::locks_counted() == 0 && (depth == 0 || (depth == 1 && !is_lock));
+    const OwnLocks count = own_locks.load(std::memory_order_relaxed);
+    return (count == nullptr || count() == 0) && (depth == 0 || (depth == 1 && !is_lock));
 }
+
+void set_own_locks(OwnLocks count) noexcept { own_locks.store(count, std::memory_order_relaxed); }
 
 void begin() noexcept
 {

@@ -1,5 +1,5 @@
 #pragma once
-// Which locks a thread holds: for the checks of debug builds (respct_checks.hpp). Listed from begin() on only, since every acquire and
+// Which locks a thread holds: for those who check how a program locks. Listed from begin() on only, since every acquire and
 // release then goes the way of a gate that is not clear; before it, nothing here costs anything.
 
 #include <array>
@@ -34,8 +34,12 @@ void begin_observed(const Observer* observer) noexcept;
 /// Those of the calling thread.
 [[nodiscard]] Locks of_this_thread() noexcept;
 
-/// Whether the calling thread, whose record it is and which is inside `depth` sections, holds no lock: a thread that takes part in restart
-/// points is in a section without a lock between its locks. Listed or not.
+/// How many locks of an engine's own the calling thread holds, which the accounting does not see. nullptr: there are none.
+using OwnLocks = std::uint32_t (*)() noexcept;
+void set_own_locks(OwnLocks count) noexcept;
+
+/// Whether the calling thread, whose record it is and which is inside `depth` sections, holds no lock: an engine may keep a thread in a
+/// section without a lock between its locks. Listed or not.
 [[nodiscard]] bool holds_none(const ThreadRecord& record, std::uint32_t depth) noexcept;
 
 /// From the accounting only: `lock` (nullptr: a section) is about to be acquired by the thread that `record` belongs to, which is inside

@@ -19,7 +19,6 @@
 #include "runtime/session_pool.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/program_fit.hpp"
-#include "runtime/respct_thread.hpp"
 #include "runtime/statistics.hpp"
 #include "runtime/sync_objects.hpp"
 
@@ -316,7 +315,7 @@ void session_end() noexcept
         !session->in_use.load(std::memory_order_acquire)) {
         return;  // Not in use: the pool is as it was, and its next start is what this one would have been.
     }
-    const respct::AtRestartPoint end_is_one;
+    const AtRest here(session);
     if (inside_fase()) {
         tell_of_lost_end(*session, "the program ends inside a failure-atomic section (a lock is held): no last checkpoint; the pool stays at "
                                    "epoch", false);
@@ -368,7 +367,6 @@ void session_after_fork_in_child() noexcept
         return;
     }
     fase_reset_after_fork();
-    respct::reset_after_fork();
     kernel_writes::reset_after_fork();
     kernel_locks::are_guarded.store(false, std::memory_order_relaxed);
     session->directory_lock.reset_after_fork();
@@ -425,8 +423,10 @@ void session_note_kernel_write(void* address, std::size_t size) noexcept
 void session_thread_exit() noexcept
 {
     kernel_calls_end_thread();
-    respct::thread_exit();  // First: frees that wait belong to the running epoch.
     Session* const session = open_session();
+    if (session != nullptr) {
+        session->engine->thread_ends();  // First: frees that wait belong to the running epoch.
+    }
     if (session != nullptr && session->heap != nullptr) {
         const FaseGuard fase;  // A span of which the last block comes back changes durable tables.
         session->heap->flush_thread_cache();

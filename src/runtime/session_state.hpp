@@ -47,6 +47,28 @@ struct Session {
     return session != nullptr && session->in_use.load(std::memory_order_acquire) ? session : begin_use();
 }
 
+/// While it lives the calling thread rests (Engine::begin_rest): for calls that wait for a checkpoint, and the end of the program.
+class AtRest {
+public:
+    explicit AtRest(Session* session) noexcept
+    {
+        if (session != nullptr && session->engine->begin_rest()) {
+            engine_ = session->engine.get();
+        }
+    }
+    AtRest(const AtRest&) = delete;
+    AtRest& operator=(const AtRest&) = delete;
+    ~AtRest()
+    {
+        if (engine_ != nullptr) {
+            engine_->end_rest();
+        }
+    }
+
+private:
+    Engine* engine_ = nullptr;
+};
+
 /// Prints the failure and ends the process with its exit code; no handler runs.
 [[noreturn]] void end_process(const Failure& failure) noexcept;
 

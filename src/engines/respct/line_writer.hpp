@@ -8,10 +8,10 @@
 
 #include "core/result.hpp"
 #include "engines/respct/image_memory.hpp"
+#include "engines/respct/thread.hpp"
 #include "os/reserved_array.hpp"
 #include "pool/pool.hpp"
 #include "runtime/copy_team.hpp"
-#include "runtime/respct_thread.hpp"
 
 namespace stillpoint::respct {
 

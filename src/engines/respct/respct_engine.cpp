@@ -7,10 +7,11 @@
 #include "core/store_marks.hpp"
 #include "engines/respct/offline.hpp"
 #include "engines/respct/recovery.hpp"
+#include "engines/respct/thread.hpp"
 #include "os/log.hpp"
 #include "pool/commit_record.hpp"
 #include "runtime/fase.hpp"
-#include "runtime/respct_thread.hpp"
+#include "runtime/held_locks.hpp"
 #include "runtime/statistics.hpp"
 
 namespace stillpoint::respct {
@@ -123,6 +124,7 @@ void RespctEngine::take_over_notes(std::uint64_t next_epoch, std::uint64_t durab
     notes_taken_ = true;
     logged::durable_epoch.store(durable, std::memory_order_release);
     __atomic_store_n(&sp_respct_running, 2 * next_epoch + 1, __ATOMIC_RELEASE);
+    held_locks::set_own_locks(&locks_counted);
     CollectedLines::forget_all();
     logged::note_lines.store(&note_store_of_library, std::memory_order_release);
     store_marks::wanted.store(store_marks::Wanted::lines, std::memory_order_release);
@@ -186,6 +188,7 @@ Result<void> RespctEngine::stop(bool clean)
 void RespctEngine::detach_after_fork() noexcept
 {
     detached_ = true;
+    reset_after_fork();
     checkpointer_->detach_after_fork();
     huge_pages_.detach_after_fork();
     give_notes_back();

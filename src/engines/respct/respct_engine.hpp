@@ -11,6 +11,7 @@
 #include "engines/respct/line_writer.hpp"
 #include "engines/respct/recovery.hpp"
 #include "engines/respct/table_copies.hpp"
+#include "engines/respct/thread.hpp"
 #include "os/futex.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/epoch_clock.hpp"
@@ -27,6 +28,9 @@ public:
     [[nodiscard]] Result<RecoveryReport> start(Pool pool, const Options& options) override;
     Result<void> run() override;
     [[nodiscard]] Result<void> stop(bool clean) override;
+    void thread_ends() noexcept override { thread_exit(); }
+    [[nodiscard]] bool begin_rest() noexcept override { return respct::begin_rest(); }
+    void end_rest() noexcept override { respct::end_rest(); }
     void before_fork() noexcept override {}
     void detach_after_fork() noexcept override;
 

@@ -8,13 +8,13 @@
 #include <sys/stat.h>
 
 #include "core/logged_words.hpp"
+#include "engines/respct/checks.hpp"
 #include "lint.hpp"
 #include "lint_intervals.hpp"
 #include "lint_target.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/fase_gate.hpp"
 #include "runtime/held_locks.hpp"
-#include "runtime/respct_checks.hpp"
 #include "runtime/session_state.hpp"
 
 namespace stillpoint::lint {
@@ -186,7 +186,7 @@ void at_freed(const void* block, std::size_t size_bytes) noexcept
     at_modified(block, size_bytes);  // What was stored in it need not survive.
 }
 
-constexpr RespctListener notes_of_lint{&at_restart_point, &at_allow, &at_modified, &at_allocated, &at_freed};
+constexpr respct::checks::Listener notes_of_lint{&at_restart_point, &at_allow, &at_modified, &at_allocated, &at_freed};
 
 /// A wait for a condition by a thread that holds nothing but the mutex ends its FASE.
 bool is_condition_wait(std::string_view function) noexcept
@@ -216,7 +216,7 @@ bool may_block(int descriptor) noexcept
 void begin_respct() noexcept
 {
     pthread_key_create(&end_of_thread, [](void*) { end_of_respct_thread(); });
-    respct_listen(notes_of_lint);
+    respct::checks::listen(notes_of_lint);
 }
 
 void note_respct_read(const void* address, std::size_t size_bytes, const void* caller) noexcept

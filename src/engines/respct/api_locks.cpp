@@ -4,15 +4,15 @@
 #include <climits>
 #include <cstdlib>
 
+#include "engines/respct/checks.hpp"
+#include "engines/respct/locks.hpp"
+#include "engines/respct/thread.hpp"
 #include "os/futex_calls.hpp"
 #include "os/log.hpp"
 #include "runtime/api_export.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/fase_gate.hpp"
 #include "runtime/held_locks.hpp"
-#include "runtime/respct_checks.hpp"
-#include "runtime/respct_locks.hpp"
-#include "runtime/respct_thread.hpp"
 
 namespace stillpoint::respct {
 
@@ -134,7 +134,7 @@ STILLPOINT_API void sp_respct_wait(sp_respct_condition* condition, sp_respct_mut
     if (respct::is_active()) {
         respct::prevent(mutex, &respct::unlock_meanwhile, &respct::lock_again);
     }
-    stillpoint::respct_checks_note_prevent();
+    respct::checks::note_prevent();
 }
 
 STILLPOINT_API void sp_respct_notify_one(sp_respct_condition* condition)

@@ -1,14 +1,14 @@
-#include "runtime/updated_variables.hpp"
+#include "engines/respct/updated_variables.hpp"
 
 #include <cstring>
 #include <mutex>
 #include <sys/mman.h>
 
 #include "core/units.hpp"
+#include "engines/respct/lock_sets.hpp"
 #include "os/futex.hpp"
 #include "runtime/fase_gate.hpp"
 #include "runtime/held_locks.hpp"
-#include "runtime/lock_sets.hpp"
 
 namespace stillpoint::updated_variables {
 

@@ -15,8 +15,8 @@
 
 #include "core/logged_words.hpp"
 #include "core/units.hpp"
+#include "engines/respct/locks.hpp"
 #include "runtime/fase_gate.hpp"
-#include "runtime/respct_locks.hpp"
 
 namespace stillpoint::respct {
 
@@ -130,17 +130,10 @@ void thread_exit() noexcept;
 /// In a child made by fork: no thread of the parent's is there.
 void reset_after_fork() noexcept;
 
-/// While it lives the calling thread stands at its restart point: for calls that wait for a checkpoint, and the end of the program.
-class AtRestartPoint {
-public:
-    AtRestartPoint() noexcept;
-    AtRestartPoint(const AtRestartPoint&) = delete;
-    AtRestartPoint& operator=(const AtRestartPoint&) = delete;
-    ~AtRestartPoint();
-
-private:
-    bool left_ = false;
-};
+/// The calling thread stands at its restart point, until end_rest(). False, and nothing is done: it was not between restart points, or
+/// it holds a lock.
+[[nodiscard]] bool begin_rest() noexcept;
+void end_rest() noexcept;
 
 /// The lines of the epochs of one parity, of all threads. Only when no thread appends to them: between the stop that ends the epoch and the
 /// next. Two runs of lines of one chunk never overlap.

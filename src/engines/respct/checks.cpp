@@ -1,21 +1,20 @@
-#include "runtime/respct_checks.hpp"
+#include "engines/respct/checks.hpp"
 
 #include <cstdlib>
 #include <fmt/core.h>
 #include <string_view>
 
 #include "core/logged_words.hpp"
+#include "engines/respct/locks.hpp"
+#include "engines/respct/updated_variables.hpp"
 #include "os/log.hpp"
 #include "runtime/api_export.hpp"
+#include "runtime/dying_memory.hpp"
 #include "runtime/held_locks.hpp"
-#include "runtime/respct_locks.hpp"
 #include "runtime/session_state.hpp"
-#include "runtime/updated_variables.hpp"
 #include "stillpoint/respct.h"
 
-namespace stillpoint {
-
-namespace respct_checks {
+namespace stillpoint::respct::checks {
 
 constinit std::atomic<bool> is_watched{false};
 
@@ -29,7 +28,21 @@ struct ThreadFacts {
 };
 constinit thread_local ThreadFacts own [[gnu::tls_model("initial-exec")]] = {};
 
-constinit std::atomic<const RespctListener*> listener{nullptr};
+constinit std::atomic<const Listener*> listener{nullptr};
+
+void freed(const void* block, std::size_t size_bytes) noexcept
+{
+    updated_variables::forget(block, size_bytes);
+    if (const Listener* const told = listener.load(std::memory_order_acquire); told != nullptr) {
+        told->freed(block, size_bytes);
+    }
+}
+
+void watch() noexcept
+{
+    memory_dies_hook.store(&freed, std::memory_order_release);
+    is_watched.store(true, std::memory_order_relaxed);
+}
 
 /// At the first check.
 void begin() noexcept
@@ -41,7 +54,7 @@ void begin() noexcept
     if (!updated_variables::begin()) {
         os::log(os::Severity::warning, "no address space for the checks of logged variables: not all misuse will be found");
     }
-    is_watched.store(true, std::memory_order_relaxed);
+    watch();
     is_begun.store(true, std::memory_order_release);
 }
 
@@ -53,7 +66,7 @@ const Session* checked_session() noexcept
         return nullptr;
     }
     begin();
-    respct::list_locks_of_this_thread();
+    list_locks_of_this_thread();
     return session;
 }
 
@@ -124,7 +137,7 @@ void note_written(Line line) noexcept
 void restart_point() noexcept
 {
     own.written = {};
-    if (const RespctListener* const told = listener.load(std::memory_order_acquire); told != nullptr) {
+    if (const Listener* const told = listener.load(std::memory_order_acquire); told != nullptr) {
         told->restart_point();
     }
 }
@@ -132,7 +145,7 @@ void restart_point() noexcept
 void allow() noexcept
 {
     own.is_at_restart_point = true;
-    if (const RespctListener* const told = listener.load(std::memory_order_acquire); told != nullptr) {
+    if (const Listener* const told = listener.load(std::memory_order_acquire); told != nullptr) {
         told->allow();
     }
 }
@@ -141,7 +154,7 @@ void prevent() noexcept { own.is_at_restart_point = false; }
 
 void modified(const void* address, std::size_t size_bytes) noexcept
 {
-    if (const RespctListener* const told = listener.load(std::memory_order_acquire); told != nullptr) {
+    if (const Listener* const told = listener.load(std::memory_order_acquire); told != nullptr) {
         told->modified(address, size_bytes);
     }
 }
@@ -149,30 +162,20 @@ void modified(const void* address, std::size_t size_bytes) noexcept
 void allocated(const void* block, std::size_t size_bytes) noexcept
 {
     updated_variables::forget(block, size_bytes);
-    if (const RespctListener* const told = listener.load(std::memory_order_acquire); told != nullptr) {
+    if (const Listener* const told = listener.load(std::memory_order_acquire); told != nullptr) {
         told->allocated(block, size_bytes);
     }
 }
 
-void freed(const void* block, std::size_t size_bytes) noexcept
+void listen(const Listener& told) noexcept
 {
-    updated_variables::forget(block, size_bytes);
-    if (const RespctListener* const told = listener.load(std::memory_order_acquire); told != nullptr) {
-        told->freed(block, size_bytes);
-    }
+    listener.store(&told, std::memory_order_release);
+    watch();
 }
 
-}  // namespace respct_checks
+}  // namespace stillpoint::respct::checks
 
-void respct_listen(const RespctListener& told) noexcept
-{
-    respct_checks::listener.store(&told, std::memory_order_release);
-    respct_checks::is_watched.store(true, std::memory_order_relaxed);
-}
-
-}  // namespace stillpoint
-
-namespace checks = stillpoint::respct_checks;
+namespace checks = stillpoint::respct::checks;
 using stillpoint::updated_variables::Conflict;
 using stillpoint::updated_variables::Line;
 

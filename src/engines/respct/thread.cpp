@@ -1,4 +1,4 @@
-#include "runtime/respct_thread.hpp"
+#include "engines/respct/thread.hpp"
 
 #include <cerrno>
 #include <cstdlib>
@@ -267,25 +267,24 @@ void reset_after_fork() noexcept
     set_active(false);
 }
 
-AtRestartPoint::AtRestartPoint() noexcept
+bool begin_rest() noexcept
 {
     const Thread* const thread = own_thread;
     const ThreadRecord* const record = fase::own_record;
-    if (thread != nullptr && thread->is_inside && record != nullptr && record->depth.load(std::memory_order_relaxed) == 1 &&
-        locks_counted() == 0) {
-        Heap::let_frees_wait(false);
-        fase_note_section();
-        fase_leave(nullptr);
-        left_ = true;
+    if (thread == nullptr || !thread->is_inside || record == nullptr || record->depth.load(std::memory_order_relaxed) != 1 ||
+        locks_counted() != 0) {
+        return false;
     }
+    Heap::let_frees_wait(false);
+    fase_note_section();
+    fase_leave(nullptr);
+    return true;
 }
 
-AtRestartPoint::~AtRestartPoint()
+void end_rest() noexcept
 {
-    if (left_) {
-        fase_enter(nullptr);
-        Heap::let_frees_wait(true);
-    }
+    fase_enter(nullptr);
+    Heap::let_frees_wait(true);
 }
 
 Thread* CollectedLines::first_thread() noexcept { return threads.load(std::memory_order_acquire); }

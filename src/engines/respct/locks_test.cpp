@@ -1,7 +1,7 @@
 // The one-word locks, without a pool: exclusion, waiters, and what the calling thread is known to hold. Threads take both ways, the short
 // one of respct.h and the long one of the library.
 
-#include "runtime/respct_locks.hpp"
+#include "engines/respct/locks.hpp"
 
 #include <atomic>
 #include <mutex>

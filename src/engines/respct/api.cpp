@@ -7,12 +7,12 @@
 
 #include "core/logged_words.hpp"
 #include "core/store_marks.hpp"
+#include "engines/respct/checks.hpp"
+#include "engines/respct/thread.hpp"
 #include "os/log.hpp"
 #include "runtime/api_export.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/named_objects.hpp"
-#include "runtime/respct_checks.hpp"
-#include "runtime/respct_thread.hpp"
 #include "runtime/session_state.hpp"
 #include "stillpoint/respct.h"
 
@@ -85,7 +85,7 @@ Result<void*> allocate_in(Session& session, sp_respct_layout& layout, size_t byt
 void* allocate_one(sp_respct_layout& layout) noexcept
 {
     Session* const session = lines_session();
-    if (session == nullptr || !is_of(*session, layout) || stillpoint::respct_checks::watched()) {
+    if (session == nullptr || !is_of(*session, layout) || respct::checks::watched()) {
         return nullptr;
     }
     const std::uint32_t tag = __atomic_load_n(&layout.type, __ATOMIC_RELAXED) >> tag_shift;
@@ -107,7 +107,7 @@ void* allocate(sp_respct_layout* layout, size_t count, bool zeroed)
             std::memset(block, 0, bytes);
             stillpoint::note_store(block, bytes);
         }
-        stillpoint::respct_checks_note_allocated(block, bytes);
+        respct::checks::note_allocated(block, bytes);
         return block;
     }
     respct::ensure_inside();
@@ -119,7 +119,7 @@ void* allocate(sp_respct_layout* layout, size_t count, bool zeroed)
     if (zeroed) {
         session->heap->clear_block(*block, bytes);
     }
-    stillpoint::respct_checks_note_allocated(*block, bytes);
+    respct::checks::note_allocated(*block, bytes);
     return *block;
 }
 
@@ -146,7 +146,7 @@ void* allocate(sp_respct_layout* layout, size_t count, bool zeroed)
 
 [[gnu::noinline]] void add_modified_lines(const void* address, size_t size_bytes) noexcept
 {
-    stillpoint::respct_checks_note_modified(address, size_bytes);
+    respct::checks::note_modified(address, size_bytes);
     if (!respct::is_active() || !stillpoint_is_persistent(address)) {
         return;
     }
@@ -231,7 +231,7 @@ STILLPOINT_API void sp_respct_add_modified(const void* address, size_t size_byte
     const auto begin = reinterpret_cast<std::uintptr_t>(address);
     const bool is_in_one_line = size_bytes - 1 < line_bytes - begin % line_bytes;
     if (is_in_one_line && begin - stillpoint::window_base < respct::image_bytes.load(std::memory_order_relaxed) && respct::takes_part() &&
-        !stillpoint::respct_checks::watched()) [[likely]] {
+        !respct::checks::watched()) [[likely]] {
         note_line_of(*respct::own_thread, begin, stillpoint::logged::running());
         return;
     }
@@ -240,10 +240,10 @@ STILLPOINT_API void sp_respct_add_modified(const void* address, size_t size_byte
 
 STILLPOINT_API void sp_respct_restart_point(int id, const char* file, unsigned line)
 {
-    if (!stillpoint::respct_checks::watched() && respct::pass_restart_point()) [[likely]] {
+    if (!respct::checks::watched() && respct::pass_restart_point()) [[likely]] {
         return;
     }
-    stillpoint::respct_checks_note_restart_point();
+    respct::checks::note_restart_point();
     if (respct::is_active()) {
         respct::restart_point(id, file, line);
     }
@@ -256,7 +256,7 @@ STILLPOINT_API void sp_respct_bind_frame(void* restart_point)
 
 STILLPOINT_API void sp_respct_checkpoint_allow(void)
 {
-    stillpoint::respct_checks_note_allow();
+    respct::checks::note_allow();
     if (respct::is_active()) {
         respct::allow();
     }
@@ -267,5 +267,5 @@ STILLPOINT_API void sp_respct_checkpoint_prevent(pthread_mutex_t* mutex)
     if (respct::is_active()) {
         respct::prevent(mutex, &unlock_mutex, &lock_mutex);
     }
-    stillpoint::respct_checks_note_prevent();
+    respct::checks::note_prevent();
 }

@@ -1,4 +1,4 @@
-#include "runtime/respct_locks.hpp"
+#include "engines/respct/locks.hpp"
 
 #include "runtime/held_locks.hpp"
 
