@@ -5,7 +5,8 @@
 //   1. Add a line to intercepted.inc (and its header below, or a declaration if no header has it).
 //   2. Write the shim in the file of its concern: SHIM, then account, call REAL(name)(...), account.
 //      No logic: that belongs into src/runtime, where it is unit-tested.
-//   3. Add it to the table in tests/interpose/accounting_test.cpp, with its error returns.
+//   3. Add it to the table in tests/interpose: accounting_test.cpp for locks, with its error returns; kernel_stores.cpp for what
+//      the kernel stores.
 //
 // Rules for code in a shim, which runs inside somebody else's call: no malloc, no intercepted lock,
 // errno as libc left it, and the exception specification of libc's declaration (a cancellation point

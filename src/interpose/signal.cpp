@@ -4,15 +4,20 @@
 
 #include <cerrno>
 
+#include "interpose/event_bytes.hpp"
 #include "interpose/real.hpp"
 #include "runtime/fault_handler.hpp"
+#include "runtime/kernel_call.hpp"
 
 // Old programs call what headers now call deprecated.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 namespace {
 
+using stillpoint::events_bytes;
 using stillpoint::fault_handler_installed;
+using stillpoint::fd_set_bytes;
+using stillpoint::KernelCall;
 
 /// `set` without the signals that must stay unblocked, in `storage` where there is one.
 const sigset_t* without_ours(int how, const sigset_t* set, sigset_t& storage) noexcept
@@ -131,17 +136,20 @@ SHIM int sigsetmask(int mask) noexcept { return REAL(sigsetmask)(without_ours(ma
 
 SHIM int sigprocmask(int how, const sigset_t* set, sigset_t* previous) noexcept
 {
+    const KernelCall call(previous, sizeof *previous);
     sigset_t storage;
     return REAL(sigprocmask)(how, without_ours(how, set, storage), previous);
 }
 
 SHIM int pthread_sigmask(int how, const sigset_t* set, sigset_t* previous) noexcept
 {
+    const KernelCall call(previous, sizeof *previous);
     sigset_t storage;
     return REAL(pthread_sigmask)(how, without_ours(how, set, storage), previous);
 }
 
-// These wait with a mask of their own. A handler that runs meanwhile has that mask, and may touch durable memory.
+// These wait with a mask of their own. A handler that runs meanwhile has that mask, and may touch durable memory. What they fill is as
+// in results.cpp.
 
 SHIM int sigsuspend(const sigset_t* set)
 {
@@ -151,24 +159,30 @@ SHIM int sigsuspend(const sigset_t* set)
 
 SHIM int pselect(int count, fd_set* read_set, fd_set* write_set, fd_set* error_set, const timespec* limit, const sigset_t* set)
 {
+    const KernelCall of_reads(read_set, fd_set_bytes(count));
+    const KernelCall of_writes(write_set, fd_set_bytes(count));
+    const KernelCall of_errors(error_set, fd_set_bytes(count));
     sigset_t storage;
     return REAL(pselect)(count, read_set, write_set, error_set, limit, without_ours(SIG_SETMASK, set, storage));
 }
 
 SHIM int ppoll(pollfd* files, nfds_t count, const timespec* limit, const sigset_t* set)
 {
+    const KernelCall call(files, count * sizeof *files);
     sigset_t storage;
     return REAL(ppoll)(files, count, limit, without_ours(SIG_SETMASK, set, storage));
 }
 
 SHIM int __ppoll_chk(pollfd* files, nfds_t count, const timespec* limit, const sigset_t* set, size_t files_bytes)
 {
+    const KernelCall call(files, count * sizeof *files);
     sigset_t storage;
     return REAL(__ppoll_chk)(files, count, limit, without_ours(SIG_SETMASK, set, storage), files_bytes);
 }
 
 SHIM int epoll_pwait(int file, epoll_event* events, int capacity, int limit_ms, const sigset_t* set)
 {
+    const KernelCall call(events, events_bytes(capacity));
     sigset_t storage;
     return REAL(epoll_pwait)(file, events, capacity, limit_ms, without_ours(SIG_SETMASK, set, storage));
 }

@@ -244,6 +244,7 @@ Result<void> open_session_of(Options options, SessionBegin begin)
     figures.recovery_ns.store(report->recovery_ns, std::memory_order_relaxed);
     figures.recovered_epoch.store(report->epoch, std::memory_order_relaxed);
     announce(*session, options, *report, mechanism, marking_units);
+    tell_limits_of_program();
     ending.store(false, std::memory_order_release);
     current.store(session.release(), std::memory_order_release);
     return {};
