@@ -79,6 +79,16 @@ class End(FaultyRun):
         done = self.run_program("end", "exec")
         self.assertEqual((done.returncode, done.stdout), (0, f"start {FRESH} count 0\nstart {CLEAN} count 2\n"), done.stderr)
 
+    def test_by_exec_of_what_cannot_run_is_an_end_with_71(self):
+        """That is known only after the pool was closed."""
+        nonsense = self.folder / "nonsense"
+        nonsense.write_bytes(b"\x7fELF and nothing else")
+        nonsense.chmod(0o755)
+        done = self.run_program("end", "exec", nonsense)
+        self.assertEqual((done.returncode, done.stdout), (71, f"start {FRESH} count 0\n"), done.stderr)
+        self.assertIn("exec failed", done.stderr)
+        self.assert_starts(CLEAN, 2)
+
 
 class Fork(FaultyRun):
     def test_detaches_the_child_which_is_told_once_and_leaves_the_parent_alone(self):

@@ -235,7 +235,7 @@ int main(int argc, char **argv)
     } else if (strcmp(what, "held") == 0) {
         let_another_hold();
     } else if (strcmp(what, "end") == 0) {
-        return commit() != SP_OK || end(how, (char *[]){argv[0], NULL});
+        return commit() != SP_OK || end(how, (char *[]){argc > 3 ? argv[3] : argv[0], NULL});
     }
     return 0;
 }

@@ -1,6 +1,6 @@
 """docs/guarantees.md against the tests. Its last section quotes what the page promises and names tests for it. Every quotation stands in
-the page, word for word; every named test exists; and each paragraph, list item and table row above is quoted, names a test itself, or is
-listed among those that promise nothing. So a sentence that changes, a test that goes, and a new promise without a test are noticed."""
+the page, word for word; every named test exists; and each sentence above is quoted, names its test itself, or is quoted among those
+that promise nothing. So a sentence that changes, a test that goes, and a new promise without a test are noticed."""
 
 import re
 import unittest
@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/guarantees.md").read_text(encoding="utf8")
 HEADING = "## Which test holds which promise\n"
 NOTHING = "### What promises nothing\n"
+NAMES_ITS_TEST = re.compile(r"_test(\.py)?\b|\btests?/|\(?tests? `|same test|`\w+\.[A-Z]\w+`")
 
 
 def plain(text):
@@ -31,6 +32,17 @@ def blocks(text):
         is_head = line.startswith("|") and at + 1 < len(lines) and re.match(r"\|[-| ]+$", lines[at + 1])
         if line.strip() and not line.startswith("#") and not re.match(r"\|[-| ]+$", line) and not is_head:
             current.append(line.strip())
+    return found
+
+
+def sentences(block):
+    """A label, such as "Locks.", belongs to the sentence after it."""
+    found = []
+    for part in re.split(r"(?<=[.!?])\s+(?=[A-Z`(\[-])", plain(block)):
+        if found and len(found[-1].split()) <= 3:
+            found[-1] += " " + part
+        else:
+            found.append(part)
     return found
 
 
@@ -85,16 +97,30 @@ class Guarantees(unittest.TestCase):
         for quotation in [row[0] for row in self.promises + self.nothing]:
             self.assertIn(plain(quotation), body, "the page does not say this any more: quote what it says, and see that the tests hold that")
 
-    def test_every_promise_is_quoted_or_names_its_test(self):
+    def test_every_sentence_is_quoted_or_names_its_test(self):
         quotations = [plain(row[0]) for row in self.promises + self.nothing]
-        names_for_the_list = False  # A paragraph that ends with a colon speaks for the items after it.
-        for block in blocks(self.body):
-            names_a_test = re.search(r"_test(\.py)?\b|\btests?/|\(?tests? `|same test|`\w+\.[A-Z]\w+`", block) is not None
-            if not block.startswith("- "):
-                names_for_the_list = names_a_test and block.endswith(":")
-            is_limit = block.startswith("Not ")
-            self.assertTrue(names_a_test or names_for_the_list or is_limit or any(quotation in block for quotation in quotations),
-                            f"quote this in \"{HEADING[3:-1]}\", with a test that holds it:\n  {block}")
+        missing = [sentence for block in blocks(self.body) for sentence in sentences(block)
+                   if not NAMES_ITS_TEST.search(sentence) and not any(quotation in sentence for quotation in quotations)]
+        self.assertEqual(missing, [], f"quote these in \"{HEADING[3:-1]}\", each with a test that holds it, or in \"{NOTHING[4:-1]}\"")
+
+    def test_every_quotation_is_of_one_sentence(self):
+        """One that stands in several would cover a sentence that nobody has read."""
+        body = [sentence for block in blocks(self.body) for sentence in sentences(block)]
+        for quotation, _ in self.promises + self.nothing:
+            self.assertEqual(sum(plain(quotation) in sentence for sentence in body), 1, quotation)
+
+    def test_the_tests_that_the_text_names_exist(self):
+        text = plain(self.body)
+        groups = re.findall(r"\((?:tests? )?((?:`[^`]+`(?:, | and )?)+)\)", text)
+        names = [name for group in groups for name in re.findall(r"`([^`]+)`", group)]
+        for name in [name for name in names if re.fullmatch(r"(?!vm\.)[a-z]+\.[a-z_]+|[A-Z]\w+\.[A-Z]\w+", name)]:
+            self.assertTrue(self.known.has(name) or self.known.has(name + "_test"), name)
+        files = {path.name for path in ROOT.glob("tests/*/*_test.py")}
+        self.assertLessEqual(set(re.findall(r"\w+_test\.py", text)), files)
+
+    def test_a_text_is_cut_into_its_sentences(self):
+        self.assertEqual(sentences("- **One.** It holds (`a.b`, 1.5 s). `sp_x` does, too: see below | - not this"),
+                         ["- One. It holds (`a.b`, 1.5 s).", "`sp_x` does, too: see below | - not this"])
 
 
 if __name__ == "__main__":

@@ -5,8 +5,17 @@ import os
 import signal
 import sys
 
+if sys.argv[1] == "holding":
+    everything = ctypes.CDLL(None)
+    lock = ctypes.create_string_buffer(64)
+    everything.pthread_mutex_lock(lock)
 library = ctypes.CDLL("libstillpoint.so.1")
 library.sp_root.restype = ctypes.POINTER(ctypes.c_int)
+if sys.argv[1] == "holding":
+    library.sp_root(b"runs", ctypes.c_size_t(4))
+    inside = library.sp_checkpoint()
+    everything.pthread_mutex_unlock(lock)
+    sys.exit(print(f"inside {inside}, then {library.sp_checkpoint()}"))
 kind = library.sp_start_kind()
 library.sp_fase_begin()
 runs = library.sp_root(b"runs", ctypes.c_size_t(4))

@@ -19,6 +19,7 @@ PLAIN = os.path.join(BUILD, "bin", "start_plain")
 SUBPROCESS = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode & 127)"
 CLEAN_ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("STILLPOINT_")}
 FRESH, CLEAN, CRASHED = 1, 2, 3
+INSIDE_FASE = 22
 
 EXECUTING = {
     "none": [],
@@ -75,6 +76,10 @@ class Wrappers(unittest.TestCase):
         for engine in ("pmthreads", "pronto"):
             with self.subTest(engine=engine):
                 self.three_lives(engine, ["env", "X=1"], [sys.executable, os.path.join(HERE, "late_user.py")])
+
+    def test_a_lock_that_is_held_at_the_first_durable_use_counts(self):
+        run = self.run_it("pmthreads", sys.executable, os.path.join(HERE, "late_user.py"), "holding")
+        self.assertEqual(run.stdout, f"inside {INSIDE_FASE}, then 0\n", run.stderr)
 
     def test_what_uses_nothing_changes_nothing(self):
         """Neither makes a pool, nor turns a crash into a clean end."""
