@@ -24,7 +24,7 @@ launcher = $$(command -v ccache >/dev/null 2>&1 && echo "-DCMAKE_C_COMPILER_LAUN
 only = @cmake --build --preset release -j $(JOBS) --target
 say = @printf '\n== %s\n' "$(1)"
 
-.PHONY: all build demo test check asan tsan kill-loop soak faults mutations fuzz bench style format-check docs install
+.PHONY: all build demo test check asan tsan kill-loop soak faults mutations fuzz bench style format-check docs site install
 .PHONY: performance papers memcached-bench memcached-demo memcached-soak explore canaries nvhooks-fuzz schedules guest clean help
 .PHONY: programs foreign
 .PHONY: configure build-tests build-bench setup setup-test setup-memcached kyotocabinet-kills tmp
@@ -39,7 +39,8 @@ help:
 	@echo "make check        only the tests of the release build"
 	@echo "make asan, tsan   only the unit tests under AddressSanitizer + UBSan, or ThreadSanitizer"
 	@echo "make style        only the checks of style, layering and documents"
-	@echo "make docs         write the documents that are generated from tables anew"
+	@echo "make docs         write the generated documents again: options, statistics, tables of figures"
+	@echo "make site         make the documents into a site with search: build/site/index.html (10 seconds)"
 	@echo "make kill-loop    kill word-index, bank and the ledgers of respct and pronto 200 times each: nothing is lost"
 	@echo "make soak         kill a checking program KILLS=$(KILLS) times, at every persist point and at random (SEED, LIMIT_S)"
 	@echo "make explore      judge STATES=$(STATES) crash states, for at most LIMIT_S seconds (SEED)"
@@ -121,6 +122,11 @@ format-check: style
 
 docs: build
 	@python3 scripts/generate_docs.py
+
+# The documents as a site with search; reads from no network.
+site: tmp
+	@sh scripts/setup.sh site
+	@python3 -B scripts/site.py
 
 kill-loop: configure
 	$(only) stillpoint_tool bank word-index respct_ledger pronto_ledger

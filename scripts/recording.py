@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Draws docs/demo.svg: a terminal in which scripts/demo.py really ran, each line at the moment at which it came.
+"""Draws docs/demo.svg: a terminal in which scripts/demo.py really ran, each line at the moment at which it came (longer pauses
+are cut to PAUSE_MAX_S).
 
 Usage: recording.py [--output docs/demo.svg] [-- arguments of demo.py]. The picture is text in SVG with no script in it; a
 viewer that does not animate shows all lines at once.
@@ -14,6 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = ["scripts/demo.py", "--seed", "7", "--kills", "3"]
+PAUSE_MAX_S = 0.7
 CHARACTER_PX, LINE_PX, MARGIN_PX = 7.25, 18, 16
 STYLE = """
 .back{fill:#0d1117} .bar{fill:#161b22} .dot{fill:#30363d}
@@ -25,11 +27,14 @@ text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#c9d1d9
 
 
 def record(words):
-    """[(seconds since the start, line)] of a command; a failure ends this program with the command's words."""
-    began, lines = time.monotonic(), []
+    """[(seconds since the start of the picture, line)] of a command; a failure ends this program with the command's words."""
+    moment_s, before, lines = 0.0, time.monotonic(), []
     with subprocess.Popen([sys.executable, "-B", *words], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:
-            lines.append((time.monotonic() - began, line.rstrip()))
+            now = time.monotonic()
+            moment_s += min(now - before, PAUSE_MAX_S)
+            before = now
+            lines.append((moment_s, line.rstrip()))
     if process.returncode != 0:
         sys.exit("\n".join(["recording: the demo failed:", *(line for _, line in lines)]))
     return lines

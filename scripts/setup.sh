@@ -1,7 +1,7 @@
 #!/bin/sh
-# setup.sh build|test|guest|memcached|foreign: makes sure that the Debian packages for building (or also for testing, or
-# for the virtual machine of `make guest`, or for
-# memcached) are installed. Does nothing, in some milliseconds, where they are. Asks for root only to install.
+# setup.sh build|test|guest|memcached|foreign|site: makes sure that the Debian packages for building (or also for testing, for
+# the virtual machine of `make guest`, for memcached, for foreign programs, or for the site) are installed. Does nothing, in some
+# milliseconds, where they are. Asks for root only to install.
 # On a system without apt it prints what is missing and stops: exit code 69 (EX_UNAVAILABLE).
 set -eu
 
@@ -37,8 +37,9 @@ test) wanted="$build_packages $test_packages" ;;
 guest) wanted="$build_packages $guest_packages" ;;
 memcached) wanted="$build_packages $memcached_packages" ;;
 foreign) wanted="$build_packages $foreign_packages" ;;
+site) wanted="python3 mkdocs mkdocs-material" ;;
 *)
-    echo "setup: unknown argument '$1'; usage: scripts/setup.sh build|test|guest|memcached|foreign" >&2
+    echo "setup: unknown argument '$1'; usage: scripts/setup.sh build|test|guest|memcached|foreign|site" >&2
     exit 64
     ;;
 esac
@@ -68,6 +69,7 @@ found_without_dpkg() {
     libssl-dev) header=openssl/ssl.h ;;
     python3-pymemcache)
         python3 -c "import pymemcache" 2>/dev/null || /usr/bin/python3 -c "import pymemcache" 2>/dev/null && return 0 || return 1 ;;
+    mkdocs-material) [ -d /usr/share/mkdocs/themes/material ] || python3 -c "import material" 2>/dev/null && return 0 || return 1 ;;
     libmemcached-tools) command -v memcaslap >/dev/null 2>&1 || command -v memaslap >/dev/null 2>&1 && return 0 || return 1 ;;
     tokyocabinet-bin) command -v tcumttest >/dev/null 2>&1 && return 0 || return 1 ;;
     qemu-system-x86) command -v qemu-system-x86_64 >/dev/null 2>&1 && return 0 || return 1 ;;

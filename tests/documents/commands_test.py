@@ -1,8 +1,8 @@
-"""The commands that README.md and the pages of docs/guide show: each runs and ends with code 0, or NOT_RUN has the reason why it is not run here.
+"""The commands that README.md and the pages of docs/guide show: each runs and ends with code 0, or NOT_RUN has the reason why not.
 
-A page is one script in a folder of its own, which looks like a built clone: its fenced blocks are taken in their order. A block with a title
-(```c title="notes.c") becomes a file. Of a block `sh` each line is a command; of a block `console` each line that begins with "$ ",
-and what stands below such a line is what it prints. NOT_RUN holds no line that no page shows.
+A page is one script in a folder of its own, which looks like a built clone: its fenced blocks are taken in their order. A block with
+a title (```c title="notes.c") becomes a file. In a block `sh` each line is a command; in a block `console` each line that begins
+with "$ ", and the lines below it are what the command prints. NOT_RUN holds no line that no page shows.
 """
 
 import os
