@@ -4,13 +4,10 @@
 
 #include "core/canary.hpp"
 
-extern "C" {
-__attribute__((visibility("default"))) constinit std::uint64_t sp_respct_running = 1;
-}
-
 namespace stillpoint::logged {
 
 constinit std::atomic<std::uint64_t> durable_epoch{0};
+constinit std::atomic<std::uint64_t> running_word{1};
 constinit std::atomic<NoteLines> note_lines{nullptr};
 
 namespace {

@@ -1,6 +1,9 @@
 #pragma once
-// Logged variables as the library itself uses and recovers them [ResPCT §3.2.1]: respct.h has their layout. The heap keeps
-// its durable tables in such words where the engine asks for it; recovery takes every kind of them back.
+// Logged variables: a value, the values that it had when the last two epochs that wrote it began, and the epoch that wrote it last, all in
+// one cache line, so that recovery can take it back without any order of writes but that of the line's own stores:
+//     value | value when an even epoch began | value when an odd epoch began | spare | epoch word (8 bytes)
+// The heap keeps its durable tables in such words where the engine asks for it (TableFormat::logged), and knows those of the program by the
+// layouts of their types; recovery takes every kind of them back. An engine that keeps memory so tells here which epoch runs.
 
 #include <array>
 #include <atomic>
@@ -8,26 +11,31 @@
 #include <cstdint>
 
 #include "core/sync.hpp"
-#include "stillpoint/respct.h"
 
 namespace stillpoint::logged {
 
-inline constexpr unsigned kinds = SP_RESPCT_LOGGED_16 + 1;
+/// Kinds are the powers of two that a value has bytes: 1 to 16. Their numbers, and what total_bytes() says, lie in pool files.
+inline constexpr unsigned kinds = 5;
 
 constexpr std::size_t value_bytes(unsigned kind) noexcept { return std::size_t{1} << kind; }
 /// Of the whole variable, its alignment too.
 constexpr std::size_t total_bytes(unsigned kind) noexcept { return kind <= 1 ? 16 : kind <= 3 ? 32 : 64; }
 
-/// An SP_RESPCT_LOGGED_8 of the library's.
+/// A logged variable of 8 bytes: the library's own.
 struct alignas(32) Word {
     std::uint64_t value;
     std::uint64_t backup[2];  ///< the value when the last even epoch that wrote it began, and the last odd one
     std::uint64_t epoch_word;
 };
-static_assert(sizeof(Word) == total_bytes(SP_RESPCT_LOGGED_8));
+inline constexpr unsigned kind_of_word = 3;
+static_assert(sizeof(Word) == total_bytes(kind_of_word) && sizeof Word::value == value_bytes(kind_of_word));
 
 /// The newest durable epoch, for those who must not reuse what an older state still needs.
 [[gnu::visibility("hidden")]] extern constinit std::atomic<std::uint64_t> durable_epoch;
+
+/// Twice the running epoch, plus 1, as it compares with epoch words; 1: no such engine runs. Changes only while no thread is inside a FASE.
+[[gnu::visibility("hidden")]] extern constinit std::atomic<std::uint64_t> running_word;
+[[nodiscard]] inline std::uint64_t running() noexcept { return running_word.load(std::memory_order_relaxed); }
 
 /// After a store of the library to memory that this engine keeps durable by lines; any thread. Set while such an engine runs.
 using NoteLines = void (*)(const void* address, std::size_t size_bytes) noexcept;
@@ -39,8 +47,6 @@ inline void note(const void* address, std::size_t size_bytes) noexcept
         call(address, size_bytes);
     }
 }
-
-[[nodiscard]] inline std::uint64_t running() noexcept { return __atomic_load_n(&sp_respct_running, __ATOMIC_RELAXED); }
 
 /// Keeps the value with which the epoch began, unless that is done. Any thread at any time: several may touch one word.
 [[gnu::cold]] void keep_backup(Word& word) noexcept;
@@ -77,7 +83,7 @@ inline void clear_bits(Word& word, std::uint64_t bits) noexcept
 /// What the word was when the running epoch began; only after touch() in this epoch.
 [[nodiscard]] inline std::uint64_t at_begin_of_epoch(const Word& word) noexcept { return word.backup[(running() >> 1) & 1]; }
 
-/// Recovery [Figure 5]: takes the variable of `kind` at `variable` back to the end of epoch `durable`. True if it was written later.
+/// Recovery: takes the variable of `kind` at `variable` back to the end of epoch `durable`. True if it was written later.
 /// Re-runnable: a crash in the middle, with the line in any state that its stores had, leaves the same to be taken back.
 bool roll_back(std::byte* variable, unsigned kind, std::uint64_t durable) noexcept;
 /// What roll_back() would return; nothing is written.

@@ -6,7 +6,7 @@
 // live in DRAM and are rebuilt from those bytes, so a block that a dead thread had cached, or
 // that a rolled-back epoch had allocated, is simply free. A malloc or free dirties one byte.
 //
-// With TableFormat::logged the engine keeps durable memory by lines and in place [ResPCT]. Spans and marks are then logged words, 64
+// With TableFormat::logged the engine keeps durable memory by lines and in place. Spans and marks are then logged words, 64
 // marks in each; spans may be typed; and what was freed is not given out again before the free is durable, because the state of an
 // older epoch still has it (delayed_frees.hpp).
 //
@@ -15,11 +15,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "core/findings.hpp"
 #include "core/result.hpp"
 #include "pool/image_layout.hpp"
-#include "stillpoint/respct.h"
 #include "stillpoint/stillpoint.h"
 
 namespace stillpoint {
@@ -66,9 +66,21 @@ public:
     [[nodiscard]] std::size_t usable_size(const void* block) const noexcept;
 
     // -- Typed slabs: with TableFormat::logged -------------------------------------------------
+    /// A type of durable objects, as the program describes it.
+    struct ObjectLayout {
+        struct Member {
+            std::uint32_t offset_bytes;  ///< of the first
+            std::uint16_t kind;          ///< of a logged variable, or a heap::member_kind
+            std::uint16_t count;
+        };
+        const char* type_name;  ///< for messages; nullptr: none
+        std::uint32_t size_bytes;
+        std::uint32_t alignment_bytes;
+        std::span<const Member> members;  ///< runs of logged variables and locks, by offset
+    };
     /// The number of a layout in the image's table, where it is put if it is not there. Errors: invalid_argument (it contradicts itself),
     /// no_space (255 others are there).
-    [[nodiscard]] Result<std::uint16_t> find_layout(const sp_respct_layout& layout) noexcept;
+    [[nodiscard]] Result<std::uint16_t> find_layout(const ObjectLayout& layout) noexcept;
     /// As allocate_aligned(), `alignment` at most 4096: for objects of that layout, `size_bytes` of them. Old bytes.
     [[nodiscard]] void* allocate_typed(std::uint16_t layout, std::size_t alignment, std::size_t size_bytes) noexcept;
     /// Spares allocate_typed() its search: what small objects of a layout are known by until detach(). 0: they are not small, or it failed.

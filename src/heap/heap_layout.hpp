@@ -68,13 +68,24 @@ struct SpanWord {
 };
 static_assert(coarse_marks_per_span <= 64 - SpanWord::coarse_marks_shift);
 
+/// What a member of a durable type is, where its kind is none of a logged variable (core/logged_words.hpp). The numbers lie in pool files.
+namespace member_kind {
+inline constexpr std::uint16_t pthread_mutex = 8;
+inline constexpr std::uint16_t pthread_condition = 9;
+inline constexpr std::uint16_t pthread_rwlock = 10;
+inline constexpr std::uint16_t word_mutex = 11;
+inline constexpr std::uint16_t word_condition = 12;
+}  // namespace member_kind
+/// Locks of one word, which an engine may have: all zero they are free.
+inline constexpr std::size_t word_lock_bytes = 4;
+
 /// A type's logged variables and locks, so that recovery finds them in every block of the spans that name it.
 struct LayoutRecord {
     static constexpr std::size_t members_max = 24;
     static constexpr std::size_t name_bytes = 48;
     struct Member {
         std::uint32_t offset_bytes;
-        std::uint16_t kind;  ///< sp_respct_kind
+        std::uint16_t kind;  ///< of a logged variable, or a member_kind
         std::uint16_t count;
     };
 

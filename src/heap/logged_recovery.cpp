@@ -68,7 +68,7 @@ void HeapRollback::settle_and_tell(std::byte* variable, unsigned kind, const Wor
 void HeapRollback::roll_back_words(std::byte* words, std::size_t count, const Work& work, std::uint64_t& taken_back)
 {
     for (std::size_t i = 0; i < count; ++i) {
-        settle_and_tell(words + i * sizeof(logged::Word), SP_RESPCT_LOGGED_8, work, false, taken_back);
+        settle_and_tell(words + i * sizeof(logged::Word), logged::kind_of_word, work, false, taken_back);
     }
 }
 

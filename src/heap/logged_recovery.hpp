@@ -1,5 +1,5 @@
 #pragma once
-// Recovery of a heap whose memory is kept by lines [ResPCT Figure 5]: takes every logged variable that an epoch after the durable one
+// Recovery of a heap whose memory is kept by lines: takes every logged variable that an epoch after the durable one
 // has written back to its backup: the heap's own words first, then, by the layouts of typed spans, those of the program. Makes locks free.
 // Works on the image in place or on a copy of it, mapped anywhere; re-runnable.
 
@@ -12,10 +12,10 @@ namespace stillpoint::heap {
 
 class HeapRollback {
 public:
-    /// Told of every variable whose line must be written, its sp_respct_kind, and whether it is taken back; by the thread that works on
+    /// Told of every variable whose line must be written, its kind, and whether it is taken back; by the thread that works on
     /// its span.
     using Changed = void (*)(void* context, std::byte* variable, unsigned kind, bool taken_back);
-    /// Makes a lock of that sp_respct_kind free; called by the same thread.
+    /// Makes a lock of that kind free; called by the same thread.
     using ResetLock = void (*)(void* context, std::byte* lock, unsigned kind);
     struct Work {
         Changed changed = nullptr;

@@ -52,11 +52,11 @@ std::size_t member_bytes(unsigned kind) noexcept
         return logged::total_bytes(kind);
     }
     switch (kind) {
-    case SP_RESPCT_PTHREAD_MUTEX: return sizeof(pthread_mutex_t);
-    case SP_RESPCT_PTHREAD_CONDITION: return sizeof(pthread_cond_t);
-    case SP_RESPCT_PTHREAD_RWLOCK: return sizeof(pthread_rwlock_t);
-    case SP_RESPCT_MUTEX: return sizeof(sp_respct_mutex);
-    case SP_RESPCT_CONDITION: return sizeof(sp_respct_condition);
+    case member_kind::pthread_mutex: return sizeof(pthread_mutex_t);
+    case member_kind::pthread_condition: return sizeof(pthread_cond_t);
+    case member_kind::pthread_rwlock: return sizeof(pthread_rwlock_t);
+    case member_kind::word_mutex:
+    case member_kind::word_condition: return word_lock_bytes;
     default: return 0;
     }
 }
@@ -109,22 +109,22 @@ Result<std::uint32_t> tag_for(std::uint16_t layout, std::uint32_t size_class) no
 
 }  // namespace heap
 
-Result<std::uint16_t> Heap::find_layout(const sp_respct_layout& layout) noexcept
+Result<std::uint16_t> Heap::find_layout(const ObjectLayout& layout) noexcept
 {
     LayoutRecord wanted{};
     wanted.stride_bytes = layout.size_bytes;
-    wanted.member_count = layout.member_count;
+    wanted.member_count = static_cast<std::uint32_t>(layout.members.size());
     if (layout.type_name != nullptr) {
         std::strncpy(wanted.type_name, layout.type_name, sizeof wanted.type_name - 1);
     }
-    if (layout.member_count > LayoutRecord::members_max) {
+    if (layout.members.size() > LayoutRecord::members_max) {
         return fail(SP_E_INVALID_ARGUMENT, 0,
-                    "type {} has its logged variables and locks in {} places, {} are allowed; put neighbours of one size into arrays, or split it",
-                    wanted.type_name, layout.member_count, LayoutRecord::members_max);
+                    "type {} has its logged variables and locks in more than {} places; put neighbours of one size into arrays, or split it",
+                    wanted.type_name, LayoutRecord::members_max);
     }
-    for (std::uint32_t i = 0; i < layout.member_count; ++i) {
-        wanted.members[i] = {layout.members[i].offset_bytes, layout.members[i].kind, layout.members[i].count};
-    }
+    std::transform(layout.members.begin(), layout.members.end(), wanted.members, [](const ObjectLayout::Member& member) {
+        return LayoutRecord::Member{member.offset_bytes, member.kind, member.count};
+    });
     if (!members_are_sound(wanted) || !std::has_single_bit(layout.alignment_bytes) || layout.alignment_bytes > page_bytes ||
         layout.size_bytes % layout.alignment_bytes != 0) {
         return fail(SP_E_INVALID_ARGUMENT, 0,

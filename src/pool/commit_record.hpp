@@ -1,6 +1,5 @@
 #pragma once
-// Reads and writes the commit records, which say what the newest durable epoch is: VER_d of [PMThreads §4.2], the persistent
-// epoch number of [ResPCT Figure 4].
+// Reads and writes the commit records, which say what the newest durable epoch is (VER_d of [PMThreads §4.2]).
 
 #include <optional>
 

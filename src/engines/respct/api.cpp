@@ -8,6 +8,7 @@
 #include "core/logged_words.hpp"
 #include "core/store_marks.hpp"
 #include "engines/respct/checks.hpp"
+#include "engines/respct/layouts.hpp"
 #include "engines/respct/thread.hpp"
 #include "os/log.hpp"
 #include "runtime/api_export.hpp"
@@ -58,7 +59,7 @@ Result<std::uint16_t> number_of(Session& session, sp_respct_layout& layout)
     if (is_of(session, layout)) {
         return static_cast<std::uint16_t>(__atomic_load_n(&layout.type, __ATOMIC_RELAXED));
     }
-    auto number = session.heap->find_layout(layout);
+    auto number = respct::find_layout(*session.heap, layout);
     if (number) {
         const std::uint32_t tag = session.heap->tag_of_typed(*number, layout.alignment_bytes, layout.size_bytes);
         __atomic_store_n(&layout.type, *number | tag << tag_shift, __ATOMIC_RELAXED);
@@ -132,7 +133,7 @@ void* allocate(sp_respct_layout* layout, size_t count, bool zeroed)
 
 [[gnu::always_inline]] inline std::uint64_t note_update(respct::Thread& thread, void* variable) noexcept
 {
-    const std::uint64_t running = stillpoint::logged::running();
+    const std::uint64_t running = respct::running();
     if (stillpoint_is_persistent(variable)) [[likely]] {  // Of ordinary memory there is nothing to write back.
         note_line_of(thread, reinterpret_cast<std::uintptr_t>(variable), running);
     }
@@ -141,7 +142,7 @@ void* allocate(sp_respct_layout* layout, size_t count, bool zeroed)
 
 [[gnu::noinline]] std::uint64_t first_update_of_newcomer(void* variable) noexcept
 {
-    return respct::is_active() ? note_update(respct::ensure_inside(), variable) : stillpoint::logged::running();
+    return respct::is_active() ? note_update(respct::ensure_inside(), variable) : respct::running();
 }
 
 [[gnu::noinline]] void add_modified_lines(const void* address, size_t size_bytes) noexcept
@@ -232,7 +233,7 @@ STILLPOINT_API void sp_respct_add_modified(const void* address, size_t size_byte
     const bool is_in_one_line = size_bytes - 1 < line_bytes - begin % line_bytes;
     if (is_in_one_line && begin - stillpoint::window_base < respct::image_bytes.load(std::memory_order_relaxed) && respct::takes_part() &&
         !respct::checks::watched()) [[likely]] {
-        note_line_of(*respct::own_thread, begin, stillpoint::logged::running());
+        note_line_of(*respct::own_thread, begin, respct::running());
         return;
     }
     add_modified_lines(address, size_bytes);

@@ -59,7 +59,7 @@ void Checkpointer::end_epoch(void* self) noexcept
         here.outcome_ = here.make_durable();
     }
     const std::uint64_t next = here.parts_.clock->advance() + 1;
-    __atomic_store_n(&sp_respct_running, 2 * next + 1, __ATOMIC_RELEASE);
+    set_running_epoch(next);
 }
 
 CheckpointTurn Checkpointer::take_checkpoint(bool last, bool even_if_empty) noexcept

@@ -15,6 +15,7 @@
 #include "heap/logged_recovery.hpp"
 #include "pool/image.hpp"
 #include "runtime/sync_object_reset.hpp"
+#include "stillpoint/respct.h"
 
 namespace stillpoint::respct {
 

@@ -123,7 +123,7 @@ void RespctEngine::take_over_notes(std::uint64_t next_epoch, std::uint64_t durab
     noting_engine = this;
     notes_taken_ = true;
     logged::durable_epoch.store(durable, std::memory_order_release);
-    __atomic_store_n(&sp_respct_running, 2 * next_epoch + 1, __ATOMIC_RELEASE);
+    set_running_epoch(next_epoch);
     held_locks::set_own_locks(&locks_counted);
     CollectedLines::forget_all();
     logged::note_lines.store(&note_store_of_library, std::memory_order_release);
@@ -142,7 +142,7 @@ void RespctEngine::give_notes_back() noexcept
     store_marks::wanted.store(store_marks::Wanted::nothing, std::memory_order_release);
     logged::note_lines.store(nullptr, std::memory_order_release);
     noting_engine = nullptr;
-    __atomic_store_n(&sp_respct_running, 1, __ATOMIC_RELEASE);
+    set_running_epoch(0);
 }
 
 Result<void> RespctEngine::run()

@@ -13,9 +13,20 @@
 #include "runtime/fase.hpp"
 #include "runtime/fase_gate.hpp"
 
+extern "C" {
+__attribute__((visibility("default"))) constinit std::uint64_t sp_respct_running = 1;
+}
+
 namespace stillpoint::respct {
 
 [[gnu::tls_model("initial-exec")]] constinit thread_local Thread* own_thread = nullptr;  // GCC forgets the declaration's here.
+void set_running_epoch(std::uint64_t epoch) noexcept
+{
+    const std::uint64_t word = 2 * epoch + 1;
+    __atomic_store_n(&sp_respct_running, word, __ATOMIC_RELEASE);
+    logged::running_word.store(word, std::memory_order_release);
+}
+
 constinit std::atomic<bool> active{false};
 constinit std::atomic<std::uint64_t> image_bytes{0};
 
@@ -58,7 +69,7 @@ void store_restart_point(std::byte* frame, int id) noexcept
     constexpr unsigned kind = SP_RESPCT_LOGGED_4;
     auto& word = *reinterpret_cast<std::uint64_t*>(frame + logged::total_bytes(kind) - sizeof(std::uint64_t));
     auto* const values = reinterpret_cast<std::int32_t*>(frame);
-    const std::uint64_t epoch = logged::running() >> 1;
+    const std::uint64_t epoch = running() >> 1;
     if (word >> 1 != epoch) {
         note_lines(frame, logged::total_bytes(kind));
         const bool in_epoch_before = (word >> 1) + 1 == epoch;
@@ -144,7 +155,7 @@ void note_lines(const void* address, std::size_t size_bytes) noexcept
     }
     Thread& thread = own();
     thread.has_written = true;
-    const std::uint64_t epoch = logged::running() >> 1;
+    const std::uint64_t epoch = running() >> 1;
     const auto begin = reinterpret_cast<std::uintptr_t>(address);
     const std::uintptr_t last = begin + size_bytes - 1;
     for (std::uintptr_t line = begin & ~std::uintptr_t{cache_line_bytes - 1}; line <= last; line += cache_line_bytes) {

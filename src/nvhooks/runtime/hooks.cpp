@@ -3,7 +3,7 @@
 
 #include "core/store_marks.hpp"
 #include "lint.hpp"
-#include "lint_respct.hpp"
+#include "lint_restart_points.hpp"
 #include "stillpoint/nvhooks.h"
 
 namespace lint = stillpoint::lint;
@@ -22,7 +22,7 @@ HOOK void* nvhooks_to_absolute_ptr(uintptr_t pointer) { return reinterpret_cast<
 HOOK void nvhooks_pre_nvm_read(const void* address, size_t size_bytes)
 {
     if (lint::is_on() && lint::has_restart_points()) [[unlikely]] {
-        lint::note_respct_read(address, size_bytes, __builtin_return_address(0));
+        lint::note_read_between_restart_points(address, size_bytes, __builtin_return_address(0));
     }
 }
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "lint_memory.hpp"
-#include "lint_respct.hpp"
+#include "lint_restart_points.hpp"
 #include "lint_target.hpp"
 #include "os/descriptor.hpp"
 #include "os/environment.hpp"
@@ -65,7 +65,7 @@ void look_at_memory(const Heap& heap) noexcept
 {
     if (getpid() == owner) {
         if (has_restart_points()) {
-            end_of_respct_thread();
+            end_of_restart_points_thread();
         }
         find_pointers(heap, *report);
     }
@@ -89,7 +89,7 @@ State look_for_report()
     find_globals();
     set_session_end_hook(&look_at_memory);
     if (has_restart_points()) {
-        begin_respct();
+        begin_restart_points();
     }
     report->attached.store(1, std::memory_order_relaxed);
     return State::on;
@@ -182,7 +182,7 @@ bool is_in_durable_global(const void* address) noexcept
 void note_write(const void* address, std::size_t size_bytes, const void* caller) noexcept
 {
     if (has_restart_points()) {
-        note_respct_write(address, size_bytes, caller);
+        note_write_between_restart_points(address, size_bytes, caller);
     } else if (!inside_fase()) {
         add({Kind::store, address, size_bytes, 0, caller, nullptr, nullptr});
     }

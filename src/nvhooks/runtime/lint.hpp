@@ -27,7 +27,7 @@ enum class State : std::uint8_t { undecided, off, on };
     return now == State::on || (now == State::undecided && decide());
 }
 
-/// The rules of restart points (lint_respct.hpp) instead of those of FASEs. Only while is_on().
+/// The rules of restart points (lint_restart_points.hpp) instead of those of FASEs. Only while is_on().
 [[nodiscard]] bool has_restart_points() noexcept;
 
 struct Finding {

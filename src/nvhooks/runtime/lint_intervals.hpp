@@ -1,6 +1,6 @@
 #pragma once
-// What one thread has done to durable memory, for lint_respct.cpp. What counts since its last restart point only is forgotten by a number:
-// no table is swept.
+// What one thread has done to durable memory, for lint_restart_points.cpp. What counts since its last restart point only is forgotten by
+// a number: no table is swept.
 
 #include <array>
 #include <cstddef>

@@ -35,7 +35,7 @@ inline constexpr unsigned kind_bits = 4;
 /// What the program was compiled to be held against.
 enum class Rules : std::uint32_t {
     fases,           ///< layer lint
-    restart_points,  ///< layer respct
+    restart_points,  ///< a layer with restart points
 };
 
 /// What a pointer points to.

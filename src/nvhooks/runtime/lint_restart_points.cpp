@@ -1,4 +1,4 @@
-#include "lint_respct.hpp"
+#include "lint_restart_points.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -9,6 +9,7 @@
 
 #include "core/logged_words.hpp"
 #include "engines/respct/checks.hpp"
+#include "heap/heap_layout.hpp"
 #include "lint.hpp"
 #include "lint_intervals.hpp"
 #include "lint_target.hpp"
@@ -20,6 +21,8 @@
 namespace stillpoint::lint {
 
 namespace {
+
+namespace kinds = heap::member_kind;
 
 constinit thread_local Interval* own [[gnu::tls_model("initial-exec")]] = nullptr;
 constinit thread_local bool has_ended [[gnu::tls_model("initial-exec")]] = false;
@@ -77,9 +80,9 @@ std::uint8_t lock_bytes_of(std::uintptr_t word) noexcept
 {
     const Session* const session = open_session();
     std::uint8_t found = 0;
-    for (std::uintptr_t half = 0; session != nullptr && half < word_bytes; half += sizeof(sp_respct_mutex)) {
+    for (std::uintptr_t half = 0; session != nullptr && half < word_bytes; half += heap::word_lock_bytes) {
         const auto* const at = reinterpret_cast<const void*>(word + half);
-        if (session->heap->is_member(at, SP_RESPCT_MUTEX) || session->heap->is_member(at, SP_RESPCT_CONDITION)) {
+        if (session->heap->is_member(at, kinds::word_mutex) || session->heap->is_member(at, kinds::word_condition)) {
             found |= static_cast<std::uint8_t>(0xf << half);
         }
     }
@@ -213,13 +216,13 @@ bool may_block(int descriptor) noexcept
 
 }  // namespace
 
-void begin_respct() noexcept
+void begin_restart_points() noexcept
 {
-    pthread_key_create(&end_of_thread, [](void*) { end_of_respct_thread(); });
+    pthread_key_create(&end_of_thread, [](void*) { end_of_restart_points_thread(); });
     respct::checks::listen(notes_of_lint);
 }
 
-void note_respct_read(const void* address, std::size_t size_bytes, const void* caller) noexcept
+void note_read_between_restart_points(const void* address, std::size_t size_bytes, const void* caller) noexcept
 {
     const Notes notes;
     if (!notes) {
@@ -242,7 +245,7 @@ void note_respct_read(const void* address, std::size_t size_bytes, const void* c
     });
 }
 
-void note_respct_write(const void* address, std::size_t size_bytes, const void* caller) noexcept
+void note_write_between_restart_points(const void* address, std::size_t size_bytes, const void* caller) noexcept
 {
     if (is_lock(address)) {
         return;
@@ -285,7 +288,7 @@ void note_blocking_call(const char* function, std::uintptr_t first_argument, con
     add({Kind::blocking_call, nullptr, 0, 0, caller, function, nullptr});
 }
 
-void end_of_respct_thread() noexcept
+void end_of_restart_points_thread() noexcept
 {
     if (own != nullptr) {
         report_untracked(*own);

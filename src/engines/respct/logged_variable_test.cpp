@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 
 #include "core/logged_words.hpp"
+#include "engines/respct/thread.hpp"
 #include "media/sim/crash_images.hpp"
 #include "media/sim/sim_medium.hpp"
 #include "stillpoint/respct.hpp"
@@ -130,7 +131,7 @@ public:
         recording.store(nullptr);
         set_stage(nullptr);
         munmap(static_cast<void*>(variable_), page_bytes);
-        sp_respct_running = 1;
+        respct::set_running_epoch(0);
     }
 
     void run(const std::vector<Epoch>& program)
@@ -185,7 +186,7 @@ private:
         if (ends_.size() > 1 || number_ != 0) {
             ends_.push_back(number_);
         }
-        sp_respct_running = 2 * ends_.size() + 1;
+        respct::set_running_epoch(ends_.size());
         updated_ = false;
     }
     void update(unsigned times)
