@@ -191,7 +191,7 @@ STILLPOINT_API int sp_statistic(const char* name, uint64_t* value)
     }
     for (const stillpoint::StatisticRow& row : stillpoint::statistic_rows()) {
         if (row.name == name) {
-            *value = (stillpoint::statistics().*row.field).load(std::memory_order_relaxed);
+            *value = stillpoint::read_statistic(stillpoint::statistics(), row);
             return SP_OK;
         }
     }

@@ -18,6 +18,7 @@
 #include "pool/image_layout.hpp"
 #include "pool/pool.hpp"
 #include "runtime/options.hpp"
+#include "runtime/statistics.hpp"
 
 namespace stillpoint {
 
@@ -100,7 +101,7 @@ public:
     virtual void note_kernel_write(void* address, std::size_t size) noexcept = 0;
     /// Where objects are kept by a log of their operations (engine pronto); nullptr: the engine does not do that.
     [[nodiscard]] virtual SemanticLog* semantic_log() noexcept { return nullptr; }
-    /// For the start line: "uffd", "mprotect".
+    /// For the start line: what finds the stores, e.g. "uffd", "hooks (3 instrumented units)".
     [[nodiscard]] virtual std::string_view tracker_name() const noexcept = 0;
 };
 
@@ -138,11 +139,16 @@ struct EngineDriver {
     /// For the crash explorer: gives two images of one state the same bytes, by rewriting what the engine keeps beside the
     /// state (backups, what lies in free blocks). `base` is a copy of a sound image in private anonymous memory. nullptr: nothing to
     /// be done.
-    void (*make_canonical)(std::byte* base, std::uint64_t image_bytes);
+    void (*make_canonical)(std::byte* base, std::uint64_t image_bytes) = nullptr;
     /// Names of what finds the program's stores, as option `tracker` has them. Empty: the program tells what it stores (respct.h).
     std::span<const std::string_view> trackers = {};
     /// A changed byte anywhere in the durable image is noticed; else only in what the engine keeps beside the program's bytes.
     bool sums_program_bytes = false;
+    /// The engine's own options (its options.inc), and what must hold between several of them; nullptr: nothing. Errors: invalid_argument.
+    std::span<const OptionRow> options = {};
+    Result<void> (*check_options)(const Options& options) = nullptr;
+    /// The engine's own statistics (its statistics.inc): Statistics::engine_words has their words, in this order.
+    std::span<const StatisticRow> statistics = {};
     /// Shows each object of a sound image, mapped anywhere. Damage of their records and logs goes to `findings`. nullptr: the engine keeps
     /// no objects. Errors: io, no_memory.
     Result<void> (*visit_objects)(const Pool& pool, const std::byte* base, std::uint64_t image_bytes, Findings& findings,

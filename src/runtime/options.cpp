@@ -9,30 +9,47 @@
 
 #include "os/environment.hpp"
 #include "os/log.hpp"
+#include "runtime/engine.hpp"
 
 namespace stillpoint {
 
 namespace {
 
-constexpr OptionRow rows[] = {
-#define OPTION_TEXT(name, initial, sentence) \
-    {OptionKind::text, #name, initial, 0, 0, {}, sentence},
-#define OPTION_CHOICE(name, initial, words, sentence) \
-    {OptionKind::choice, #name, initial, 0, 0, words, sentence},
-#define OPTION_NUMBER(name, initial, minimum, maximum, sentence) \
-    {OptionKind::number, #name, #initial, minimum, maximum, {}, sentence},
-#define OPTION_FLAG(name, initial, sentence) \
-    {OptionKind::flag, #name, #initial, 0, 0, {}, sentence},
-#include "runtime/options.inc"
-#undef OPTION_TEXT
-#undef OPTION_CHOICE
-#undef OPTION_NUMBER
-#undef OPTION_FLAG
+/// All rows in one place; Options::given has a bit for each.
+struct AllRows {
+    std::array<OptionRow, 64> rows{};
+    std::size_t count = 0;
+
+    void add(const OptionRow& row, std::string_view engine)
+    {
+        if (count == rows.size()) {
+            std::abort();  // At the first start of a build with too many options.
+        }
+        rows[count] = row;
+        rows[count++].engine = engine;
+    }
 };
 
-static_assert(std::size(rows) <= 64, "Options::given has a bit for each row");
+AllRows collect_rows()
+{
+    const OptionRow general[] = {
+#include "runtime/option_rows.inc"
+#include "runtime/options.inc"
+#include "runtime/option_macros_end.inc"
+    };
+    AllRows all;
+    for (const OptionRow& row : general) {
+        all.add(row, {});
+    }
+    for (const EngineDriver& driver : engine_drivers()) {
+        for (const OptionRow& row : driver.options) {
+            all.add(row, driver.format.name);
+        }
+    }
+    return all;
+}
 
-std::uint64_t bit_of(const OptionRow& row) noexcept { return std::uint64_t{1} << (&row - rows); }
+std::uint64_t bit_of(const OptionRow& row) noexcept { return std::uint64_t{1} << (&row - option_rows().data()); }
 
 constexpr std::string_view environment_prefix = "STILLPOINT_";
 /// Variables of that prefix that are no options: the session's mark of the process that opened the
@@ -60,50 +77,64 @@ std::string_view find_word(std::string_view words, std::string_view value) noexc
     return {};
 }
 
-Result<void> assign(std::string& field, const OptionRow&, std::string_view value)
+Result<OptionValue> parse_choice(const OptionRow& row, std::string_view text)
 {
-    field = value;
-    return {};
-}
-
-Result<void> assign(std::string_view& field, const OptionRow& row, std::string_view value)
-{
-    const auto word = find_word(row.words, value);
+    const auto word = find_word(row.words, text);
     if (word.empty()) {
-        return fail(SP_E_INVALID_ARGUMENT, 0, "option {}: '{}' is not one of {}", row.name, value,
-                    row.words);
+        return fail(SP_E_INVALID_ARGUMENT, 0, "option {}: '{}' is not one of {}", row.name, text, row.words);
     }
-    field = word;
-    return {};
+    return OptionValue{word};
 }
 
-Result<void> assign(std::uint64_t& field, const OptionRow& row, std::string_view value)
+Result<OptionValue> parse_number(const OptionRow& row, std::string_view text)
 {
     std::uint64_t number = 0;
-    const auto parsed = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (parsed.ec != std::errc{} || parsed.ptr != value.data() + value.size()) {
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) {
         return fail(SP_E_INVALID_ARGUMENT, 0, "option {}: '{}' is not a whole number from {} to {}",
-                    row.name, value, row.minimum, row.maximum);
+                    row.name, text, row.minimum, row.maximum);
     }
     if (number < row.minimum || number > row.maximum) {
         return fail(SP_E_INVALID_ARGUMENT, 0, "option {}: {} is not between {} and {}", row.name,
                     number, row.minimum, row.maximum);
     }
-    field = number;
-    return {};
+    return OptionValue{number};
 }
 
-Result<void> assign(bool& field, const OptionRow& row, std::string_view value)
+Result<OptionValue> parse_flag(const OptionRow& row, std::string_view text)
 {
-    if (!find_word("1|true|yes|on", value).empty()) {
-        field = true;
-    } else if (!find_word("0|false|no|off", value).empty()) {
-        field = false;
-    } else {
-        return fail(SP_E_INVALID_ARGUMENT, 0, "option {}: '{}' is neither true nor false", row.name,
-                    value);
+    const bool is_set = !find_word("1|true|yes|on", text).empty();
+    if (!is_set && find_word("0|false|no|off", text).empty()) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "option {}: '{}' is neither true nor false", row.name, text);
     }
-    return {};
+    return OptionValue{is_set};
+}
+
+Result<OptionValue> parse_value(const OptionRow& row, std::string_view text)
+{
+    switch (row.kind) {
+    case OptionKind::choice: return parse_choice(row, text);
+    case OptionKind::number: return parse_number(row, text);
+    case OptionKind::flag: return parse_flag(row, text);
+    case OptionKind::text: break;
+    }
+    return OptionValue{std::string(text)};
+}
+
+/// Into the field of a general option.
+void assign(Options& options, const OptionRow& row, const OptionValue& value)
+{
+#define ASSIGN(field)                                             \
+    if (row.name == #field) {                                     \
+        options.field = std::get<decltype(options.field)>(value); \
+    }
+#define OPTION_TEXT(option, initial, sentence) ASSIGN(option)
+#define OPTION_CHOICE(option, initial, words, sentence) ASSIGN(option)
+#define OPTION_NUMBER(option, initial, minimum, maximum, sentence) ASSIGN(option)
+#define OPTION_FLAG(option, initial, sentence) ASSIGN(option)
+#include "runtime/options.inc"
+#include "runtime/option_macros_end.inc"
+#undef ASSIGN
 }
 
 /// Levenshtein distance; names longer than the table's longest are cut.
@@ -131,7 +162,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) noexcept
 tl::unexpected<Failure> fail_unknown(std::string_view name)
 {
     std::string all;
-    for (const auto& row : rows) {
+    for (const auto& row : option_rows()) {
         all += all.empty() ? "" : ", ";
         all += row.name;
     }
@@ -157,19 +188,23 @@ std::string OptionRow::flag_name() const
     return text;
 }
 
-std::span<const OptionRow> option_rows() noexcept { return rows; }
+std::span<const OptionRow> option_rows() noexcept
+{
+    static const AllRows all = collect_rows();
+    return {all.rows.data(), all.count};
+}
 
 const OptionRow* find_option(std::string_view name) noexcept
 {
-    const auto found = std::ranges::find_if(
-        rows, [name](const OptionRow& row) { return same_name(row.name, name); });
-    return found == std::end(rows) ? nullptr : found;
+    const auto rows = option_rows();
+    const auto found = std::ranges::find_if(rows, [name](const OptionRow& row) { return same_name(row.name, name); });
+    return found == rows.end() ? nullptr : &*found;
 }
 
 const OptionRow& nearest_option(std::string_view name) noexcept
 {
     return *std::ranges::min_element(
-        rows, {}, [name](const OptionRow& row) { return edit_distance(row.name, name); });
+        option_rows(), {}, [name](const OptionRow& row) { return edit_distance(row.name, name); });
 }
 
 Result<void> parse_option(Options& options, std::string_view name, std::string_view value)
@@ -178,25 +213,17 @@ Result<void> parse_option(Options& options, std::string_view name, std::string_v
     if (row == nullptr) {
         return fail_unknown(name);
     }
-    Result<void> assigned = fail_unknown(name);
-#define ASSIGN(field)                                  \
-    if (row->name == #field) {                         \
-        assigned = assign(options.field, *row, value); \
+    const auto parsed = parse_value(*row, value);
+    if (!parsed) {
+        return pass_on(parsed.error());
     }
-#define OPTION_TEXT(option, initial, sentence) ASSIGN(option)
-#define OPTION_CHOICE(option, initial, words, sentence) ASSIGN(option)
-#define OPTION_NUMBER(option, initial, minimum, maximum, sentence) ASSIGN(option)
-#define OPTION_FLAG(option, initial, sentence) ASSIGN(option)
-#include "runtime/options.inc"
-#undef OPTION_TEXT
-#undef OPTION_CHOICE
-#undef OPTION_NUMBER
-#undef OPTION_FLAG
-#undef ASSIGN
-    if (assigned) {
-        options.given |= bit_of(*row);
+    if (row->engine.empty()) {
+        assign(options, *row, *parsed);
+    } else {
+        options.own.insert_or_assign(row->name, *parsed);
     }
-    return assigned;
+    options.given |= bit_of(*row);
+    return {};
 }
 
 bool is_given(const Options& options, std::string_view name) noexcept
@@ -261,30 +288,38 @@ Result<Options> options_from_environment()
     return options;
 }
 
+namespace {
+
+std::string text_of(const std::string& value) { return value; }
+std::string text_of(std::string_view value) { return std::string{value}; }
+std::string text_of(std::uint64_t value) { return std::to_string(value); }
+std::string text_of(bool value) { return value ? "true" : "false"; }
+
+}  // namespace
+
 std::string option_value(const Options& options, const OptionRow& row)
 {
-#define OPTION_TEXT(option, initial, sentence) \
-    if (row.name == #option) {                 \
-        return options.option;                 \
+    if (!row.engine.empty()) {
+        return std::visit([](const auto& value) { return text_of(value); }, own_option_value(options, row));
     }
-#define OPTION_CHOICE(option, initial, words, sentence) \
-    if (row.name == #option) {                          \
-        return std::string{options.option};             \
+#define VALUE(field)                   \
+    if (row.name == #field) {          \
+        return text_of(options.field); \
     }
-#define OPTION_NUMBER(option, initial, minimum, maximum, sentence) \
-    if (row.name == #option) {                                     \
-        return std::to_string(options.option);                     \
-    }
-#define OPTION_FLAG(option, initial, sentence)    \
-    if (row.name == #option) {                    \
-        return options.option ? "true" : "false"; \
-    }
+#define OPTION_TEXT(option, initial, sentence) VALUE(option)
+#define OPTION_CHOICE(option, initial, words, sentence) VALUE(option)
+#define OPTION_NUMBER(option, initial, minimum, maximum, sentence) VALUE(option)
+#define OPTION_FLAG(option, initial, sentence) VALUE(option)
 #include "runtime/options.inc"
-#undef OPTION_TEXT
-#undef OPTION_CHOICE
-#undef OPTION_NUMBER
-#undef OPTION_FLAG
+#include "runtime/option_macros_end.inc"
+#undef VALUE
     return {};
+}
+
+OptionValue own_option_value(const Options& options, const OptionRow& row)
+{
+    const auto set = options.own.find(row.name);
+    return set != options.own.end() ? set->second : parse_value(row, row.default_text).value();
 }
 
 Result<void> check_options(const Options& options)
@@ -294,12 +329,22 @@ Result<void> check_options(const Options& options)
                     "option pool_size_mb ({}) is larger than pool_max_mb ({}); raise pool_max_mb",
                     options.pool_size_mb, options.pool_max_mb);
     }
-    if (options.verify_marks && options.tracker != "hooks") {
-        return fail(SP_E_INVALID_ARGUMENT, 0,
-                    "option verify_marks compares the marks of the tracker hooks, and the tracker is {}; say tracker hooks",
-                    options.tracker);
+    for (const EngineDriver& driver : engine_drivers()) {
+        if (auto checked = driver.check_options != nullptr ? driver.check_options(options) : Result<void>{}; !checked) {
+            return checked;
+        }
     }
     return {};
+}
+
+void tell_of_idle_options(const Options& options, std::string_view engine)
+{
+    for (const OptionRow& row : option_rows()) {
+        if (!row.engine.empty() && row.engine != engine && option_value(options, row) != row.default_text) {
+            os::log(os::Severity::warning, "{} has no meaning with the engine {}, and is ignored: only the engine {} has it",
+                    row.flag_name(), engine, row.engine);
+        }
+    }
 }
 
 }  // namespace stillpoint

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <gtest/gtest.h>
 
+#include "runtime/engine.hpp"
+
 namespace stillpoint {
 namespace {
 
@@ -16,7 +18,7 @@ TEST(Options, HaveTheDefaultsOfTheTable)
         EXPECT_EQ(option_value(options, row), row.default_text) << row.name;
     }
     EXPECT_EQ(options.interval_ms, 0u);
-    EXPECT_EQ(options.engine, "pmthreads");
+    EXPECT_EQ(options.engine, engine_drivers().front().format.name);
     EXPECT_FALSE(options.quiet);
 }
 
@@ -50,12 +52,12 @@ TEST(Options, RejectANumberOutsideItsBoundsAndStateThem)
 TEST(Options, RejectAWordThatIsNotAChoiceAndListTheWords)
 {
     Options options;
-    for (const char* bad : {"", "uff", "auto|uffd", "|"}) {
-        const auto result = parse_option(options, "tracker", bad);
+    for (const char* bad : {"", "fil", "auto|file", "|"}) {
+        const auto result = parse_option(options, "medium", bad);
         ASSERT_FALSE(result) << bad;
-        EXPECT_NE(result.error().text().find("auto|uffd|mprotect"), std::string_view::npos);
+        EXPECT_NE(result.error().text().find("auto|file|dax"), std::string_view::npos);
     }
-    EXPECT_EQ(options.tracker, "auto");
+    EXPECT_EQ(options.medium, "auto");
 }
 
 TEST(Options, SuggestTheNearestNameForAnUnknownOne)
@@ -70,9 +72,9 @@ TEST(Options, SuggestTheNearestNameForAnUnknownOne)
 TEST(Options, ReadTheTextOfSpOpen)
 {
     Options options;
-    ASSERT_TRUE(parse_option_text(options, "  interval_ms=50\ttracker=mprotect quiet "));
+    ASSERT_TRUE(parse_option_text(options, "  interval_ms=50\tmedium=file quiet "));
     EXPECT_EQ(options.interval_ms, 50u);
-    EXPECT_EQ(options.tracker, "mprotect");
+    EXPECT_EQ(options.medium, "file");
     EXPECT_TRUE(options.quiet);
     EXPECT_TRUE(parse_option_text(options, ""));
     EXPECT_FALSE(parse_option_text(options, "interval_ms"));
@@ -93,6 +95,35 @@ TEST(Options, ComeFromTheEnvironmentAndNameABadVariable)
     unsetenv("STILLPOINT_INTERVAL_MS");
 }
 
+TEST(Options, OfAnEngineAreSetLikeTheOthers)
+{
+    Options options;
+    for (const OptionRow& row : option_rows()) {
+        if (row.engine.empty()) {
+            continue;
+        }
+        EXPECT_NE(find_engine(row.engine), nullptr) << row.name;
+        EXPECT_FALSE(is_given(options, row.name));
+        const std::string other = row.kind == OptionKind::flag     ? "true"
+                                  : row.kind == OptionKind::choice ? std::string(row.words.substr(row.words.rfind('|') + 1))
+                                                                   : std::string(row.default_text);
+        ASSERT_TRUE(parse_option(options, row.flag_name().substr(2), other)) << row.name;
+        EXPECT_EQ(option_value(options, row), other);
+        EXPECT_TRUE(is_given(options, row.name));
+        EXPECT_EQ(option_value(Options{}, row), row.default_text);
+    }
+}
+
+TEST(Options, NameEveryEngineOfTheRegistryAsAChoice)
+{
+    for (const EngineDriver& driver : engine_drivers()) {
+        Options options;
+        ASSERT_TRUE(parse_option(options, "engine", driver.format.name));
+        EXPECT_EQ(options.engine, driver.format.name);
+        EXPECT_NE(find_option("interval_ms")->sentence.find(driver.format.name), std::string_view::npos);
+    }
+}
+
 TEST(Options, RefuseAPoolThatStartsLargerThanItsMaximum)
 {
     Options options;
@@ -104,7 +135,7 @@ TEST(Options, KnowWhichOfThemWereGiven)
 {
     Options options;
     EXPECT_FALSE(is_given(options, "engine"));
-    ASSERT_TRUE(parse_option(options, "engine", "pmthreads"));
+    ASSERT_TRUE(parse_option(options, "engine", default_engine()));
     EXPECT_TRUE(is_given(options, "engine")) << "also if that is the default";
     EXPECT_FALSE(is_given(options, "durability"));
     ASSERT_FALSE(parse_option(options, "durability", "maybe"));

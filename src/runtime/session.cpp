@@ -13,7 +13,6 @@
 #include "runtime/durable_globals.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/fault_handler.hpp"
-#include "runtime/instrumented_units.hpp"
 #include "runtime/kernel_call.hpp"
 #include "runtime/kernel_lock_call.hpp"
 #include "runtime/session_pool.hpp"
@@ -64,13 +63,8 @@ Result<void> attach_image(Session& session, const EngineDriver& driver, const Re
 }
 
 void announce(const Session& session, const Options& options, const RecoveryReport& report,
-              std::string_view mechanism, std::uint64_t marking_units)
+              std::string_view mechanism)
 {
-    char tracker[96];
-    const std::string_view name = session.engine->tracker_name();
-    const auto end = marking_units == 0 ? fmt::format_to_n(tracker, sizeof tracker, "{}", name)
-                                        : fmt::format_to_n(tracker, sizeof tracker, "{} ({} instrumented {})", name,
-                                                           marking_units, marking_units == 1 ? "unit" : "units");
     const char* how = "new pool";
     if (session.start_kind == SP_START_CLEAN) {
         how = "reopened after a normal end";
@@ -86,9 +80,7 @@ void announce(const Session& session, const Options& options, const RecoveryRepo
             "tracker {}, {}, durability {}, interval {} ms",
             options.pool, how, report.epoch, static_cast<double>(report.recovery_ns) / 1e6,
             report.pages_rolled_back, report.rolled_back, session.engine->pool_facts().engine_name,
-            std::string_view{tracker, static_cast<std::size_t>(end.out - tracker)}, mechanism,
-            promise,
-            options.interval_ms);
+            session.engine->tracker_name(), mechanism, promise, options.interval_ms);
 }
 
 }  // namespace
@@ -201,19 +193,12 @@ Result<void> open_session_of(Options options, SessionBegin begin)
     if (auto checked = check_program_fits(); !checked) {
         return checked;
     }
-    std::uint64_t marking_units = 0;
-    if (options.tracker == "hooks") {
-        auto counted = count_marking_units();
-        if (!counted) {
-            return pass_on(counted.error());
-        }
-        marking_units = *counted;
-    }
     auto opened = open_or_create_pool(options);
     if (!opened) {
         return pass_on(opened.error());
     }
     const EngineDriver* const driver = opened->driver;
+    tell_of_idle_options(options, driver->format.name);
     Pool* const pool = &opened->pool;
     if (options.interval_ms == 0) {
         options.interval_ms = driver->interval_ms;
@@ -221,7 +206,7 @@ Result<void> open_session_of(Options options, SessionBegin begin)
     const std::string mechanism(pool->medium().mechanism());
     const std::string pool_path = options.pool;
     // Figures are a service; a program is not refused for want of them.
-    if (auto shared = statistics_open(pool_path, pool->facts().uuid); !shared) {
+    if (auto shared = statistics_open(pool_path, pool->facts().uuid, driver->format.name); !shared) {
         os::write_line(os::Severity::warning, shared.error().text());
     }
     static std::uint64_t sessions_made = 0;
@@ -243,7 +228,7 @@ Result<void> open_session_of(Options options, SessionBegin begin)
     figures.interval_ns.store(options.interval_ms * 1'000'000, std::memory_order_relaxed);
     figures.recovery_ns.store(report->recovery_ns, std::memory_order_relaxed);
     figures.recovered_epoch.store(report->epoch, std::memory_order_relaxed);
-    announce(*session, options, *report, mechanism, marking_units);
+    announce(*session, options, *report, mechanism);
     tell_limits_of_program();
     ending.store(false, std::memory_order_release);
     current.store(session.release(), std::memory_order_release);

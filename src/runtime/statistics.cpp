@@ -16,6 +16,7 @@
 #include "os/clock.hpp"
 #include "os/file_size_limit.hpp"
 #include "os/own_descriptors.hpp"
+#include "runtime/engine.hpp"
 #include "runtime/histogram.hpp"
 
 namespace stillpoint {
@@ -28,16 +29,46 @@ constexpr std::string_view memfd_link = "/memfd:stillpoint-statistics";
 constexpr int wanted_seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | F_SEAL_FUTURE_WRITE;
 constexpr std::size_t shared_bytes = round_up(sizeof(Statistics), page_bytes);
 
-constexpr StatisticRow rows[] = {
+/// All rows in one place.
+struct AllRows {
+    std::array<StatisticRow, 128> rows{};
+    std::size_t count = 0;
+
+    void add(const StatisticRow& row)
+    {
+        if (count == rows.size() || row.engine_word >= Statistics::engine_words_max) {
+            std::abort();  // At the first start of a build with too many statistics.
+        }
+        rows[count++] = row;
+    }
+};
+
+AllRows collect_rows()
+{
+    constexpr StatisticRow general[] = {
 #define STATISTIC(name, unit, sentence) {#name, unit, sentence, &Statistics::name},
 #include "runtime/statistics.inc"
 #undef STATISTIC
-};
+    };
+    AllRows all;
+    for (const StatisticRow& row : general) {
+        all.add(row);
+    }
+    for (const EngineDriver& driver : engine_drivers()) {
+        for (std::size_t word = 0; word < driver.statistics.size(); ++word) {
+            StatisticRow row = driver.statistics[word];
+            row.engine = driver.format.name;
+            row.engine_word = word;
+            all.add(row);
+        }
+    }
+    return all;
+}
 
-constexpr std::uint64_t fingerprint() noexcept
+std::uint64_t fingerprint() noexcept
 {
     std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
-    for (const auto& row : rows) {
+    for (const auto& row : statistic_rows()) {
         for (const char c : row.name) {
             hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
         }
@@ -137,7 +168,7 @@ Result<const Statistics*> map_foreign_page(int file, pid_t process)
         munmap(mapped, shared_bytes);
         return fail(SP_E_POOL_CORRUPT, 0, "process {}: its statistics page has no magic", process);
     }
-    if (page->version != Statistics::expected_version || page->row_count != std::size(rows) ||
+    if (page->version != Statistics::expected_version || page->row_count != statistic_rows().size() ||
         page->table_fingerprint != fingerprint()) {
         munmap(mapped, shared_bytes);
         return fail(SP_E_POOL_VERSION, 0,
@@ -150,12 +181,16 @@ Result<const Statistics*> map_foreign_page(int file, pid_t process)
 
 }  // namespace
 
-std::span<const StatisticRow> statistic_rows() noexcept { return rows; }
+std::span<const StatisticRow> statistic_rows() noexcept
+{
+    static const AllRows all = collect_rows();
+    return {all.rows.data(), all.count};
+}
 
 Statistics& statistics() noexcept { return *current.load(std::memory_order_acquire); }
 
 Result<void> statistics_open(std::string_view pool_path,
-                             const std::array<std::uint8_t, 16>& pool_uuid)
+                             const std::array<std::uint8_t, 16>& pool_uuid, std::string_view engine_name)
 {
     statistics_close();
     const int file = os::claim_descriptor(memfd_create(memfd_name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -169,11 +204,12 @@ Result<void> statistics_open(std::string_view pool_path,
     }
     Statistics& page = **mapped;
     page.version = Statistics::expected_version;
-    page.row_count = std::size(rows);
+    page.row_count = static_cast<std::uint32_t>(statistic_rows().size());
     page.table_fingerprint = fingerprint();
     page.process_id = static_cast<std::uint64_t>(getpid());
     page.started_ns = os::monotonic_ns();
     page.pool_uuid = pool_uuid;
+    copy_text(page.engine_name, engine_name);
     copy_text(page.program_name, program_invocation_short_name);
     char absolute[PATH_MAX];
     const std::string path{pool_path};
@@ -209,11 +245,20 @@ void record_stop_time(std::uint64_t stop_ns) noexcept
     words.stop_ns_last.store(stop_ns, std::memory_order_release);
 }
 
+std::uint64_t read_statistic(const Statistics& page, const StatisticRow& row) noexcept
+{
+    if (row.field != nullptr) {
+        return (page.*row.field).load(std::memory_order_acquire);
+    }
+    return row.engine == terminated(page.engine_name) ? page.engine_words[row.engine_word].load(std::memory_order_acquire) : 0;
+}
+
 std::vector<std::uint64_t> read_statistics(const Statistics& page)
 {
-    std::vector<std::uint64_t> values(std::size(rows));
-    for (std::size_t row = std::size(rows); row-- > 0;) {
-        values[row] = (page.*rows[row].field).load(std::memory_order_acquire);
+    const auto rows = statistic_rows();
+    std::vector<std::uint64_t> values(rows.size());
+    for (std::size_t row = rows.size(); row-- > 0;) {
+        values[row] = read_statistic(page, rows[row]);
     }
     return values;
 }
@@ -242,6 +287,8 @@ std::string_view StatisticsView::program_name() const noexcept
 }
 
 std::string_view StatisticsView::pool_path() const noexcept { return terminated(page_->pool_path); }
+
+std::string_view StatisticsView::engine_name() const noexcept { return terminated(page_->engine_name); }
 
 Result<StatisticsView> open_statistics(pid_t process)
 {

@@ -1,7 +1,7 @@
 #pragma once
-// Statistics: one page of 64-bit words (statistics.inc) that the runtime writes and any process of
-// the same user can read while the program runs. It lives in a memfd: no file is left behind, and it vanishes
-// with the process. Readers find it through /proc/PID/fd of the process that has the pool open.
+// Statistics: one page of 64-bit words that the runtime writes and any process of the same user can read while the program runs.
+// statistics.inc has those of all engines, an engine's statistics.inc its own, which its driver lists. The page lives in a memfd: no
+// file is left behind, and it vanishes with the process. Readers find it through /proc/PID/fd of the process that has the pool open.
 
 #include <array>
 #include <atomic>
@@ -18,12 +18,13 @@ namespace stillpoint {
 /// The shared page. Plain data: the reader's process may be another build.
 struct Statistics {
     static constexpr std::array<char, 8> expected_magic = {'s', 'p', '-', 's', 't', 'a', 't', 's'};
-    static constexpr std::uint32_t expected_version = 1;
+    static constexpr std::uint32_t expected_version = 2;
+    static constexpr std::size_t engine_words_max = 32;
 
     std::array<char, 8> magic;
     std::uint32_t version;
     std::uint32_t row_count;
-    std::uint64_t table_fingerprint;  ///< of the names in statistics.inc: another table, another value
+    std::uint64_t table_fingerprint;  ///< of the names of all rows: another table, another value
     std::uint64_t process_id;         ///< as the writer sees itself
     std::uint64_t started_ns;         ///< monotonic
     std::array<std::uint8_t, 16> pool_uuid;
@@ -33,15 +34,21 @@ struct Statistics {
 #define STATISTIC(name, unit, sentence) std::atomic<std::uint64_t> name;
 #include "runtime/statistics.inc"
 #undef STATISTIC
+    /// The words of the engine of this name, in the order of its table.
+    std::array<char, 24> engine_name;
+    std::array<std::atomic<std::uint64_t>, engine_words_max> engine_words;
 };
 
 struct StatisticRow {
     std::string_view name;
     std::string_view unit;
     std::string_view sentence;
-    std::atomic<std::uint64_t> Statistics::*field;
+    std::atomic<std::uint64_t> Statistics::*field = nullptr;  ///< of a general row
+    std::string_view engine = {};                             ///< whose own statistic this is; empty: of all engines
+    std::size_t engine_word = 0;                              ///< its place in Statistics::engine_words
 };
 
+/// All rows: the general ones, then each engine's own, in the order of their tables.
 [[nodiscard]] std::span<const StatisticRow> statistic_rows() noexcept;
 
 /// The words of this process. Always there: before statistics_open, and where no pool is open, in
@@ -51,7 +58,7 @@ struct StatisticRow {
 /// Moves the words into a fresh shared page (mode 0600, sealed against resizing and foreign
 /// writers, close-on-exec) and zeroes them. Errors: io, no_memory; the words stay private then.
 [[nodiscard]] Result<void> statistics_open(std::string_view pool_path,
-                                           const std::array<std::uint8_t, 16>& pool_uuid);
+                                           const std::array<std::uint8_t, 16>& pool_uuid, std::string_view engine_name);
 /// Back to private memory; readers that have the page mapped keep its last state.
 void statistics_close() noexcept;
 
@@ -71,6 +78,7 @@ public:
     /// Terminated even if the writer is hostile.
     [[nodiscard]] std::string_view program_name() const noexcept;
     [[nodiscard]] std::string_view pool_path() const noexcept;
+    [[nodiscard]] std::string_view engine_name() const noexcept;
 
 private:
     friend Result<StatisticsView> open_statistics(pid_t process);
@@ -82,6 +90,9 @@ private:
 /// pool_read_only (no permission: another user's), pool_version (another version of Stillpoint wrote it),
 /// pool_corrupt (the page is not sealed or not as long as it must be).
 [[nodiscard]] Result<StatisticsView> open_statistics(pid_t process);
+
+/// The value of one row; 0 where it is of an engine that does not write this page.
+[[nodiscard]] std::uint64_t read_statistic(const Statistics& page, const StatisticRow& row) noexcept;
 
 /// The values of all rows, in the table's order, while somebody writes them: what is at most as large as an earlier row in the table (the
 /// durable epoch and the running one, a percentile and the maximum) is never shown larger. They are read from the last row to the first;

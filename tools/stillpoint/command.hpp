@@ -39,6 +39,8 @@ public:
     /// `take` gets the text; what it returns is the error, empty if the text is right.
     void option(const std::string& names, const std::string& type, std::function<std::string(const std::string&)> take,
                 const std::string& sentence);
+    /// --help shows what is added next under this heading; empty: under the usual one.
+    void section(const std::string& heading);
     /// What follows the options, with or without "--", is another program's command line.
     void ends_with_a_command();
     [[nodiscard]] std::vector<std::string> command() const;
@@ -51,6 +53,7 @@ public:
 private:
     CLI::App* command_;
     Invocation* invocation_;
+    std::string section_;
 };
 
 // One per subcommand, each in the file of its name. `invocation` outlives the parsing.

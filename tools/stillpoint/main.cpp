@@ -29,6 +29,17 @@ std::string help_footer(std::string_view examples, std::string_view exit_codes)
                        examples, exit_codes);
 }
 
+namespace {
+
+void in_section(CLI::Option* option, const std::string& heading)
+{
+    if (!heading.empty()) {
+        option->group(heading);
+    }
+}
+
+}  // namespace
+
 CommandLine::CommandLine(CLI::App& app, Invocation& invocation, const std::string& name, const std::string& sentence)
     : command_(app.add_subcommand(name, sentence)), invocation_(&invocation)
 {
@@ -41,7 +52,7 @@ void CommandLine::positional(const std::string& name, std::string& value, bool r
 
 void CommandLine::flag(const std::string& names, bool& value, const std::string& sentence)
 {
-    command_->add_flag(names, value, sentence);
+    in_section(command_->add_flag(names, value, sentence), section_);
 }
 
 void CommandLine::number(const std::string& names, double& value, double minimum, double maximum,
@@ -58,8 +69,10 @@ void CommandLine::option(const std::string& names, const std::string& type,
             throw CLI::ValidationError(names.substr(0, names.find(',')), error);
         }
     };
-    command_->add_option_function<std::string>(names, check, sentence)->type_name(type);
+    in_section(command_->add_option_function<std::string>(names, check, sentence)->type_name(type), section_);
 }
+
+void CommandLine::section(const std::string& heading) { section_ = heading; }
 
 void CommandLine::ends_with_a_command() { command_->prefix_command(); }
 

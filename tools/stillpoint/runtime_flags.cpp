@@ -58,6 +58,7 @@ void add_runtime_flags(CommandLine& line, const std::shared_ptr<RuntimeFlags>& g
         if (!wanted(row)) {
             continue;
         }
+        line.section(row.engine.empty() ? std::string{} : text_of("Options of the engine {}", row.engine));
         if (row.kind == OptionKind::flag) {
             line.flag(row.name == "quiet" ? "-q," + row.flag_name() : row.flag_name(), given->flags[&row],
                       std::string(row.sentence));
@@ -65,6 +66,7 @@ void add_runtime_flags(CommandLine& line, const std::shared_ptr<RuntimeFlags>& g
             add_option(line, row, given);
         }
     }
+    line.section({});
 }
 
 }  // namespace stillpoint::tool

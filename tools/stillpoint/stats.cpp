@@ -59,6 +59,9 @@ void print_text(const StatisticsView& view, pid_t process)
     const std::vector<std::uint64_t> values = read_statistics(*view);
     for (std::size_t i = 0; i < values.size(); ++i) {
         const StatisticRow& row = statistic_rows()[i];
+        if (!row.engine.empty() && row.engine != view.engine_name()) {
+            continue;
+        }
         print("{:<24} {:>18}  {}\n", row.name, value_text(row, values[i]), row.sentence);
     }
 }

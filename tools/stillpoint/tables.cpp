@@ -30,38 +30,48 @@ std::string range_of(const OptionRow& row)
     return "text";
 }
 
+/// One table for what all engines have, then one for each engine.
+template <class Row, class PrintRow>
+void print_sections(std::span<const Row> rows, std::string_view table_head, PrintRow&& print_row)
+{
+    std::string_view engine = "none yet";
+    for (const Row& row : rows) {
+        if (row.engine != engine) {
+            engine = row.engine;
+            print("\n## {}{}\n\n{}", engine.empty() ? "Every engine" : "Engine ", engine, table_head);
+        }
+        print_row(row);
+    }
+}
+
 void print_options()
 {
     print(
         "# Options\n\n"
-        "Generated from `src/runtime/options.inc` by `make docs`; do not edit.\n\n"
+        "Generated from `src/runtime/options.inc` and the engines' `options.inc` by `make docs`; do not edit.\n\n"
         "An option is given as a flag of `stillpoint run`, as an environment variable, or in the text of\n"
         "`sp_open` (`interval_ms=50 tracker=mprotect`). The flag wins over the variable. A number's flag without\n"
-        "the unit in its name takes a value with a unit: `--interval 2s`, `--pool-size 1G`.\n\n"
-        "| flag | environment variable | values | default | meaning |\n"
-        "|---|---|---|---|---|\n");
-    for (const OptionRow& row : option_rows()) {
+        "the unit in its name takes a value with a unit: `--interval 2s`, `--pool-size 1G`.\n");
+    print_sections(option_rows(), "| flag | environment variable | values | default | meaning |\n|---|---|---|---|---|\n", [](const OptionRow& row) {
         const std::string_view fallback = row.default_text.empty()        ? "none"
                                           : row.kind == OptionKind::flag ? "off"
                                                                          : row.default_text;
         print("| `{}` | `{}` | {} | {} | {} |\n", replaced(flags_of(row), ",", "`, `"), row.environment_name(),
                    range_of(row), fallback, row.sentence);
-    }
+    });
 }
 
 void print_statistics()
 {
     print(
         "# Statistics\n\n"
-        "Generated from `src/runtime/statistics.inc` by `make docs`; do not edit.\n\n"
+        "Generated from `src/runtime/statistics.inc` and the engines' `statistics.inc` by `make docs`; do not edit.\n\n"
         "A running program keeps these in a page of shared memory; `stillpoint stats POOL` reads it without\n"
         "stopping anything, and `--json` prints every one under its name. Times are in nanoseconds; a point in\n"
-        "time is on the monotonic clock.\n\n"
-        "| name | unit | meaning |\n"
-        "|---|---|---|\n");
-    for (const StatisticRow& statistic : statistic_rows()) {
-        print("| `{}` | {} | {} |\n", statistic.name, statistic.unit, statistic.sentence);
-    }
+        "time is on the monotonic clock. Statistics of another engine than the pool's are 0.\n");
+    print_sections(statistic_rows(), "| name | unit | meaning |\n|---|---|---|\n", [](const StatisticRow& row) {
+        print("| `{}` | {} | {} |\n", row.name, row.unit, row.sentence);
+    });
 }
 
 /// "code exit-code" for each error value; values are numbered from 0 without a gap.

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "core/store_marks.hpp"
+#include "engines/pmthreads/own_statistics.hpp"
 #include "os/clock.hpp"
 #include "os/log.hpp"
 #include "runtime/checkpoint_figures.hpp"
@@ -200,7 +201,8 @@ Result<void> Checkpointer::write_epoch(bool clean) noexcept
 void Checkpointer::note_stop(std::uint64_t stop_ns, std::uint64_t quiesce_ns) noexcept
 {
     record_stop(parts_.clock->running(), stop_ns, quiesce_ns);
-    statistics().precopied_pages_total.fetch_add(pre_copied_ - std::min(pre_copied_, capture_.found_again()), std::memory_order_relaxed);
+    const std::uint64_t not_written_again = pre_copied_ - std::min(pre_copied_, capture_.found_again());
+    own_statistic(OwnStatistic::precopied_pages_total).fetch_add(not_written_again, std::memory_order_relaxed);
 }
 
 void Checkpointer::note_commit(std::uint64_t write_ns) noexcept

@@ -1,5 +1,8 @@
 #include "engines/pmthreads/pmthreads_engine.hpp"
 
+#include "engines/pmthreads/instrumented_units.hpp"
+#include "engines/pmthreads/own_options.hpp"
+#include "engines/pmthreads/own_statistics.hpp"
 #include "engines/pmthreads/pmthreads_layout.hpp"
 
 #include <algorithm>
@@ -22,14 +25,34 @@ std::unique_ptr<Engine> make() { return std::make_unique<PmthreadsEngine>(); }
 constexpr std::string_view trackers[] = {"uffd", "mprotect", "hooks"};
 constexpr std::uint64_t interval_ms = 100;  // [PMThreads §6]
 
+Result<void> check_own_options(const Options& options)
+{
+    const OwnOptions own{options};
+    if (own.verify_marks && own.tracker != "hooks") {
+        return fail(SP_E_INVALID_ARGUMENT, 0,
+                    "option verify_marks compares the marks of the tracker hooks, and the tracker is {}; say tracker hooks",
+                    own.tracker);
+    }
+    return {};
+}
+
 constexpr EngineFormat format{"pmthreads", layout_version, engine_area_pages, &versions::segment_file_pages};
 
 }  // namespace
 
 EngineDriver driver() noexcept
 {
-    return {format, &make, &versions::inspect_pool, &versions::check_pool, layout::TableFormat::plain, interval_ms,
-            nullptr, trackers, true};
+    return {.format = format,
+            .make = &make,
+            .inspect = &versions::inspect_pool,
+            .check = &versions::check_pool,
+            .table_format = layout::TableFormat::plain,
+            .interval_ms = interval_ms,
+            .trackers = trackers,
+            .sums_program_bytes = true,
+            .options = own_option_rows,
+            .check_options = &check_own_options,
+            .statistics = own_statistic_rows};
 }
 
 PmthreadsEngine::~PmthreadsEngine() { loader_.stop(); }
@@ -54,11 +77,9 @@ Result<RecoveryReport> PmthreadsEngine::start(Pool pool, const Options& options)
     if (auto reserved = kernel_writes::reserve(); !reserved) {
         return pass_on(reserved.error());
     }
-    auto tracker = make_tracker(options.tracker, facts.image_bytes_max, options.verify_marks);
-    if (!tracker) {
-        return pass_on(tracker.error());
+    if (auto chosen = choose_tracker(options, facts.image_bytes_max); !chosen) {
+        return pass_on(chosen.error());
     }
-    tracker_ = std::move(*tracker);
     const auto pages = tracker_->allows_huge_pages() ? Shadow::Pages::huge : Shadow::Pages::small;
     if (auto done = shadow_.map(facts.base_address, facts.image_bytes, facts.image_bytes_max, pages); !done) {
         return pass_on(done.error());
@@ -79,6 +100,25 @@ Result<RecoveryReport> PmthreadsEngine::start(Pool pool, const Options& options)
     statistics().epoch.store(state->next_epoch, std::memory_order_relaxed);
     statistics().durable_epoch.store(report.epoch, std::memory_order_release);
     return report;
+}
+
+Result<void> PmthreadsEngine::choose_tracker(const Options& options, std::uint64_t image_bytes_max)
+{
+    const OwnOptions own{options};
+    Result<std::uint64_t> marking_units = 0;
+    if (own.tracker == "hooks" && !(marking_units = count_marking_units())) {
+        return pass_on(marking_units.error());
+    }
+    auto tracker = make_tracker(own.tracker, image_bytes_max, own.verify_marks);
+    if (!tracker) {
+        return pass_on(tracker.error());
+    }
+    tracker_ = std::move(*tracker);
+    tracker_name_ = tracker_->name();
+    if (*marking_units != 0) {
+        tracker_name_ += " (" + std::to_string(*marking_units) + (*marking_units == 1 ? " instrumented unit)" : " instrumented units)");
+    }
+    return {};
 }
 
 Result<void> PmthreadsEngine::load_image(std::string_view choice, RecoveryReport& report)
@@ -208,7 +248,5 @@ void PmthreadsEngine::prepare_kernel_write(void* address, std::size_t size) noex
 }
 
 void PmthreadsEngine::note_kernel_write(void* address, std::size_t size) noexcept { kernel_writes::note_stored(address, size); }
-
-std::string_view PmthreadsEngine::tracker_name() const noexcept { return tracker_->name(); }
 
 }  // namespace stillpoint::pmthreads

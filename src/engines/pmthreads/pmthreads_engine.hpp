@@ -3,6 +3,7 @@
 // quiescent states. README.md in this folder maps the paper's sections to files.
 
 #include <memory>
+#include <string>
 
 #include "engines/pmthreads/checkpointer.hpp"
 #include "runtime/epoch_clock.hpp"
@@ -44,15 +45,15 @@ public:
     [[nodiscard]] bool needs_fault_handler() const noexcept override;
     void prepare_kernel_write(void* address, std::size_t size) noexcept override;
     void note_kernel_write(void* address, std::size_t size) noexcept override;
-    [[nodiscard]] std::string_view tracker_name() const noexcept override;
+    [[nodiscard]] std::string_view tracker_name() const noexcept override { return tracker_name_; }
 
 private:
-    /// Finds the durable epoch and rebuilds table and free locations.
-    [[nodiscard]] Result<RecoveryReport> recover_table();
+    [[nodiscard]] Result<void> choose_tracker(const Options& options, std::uint64_t image_bytes_max);
     [[nodiscard]] Result<void> load_image(std::string_view choice, RecoveryReport& report);
 
     std::unique_ptr<Pool> pool_;
     std::unique_ptr<Tracker> tracker_;
+    std::string tracker_name_;
     Shadow shadow_;
     versions::VersionTable table_;
     versions::LocationAllocator locations_;

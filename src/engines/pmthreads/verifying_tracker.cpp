@@ -20,6 +20,7 @@
 
 #include "core/units.hpp"
 #include "engines/pmthreads/hot_chunks.hpp"
+#include "engines/pmthreads/own_statistics.hpp"
 #include "engines/pmthreads/protected_pages.hpp"
 #include "engines/pmthreads/tracker.hpp"
 #include "os/code_location.hpp"
@@ -298,7 +299,7 @@ private:
         if (first == 0) {
             return false;
         }
-        statistics().unmarked_pages.fetch_add(1, std::memory_order_relaxed);
+        own_statistic(OwnStatistic::unmarked_pages).fetch_add(1, std::memory_order_relaxed);
         const std::lock_guard guard(findings_lock_);
         if (finding_count_ < findings_.size()) {
             findings_[finding_count_++] = {first, end, writers_[page]};

@@ -4,6 +4,7 @@
 
 #include "engines/pronto/log_layout.hpp"
 #include "engines/pronto/offline_objects.hpp"
+#include "engines/pronto/own_options.hpp"
 #include "os/card_table.hpp"
 #include "os/log.hpp"
 #include "pool/commit_record.hpp"
@@ -24,20 +25,6 @@ constexpr std::uint64_t interval_ms = 10'000;
 
 constexpr EngineFormat format{"pronto", layout_version, engine_area_pages, &segment_file_pages};
 
-/// Options of other engines that somebody has set.
-void tell_of_idle_options(const Options& options)
-{
-    const auto tell = [](std::string_view flag) {
-        os::log(os::Severity::warning, "{} has no meaning with the engine pronto, and is ignored: it finds written memory in its own way", flag);
-    };
-    if (options.tracker != "auto") {
-        tell("--tracker");
-    }
-    if (options.verify_marks) {
-        tell("--verify-marks");
-    }
-}
-
 Result<void> check_segments(const Pool& pool)
 {
     for (const Segment& segment : pool.segments()) {
@@ -53,15 +40,22 @@ Result<void> check_segments(const Pool& pool)
 
 EngineDriver driver() noexcept
 {
-    return {format, &make, &versions::inspect_pool, &versions::check_pool, layout::TableFormat::plain, interval_ms,
-            nullptr, trackers, true, &visit_objects};
+    return {.format = format,
+            .make = &make,
+            .inspect = &versions::inspect_pool,
+            .check = &versions::check_pool,
+            .table_format = layout::TableFormat::plain,
+            .interval_ms = interval_ms,
+            .trackers = trackers,
+            .sums_program_bytes = true,
+            .options = own_option_rows,
+            .visit_objects = &visit_objects};
 }
 
 ProntoEngine::~ProntoEngine() { loader_.stop(); }
 
 Result<RecoveryReport> ProntoEngine::start(Pool pool, const Options& options)
 {
-    tell_of_idle_options(options);
     pool_ = std::make_unique<Pool>(std::move(pool));
     const PoolFacts& facts = pool_->facts();
     if (auto sound = check_segments(*pool_); !sound) {
@@ -246,11 +240,12 @@ Result<std::uint64_t> ProntoEngine::grow(std::uint64_t wanted)
 
 Result<void> ProntoEngine::start_log(const Options& options)
 {
-    const auto use = options.pronto_logging == "async"  ? Siblings::Use::always
-                     : options.pronto_logging == "sync" ? Siblings::Use::never
+    const OwnOptions own{options};
+    const auto use = own.pronto_logging == "async"  ? Siblings::Use::always
+                     : own.pronto_logging == "sync" ? Siblings::Use::never
                                                         : Siblings::Use::measured;
     log_.emplace(links(),
-                 OperationLog::Settings{use, options.verify_replay, options.damaged_log == "cut", options.check_commit_order});
+                 OperationLog::Settings{use, own.verify_replay, own.damaged_log == "cut", own.check_commit_order});
     hooks_ = {&*log_, [](void* log) noexcept { static_cast<OperationLog*>(log)->before_capture(); },
               [](void* log, std::uint64_t) noexcept { static_cast<OperationLog*>(log)->snapshot_durable(); }};
     return log_->recover(*pool_);

@@ -5,11 +5,11 @@
 
 #include "core/canary.hpp"
 #include "core/logged_words.hpp"
+#include "engines/respct/own_statistics.hpp"
 #include "os/clock.hpp"
 #include "os/log.hpp"
 #include "pool/commit_record.hpp"
 #include "runtime/checkpoint_figures.hpp"
-#include "runtime/statistics.hpp"
 
 namespace stillpoint::respct {
 
@@ -169,9 +169,8 @@ void Checkpointer::note_long_wait(const StopReport& stop) noexcept
 void Checkpointer::note_commit(std::uint64_t write_ns) const noexcept
 {
     record_commit(ended_epoch_, ended_ns_, write_ns, parts_.pool->medium());
-    Statistics& here = statistics();
-    here.modified_lines_last.store(lines_, std::memory_order_relaxed);
-    here.modified_lines_total.fetch_add(lines_, std::memory_order_relaxed);
+    own_statistic(OwnStatistic::modified_lines_last).store(lines_, std::memory_order_relaxed);
+    own_statistic(OwnStatistic::modified_lines_total).fetch_add(lines_, std::memory_order_relaxed);
 }
 
 }  // namespace stillpoint::respct

@@ -6,6 +6,8 @@
 #include "core/logged_words.hpp"
 #include "core/store_marks.hpp"
 #include "engines/respct/offline.hpp"
+#include "engines/respct/own_options.hpp"
+#include "engines/respct/own_statistics.hpp"
 #include "engines/respct/recovery.hpp"
 #include "engines/respct/thread.hpp"
 #include "os/log.hpp"
@@ -30,35 +32,24 @@ RespctEngine* noting_engine = nullptr;
 
 EngineDriver driver() noexcept
 {
-    return {format, &make, &inspect_pool, &check_pool, layout::TableFormat::logged, interval_ms, &make_canonical};
+    return {.format = format,
+            .make = &make,
+            .inspect = &inspect_pool,
+            .check = &check_pool,
+            .table_format = layout::TableFormat::logged,
+            .interval_ms = interval_ms,
+            .make_canonical = &make_canonical,
+            .options = own_option_rows,
+            .statistics = own_statistic_rows};
 }
 
 RespctEngine::~RespctEngine() { give_notes_back(); }
 
-namespace {
-
-/// Options of other engines that somebody has set.
-void tell_of_idle_options(const Options& options)
-{
-    const auto tell = [](std::string_view flag) {
-        os::log(os::Severity::warning, "{} has no meaning with the engine respct, and is ignored: its program says itself what it writes", flag);
-    };
-    if (options.tracker != "auto") {
-        tell("--tracker");
-    }
-    if (options.verify_marks) {
-        tell("--verify-marks");
-    }
-    if (options.recovery != "auto") {
-        tell("--recovery");
-    }
-}
-
-}  // namespace
-
 Result<RecoveryReport> RespctEngine::start(Pool pool, const Options& options)
 {
-    tell_of_idle_options(options);
+    if (options.recovery != "auto") {
+        os::log(os::Severity::warning, "--recovery has no meaning with the engine respct, and is ignored: its program says itself what it writes");
+    }
     pool_ = std::make_unique<Pool>(std::move(pool));
     const PoolFacts& facts = pool_->facts();
     heap_offset_ = geometry_of(facts).heap_offset;
@@ -79,7 +70,7 @@ Result<RecoveryReport> RespctEngine::start(Pool pool, const Options& options)
     for (const std::uintptr_t line : recovered->changed_lines) {
         writer_.add_recovered(line);
     }
-    const auto flush = options.respct_flush == "stop" ? Checkpointer::Flush::in_stop : Checkpointer::Flush::in_background;
+    const auto flush = OwnOptions{options}.respct_flush == "stop" ? Checkpointer::Flush::in_stop : Checkpointer::Flush::in_background;
     checkpointer_.emplace(Checkpointer::Parts{pool_.get(), &memory_, &writer_, &tables_, &medium_lock_, &clock_},
                           Checkpointer::Settings{options.interval_ms * 1'000'000, options.stop_attempt_ms * 1'000'000, flush});
     const RunFacts& runs = recovered->runs;

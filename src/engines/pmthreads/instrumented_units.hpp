@@ -6,11 +6,11 @@
 
 #include "core/result.hpp"
 
-namespace stillpoint {
+namespace stillpoint::pmthreads {
 
 /// How many translation units mark what they write, in line or by calls. Reads and checks every record. Start-up
 /// only: reads files. Errors: unsupported: a record that this library cannot serve (another ABI, another card size,
 /// damaged), naming the object and its source; or no unit that marks, so that the tracker `hooks` would see nothing.
 [[nodiscard]] Result<std::uint64_t> count_marking_units();
 
-}  // namespace stillpoint
+}  // namespace stillpoint::pmthreads

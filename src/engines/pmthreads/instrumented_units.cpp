@@ -1,4 +1,4 @@
-#include "runtime/instrumented_units.hpp"
+#include "engines/pmthreads/instrumented_units.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -7,7 +7,7 @@
 #include "nvhooks/abi/nvhooks_abi.h"
 #include "os/elf_section.hpp"
 
-namespace stillpoint {
+namespace stillpoint::pmthreads {
 
 namespace {
 
@@ -92,4 +92,4 @@ Result<std::uint64_t> count_marking_units()
     return count.units;
 }
 
-}  // namespace stillpoint
+}  // namespace stillpoint::pmthreads
