@@ -4,7 +4,7 @@
 Every part is runs of `stillpoint bench`; a run that was made is kept.
 
   python3 bench/respct_costs.py --json run.json --markdown docs/measured/tables/respct.md      everything, half an hour on an idle machine
-  python3 bench/respct_costs.py --part structures --json run.json --again                  one part anew, the others as they are in run.json
+  python3 bench/respct_costs.py --part structures --json run.json --again                  one part again, the others as in run.json
   python3 bench/respct_costs.py --quick                                                    does it work; measures nothing
 
 Exit code 1: a bar fell short.
@@ -72,7 +72,7 @@ def ratios(cells):
 
 
 def slowdowns(cells):
-    """Of each job: the time against volatile's."""
+    """The time of each job against volatile's."""
     rows = [[safe(cell["workload"]), str(cell["threads"]), safe(row["name"]), f"{1 / row['to_volatile']['median']:.3f}", cpu_of(row, cell),
              number(row.get("lines_written_back_per_checkpoint"))]
             for cell in cells for row in cell["configurations"] if row["kind"] != "volatile"]
@@ -141,7 +141,7 @@ PARTS = (
          ("--workload linear_regression --threads 2 --engine respct --interval 64 --size 4000000 --operation-size 0,1000,1",
           "--workload swaptions,matrix_multiply --threads 2 --engine respct --interval 64 --operation-size 0,1"), placements),
 )
-# Of a part's command, by its number: what it must reach.
+# What a part's command must reach, by its number.
 BARS = {
     ("structures", 0): ["hash_map 90:10: respct/volatile>=0.95", "hash_map 50:50: respct/volatile>=0.93",
                         "hash_map 10:90: respct/volatile>=0.91", "hash_map: respct/pmemobj>=10"],
@@ -237,7 +237,7 @@ def main():
     parser.add_argument("--repeat", type=int, default=9, metavar="N", help="rounds, at least (default 9)")
     parser.add_argument("--quick", action="store_true", help="small inputs: shows that it works, measures nothing")
     parser.add_argument("--json", metavar="FILE", help="keep what was measured; what FILE has is not measured again")
-    parser.add_argument("--again", action="store_true", help="measure the parts anew that FILE has")
+    parser.add_argument("--again", action="store_true", help="measure the parts again that FILE has")
     parser.add_argument("--markdown", metavar="FILE", help="write the page; else it is printed")
     parser.add_argument("--binaries", default=str(ROOT / "build" / "bin"), help="folder of the build's programs (default build/bin)")
     options = parser.parse_args()

@@ -68,7 +68,7 @@ void read_fault_rules(std::string_view text)
         return;
     }
     if (text.find("kill") != std::string_view::npos) {
-        return;  // It would be obeyed.
+        return;  // This option would be obeyed.
     }
     for (const FaultPoint point : {FaultPoint::read, FaultPoint::write, FaultPoint::sync, FaultPoint::allocate}) {
         for (unsigned call = 0; call < 4; ++call) {

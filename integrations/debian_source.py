@@ -21,7 +21,7 @@ KEYRING = pathlib.Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
 
 class SourceUnavailable(Exception):
-    """The package cannot be had here; the message says why and what to do."""
+    """The package is not available here; the message says why and what to do."""
 
 
 def deb_lines(release: str) -> list[str]:

@@ -65,7 +65,7 @@ def rejected_target(layers, source, target):
 
 
 def rejected_layer(layers, here, there):
-    """The same for two places inside src/."""
+    """Whether an include between two places inside src/ is rejected, and why."""
     if here[1] == "nvhooks":
         part = here[2] if len(here) > 2 else ""
         if part == "abi":

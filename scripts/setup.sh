@@ -134,7 +134,7 @@ if ! run_apt install -y --no-install-recommends $missing 2>/dev/null; then
     echo "setup: updating the lists of packages"
     run_apt update || echo "setup: the update failed (above); trying with the lists as they are" >&2
     if ! run_apt install -y --no-install-recommends $missing; then
-        echo "setup: installing failed (apt's last lines are above). Mend that, or as root run:" >&2
+        echo "setup: installing failed (apt's last lines are above). Fix that, or as root run:" >&2
         echo "  apt-get install$missing" >&2
         exit 69
     fi

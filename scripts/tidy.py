@@ -4,7 +4,7 @@
 Sources: at most 500 lines a file and 70 a function; at most 140 characters a line; no trailing space, tab
 or missing last newline; no words that mark unfinished work; no code in comments; a guard in every header;
 no `using namespace` in a header; tests with names that say something; no catch-all folders.
-Documents and the paths that comments name: scripts/tidy_documents.py.
+Documents and the paths that comments name: scripts/tidy_documents.py. Words that the prose avoids: scripts/plain_words.py.
 
 Usage: tidy.py [--root DIRECTORY]. Exit code 1 if a rule is broken.
 """
@@ -16,6 +16,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import plain_words
 import tidy_documents
 
 LINES_MAX = 500
@@ -46,7 +47,7 @@ DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*$", re.MULTILINE)
 
 
 def blank(found):
-    """The same number of lines, and nothing else."""
+    """As many lines as what was found, and nothing else."""
     return "\n" * found.group().count("\n")
 
 
@@ -78,7 +79,7 @@ def c_functions(text):
 
 
 def brace_kind(head, inside_function):
-    """What an opening brace behind `head` begins."""
+    """What an opening brace after `head` begins."""
     if inside_function:
         return "block"
     if re.match(r"(inline\s+)?namespace\b|extern\b[^(]*$", head):
@@ -108,7 +109,7 @@ def check_lines(path, text):
         found = UNFINISHED.search(line)
         if found:
             yield number, f"'{found.group()}' marks unfinished work: finish it, or open an issue"
-        if path.suffix not in {".md", ".inc"} and len(line) > COLUMNS_MAX and not LONG_LITERAL.search(line):
+        if path.suffix not in {".md", ".1", ".inc"} and len(line) > COLUMNS_MAX and not LONG_LITERAL.search(line):
             yield number, f"{len(line)} characters; at most {COLUMNS_MAX}"
 
 
@@ -150,7 +151,7 @@ def check_c(path, text):
 def check_source(path, text):
     """Yields (line, message) for one file; `path` is relative to the root."""
     yield from check_lines(path, text)
-    if path.suffix != ".md":
+    if path.suffix not in {".md", ".1"}:
         yield from check_sizes(path, text)
     if path.suffix in C_SUFFIXES:
         yield from check_c(path, text)
@@ -172,7 +173,12 @@ def project_files(root):
 
 
 def is_text(path):
-    return path.suffix in C_SUFFIXES | SCRIPT_SUFFIXES | {".md", ".yaml"} or path.name in TEXT_NAMES
+    return path.suffix in C_SUFFIXES | SCRIPT_SUFFIXES | {".md", ".yaml", ".1"} or path.name in TEXT_NAMES
+
+
+def check_words(path, text):
+    if path.name != "plain_words.py" and path.parts[:2] != ("tests", "scripts"):  # whose texts are examples
+        yield from plain_words.check(path, text)
 
 
 def check_tree(root):
@@ -182,6 +188,7 @@ def check_tree(root):
     findings = []
     for path, text in texts.items():
         findings.extend((path, line, message) for line, message in check_source(path, text))
+        findings.extend((path, line, message) for line, message in check_words(path, text))
     findings.extend(tidy_documents.check(root, texts))
     findings.extend(unused_scripts(texts))
     return [f"{path}:{line}: error: {message}" for path, line, message in findings], len(paths)
@@ -205,7 +212,7 @@ def main():
     for error in errors:
         print(error, file=sys.stderr)
     if not errors:
-        print(f"tidy: {files} files, nothing to mend")
+        print(f"tidy: {files} files, nothing to fix")
     return 1 if errors else 0
 
 

@@ -49,7 +49,7 @@ struct Sums {
     }
 };
 
-/// Of equally near ones, the first.
+/// The nearest centroid; the first of several that are equally near.
 inline std::uint32_t nearest(const Centroids& centroids, const std::int32_t* point) noexcept
 {
     std::uint32_t best = 0;

@@ -111,7 +111,7 @@ private:
     /// What has come to the last stage, by the chunk's number.
     using Arrival = E::Durable<Entry*>;
     struct Pipeline {
-        BoundedQueue<E, Item> behind[writing];  ///< a queue behind each stage but the last
+        BoundedQueue<E, Item> behind[writing];  ///< a queue after each stage but the last
         E::Mutex output_mutex;                  ///< guards the rest, the arrivals and the output
         E::Durable<std::uint64_t> next_chunk;   ///< to be written
         E::Durable<std::uint64_t> stored;       ///< chunks in the output with their bytes
@@ -140,7 +140,7 @@ private:
         return range;
     }
 
-    /// The chunk behind this one; the first one if it is empty. False: there is none.
+    /// The chunk after this one; the first one if it is empty. False: there is none.
     bool cut(Item& item) const
     {
         const bool is_first = item.size_bytes == 0;

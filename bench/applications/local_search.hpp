@@ -108,7 +108,7 @@ public:
         }
     }
 
-    /// Of the last lead(). Each point's centre is its membership's.
+    /// The centres of the last lead(). Each point's centre is its membership's.
     [[nodiscard]] const std::vector<std::uint32_t>& centres() const noexcept { return centres_; }
     [[nodiscard]] const Membership& membership(std::uint32_t point) const noexcept { return memberships_[point]; }
 
@@ -188,7 +188,7 @@ private:
         centres_.push_back(candidate);
     }
 
-    /// Begins anew: goes through the points, and opens each with a probability of its cost by the price.
+    /// Begins again: goes through the points, and opens each with a probability of its cost by the price.
     void scatter()
     {
         centres_.clear();

@@ -186,7 +186,7 @@ private:
         std::memcpy(customer.data, note, length);
     }
 
-    /// Of each district, the oldest order that waits.
+    /// Delivers the oldest waiting order of each district.
     void deliver(Context& context, std::uint32_t home)
     {
         const auto carrier = static_cast<std::uint32_t>(1 + context.random.below(10));

@@ -37,7 +37,7 @@ struct OrderLine {
     Cents amount;
     char district_information[24];
 };
-/// Its lines lie behind it.
+/// An order; its lines lie after it.
 struct Order {
     std::uint32_t number;
     std::uint32_t customer;

@@ -167,7 +167,7 @@ private:
         return set;
     }
 
-    /// Of each kind that was looked at, the dearest offer that is free.
+    /// Reserves the dearest free offer of each kind that was looked at.
     void reserve(Context& context)
     {
         const std::uint64_t number = context.random.below(offers_each_);

@@ -96,7 +96,7 @@ private:
     };
     using Table = WordTable<E, Count>;
     struct Entry {
-        const Table::Word* word;  ///< none: behind the last entry
+        const Table::Word* word;  ///< none: after the last entry
         std::uint64_t seen;
     };
     using Entries = std::vector<Entry>;

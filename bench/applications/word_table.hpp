@@ -29,7 +29,7 @@ public:
 
         typename E::template Durable<Word*> next_;
         std::uint64_t hash_;
-        std::size_t length_;  // the text's, which lies behind it
+        std::size_t length_;  // the text's, which lies after it
         Value value_;
     };
 

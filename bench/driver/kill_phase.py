@@ -65,7 +65,7 @@ def kill_of_a_job(start, cell, folder, generator):
                 "down_ns": worker.ready["first_operation_ns"] - moment_ns,
                 "whole_job_ns": whole_ns, "second_life_ns": second_ns, "goes_on": goes_on, "ended_before_the_kill": has_ended,
                 "steps_of_a_job": steps, "steps_at_the_kill": told[0], "steps_recovered": recovered if goes_on else 0,
-                # Of a job that was faster than the kill nothing was left to do.
+                # A job that was faster than the kill had nothing left to do.
                 "sooner": None if has_ended else whole_ns / second_ns}
 
 
@@ -94,7 +94,7 @@ def kill_of_operations(start, configuration, cell, usual_rate, folder, options, 
 
 def measure_kills(start, configuration, cell, slices, folder, options):
     """As many kills as the options ask for, one after the other on one pool. `start` starts a worker on it; `slices`: what was done there
-    before. Each figure is the median of the kills, with all of them in "each"; None: a job that starts anew."""
+    before. Each figure is the median of the kills, with all of them in "each"; None: a job that starts again."""
     goes_on = cell.family == "continuing"
     if options.kills == 0 or ("jobs" in slices[0] and not goes_on):
         return None

@@ -38,7 +38,7 @@ def show_list(installation, options):
             ("Engines and peers", [[engine.name, engine.kind, state_of(installation, engine), engine.sentence]
                                    for engine in ENGINES])):
         print(heading)
-        widths = [max(map(len, column)) for column in zip(*rows)][:-1] + [0]  # a sentence needs no blanks behind it
+        widths = [max(map(len, column)) for column in zip(*rows)][:-1] + [0]  # a sentence needs no blanks after it
         for row in rows:
             print("  " + "  ".join(word.ljust(width) for word, width in zip(row, widths)))
     return 0

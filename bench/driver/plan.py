@@ -8,7 +8,7 @@ from pathlib import Path
 from .engines import BY_NAME, ENGINES, Configuration, engine_named
 from .errors import CANNOT_CREATE, BenchError, Unavailable
 
-# Of the peers that cannot grow: libpmemobj takes all of it from tmpfs at once.
+# For peers that cannot grow: libpmemobj takes all of it from tmpfs at once.
 SMOKE_POOL_MIB = 256
 
 

@@ -62,7 +62,7 @@ class CellRun:
         return left_out_of(self.installation, configuration).get(self.cell.workload)
 
     def pool(self, configuration):
-        """Of an engine: the pool's path; of a peer: its folder."""
+        """The path of an engine's pool, or a peer's folder."""
         place = self.folder / configuration.name.replace(" ", "-")
         place.mkdir(exist_ok=True)
         return place / "pool" if configuration.engine.kind == "engine" else place

@@ -20,7 +20,7 @@
 //   root() are for plain bytes; so they are for structures of engines that take back plain bytes.
 // - Where has_spare_bytes is true, a Durable of 16 bytes has 8 more in its line for what does not change.
 // - An engine that does not take back bytes (takes_back_bytes) keeps what about_to_write() named, but a crash may leave them newer than
-//   the rest: they are written anew before they are read, or lie behind what a Durable says is valid. Where a structure
+//   the rest: they are written again before they are read, or lie after what a Durable says is valid. Where a structure
 //   needs more, it uses a Record, or its row in workloads.inc says so.
 // - Zeroed memory is a free Mutex, a Condition without waiters, a Durable of value 0.
 

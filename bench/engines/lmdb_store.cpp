@@ -9,7 +9,7 @@ namespace bench {
 
 namespace {
 
-/// Of a transaction that fills: its dirty pages are kept in memory until it commits.
+/// Operations in one filling transaction: its dirty pages are kept in memory until it commits.
 constexpr std::uint64_t fill_batch = 100'000;
 
 /// The library takes both without const and leaves them alone.

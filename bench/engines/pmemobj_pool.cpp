@@ -71,7 +71,7 @@ std::string in_hex(std::uint64_t number)
     return text;
 }
 
-/// This program anew, in this process. How ranges become durable is decided when libpmemobj is loaded.
+/// This program again, in this process. How ranges become durable is decided when libpmemobj is loaded.
 [[noreturn]] void start_again()
 {
     std::string words;

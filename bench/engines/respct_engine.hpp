@@ -4,7 +4,7 @@
 //
 // A thread is at a restart point when an operation begins, before its first lock; so an operation is in one epoch, whole. What a
 // crash takes back is what was logged (Durable, Record) and what was allocated. Plain bytes in a live block are durable with their epoch,
-// and not taken back: that is right for what is written anew before it is read, whenever it is written again [ResPCT §3.3.2].
+// and not taken back: that is right for what is written again before it is read, whenever it is written again [ResPCT §3.3.2].
 
 #include <cstddef>
 #include <cstdint>
@@ -183,7 +183,7 @@ struct RespctEngine {
     private:
         sp_respct_layout& layout_;  ///< never freed: the library keeps its address
     };
-    /// The same of types in which recovery has nothing to find.
+    /// Registers types in which recovery has nothing to find.
     template <class T>
     class PlainBlocks {
     public:

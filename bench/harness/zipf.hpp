@@ -42,7 +42,7 @@ public:
     }
 
 private:
-    /// Of 1 / i^theta over i from 1 to count. Added up are the first terms only; the rest is their integral with two terms of
+    /// The sum of 1 / i^theta over i from 1 to count. Added up are the first terms only; the rest is their integral with two terms of
     /// Euler and Maclaurin's correction, which leaves less than 1e-12: a restart is timed, and a million powers take 30 ms.
     static double sum(std::uint64_t count, double theta)
     {

@@ -1,5 +1,5 @@
 #pragma once
-// What the benchmark runs: the patterns of glibc's own benchmarks, written anew.
+// What the benchmark runs: the patterns of glibc's own benchmarks, rewritten.
 
 #include <algorithm>
 #include <array>

@@ -52,13 +52,13 @@ class Generator:
                         "--seed", seed, "--pipeline", pipeline)
 
     def open(self, server, reads, seconds, seed, rate):
-        """Of a server that cannot keep up the result says so: "behind"."""
+        """The result says "behind" of a server that does not keep up."""
         return self.run(server, "open", *self.draws, "--reads", reads, "--seconds", seconds, "--warm-up", self.warm_up_seconds,
                         "--seed", seed, "--rate", f"{rate:.0f}", "--histogram", may_fall_behind=True)
 
 
 class Memaslap:
-    """The same question asked by a client that is not ours. Debian names it memcaslap."""
+    """Asks the same as our client, and is not ours. Debian names it memcaslap."""
 
     REMEDY = "apt-get install libmemcached-tools"
 
@@ -72,7 +72,7 @@ class Memaslap:
         return self.program is not None
 
     def closed(self, server, reads, seconds):
-        """Its throughput has the shape of the generator's."""
+        """A throughput in the shape of the generator's."""
         settings = self.folder / "memaslap.cnf"
         settings.write_text(f"key\n16 16 1\nvalue\n{self.options.value_bytes} {self.options.value_bytes} 1\n"
                             f"cmd\n0 {1 - reads / 100:.2f}\n1 {reads / 100:.2f}\n", encoding="utf-8")

@@ -17,7 +17,7 @@ BARS = [
     *(f"throughput-{mix}-{100 - mix}: {name}/stock>={least}" for name in ("durable", "hooks") for mix, least in ((90, 0.95), (10, 0.85))),
     *(f"latency-{mix}-{100 - mix}: {name}.p99_ratio<=1.5" for name in ("durable", "hooks") for mix in MIXES),
 ]
-# Of the slices of one round, where the bench's own figures are of all together.
+# Ratios within the slices of one round, where the bench's own figures are of all together.
 bars.FIGURES.update({f"{rank}_ratio": lambda row, rank=rank: of(row, "latency_to_volatile", rank, "median")
                      for rank in ("p50", "p99", "p99.9")})
 

@@ -53,7 +53,7 @@ def bar_of(row, found, show):
 
 
 def ratio_plot(document, part, title, field):
-    """Of each mix: the servers' ratios to stock. `field`: row -> median and quartiles, or None."""
+    """For each mix the servers' ratios to stock. `field`: row -> median and quartiles, or None."""
     groups = []
     for cell in document["cells"]:
         if cell["part"] == part:

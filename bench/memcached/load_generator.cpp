@@ -150,7 +150,7 @@ int run(Call& call)
     const auto schedule = bench::make_schedule(traffic, start_ns);
     loop.run(*schedule, traffic.end_ns);
     const bench::Tally& tally = loop.tally();
-    // Of an interrupted run, what there was.
+    // An interrupted run gives what there was.
     const std::uint64_t last_ns = std::max(tally.last_ns, traffic.begin_ns);
     print_result(call, tally, is_timed && is_interrupted == 0 ? traffic.end_ns - traffic.begin_ns : last_ns - traffic.begin_ns);
     if (is_interrupted != 0) {

@@ -17,7 +17,7 @@ std::uint64_t filling(std::uint64_t key, std::uint64_t version) noexcept
     return word | 1;  // never the zeroes of fresh memory
 }
 
-/// Calls visit(offset, bytes) for each word behind the first two; the last one may be shorter.
+/// Calls visit(offset, bytes) for each word after the first two; the last one may be shorter.
 template <class Visit>
 void for_each_word(std::size_t value_bytes, Visit visit)
 {

@@ -42,7 +42,7 @@ struct Reply {
     std::string fault = {};  ///< of a wrong one: what is wrong with it
 };
 
-/// The reply to `request` at the begin of `input`.
+/// The reply to `request` at the beginning of `input`.
 [[nodiscard]] Reply parse_reply(std::string_view input, Protocol protocol, const Request& request, std::size_t value_bytes);
 
 }  // namespace bench

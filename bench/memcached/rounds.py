@@ -10,7 +10,7 @@ import random
 from driver import figures
 
 RANKS = ("p50", "p99", "p99.9")
-# Of the runtime's statistics, those that count up.
+# The runtime's statistics that count up.
 COUNTERS = ("checkpoints", "bytes_written", "dirty_pages_total", "precopied_pages_total", "withdrawn_attempts", "stretched_intervals")
 
 

@@ -117,7 +117,7 @@ static struct node *make_node(uint32_t level)
     return node;
 }
 
-/* Puts `key` at `at`, and `slot` at `at` in a leaf, behind it in an inner node. There is room. */
+/* Puts `key` at `at`, and `slot` at `at` in a leaf, after it in an inner node. There is room. */
 static void insert_at(struct node *node, uint32_t at, const struct key *key, void *slot)
 {
     const uint32_t slot_at = node->level == 0 ? at : at + 1;

@@ -131,7 +131,7 @@ static void log_insert(struct node *node, uint32_t at)
     TX_ADD_FIELD_DIRECT(node, count);
 }
 
-/* Puts `key` at `at`, and `slot` at `at` in a leaf, behind it in an inner node. There is room. */
+/* Puts `key` at `at`, and `slot` at `at` in a leaf, after it in an inner node. There is room. */
 static void insert_at(struct node *node, uint32_t at, const struct key *key, PMEMoid slot)
 {
     const uint32_t slot_at = node->level == 0 ? at : at + 1;

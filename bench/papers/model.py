@@ -8,7 +8,7 @@ import dataclasses
 
 PAGE_BYTES = 4096
 TRUSTED_ERROR = 0.20
-# Of a core, that one thread of the volatile program must have had: what is missing went to other programs.
+# The share of a core that one thread of the volatile program must have had: what is missing went to other programs.
 TRUSTED_SHARE = 0.90
 
 
@@ -32,12 +32,12 @@ class Program:
 
     @property
     def serial_fraction(self):
-        """Of Amdahl's law, from the speed-up of the second thread: 2 / (1 + serial) is the gain."""
+        """Amdahl's serial fraction, from the speed-up of the second thread: 2 / (1 + serial) is the gain."""
         return min(1.0, max(0.0, 2 / self.gain - 1))
 
     def speed_up(self, threads):
-        """Of `threads` threads' worth of processors, a number that need not be whole. Where two are slower than one, the work is
-        serial and what the second costs is the handing over of lock and lines: further threads wait and cost nothing more."""
+        """The speed-up of `threads` threads' worth of processors, a number that need not be whole. Where two are slower than one, the
+        work is serial and what the second costs is the handing over of lock and lines: further threads wait and cost nothing more."""
         if self.gain < 1:
             return 1 + (self.gain - 1) * min(1.0, max(0.0, threads - 1))
         if threads <= 1:

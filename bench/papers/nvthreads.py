@@ -43,7 +43,7 @@ PAGERANK = Figure(
     runs=(Run("pagerank", EVERY),), reading=readings.SLOWDOWN, model_threads=(12,), model_cores=12)
 
 KMEANS = Figure(
-    "K-means", "Converging after a crash against starting anew", "k-means with durable labels, killed and started again (§3)",
+    "K-means", "Converging after a crash against starting again", "k-means with durable labels, killed and started again (§3)",
     "two threads, killed at a random moment between half and four fifths of the run",
     stated=(Stated("up to 2x sooner", "NVthreads after a failure", "§3", {"system": "NVthreads"}),),
     runs=(Run("kmeans_continuing", (NVTHREADS, PMTHREADS_UFFD), with_kills=True),), reading=readings.SOONER)

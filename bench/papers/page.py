@@ -85,7 +85,7 @@ This page is generated: `python3 bench/papers/all.py --markdown docs/measured/ta
 the papers stands here with the numbers that its text states, what the same work gives on this machine with one and two
 threads, and, where the paper had more cores, what [a model](../../internals/scaling-model.md) makes of our figures for its
 number of threads. A figure in a plot that no sentence, caption or table
-states is not guessed at: "no number". A model's figure is marked as one; behind it stands how far the same model was off at two threads.
+states is not guessed at: "no number". A model's figure is marked as one; after it stands how far the same model was off at two threads.
 More than 20 % makes it "not trustworthy", and so does a machine whose cores other programs had for more than a tenth of the time. Other
 machines, other media, other processors: ratios can be compared, rates cannot.
 """

@@ -103,7 +103,7 @@ CONTAINERS = ("map", "unordered_map", "vector", "priority_queue")
 FIGURE_5_6 = Figure(
     "Figure 5.6", "Latency of operations on STL containers, by the size of the data", "one thread, 5 million inserts, keys of 32 bytes, a "
     "snapshot at least every 15 s (§5.3.2)",
-    f"at most 200,000 inserts and 128 MB, a snapshot behind them; {OUR_MEDIUM}. In small containers logging weighs more",
+    f"at most 200,000 inserts and 128 MB, a snapshot after them; {OUR_MEDIUM}. In small containers logging weighs more",
     stated=(
         Stated("up to 28x", "Pronto on small operations: inserting 256 bytes into a vector", "§5.3.2", of("vector", value_bytes=256)),
         Stated("3.2x", "Pronto on a map with values of 4 KB, its lowest", "§5.3.2", of("map", value_bytes=4096))),

@@ -42,7 +42,7 @@ def slowdown(row, _cell):
 
 
 def slowdown_to_usual(row, cell):
-    """Of a placement of restart points: against the program without an engine that has operations of its own size."""
+    """The slowdown of a placement of restart points, against the program without an engine that has operations of its own size."""
     rate, base = of(row, "rate", "median"), of(cell.get("usual_base"), "rate", "median")
     return base / rate if rate and base else None
 
@@ -143,7 +143,7 @@ def to_last_page(row, _cell):
 
 
 def only_with_checkpoints(make):
-    """Of a prediction: nothing where the engine takes no checkpoints."""
+    """Limits a prediction: nothing where the engine takes no checkpoints."""
     return lambda prediction: make(prediction) if prediction.epoch_ns else None
 
 

@@ -68,7 +68,7 @@ FIGURE_11 = Figure(
 FIGURE_12 = Figure(
     "Figure 12", "Hash map: recovery time by its number of buckets",
     "32 threads recover; at most two elements in a bucket, to 4M buckets (§5.2)",
-    "two cores recover; sizes are keys, of which half are there, two for each bucket; volatile's row is the time of building everything anew",
+    "two cores recover; sizes are keys, of which half are there, two for each bucket; volatile's row is the time of building everything again",
     stated=(Stated("less than 240 ms", "recovery of 4M buckets", "§5.2", {"system": "ResPCT", "size": 8_000_000}),),
     runs=tuple(Run("hash_map", (VOLATILE, RESPCT, PMTHREADS), mixes=(10,), size=keys, threads=(1,), with_kills=True)
                for keys in (500_000, 1_000_000, 2_000_000, 4_000_000, 8_000_000)), reading=readings.RECOVERY)

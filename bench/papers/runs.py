@@ -115,7 +115,7 @@ class Measurements:
         return json.loads(done.stdout)
 
     def sized(self, arguments):
-        """The same, but for the size of the data in a quick run, which has no time to make millions of keys."""
+        """The arguments, but for the size of the data in a quick run, which has no time to make millions of keys."""
         if not self.options.quick or "--size" not in arguments:
             return arguments
         at = arguments.index("--size") + 1

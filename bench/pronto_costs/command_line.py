@@ -11,7 +11,7 @@ from .parts import PARTS
 EXAMPLES = """\
 examples:
   python3 bench/pronto_costs.py --json build/pronto.json --markdown docs/measured/tables/pronto.md    everything, on an idle machine
-  python3 bench/pronto_costs.py --part containers --json build/pronto.json --again    one part anew, the others as they are in the file
+  python3 bench/pronto_costs.py --part containers --json build/pronto.json --again    one part again, the others as they are in the file
   python3 bench/pronto_costs.py --part group_commit --seconds 5 --repeat 9            the page goes to standard output
   python3 bench/pronto_costs.py --quick                                               does it work; measures nothing
   python3 bench/pronto_costs.py --report build/pronto.json --markdown docs/measured/tables/pronto.md  the page of an earlier run
@@ -51,7 +51,7 @@ def parse(arguments):
     made.add_argument("--repeat", type=positive(int), default=7, metavar="N", help="rounds, at least (default 7)")
     made.add_argument("--quick", action="store_true", help="small data, two rounds: shows that it works, measures nothing")
     made.add_argument("--json", metavar="FILE", help="keep what was measured; what FILE has is not measured again; - for standard output")
-    made.add_argument("--again", action="store_true", help="measure the parts anew that FILE has")
+    made.add_argument("--again", action="store_true", help="measure the parts again that FILE has")
     made.add_argument("--report", metavar="FILE", help="measure nothing: the page of an earlier --json FILE")
     made.add_argument("--markdown", metavar="FILE", help="write the page; else it is printed, but for --json -")
     made.add_argument("--seed", type=int, default=1, help="of the order of the rounds (default 1)")

@@ -47,7 +47,7 @@ private:
     std::map<std::string, Command> commands_;
 };
 
-/// Wall and CPU time of a stretch of work, and of what had to be made durable behind it.
+/// Wall and CPU time of a stretch of work, and of what had to be made durable after it.
 class Stopwatch {
 public:
     Stopwatch();

@@ -12,7 +12,7 @@ container is emptied, outside of the measured time, and the next round begins. `
 returns. Memory that was freed stays with malloc, as a pool's stays with the pool. libpmemobj has the tree of which an insertion changes
 the least (a crit-bit tree) for the map, and a hash map that has all its buckets from the start; each insertion is a transaction. The
 log has room for a round: `pronto, small pool` begins with 64 MiB, so that its log fills up and snapshots are taken while it works. CPU
-includes the other threads of the process, and the snapshot behind each round, which a program takes every ten seconds."""
+includes the other threads of the process, and the snapshot after each round, which a program takes every ten seconds."""
 
 CONTAINERS = ("map", "unordered_map", "vector", "priority_queue")
 VALUE_BYTES = (64, 256, 1024, 4096)

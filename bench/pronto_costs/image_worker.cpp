@@ -7,7 +7,7 @@
 //
 //   fill N                         writes the number N to every page
 //   snapshot                       -> stop_ns, quiesce_ns (of it: until no thread was inside an operation), snapshot_ns, pages
-//   snapshot_beside_writer NS      as snapshot; a thread stores words at random places from NS before until NS behind
+//   snapshot_beside_writer NS      as snapshot; a thread stores words at random places from NS before until NS after
 //                                  -> the same, slowest_ns, operations
 //   sequential NS ACCESSES EVERY   operations of that many accesses for NS, half of them stores; a snapshot in each EVERY ns (0: none)
 //   random NS ACCESSES EVERY       -> operations, wall_ns, cpu_ns, snapshots
@@ -36,7 +36,7 @@ constexpr std::size_t page_words = page_size_bytes / sizeof(std::uint64_t);
 
 namespace pronto = stillpoint::pronto;
 
-/// The first word of each page is what it was filled with; random stores go behind it.
+/// The first word of each page is what it was filled with; random stores go after it.
 class Image : public pronto::object<Image> {
 public:
     static constexpr char type_name[] = "bench.image";

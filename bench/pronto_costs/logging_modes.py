@@ -25,7 +25,7 @@ def measure(bench):
     bench.progress.step("asynchronous, synchronous, auto")
     cells = []
     with started(bench, SIDES, {"entry_bytes": 1024}) as (processes, left_out):
-        # The same work everywhere; the process that was disturbed least knows how long it takes.
+        # All processes do the same work; the process that was disturbed least knows how long it takes.
         rounds_each_us = max((process.ready["spins_per_us"] for process in processes), default=0)
         block_ns = int(min(bench.options.seconds, 0.5) * 1e9)
         for number in range(bench.options.repeat):

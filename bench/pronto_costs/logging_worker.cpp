@@ -41,7 +41,7 @@ public:
     {
         run<&Computation::compute>(spins, entry, [&] { compute_bare(spins, entry); });
     }
-    /// The same without an operation around it: nothing is durable.
+    /// Computes without an operation around it: nothing is durable.
     void compute_bare(std::uint64_t spins, std::span<const std::byte> entry) noexcept
     {
         state_ = work(state_ + std::to_integer<std::uint64_t>(entry[0]), spins);

@@ -48,7 +48,7 @@ def command_of(options, part):
 
 
 def measure(options, whole, keep):
-    """Adds parts to `whole`, and calls keep() behind each. The part that was interrupted is not added."""
+    """Adds parts to `whole`, and calls keep() after each. The part that was interrupted is not added."""
     parts = [name for name in PARTS if name in options.part and (options.again or name not in whole["parts"])]
     progress = Progress(options.quiet)
     progress.plan(sum(PARTS[name].steps(options) for name in parts))

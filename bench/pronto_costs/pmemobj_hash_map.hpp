@@ -95,7 +95,7 @@ private:
         char key[key_bytes];
         std::uint64_t value_bytes;
 
-        /// Behind it.
+        /// The value lies after the node.
         [[nodiscard]] char* value() noexcept { return reinterpret_cast<char*>(this + 1); }
         [[nodiscard]] std::string_view whole_value() const noexcept { return {reinterpret_cast<const char*>(this + 1), value_bytes}; }
     };

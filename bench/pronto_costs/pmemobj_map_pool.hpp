@@ -10,7 +10,7 @@ namespace bench {
 
 class MapPool {
 public:
-    /// Makes the pool anew, `mib` in size; its root object has `root_bytes` of zeroes.
+    /// Makes the pool again, `mib` in size; its root object has `root_bytes` of zeroes.
     MapPool(const std::string& path, std::uint64_t mib, std::size_t root_bytes);
     MapPool(const MapPool&) = delete;
     MapPool& operator=(const MapPool&) = delete;

@@ -53,7 +53,7 @@ def latency_ns(one):
 
 
 def ratios(mine, base, value):
-    """Of each round, mine over the baseline's."""
+    """For each round, mine over the baseline's."""
     return spread(value(one) / value(other) for one, other in zip(mine, base))
 
 

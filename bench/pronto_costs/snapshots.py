@@ -11,7 +11,7 @@ TITLE = "Snapshots: stop and slowdown (Figure 5.12)"
 SAYS = """\
 An object of the given size, of which every page is written before each snapshot. The stop is the runtime's own figure (`stop_ns_last`):
 how long operations could be held. `beside a writer`: a thread stores 64-bit words at random places, each store an operation, from
-before the snapshot until behind it; its slowest operation has the stop, the copies that its own faults made, and what else the machine
+before the snapshot until after it; its slowest operation has the stop, the copies that its own faults made, and what else the machine
 did. The second table has operations of 1,000 accesses to 64-bit words, half of them stores, with snapshots in the given interval,
 against the same process without."""
 
@@ -21,7 +21,7 @@ PATTERNS = ("sequential", "random")
 ACCESSES = 1000
 LARGEST = 1024
 SIDE = pronto("pronto_image", run=(("interval-ms", 3_600_000),))
-WRITER_NS = 20_000_000  # that the writer works before and behind each snapshot
+WRITER_NS = 20_000_000  # that the writer works before and after each snapshot
 
 
 def sizes(quick, all_of):

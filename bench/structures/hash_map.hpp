@@ -118,7 +118,7 @@ private:
         typename E::template Durable<std::uint64_t> bucket_count;
     };
 
-    /// The nodes of a bucket but for `gone`: those before it anew, those behind it as they are.
+    /// The nodes of a bucket but for `gone`: those before it made again, those after it as they are.
     Node* chain_without(Node* first, Node* gone) const
         requires(!Nodes::may_change)
     {

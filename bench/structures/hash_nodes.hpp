@@ -11,7 +11,7 @@
 
 namespace bench {
 
-/// Values of any size behind the key. Where the engine takes back only what it logs by name, nodes never change once they are linked.
+/// Values of any size after the key. Where the engine takes back only what it logs by name, nodes never change once they are linked.
 template <MemoryEngine E>
 class ByteNodes {
 public:
@@ -54,7 +54,7 @@ public:
         std::memcpy(value_of(*node), value.data(), value.size());
         return node;
     }
-    /// The same key and value in front of another node.
+    /// A node with the same key and value, in front of another node.
     Node* copy(Node& node, Node* next) const { return make(node.key, {value_of(node), value_bytes_}, next); }
 
 private:

@@ -36,7 +36,7 @@ private:
     Slot* slots_;
 };
 
-/// The same in a store of keys and values: reserved keys, 8 bytes of the value.
+/// Progress kept in a store of keys and values: reserved keys, 8 bytes of the value.
 template <KeyValueStore S>
 class StoreProgress {
 public:

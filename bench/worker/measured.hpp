@@ -21,7 +21,7 @@ public:
     void start(Answer& answer);
     /// Works for about `slice_ns`; a job is never cut: at least one is done.
     void slice(std::uint64_t slice_ns, Answer& answer);
-    /// The same, with the time of every operation. A job's operation is the whole job.
+    /// A slice with the time of every operation. A job's operation is the whole job.
     void timed_slice(std::uint64_t slice_ns, Answer& answer);
     /// Exactly `operations` of one thread, settled after each part of `parts`: its counts are the same in every run whose engine
     /// takes no checkpoint by itself.
@@ -30,7 +30,7 @@ public:
     /// a 64-bit word of the file at `path`, 64 bytes apart: it survives the process, not the machine.
     void work_until_killed(const std::string& path, std::uint64_t limit_ns, Answer& answer);
     [[nodiscard]] bool is_job() const noexcept { return work_.job != nullptr; }
-    /// Of the durable notes, each thread's.
+    /// Tells each thread's durable note.
     void noted(Answer& answer);
     [[nodiscard]] std::string fault() { return fault_; }
     void check();

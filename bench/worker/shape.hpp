@@ -1,5 +1,5 @@
 #pragma once
-// What one measured process is asked to do, from its command line: name=value words behind the workload's name.
+// What one measured process is asked to do, from its command line: name=value words after the workload's name.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace bench {
 
 struct Shape {
     unsigned threads = 1;
-    /// Of 100 operations, how many are reads; workloads with a mix of their own ignore it.
+    /// How many of 100 operations are reads; workloads with a mix of their own ignore it.
     unsigned read_percent = 50;
     std::size_t value_bytes = 8;
     /// Keys, elements, points, input bytes: what the workload's page says. 0: its own default.

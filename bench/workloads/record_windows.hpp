@@ -35,7 +35,7 @@ public:
     /// The thread has more records than it keeps.
     [[nodiscard]] bool is_over(unsigned thread) const noexcept { return end(thread) - first(thread) > length_; }
 
-    /// By the thread itself: behind the insertion of record end().
+    /// By the thread itself: after the insertion of record end().
     void has_inserted(unsigned thread) noexcept { windows_[thread].end.fetch_add(1, std::memory_order_release); }
     /// By the thread itself: before the removal of record first().
     void removes(unsigned thread) noexcept { windows_[thread].first.fetch_add(1, std::memory_order_release); }

@@ -2,7 +2,7 @@
 // map or the peer's own store. Keys are 8 bytes; a value is one field, and an update overwrites all of it.
 //
 // load and D insert new records, and YCSB ends when they are there. Here work has no end, so the number of records is kept:
-// the thread removes its oldest record behind each insertion, as a part of the same operation. Otherwise a fast
+// the thread removes its oldest record after each insertion, as a part of the same operation. Otherwise a fast
 // engine would soon work on more records than a slow one.
 
 #include <memory>
@@ -151,7 +151,7 @@ private:
         const std::uint64_t age = ages_.next(context.random);
         const auto thread = static_cast<unsigned>((context.thread + age) % windows_.threads());
         const std::uint64_t record = windows_.end(thread) - 1 - age / windows_.threads();
-        // Its owner may have removed it meanwhile.
+        // The record's owner may have removed it meanwhile.
         if (!get(context, key_of(thread, record)) && windows_.first(thread) <= record) {
             found_wrong();
         }

@@ -59,7 +59,7 @@ typedef struct thread_counter {
     _Alignas(64) uint64_t transfers;
 } thread_counter;
 
-/* The object behind the root "bank". `account_count` is written last, in the FASE that makes the rest. */
+/* The object after the root "bank". `account_count` is written last, in the FASE that makes the rest. */
 typedef struct bank {
     thread_counter counters[threads_max];
     uint64_t account_count;

@@ -45,7 +45,7 @@ struct PowersLocals {
     respct::logged<std::uint64_t> row;
     respct::logged<std::uint64_t> x;     ///< read first behind a restart point, and written later: logged
     respct::logged<std::uint64_t> done;  ///< of the row's multiplications
-    respct::logged<std::uint64_t> base;  ///< so is this: read behind inside_row, and written for the next row
+    respct::logged<std::uint64_t> base;  ///< so is this: read after inside_row, and written for the next row
 };
 
 std::uint64_t multiplications_here = 0;  // of this run only: not durable
@@ -100,7 +100,7 @@ struct DigestLocals {
 
 std::uint64_t fold(Queue& queue, std::uint64_t rows)
 {
-    respct::thread_frame<DigestLocals> frame("digest");  // It has one restart point: there is no other place to go on.
+    respct::thread_frame<DigestLocals> frame("digest");  // The thread has one restart point: there is no other place to go on.
     while (frame->count < rows) {
         respct::critical_section section(take, queue.guard);
         section.wait(queue.changed, [&queue] { return queue.put != queue.taken; });

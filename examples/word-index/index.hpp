@@ -73,7 +73,7 @@ struct File {
     FileState state;
 };
 
-/// The object behind the root. `magic` is written last, in the FASE that builds everything else.
+/// The object after the root. `magic` is written last, in the FASE that builds everything else.
 struct Index {
     std::uint64_t magic;
     const char* directory;

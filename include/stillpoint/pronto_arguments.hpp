@@ -1,7 +1,7 @@
 #pragma once
 // How the arguments of operations become bytes of the log and come back, by type; the part of pronto.hpp that knows types. Include that.
 //
-// Bytes: each number at a multiple of its own alignment (8 at most) from the first, in the byte order of the machine; sequences behind
+// Bytes: each number at a multiple of its own alignment (8 at most) from the first, in the byte order of the machine; sequences after
 // their length in 4 bytes; gaps are zeroes. Nothing that is read is believed: lengths are held up against the bytes that are there.
 
 #include <array>
@@ -162,7 +162,7 @@ public:
         used_ = begin + bytes;
         return from_ + begin;
     }
-    /// Of elements that have `element_bytes` bytes each at least.
+    /// Reads a count of elements that have at least `element_bytes` bytes each.
     [[nodiscard]] std::size_t get_count(std::size_t element_bytes = 1)
     {
         std::uint32_t count = 0;

@@ -80,7 +80,7 @@ class memory_resource final : public std::pmr::memory_resource {
 namespace detail {
 
 /// The one resource of the pool. Its first word points to its virtual functions, whose address is another one in each process: so it is
-/// made anew in the same place before the first object is looked for, and with it before anything is run again.
+/// made again in the same place before the first object is looked for, and with it before anything is run again.
 class DurableResource {
 public:
     static constexpr const char* handle = "stillpoint.pronto.memory_resource";

@@ -50,7 +50,7 @@ typedef enum sp_respct_kind {
     SP_RESPCT_CONDITION = 12,        /* sp_respct_condition, 4 bytes */
 } sp_respct_kind;
 
-/* `count` members of one kind, one behind the other. */
+/* `count` members of one kind, one after the other. */
 typedef struct sp_respct_member {
     uint32_t offset_bytes; /* of the first, in the type */
     uint16_t kind;         /* sp_respct_kind */
@@ -73,7 +73,7 @@ typedef struct sp_respct_layout {
  * sp_free frees it, and what is freed is not given out again before the free is durable. NULL with errno: ENOMEM, EINVAL (a layout
  * that contradicts itself), ENOSPC (no room for another layout); sp_last_error() says more. */
 void *sp_respct_allocate(sp_respct_layout *layout, size_t count);
-/* The same, zeroed: zeroes are logged variables of value 0, and free locks. */
+/* Allocates and zeroes: zeroes are logged variables of value 0, and free locks. */
 void *sp_respct_allocate_zeroed(sp_respct_layout *layout, size_t count);
 /* As sp_root: the named array of `count` objects, zeroed at its first call, the same one after a restart. NULL and errno as
  * sp_respct_allocate, and EINVAL where the name belongs to an object of another size. */

@@ -156,7 +156,7 @@ public:
 
 private:
     static constexpr std::size_t slot_bytes = std::size_t{1} << kind;
-    /// Behind the three slots.
+    /// Spare words after the three slots.
     static constexpr std::size_t words = (detail::logged_bytes_for(kind) - (3 * slot_bytes + 7) / 8 * 8) / 8;
 
 public:
@@ -305,7 +305,7 @@ private:
     void make(const T& value, std::source_location where) noexcept
     {
         if (detail::Discovery::note(this, kind, sizeof *this)) {
-            write(slots_[0], value);  // Its object's destructor may look at it.
+            write(slots_[0], value);  // The object's destructor may look at the value.
         } else {
             initialise(value, where);
         }
@@ -322,7 +322,7 @@ private:
         return *this;
     }
 
-    /// The first update in an epoch: keeps the value that the epoch began with. The order is the backup, the epoch word, and, behind it,
+    /// The first update in an epoch: keeps the value that the epoch began with. The order is the backup, the epoch word, and, after it,
     /// the value. The other backup stays: until the epoch before is durable, a crash goes back to it.
     [[gnu::noinline, gnu::cold]] void log() noexcept
     {
@@ -334,7 +334,7 @@ private:
         __atomic_thread_fence(__ATOMIC_RELEASE);
     }
 
-    alignas(detail::logged_bytes_for(kind)) Slot slots_[3];  ///< the value, the one at the begin of an even epoch, and of an odd one
+    alignas(detail::logged_bytes_for(kind)) Slot slots_[3];  ///< the value, the one at the beginning of an even epoch, and of an odd one
     std::uint64_t words_[words];  ///< the last one is the epoch word
 };
 

@@ -8,7 +8,7 @@ One folder each under build/integrations/kyotocabinet: stock (unpatched), durabl
 compiler and flags), hooks (the durable source compiled by `stillpoint c++`), lint (by `stillpoint c++ --lint`). In each:
 Kyoto Cabinet's own kccachetest and kcprototest, the worker of bench/kyotocabinet.py, and, where durable, those two test
 programs with a database that has a name ("-named"), and the ledger of tests/integrations/kyotocabinet.
-Exit code 77: the source cannot be had here.
+Exit code 77: the source is not available here.
 """
 
 import argparse
@@ -57,7 +57,7 @@ def flavours(build: pathlib.Path) -> list[Flavour]:
 
 
 def patched(source: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
-    """The durable source: made anew when the patch or kcpool.h has changed."""
+    """The durable source: made again when the patch or kcpool.h has changed."""
     digest = hashlib.sha256()
     for path in (HERE / "durable.patch", HERE / "kcpool.h", pathlib.Path(__file__)):
         digest.update(path.read_bytes())

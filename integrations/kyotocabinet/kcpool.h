@@ -4,7 +4,7 @@
  * keeps its state in the pool: "kyotocabinet/NAME" is its handle.  Databases with one of Kyoto
  * Cabinet's names for nameless ones ("*", "-", ...), and all where no pool is open, keep it in
  * ordinary memory, as ever.  What is found again is data only.  Locks, cursors, loggers and
- * whatever has virtual functions belong to the database object, which each process makes anew. */
+ * whatever has virtual functions belong to the database object, which each process makes again. */
 
 #ifndef KCPOOL_H
 #define KCPOOL_H

@@ -10,8 +10,8 @@ fetches the source package, applies durable.patch, and leaves in build/integrati
     durable/memcached-durable     compiled by the same compiler with the same options: trackers uffd and mprotect
     hooks/memcached-durable       compiled by `stillpoint cc`: the tracker hooks too
 
-Nothing is installed. What is up to date is not built again. Exit codes: 0; 69 where the source, a library or a compiler is not to
-be had here (the message names it); 1 where the build fails (its log is named).
+Nothing is installed. What is up to date is not built again. Exit codes: 0; 69 where the source, a library or a compiler is not
+available here (the message names it); 1 where the build fails (its log is named).
 """
 
 import argparse

@@ -20,7 +20,7 @@ bool nvhooks_is_nvm(const void *address);
 void *nvhooks_to_absolute_ptr(uintptr_t pointer);
 void nvhooks_pre_nvm_write(void *address, size_t size_bytes);
 
-/* Of their own, so that this file's uses are inlined although the program may replace the hooks. */
+/* Functions of their own, so that this file's uses are inlined although the program may replace the hooks. */
 static inline bool is_relative(const void *pointer) { return (uintptr_t)pointer >> 48 == 1; }
 static inline void *absolute(uintptr_t pointer) { return (void *)(pool_base + (pointer & (PMDK_POINTER_BIT - 1))); }
 static inline void *direct(const void *pointer)

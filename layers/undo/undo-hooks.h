@@ -37,7 +37,7 @@ void undo_close(void);
 /* "power", "process", or "none" where no pool is open. */
 const char *undo_durability(void);
 
-/* Of the calling thread's last failure; never NULL. */
+/* The message of the calling thread's last failure; never NULL. */
 const char *undo_error(void);
 
 /* The root object: zeroed when first asked for, the same one ever after. NULL with errno: ENOMEM, or EINVAL where it was made

@@ -20,7 +20,7 @@ public:
 
     /// A run of `count` chunks with nothing in them; the first one, or none.
     [[nodiscard]] std::uint64_t take_empty(std::uint64_t count) noexcept;
-    /// A chunk with room for `bytes` behind what is used; none where there is none.
+    /// A chunk with room for `bytes` after what is used; none where there is none.
     [[nodiscard]] std::uint64_t take_with_room(std::uint64_t bytes) noexcept;
     /// Outside of a FASE of the owner.
     void give_back(std::uint64_t chunk) noexcept;

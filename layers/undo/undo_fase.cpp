@@ -1,4 +1,4 @@
-// FASEs: the log before a store, the lines behind it, and the order in which a FASE becomes durable.
+// FASEs: the log before a store, the lines after it, and the order in which a FASE becomes durable.
 //
 //   pre_nvm_write   old bytes into the log; write back; fence. Only now may the store happen.
 //   post_nvm_write  remembers the lines.
@@ -43,7 +43,7 @@ void write_entry(Thread& thread, std::uint64_t offset, std::uint32_t size) noexc
     thread.log_at += entry_bytes(size);
 }
 
-/// Leaves room for a jump behind it, always.
+/// Leaves room for a jump after it, always.
 void append(Thread& thread, std::uint64_t offset, std::uint32_t size) noexcept
 {
     if (thread.log_end - thread.log_at < entry_bytes(size) + sizeof(EntryHeader)) {
@@ -75,7 +75,7 @@ void end_outermost(Thread& thread) noexcept
             machine.write_back(&sequence);
         }
         machine.fence();
-        // An instruction that waits for the write backs, here rather than in the unlock that follows: the kernel preempts behind
+        // An instruction that waits for the write backs, here rather than in the unlock that follows: the kernel preempts after
         // the instruction that took long, and within glibc's unlock every other thread would spin until this one runs again.
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
     }

@@ -4,7 +4,7 @@
 //   Header      one page
 //   chunk table 8 bytes for each chunk: how many of its bytes are in use
 //   slots       one for each thread: a log, and lists of free blocks
-//   chunks      of 64 KiB: blocks, one behind the other, each with a BlockHeader
+//   chunks      of 64 KiB: blocks, one after the other, each with a BlockHeader
 
 #include <cstddef>
 #include <cstdint>

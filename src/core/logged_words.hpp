@@ -18,7 +18,7 @@ namespace stillpoint::logged {
 inline constexpr unsigned kinds = 5;
 
 constexpr std::size_t value_bytes(unsigned kind) noexcept { return std::size_t{1} << kind; }
-/// Of the whole variable, its alignment too.
+/// Size of the whole variable, and its alignment.
 constexpr std::size_t total_bytes(unsigned kind) noexcept { return kind <= 1 ? 16 : kind <= 3 ? 32 : 64; }
 
 /// A logged variable of 8 bytes: the library's own.

@@ -92,7 +92,7 @@ inline void note_store(const void* address, std::size_t size) noexcept
     }
 }
 
-/// The same after a store to a lock's bytes. Engines that list lines do not keep them: recovery makes locks free.
+/// Marks a store to a lock's bytes. Engines that list lines do not keep them: recovery makes locks free.
 inline void note_lock_store(const void* address, std::size_t size) noexcept
 {
     if (store_marks::wanted.load(std::memory_order_relaxed) == store_marks::Wanted::cards) [[unlikely]] {

@@ -87,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(Configurations, DamageAfterwards,
                              return name;
                          });
 
-/// Of a table page that has been written in both of its places: its header, and the last slot in use, a page of the marks.
+/// Damages a table page that has been written in both of its places: its header, and the last slot in use, a page of the marks.
 TEST_P(DamageAfterwards, OfABitOfATablePageIsHarmless)
 {
     ASSERT_EQ(run([] { return write_round(1) + write_round(2); }), 0);

@@ -56,7 +56,7 @@ sp_heap_statistics Heap::statistics() const noexcept
             const std::uint64_t live = live_blocks_of(marks, c.blocks);
             sums.live_blocks += live;
             sums.allocated_bytes += live * c.block_bytes;
-            // A span without live blocks counts as free, head and all: it can be had whole.
+            // A span without live blocks counts as free, head and all: it can be allocated whole.
             table_bytes += live != 0 ? c.first_block : 0;
         });
     sums.heap_bytes = spans_in_all * span_bytes;

@@ -97,7 +97,7 @@ struct LayoutRecord {
 };
 static_assert(sizeof(LayoutRecord) == 256);
 
-/// Records are written once, behind the last, and never changed: those behind `count` are meaningless.
+/// Records are written once, after the last, and never changed: those after `count` are meaningless.
 struct LayoutTable {
     static constexpr std::size_t records_max = 255;
 

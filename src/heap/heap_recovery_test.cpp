@@ -87,7 +87,7 @@ TEST(HeapRecovery, MemoryCachedByThreadsThatDiedInTheCrashIsFree)
         heap = &image.crash_back_to(image.snapshot());
         ASSERT_EQ(heap->statistics().free_bytes, heap->statistics().heap_bytes);
     }
-    // Free for real: nearly all of it can be had for another size.
+    // Free for real: nearly all of it can be allocated in another size.
     std::size_t total = 0;
     while (heap->allocate(200 * kib) != nullptr) {
         total += 256 * kib;

@@ -206,7 +206,7 @@ constexpr std::size_t logged_marks_bytes(std::uint32_t blocks) noexcept { return
     std::atomic_ref<std::uint8_t>(*mark).store(value, std::memory_order_relaxed);
     note_table_store(mark, sizeof *mark);
 }
-/// Of a block that is taken.
+/// Marks a block that is taken.
 [[gnu::always_inline]] inline void set_mark(std::uint8_t* mark) noexcept
 {
     if (state.tables_are_logged) [[unlikely]] {
@@ -247,7 +247,7 @@ void return_small_span(std::uint32_t span) noexcept;
 /// `layout`: of a typed run, else 0.
 [[nodiscard]] std::byte* take_large_run(std::uint64_t spans, std::uint16_t layout = 0) noexcept;
 void return_large_run(std::uint64_t first, std::uint64_t spans) noexcept;
-/// Changes the length of a run in place. False: the spans behind it are not free.
+/// Changes the length of a run in place. False: the spans after it are not free.
 [[nodiscard]] bool resize_large_run(std::uint64_t first, std::uint64_t from, std::uint64_t to) noexcept;
 /// The image has grown: more free spans.
 void add_spans(std::uint64_t new_span_count) noexcept;

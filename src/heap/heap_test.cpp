@@ -1,5 +1,5 @@
 // Invariants: blocks are aligned to 16 and to what was asked; live blocks never overlap and keep their
-// contents; memory freed is memory that can be had again; every failure says why.
+// contents; memory freed is memory that can be allocated again; every failure says why.
 
 #include <algorithm>
 #include <cstring>
@@ -157,7 +157,7 @@ TEST(Heap, ReallocateGrowsAndShrinksALargeRunInPlaceWhereItsNeighboursAreFree)
     void* behind = heap.allocate(200'000);
     EXPECT_EQ(heap.reallocate(run, 100'000), run);
     EXPECT_EQ(heap.reallocate(run, 2'000'000), run) << "the tail it gave back is free again";
-    EXPECT_NE(heap.reallocate(run, 4'000'000), run) << "behind is in the way";
+    EXPECT_NE(heap.reallocate(run, 4'000'000), run) << "the block behind is in the way";
     heap.deallocate(behind);
 }
 

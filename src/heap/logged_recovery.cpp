@@ -40,7 +40,8 @@ Settled settle(std::byte* variable, unsigned kind, std::uint64_t durable, bool a
 
 void forget_backups(logged::Word& word) noexcept { word = {word.value, {0, 0}, 0}; }
 
-/// Of private anonymous memory: whole pages are given back, since most of free memory was never touched and writing zeroes would.
+/// Clears a copy. From private anonymous memory whole pages are given back, since most of free memory was never touched and
+/// writing zeroes would touch it.
 void clear_copy(std::byte* begin, std::byte* end) noexcept
 {
     const auto address = reinterpret_cast<std::uintptr_t>(begin);
@@ -158,7 +159,7 @@ void HeapRollback::make_objects_canonical(std::byte* begin, std::uint64_t bytes,
                     continue;
                 }
                 const std::size_t value = logged::value_bytes(member.kind);
-                // Behind the backups lie spare bytes, which are the program's.
+                // After the backups lie spare bytes, which are the program's.
                 std::memset(variable + value, 0, round_up(3 * value, sizeof(std::uint64_t)) - value);
                 std::memset(variable + size - sizeof(std::uint64_t), 0, sizeof(std::uint64_t));
             }

@@ -53,7 +53,7 @@ struct ThreadCache {
 [[nodiscard]] ThreadCache* register_thread() noexcept;
 /// Finds it, or makes it if it is not there yet.
 [[nodiscard]] inline ThreadCache* own_cache() noexcept { return thread_cache != nullptr ? thread_cache : register_thread(); }
-/// A thread without a cache, for want of memory, uses the first home.
+/// A thread that got no memory for a cache uses the first home.
 [[nodiscard]] inline std::uint32_t own_home() noexcept { return thread_cache != nullptr ? thread_cache->home : 0; }
 /// How many homes any thread has had.
 [[nodiscard]] std::uint32_t homes_in_use() noexcept;

@@ -36,7 +36,7 @@ SHIM int pthread_barrier_destroy(pthread_barrier_t* barrier) noexcept
 {
     const int result = [barrier] {
         const KernelLockCall guard(barrier);
-        return REAL(pthread_barrier_destroy)(barrier);  // It waits for threads on their way out.
+        return REAL(pthread_barrier_destroy)(barrier);  // This waits for threads on their way out.
     }();
     if (result == 0) {
         stillpoint::sync_uses::forget(barrier, sizeof *barrier);

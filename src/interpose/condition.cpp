@@ -151,7 +151,7 @@ SHIM int pthread_cond_destroy(pthread_cond_t* condition) noexcept
 {
     const int result = [condition] {
         const KernelLockCall guard(condition);
-        return REAL(pthread_cond_destroy)(condition);  // It may wait for threads on their way out.
+        return REAL(pthread_cond_destroy)(condition);  // This may wait for threads on their way out.
     }();
     if (result == 0) {
         stillpoint::sync_uses::forget(condition, sizeof *condition);

@@ -7,7 +7,7 @@
 
 namespace stillpoint {
 
-/// Of a set for descriptors below `count`.
+/// Bytes of a set for descriptors below `count`.
 [[nodiscard]] constexpr std::size_t fd_set_bytes(int count) noexcept
 {
     constexpr std::size_t word_bits = 8 * sizeof(fd_mask);

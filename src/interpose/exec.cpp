@@ -1,5 +1,5 @@
 // exec replaces the program: its session ends first. A session cannot begin again, so calls that will
-// fail for want of an executable file are passed on untouched; if exec fails for another reason after the
+// fail because a file is not executable are passed on untouched; if exec fails for another reason after the
 // session ended, the process ends with a message rather than run on volatile.
 //
 // A child of fork or vfork has no session to end: its calls go straight to libc.

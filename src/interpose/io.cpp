@@ -20,7 +20,7 @@ std::size_t product(std::size_t size, std::size_t count) noexcept
     return __builtin_mul_overflow(size, count, &bytes) ? SIZE_MAX / 2 : bytes;
 }
 
-/// Of the items that fread returned. After the last whole one it may have stored a part of another.
+/// Bytes of the items that fread returned. After the last whole one fread may have stored a part of another.
 [[gnu::always_inline]] inline std::size_t returned_items(KernelCall& call, std::size_t items, std::size_t size,
                                                         std::size_t count) noexcept
 {

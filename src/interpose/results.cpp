@@ -43,14 +43,14 @@ template <class Real, class... Arguments>
     return real(arguments...);
 }
 
-/// It fills one `Result`, or nothing where that is nullptr.
+/// A call that fills one `Result`, or nothing where that is nullptr.
 template <class Result, class Real, class... Arguments>
 [[gnu::always_inline]] inline auto fills(Result* result, Real real, Arguments... arguments)
 {
     return fills_bytes(result, sizeof *result, real, arguments...);
 }
 
-/// It fills an address of a socket, and says how long that is.
+/// A call that fills an address of a socket, and says how long that is.
 template <class Real, class... Arguments>
 [[gnu::always_inline]] inline int fills_address(sockaddr* address, socklen_t* bytes, Real real, Arguments... arguments)
 {

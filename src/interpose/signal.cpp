@@ -36,7 +36,7 @@ const sigset_t* without_ours(int how, const sigset_t* set, sigset_t& storage) no
     return result;
 }
 
-/// The same of BSD's masks, which have the first 32 signals only.
+/// A BSD mask without our signals; such masks which have the first 32 signals only.
 int without_ours(int mask) noexcept
 {
     for (const int number : {SIGSEGV, SIGBUS}) {

@@ -11,7 +11,7 @@ namespace stillpoint {
 [[nodiscard]] sp_error code_of_errno(int error) noexcept;
 /// What to do about it; static text that ends a message.
 [[nodiscard]] const char* advice_for(sp_error code) noexcept;
-/// The same, where the errno tells more than its code.
+/// What to do about an error, where the errno tells more than its code.
 [[nodiscard]] const char* advice_for_errno(int error) noexcept;
 
 }  // namespace stillpoint

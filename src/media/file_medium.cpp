@@ -49,7 +49,7 @@ void FileMedium::open_direct()
     *fmt::format_to_n(name, sizeof name - 1, "/proc/self/fd/{}", file_.fd()).out = '\0';
     os::Descriptor direct{open(name, O_RDWR | O_DIRECT | O_CLOEXEC)};
     // Writes that are queued outlive a killed process. They must not reach a pool that is open again by then.
-    // And some file systems number each opening anew: then it could not be told from another file.
+    // And some file systems number each opening again: then it could not be told from another file.
     if (!direct.valid() || !file_.is_same_file(direct.get()) || os::mark_queued_writes(direct.get()) != 0) {
         return;
     }

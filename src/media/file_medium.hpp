@@ -73,7 +73,7 @@ private:
     [[nodiscard]] Result<void> finish_run(int fd, Run& run);
 
     PoolFile file_;
-    os::Descriptor direct_;              ///< The same file with O_DIRECT, where there is that.
+    os::Descriptor direct_;              ///< the file again, opened with O_DIRECT where that exists
     std::unique_ptr<os::IoRing> ring_;   ///< Where the kernel grants one.
     std::unique_ptr<std::array<Slot, queue_depth>> slots_;
     bool ring_is_usable_ = false;

@@ -209,7 +209,7 @@ TEST(KillInFlight, LeavesNoWriteThatLandsOnceThePoolIsOpenAgain)
         std::this_thread::sleep_for(std::chrono::microseconds(1000 + 730 * (kill_number % 17)));
         kill(child, SIGKILL);
         ASSERT_EQ(waitpid(child, nullptr, 0), child);
-        // Without a probe of O_DIRECT, which waits in the queue of the device behind such writes.
+        // Without a probe of O_DIRECT, which waits in the queue of the device after such writes.
         MediumOptions soon = options;
         soon.disable_io_uring = true;
         const auto medium = open_medium(soon);

@@ -225,7 +225,7 @@ TEST_F(MappedMediumTest, WritesNoFasterThanItsBandwidth)
     ASSERT_TRUE(medium->write(batch));
     ASSERT_TRUE(medium->write(batch));
     const std::uint64_t expected_ns = 2 * 16 * page_bytes * 1'000'000'000u / (10 * mib);
-    EXPECT_GE(os::monotonic_ns() - begin, expected_ns - 20'000u);  // Its buffer may be full.
+    EXPECT_GE(os::monotonic_ns() - begin, expected_ns - 20'000u);  // The device's buffer may be full.
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ namespace stillpoint {
 
 namespace {
 
-constexpr unsigned retries_max = 1000;  ///< Of EAGAIN: a file that stays busy is an error.
+constexpr unsigned retries_max = 1000;  ///< after EAGAIN: a file that stays busy is an error.
 
 Result<FaultPlan> plan_of(const MediumOptions& options)
 {

@@ -52,7 +52,7 @@ int holder_in_line(const char* line, const struct stat& file) noexcept
 constexpr int readings_of_a_changing_list = 32;
 
 /// Reads the whole of /proc/locks without malloc. The kernel gives it a page at a time and counts its
-/// lines anew for each, so where a lock ends between two pages, another one moves into what was read already.
+/// lines again for each, so where a lock ends between two pages, another one moves into what was read already.
 /// Each page therefore begins with the last line of the page before: where that is still the same, with
 /// its number, every lock that stayed behind it is still to come. Where it is not, `changed` is set.
 int holder_in_list(int locks, const struct stat& file, bool& changed) noexcept
@@ -102,7 +102,7 @@ bool has_ended(int pid) noexcept
     if (!status.valid() || read(status.get(), text.data(), text.size() - 1) <= 0) {
         return false;
     }
-    // "pid (name) state …": the name may hold anything, so the state is behind the last parenthesis.
+    // "pid (name) state …": the name may hold anything, so the state is after the last parenthesis.
     const char* const end_of_name = std::strrchr(text.data(), ')');
     return end_of_name != nullptr && (end_of_name[2] == 'Z' || end_of_name[2] == 'X');
 }

@@ -11,10 +11,10 @@ enum class LockKind { shared, exclusive };
 /// The lock belongs to the open file, so that a child made by fork shares it until both closed.
 [[nodiscard]] int try_lock_file(int fd, LockKind kind) noexcept;
 
-/// The same, but waits for a lock that no living process seems to hold, up to two seconds, and up to
+/// Locks as above, but waits for a lock that no living process seems to hold, up to two seconds, and up to
 /// thirty where its holder is known to be dead: the kernel releases what a killed process had locked a
 /// moment after its parent was told of its end, and not before the writes that it had queued have ended. A
-/// restart right behind a crash must not fail for that. `holder`: who has it, on EWOULDBLOCK, or 0.
+/// restart right after a crash must not fail for that. `holder`: who has it, on EWOULDBLOCK, or 0.
 [[nodiscard]] int lock_file(int fd, LockKind kind, const std::string& path, int& holder) noexcept;
 
 /// Marks an open file through which writes are queued to the kernel (io_uring). Such writes keep the open

@@ -107,7 +107,7 @@ TEST_F(FileLock, IsFoundWhileOtherLocksComeAndGo)
     const pid_t neighbour = fork();
     if (neighbour == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        // Every lock that ends moves those behind it towards the front of the list.
+        // Every lock that ends moves those after it towards the front of the list.
         for (;;) {
             for (const LockKind kind : {LockKind::exclusive, LockKind::shared}) {
                 const Descriptor passing = another();

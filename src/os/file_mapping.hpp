@@ -25,7 +25,7 @@ public:
     /// addresses. It costs no memory. 0 or an errno.
     [[nodiscard]] int reserve(std::uint64_t wanted, std::uint64_t needed) noexcept;
 
-    /// Maps the file's bytes [size(), size) behind what is mapped already. A child made by fork
+    /// Maps the file's bytes [size(), size) after what is mapped already. A child made by fork
     /// does not inherit them: it could only do harm there. 0 or an errno: EOPNOTSUPP where shared_direct
     /// is refused, ENOMEM beyond the reservation. No malloc.
     [[nodiscard]] int extend(int fd, std::uint64_t size, Mode mode) noexcept;
@@ -34,7 +34,7 @@ public:
     [[nodiscard]] static int map_at(std::byte* address, int fd, std::uint64_t offset, std::uint64_t size, Mode mode) noexcept;
 
     /// Lays the pages of [address, +size), a shared mapping, into huge pages of the CPU; threads that touch them meanwhile wait. False:
-    /// this kernel or file system cannot (Linux before 6.1, other than tmpfs). A piece that cannot be had now is passed over.
+    /// this kernel or file system cannot (Linux before 6.1, other than tmpfs). A piece that is not available now is passed over.
     [[nodiscard]] static bool collapse_to_huge_pages(std::byte* address, std::uint64_t size) noexcept;
 
     /// Puts a page of zeroes that belongs to no file where `address` lies, so that the instruction which met a

@@ -10,7 +10,7 @@ struct GoModules {
     char first[256];  ///< its path, cut where it is longer
 };
 
-/// Of the modules that are loaded now; found by the note that Go's linker leaves in each.
+/// Which of the modules that are loaded now hold code of Go; found by the note that Go's linker leaves in each.
 [[nodiscard]] GoModules loaded_go_modules() noexcept;
 
 }  // namespace stillpoint::os

@@ -15,7 +15,7 @@ namespace {
 constexpr int nothing = 0;
 constinit std::array<std::atomic<int>, 32> places{};
 
-/// Behind what programs use, below what select() and the usual limit allow.
+/// Above what programs use, below what select() and the usual limit allow.
 int lowest_wanted() noexcept
 {
     constexpr rlim_t usual = 1024;

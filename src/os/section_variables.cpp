@@ -137,7 +137,7 @@ void add_unnamed(VariableSection& found, bool is_stripped)
     std::ranges::sort(found.variables, {}, &SectionVariable::offset);
 }
 
-/// Of the build id; of the code where there is none. strip changes neither.
+/// Hash of the build id, or of the code where there is no build id. strip changes neither.
 std::uint64_t identity_of(const FileView& file, const Sections& sections)
 {
     std::uint64_t code = 0;

@@ -105,7 +105,7 @@ Result<std::optional<CommitRecord>> load_commit_record(const Pool& pool, Finding
                                   pool.medium().path(), page_of(pool, parity, 0), page_of(pool, parity, 1)).value());
         }
         if (pair_is_unreadable && !pair_has_record) {
-            return pass_on(unreadable);  // It may have held the newest epoch.
+            return pass_on(unreadable);  // The unreadable copy may have held the newest epoch.
         }
         if (pair_has_bytes && !pair_has_record) {
             ++damaged_pairs;
@@ -162,7 +162,7 @@ Result<void> mend_torn_commit_records(Pool& pool)
         std::array<CommitRecord, copies> records{};
         std::array<bool, copies> valid{};
         for (std::size_t copy = 0; copy < copies; ++copy) {
-            // What cannot be read is written too: a disk may mend a bad sector by that.
+            // What cannot be read is written too: a write may make a disk replace a bad sector.
             valid[copy] = medium.read(byte_offset(FilePage{page_of(pool, parity, copy)}),
                                       std::as_writable_bytes(std::span(&records[copy], 1)))
                               .has_value() &&

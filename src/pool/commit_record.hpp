@@ -39,7 +39,7 @@ void write_back_commit_records(Pool& pool) noexcept;
 [[nodiscard]] Result<void> mend_torn_commit_records(Pool& pool);
 
 /// The first writes of a run: the newest record is written again, the opening recorded, a new file gets its name, torn records are
-/// mended. The sync at the head makes durable what was written back before. Errors: io, no_space, pool_exists.
+/// fixed. The sync at the head makes durable what was written back before. Errors: io, no_space, pool_exists.
 [[nodiscard]] Result<void> begin_run(Pool& pool);
 
 }  // namespace stillpoint

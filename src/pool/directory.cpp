@@ -168,7 +168,7 @@ Result<void> Directory::erase(std::string_view handle)
         if (record.hash == 0) {
             break;
         }
-        // The record stays reachable if its home lies behind the hole: in (hole, slot], round the end.
+        // The record stays reachable if its home lies after the hole: in (hole, slot], round the end.
         const std::uint64_t from_home = (slot - home_of(record.hash)) & mask;
         const std::uint64_t from_hole = (slot - hole) & mask;
         if (from_home >= from_hole) {

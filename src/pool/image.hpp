@@ -32,7 +32,7 @@ struct ImageGeometry {
 };
 
 /// Writes the image header into a fresh, zeroed image, mapped at the pool's base address. Call
-/// inside a FASE. The tables behind it are valid when zero.
+/// inside a FASE. The tables after it are valid when zero.
 void format_image(std::byte* base, std::uint64_t image_bytes_max,
                   layout::TableFormat format = layout::TableFormat::plain) noexcept;
 

@@ -24,7 +24,7 @@ inline constexpr std::size_t durable_globals_max = 32;
 /// How the image's tables are kept failure-atomic, which is the engine's choice.
 enum class TableFormat : std::uint32_t {
     plain = 0,   ///< as all durable memory is: pages of one moment
-    logged = 1,  ///< the heap's tables are logged words; those in front of the heap have two copies behind them
+    logged = 1,  ///< the heap's tables are logged words; those in front of the heap have two copies after them
 };
 
 /// One module (program or shared library) whose SP_PERSISTENT section is kept in the image. The

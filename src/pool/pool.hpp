@@ -31,7 +31,7 @@ struct Segment {
 struct EngineFormat {
     std::string_view name;               ///< at most 15 bytes, e.g. "pmthreads"
     std::uint32_t layout_version;
-    std::uint64_t area_pages;            ///< fixed engine area behind the superblocks
+    std::uint64_t area_pages;            ///< fixed engine area after the superblocks
     /// File pages that a segment of `image_pages` needs.
     std::uint64_t (*segment_file_pages)(std::uint64_t image_pages);
     /// The first segment begins at a multiple of this; what lies before it stays unused. For engines that map the file.

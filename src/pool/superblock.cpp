@@ -123,7 +123,7 @@ Result<void> validate_image(const Superblock& block, std::string_view path)
     return {};
 }
 
-/// Segments cover the image without a hole, and lie in the file in ascending order, behind
+/// Segments cover the image without a hole, and lie in the file in ascending order, after
 /// the engine area, without overlap. Holes in the file are allowed.
 Result<void> validate_segments(const Superblock& block, std::string_view path)
 {

@@ -35,7 +35,7 @@ void* checked(void* block) noexcept
     return nullptr;
 }
 
-/// The same for libc's calls, which serve a program that has no pool.
+/// Checks as above for libc's calls, which serve a program that has no pool.
 void* checked_libc(void* block, size_t size_bytes) noexcept { return block != nullptr ? block : no_memory(size_bytes); }
 
 }  // namespace

@@ -14,7 +14,7 @@ using stillpoint::used_session;
 
 namespace {
 
-/// Why there is no log to be had.
+/// Why no log is available.
 stillpoint::Failure no_log(const Session* session)
 {
     if (session == nullptr) {

@@ -94,7 +94,7 @@ void give_up_durability(EpochClock& clock, const Failure& failure) noexcept
 {
     statistics().last_error.store(static_cast<std::uint64_t>(failure.code), std::memory_order_relaxed);
     os::log(os::Severity::error,
-            "{}; the pool stays at epoch {} and nothing later will be durable: end the program, mend "
+            "{}; the pool stays at epoch {} and nothing later will be durable: end the program, fix "
             "the cause and start it again",
             failure.text(), clock.durable());
     clock.fail_for_good(failure);

@@ -132,7 +132,7 @@ struct EngineDriver {
                                                                 std::uint64_t image_bytes),
                                     void* context,
                                     void (*progress)(std::uint64_t done, std::uint64_t total));
-    /// Of new images.
+    /// Format of the tables of new images.
     layout::TableFormat table_format;
     /// Time between checkpoints where interval_ms is 0, its default.
     std::uint64_t interval_ms;

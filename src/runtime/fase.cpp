@@ -100,7 +100,7 @@ void enter_slowly(ThreadRecord& record, const void* lock, LockKind kind,
     }
     if (is_ignored(lock)) {
         withdraw_publication(record, depth);
-        note_ignored(lock, kind);  // It may be held at a checkpoint: recovery must free it.
+        note_ignored(lock, kind);  // The lock may be held at a checkpoint: recovery must free it.
         return;
     }
     while (true) {
@@ -254,7 +254,7 @@ void fase_resume() noexcept
         return;
     }
     while (!publish_paused(*record)) {
-        // Its locks stay held. A thread inside that needs one of them makes the attempt end without a stop.
+        // The thread's locks stay held. Another thread inside that needs one of them makes the attempt end without a stop.
         fase::wait_while_shut();
     }
 }

@@ -55,11 +55,11 @@ void fase_reset_after_fork() noexcept;
 void fase_count_no_locks() noexcept;
 /// A destroyed lock's address may become another lock's: that one is counted again.
 void fase_forget_lock(const void* lock) noexcept;
-/// The same of every lock in [address, + size) of durable memory, which is about to be freed.
+/// Forgets every lock in [address, + size) of durable memory, which is about to be freed.
 void fase_forget_locks(const void* address, std::size_t size) noexcept;
 
 /// Called on each attached thread when it ends, inside no FASE unless the thread left locks
-/// behind: the session gives the heap's cache back there. nullptr: nothing. Set it before threads run.
+/// after: the session gives the heap's cache back there. nullptr: nothing. Set it before threads run.
 void set_thread_exit_hook(void (*hook)() noexcept) noexcept;
 
 /// RAII: a call into the heap or the directory is a FASE of its own.

@@ -39,7 +39,7 @@ inline bool may_be_stored_to(const sem_t&) noexcept { return true; }
 
 /// A range that a jump has left: its page was marked when it was opened, and still is.
 void was_left(void* address, std::size_t size) noexcept;
-/// Its pages stay writable from now on, until the slot is withdrawn.
+/// Begins a call; the lock's pages stay writable from now on, until the slot is withdrawn.
 [[nodiscard]] kernel_writes::Slot begin(const void* object, std::size_t size, const void* frame) noexcept;
 
 /// The calling thread ends, and the kernel will store into a robust mutex that it holds: until release(). no_slot: there is none.

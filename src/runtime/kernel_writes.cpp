@@ -36,7 +36,7 @@ struct Slots {
 };
 constinit Slots slots{};
 
-/// Of the calling thread. initial-exec: a signal handler must not allocate.
+/// The calling thread's announcements. initial-exec: a signal handler must not allocate.
 struct Mine {
     std::uint32_t held;  ///< slots announced and not withdrawn
     Slot hint;           ///< 1 + where to begin

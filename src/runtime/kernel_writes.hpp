@@ -45,7 +45,7 @@ void withdraw_of(const void* frame, std::size_t without_slot) noexcept;
 /// The range of the calling thread stays in flight when the thread has ended: until withdraw_outliving(), by any thread.
 void outlive_thread(Slot slot) noexcept;
 void withdraw_outliving(Slot slot) noexcept;
-/// The same for a request that some thread ends later, which knows it by `request`, the address of what describes it. One that `request`
+/// Announces a request that some thread ends later, which knows it by `request`, the address of what describes it. One that `request`
 /// described before has ended.
 void announce_request(const void* address, std::size_t size, const void* request, Stored stored) noexcept;
 void end_request(const void* request, Stored stored) noexcept;

@@ -89,7 +89,7 @@ TEST_F(KernelWrites, AreHandedOverByTheNextCallOfAThreadThatLeftByAJump)
 {
     const char frames[4096] = {};
     static_cast<void>(announce(at(7), 1, &frames[0]));
-    begin_call(&frames[2048], &note_left);  // Of an older frame: the other is gone.
+    begin_call(&frames[2048], &note_left);  // A call of an older frame: the other is gone.
     const Slot next = announce(at(9), 1, &frames[2048]);
     EXPECT_EQ(left_behind, Pages{7});
     EXPECT_EQ(pages_of(&take_stored, 0, 1024), Pages{7});
@@ -126,7 +126,7 @@ TEST_F(KernelWrites, OfARequestEndWhenItsResultIsAskedFor)
     const int request = 0;
     announce_request(at(20), 2 * page_bytes, &request, &note_left);
     EXPECT_EQ(pages_of(&visit_in_flight, 0, 100), (Pages{20, 21}));
-    announce_request(at(30), 1, &request, &note_left);  // The same description again: what it said before is over.
+    announce_request(at(30), 1, &request, &note_left);  // An old description is used again: what it said before is over.
     EXPECT_EQ(pages_of(&visit_in_flight, 0, 100), Pages{30});
     end_request(&request, &note_left);
     EXPECT_EQ(pages_of(&visit_in_flight, 0, 100), Pages{});

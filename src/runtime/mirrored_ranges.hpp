@@ -1,5 +1,5 @@
 #pragma once
-// The program's SP_PERSISTENT variables: ordinary memory of which the image keeps a copy, made anew in each stop.
+// The program's SP_PERSISTENT variables: ordinary memory of which the image keeps a copy, made again in each stop.
 
 #include <algorithm>
 #include <array>

@@ -14,7 +14,7 @@ namespace stillpoint {
 /// sp_last_error(): a bad handle, another size, no memory, what `make` says.
 [[nodiscard]] void* named_object_of(const char* handle, std::size_t size_bytes, Result<void*> (*make)(void* context, Session& session),
                                     void* context);
-/// The same, made as sp_calloc does; without a pool, ordinary memory of that alignment.
+/// A named object made as sp_calloc does; without a pool, ordinary memory of that alignment.
 [[nodiscard]] void* named_object(const char* handle, std::size_t size_bytes, std::size_t alignment_bytes);
 
 }  // namespace stillpoint

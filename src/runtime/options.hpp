@@ -89,7 +89,7 @@ struct OptionRow {
 /// The present value of an engine's own option.
 [[nodiscard]] OptionValue own_option_value(const Options& options, const OptionRow& row);
 
-/// The same, for the members that option_fields.inc makes: `name` is a row of the engine's table, of that type.
+/// As above, for the members that option_fields.inc makes: `name` is a row of the engine's table, of that type.
 template <class Value>
 [[nodiscard]] Value own_option(const Options& options, std::string_view name)
 {

@@ -80,7 +80,7 @@ StopReport stop_threads(std::uint64_t attempt_ns, void (*stopped)(void*), void* 
 {
     StopReport report;
     if (inside_fase()) {
-        name_blocker(report, *fase::own_record);  // It would wait for itself.
+        name_blocker(report, *fase::own_record);  // The thread would wait for itself.
         return report;
     }
     const auto begin_ns = os::monotonic_ns();

@@ -205,7 +205,7 @@ Result<void> open_session_of(Options options, SessionBegin begin)
     }
     const std::string mechanism(pool->medium().mechanism());
     const std::string pool_path = options.pool;
-    // Figures are a service; a program is not refused for want of them.
+    // Figures are a service; a program is not refused where they cannot be kept.
     if (auto shared = statistics_open(pool_path, pool->facts().uuid, driver->format.name); !shared) {
         os::write_line(os::Severity::warning, shared.error().text());
     }
@@ -378,7 +378,7 @@ bool session_handle_lost_memory(void* address) noexcept
     if (offset >= engine->image_bytes()) {
         return false;
     }
-    // The program's own memory: what stood there cannot be had again but from the pool.
+    // The program's own memory: what stood there comes back from the pool only.
     end_process(fail(SP_E_IO, EIO,
                       "the memory at {} is gone (SIGBUS: a hardware error, or a poisoned page); durable memory is as it was at "
                       "epoch {}: start the program again", address, engine->durable_epoch()).value());

@@ -22,7 +22,7 @@ inline constexpr std::size_t sync_object_bytes_max =
 /// glibc's objects are; what is not, a damaged table names, or a program that breaks the rules of its language.
 [[nodiscard]] bool sync_object_is_aligned(const void* object, SyncObjectKind kind) noexcept;
 
-/// Of what its creator chose and nothing changes later. Not 0.
+/// A fingerprint of what the object's creator chose and nothing changes later. Not 0.
 [[nodiscard]] std::uint32_t sync_object_fingerprint(const void* object, SyncObjectKind kind) noexcept;
 
 /// False, and nothing is changed, if the bytes cannot be such an object: the program put something

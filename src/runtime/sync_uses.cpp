@@ -137,7 +137,8 @@ bool any_beside(Visit&& visit) noexcept
     return false;
 }
 
-/// Of a thread that has ended. False: released, passed on, or other data by now; nothing of the dead thread is in its bytes.
+/// Whether a thread that has ended still holds the object. False: released, passed on, or other data by now; nothing of the dead
+/// thread is in its bytes.
 bool is_still_left_behind(Use use, int thread_id) noexcept
 {
     const void* const object = object_of(use);

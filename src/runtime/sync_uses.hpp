@@ -57,7 +57,7 @@ private:
 [[gnu::visibility("hidden")]] extern constinit std::atomic<std::uint32_t> mirror_count;
 /// Something durable was in use, or ignored, in this process. Once true it stays.
 [[gnu::visibility("hidden")]] extern constinit std::atomic<bool> any;
-/// Of objects in use, and of ignored locks in durable memory.
+/// Regions with objects in use, and with ignored locks in durable memory.
 [[gnu::visibility("hidden")]] extern constinit Regions regions;
 
 inline bool may_be_durable(const void* address) noexcept
@@ -82,7 +82,7 @@ inline void begin_lock(const void* lock, SyncObjectKind kind) noexcept
         begin_lock_slowly(lock, kind);
     }
 }
-/// It was released, or not acquired.
+/// Notes that the lock was released, or not acquired.
 inline void end_lock(const void* lock) noexcept
 {
     if (any.load(std::memory_order_relaxed) && may_be_durable(lock)) [[unlikely]] {
@@ -92,7 +92,7 @@ inline void end_lock(const void* lock) noexcept
 
 /// The calling thread ends: locks that it holds stay listed until they are released or die.
 void thread_ended() noexcept;
-/// It ends, and holds that robust mutex: listed until the kernel has passed it on.
+/// Notes that the thread ends and holds that robust mutex: listed until the kernel has passed it on.
 void mutex_orphaned(const void* mutex) noexcept;
 /// The record belongs to no thread any more, and nothing is known of its end.
 void drop(const ThreadRecord& record) noexcept;

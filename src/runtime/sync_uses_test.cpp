@@ -51,7 +51,7 @@ TEST_F(SyncUses, AreForgottenWhenDestroyedOrFreedWhoeverUsesThem)
     sync_uses::begin_lock(heap + 8192, SyncObjectKind::mutex);
     std::thread other([&] {
         sync_uses::forget(heap, sizeof(pthread_barrier_t));
-        sync_uses::forget(heap + 4096 + 40, 64);  // Its last bytes.
+        sync_uses::forget(heap + 4096 + 40, 64);  // The last bytes of the object.
         sync_uses::forget(heap + 65536 + sizeof(sem_t), 64);
         sync_uses::forget(heap + 65536 - 64, 64);
     });

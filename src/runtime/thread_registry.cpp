@@ -185,7 +185,7 @@ ThreadRecord* attach_thread() noexcept
         }
         ThreadRecord& record = take_record();
         record.exit_rounds = 0;
-        record.pauses = 0;  // Its last thread may have ended in one.
+        record.pauses = 0;  // The record's last thread may have ended in a pause.
         record.thread_id.store(os::thread_id(), std::memory_order_relaxed);
         record.state.store(ThreadRecord::live, std::memory_order_relaxed);
         fase::own_record = &record;

@@ -265,7 +265,7 @@ Result<void> EpochWriter::make_durable()
     } else if (auto synced = pool_.medium().sync(); !synced) {
         return synced;
     }
-    // Behind the sync, so that nothing is acknowledged that a file cut off meanwhile has lost.
+    // After the sync, so that nothing is acknowledged that a file cut off meanwhile has lost.
     return pool_.medium().check_intact();
 }
 

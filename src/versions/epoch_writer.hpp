@@ -97,7 +97,7 @@ private:
     LocationAllocator& locations_;
     os::FutexLock& medium_lock_;
     os::ReservedArray<Pending> pending_;
-    /// Of each page's newest copy, by image page; 0: neither written by this run nor told by the loader. 64 bits tell
+    /// The hash of each page's newest copy, by image page; 0: neither written by this run nor told by the loader. 64 bits tell
     /// copies of one page apart; the seed is the pool's, which nobody who fills memory from outside knows.
     os::ReservedArray<std::uint64_t> content_hashes_;
     os::ReservedArray<std::uint32_t> superseded_;  ///< locations to free after the commit

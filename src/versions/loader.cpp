@@ -315,7 +315,7 @@ void Loader::load_neighbours(std::uint64_t first, std::uint64_t end, std::byte* 
 }
 
 /// Somebody waits for this page, and will want its neighbours. The page is not left to a reader that has claimed it: readers have
-/// a low priority. Who goes through memory in order is woken behind more and more pages: a wake costs as much as loading 20.
+/// a low priority. Who goes through memory in order is woken after more and more pages: a wake costs as much as loading 20.
 void Loader::serve_fault(std::uint64_t image_page, std::byte* buffer) noexcept
 {
     if (is_loaded(image_page)) {
@@ -376,7 +376,7 @@ void Loader::read_ahead(void* reader)
 {
     auto& self = *static_cast<Reader*>(reader);
     Loader& loader = *self.loader;
-    // Behind the program: it is only an advance on faults that may never come.
+    // The program comes first: this is only an advance on faults that may never come.
     setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 10);
     while (!loader.stopping_.load(std::memory_order_acquire)) {
         const auto run = loader.take_run();
@@ -407,7 +407,7 @@ void Loader::end_read_ahead(Reader& reader) noexcept
     os::futex_wake(complete_);
 }
 
-/// Where there is no copy, from `first` on; returns where to go on: behind `first` at least.
+/// Where there is no copy, from `first` on; returns where to go on: after `first` at least.
 std::uint64_t Loader::place_zeroes(std::uint64_t first, std::uint64_t end) noexcept
 {
     end = std::min(end, first + window_pages_max);

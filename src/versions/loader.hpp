@@ -22,7 +22,7 @@
 
 namespace stillpoint::versions {
 
-/// It works on a copy of the consistent slots: a page that is not loaded yet is not dirty, so its slot
+/// The loader works on a copy of the consistent slots: a page that is not loaded yet is not dirty, so its slot
 /// stays what it was, while the checkpoint thread switches those of others.
 /// Threads: start and stop by the owner; the rest is internal. A damaged or unreadable page found while
 /// the program runs ends the process with a message: the program must not see it.
@@ -125,7 +125,7 @@ private:
     os::ReservedArray<std::byte> fault_buffer_;
     os::ReservedArray<std::byte> zeroes_;  ///< never written
     os::ServiceThread fault_thread_;
-    // Of the fault thread: what it has last loaded.
+    // What the fault thread has last loaded.
     std::uint64_t fault_before_ = 0;
     std::uint64_t window_ = cluster_pages;
     std::uint64_t window_end_ = 0;

@@ -33,7 +33,7 @@ public:
     void take(std::uint32_t location) noexcept;
     void give_back(std::uint32_t location) noexcept;
     [[nodiscard]] std::uint64_t free_pages() const noexcept { return free_pages_; }
-    /// Forgets which run lengths were not to be had: at the start of each epoch.
+    /// Forgets which run lengths were not available: at the start of each epoch.
     void begin_epoch() noexcept { shortest_accepted_ = longest_preferred; }
 
 private:

@@ -57,7 +57,7 @@ constexpr std::uint64_t table_file_pages(std::uint64_t image_pages) noexcept
     return table_places * table_copies * table_pages_for(image_pages);
 }
 
-/// Of the segment's table page number `index`: the first of its two copies in `place`. The other one follows it.
+/// Where the segment's table page number `index` lies: the first of its two copies in `place`. The other one follows it.
 constexpr std::uint64_t table_file_page(const Segment& segment, std::uint64_t index, std::uint64_t place) noexcept
 {
     return segment.first_file_page + table_copies * (place * table_pages_for(segment.image_pages) + index);

@@ -69,7 +69,7 @@ Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table,
     }
     if (table.digest() != digest && !is_removed(Canary::table_digest)) {
         if (!table.unreadable()) {
-            return pass_on(table.unreadable().error());  // It may have been the page that is missing.
+            return pass_on(table.unreadable().error());  // The unreadable page may have been the page that is missing.
         }
         if (auto told = found(findings, fail(SP_E_POOL_CORRUPT, 0,
                                              "{}: the version table does not match the commit record of epoch {}; restore "

@@ -19,7 +19,7 @@ struct RecoveredState {
 };
 
 /// Loads `table` and fills `locations`. Writes nothing: a crash here changes nothing.
-/// With `findings` it goes on behind damage, leaving out what is damaged: for a check, not for a start.
+/// With `findings` it goes on after damage, leaving out what is damaged: for a check, not for a start.
 /// Errors: pool_corrupt (a location used twice or outside, the digest), pool_truncated, io, no_memory.
 [[nodiscard]] Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table,
                                                    LocationAllocator& locations,

@@ -36,7 +36,7 @@ class VersionTable {
 public:
     [[nodiscard]] Result<void> reserve(std::uint64_t image_pages_max, const Uuid& pool);
 
-    /// Of content hashes: the pool's own.
+    /// The pool's own seed of content hashes.
     [[nodiscard]] std::uint64_t hash_seed() const noexcept { return hash_seed_; }
 
     /// Reads the tables of `segments`: of each table page the newest copy of an epoch up to `durable_epoch`. One that is damaged or

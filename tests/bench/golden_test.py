@@ -6,7 +6,7 @@ Invariants:
 - The instructions that the program's thread executes are those of golden.json, within a fiftieth: they depend on the compiler and on the
   C library, and are compared only where both are those of the golden file.
 
-A changed number is to be seen in a diff: `golden_test.py --update` writes the file anew.
+A changed number is to be seen in a diff: `golden_test.py --update` writes the file again.
 """
 
 import argparse
@@ -21,12 +21,12 @@ from pathlib import Path
 
 FILE = Path(__file__).resolve().parent / "golden.json"
 COUNTED = ["checkpoints", "dirty_pages_total", "bytes_written", "lines_written_back", "fences", "medium_syncs"]
-# Of respct: between two checkpoints the program's thread waits for no line.
+# For respct: between two checkpoints the program's thread waits for no line.
 COUNTED_OF_RESPCT = [*COUNTED, "fences_in_operations"]
 OPERATIONS, PARTS = 20_000, 4
 STEPPED_OPERATIONS = 100
 TOLERANCE = 0.02
-# The same code on every CPU: string functions of the C library are chosen by what the CPU has.
+# Every CPU must run the same code: string functions of the C library are chosen by what the CPU has.
 TUNABLES = "glibc.cpu.hwcaps=-AVX2_Usable,-AVX_Fast_Unaligned_Load,-AVX512F_Usable,-AVX512VL,-AVX2,-ERMS,-FSRM,-RTM"
 
 RUNS = {
@@ -101,7 +101,7 @@ class Bench:
         return {counter: exact[counter] for counter in counted_in(name)}
 
     def instructions(self, engine, workload):
-        """Of one operation of the program's thread: the second of two runs of the same length, the first warms up."""
+        """Instructions of one operation of the program's thread: the second of two runs of the same length, the first warms up."""
         steps = self.disk / "steps"
         words = ([self.binaries / "bench_worker_volatile", workload, "threads=1", "smoke=1"] if engine == "volatile"
                  else self.durable(engine, workload, "memory", [*OPTIONS.get(engine, ["--engine", engine]), "--durability", "process"], []))
@@ -151,7 +151,7 @@ def differences(golden, found):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--update", action="store_true", help="write the golden file anew")
+    parser.add_argument("--update", action="store_true", help="write the golden file again")
     parser.add_argument("--build", default=os.environ.get("STILLPOINT_BUILD", "build"))
     arguments = parser.parse_args()
     if not os.access("/dev/shm", os.W_OK):

@@ -84,7 +84,7 @@ std::vector<double> frequencies(const Zipf& zipf, std::uint64_t count)
     return found;
 }
 
-/// Of the numbers from `first` to `last`, by the definition.
+/// The share of the numbers from `first` to `last`, by the definition.
 double share(std::uint64_t first, std::uint64_t last, std::uint64_t count)
 {
     double wanted = 0;
@@ -104,7 +104,7 @@ TEST(Zipf, HasTheFrequenciesOfItsDefinition)
         for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{1}}) {
             EXPECT_NEAR(found[first], share(first, first, count), 0.02 * found[first]);
         }
-        // Gray's curve is exact for the first two only, and right on the whole behind them.
+        // Gray's curve is exact for the first two only, and right on the whole after them.
         for (const std::uint64_t last : {std::uint64_t{9}, std::uint64_t{99}, count / 2}) {
             double sum = 0;
             for (std::uint64_t i = 0; i <= last; ++i) {

@@ -18,7 +18,7 @@ from pathlib import Path
 BUILD = Path(os.environ.get("STILLPOINT_BUILD", "build")).resolve()
 COMMAND = BUILD / "bin" / "stillpoint"
 KEEPS_ALL = "nothing once an operation has returned"
-# Its paper's structures and programs: hash map and queue, and of the applications those of its Figure 13.
+# The structures and programs of ResPCT's paper: hash map and queue, and of the applications those of its Figure 13.
 OF_RESPCT = ("hash_map", "queue", "dedup", "swaptions", "matrix_multiply", "linear_regression")
 
 

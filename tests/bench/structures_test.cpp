@@ -129,7 +129,7 @@ TEST(HashMap, IsFoundAgainByItsName)
     EXPECT_EQ(get(again, 0, 5), value_of(5, 1));
 }
 
-/// It overwrites keys and values in place.
+/// A tree that overwrites keys and values in place.
 class BTreeTest : public testing::Test {
 protected:
     void SetUp() override

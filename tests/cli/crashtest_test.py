@@ -108,7 +108,7 @@ class CrashTest(CommandLineTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         pids = [int(line) for line in (self.folder / "pids").read_text().split()]
         self.assertGreater(len(pids), 0)
-        deadline = time.monotonic() + 30  # Its new parent may not have waited for it yet.
+        deadline = time.monotonic() + 30  # The child's new parent may not have waited for it yet.
         while any(map(is_running, pids)) and time.monotonic() < deadline:
             time.sleep(0.05)
         self.assertEqual([pid for pid in pids if is_running(pid)], [])

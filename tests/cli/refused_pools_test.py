@@ -61,7 +61,7 @@ class RefusedPools(CommandLineTest):
                 self.assert_it_still_opens(pool, medium)
                 continue
             pool = self.crashed_pool(engine, medium, BUILD / "bin/cli_unfinished_globals")
-            # The same program by name, with a variable of another size.
+            # A program of the same name, with a variable of another size.
             other = self.folder / "other/cli_unfinished_globals"
             other.parent.mkdir(exist_ok=True)
             shutil.copy(BUILD / "bin/cli_unfinished_more_globals", other)

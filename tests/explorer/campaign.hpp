@@ -59,7 +59,7 @@ void take_shares_as_the_product() noexcept;
 /// The campaigns that look for it, the likeliest first.
 [[nodiscard]] std::vector<Campaign> campaigns_against(const CanaryEntry& canary);
 
-/// Why the tracker cannot be had here, or "".
+/// Why the tracker is not available here, or "".
 [[nodiscard]] std::string tracker_missing(const std::string& tracker);
 
 }  // namespace stillpoint::explorer

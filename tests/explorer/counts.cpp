@@ -24,7 +24,7 @@ struct Counts {
     std::uint64_t syncs = 0;
 };
 
-/// Of the checkpoints, not of making the pool.
+/// Counts the checkpoints' work, not that of making the pool.
 Counts count(const std::vector<sim::Event>& events)
 {
     Counts counts;

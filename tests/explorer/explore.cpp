@@ -94,7 +94,7 @@ int run_campaigns(const Arguments& arguments)
     }
     const auto begun = std::chrono::steady_clock::now();
     const std::uint64_t share = arguments.states / std::min(campaigns.size(), ordinary) + 1;
-    // Of the time, each process gets an equal part of the campaigns.
+    // Each process gets an equal part of the campaigns' time.
     const double slots = static_cast<double>(campaigns.size()) / arguments.jobs + 1;
     const double seconds = arguments.seconds > 0 ? arguments.seconds / slots : 3600;
     std::vector<Job> jobs;

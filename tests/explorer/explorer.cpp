@@ -65,7 +65,7 @@ std::vector<std::size_t> last_fences_before(const std::vector<Event>& events, co
     return found;
 }
 
-/// The fences and syncs behind the last store of a promise: what the promise waits for.
+/// The fences and syncs after the last store of a promise: what the promise waits for.
 std::vector<std::size_t> fences_of_promises(const std::vector<Event>& events)
 {
     std::vector<std::size_t> found;
@@ -130,7 +130,7 @@ bool Explorer::exhausted() const
 
 void Explorer::run()
 {
-    // The same program with another seed each time round.
+    // Each round runs the program with another seed.
     for (std::uint64_t round = 0; !exhausted(); ++round) {
         plan_.seed = plan_.seed * 31 + round;
         plan_.ends_normally = round % 2 == 1;
@@ -234,7 +234,7 @@ std::vector<std::size_t> Explorer::kill_moments(const std::vector<Event>& events
             return failed + 1;  // The next run finds what was not made durable.
         }
         if (plan_.kill_around_commits && !awaited.empty()) {
-            // Its slots are durable and nothing commits them; the next run clears them, and does not come to its fence.
+            // The epoch's slots are durable and nothing commits them; the next run clears them, and does not come to its fence.
             return awaited[random_() % awaited.size()] + generation % 2;
         }
         if (!promised.empty() && random_() % 2 == 0) {
@@ -372,7 +372,7 @@ bool Explorer::judge_image(const sim::CrashImage& image, const History& history,
     const Floor& floor = history.floor();
     const std::uint64_t promise = mix64(mix64(floor.epoch, floor.operations + history.parts().floor_digest()), figures_.runs);
     if (!judged_.insert(mix64(image.digest(), promise)).second) {
-        return true;  // The same bytes under the same promises.
+        return true;  // An image of the same bytes under the same promises was judged.
     }
     ++figures_.states;
     if (!judge(recovered_from(image), history).empty()) {

@@ -48,7 +48,7 @@ public:
     [[nodiscard]] const EpochState* state(std::uint64_t epoch) const;
     /// The model's digest after that many operations; nullptr: no program came so far.
     [[nodiscard]] const std::uint64_t* operation(std::uint64_t operations) const;
-    /// Of programs that work on durable objects; empty for others.
+    /// Histories of programs that work on durable objects; empty for others.
     [[nodiscard]] const PartHistory& parts() const noexcept { return parts_; }
     [[nodiscard]] PartHistory& parts() noexcept { return parts_; }
 

@@ -29,7 +29,7 @@ public:
     [[nodiscard]] std::string judge(const PartDigests& recovered) const;
     /// So many of the newest acknowledged operations of each part may be lost: they were damaged, and what follows them does not tell.
     void forgive_newest(std::size_t operations) noexcept;
-    /// Of the promises: another one, if more must survive.
+    /// Digest of the promises: another one, if more must survive.
     [[nodiscard]] std::uint64_t floor_digest() const noexcept;
 
 private:

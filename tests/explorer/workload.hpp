@@ -33,7 +33,7 @@ public:
     virtual void perform(void* root, Random& random, const std::function<void()>& performed) = 0;
     /// What is wrong with the structure, or "". Reads only; follows no pointer outside durable memory.
     [[nodiscard]] virtual std::string check(const void* root, const FindObject& find) const = 0;
-    /// Of the abstract state: the same however the structure lies in memory.
+    /// Digest of the abstract state: equal however the structure lies in memory.
     [[nodiscard]] virtual std::uint64_t digest(const void* root, const FindObject& find) const = 0;
 };
 

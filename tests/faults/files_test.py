@@ -31,7 +31,7 @@ class TamperedRun(FaultyRun):
         return process
 
     def finish(self, process):
-        """Its input ends, and so does it. Returns what it said on standard error."""
+        """Ends the process by ending its input. Returns what it said on standard error."""
         _, errors = process.communicate(timeout=600)
         self.assertEqual(process.returncode, 0, errors)
         return errors

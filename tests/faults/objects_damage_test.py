@@ -8,7 +8,7 @@ from faulty_runs import BUILD, CRASHED, FaultyRun
 
 OPERATIONS = 6
 HEADER = 32       # of an entry
-LENGTH = 8        # of its only argument, with the gap behind
+LENGTH = 8        # of its only argument, with the gap after
 BALLAST = 800
 CUT = {"--damaged-log": "cut"}
 

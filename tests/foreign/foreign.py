@@ -47,7 +47,7 @@ class Runner:
         self.make_inputs()
 
     def make_inputs(self):
-        """The same in each run: text of words, random bytes, and lines to sort."""
+        """Inputs that are equal in each run: text of words, random bytes, and lines to sort."""
         self.inputs.mkdir(parents=True, exist_ok=True)
         chance = random.Random(1)
         words = ["".join(chance.choices("abcdefghij0123456789", k=chance.randrange(2, 10))) for _ in range(3000)]

@@ -14,7 +14,7 @@ SERVERS = [
             "redis-cli -p $PORT get counter:__rand_int__\nredis-cli -p $PORT llen mylist\nredis-cli -p $PORT flushall async\nredis-cli -p $PORT dbsize\n"
             "redis-cli -p $PORT bgrewriteaof >/dev/null\nredis-cli -p $PORT shutdown nosave\nwait $pid && echo ended $?\n",
             replace=((r"^(\w+): .*requests per second.*", r"\1"),), drop="a lock is held",
-            keeps=False),  # It parks its I/O threads by mutexes that it holds.
+            keeps=False),  # The server parks its I/O threads by mutexes that it holds.
     Program("memcached", "memcached libmemcached-tools", ("memcached", "memccp"), READY +
             "./run memcached -l 127.0.0.1 -p $PORT -t 4 -U 0 -u root & pid=$!\nready memcping --servers=127.0.0.1:$PORT\n"
             "split -b 20000 $INPUTS/random part-\nmemccp --servers=127.0.0.1:$PORT part-*\n"

@@ -15,7 +15,7 @@ BUSYBOX = "/bin/busybox"
 
 
 class Unavailable(Exception):
-    """Something that the guest needs cannot be had here; the message says what."""
+    """Something that the guest needs is not available here; the message says what."""
 
 
 def command(name):

@@ -12,7 +12,7 @@ tests/kill) and works on until the next cut; the last run ends by itself. What t
 printed on its serial console, so that the host knows it when the guest is dead.
 
 Exit code 0: nothing lost, nothing broken. 1: something was; the image and the console are kept. 2: could not run.
-77: skipped, since QEMU, the kernel or another tool cannot be had here (0 with --skip-is-success).
+77: skipped, since QEMU, the kernel or another tool is not available here (0 with --skip-is-success).
 """
 
 import argparse

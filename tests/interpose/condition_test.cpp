@@ -238,7 +238,7 @@ TEST_F(ConditionWait, ThatIsCancelledIsInsideForItsCleanupHandlers)
     while (!waiting) {
         std::this_thread::yield();
     }
-    EXPECT_TRUE(reach_in_time());  // It is in the wait now.
+    EXPECT_TRUE(reach_in_time());  // The waiter is in the wait now.
     pthread_cancel(thread);
     void* result = nullptr;
     pthread_join(thread, &result);
@@ -325,7 +325,7 @@ TEST_F(ConditionWait, ThatInheritsARobustMutexDuringAStopKeepsItUntilTheStopIsOv
         pthread_mutex_lock(&robust);  // Free once the waiter waits.
         pthread_cond_signal(&condition);
         held = true;
-        // It ends, with the mutex, while a stop waits for it: the waiter wakes up in that stop.
+        // The wait ends, with the mutex, while a stop waits for it: the waiter wakes up in that stop.
         while ((fase::gate.bits.load() & fase::gate_shut) == 0) {
             std::this_thread::yield();
         }

@@ -96,7 +96,7 @@ class ProntoLedger(Ledger):
 
     name = "pronto_ledger"
     engine = "pronto"
-    pool_size_mb = 4  # Its log has eight chunks then, and wraps.
+    pool_size_mb = 4  # The log has eight chunks then, and wraps.
 
     def promised_epoch(self):
         if not self.acknowledged.exists():

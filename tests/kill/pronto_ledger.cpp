@@ -46,7 +46,7 @@ struct Ledger {
     Entries& entries;
     Texts& texts;
     Handovers& handovers;
-    std::mutex entries_guard;  // Its operations are for one thread at a time.
+    std::mutex entries_guard;  // The object's operations are for one thread at a time.
 };
 
 Told* told = nullptr;
@@ -56,7 +56,7 @@ constexpr std::uint64_t slots = 40;
 std::uint64_t entry_key(unsigned thread, std::uint64_t slot) { return thread * slots + slot; }
 std::string text_key(unsigned thread, std::uint64_t slot) { return std::to_string(thread) + "-" + std::to_string(slot); }
 
-/// Of any length, and no part of it passes for another.
+/// A text of any length, no part of which passes for another.
 std::string text_of(std::uint64_t number)
 {
     std::string text = std::to_string(number) + ":";

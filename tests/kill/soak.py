@@ -43,7 +43,7 @@ SWEEP = ["--threads", "2", "--operations", "30", "--phases", "3"]
 EX_UNAVAILABLE, EX_CANTCREAT = 69, 73  # of the tool: not here; no space
 DEADLINE_S = 120  # for a run that must end: far beyond what any machine needs
 POOL_MB_MAX = 96  # a pool that has grown beyond this is replaced
-TWO_KILLS_UP_TO = 64  # persist points; behind them every fourth is followed by a kill in the recovery
+TWO_KILLS_UP_TO = 64  # persist points; after them every fourth is followed by a kill in the recovery
 WRAPPERS = (["env", "WRAPPED=1"], ["taskset", "-a", "3"], ["sh", "-c", 'exec "$0" "$@"'])
 BYTE_ADDRESSABLE_WEIGHT = 1.5  # of the kills: each changed line is a persist point there
 
@@ -315,7 +315,7 @@ class Soak:
             figures = json.loads(self.state.read_text())["figures"]
             for one in self.arrangements:
                 one.figures.update(figures.get(one.name, {}))
-            print(f"soak: goes on after {self.total('kills')} kills (--fresh begins anew)", flush=True)
+            print(f"soak: goes on after {self.total('kills')} kills (--fresh begins again)", flush=True)
         else:
             for one in self.arrangements:
                 for old in (*one.pool_folder.glob("*.pool"), *one.folder.glob("*.notes")):
@@ -432,7 +432,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=2, help="arrangements at a time")
     parser.add_argument("--longest-ms", type=float, default=50, help="of work before a random kill, at most")
     parser.add_argument("--fresh", action="store_true", help="forget what an earlier call with this seed has done")
-    parser.add_argument("--no-resume", action="store_true", help="begin anew, and keep nothing for a later call but failures")
+    parser.add_argument("--no-resume", action="store_true", help="begin again, and keep nothing for a later call but failures")
     parser.add_argument("--defect", default="none", help="of the program: none, early-ack, torn, outside, leak, stale, unmarked")
     parser.add_argument("--wrappers", action=argparse.BooleanOptionalAction, default=True, help="start also through env, taskset, sh")
     parser.add_argument("--binaries", default=None, help="folder of the programs (default build/bin)")

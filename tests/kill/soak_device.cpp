@@ -47,7 +47,7 @@ bool make_file(const std::string& path)
     return made;
 }
 
-/// Of one thread.
+/// The ring of one thread.
 struct Ring {
     io_uring ring{};
     bool there = io_uring_queue_init(8, &ring, 0) == 0;

@@ -151,7 +151,7 @@ class Compilation(CompilerCase):
                 self.output_of(CC, f"--runtime={configuration}", "-O1", "-c", source, "-o", "store.o")
 
     def test_the_operations_of_every_layer_are_described(self):
-        """The compiler knows each call of a wrapper header, so no optimisation stops at one for want of a description."""
+        """The compiler knows each call of a wrapper header, so no optimisation stops at one because a description is missing."""
         for layer in LAYERS:
             for store in STORES:
                 done = self.run_in_folder(CC, f"--runtime={layer}", "-O2", "-Wstillpoint-unknown-call",

@@ -108,7 +108,7 @@ void untracked(Mixed& all)
     respct::RP(15);
     std::strcpy(all.text + 64, "a text");
     respct::add_modified(all.text + 64, 7);
-    respct::add_modified(all.far);  // Before or behind the stores is all one.
+    respct::add_modified(all.far);  // Before or after the stores is all one.
     all.far[9] = 1;
     respct::RP(11);
     all.far[9] = 2;  // expect: store-not-tracked
@@ -162,7 +162,7 @@ void right(Mixed& all, Logged& figure)
 {
     power(figure, 3, 7);
     respct::RP(20);
-    all.one = all.other;  // Its neighbour in the word is read; it is not.
+    all.one = all.other;  // The neighbour in the word is read; this one is not.
     respct::add_modified(all.one);
     respct::RP(21);
     std::thread opener([&all] {

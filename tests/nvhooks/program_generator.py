@@ -105,7 +105,7 @@ class Generator:
         return text
 
     def again(self):
-        """The same place twice and more: what no-extra-tracking leaves out."""
+        """Writes to one place twice and more: what no-extra-tracking leaves out."""
         place, type_of = self.place("w")
         first, second, third = (self.value(type_of) for _ in range(3))
         return self.pick(

@@ -23,7 +23,7 @@ u32 opaque(u32 value);
 void *recorder_allocate(u64 bytes);
 /* Precompiled, and described in recorder.yaml: writes `count` words at `to`, and returns how many bytes that were. */
 u64 described_fill(u64 *to, u64 count, u64 value);
-/* The same by an attribute. */
+/* A description by an attribute. */
 #define NVHOOKS_DESCRIBED(text) __attribute__((annotate(text)))
 NVHOOKS_DESCRIBED("nvm_write:arg1 + 8:arg2") void attributed_fill(u64 value, u8 *behind, u64 bytes);
 

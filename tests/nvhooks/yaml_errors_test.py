@@ -11,7 +11,7 @@ PLUGIN = BUILD / "lib/libstillpoint-nvhooks-19.so"
 GOOD_LAYER = "name: test\nhooks: [is_nvm, post_nvm_write]\ndescriptions: [calls.yaml]\n"
 GOOD_CALLS = "functions:\n  f: { writes: [{ pointer: arg0, size: 8 }] }\n"
 
-# What is wrong: the layer's text, and what the message must hold behind the layer's path.
+# What is wrong: the layer's text, and what the message must hold after the layer's path.
 LAYERS = {
     "an unknown key": ("name: test\nhooks: [is_nvm]\nhook: [is_nvm]\n", ":3:1: error: unknown key 'hook'"),
     "an unknown key inside": (
@@ -35,7 +35,7 @@ LAYERS = {
         ": error: allocators: get: column 7: expected"),
 }
 
-# The same for descriptions; the place is in the file of descriptions.
+# Errors in descriptions; the place is in the file of descriptions.
 CALLS = {
     "an unknown key": ("function:\n  f: {}\n", ":1:1: error: unknown key 'function'"),
     "an unknown key of a function": ("functions:\n  f: { write: [] }\n", ":2:8: error: unknown key 'write'"),

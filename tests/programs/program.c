@@ -24,7 +24,7 @@ struct notes {
     _Atomic uint64_t objects[workers_max];  ///< operations on each worker's durable object that have returned
 };
 
-/// Of objects.hpp; programs without durable objects are linked without them.
+/// Functions of objects.hpp; programs without durable objects are linked without them.
 void objects_begin(unsigned worker_count) __attribute__((weak));
 uint64_t objects_add(unsigned worker) __attribute__((weak));
 uint64_t objects_verify(unsigned worker) __attribute__((weak));

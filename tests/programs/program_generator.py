@@ -79,7 +79,7 @@ class Step:
 
 
 class Program:
-    """The same program for the same seed and features."""
+    """A program, equal for equal seed and features."""
 
     def __init__(self, seed, features):
         self.seed, self.features = seed, features

@@ -78,7 +78,7 @@ class Builder:
         return self.shared["c++"]
 
     def objects(self, tracker):
-        """Of the sources that every program is linked with."""
+        """The objects of the sources that every program is linked with."""
         key = self.compiler(tracker)[0]
         if key not in self.shared:
             made = []
@@ -138,7 +138,7 @@ class Life:
     # -- One life
 
     def words(self, wrapper, arguments):
-        """Of a start by `stillpoint run` or, with the wrapper "open", by a program that opens the pool itself."""
+        """The words of a start by `stillpoint run` or, with the wrapper "open", by a program that opens the pool itself."""
         expect = {"none": ["--expect", "fresh"], "crashed": ["--expect", "crashed"], "clean": ["--expect", "clean", "--complete"],
                   "unknown": []}[self.state]
         fase = ["--fase"] if self.engine == "pronto" else []

@@ -1,4 +1,4 @@
-"""The blocks of docs/guide/pronto.md, one behind the other, compile without a warning with each compiler that is there."""
+"""The blocks of docs/guide/pronto.md, one after the other, compile without a warning with each compiler that is there."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""Durable objects over restarts: what is committed is there after kill -9 and after a clean end, also in a program that was built anew."""
+"""Durable objects over restarts: what is committed is there after kill -9 and after a clean end, also in a program that was built again."""
 
 import os
 import subprocess

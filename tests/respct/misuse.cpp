@@ -216,7 +216,7 @@ void right()
         respct::RP(5);
         auto* const pair = respct::make<Pair>();
         pair->first = pair->second + 1;
-        respct::destroy(pair);  // Its memory is initialised again, later.
+        respct::destroy(pair);  // The pair's memory is initialised again, later.
     }
 }
 

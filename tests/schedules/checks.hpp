@@ -33,13 +33,13 @@ void last_write_is_done() noexcept;
 
 /// One stop that copies durable memory and checks the copy. True: it was reached.
 bool take_checkpoint(std::uint64_t attempt_ns) noexcept;
-/// The same, with no end to the attempt: it must be reached.
+/// Takes a checkpoint with no end to the attempt: it must be reached.
 void must_take_checkpoint() noexcept;
 
 /// begin: the accounting is on, with membarrier or with fences.
 void begin_with_membarrier() noexcept;
 void begin_with_fences() noexcept;
-/// The same after other stops: the count of departures is not zero.
+/// Begins after other stops: the count of departures is not zero.
 void begin_after_departures() noexcept;
 /// finish: the gate is open, nobody is inside, no record is in use, each FASE is in durable memory.
 void finish_clean() noexcept;

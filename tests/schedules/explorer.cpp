@@ -132,7 +132,7 @@ private:
         }
     }
 
-    /// Enters the state that the execution is in. False: nothing new lies behind it.
+    /// Enters the state that the execution is in. False: nothing new lies after it.
     bool descend()
     {
         Execution& here = execution();

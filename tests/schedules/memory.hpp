@@ -74,7 +74,7 @@ public:
     [[nodiscard]] bool plain(int thread, const Operation& operation) noexcept;
     [[nodiscard]] std::uint64_t latest(const void* address, unsigned bytes) const noexcept;
 
-    /// Of everything that later operations depend on.
+    /// Hash of everything that later operations depend on.
     [[nodiscard]] std::uint64_t hash() const noexcept;
 
 private:
@@ -99,7 +99,7 @@ private:
         View on_acquire_fence;   ///< joined by an acquire fence
         View since_release_fence;
         bool ended = false;
-        // Stores that the compiler may still move behind what follows. A membarrier can fall before them: then it
+        // Stores that the compiler may still move after what follows. A membarrier can fall before them: then it
         // covers `solid` only, and what it tells the thread counts from the next compiler fence on.
         unsigned floating = 0;
         View solid;

@@ -58,7 +58,7 @@ void writer_or_checkpoint(int thread)
     }
 }
 
-/// The same, of a thread that looks at its record too.
+/// As above, with a thread that looks at its record too.
 void newborn_or_checkpoint(int thread)
 {
     if (thread == 0) {
@@ -223,7 +223,7 @@ void waiter_or_checkpoint_then_signal(int thread)
     must_take_checkpoint();
 }
 
-/// A wait that is over at once, and an inner lock behind it: it must pass a shut gate.
+/// A wait that is over at once, and an inner lock after it: it must pass a shut gate.
 void resumed_or_checkpoint(int thread)
 {
     if (thread == 1) {
@@ -443,7 +443,7 @@ constexpr Scenario all[] = {
      leaked_inside, finish_with_a_fase_open, 1},
     {"leaked-record", "a record of an ended thread that nobody gave back", 3, begin_with_membarrier,
      leaked_record, finish_clean, 1},
-    {"left-behind", "a thread ends with a lock, another releases it", 4, begin_with_membarrier,
+    {"left-after", "a thread ends with a lock, another releases it", 4, begin_with_membarrier,
      left_behind_or_checkpoint, finish_clean, 2},
     {"withdrawal", "the attempt's time ends while writers enter", 3, begin_with_membarrier,
      writers_or_short_attempts, finish_clean, 2, -1, nullptr, 1},

@@ -31,7 +31,7 @@ void paused_or_checkpoint(int thread)
     }
 }
 
-/// The same, with a checkpoint that must come in the pause.
+/// As above, with a checkpoint that must come in the pause.
 void sleeper_in_a_pause_or_checkpoint(int thread)
 {
     if (thread == 0) {

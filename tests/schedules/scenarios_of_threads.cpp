@@ -33,7 +33,7 @@ void robust_owner_or_checkpoint(int thread)
     robust_locks_held = 1;
 }
 
-/// The same, and inside a FASE: the record must not become another thread's.
+/// As above, and inside a FASE: the record must not become another thread's.
 void leaked_inside(int thread)
 {
     if (thread == 1) {
@@ -49,7 +49,7 @@ void leaked_inside(int thread)
 
 void finish_with_a_fase_open() noexcept {}
 
-/// A thread ends with a record that nobody gives back (as after a lock behind the last destructor of its keys);
+/// A thread ends with a record that nobody gives back (as when a lock is taken after the last destructor of its keys);
 /// another needs one when the chunk is used up.
 void leaked_record(int thread)
 {

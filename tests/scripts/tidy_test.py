@@ -43,6 +43,19 @@ class Tidy(unittest.TestCase):
         for lines in (71, 72, 73, 200):
             self.assert_found({"src/core/a.cpp": function(lines)}, f"src/core/a.cpp:3: error: a function of {lines} lines")
 
+    def test_rejects_words_that_the_prose_avoids_in_comments_strings_documents_and_manuals(self):
+        self.assert_found({"src/core/a.cpp": "int x;  // Set behind the store.\n"}, "write 'after'")
+        self.assert_found({"src/core/a.cpp": 'const char* text = "no log is to be had";\n'}, "write 'is available'")
+        self.assert_found({"docs/a.md": "# A\n\nWrite it anew.\n"}, "docs/a.md:3: error: 'anew': write 'again'")
+        self.assert_found({"docs/man/a.1": "Mend the cause.\n"}, "write 'fix' or 'repair'")
+        self.assert_clean({"src/core/a.cpp": "int behind = 1;  // A disk behind a cache; nothing is left behind.\n"})
+        self.assert_clean({"docs/a.md": "# A\n\nThe field `behind`.\n\n```c\nint behind;  // behind\n```\n"})
+
+    def test_rejects_a_comment_that_does_not_say_what_it_is_about(self):
+        self.assert_found({"src/core/a.cpp": "/// Of the calling thread.\nint x;\n"}, "begins with 'Of'")
+        self.assert_found({"src/core/a.cpp": "int x;  // It may be zero.\n"}, "begins with 'It'")
+        self.assert_clean({"src/core/a.cpp": "// The lock is free.\n// It stays so.\nint x;\n"})
+
     def test_does_not_take_a_class_or_a_namespace_for_a_function(self):
         body = "    int f() { return 1; }\n" * 80
         self.assert_clean({"src/core/a.hpp": "#pragma once\nnamespace n {\nclass A : public B {\n" + body + "};\n}\n"})

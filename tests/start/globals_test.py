@@ -101,7 +101,7 @@ class Globals(unittest.TestCase):
         self.assert_values("again", b=23, a=11)
 
     def test_stripped_programs_keep_their_values(self):
-        """The same build with plain variables; any build where the program carries their names."""
+        """Stripped: the same build with plain variables; any build where the program carries their names."""
         self.build("prog", source_of([A, B]))
         self.assert_values("prog", a=10, b=20)
         self.strip("prog")

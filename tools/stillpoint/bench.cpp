@@ -35,7 +35,7 @@ int run_bench(const std::vector<std::string>& words)
     const std::string driver = bench_folder();
     const std::string workers = bench_workers_folder();
     if (driver.empty() || workers.empty()) {
-        return report_error(exit_codes::unavailable, "this installation has no benchmark: its programs lie in lib/stillpoint; build and install Stillpoint anew");
+        return report_error(exit_codes::unavailable, "this installation has no benchmark: its programs lie in lib/stillpoint; build and install Stillpoint again");
     }
     std::vector<std::string> command = {"python3", "-B", driver + "/run.py", "--binaries", workers, "--command",
                                         own_folder() + "/stillpoint"};

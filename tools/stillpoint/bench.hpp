@@ -7,7 +7,7 @@
 
 namespace stillpoint::tool {
 
-/// The words behind `stillpoint bench`; none: the command line asks for something else.
+/// The words after `stillpoint bench`; none: the command line asks for something else.
 [[nodiscard]] std::optional<std::vector<std::string>> bench_call(int argc, char** argv);
 
 /// Becomes the driver by exec; returns an exit code only if that cannot be. Every word is the driver's: it has its own help.

@@ -14,7 +14,7 @@ struct ChildPlan {
     std::vector<std::string> words;  ///< the program's path, and its arguments
     /// Variables to set; an empty value removes one.
     std::vector<std::pair<std::string, std::string>> environment;
-    std::string output;  ///< file for standard output and error, made anew
+    std::string output;  ///< file for standard output and error, made again
 };
 
 /// One child in a process group of its own. It does not outlive this object, nor this process.

@@ -70,7 +70,7 @@ void add_tables(CLI::App& app, Invocation& invocation);
 
 /// Prints "stillpoint: error: text" on standard error and returns `exit_code`.
 int report_error(int exit_code, std::string_view text);
-/// The same for a failure of the library.
+/// Reports a failure of the library.
 int report_failure(const Failure& failure);
 
 /// The end of a --help text.

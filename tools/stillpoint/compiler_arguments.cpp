@@ -42,7 +42,7 @@ bool is_one_of(const std::array<std::string_view, size>& list, std::string_view 
     return std::find(list.begin(), list.end(), word) != list.end();
 }
 
-/// Whether a word is the wrapper's own; if so it is taken in. `next` is the word behind it, if there is one;
+/// Whether a word is the wrapper's own; if so it is taken in. `next` is the word after it, if there is one;
 /// `used` becomes 2 where that is the option's value.
 bool take_own(const std::string& word, const std::string* next, CompilerArguments& arguments, std::size_t& used)
 {
@@ -159,7 +159,7 @@ void look_for_a_link(const Words& words, CompilerArguments& arguments)
     arguments.names_a_language = !language.empty();
 }
 
-/// Behind "--" everything is an input. What the wrapper adds at the end is not, so the "--" goes, and a file whose name
+/// After "--" everything is an input. What the wrapper adds at the end is not, so the "--" goes, and a file whose name
 /// looks like an option is named by its folder.
 void remove_end_of_options(Words& words)
 {

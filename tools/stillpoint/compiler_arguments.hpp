@@ -23,7 +23,7 @@ struct CompilerArguments {
     bool is_frontend = false;       ///< -cc1, -cc1as: not a compiler's command line
 };
 
-/// Reads the words behind the compiler's name. Response files (@file) are read as Clang reads them: GNU quoting,
+/// Reads the words after the compiler's name. Response files (@file) are read as Clang reads them: GNU quoting,
 /// nested, and a file that is missing is a word like any other.
 [[nodiscard]] CompilerArguments read_compiler_arguments(const std::vector<std::string>& words);
 

@@ -32,7 +32,7 @@ bool exists(const std::string& path)
     return stat(path.c_str(), &facts) == 0;
 }
 
-/// The number behind "key": in one JSON object of our own making.
+/// The number after "key": in one JSON object of our own making.
 std::uint64_t number_in(const std::string& json, const std::string& key)
 {
     const std::string label = text_of("\"{}\": ", key);
@@ -170,7 +170,7 @@ void CrashTest::round(const Moment& moment, bool counts_as_kill)
         count_kill(moment, at_point);
     }
     if (examine_pool() && has_finished && pool_is_ours_) {
-        new_pool();  // The work is done: the next run begins it anew.
+        new_pool();  // The work is done: the next run begins it again.
     }
 }
 

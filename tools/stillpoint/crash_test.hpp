@@ -53,7 +53,7 @@ struct CrashTestFigures {
 struct CrashTestFailure {
     std::uint64_t round;
     std::uint64_t kills;  ///< up to and with this one
-    std::string what;     ///< one sentence, with the end of the output behind it
+    std::string what;     ///< one sentence, with the end of the output after it
     std::string kept_pool;
 };
 

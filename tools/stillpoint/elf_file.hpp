@@ -11,7 +11,7 @@
 
 namespace stillpoint::tool {
 
-/// Of a file that is no 64-bit ELF file, or damaged, there is nothing.
+/// An ELF file; empty where the file is no 64-bit ELF file, or damaged.
 class ElfFile {
 public:
     explicit ElfFile(const std::string& path);

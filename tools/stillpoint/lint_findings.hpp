@@ -15,13 +15,13 @@ struct LintFrame {
     std::string file;      ///< empty: the module has no line information
     int line = 0;
     std::string module;    ///< path; empty: code in no loaded file
-    std::uint64_t offset = 0;  ///< in the module, of the instruction behind the call
+    std::uint64_t offset = 0;  ///< in the module, of the instruction after the call
 };
 
 struct LintFinding {
     lint::Kind kind;
     std::uint64_t count = 0;
-    // Of the first time:
+    // About the first time:
     std::uint64_t address = 0;
     std::uint64_t size_bytes = 0;  ///< of the block, with Kind::found_pointer
     std::uint64_t block_offset = 0;

@@ -17,7 +17,7 @@ constexpr std::array kinds{
     LintKindWords{Kind::unlogged, "durable store that needs logging", "store-needs-logging",
                   "who goes on at that restart point after a crash may read the new value: make it a logged<T>, or write it before it is read"},
     LintKindWords{Kind::untracked, "durable store that is not tracked", "store-not-tracked",
-                  "no add_modified of it before the thread's next restart point, so a crash may lose it: call it behind the store, or make it "
+                  "no add_modified of it before the thread's next restart point, so a crash may lose it: call it after the store, or make it "
                   "a logged<T>"},
     LintKindWords{Kind::restart_point_in_section, "restart point inside a critical section", "restart-point-in-section",
                   "a crash would bring back half of the section: release the lock before the restart point"},

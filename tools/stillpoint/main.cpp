@@ -108,7 +108,7 @@ constexpr std::string_view exit_code_lines =
     "  73 no space; 74 input/output error; 75 pool in use; 77 no permission\n"
     "  `run` ends with the program's own code, 126 if it cannot be run durably, 127 if it is not found.\n";
 
-/// Takes the program's command line, behind the "--" of `run`, `crashtest` and `lint`, out of ours: CLI11 would look for positional
+/// Takes the program's command line, after the "--" of `run`, `crashtest` and `lint`, out of ours: CLI11 would look for positional
 /// arguments there. Returns how many arguments are left.
 int split_command(int argc, char** argv, Invocation& invocation)
 {

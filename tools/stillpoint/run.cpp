@@ -1,5 +1,5 @@
-// `stillpoint run`: prepares the environment of a program and becomes it. No process of ours stays
-// behind, so signals, exit code, terminal and process id are the program's own.
+// `stillpoint run`: prepares the environment of a program and becomes it. No process of ours is left,
+// so signals, exit code, terminal and process id are the program's own.
 
 #include <cstdlib>
 #include <string>

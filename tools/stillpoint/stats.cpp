@@ -103,7 +103,7 @@ int stats(const StatsArguments& arguments)
         return report_nobody(arguments.path);
     }
     const auto view = open_statistics(process);
-    if (!view) {  // It may have it locked for a moment only: to check it, to look into it, to open it.
+    if (!view) {  // Another process may have the pool locked for a moment only: to check it, to look into it, to open it.
         return view.error().code == SP_E_NOT_OPEN ? report_nobody(arguments.path) : report_failure(view.error());
     }
     do {

@@ -21,7 +21,7 @@ def plain(show, *names):
 
 
 def latency(rank):
-    """Of all rounds together, with the quartiles of the rounds where the run has them."""
+    """The percentile of all rounds together, with the quartiles of the rounds where the run has them."""
     def shown(row):
         value = row.number("latency_ns", rank)
         low, high = (row.number("latency_spread_ns", rank, end) for end in ("low", "high"))
@@ -117,7 +117,7 @@ GROUPS = [
 ]
 KNOWN_FIELDS = {field for _, figures in GROUPS for _, field, _ in figures} | {"name", "engine", "kind", "latency_spread_ns"}
 
-# Of the short tables of a document.
+# Columns of the short tables of a document.
 SHORT = [
     ("rate/s", plain(tables.short, "rate", "median")),
     ("of volatile", spread_of("to_volatile", tables.ratio)),

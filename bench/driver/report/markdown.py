@@ -31,7 +31,7 @@ class Document:
         return f"{self.stem}-plot-{plot.key}.svg"
 
     def plots_of(self, workload):
-        """Of one cell in each family the latencies and the kill; across the cells of a workload everything."""
+        """Latencies and the kill for one cell in each family; everything across the cells of a workload."""
         cell = self.run.representative(workload)
         first = next(one for one in self.run.cells if one.family == cell.family)
         plots = plots_of_workload(self.run, workload)

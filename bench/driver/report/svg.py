@@ -13,7 +13,7 @@ def element_of(drawn):
     found = re.search(r"<svg\b([^>]*)>(.*)</svg>", drawn, re.DOTALL)
     box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', found[1])
     content = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", found[2], flags=re.DOTALL)
-    # Its one style sheet would hold for the whole page; the groups inherit the same from the svg element instead.
+    # The drawing's own style sheet would hold for the whole page; the groups inherit the same from the svg element instead.
     content = re.sub(r"<defs>\s*<style[^>]*>.*?</style>\s*</defs>", "", content, flags=re.DOTALL).replace("xlink:href=", "href=")
     content = re.sub(r"\n\s*", "\n", content)
     content = re.sub(r' d="([^"]*)"', lambda found: f' d="{" ".join(found[1].split())}"', content)

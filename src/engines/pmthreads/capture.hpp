@@ -64,7 +64,7 @@ public:
     void end_stop(const Shadow& shadow) noexcept;
     void detach_after_fork() noexcept { requests_.close(); }
 
-    /// Of the pages found by the last collect(), how many were in the epoch before.
+    /// How many pages that the last collect() found were in the epoch before.
     [[nodiscard]] std::uint64_t found_again() const noexcept { return found_again_; }
     [[nodiscard]] std::uint64_t staging_bytes_peak() const noexcept { return staging_peak_ * page_bytes; }
 

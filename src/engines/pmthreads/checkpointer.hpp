@@ -92,7 +92,7 @@ private:
 
     Pacer pacer_{turns_.wakes(), turns_.requested()};
 
-    // Of the turn in progress.
+    // About the turn in progress.
     bool last_ = false;
     bool writing_begun_ = false;
     bool pre_copy_pays_ = true;

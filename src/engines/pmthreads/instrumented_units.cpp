@@ -54,7 +54,7 @@ struct Count {
     Result<void> outcome;
 };
 
-/// The linker lays the records of an object's units one behind the other, with zeroes between them where
+/// The linker lays the records of an object's units one after the other, with zeroes between them where
 /// the compiler has aligned them to more than their words.
 bool count_section(void* context, const os::LoadedSection& section)
 {

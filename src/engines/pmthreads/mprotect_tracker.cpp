@@ -108,7 +108,7 @@ public:
 
     void detach_after_fork() noexcept override
     {
-        opening_.store(0, std::memory_order_relaxed);  // Of threads that do not exist here.
+        opening_.store(0, std::memory_order_relaxed);  // The threads that opened pages do not exist here.
         pages_.make_all_writable();
     }
 
@@ -197,7 +197,7 @@ private:
         return page;
     }
 
-    /// Of [first, end): the part that comes first into which the kernel may be storing.
+    /// The first part of [first, end) into which the kernel may be storing.
     [[nodiscard]] ProtectedPages::Run in_flight(std::uint64_t first, std::uint64_t end) const noexcept
     {
         const auto run = kernel_writes::first_in_flight(pages_.address_of(first), pages_.address_of(end));

@@ -145,7 +145,7 @@ protected:
     static void SetUpTestSuite()
     {
         snapshots_ = new Snapshots(run_the_program());
-        // Recovery maps its tables anew each time: huge pages would have to be zeroed each time.
+        // Recovery maps its tables again each time: huge pages would have to be zeroed each time.
         prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
     }
     static void TearDownTestSuite()

@@ -19,7 +19,7 @@ public:
     /// `wakes`: the futex whose change ends a pause. `hurry`: no more pauses while it is true.
     Pacer(std::atomic<std::uint32_t>& wakes, const std::atomic<bool>& hurry) noexcept : wakes_(wakes), hurry_(hurry) {}
 
-    /// No pause ends behind `deadline_ns`; 0: none at all.
+    /// No pause ends after `deadline_ns`; 0: none at all.
     void begin(std::uint64_t deadline_ns) noexcept
     {
         deadline_ns_ = deadline_ns;
@@ -34,7 +34,7 @@ public:
         }
     }
 
-    /// The same, after what takes as long as many pages.
+    /// A step that took as long as many pages is done.
     void step_done() noexcept
     {
         if (deadline_ns_ != 0) {

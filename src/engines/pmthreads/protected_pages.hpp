@@ -43,7 +43,7 @@ public:
 
     [[nodiscard]] std::uint64_t count() const noexcept { return (end() - base_) / page_bytes; }
     [[nodiscard]] std::uintptr_t address_of(std::uint64_t page) const noexcept { return base_ + page * page_bytes; }
-    /// Of an address that is known to lie here, or of the end.
+    /// Index of an address that is known to lie here, or of the end.
     [[nodiscard]] std::uint64_t index_of(std::uintptr_t address) const noexcept { return (address - base_) / page_bytes; }
 
     [[nodiscard]] std::optional<std::uint64_t> find(const void* address) const noexcept

@@ -82,7 +82,7 @@ public:
 
 /// "uffd", "mprotect", "hooks", or "auto": uffd where the kernel has it, never hooks, since nobody can know here
 /// that every store of the program is marked. Errors: unsupported (a forced
-/// tracker that is not to be had), invalid_argument.
+/// tracker that is not available), invalid_argument.
 [[nodiscard]] Result<std::unique_ptr<Tracker>> make_tracker(std::string_view choice,
                                                             std::uint64_t image_bytes_max,
                                                             bool verify_marks);

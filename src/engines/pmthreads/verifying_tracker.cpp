@@ -38,7 +38,7 @@ namespace stillpoint::pmthreads {
 
 namespace {
 
-/// Of a page. It leaves `armed` in the fault of one thread, which others wait for.
+/// State of a page. A page leaves `armed` in the fault of one thread, which others wait for.
 enum State : std::uint8_t { armed = 0, opening = 1, open = 2 };
 
 /// The writing instruction and its callers; nullptr: the kernel, in a system call.
@@ -88,7 +88,7 @@ public:
             return done;
         }
         void* primed[1];
-        backtrace(primed, 1);  // Its first call loads a library; a fault is no place for that.
+        backtrace(primed, 1);  // The first call of backtrace loads a library; a fault is no place for that.
         return before_.reserve(image_bytes_max, "verify_marks");
     }
 

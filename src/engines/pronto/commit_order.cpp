@@ -22,7 +22,7 @@ struct Acquired {
     std::uint64_t when;
 };
 
-/// Of the calling thread's operation. More are not watched.
+/// Locks that the calling thread's operation holds. More are not watched.
 struct Held {
     std::array<Acquired, 32> locks;
     std::uint32_t count;

@@ -22,10 +22,10 @@ inline std::uint64_t chunk_checksum(const ChunkHeader& header) noexcept
     return checksum64(&copy, sizeof copy, chunk_checksum_seed);
 }
 
-/// Of an object's log in one run: what an earlier run left behind its last chunk header is not taken for this one's.
+/// The key of an object's log in one run: what an earlier run left behind its last chunk header is not taken for this one's.
 inline std::uint64_t log_key_of(std::uint64_t object, std::uint64_t generation) noexcept { return mix64(object, generation); }
 
-/// Of the arguments alone: computed while the operation runs.
+/// Hash of the arguments alone: computed while the operation runs.
 inline std::uint64_t arguments_hash(const void* arguments, std::uint64_t bytes, std::uint64_t log_key, std::uint64_t place) noexcept
 {
     return checksum64(arguments, bytes, log_key + place * 0x9e3779b97f4a7c15u);
@@ -49,7 +49,7 @@ inline std::uint64_t record_checksum(const ObjectRecord& record) noexcept
     return checksum64(&record.identity, offsetof(ObjectRecord, committed) - offsetof(ObjectRecord, identity), record_checksum_seed);
 }
 
-/// What an operation says of those before it: EntryHeader::behind.
+/// What an operation says of those before it: EntryHeader::after.
 constexpr std::uint32_t behind_of(std::uint64_t number, std::uint64_t durable) noexcept
 {
     return number - durable > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(number - durable);

@@ -14,7 +14,7 @@ namespace {
 /// Those who were woken by a round come back with their next operations: a round that begins with the first of them
 /// leaves the others to wait for the one after. So a round is held back a little, for as many as were in the last one.
 constexpr std::uint64_t held_back_max_ns = 1'000'000;
-/// It ends before that if nobody came for so long.
+/// A round ends before that if no operation came for so long.
 constexpr std::uint64_t held_back_part = 2;  // of the time that a round takes
 
 }  // namespace
@@ -210,7 +210,7 @@ Result<void> GroupCommit::gather_chunk(ChunkIndex chunk) noexcept
     return gather_pages(chunk, std::max(end, header_copy_offset / page_bytes * page_bytes), chunk_bytes);
 }
 
-/// Of the mirror, from `at` on. A copy goes to the medium: the last page may get its next entry while it is written.
+/// Gathers pages of the mirror, from `at` on. A copy goes to the medium: the last page may get its next entry while it is written.
 Result<void> GroupCommit::gather_pages(ChunkIndex chunk, std::uint64_t at, std::uint64_t end) noexcept
 {
     while (at < end) {

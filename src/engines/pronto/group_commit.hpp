@@ -70,7 +70,7 @@ private:
     std::atomic<bool> has_failed_{false};
     Failure failure_{};
 
-    // Of the thread alone.
+    // Used by the thread alone.
     os::ReservedArray<std::byte> staging_;
     os::ReservedArray<BlockWrite> writes_;
     std::uint64_t staged_pages_ = 0;

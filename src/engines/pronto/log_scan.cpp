@@ -13,7 +13,7 @@ namespace stillpoint::pronto {
 
 namespace {
 
-/// Operations before `missing` and those behind it that did not rely on it.
+/// Operations before `missing` and those after it that did not rely on it.
 bool follows_all(const EntryHeader& header) noexcept
 {
     return (header.flags & entry_follows_all) != 0 && !is_removed(Canary::missing_operation);
@@ -52,8 +52,8 @@ bool is_older(const ChunkHeader& header, const ChunkHeader& than) noexcept
     return header.generation != than.generation ? header.generation < than.generation : header.beginning < than.beginning;
 }
 
-/// Of its two copies one may be damaged, unreadable, torn by a crash, or left over from what the chunk was before. Both are durable before
-/// the chunk has an operation that was acknowledged, so where one cannot be read the other decides.
+/// One of the header's two copies may be damaged, unreadable, torn by a crash, or left over from what the chunk was before.
+/// Both are durable before the chunk has an operation that was acknowledged, so where one cannot be read the other decides.
 Result<std::optional<ChunkHeader>> read_chunk_header(const Medium& medium, std::uint64_t chunk_offset)
 {
     std::optional<ChunkHeader> newest;

@@ -56,9 +56,9 @@ public:
     [[nodiscard]] std::span<const LoggedOperation> operations() const noexcept { return operations_; }
     /// An operation that was acknowledged and is not there any more: damage. 0: none.
     [[nodiscard]] std::uint64_t damaged_number() const noexcept { return damaged_number_; }
-    /// Its method, where what is left of the entry tells.
+    /// The damaged entry's method, where what is left of the entry tells.
     [[nodiscard]] std::optional<std::uint8_t> damaged_method() const noexcept { return damaged_method_; }
-    /// An operation between them is missing that nobody had acknowledged: those behind it did not rely on it.
+    /// An operation between them is missing that nobody had acknowledged: those after it did not rely on it.
     [[nodiscard]] bool has_gap() const noexcept;
     /// Leaves out what comes after the damage.
     void cut_at_damage() noexcept;
@@ -79,7 +79,7 @@ private:
     void leave_out_void_entries(std::span<const ScannedChunk> chunks);
     [[nodiscard]] std::size_t chunk_of(const ScannedEntry& entry) const noexcept;
     [[nodiscard]] Result<void> put_together(std::uint64_t committed);
-    /// The arguments of the operation that begins at entry `at`; sets `at` behind it. Empty: a part is missing.
+    /// The arguments of the operation that begins at entry `at`; sets `at` after it. Empty: a part is missing.
     [[nodiscard]] std::optional<std::span<const std::byte>> arguments_at(std::size_t& at);
     void look_for_damage(std::span<const ScannedChunk> chunks, std::uint64_t committed);
 

@@ -183,7 +183,7 @@ TEST_F(LogScan, TakesTheOtherHeaderWhereOneCannotBeRead)
     std::memcpy(chunk_ + header_copy_offset, &header_, sizeof header_);
     const std::uint64_t first_page = first_log_page(pool_->segments()[0]);
     for (const std::uint64_t page : {first_page, first_page + log_chunk_pages - 1, first_page + log_chunk_pages}) {
-        disk_->unreadable_page = page;  // Of the chunk, or of the one after it, which nobody uses.
+        disk_->unreadable_page = page;  // The chunk's page, or one of the chunk after it, which nobody uses.
         const auto chunks = scan_chunks(*pool_);
         ASSERT_TRUE(chunks) << "page " << page;
         EXPECT_EQ(chunks->size(), 1U);

@@ -17,7 +17,7 @@ namespace stillpoint::pronto {
 using ChunkIndex = std::uint32_t;
 inline constexpr ChunkIndex no_chunk = UINT32_MAX;
 
-/// Of a chunk that an object's log has. Guarded by the object's log_lock.
+/// State of a chunk that an object's log has. Guarded by the object's log_lock.
 struct ChunkState {
     std::uint64_t sequence;    ///< ChunkHeader::sequence
     std::uint32_t used;        ///< bytes, the header's included

@@ -12,13 +12,13 @@ namespace stillpoint::pronto {
 /// The object's table in the image.
 [[nodiscard]] std::span<const MethodRecord> method_table(const ObjectRecord& record) noexcept;
 
-/// Fills object.pool_methods and program_methods. Methods that the table lacks get the numbers behind it; returns whether there are any,
+/// Fills object.pool_methods and program_methods. Methods that the table lacks get the numbers after it; returns whether there are any,
 /// or signatures that were taken over. `logged`: what is still to be run again.
 /// Errors: object_type: size or name of the type; a method whose signature was changed, without `accept_changed`; one that `logged` has
 ///   and the program has not, or has with another signature.
 [[nodiscard]] Result<bool> match_methods(LiveObject& object, std::span<const LoggedOperation> logged, bool accept_changed);
 
-/// What the program's methods look like in a table, behind and instead of the pool's. `table` has room for all.
+/// What the program's methods look like in a table, added to the pool's or in their place. `table` has room for all.
 void fill_method_table(const LiveObject& object, std::span<MethodRecord> table) noexcept;
 /// Entries that fill_method_table() fills.
 [[nodiscard]] std::size_t method_table_size(const LiveObject& object) noexcept;

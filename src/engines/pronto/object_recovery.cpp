@@ -193,7 +193,7 @@ Result<void> ObjectTable::recover_found(Session& session)
             if (adopted.error().code == SP_E_NO_MEMORY) {
                 return adopted;
             }
-            // The others can be had; this one says so when it is asked for.
+            // The others are available; this one says so when it is asked for.
             os::write_line(os::Severity::warning, adopted.error().text());
             all_known = false;
         }
@@ -352,7 +352,7 @@ Result<void> ObjectTable::replay_one(LiveObject& object, const LoggedOperation& 
     const auto refused = [&](const char* why) {
         const auto table = method_table(*object.record);
         return fail(SP_E_OBJECT_REFUSED, 0,
-                    "operation {} ({}) of the durable object \"{}\" {} when it was run again: is it deterministic? The object can be had "
+                    "operation {} ({}) of the durable object \"{}\" {} when it was run again: is it deterministic? The object is available "
                     "from this pool with the program that wrote it",
                     operation.number, operation.method < table.size() ? table[operation.method].name : "a method not known",
                     object.name.data(), why);

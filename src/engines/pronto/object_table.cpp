@@ -353,7 +353,7 @@ Result<void> ObjectTable::remove(Session& session, const char* name)
         }
         release(session, *object->record);
     }
-    // Its log goes with the next snapshot, as the other objects' do.
+    // The object's log goes with the next snapshot, as the other objects' do.
     return links_.snapshot_now(links_.engine);
 }
 

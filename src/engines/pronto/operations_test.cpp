@@ -167,7 +167,7 @@ TEST_P(ProntoOperations, SurviveAKillOneByOne)
 TEST_P(ProntoOperations, WrapAroundTheLogWhileThreadsHoldALockAroundThem)
 {
     constexpr std::uint64_t threads = 3;
-    constexpr std::uint64_t operations = 2000;  // Of 2 KiB: several times the log of a pool of 4 MiB.
+    constexpr std::uint64_t operations = 2000;  // Each has 2 KiB: several times the log of a pool of 4 MiB.
     ASSERT_EQ(run(
                   [&] {
                       Sum& sum = open_sum();

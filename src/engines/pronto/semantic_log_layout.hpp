@@ -58,7 +58,7 @@ struct EntryHeader {
     std::uint16_t tag;             ///< entry_tag() of object and place: spares the scanner most checksums of what is no entry
     std::uint8_t method;           ///< number in the object's table of methods
     std::uint8_t flags;            ///< EntryFlag
-    std::uint32_t behind;          ///< operations up to number - behind were durable when this one was committed
+    std::uint32_t behind;          ///< operations up to number - after were durable when this one was committed
     std::uint32_t part;            ///< of an operation whose arguments do not fit in one chunk: 0, 1, …
 };
 static_assert(sizeof(EntryHeader) == 32 && std::is_trivially_copyable_v<EntryHeader>);
@@ -69,7 +69,7 @@ static_assert(offsetof(EntryHeader, behind) == 24 && offsetof(EntryHeader, part)
 
 /// Arguments that lie in the entry's first line.
 inline constexpr std::uint64_t inline_argument_bytes = cache_line_bytes - sizeof(EntryHeader);
-/// Of one entry: longer arguments are divided among several, each in a chunk of its own.
+/// Bytes of arguments in one entry: longer arguments are divided among several, each in a chunk of its own.
 inline constexpr std::uint64_t entry_argument_bytes_max = header_copy_offset - sizeof(ChunkHeader) - sizeof(EntryHeader);
 
 constexpr std::uint64_t entry_bytes_for(std::uint64_t argument_bytes) noexcept

@@ -29,12 +29,12 @@ public:
 
     /// Whether the calling thread's next entry should be handed over; `measured`: the caller notes how long the operation took.
     [[nodiscard]] bool should_hand_over(ThreadLog& thread, bool& measured) noexcept;
-    /// The job's fields are filled: a sibling does it from now on. False: no thread is to be had, the caller does it.
+    /// The job's fields are filled: a sibling does it from now on. False: no thread is available, the caller does it.
     [[nodiscard]] bool hand_over(ThreadLog& thread) noexcept;
     /// Returns when the job's lines are durable. True: the sibling was late, so it had no CPU of its own.
     static bool await(SiblingJob& job) noexcept;
 
-    /// What a sibling does, in the calling thread, without the fence: the hash of the arguments, and the lines behind the first.
+    /// What a sibling does, in the calling thread, without the fence: the hash of the arguments, and the lines after the first.
     static void store_rest(Medium& medium, SiblingJob& job) noexcept;
 
 private:

@@ -98,7 +98,7 @@ private:
 
     std::atomic<bool> writing_{false};
 
-    // Of the turn in progress.
+    // About the turn in progress.
     std::uint64_t captured_epoch_ = 0;
     std::uint64_t captured_ns_ = 0;
     std::uint64_t captured_unix_ns_ = 0;

@@ -55,7 +55,7 @@ struct ThreadLog {
     static constexpr std::size_t header_room = sizeof(EntryHeader);
 
     /// Place for that many bytes of arguments, 8-byte aligned, with header_room before them in the same cache line, and a line
-    /// of zeroes behind them. Errors: no_memory.
+    /// of zeroes after them. Errors: no_memory.
     [[nodiscard]] Result<std::byte*> place_for(std::uint64_t argument_bytes);
     /// Another one, for arguments that nobody logs.
     [[nodiscard]] Result<std::byte*> place_for_nothing(std::uint64_t argument_bytes);

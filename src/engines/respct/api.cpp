@@ -45,7 +45,7 @@ Result<void> size_of(const sp_respct_layout* layout, size_t count, size_t& bytes
     return {};
 }
 
-/// What the library keeps in a layout: its number in the open pool, and behind it what the heap knows one small object of it by.
+/// What the library keeps in a layout: its number in the open pool, and after it what the heap knows one small object of it by.
 constexpr unsigned tag_shift = 16;
 
 bool is_of(const Session& session, const sp_respct_layout& layout) noexcept
@@ -134,7 +134,7 @@ void* allocate(sp_respct_layout* layout, size_t count, bool zeroed)
 [[gnu::always_inline]] inline std::uint64_t note_update(respct::Thread& thread, void* variable) noexcept
 {
     const std::uint64_t running = respct::running();
-    if (stillpoint_is_persistent(variable)) [[likely]] {  // Of ordinary memory there is nothing to write back.
+    if (stillpoint_is_persistent(variable)) [[likely]] {  // Ordinary memory is not written back.
         note_line_of(thread, reinterpret_cast<std::uintptr_t>(variable), running);
     }
     return running;
@@ -152,7 +152,7 @@ void* allocate(sp_respct_layout* layout, size_t count, bool zeroed)
         return;
     }
     respct::ensure_inside();
-    // As far as there is memory: what lies behind was not written.
+    // As far as there is memory: what lies after was not written.
     const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(address) - stillpoint::window_base;
     const std::uint64_t end = respct::image_bytes.load(std::memory_order_relaxed);
     if (offset < end) {

@@ -62,7 +62,7 @@ private:
     Settings settings_;
     CheckpointTurns turns_;
 
-    // Of the turn in progress.
+    // About the turn in progress.
     bool last_ = false;
     SectionWatch watch_{{"no section was seen (no restart point was passed, no lock of pthread or C11 taken)",
                          "Call sp_respct_restart_point() where a thread's data is whole; stores that nobody tells are not kept at all"}};

@@ -11,7 +11,7 @@
 
 namespace stillpoint::respct {
 
-/// Of sp_respct_locks: the calling thread takes no part in restart points, or its locks are listed for the checks of debug builds.
+/// Bit of sp_respct_locks: the calling thread takes no part in restart points, or its locks are listed for the checks of debug builds.
 inline constexpr std::uint32_t locks_go_slowly = std::uint32_t{1} << 31;
 
 /// Small mutexes that the calling thread holds.

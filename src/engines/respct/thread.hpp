@@ -34,7 +34,7 @@ static_assert(sizeof(LineChunk) == LineChunk::bytes);
 
 struct LineList {
     LineChunk* first = nullptr;
-    LineChunk* last = nullptr;  ///< the one that is appended to; behind it lie empty ones
+    LineChunk* last = nullptr;  ///< the one that is appended to; after it lie empty ones
 };
 
 struct alignas(128) Thread {
@@ -103,7 +103,7 @@ void note_lines(const void* address, std::size_t size_bytes) noexcept;
 [[gnu::always_inline]] inline bool pass_restart_point() noexcept
 {
     if (sp_respct_locks != 0) [[unlikely]] {
-        return false;  // It takes no part yet, or holds a lock.
+        return false;  // The thread takes no part yet, or holds a lock.
     }
     Thread* const thread = own_thread;
     const ThreadRecord* const record = fase::own_record;
@@ -156,7 +156,7 @@ public:
             }
         }
     }
-    /// True if lines were lost for want of memory: all of the image counts as written.
+    /// True if lines were lost because there was no memory: all of the image counts as written.
     [[nodiscard]] bool incomplete() const noexcept;
     void clear() noexcept;
     /// Whether a thread has noted a line in that epoch; also while threads do.

@@ -20,7 +20,7 @@ inline void observe(EventKind kind, std::uint64_t offset = 0, const void* data =
     record(kind, offset, data, size, value);
 }
 
-/// The program's own stores to the mapping at `address`, of which `writable` is another; maps it anew. Nothing where nothing is recorded.
+/// The program's own stores to the mapping at `address`, of which `writable` is another; maps it again. Nothing where nothing is recorded.
 inline Result<void> observe_stores(const TracedRange& range, int fd)
 {
     return recording.load(std::memory_order_acquire) != nullptr ? trace_stores(range, fd) : Result<void>{};

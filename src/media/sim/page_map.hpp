@@ -29,7 +29,7 @@ public:
     /// Whether the bytes at `offset` are these.
     [[nodiscard]] bool equals(std::uint64_t offset, const void* data, std::size_t size) const noexcept;
 
-    /// Of size and content: two maps that read alike have the same digest.
+    /// Digest of size and content: two maps that read alike have the same digest.
     [[nodiscard]] std::uint64_t digest() const noexcept;
 
     /// Calls visit(page_index, bytes) for each page that was written.

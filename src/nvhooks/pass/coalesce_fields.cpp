@@ -1,5 +1,5 @@
 // coalesce-fields [NVHooks §4.2.2]: hooks of neighbouring accesses in one block become one: before the first of them, or
-// behind the last. Only what is written is hooked: accesses merge where they touch or overlap; with cards,
+// after the last. Only what is written is hooked: accesses merge where they touch or overlap; with cards,
 // where they lie within the length of a card, whose two ends are then marked.
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// coalesce-loops [NVHooks §4.2.3]: hooks of accesses that walk through an array become one hook before the loop, or behind it.
+// coalesce-loops [NVHooks §4.2.3]: hooks of accesses that walk through an array become one hook before the loop, or after it.
 //
 // The paper distributes the loop into three. Here the range is computed by scalar evolution, which gives the same hooks. A location
 // that is not written is never hooked: the accesses of one iteration must together cover the stride without a hole, happen in

@@ -96,7 +96,7 @@ public:
     /// Null: nothing is known of the callee. Also null for functions with a body in this module, indirect calls and intrinsics.
     /// The pointer is valid as long as this object.
     [[nodiscard]] const FunctionDescription *find(const llvm::CallBase &call) const;
-    /// The same for a function itself, by its attributes and name; without what a call adds (scanf formats).
+    /// The description of a function itself, by its attributes and name; without what a call adds (scanf formats).
     [[nodiscard]] const FunctionDescription *find(const llvm::Function &function) const;
     /// By name only.
     [[nodiscard]] const FunctionDescription *find(llvm::StringRef function) const;

@@ -35,7 +35,7 @@ bool takes_address(const llvm::Use &use)
     return constant == nullptr || llvm::isa<llvm::GlobalValue>(constant) || !is_only_metadata(*constant);
 }
 
-/// The same in every unit of a program, so the linker keeps one.
+/// A wrapper that is alike in every unit of a program, so the linker keeps one.
 llvm::Function *make_wrapper(llvm::Function &function)
 {
     llvm::Module &module = *function.getParent();

@@ -1,8 +1,8 @@
 // no-extra-tracking [NVHooks §4.2.4]: a hook before an access is left out where, on every path to it, another one covered the
 // same bytes in the same FASE; a hook behind an access, where on every path from it another one will. A data-flow analysis over the
 // whole function instead of the paper's common-subexpression elimination: forwards for the hooks before, backwards
-// for those behind. And, for runtimes that discard new blocks of an interrupted FASE: no hooks before writes to
-// them, one hook for the whole block behind.
+// for those after. And, for runtimes that discard new blocks of an interrupted FASE: no hooks before writes to
+// them, one hook for the whole block after.
 
 #include <algorithm>
 #include <map>
@@ -20,7 +20,7 @@ namespace stillpoint::nvhooks {
 
 namespace {
 
-/// Sites of a block in the order in which they run: by anchor, those before it, then those behind.
+/// Sites of a block in the order in which they run: by anchor, those before it, then those after.
 struct AnchoredSites {
     llvm::SmallVector<Site *, 2> before;
     llvm::SmallVector<Site *, 2> after;
@@ -262,7 +262,7 @@ private:
 };
 
 /// Where all writes to a new block stand in the allocation's own basic block, with nothing between that ends the FASE: one hook for
-/// the block, behind the last.
+/// the block, after the last.
 class NewBlocks {
 public:
     NewBlocks(FunctionScope &scope, Sites &sites) : scope_(scope), sites_(sites) {}

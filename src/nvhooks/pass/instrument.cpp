@@ -67,7 +67,7 @@ bool is_to_be_instrumented(const llvm::Function &function)
            !function.hasAvailableExternallyLinkage() && !function.hasFnAttribute(llvm::Attribute::Naked);
 }
 
-/// Loops get the blocks before and behind them where hooks can stand.
+/// Loops get the blocks before and after them where hooks can stand.
 void shape_loops(FunctionScope &scope)
 {
     for (llvm::Loop *loop : scope.loops) {

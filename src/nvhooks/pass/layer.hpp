@@ -36,7 +36,7 @@ struct CardTable {
     unsigned shift = 0;
     std::uint64_t table = 0;  ///< address of the card of the window's first byte
 
-    /// Of memory that one card stands for.
+    /// Bytes of memory that one card stands for.
     [[nodiscard]] std::uint64_t bytes() const { return std::uint64_t{1} << shift; }
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a program writes right behind a loop, and next to what the loop wrote, joins the loop's hook: the element that an insertion into an
+// What a program writes right after a loop, and next to what the loop wrote, joins the loop's hook: the element that an insertion into an
 // array fills after a loop has moved the others. A step of coalesce-loops.
 
 #include "llvm/Analysis/PostDominators.h"
@@ -8,7 +8,7 @@
 namespace stillpoint::nvhooks {
 
 /// For hooks before the access only. The access must follow for certain, with nothing between that ends a FASE, once control is in the
-/// block behind the loop's exit or in the one after that. That block may have other predecessors, where a test skips the loop: on
+/// block after the loop's exit or in the one after that. That block may have other predecessors, where a test skips the loop: on
 /// those paths the access keeps a hook of its own.
 class Neighbours {
 public:

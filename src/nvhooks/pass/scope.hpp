@@ -35,7 +35,7 @@ struct FunctionScope {
 /// layer has a window, global variables, which the linker never puts there.
 [[nodiscard]] bool is_provably_volatile(const llvm::Value *pointer, const FunctionScope &scope);
 
-/// A pointer as a value and constant bytes behind it.
+/// A pointer as a value and constant bytes after it.
 struct Place {
     const llvm::Value *base;
     std::int64_t offset;
@@ -44,9 +44,9 @@ struct Place {
 
 // The passes, in the order in which they run. Each appends to or removes from `sites`.
 
-/// The initial pass [NVHooks §4.1.1]: every access that may touch durable memory. May split edges behind invokes.
+/// The initial pass [NVHooks §4.1.1]: every access that may touch durable memory. May split edges after invokes.
 void collect_sites(FunctionScope &scope, Sites &sites, std::vector<PointerUse> &uses);
-/// The same, but for the loads and stores of loops and of what follows them only; changes nothing.
+/// Collects sites as above, but for the loads and stores of loops and of what follows them only; changes nothing.
 void collect_plain_sites(FunctionScope &scope, Sites &sites);
 /// [§4.2.3]
 void coalesce_loops(FunctionScope &scope, Sites &sites);

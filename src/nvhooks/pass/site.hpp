@@ -19,7 +19,7 @@ enum class SiteKind : std::uint8_t { pre_read, post_read, pre_write, post_write,
 struct Site {
     SiteKind kind = SiteKind::post_write;
     llvm::Instruction *anchor = nullptr;
-    bool after = false;                     ///< right behind the anchor; else right before it
+    bool after = false;                     ///< right after the anchor; else right before it
     llvm::Value *pointer = nullptr;         ///< as the program has it: possibly relative
     std::int64_t offset = 0;                ///< bytes from `pointer` to the first byte
     std::uint64_t size = 0;                 ///< bytes; 0: one of the next two tells

@@ -26,7 +26,7 @@ class SizeExpression {
 public:
     /// Nothing, and `error` filled in, where `text` is no expression.
     [[nodiscard]] static std::optional<SizeExpression> parse(llvm::StringRef text, ExpressionError &error);
-    /// The same, for callers that have no place of their own to name. Errors: "column N: what is wrong".
+    /// Parses for callers that have no place of their own to name. Errors: "column N: what is wrong".
     [[nodiscard]] static llvm::Expected<SizeExpression> parse(llvm::StringRef text);
     [[nodiscard]] static SizeExpression argument(unsigned index);
     [[nodiscard]] static SizeExpression number(std::uint64_t value);
@@ -35,7 +35,7 @@ public:
     /// then uses_result() must be false. Expressions that read memory (reads_memory()) must be emitted
     /// before the call: the callee may change what they read.
     [[nodiscard]] llvm::Value *emit(llvm::IRBuilder<> &builder, llvm::CallBase &call, llvm::Value *result) const;
-    /// The same as a pointer: `arg0 + 4` becomes an address computation on arg0.
+    /// The expression as a pointer: `arg0 + 4` becomes an address computation on arg0.
     [[nodiscard]] llvm::Value *emit_pointer(llvm::IRBuilder<> &builder, llvm::CallBase &call, llvm::Value *result) const;
 
     /// Needs what the call returned.
@@ -46,7 +46,7 @@ public:
     [[nodiscard]] std::optional<std::uint64_t> constant() const;
     /// Highest argument index named; -1 for none.
     [[nodiscard]] int last_argument() const;
-    /// The same with every argument index one higher.
+    /// The expression with every argument index one higher.
     [[nodiscard]] SizeExpression shifted() const;
     /// The argument that the expression begins with, itself or inside a load.
     [[nodiscard]] std::optional<unsigned> first_argument() const;

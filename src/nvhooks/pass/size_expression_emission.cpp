@@ -167,7 +167,7 @@ private:
         return number(made);
     }
 
-    /// The same for a va_list, of which the callee needs the original: a copy is used up.
+    /// A copy of a va_list: the copy is used up, and the callee needs the original.
     llvm::Value *formatted_list()
     {
         constexpr std::uint64_t list_bytes_max = 32;  // aarch64; 24 on x86-64

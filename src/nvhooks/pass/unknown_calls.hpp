@@ -15,7 +15,7 @@ void report_unknown_calls(const FunctionScope &scope);
 /// With `record`: notes which functions the module defines, with hooks in them. Calls from other units are known to be harmless then.
 void record_functions(llvm::Module &module);
 
-/// The same as report_unknown_calls for functions whose address is taken and that could not be wrapped.
+/// Does what report_unknown_calls does for functions whose address is taken and that could not be wrapped.
 void report_unwrapped(llvm::ArrayRef<llvm::Function *> functions);
 
 }  // namespace stillpoint::nvhooks

@@ -50,7 +50,7 @@ Place* add(const Finding& finding) noexcept;
 /// whole word of it that looks like the address of volatile memory.
 void note_write(const void* address, std::size_t size_bytes, const void* caller) noexcept;
 
-/// The same store was of a pointer: what note_write() just held for possible is now known.
+/// Notes that the store was of a pointer: what note_write() just held for possible is now known.
 void note_pointer(const void* location, const void* value, const void* caller) noexcept;
 
 }  // namespace stillpoint::lint

@@ -52,7 +52,7 @@ struct Place {
     std::atomic<std::uint64_t> count;
     std::atomic<std::uint32_t> ready;  ///< 1: what follows is complete
     Kind kind;
-    // Of the first time:
+    // About the first time:
     std::uint64_t address;  ///< of the store
     std::uint64_t size;     ///< in bytes; of the block, with found_pointer
     std::uint64_t block_offset;  ///< of the word in its block, with found_pointer

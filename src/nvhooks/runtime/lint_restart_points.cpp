@@ -259,7 +259,7 @@ void note_write_between_restart_points(const void* address, std::size_t size_byt
         return;
     }
     if (is_logged(reinterpret_cast<std::uintptr_t>(address))) {
-        notes->tracked(address, size_bytes);  // Its line is written back with the epoch, and so is what lies beside it.
+        notes->tracked(address, size_bytes);  // The store's line is written back with the epoch, and so is what lies beside it.
         return;
     }
     visit_words(address, size_bytes, [&](std::uintptr_t at, std::uint8_t bytes) {

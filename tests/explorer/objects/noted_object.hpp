@@ -10,7 +10,7 @@ namespace stillpoint::explorer {
 
 namespace pronto = stillpoint::pronto;
 
-/// Of a class with one part. Own has add_to(Digest&).
+/// A noted object of a class with one part. Own has add_to(Digest&).
 template <class Own>
 class NotedObject : public pronto::object<Own> {
 public:

@@ -33,7 +33,7 @@ public:
     virtual ~ObjectWorkload() = default;
     /// Finds every object that there is; the first one that is asked for lets the runtime recover all. Makes none.
     virtual void find_objects() = 0;
-    /// Of every part that the program may have.
+    /// Digests of every part that the program may have.
     [[nodiscard]] virtual PartDigests digests() const = 0;
     /// Operations, one after the other or on several threads; acknowledges what was told to be durable. Throws what pronto does.
     virtual void perform(Random& random) = 0;

@@ -28,7 +28,7 @@ public:
         changed();
         operation.commit();
     }
-    /// Of a key that is not there: nothing is changed, and nothing is logged.
+    /// Erases a key. Where the key does not exist, nothing is changed or logged.
     void erase(std::uint64_t key)
     {
         auto operation = op_begin<&ExploredMap::erase>(key);

@@ -32,7 +32,7 @@ public:
         }
     }
 
-    /// The digest of the key's shard behind it. Some of these take long, so that others overtake them.
+    /// The digest of the key's shard after it. Some of these take long, so that others overtake them.
     std::uint64_t put(std::uint64_t key, std::string_view text)
     {
         auto operation = op_begin<&ShardedMap::put>(key, text);

@@ -10,7 +10,8 @@ All keys together must leave a T. What violates that, or is not a content that t
 and deletes that come back from the dead, a key that is newer than another allows, an epoch lost that the server had called durable.
 
 Three things happen without a write of the owner, and are modelled as what they are:
-  - expiry: a key with a lifetime may be missing from one clock tick (1 s) and more before its end, must be after the same behind it;
+  - expiry: a key with a lifetime may be missing from one clock tick (1 s) and more before its end, and must be missing as long after
+    it;
   - flush_all: one write to all keys, made while nobody else writes; either all keys have it or none;
   - eviction, where it is allowed: the key turns up missing, and has been so since a moment that nobody knows.
 """
@@ -33,7 +34,7 @@ class Violation(Exception):
 
 @dataclasses.dataclass(slots=True)
 class Write:
-    """One change of a key. `content` is None where the key is absent behind it."""
+    """One change of a key. `content` is None where the key is absent after it."""
 
     begin: float
     end: float  # NEVER: not acknowledged
@@ -49,7 +50,7 @@ class Write:
 
 
 def intersection(one, other):
-    """Of two sorted lists of intervals."""
+    """The intersection of two sorted lists of intervals."""
     found = []
     for low, high in one:
         for start, stop in other:

@@ -13,7 +13,7 @@ from values import content_of, defect, record
 
 
 def history(**keys):
-    """Of each key: (begin, end, value) of its writes; the model's clock is far behind these moments."""
+    """The writes of each key as (begin, end, value); the model's clock is far behind these moments."""
     made = History()
     for key, writes in keys.items():
         made.writes[key] = [Write(ALWAYS, ALWAYS, None)] + [Write(begin, end, content_of(value)) for begin, end, value in writes]

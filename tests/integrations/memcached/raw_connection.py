@@ -99,7 +99,7 @@ class RawConnection:
         return self.meta_answer()
 
     def meta_set_many(self, pairs):
-        """Quiet sets in one go, and the answer to a no-op behind them: much faster than one by one."""
+        """Quiet sets in one go, and the answer to a no-op after them: much faster than one by one."""
         parts = [b"ms %s %d q\r\n%s\r\n" % (key.encode(), len(value), value) for key, value in pairs]
         self.send(b"".join(parts) + b"mn\r\n")
         answer = self.meta_answer()

@@ -101,7 +101,7 @@ class Refusals(DurableCase):
         self.assertEqual(client.get("kept"), b"1")
 
     def test_another_version_of_memcached(self):
-        """Its version is the first word of what the pool keeps of its making; another one is put there."""
+        """The server's version is the first word of what the pool keeps of its making; another one is put there."""
         self.made()
         version = subprocess.run([str(SERVER), "-V"], capture_output=True, text=True, check=True).stdout.split()[1]
         self.replace_in_program(version)
@@ -137,7 +137,7 @@ class Refusals(DurableCase):
         self.assertIn("/nonexistent/folder", message)
 
     def test_a_damaged_pool(self):
-        """Its head is overwritten: refused, or, where a copy of it is whole, continued with every item."""
+        """A pool whose head is overwritten: refused, or, where a copy of it is whole, continued with every item."""
         self.made()
         with open(self.pool, "r+b") as file:
             file.write(bytes(1 << 16))

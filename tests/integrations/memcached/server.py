@@ -27,7 +27,7 @@ def free_port():
 class Server:
     """One life of a server.
 
-    `options` are its words behind those for port, address and user. With a pool it is durable, and `pool_options` are the
+    `options` are its words after those for port, address and user. With a pool it is durable, and `pool_options` are the
     runtime's (`interval_ms=100 durability=process`); without one it is as Debian's.
     """
 

@@ -143,7 +143,7 @@ def main() -> int:
     parser.add_argument("--short", action="store_true", help="some quick ones")
     parser.add_argument("--tls", action="store_true", help="over TLS")
     parser.add_argument("--interval-ms", type=int, default=10, help="of the pools (default: %(default)s)")
-    parser.add_argument("--options", default="", help="more options of the pools, with a blank behind each")
+    parser.add_argument("--options", default="", help="more options of the pools, with a blank after each")
     parser.add_argument("--jobs", type=int, default=2, help="tests at once (default: %(default)s)")
     parser.add_argument("--limit-s", type=int, default=300, help="for one test (default: %(default)s)")
     parser.add_argument("--verbose", action="store_true", help="each test as it ends")

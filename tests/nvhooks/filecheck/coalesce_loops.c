@@ -1,7 +1,7 @@
 // RUN: optimizations=static-check,coalesce-loops level=-O1
 // RUN: optimizations=static-check,coalesce-loops level=-O2,-fno-vectorize,-fno-unroll-loops
 // RUN: optimizations=static-check level=-O1 prefix=EACH
-// A loop that writes a run of bytes gets one hook before it and one behind it. A loop that may leave out a byte of the run, or end
+// A loop that writes a run of bytes gets one hook before it and one after it. A loop that may leave out a byte of the run, or end
 // a FASE, keeps its hooks.
 #include "recorder.h"
 

@@ -32,7 +32,7 @@ int unknown(char *);
 // CHECK:         call void @nvhooks_post_nvm_write(ptr %0, i64
 void copy(char *to, const char *from) { strcpy(to, from); }
 
-// It begins behind what is there, which must be asked before the call.
+// The write begins after what is there, which must be asked before the call.
 // CHECK-LABEL: define{{.*}} @append(
 // CHECK-COUNT-2: call i64 @strlen
 // CHECK:         call void @nvhooks_pre_nvm_write(ptr

@@ -31,7 +31,7 @@ T *make(void *at, Arguments &&...arguments)
     return new (at) T(static_cast<Arguments &&>(arguments)...);
 }
 
-// Each epoch makes its objects anew, since boundary() changes durable memory.
+// Each epoch makes its objects again, since boundary() changes durable memory.
 void strings(void *durable, void *)
 {
     auto *short_one = make<std::string>(durable, "short");

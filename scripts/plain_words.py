@@ -1,0 +1,89 @@
+"""Words and turns that the project's prose avoids, in documents, man pages, comments, docstrings and messages. Used by tidy.py.
+
+A rule is a pattern, what to write in its place, and the phrases in which the word is right. A comment also says what it is about:
+it does not begin with a pronoun or with "Of".
+"""
+
+import io
+import re
+import tokenize
+
+RULES = [
+    (re.compile(r"\b[Bb]ehind\b"), "'after' for time and order; 'behind' is for caches, devices and what hides something",
+     re.compile(r"\b(left|leaves?|lags?|fall|fell|stays?|stayed|far|keeps?|kept|stands?) (\w+ ){0,2}behind"
+                r"|behind (the )?(a |an |our |its |Stillpoint's |ours\b|virtio|volatile|sockets|pointers|program's back|interposer's back|shims"
+                r"|descriptor|intercepted|same calls|virtual disk|backslash|reader-writer|Figure|figures|scenes|interposed|memory)"
+                r"|(shims|handlers?|functions?|file|figures|descriptors?|cache|everything|memory|server|libc) behind"
+                r"|put another file behind|behind one reader|the block behind|\[.behind.\]"
+                r"|\"behind\b|what is behind|each leaves behind|nothing (is )?(left )?behind|no process is left behind", re.IGNORECASE)),
+    (re.compile(r"\banew\b", re.IGNORECASE), "'again'", None),
+    (re.compile(r"\bmend(s|ed|ing)?\b", re.IGNORECASE), "'fix' or 'repair'", None),
+    (re.compile(r"\b(to|can|could|may|might|cannot|not) be had\b", re.IGNORECASE), "'is available', 'can be allocated', 'exists'", None),
+    (re.compile(r"\boftener\b", re.IGNORECASE), "'more often'", None),
+    (re.compile(r"\b(at|from|since) the begin\b(?!ning)", re.IGNORECASE), "'beginning'", None),
+    (re.compile(r"\btowards? (a |the )?(crash|crashes|threads|other threads)\b", re.IGNORECASE), "'with respect to'", None),
+    (re.compile(r"(?:^|[.:;] )Of which\b"), "a sentence with its subject first", None),
+    (re.compile(r"\b(whereof|thereof|whence|hitherto|lest|nought|for want of)\b", re.IGNORECASE), "the common word", None),
+    (re.compile(r"\bthat is there already\b", re.IGNORECASE), "'existing'", None),
+]
+BEGINS_WITHOUT_SUBJECT = re.compile(r"(It|Its|The same|Of|Of which)\b(?! course)")
+
+C_PROSE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+SHELL_PROSE = re.compile(r"(?:^|\s)#[^\n]*|\"[^\"\n]*\"", re.MULTILINE)
+FENCE = re.compile(r"^ *```.*?^ *```|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+C_COMMENT_MARK = re.compile(r"///?<?|/\*+<?|\*/|^\s*\*(?!/)", re.MULTILINE)
+
+
+def blank(text):
+    return re.sub(r"[^\n]", " ", text)
+
+
+def prose_of(path, text):
+    """[(offset, prose, whether it is a comment)] of a file."""
+    if path.suffix == ".md":
+        return [(0, FENCE.sub(lambda found: blank(found.group()), text), False)]
+    if re.fullmatch(r"\.\d", path.suffix):
+        return [(0, text, False)]
+    if path.suffix in {".h", ".hpp", ".inc", ".c", ".cpp"}:
+        return [(found.start(), found.group(), found.group().startswith("/")) for found in C_PROSE.finditer(text)]
+    if path.suffix == ".py":
+        return list(python_prose(text))
+    return [(found.start(), found.group(), found.group().lstrip().startswith("#")) for found in SHELL_PROSE.finditer(text)]
+
+
+def python_prose(text):
+    starts = [0]
+    for line in text.split("\n"):
+        starts.append(starts[-1] + len(line) + 1)
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type in (tokenize.COMMENT, tokenize.STRING) or token.type == getattr(tokenize, "FSTRING_MIDDLE", -1):
+            is_comment = token.type == tokenize.COMMENT or token.string.startswith('"""')
+            yield starts[token.start[0] - 1] + token.start[1], token.string, is_comment
+
+
+def is_allowed(allowed, prose, found):
+    """Whether the words around a finding are one of the phrases in which it is right."""
+    if allowed is None:
+        return False
+    begin = max(0, found.start() - 40)
+    near = re.sub(r"\s+(//[/<]*|\*|#)?\s*", " ", prose[begin:found.end() + 40])
+    return any(one.start() <= near.find(found.group(), max(0, near.find(found.group()))) < one.end() for one in allowed.finditer(near))
+
+
+def check(path, text):
+    """Yields (line, message) for one file."""
+    before_end = -1
+    for offset, prose, is_comment in prose_of(path, text):
+        if re.fullmatch(r"[\"']?\w*[\"']?:?", prose):  # a name, not a sentence
+            continue
+        for pattern, instead, allowed in RULES:
+            for found in pattern.finditer(prose):
+                if not is_allowed(allowed, prose, found):
+                    yield text.count("\n", 0, offset + found.start()) + 1, f"'{found.group().strip()}': write {instead}"
+        goes_on = before_end >= 0 and not text[before_end:offset].strip() and text[before_end:offset].count("\n") < 2
+        if is_comment and not goes_on:
+            begin = prose.lstrip("/*<#\"! ")
+            found = BEGINS_WITHOUT_SUBJECT.match(begin)
+            if found:
+                yield text.count("\n", 0, offset) + 1, f"a comment that begins with '{found.group(1)}': begin with what it is about"
+        before_end = offset + len(prose) if is_comment else -1
