@@ -117,6 +117,12 @@ struct ObjectFacts {
     std::uint64_t replay_ns;          ///< estimate, from operations that were timed; 0: none were
 };
 
+/// For `stillpoint lint`, where an engine's programs have restart points. Empty: they have none.
+struct LintFacts {
+    std::string_view layer;    ///< of NVHooks (layers/), which such programs are compiled for; linted, they get this engine
+    std::string_view headers;  ///< in paths of the engine's headers: their inline functions stand for the program's line that calls them
+};
+
 /// What offline tools ask of an engine, without starting it.
 struct EngineDriver {
     EngineFormat format;
@@ -136,11 +142,10 @@ struct EngineDriver {
     layout::TableFormat table_format;
     /// Time between checkpoints where interval_ms is 0, its default.
     std::uint64_t interval_ms;
-    /// For the crash explorer: gives two images of one state the same bytes, by rewriting what the engine keeps beside the
-    /// state (backups, what lies in free blocks). `base` is a copy of a sound image in private anonymous memory. nullptr: nothing to
-    /// be done.
+    /// For the crash explorer: gives two images of one state the same bytes, where the image has more than the state (backups beside
+    /// values, old bytes in free blocks). `base` is a copy of a sound image in private anonymous memory. nullptr: it has nothing more.
     void (*make_canonical)(std::byte* base, std::uint64_t image_bytes) = nullptr;
-    /// Names of what finds the program's stores, as option `tracker` has them. Empty: the program tells what it stores (respct.h).
+    /// Names of what finds the program's stores, as option `tracker` has them. Empty: the program itself tells what it stores.
     std::span<const std::string_view> trackers = {};
     /// A changed byte anywhere in the durable image is noticed; else only in what the engine keeps beside the program's bytes.
     bool sums_program_bytes = false;
@@ -153,6 +158,7 @@ struct EngineDriver {
     /// no objects. Errors: io, no_memory.
     Result<void> (*visit_objects)(const Pool& pool, const std::byte* base, std::uint64_t image_bytes, Findings& findings,
                                   void (*visit)(void* context, const ObjectFacts& object), void* context) = nullptr;
+    LintFacts lint = {};
 };
 
 /// All registered engines (src/engines/registry.cpp defines it).

@@ -61,7 +61,7 @@ MediumOptions medium_options(const Options& options)
     return result;
 }
 
-/// "engine respct": what `run` and sp_open may say of a new pool, and this one has settled.
+/// "engine NAME": what `run` and sp_open may say of a new pool, and this one has settled.
 template <class Value>
 tl::unexpected<Failure> contradicts(sp_error code, const Options& options, std::string_view option, const Value& given,
                                     const Value& of_pool, std::string_view unit)

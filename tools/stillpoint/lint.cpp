@@ -18,6 +18,7 @@
 #include "lint_suppressions.hpp"
 #include "os/descriptor.hpp"
 #include "os/file_size_limit.hpp"
+#include "runtime/engine.hpp"
 #include "start.hpp"
 
 namespace stillpoint::tool {
@@ -27,14 +28,13 @@ namespace {
 constexpr std::string_view examples =
     "  stillpoint cc --lint -g bank.c -o bank -pthread\n"
     "  stillpoint lint -- ./bank --threads 2\n"
-    "  stillpoint c++ --runtime=respct -g pipeline.cpp -o pipeline && stillpoint lint -- ./pipeline\n"
     "  stillpoint lint --suppress known.txt --json --output report.json -- ./bank\n"
     "known.txt has lines as function:init_*, file:third_party/ or module:libfoo.so.\n";
 
 constexpr std::string_view exit_code_lines =
     "  0 nothing was found, and the program ended with 0; 1 something was found; else the program's own\n"
     "  (128 and the signal's number where one killed it). Before it runs: those of `run`, and 126 where\n"
-    "  the program was compiled neither with --lint nor for the layer respct; 65 and 66 for the file of suppressions.\n";
+    "  the program was compiled neither with --lint nor for a layer with restart points; 65 and 66 for the file of suppressions.\n";
 
 struct LintPlan {
     std::shared_ptr<RuntimeFlags> runtime = std::make_shared<RuntimeFlags>();
@@ -136,15 +136,22 @@ int run_and_wait(const std::string& program, const std::vector<std::string>& com
     return status;
 }
 
-tl::expected<lint::Rules, Refusal> examine_instrumentation(const std::string& program)
+struct Examined {
+    lint::Rules rules;
+    const EngineDriver* engine;  ///< that the program's layer is for; nullptr: any
+};
+
+tl::expected<Examined, Refusal> examine_instrumentation(const std::string& program)
 {
     const std::vector<std::string> layers = layers_in(program);
-    const auto has = [&layers](const char* layer) { return std::find(layers.begin(), layers.end(), layer) != layers.end(); };
-    if (has("respct")) {
-        return lint::Rules::restart_points;
+    const auto has = [&layers](std::string_view layer) { return std::find(layers.begin(), layers.end(), layer) != layers.end(); };
+    for (const EngineDriver& engine : engine_drivers()) {
+        if (!engine.lint.layer.empty() && has(engine.lint.layer)) {
+            return Examined{lint::Rules::restart_points, &engine};
+        }
     }
     if (has("lint")) {
-        return lint::Rules::fases;
+        return Examined{lint::Rules::fases, nullptr};
     }
     const std::string how = "compile and link it with `stillpoint cc --lint -g` (C++: `stillpoint c++ --lint -g`)";
     return tl::unexpected(Refusal{
@@ -167,13 +174,14 @@ void use_temporary_pool(RuntimeFlags& flags, const std::string& folder)
 }
 
 /// Empty: done; else why not.
-std::string use_engine_of_restart_points()
+std::string use_engine(const EngineDriver& engine)
 {
     const char* const chosen = std::getenv("STILLPOINT_ENGINE");
-    if (chosen != nullptr && *chosen != '\0' && std::strcmp(chosen, "respct") != 0) {
-        return text_of("the program was compiled for the layer respct, which needs the engine respct, not {}", chosen);
+    if (chosen != nullptr && *chosen != '\0' && engine.format.name != std::string_view(chosen)) {
+        return text_of("the program was compiled for the layer {}, which needs the engine {}, not {}", engine.lint.layer,
+                       engine.format.name, chosen);
     }
-    setenv("STILLPOINT_ENGINE", "respct", 1);
+    setenv("STILLPOINT_ENGINE", std::string(engine.format.name).c_str(), 1);
     return {};
 }
 
@@ -246,12 +254,12 @@ int lint_program(const LintPlan& plan, const std::vector<std::string>& command, 
     if (!start) {
         return report_error(start.error().exit_code, start.error().message);
     }
-    const auto rules = examine_instrumentation(start->program);
-    if (!rules) {
-        return report_error(rules.error().exit_code, rules.error().message);
+    const auto examined = examine_instrumentation(start->program);
+    if (!examined) {
+        return report_error(examined.error().exit_code, examined.error().message);
     }
-    report->rules = *rules;
-    if (const std::string error = *rules == lint::Rules::restart_points ? use_engine_of_restart_points() : ""; !error.empty()) {
+    report->rules = examined->rules;
+    if (const std::string error = examined->engine != nullptr ? use_engine(*examined->engine) : ""; !error.empty()) {
         return report_error(exit_codes::usage, error);
     }
     setenv(lint::report_variable, (folder.path() + "/report").c_str(), 1);

@@ -12,6 +12,7 @@
 #include "lint_kinds.hpp"
 #include "lint_symbols.hpp"
 #include "output.hpp"
+#include "runtime/engine.hpp"
 
 namespace stillpoint::tool {
 
@@ -100,12 +101,16 @@ void add_frames(const Report& report, const Spot& spot, const LintSymbols& symbo
     }
 }
 
-/// The header's functions stand for the program's line that calls them.
-void leave_out_header(std::vector<LintFrame>& stack)
+/// Functions of an engine's headers stand for the program's line that calls them.
+void leave_out_headers(std::vector<LintFrame>& stack)
 {
-    const auto first = std::find_if(stack.begin(), stack.end(), [](const LintFrame& frame) {
-        return frame.file.find("stillpoint/respct") == std::string::npos;
-    });
+    const auto is_of_header = [](const LintFrame& frame) {
+        const auto engines = engine_drivers();
+        return std::any_of(engines.begin(), engines.end(), [&frame](const EngineDriver& engine) {
+            return !engine.lint.headers.empty() && frame.file.find(engine.lint.headers) != std::string::npos;
+        });
+    };
+    const auto first = std::find_if_not(stack.begin(), stack.end(), is_of_header);
     if (first != stack.end()) {
         stack.erase(stack.begin(), first);
     }
@@ -120,7 +125,7 @@ std::vector<LintFrame> stack_of(const Report& report, const Place& place, const 
         }
         add_frames(report, place.frames[index], symbols, stack);
     }
-    leave_out_header(stack);
+    leave_out_headers(stack);
     return stack;
 }
 
@@ -141,7 +146,7 @@ std::string detail_of(const Report& report, const Place& place, const LintSymbol
     }
     std::vector<LintFrame> reader;
     add_frames(report, place.target_spot, symbols, reader);
-    leave_out_header(reader);
+    leave_out_headers(reader);
     return text_of_frame(reader.front());
 }
 

@@ -22,10 +22,10 @@ constexpr std::array kinds{
     LintKindWords{Kind::restart_point_in_section, "restart point inside a critical section", "restart-point-in-section",
                   "a crash would bring back half of the section: release the lock before the restart point"},
     LintKindWords{Kind::blocking_call, "blocking call between restart points", "blocking-call",
-                  "it holds every checkpoint off: put it between sp_respct_checkpoint_allow and sp_respct_checkpoint_prevent (C++: blocking_call; "
+                  "it holds every checkpoint off: put it between the calls checkpoint_allow and checkpoint_prevent (C++: blocking_call; "
                   "for a condition, critical_section::wait)"},
     LintKindWords{Kind::store_at_restart_point, "durable store at a restart point", "store-at-restart-point",
-                  "a checkpoint may be taken in the middle: store after checkpoint_prevent, or after the thread's first call of respct.h"},
+                  "a checkpoint may be taken in the middle: store after checkpoint_prevent, or after the thread's first call of the engine"},
 };
 
 }  // namespace

@@ -40,7 +40,8 @@ EngineDriver driver() noexcept
             .interval_ms = interval_ms,
             .make_canonical = &make_canonical,
             .options = own_option_rows,
-            .statistics = own_statistic_rows};
+            .statistics = own_statistic_rows,
+            .lint = {.layer = "respct", .headers = "stillpoint/respct"}};
 }
 
 RespctEngine::~RespctEngine() { give_notes_back(); }
