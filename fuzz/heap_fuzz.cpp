@@ -32,7 +32,7 @@ void demand(bool condition)
     }
 }
 
-/// Takes the input apart; zeroes behind its end.
+/// Takes the input apart; zeroes after its end.
 struct Input {
     const std::uint8_t* data;
     std::size_t size;

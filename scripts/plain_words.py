@@ -11,7 +11,7 @@ import tokenize
 RULES = [
     (re.compile(r"\b[Bb]ehind\b"), "'after' for time and order; 'behind' is for caches, devices and what hides something",
      re.compile(r"\b(left|leaves?|lags?|fall|fell|stays?|stayed|far|keeps?|kept|stands?) (\w+ ){0,2}behind"
-                r"|behind (the )?(a |an |our |its |Stillpoint's |ours\b|virtio|volatile|sockets|pointers|program's back|interposer's back|shims"
+                r"|behind (the )?(a |an |our |Stillpoint's |ours\b|virtio|volatile|sockets|pointers|program's back|interposer's back|shims"
                 r"|descriptor|intercepted|same calls|virtual disk|backslash|reader-writer|Figure|figures|scenes|interposed|memory)"
                 r"|(shims|handlers?|functions?|file|figures|descriptors?|cache|everything|memory|server|libc) behind"
                 r"|put another file behind|behind one reader|the block behind|\[.behind.\]"

@@ -5,7 +5,7 @@
 // Between the stages are bounded queues; queues, table and output are durable. The threads share the stages out: with fewer
 // than four of them, a thread has several neighbouring stages and drives one chunk through all of them before it takes the next;
 // with more, the two stages in the middle have several threads. There is no deadlock: a thread waits only for room in the queue
-// behind its last stage, which the threads of the next one empty, or for an item in the queue before its first one.
+// after its last stage, which the threads of the next one empty, or for an item in the queue before its first one.
 //
 // Lock order: output, then a bucket of the table. Queues: no other lock is held.
 

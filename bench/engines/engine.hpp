@@ -8,7 +8,7 @@
 //
 //   struct Node { typename E::template Durable<Node*> next; ... };
 //   typename E::template Operation<1> operation;   // one failure-atomic operation that holds at most one lock to its end
-//   operation.lock(bucket.mutex);                  // released when the operation ends, behind its commit
+//   operation.lock(bucket.mutex);                  // released when the operation ends, after its commit
 //   bucket.first = node;                           // an update of a Durable
 //
 // Rules for the workloads, the union of what the engines ask:

@@ -21,7 +21,7 @@ public:
 
     /// A commit has returned only when its operation is durable, so there is nothing to wait for; but for one case. Where ranges
     /// are made durable by msync, a new pool is filled by a process without it, which ends here: it syncs the whole file and
-    /// begins the program again, on the pool that is there now. The worker's first settle() is behind its first operation.
+    /// begins the program again, on the pool that is there now. The worker's first settle() is after its first operation.
     static void settle();
 
     /// At least 16-byte aligned. Outside an operation: a reservation, which this thread's next operation publishes, so

@@ -15,7 +15,7 @@
 
 namespace bench {
 
-/// One side of the comparison: what a process opens before its containers, and what it waits for behind its work.
+/// One side of the comparison: what a process opens before its containers, and what it waits for after its work.
 class Side {
 public:
     static constexpr const char* name = "volatile";

@@ -67,7 +67,7 @@ private:
             const std::uint64_t middle = same + (other - same) / 2;
             (is_there(middle) == zero_is_there ? same : other) = middle;
         }
-        // Half a ring behind its end lies its beginning.
+        // Half a ring after its end lies its beginning.
         std::uint64_t first = zero_is_there ? other + length_ : other;
         std::uint64_t end = first + length_;
         if (zero_is_there && is_there(first - 1)) {

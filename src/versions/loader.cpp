@@ -435,7 +435,7 @@ void Loader::stop() noexcept
 {
     stopping_.store(true, std::memory_order_release);
     for (Reader& reader : readers_) {
-        reader.thread.join();  // The first starts the others: behind its end there are no more.
+        reader.thread.join();  // The first starts the others: after its end there are no more.
     }
     if (fault_thread_.running()) {
         uffd_->wake_waiter();

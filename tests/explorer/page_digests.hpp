@@ -17,7 +17,7 @@ namespace stillpoint::explorer {
     return std::memcmp(page, zeroes, page_bytes) == 0 ? 0 : checksum64(page, page_bytes, 1) | 1;
 }
 
-/// Digest of a whole image; pages of zeroes, also behind its end, add nothing.
+/// Digest of a whole image; pages of zeroes, also after its end, add nothing.
 [[nodiscard]] inline std::uint64_t image_digest(const std::vector<std::uint64_t>& page_digests) noexcept
 {
     std::uint64_t sum = 0;

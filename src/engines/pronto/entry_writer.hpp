@@ -21,7 +21,7 @@ struct alignas(cache_line_bytes) FirstLine {
     }
 };
 
-/// Bytes of an entry's lines behind its first.
+/// Bytes of an entry's lines after its first.
 constexpr std::uint64_t rest_bytes_for(std::uint64_t argument_bytes) noexcept
 {
     return entry_bytes_for(argument_bytes) - cache_line_bytes;

@@ -11,7 +11,7 @@
 
 namespace stillpoint::pronto {
 
-/// A piece of work for a sibling thread: the lines of an entry behind its first.
+/// A piece of work for a sibling thread: the lines of an entry after its first.
 struct alignas(128) SiblingJob {
     enum State : std::uint32_t { idle = 0, ready = 1, done = 2 };
     std::atomic<std::uint32_t> state{idle};

@@ -86,7 +86,7 @@ void store_restart_point(std::byte* frame, int id) noexcept
     os::log(os::Severity::error,
             "{}:{}: a restart point inside a critical section: the thread holds {} lock(s); a checkpoint here would make half of "
             "what they guard durable, and a thread that waits for one would keep every checkpoint off. Put the restart point in "
-            "front of the lock or behind its release [ResPCT, section 3.3.2]",
+            "front of the lock or after its release [ResPCT, section 3.3.2]",
             file != nullptr ? file : "(unknown file)", line, record.depth.load(std::memory_order_relaxed) - 1 + locks_counted());
     std::abort();
 }

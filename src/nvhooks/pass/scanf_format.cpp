@@ -6,7 +6,7 @@ namespace stillpoint::nvhooks {
 
 namespace {
 
-/// One conversion, from behind its `%`.
+/// One conversion, from after its `%`.
 struct Conversion {
     bool assigns = true;
     bool allocates = false;
