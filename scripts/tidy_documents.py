@@ -68,6 +68,8 @@ def exists(root, path, name):
 def check_named_paths(root, path, text):
     if path.suffix == ".md":
         pieces = [(0, text)]
+    elif path.suffix == ".1":
+        pieces = [(0, text.replace("\\-", "-"))]
     else:
         pieces = [(found.start(), found.group()) for found in COMMENT.finditer(text)]
     for offset, piece in pieces:
