@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rejects an include that points the wrong way.
+"""Rejects an include that points the wrong way, and an engine's name outside its folder.
 
 The order of the layers is the list of stillpoint_layer() calls in CMakeLists.txt, lowest first; this
 program reads it from there. The rules:
@@ -12,6 +12,8 @@ program reads it from there. The rules:
   examples/             includes only public headers: they show what a user can do
   src/core/             no header of the operating system; nobody but src/arch one of the CPU
   no folder of src/     includes tools/, tests/, bench/ or examples/
+  src/, tools/          name no engine of WHOLE_ENGINES, also not in strings and comments, but in its
+                        folder, in the registry, and where NAMED_HERE says why
 
 What an include names and does not exist is the compiler's to report.
 
@@ -31,6 +33,12 @@ BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 CPU_HEADER = re.compile(r"^(\w*intrin\.h|arm_\w+\.h|cpuid\.h)$")
 SYSTEM_HEADER = re.compile(r"^((sys|linux|asm|netinet|arpa)/.*|(unistd|pthread|fcntl|signal|sched|dlfcn|poll|"
                            r"semaphore|ucontext|execinfo|liburing)\.h)$")
+# Engines that are a folder and a line of the registry, and nothing else.
+WHOLE_ENGINES = ("respct",)
+NAMED_HERE = {
+    "src/engines/registry.cpp": "it lists the engines",
+    "src/nvhooks/runtime/lint_restart_points.cpp": "its rules are told by that engine's API what the program does",
+}
 
 
 def layers_of(cmake_lists):
@@ -132,6 +140,17 @@ def check_file(root, layers, source):
             yield f"{source}:{line}: error: include of {name}: {reason}"
 
 
+def check_names(root, source):
+    """Yields the same for each line that names an engine outside its folder."""
+    parts = source.parts
+    if parts[0] not in ("src", "tools") or source.as_posix() in NAMED_HERE:
+        return
+    for number, line in enumerate((root / source).read_text(encoding="utf-8", errors="replace").split("\n"), 1):
+        for name in WHOLE_ENGINES:
+            if name in line.lower() and parts[:3] != ("src", "engines", name):
+                yield f"{source}:{number}: error: engine {name} is named here: only src/engines/{name} and the registry know it"
+
+
 def check_tree(root):
     """All broken rules of the tree at `root`, and the number of files looked at."""
     layers = layers_of((root / "CMakeLists.txt").read_text(encoding="utf-8"))
@@ -143,6 +162,7 @@ def check_tree(root):
             if path.suffix in SOURCE_SUFFIXES and path.is_file():
                 files += 1
                 errors.extend(check_file(root, layers, path.relative_to(root)))
+                errors.extend(check_names(root, path.relative_to(root)))
     return errors, files
 
 
@@ -155,7 +175,7 @@ def main():
     for error in errors:
         print(error, file=sys.stderr)
     if not errors and not arguments.quiet:
-        print(f"check_includes: {files} files, no include points the wrong way")
+        print(f"check_includes: {files} files, no include points the wrong way, and no engine is named outside its folder")
     return 1 if errors else 0
 
 

@@ -48,6 +48,13 @@ class CheckIncludes(unittest.TestCase):
         files["src/engines/two/b.cpp"] = '#include "engines/one/a.hpp"\n'
         self.assert_rejected(files, "an engine never includes another")
 
+    def test_rejects_the_name_of_a_whole_engine_outside_its_folder(self):
+        name = check_includes.WHOLE_ENGINES[0]
+        text = f'const char* engine = "{name.upper()}";\n'
+        self.assertEqual(self.errors_of({f"src/engines/{name}/a.cpp": text, "src/engines/registry.cpp": text, "tests/a.cpp": text}), [])
+        self.assert_rejected({"src/os/a.cpp": text}, f"src/os/a.cpp:1: error: engine {name} is named here")
+        self.assert_rejected({"tools/t/a.cpp": text}, "only src/engines/")
+
     def test_rejects_a_public_header_that_includes_the_inside(self):
         self.assert_rejected({"src/core/a.hpp": "", "include/stillpoint/x.h": '#include "core/a.hpp"\n'},
                              "public header")
