@@ -229,7 +229,7 @@ void add_compilers(CLI::App& app, Invocation& invocation)
         line.on_use([line, language] { return run_compiler({language, line.command()}); });
     };
     add(Language::c, "cc", "Compile C for a runtime of durable memory; every argument is Clang's.");
-    add(Language::cpp, "c++", "The same for C++.");
+    add(Language::cpp, "c++", "Compile C++ likewise.");
 }
 
 }  // namespace stillpoint::tool

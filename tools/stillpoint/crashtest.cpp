@@ -22,8 +22,8 @@ constexpr std::string_view examples =
     "  stillpoint crashtest --check './bank --verify' -- ./bank   and after each a checker, under the pool\n"
     "  stillpoint crashtest --moments persist --kills 500 -- ./bank\n"
     "  stillpoint crashtest --seconds 60 --seed 7 --max-ms 2000 --json -- ./server\n"
-    "The checker runs on a copy of the pool; it must take a pool in which nothing has been made yet. What program\n"
-    "and checker note outside the pool belongs into the folder that CRASHTEST_FOLDER names: it begins empty with\n"
+    "The checker runs on a copy of the pool; it must accept an empty pool. If program\n"
+    "and checker note anything outside the pool, they do so in the folder that CRASHTEST_FOLDER names: it begins empty with\n"
     "each new pool. Options of `run` (--interval, --tracker, --medium, ...) hold for both.\n";
 
 constexpr std::string_view exit_code_lines =
@@ -243,7 +243,7 @@ void add_options(CommandLine& line, const std::shared_ptr<CrashTestArguments>& a
     line.option("--pool", "PATH", [arguments](const std::string& text) {
         arguments->plan.pool = text;
         return std::string(text.empty() ? "the path of the pool is empty" : "");
-    }, "Pool to use; made where it is missing, and kept. Default: one in a temporary folder, removed afterwards.");
+    }, "Pool to use; created if it does not exist, and kept. Default: one in a temporary folder, removed afterwards.");
     line.option("--check", "CMD", [arguments](const std::string& text) {
         arguments->check = text;
         return std::string(text.empty() ? "the command is empty" : "");
