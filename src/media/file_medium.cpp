@@ -6,7 +6,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "media/sim/observe.hpp"
+#include "media/observer.hpp"
 #include "os/file_lock.hpp"
 #include "os/file_size_limit.hpp"
 #include "os/log.hpp"
@@ -115,7 +115,7 @@ Result<void> FileMedium::write(std::span<const BlockWrite> batch)
         }
     }
     for (const BlockWrite& write : batch) {
-        sim::observe(sim::EventKind::block_write, write.offset, write.data, write.size);
+        observe(MediumEvent::block_write, write.offset, write.data, write.size);
     }
     // Into the page cache one thread writes as fast as memory goes; a queue pays where there is a disk
     // to wait for, and more than one write.

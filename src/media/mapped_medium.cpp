@@ -7,7 +7,7 @@
 #include "arch/flush.hpp"
 #include "core/canary.hpp"
 #include "media/errno_text.hpp"
-#include "media/sim/observe.hpp"
+#include "media/observer.hpp"
 #include "os/persistent_caches.hpp"
 
 namespace stillpoint {
@@ -171,7 +171,7 @@ void MappedMedium::detach_after_fork() noexcept
 void MappedMedium::store(std::uint64_t offset, const void* data, std::size_t size) noexcept
 {
     file_.faults().persist();
-    sim::observe(sim::EventKind::store, offset, data, size);
+    observe(MediumEvent::store, offset, data, size);
     std::byte* const target = mapping_.base() + offset;
     // One instruction for what must not tear; memcpy promises nothing of that kind.
     if (!store_word<std::uint64_t>(target, data, size) &&
@@ -188,7 +188,7 @@ void MappedMedium::store_nontemporal(std::uint64_t offset, const void* data,
                                      std::size_t size) noexcept
 {
     file_.faults().persist();
-    sim::observe(sim::EventKind::nontemporal_store, offset, data, size);
+    observe(MediumEvent::nontemporal_store, offset, data, size);
     arch_.copy_nontemporal(mapping_.base() + offset, data, size);
     bytes_written_.add(size);
     charge_pages(size);
@@ -197,7 +197,7 @@ void MappedMedium::store_nontemporal(std::uint64_t offset, const void* data,
 void MappedMedium::append_lines(std::uint64_t offset, const void* data, std::size_t size) noexcept
 {
     file_.faults().persist();
-    sim::observe(sim::EventKind::nontemporal_store, offset, data, size);
+    observe(MediumEvent::nontemporal_store, offset, data, size);
     arch_.copy_nontemporal(mapping_.base() + offset, data, size);
     bytes_appended_.add_shared(size);
     charge_pages(size);
@@ -209,7 +209,7 @@ void MappedMedium::write_back(std::uint64_t offset, std::size_t size) noexcept
         return;
     }
     file_.faults().persist();
-    sim::observe(sim::EventKind::write_back, offset, nullptr, size);
+    observe(MediumEvent::write_back, offset, nullptr, size);
     const std::size_t lines = arch::flush(arch_, mapping_.base() + offset, size);
     lines_written_back_.add(lines);
     bytes_written_.add(lines * arch::Native::line_bytes);
@@ -220,7 +220,7 @@ void MappedMedium::fence() noexcept
 {
     file_.faults().persist();
     arch_.fence();
-    sim::observe(sim::EventKind::fence);
+    observe(MediumEvent::fence);
     fences_.add_shared(1);
     file_.faults().persist();  // Durable, and nobody knows it yet.
 }
@@ -234,7 +234,7 @@ Result<void> MappedMedium::map_at(std::byte* address, std::uint64_t offset, std:
         return fail(SP_E_NO_MEMORY, error, "cannot map {} bytes of {} from byte {} at {}: {}", size, file_.path(), offset,
                     static_cast<const void*>(address), describe_errno(error));
     }
-    return sim::observe_stores({address, size, offset, mapping_.base() + offset}, file_.fd());
+    return observe_mapping({address, size, offset, mapping_.base() + offset}, file_.fd());
 }
 
 Result<void> MappedMedium::map_copy_at(std::byte* address, std::uint64_t offset, std::uint64_t size) noexcept
@@ -255,7 +255,7 @@ void MappedMedium::write_back_lines(std::span<const std::uintptr_t> line_address
         return;
     }
     file_.faults().persist();
-    sim::observe_write_backs(line_addresses);
+    observe_write_backs(line_addresses);
     for (const std::uintptr_t line : line_addresses) {
         arch_.write_back(reinterpret_cast<const void*>(line));
     }

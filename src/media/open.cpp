@@ -11,13 +11,14 @@
 #include "media/file_medium.hpp"
 #include "media/memory_medium.hpp"
 #include "media/pool_file.hpp"
-#include "media/sim/sim_medium.hpp"
 #include "os/file_lock.hpp"
 #include "os/file_mapping.hpp"
 
 namespace stillpoint {
 
 namespace {
+
+MediumOpener* the_opener = nullptr;
 
 std::string folder_of(const std::string& path)
 {
@@ -50,10 +51,12 @@ Result<std::unique_ptr<Medium>> medium_over(PoolFile file, const MediumOptions& 
 
 }  // namespace
 
+void set_medium_opener(MediumOpener* opener) noexcept { the_opener = opener; }
+
 Result<std::unique_ptr<Medium>> create_medium(const MediumOptions& options, std::uint64_t size)
 {
-    if (sim::Stage* const stage = sim::stage(); stage != nullptr) {
-        return sim::SimMedium::create(*stage, options, size);
+    if (the_opener != nullptr) {
+        return the_opener->create(options, size);
     }
     auto file = PoolFile::create(options, size);
     if (!file) {
@@ -89,8 +92,8 @@ Result<void> check_creation(const MediumOptions& options)
 
 Result<std::unique_ptr<Medium>> open_medium(const MediumOptions& options)
 {
-    if (sim::Stage* const stage = sim::stage(); stage != nullptr) {
-        return sim::SimMedium::open(*stage, options);
+    if (the_opener != nullptr) {
+        return the_opener->open(options);
     }
     auto file = PoolFile::open(options, PoolFile::Access::write);
     if (!file) {

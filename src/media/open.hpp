@@ -30,6 +30,19 @@ struct MediumOptions {
     std::string faults;
 };
 
+/// Makes and opens media in the place of the file system, whatever the path: for a simulated machine.
+class MediumOpener {
+public:
+    virtual ~MediumOpener() = default;
+    /// As create_medium().
+    [[nodiscard]] virtual Result<std::unique_ptr<Medium>> create(const MediumOptions& options, std::uint64_t size) = 0;
+    /// As open_medium().
+    [[nodiscard]] virtual Result<std::unique_ptr<Medium>> open(const MediumOptions& options) = 0;
+};
+
+/// nullptr, as at the start: paths are paths. Not thread-safe: before a pool is opened.
+void set_medium_opener(MediumOpener* opener) noexcept;
+
 /// Creates the file with mode 0600, locks it, and allocates `size` bytes (multiple of
 /// page_bytes). The name appears durably only with the first sync after this.
 /// Errors: pool_exists, no_space (the file is removed again), pool_read_only (permission),

@@ -15,7 +15,7 @@
 #include "core/units.hpp"
 #include "media/errno_text.hpp"
 #include "media/shared_folder.hpp"
-#include "media/sim/observe.hpp"
+#include "media/observer.hpp"
 #include "os/file_lock.hpp"
 #include "os/file_size_limit.hpp"
 
@@ -69,9 +69,9 @@ Result<PoolFile> PoolFile::create(const MediumOptions& options, std::uint64_t si
         return pass_on(ready.error());
     }
     file.size_bytes_ = size;
-    sim::observe(sim::EventKind::resize, 0, nullptr, 0, size);
+    observe(MediumEvent::resize, 0, nullptr, 0, size);
     if (!file.unnamed_) {
-        sim::observe(sim::EventKind::name);
+        observe(MediumEvent::name);
     }
     return file;
 }
@@ -113,7 +113,7 @@ Result<void> PoolFile::publish()
                     advice_for(code));
     }
     unnamed_ = false;
-    sim::observe(sim::EventKind::name);
+    observe(MediumEvent::name);
     return sync_metadata();
 }
 
@@ -236,7 +236,7 @@ Result<void> PoolFile::grow(std::uint64_t size)
         return allocated;
     }
     size_bytes_ = size;
-    sim::observe(sim::EventKind::resize, 0, nullptr, 0, size);
+    observe(MediumEvent::resize, 0, nullptr, 0, size);
     if (is_removed(Canary::growth_sync)) {
         return {};
     }

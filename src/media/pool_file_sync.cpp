@@ -8,7 +8,7 @@
 #include "core/canary.hpp"
 #include "media/errno_text.hpp"
 #include "media/pool_file.hpp"
-#include "media/sim/observe.hpp"
+#include "media/observer.hpp"
 
 namespace stillpoint {
 
@@ -46,7 +46,7 @@ int PoolFile::sync_name() noexcept
     if (result != 0) {
         return errno;
     }
-    sim::observe(sim::EventKind::name_sync);
+    observe(MediumEvent::name_sync);
     return 0;
 }
 
@@ -73,7 +73,7 @@ Result<bool> PoolFile::sync()
         return fail_sync(error);
     }
     if (!is_removed(Canary::file_sync)) {
-        sim::observe(sim::EventKind::sync);
+        observe(MediumEvent::sync);
     }
     faults_.persist();  // Durable, and nobody knows it yet.
     return true;
@@ -95,7 +95,7 @@ Result<void> PoolFile::sync_metadata()
     if (!is_removed(Canary::first_file_sync)) {
         error = fsync(fd()) == 0 ? 0 : errno;
         if (error == 0) {
-            sim::observe(sim::EventKind::sync);
+            observe(MediumEvent::sync);
         }
     }
     if (error == 0 && !unnamed_) {
@@ -115,7 +115,7 @@ tl::unexpected<Failure> PoolFile::fail_sync(int error) noexcept
 {
     // Never tried again, not even after EINTR: the kernel may have dropped the dirty pages, and
     // then a second call would report success for data that is gone.
-    sim::observe(sim::EventKind::sync_failed);
+    observe(MediumEvent::sync_failed);
     frozen_ = !is_removed(Canary::freeze_after_failed_sync);
     const sp_error code = code_of_errno(error) == SP_E_NO_SPACE ? SP_E_NO_SPACE : SP_E_IO;
     return fail(code, error,

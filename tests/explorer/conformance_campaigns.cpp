@@ -1,5 +1,5 @@
 #include "campaign.hpp"
-#include "media/sim/store_tracer.hpp"
+#include "sim/store_tracer.hpp"
 #include "os/userfaultfd.hpp"
 #include "runtime/engine.hpp"
 

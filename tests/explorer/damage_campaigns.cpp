@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "campaign.hpp"
-#include "media/sim/sim_medium.hpp"
+#include "sim/sim_medium.hpp"
 #include "objects/object_workload.hpp"
 #include "pool/commit_layout.hpp"
 #include "pool/image.hpp"

@@ -15,6 +15,7 @@
 #include "jobs.hpp"
 #include "os/thread_calls.hpp"
 #include "report.hpp"
+#include "sim/trace_observer.hpp"
 
 namespace stillpoint::explorer {
 
@@ -247,6 +248,7 @@ int explore(int argc, char** argv)
         return 73;
     }
     arguments.scratch = own;
+    sim::trace_media();
     // Children inherit it: where threads run already it takes several milliseconds, of each recovery that is a process.
     static_cast<void>(os::register_for_membarrier());
     const bool hunts = arguments.canaries || !arguments.canary.empty();

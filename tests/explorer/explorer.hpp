@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "media/sim/crash_images.hpp"
+#include "sim/crash_images.hpp"
 #include "program.hpp"
 #include "recovery.hpp"
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "media/sim/trace.hpp"
+#include "sim/trace.hpp"
 #include "part_history.hpp"
 
 namespace stillpoint::explorer {

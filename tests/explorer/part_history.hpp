@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "media/sim/trace.hpp"
+#include "sim/trace.hpp"
 
 namespace stillpoint::explorer {
 

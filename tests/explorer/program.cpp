@@ -11,8 +11,8 @@
 
 #include "canonical_image.hpp"
 #include "marks_by_hand.h"
-#include "media/sim/sim_medium.hpp"
-#include "media/sim/store_tracer.hpp"
+#include "sim/sim_medium.hpp"
+#include "sim/store_tracer.hpp"
 #include "objects/object_program.hpp"
 #include "os/log.hpp"
 #include "page_digests.hpp"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "media/sim/crash_model.hpp"
-#include "media/sim/trace.hpp"
+#include "sim/crash_model.hpp"
+#include "sim/trace.hpp"
 #include "workload.hpp"
 
 namespace stillpoint::explorer {

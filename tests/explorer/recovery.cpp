@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "heap/heap.hpp"
-#include "media/sim/sim_medium.hpp"
+#include "sim/sim_medium.hpp"
 #include "objects/object_program.hpp"
 #include "page_digests.hpp"
 #include "pool/directory.hpp"

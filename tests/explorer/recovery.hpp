@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "history.hpp"
-#include "media/sim/crash_model.hpp"
+#include "sim/crash_model.hpp"
 #include "program.hpp"
 
 namespace stillpoint::explorer {

@@ -7,7 +7,7 @@
 #include <new>
 #include <stdexcept>
 
-#include "media/sim/trace.hpp"
+#include "sim/trace.hpp"
 #include "objects/object_workload.hpp"
 #include "stillpoint/pronto.h"
 #include "stillpoint/stillpoint.h"

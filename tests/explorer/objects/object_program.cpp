@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "media/sim/sim_medium.hpp"
-#include "media/sim/store_tracer.hpp"
+#include "sim/sim_medium.hpp"
+#include "sim/store_tracer.hpp"
 #include "objects/object_workload.hpp"
 #include "os/log.hpp"
 #include "stillpoint/pronto.h"

@@ -1,4 +1,4 @@
-#include "media/sim/sim_medium.hpp"
+#include "sim/sim_medium.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "arch/flush.hpp"
-#include "media/sim/store_tracer.hpp"
+#include "sim/store_tracer.hpp"
 
 namespace stillpoint::sim {
 
@@ -29,7 +29,12 @@ tl::unexpected<Failure> beyond_the_end(std::string_view path, std::uint64_t offs
 
 }  // namespace
 
-void set_stage(Stage* stage) noexcept { the_stage = stage; }
+void set_stage(Stage* stage) noexcept
+{
+    the_stage = stage;
+    set_medium_opener(stage);
+}
+
 Stage* stage() noexcept { return the_stage; }
 
 Stage::Stage(bool byte_addressable, CrashImage file)
@@ -51,6 +56,13 @@ Stage::Stage(bool byte_addressable, CrashImage file)
         std::memcpy(writable_ + page * page_bytes, bytes, page_bytes);
     });
 }
+
+Result<std::unique_ptr<Medium>> Stage::create(const MediumOptions& options, std::uint64_t size)
+{
+    return SimMedium::create(*this, options, size);
+}
+
+Result<std::unique_ptr<Medium>> Stage::open(const MediumOptions& options) { return SimMedium::open(*this, options); }
 
 Stage::~Stage()
 {

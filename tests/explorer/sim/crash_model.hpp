@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "media/sim/page_map.hpp"
-#include "media/sim/trace.hpp"
+#include "sim/page_map.hpp"
+#include "sim/trace.hpp"
 
 namespace stillpoint::sim {
 

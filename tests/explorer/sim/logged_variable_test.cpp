@@ -16,8 +16,8 @@
 
 #include "core/logged_words.hpp"
 #include "engines/respct/thread.hpp"
-#include "media/sim/crash_images.hpp"
-#include "media/sim/sim_medium.hpp"
+#include "sim/crash_images.hpp"
+#include "sim/sim_medium.hpp"
 #include "stillpoint/respct.hpp"
 
 namespace stillpoint::sim {

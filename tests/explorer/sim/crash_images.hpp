@@ -6,7 +6,7 @@
 #include <functional>
 #include <random>
 
-#include "media/sim/crash_model.hpp"
+#include "sim/crash_model.hpp"
 
 namespace stillpoint::sim {
 

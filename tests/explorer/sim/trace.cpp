@@ -1,4 +1,4 @@
-#include "media/sim/trace.hpp"
+#include "sim/trace.hpp"
 
 #include <cstring>
 #include <new>

@@ -1,4 +1,4 @@
-#include "media/sim/crash_images.hpp"
+#include "sim/crash_images.hpp"
 
 #include <algorithm>
 #include <bit>

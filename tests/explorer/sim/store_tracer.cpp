@@ -1,4 +1,4 @@
-#include "media/sim/store_tracer.hpp"
+#include "sim/store_tracer.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@
 
 #include "core/units.hpp"
 #include "media/errno_text.hpp"
-#include "media/sim/trace.hpp"
+#include "sim/trace.hpp"
 #include "os/service_thread.hpp"
 
 /// glibc's own name for sigaction, which neither an interposer nor a sanitizer replaces.
@@ -380,7 +380,7 @@ Result<void> prepare()
 
 }  // namespace
 
-Result<void> trace_stores(const TracedRange& range, int fd)
+Result<void> trace_stores(const ObservedRange& range, int fd)
 {
     if (range.address >= range.writable) {
         return fail(SP_E_UNSUPPORTED, 0, "stores are traced below the second mapping of their memory only: GS is shifted upwards");
@@ -413,7 +413,7 @@ Result<void> trace_stores(const TracedRange& range, int fd)
 
 #else
 
-Result<void> trace_stores(const TracedRange&, int)
+Result<void> trace_stores(const ObservedRange&, int)
 {
     return fail(SP_E_UNSUPPORTED, 0, "ordinary stores can be traced on x86-64 only");
 }

@@ -1,4 +1,4 @@
-#include "media/sim/crash_model.hpp"
+#include "sim/crash_model.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <gtest/gtest.h>
 
-#include "media/sim/sim_medium.hpp"
+#include "sim/sim_medium.hpp"
 #include "media/test_pages.hpp"
 
 namespace stillpoint::sim {

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <thread>
 
-#include "media/sim/sim_medium.hpp"
+#include "sim/sim_medium.hpp"
 #include "os/futex.hpp"
 #include "os/service_thread.hpp"
 

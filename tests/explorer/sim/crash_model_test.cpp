@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "media/sim/crash_images.hpp"
+#include "sim/crash_images.hpp"
 
 namespace stillpoint::sim {
 namespace {

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "core/result.hpp"
+#include "media/observer.hpp"
 
 namespace stillpoint::sim {
 
@@ -23,18 +24,10 @@ inline constexpr bool stores_can_be_traced = true;
 inline constexpr bool stores_can_be_traced = false;
 #endif
 
-/// A range of addresses that shows part of a file.
-struct TracedRange {
-    std::byte* address;
-    std::uint64_t size;
-    std::uint64_t offset;  ///< of its first byte, in the file
-    std::byte* writable;   ///< the same memory, where the tracer may store
-};
-
 /// Maps the range, which lies in `fd` from its offset on, in place of what lies at its address. All are multiples of page_bytes.
 /// Errors: unsupported (another processor; the address lies above `writable`), no_memory (too many ranges, or no
 /// mapping), io (no handlers).
-[[nodiscard]] Result<void> trace_stores(const TracedRange& range, int fd);
+[[nodiscard]] Result<void> trace_stores(const ObservedRange& range, int fd);
 
 /// Stores into ranges of this memory are no longer traced: they end the program.
 void forget_traced(const std::byte* writable_begin, std::uint64_t size) noexcept;

@@ -4,7 +4,7 @@
 #include <set>
 #include <vector>
 
-#include "media/sim/crash_images.hpp"
+#include "sim/crash_images.hpp"
 
 namespace stillpoint::sim {
 namespace {

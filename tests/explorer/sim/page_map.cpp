@@ -1,4 +1,4 @@
-#include "media/sim/page_map.hpp"
+#include "sim/page_map.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -12,19 +12,22 @@
 #include "media/counter.hpp"
 #include "media/medium.hpp"
 #include "media/open.hpp"
-#include "media/sim/crash_model.hpp"
-#include "media/sim/trace.hpp"
+#include "sim/crash_model.hpp"
+#include "sim/trace.hpp"
 
 namespace stillpoint::sim {
 
 /// The one file of a simulated machine. One program at a time, one pool.
-class Stage {
+class Stage final : public MediumOpener {
 public:
     /// `byte_addressable`: what the medium offers; `file`: what it holds.
     Stage(bool byte_addressable, CrashImage file);
     Stage(const Stage&) = delete;
     Stage& operator=(const Stage&) = delete;
-    ~Stage();
+    ~Stage() override;
+
+    [[nodiscard]] Result<std::unique_ptr<Medium>> create(const MediumOptions& options, std::uint64_t size) override;
+    [[nodiscard]] Result<std::unique_ptr<Medium>> open(const MediumOptions& options) override;
 
     [[nodiscard]] bool byte_addressable() const noexcept { return byte_addressable_; }
 
