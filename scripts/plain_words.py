@@ -15,7 +15,7 @@ RULES = [
                 r"|descriptor|intercepted|same calls|virtual disk|backslash|reader-writer|Figure|figures|scenes|interposed|memory)"
                 r"|(shims|handlers?|functions?|file|figures|descriptors?|cache|everything|memory|server|libc) behind"
                 r"|put another file behind|behind one reader|the block behind|\[.behind.\]"
-                r"|\"behind\b|what is behind|each leaves behind|nothing (is )?(left )?behind|no process is left behind", re.IGNORECASE)),
+                r"|\"behind\b|(::|- )behind\b|what is behind|each leaves behind|nothing (is )?(left )?behind|no process is left behind", re.IGNORECASE)),
     (re.compile(r"\banew\b", re.IGNORECASE), "'again'", None),
     (re.compile(r"\bmend(s|ed|ing)?\b", re.IGNORECASE), "'fix' or 'repair'", None),
     (re.compile(r"\b(to|can|could|may|might|cannot|not) be had\b", re.IGNORECASE), "'is available', 'can be allocated', 'exists'", None),

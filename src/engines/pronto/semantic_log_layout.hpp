@@ -58,7 +58,7 @@ struct EntryHeader {
     std::uint16_t tag;             ///< entry_tag() of object and place: spares the scanner most checksums of what is no entry
     std::uint8_t method;           ///< number in the object's table of methods
     std::uint8_t flags;            ///< EntryFlag
-    std::uint32_t behind;          ///< operations up to number - after were durable when this one was committed
+    std::uint32_t behind;          ///< operations up to number - behind were durable when this one was committed
     std::uint32_t part;            ///< of an operation whose arguments do not fit in one chunk: 0, 1, …
 };
 static_assert(sizeof(EntryHeader) == 32 && std::is_trivially_copyable_v<EntryHeader>);
