@@ -88,6 +88,14 @@ SHIM ssize_t process_vm_readv(pid_t process, const iovec* parts, unsigned long c
     return call.returned(REAL(process_vm_readv)(process, parts, count, remote, remote_count, flags));
 }
 
+/// Into another process; or, with the remote addresses, into this one.
+SHIM ssize_t process_vm_writev(pid_t process, const iovec* parts, unsigned long count, const iovec* remote,
+                               unsigned long remote_count, unsigned long flags)
+{
+    KernelCallParts call(process == getpid() ? remote : nullptr, remote_count);
+    return call.returned(REAL(process_vm_writev)(process, parts, count, remote, remote_count, flags));
+}
+
 SHIM ssize_t recv(int file, void* buffer, size_t size, int flags)
 {
     KernelCall call(buffer, size);

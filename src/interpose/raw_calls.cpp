@@ -100,6 +100,10 @@ SHIM long syscall(long number, ...) noexcept
         KernelCallParts guard(call.address<const iovec>(1), call.size(2));
         return guard.returned(call());
     }
+    case SYS_process_vm_writev: {
+        KernelCallParts guard(call.arguments[0] == getpid() ? call.address<const iovec>(3) : nullptr, call.size(4));
+        return guard.returned(call());
+    }
     case SYS_recvfrom: return receive_from(call);
     case SYS_recvmsg: {
         stillpoint::MessageCall guard(call.address<msghdr>(1));

@@ -29,6 +29,7 @@
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #include <sys/times.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -248,6 +249,12 @@ const Entry entries[] = {
          return sigprocmask(SIG_BLOCK, &none, page.as<sigset_t>()) == 0 && pthread_sigmask(SIG_BLOCK, &none, page.as<sigset_t>()) == 0;
      }, true},
     {"getrandom", [](Page page) { return getrandom(page.text(), 64, 0) == 64; }},
+    {"process_vm_writev", [](Page page) {
+         static char bytes[] = "from this process";
+         const iovec from{bytes, sizeof bytes};
+         const iovec to{page.text(), sizeof bytes};
+         return process_vm_writev(getpid(), &from, 1, &to, 1, 0) == sizeof bytes;
+     }},
     {"futex with an owner", [](Page page) { return syscall(SYS_futex, page.text(), FUTEX_LOCK_PI, 0, nullptr, nullptr, 0) == 0; }},
     {"futex of several processes",
      [](Page page) { return syscall(SYS_futex, page.text(), FUTEX_WAKE, 1, nullptr, nullptr, 0) == 0; }, true},

@@ -37,7 +37,8 @@ struct worker {
     uint64_t touched[parts_max];       /* how often this worker has changed each part */
     uint64_t by_section[sections_max]; /* how often it has run each section */
     uint64_t signals[2];               /* two words that its signal handler counts up together */
-    uint64_t room[512 - 2 - parts_max - sections_max - 2];
+    pthread_mutex_t ignored;           /* is no section */
+    uint64_t room[512 - 2 - parts_max - sections_max - 2 - sizeof(pthread_mutex_t) / 8];
 };
 
 struct worker *worker_of(unsigned id);
@@ -183,6 +184,7 @@ void spawn_true(void);
 void fault_and_repair(void);
 void acknowledge(bool by_checkpoint);
 void pause_in_section(struct worker *worker, struct lock *lock);
+void hold_ignored(struct worker *worker, unsigned microseconds); /* a lock of sp_lock_ignore, in durable memory */
 void add_to_object(struct worker *worker); /* with the engine pronto: objects.hpp */
 void signals_begin(unsigned interval_us); /* 0: ends them */
 void signals_of_this_thread(struct worker *worker);

@@ -10,7 +10,8 @@ import random
 MUTEX_FLAGS = ("RECURSIVE", "ERRORCHECK", "ADAPTIVE")
 WAYS = ("BY_LOCK", "BY_LOCK", "BY_TRY", "BY_TIMED", "BY_CLOCK", "BY_TWICE")
 PARTS = ("words", "list", "tree", "array", "handles", "slots", "queue", "reuse")
-FILLS = ("CPU", "READ", "PREAD", "READV", "PREADV", "DIRECT", "DIRECT", "DIRECT_READV", "FREAD", "RECV", "RECVMSG", "PIPE", "RANDOM")
+FILLS = ("CPU", "READ", "PREAD", "READV", "PREADV", "DIRECT", "DIRECT", "DIRECT_READV", "FREAD", "RECV", "RECVMSG", "PIPE", "RANDOM",
+         "VM_WRITE")
 URING_FILLS = ("URING", "URING_DIRECT", "URING_FIXED")
 STREAM_FILLS = ("RECV", "RECVMSG", "PIPE", "CPU", "RANDOM")  # byte by byte or piece by piece: kept short
 REUSE_OBJECTS = ("MUTEX", "CONDITION", "BARRIER", "SEMAPHORE", "RWLOCK", "SPINLOCK")
@@ -214,6 +215,7 @@ class Program:
         scribbled = [part for part in self.parts if part.place != "IN_GLOBAL"]
         kinds = ["help"] * 4 + ["acknowledge"] * 2 + ["verify", "fault", "sleep"]
         kinds += ["pause"] if locks else []
+        kinds += ["ignored"] if self.features.allow("ignored-locks") else []
         kinds += ["object"] * 3 if self.features.engine == "pronto" else []
         kinds += ["fork", "spawn"] if scribbled and self.features.allow("fork") else []
         kind = self.random.choice(kinds)
@@ -227,6 +229,7 @@ class Program:
             "fault": "fault_and_repair();",
             "object": f"for (int i = 0; i < {self.random.choice((1, 5))}; ++i) {{ add_to_object(worker); }}",
             "sleep": f"usleep({self.random.choice((50, 1000))});",
+            "ignored": f"hold_ignored(worker, {self.random.choice((100, 2000, 20000))});",
             "pause": f"pause_in_section(worker, {self.random.choice(locks).name()});" if locks else "",
             "fork": f"fork_and_scribble({self.random.choice(scribbled).name()});" if scribbled else "",
             "spawn": "if (random_below(8) == 0) { spawn_true(); }",

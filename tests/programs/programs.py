@@ -220,7 +220,7 @@ def main():
     parser.add_argument("--tracker", help="of pmthreads: uffd, mprotect, hooks")
     parser.add_argument("--only", default="", help=f"some of: {', '.join(COMBINATIONS)}")
     parser.add_argument("--avoid", default="", help="what programs shall not do: a part, direct, uring, durable-locks, globals, fork, signals, "
-                                                    "robust-ends, abandon; wrappers: of starts")
+                                                    "robust-ends, abandon, ignored-locks; wrappers: of starts")
     parser.add_argument("--defect", default="none", choices=("none", "torn", "early"),
                         help="programs break a rule on purpose: store after a section, acknowledge too early")
     parser.add_argument("--jobs", type=int, default=2, help="programs at a time")

@@ -264,6 +264,24 @@ void pause_in_section(struct worker *worker, struct lock *lock)
     section_end(worker);
 }
 
+/// A checkpoint passes while it is held, and it is free again after a kill.
+void hold_ignored(struct worker *worker, unsigned microseconds)
+{
+    static _Thread_local bool is_ignored;
+    if (!is_ignored) {
+        is_ignored = true;
+        must(sp_lock_ignore(&worker->ignored), "sp_lock_ignore");
+    }
+    const struct timespec deadline = time_in_us(CLOCK_REALTIME, 20000000);
+    must(pthread_mutex_timedlock(&worker->ignored, &deadline), "pthread_mutex_timedlock of an ignored lock");
+    if (random_below(4) == 0) {
+        acknowledge(true);
+    } else {
+        usleep((useconds_t)random_below(microseconds));
+    }
+    must(pthread_mutex_unlock(&worker->ignored), "pthread_mutex_unlock of an ignored lock");
+}
+
 // -- Signals and faults ---------------------------------------------------------------------------
 
 static _Thread_local struct worker *signalled;
