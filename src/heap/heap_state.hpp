@@ -108,7 +108,10 @@ struct alignas(64) UnknownSpans {
     std::uint32_t first = no_span;
 };
 
+/// Never destroyed, nor is what it holds: threads go on while the process runs its exit handlers.
 struct HeapState {
+    ~HeapState() {}
+
     // Read by every call; written by attach and detach only.
     std::byte* spans_base = nullptr;
     std::uint64_t spans_max = 0;
@@ -133,10 +136,14 @@ struct HeapState {
     std::atomic<std::uint64_t> span_count{0};  ///< present
     std::uint64_t* free_spans = nullptr;       ///< bit set; ones are free
     std::uint64_t first_free_word = 0;         ///< no free span lies in a word before this one
-    os::ReservedArray<DelayedRun> delayed_runs;  ///< of which [delayed_first, delayed_end) are used, oldest first
+    union {
+        os::ReservedArray<DelayedRun> delayed_runs{};  ///< of which [delayed_first, delayed_end) are used, oldest first
+    };
     std::uint64_t delayed_first = 0;
     std::uint64_t delayed_end = 0;
-    os::ReservedBitmap known_spans;  ///< where free memory is unknown: what was given out since, and noted whole
+    union {
+        os::ReservedBitmap known_spans{};  ///< where free memory is unknown: what was given out since, and noted whole
+    };
 
     alignas(64) os::FutexLock types_lock;
     std::atomic<std::uint32_t> typed_count{0};

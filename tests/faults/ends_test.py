@@ -75,6 +75,15 @@ class End(FaultyRun):
                 after = self.stillpoint("run", "--quiet", "--pool", self.pool, "--", self.program)
                 self.assertEqual(after.stdout, f"start {kind} count {count}\n", after.stderr)
 
+    def test_while_another_thread_goes_on_is_as_without_it(self):
+        """What it touches while the process ends is still there."""
+        for engine in ("pmthreads", "respct", "pronto"):
+            self.pool.unlink(missing_ok=True)
+            for _ in range(6 if engine == "respct" else 2):
+                with self.subTest(engine=engine):
+                    done = self.run_program("end", "going", options={"--engine": engine, "--interval": "5ms"})
+                    self.assertEqual(done.returncode, 5, done.stderr)
+
     def test_by_exec_is_clean_for_the_next_program(self):
         done = self.run_program("end", "exec")
         self.assertEqual((done.returncode, done.stdout), (0, f"start {FRESH} count 0\nstart {CLEAN} count 2\n"), done.stderr)

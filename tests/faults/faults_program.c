@@ -186,6 +186,24 @@ static void let_another_hold(void)
     exit(0);
 }
 
+static void *allocate_for_ever(void *unused)
+{
+    for (;;) {
+        pthread_mutex_lock(&counters->lock);
+        sp_free(sp_malloc(90000));
+        pthread_mutex_unlock(&counters->lock);
+    }
+    return unused;
+}
+
+static void let_another_allocate(void)
+{
+    pthread_t allocator;
+    pthread_create(&allocator, NULL, allocate_for_ever, NULL);
+    usleep(20000);
+    exit(5);
+}
+
 /* One more than is checkpointed: whether the last one is found tells a clean end from a crash. */
 static int end(const char *how, char **argv)
 {
@@ -205,6 +223,8 @@ static int end(const char *how, char **argv)
     } else if (strcmp(how, "holding") == 0) {
         pthread_mutex_lock(&counters->lock);
         exit(5);
+    } else if (strcmp(how, "going") == 0) {
+        let_another_allocate();
     } else if (strcmp(how, "held") == 0) {
         let_another_hold();
     }
