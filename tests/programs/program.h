@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "program_notes.h"
 #include "stillpoint/stillpoint.h"
 
 enum {
@@ -24,9 +25,6 @@ enum {
     sections_max = 48,
     locks_max = 12,
 };
-
-/* Exit codes of a program. */
-enum { END_BROKEN = 3, END_LOST = 4, END_CALL_FAILED = 5, END_WRONG_START = 6, END_CANNOT_RUN = 2 };
 
 /* ---- Workers ------------------------------------------------------------------------------ */
 
@@ -43,8 +41,6 @@ struct worker {
 
 struct worker *worker_of(unsigned id);
 struct worker *helper_of(const struct worker *worker);
-uint64_t next_random(void);
-uint64_t random_below(uint64_t limit);
 
 /* A section begins before its first lock and ends after its last one; ended() comes before the first release. */
 void section_begin(void);
@@ -182,7 +178,6 @@ void die_with_robust(struct worker *worker, step *section_that_keeps_the_lock);
 void fork_and_scribble(struct part *part);
 void spawn_true(void);
 void fault_and_repair(void);
-void acknowledge(bool by_checkpoint);
 void pause_in_section(struct worker *worker, struct lock *lock);
 void hold_ignored(struct worker *worker, unsigned microseconds); /* a lock of sp_lock_ignore, in durable memory */
 void add_to_object(struct worker *worker); /* with the engine pronto: objects.hpp */
@@ -214,17 +209,5 @@ int run_program(int argc, char **argv, const struct plan *of_program);
 const char *source_path(void);
 uint64_t source_word(uint64_t offset);
 enum { source_bytes = 8 << 20 };
-
-_Noreturn void end_program(int code, const char *what, uint64_t wanted, uint64_t found);
-void expect_equal(const char *what, uint64_t wanted, uint64_t found);
-/* A call that may not fail has failed: with its errno. */
-_Noreturn void end_by_call(const char *call, int error);
-static inline void must(int error, const char *call)
-{
-    if (error != 0) {
-        end_by_call(call, error);
-    }
-}
-void *must_have(void *block, const char *call);
 
 #endif

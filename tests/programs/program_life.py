@@ -15,10 +15,11 @@ sys.path.insert(0, str(HERE.parents[1] / "scripts"))
 
 from pool_tool import ROOT, Tool, ToolError  # noqa: E402  (the path must be set first)
 
-SOURCES = ("program.c", "program_arguments.c", "locks.c", "parts_memory.c", "parts_io.c", "parts_sync.c", "steps.c")
+SOURCES = ("program.c", "program_notes.c", "program_arguments.c", "locks.c", "parts_memory.c", "parts_io.c", "parts_sync.c", "steps.c")
+COMMON = ("program_notes.c.o", "program_arguments.c.o")  # of programs with restart points, too
 FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g1", "-w", f"-I{ROOT}/include", f"-I{HERE}"]
 LIBRARIES = ["-luring", "-pthread"]
-STAGE, EPOCH = 0, 8  # offsets in struct notes of program.c
+STAGE, EPOCH = 0, 8  # offsets in struct notes of program_notes.c
 VERIFIED, ENDING = 2, 3
 DEADLINE_S = 60
 EX_UNAVAILABLE, EX_CANTCREAT = 69, 73
@@ -45,6 +46,10 @@ COMBINATIONS = {
     "pronto-file-process": ("pronto", "file", "process", "uffd", False),
     "pronto-file-power": ("pronto", "file", "power", "uffd", False),
     "pronto-memory": ("pronto", "memory", "process", "uffd", True),
+    "respct-file-process": ("respct", "file", "process", "uffd", False),
+    "respct-file-power": ("respct", "file", "power", "uffd", False),
+    "respct-memory": ("respct", "memory", "process", "uffd", True),
+    "respct-memory-mapped": ("respct", "memory", "process", "uffd", False),
 }
 
 
@@ -69,13 +74,13 @@ class Builder:
         if done.returncode != 0:
             raise ToolError(f"{' '.join(map(str, words))}: {done.stdout}")
 
-    def durable_objects(self):
-        """What programs with the engine pronto are linked with beside that: the object file and the library of C++."""
-        if "c++" not in self.shared:
-            made = self.folder / "objects.o"
-            self.run(["c++", "-std=c++20", "-O1", "-w", f"-I{ROOT}/include", f"-I{HERE}", "-c", HERE / "objects.cpp", "-o", made])
-            self.shared["c++"] = [made, "-lstdc++"]
-        return self.shared["c++"]
+    def of_cpp(self, source):
+        """What programs with an engine whose interface is one of C++ are linked with: an object file and the library of C++."""
+        if source not in self.shared:
+            made = self.folder / f"{source}.o"
+            self.run(["c++", "-std=c++20", "-O1", "-w", f"-I{ROOT}/include", f"-I{HERE}", "-c", HERE / source, "-o", made])
+            self.shared[source] = [made, "-lstdc++"]
+        return self.shared[source]
 
     def objects(self, tracker):
         """The objects of the sources that every program is linked with."""
@@ -88,13 +93,18 @@ class Builder:
             self.shared[key] = made
         return self.shared[key]
 
+    def linked_with(self, engine, tracker):
+        objects = self.objects(tracker)
+        if engine == "respct":
+            return [made for made in objects if made.name.endswith(COMMON)] + self.of_cpp("respct_program.cpp")
+        return [*objects, *(self.of_cpp("objects.cpp") if engine == "pronto" else [])]
+
     def build(self, text, path, engine, tracker):
         """Makes the program `path` of that text, which is kept beside it."""
         source = path.with_suffix(".c")
         source.write_text(text)
-        objects = [*self.objects(tracker), *(self.durable_objects() if engine == "pronto" else [])]
-        self.run([*self.compiler(tracker), *FLAGS, source, *objects, f"-L{self.library}", f"-Wl,-rpath,{self.library}", "-lstillpoint",
-                  *LIBRARIES, "-o", path])
+        self.run([*self.compiler(tracker), *FLAGS, source, *self.linked_with(engine, tracker), f"-L{self.library}",
+                  f"-Wl,-rpath,{self.library}", "-lstillpoint", *LIBRARIES, "-o", path])
 
 
 class Life:

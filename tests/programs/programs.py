@@ -2,7 +2,8 @@
 """Random multi-threaded programs on durable memory, killed at random, each with its own model: what a restart finds must be
 one moment of the program's own history, and nothing that was acknowledged may be missing.
 
-program_generator.py writes the programs; program.h says what they consist of and how they verify themselves. A round is one
+program_generator.py and, with restart points, respct_generator.py write the programs; program.h and respct_program.h say what they
+consist of and how they verify themselves. A round is one
 program in one combination of engine, medium, durability and tracker, and a few lives of it: killed while it works, while it
 begins, at a persist point, or ended by itself, also through exec; started directly or through a wrapper.
 
@@ -29,6 +30,7 @@ from pathlib import Path
 
 from program_generator import Features, Program
 from program_life import COMBINATIONS, ROOT, WRAPPERS, Builder, Finding, Life, ToolError
+from respct_generator import RespctProgram
 
 SKIPPED = 77
 
@@ -56,13 +58,17 @@ class Rounds:
         return Features(engine, tracker, [word for word in self.options.avoid.split(",") if word],
                         self.options.defect)
 
+    def program(self, seed, name):
+        kind = RespctProgram if COMBINATIONS[name][0] == "respct" else Program
+        return kind(seed, self.features(name))
+
     # -- One program
 
     def test(self, seed, name, keep, folder, lives, limit_s=0):
         """Raises Finding. `limit_s`: lives go on until then."""
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        program = Program(seed, self.features(name))
+        program = self.program(seed, name)
         engine, _, _, tracker, _ = COMBINATIONS[name]
         self.builder.build(program.text(keep), folder / "program", engine, tracker)
         wrappers = tuple(WRAPPERS) if self.features(name).allow("wrappers") else ("none",)
@@ -132,14 +138,14 @@ class Rounds:
         folder = self.folder / f"reduced-{seed}-{name}"
         trial = self.folder / f"trial-{seed}-{name}"
         give_up = time.monotonic() + self.options.minimise_s
-        keep = Program(seed, self.features(name)).elements()
+        keep = self.program(seed, name).elements()
         length = len(keep) // 2
         while length >= 1 and time.monotonic() < give_up:
             start = 0
             while start < len(keep) and time.monotonic() < give_up:
                 fewer = keep[:start] + keep[start + length:]
                 kept = set(fewer)
-                if Program(seed, self.features(name)).kept_threads(kept) and self.fails(seed, name, kept, trial, limit_s):
+                if self.program(seed, name).kept_threads(kept) and self.fails(seed, name, kept, trial, limit_s):
                     keep = fewer
                     shutil.rmtree(folder, ignore_errors=True)
                     trial.rename(folder)
@@ -175,8 +181,8 @@ class Rounds:
                   f"{now - self.begin:.0f} s", flush=True)
 
     def run(self):
-        if any(COMBINATIONS[name][0] == "pronto" for name in self.names):
-            self.builder.durable_objects()
+        for engine in {COMBINATIONS[name][0] for name in self.names}:
+            self.builder.linked_with(engine, "uffd")
         for tracker in {COMBINATIONS[name][3] for name in self.names}:
             try:
                 self.builder.objects(tracker)
@@ -216,13 +222,13 @@ def main():
     parser.add_argument("--seconds", type=float, default=0, help="begin no round after this time")
     parser.add_argument("--rounds", type=int, default=0, help="seeds, each in every combination; default 1 without --seconds")
     parser.add_argument("--lives", type=int, default=6, help="of each program, before it is only verified")
-    parser.add_argument("--engine", help="pmthreads or pronto")
+    parser.add_argument("--engine", help="pmthreads, pronto or respct")
     parser.add_argument("--tracker", help="of pmthreads: uffd, mprotect, hooks")
     parser.add_argument("--only", default="", help=f"some of: {', '.join(COMBINATIONS)}")
     parser.add_argument("--avoid", default="", help="what programs shall not do: a part, direct, uring, durable-locks, globals, fork, signals, "
                                                     "robust-ends, abandon, ignored-locks; wrappers: of starts")
-    parser.add_argument("--defect", default="none", choices=("none", "torn", "early"),
-                        help="programs break a rule on purpose: store after a section, acknowledge too early")
+    parser.add_argument("--defect", default="none", choices=("none", "torn", "early", "untold"),
+                        help="programs break a rule on purpose: store after a section, acknowledge too early, respct: do not tell a store")
     parser.add_argument("--jobs", type=int, default=2, help="programs at a time")
     parser.add_argument("--go-on", action="store_true", help="after a finding, too")
     parser.add_argument("--minimise", action=argparse.BooleanOptionalAction, default=True, help="reduce programs that fail")
@@ -241,7 +247,7 @@ def main():
     try:
         rounds = Rounds(options)
         if options.show:
-            print(Program(options.seed, rounds.features(rounds.names[0])).text())
+            print(rounds.program(options.seed, rounds.names[0]).text())
             return 0
         return rounds.run()
     except (ToolError, OSError) as failure:

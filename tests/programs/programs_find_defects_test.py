@@ -25,8 +25,8 @@ class ProgramsFindDefects(unittest.TestCase):
                                str(self.folder / "made"), "--json", str(self.folder / "figures.json"), *words],
                               capture_output=True, text=True, check=False, timeout=600)
 
-    def assert_found(self, defect, message):
-        done = self.run_programs("--defect", defect, "--only", "file-process-uffd,file-process-mprotect", "--seed", "7",
+    def assert_found(self, defect, message, only="file-process-uffd,file-process-mprotect"):
+        done = self.run_programs("--defect", defect, "--only", only, "--seed", "7",
                                  "--seconds", "120", "--minimise-s", "6")
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         findings = json.loads((self.folder / "figures.json").read_text())["findings"]
@@ -40,6 +40,9 @@ class ProgramsFindDefects(unittest.TestCase):
 
     def test_an_acknowledgement_that_comes_too_early(self):
         self.assert_found("early", "is lost|was acknowledged")
+
+    def test_a_store_that_is_not_told(self):
+        self.assert_found("untold", "an entry of a log", "respct-file-process")
 
     def test_the_same_seed_makes_the_same_program(self):
         first, second = (self.run_programs("--show", "--seed", "5").stdout for _ in range(2))
