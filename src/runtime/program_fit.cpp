@@ -4,9 +4,6 @@
 
 #include "core/sanitizers.hpp"
 #include "core/units.hpp"
-#include "os/go_modules.hpp"
-#include "os/log.hpp"
-#include "runtime/statistics.hpp"
 
 // What the sanitizers' own libraries define; found at load where the program has one.
 extern "C" {
@@ -46,20 +43,6 @@ Result<void> check_program_fits()
                     "compiled without the sanitizer");
     }
     return {};
-}
-
-void tell_limits_of_program() noexcept
-{
-    const os::GoModules modules = os::loaded_go_modules();
-    statistics().go_modules.store(modules.count, std::memory_order_relaxed);
-    static std::atomic<bool> told{false};
-    if (modules.count != 0 && !told.exchange(true)) {
-        os::log(os::Severity::warning,
-                "{} has code of Go, which takes locks, makes system calls and ends without the C library: put sp_fase_begin and sp_fase_end "
-                "around what it stores into durable memory, read files and sockets into ordinary memory and copy, or what they bring may be "
-                "lost or the reads fail, and call sp_checkpoint before main returns, or that end is a crash (docs/guarantees.md)",
-                modules.first);
-    }
 }
 
 }  // namespace stillpoint

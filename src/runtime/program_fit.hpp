@@ -1,5 +1,5 @@
 #pragma once
-// Whether durable memory can work in this program at all, and what is limited in it.
+// Whether durable memory can work in this program at all.
 
 #include "core/result.hpp"
 
@@ -8,9 +8,6 @@ namespace stillpoint {
 /// Refuses, with what to do: programs under ThreadSanitizer or MemorySanitizer, which keep the window's addresses for
 /// themselves, so that a program would be ended by its own mmap; and programs whose locks are not seen. Errors: unsupported.
 [[nodiscard]] Result<void> check_program_fits();
-
-/// Warns, once in a process, of what runs here and works with limits: code of Go, whose system calls and locks are not seen.
-void tell_limits_of_program() noexcept;
 
 /// The interposer: the program's calls go to the C library and past this one.
 void note_locks_are_unseen() noexcept;

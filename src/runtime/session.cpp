@@ -18,6 +18,7 @@
 #include "runtime/session_pool.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/program_fit.hpp"
+#include "runtime/program_limits.hpp"
 #include "runtime/statistics.hpp"
 #include "runtime/sync_objects.hpp"
 
