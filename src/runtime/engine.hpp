@@ -17,12 +17,11 @@
 #include "core/result.hpp"
 #include "pool/image_layout.hpp"
 #include "pool/pool.hpp"
+#include "runtime/engine_facts.hpp"
 #include "runtime/options.hpp"
 #include "runtime/statistics.hpp"
 
 namespace stillpoint {
-
-class SemanticLog;
 
 struct RecoveryReport {
     std::uint64_t epoch = 0;              ///< the durable point the image was returned to; 0: fresh
@@ -99,22 +98,8 @@ public:
     virtual void prepare_kernel_write(void* address, std::size_t size) noexcept = 0;
     /// A system call has stored into [address, + size), perhaps by a device, which no tracker sees. Async-signal-safe.
     virtual void note_kernel_write(void* address, std::size_t size) noexcept = 0;
-    /// Where objects are kept by a log of their operations (engine pronto); nullptr: the engine does not do that.
-    [[nodiscard]] virtual SemanticLog* semantic_log() noexcept { return nullptr; }
     /// For the start line: what finds the stores, e.g. "uffd", "hooks (3 instrumented units)".
     [[nodiscard]] virtual std::string_view tracker_name() const noexcept = 0;
-};
-
-/// An object that an engine keeps by a log of its operations, as it is in a pool that is not open.
-struct ObjectFacts {
-    std::string_view name;            ///< all texts: valid during the call that gets them
-    std::string_view type;
-    std::uint64_t size_bytes;         ///< of the object itself, without what it has allocated
-    std::uint64_t snapshot_number;    ///< commit number that the snapshot has
-    std::uint64_t newest_number;      ///< and that the log leads to
-    std::uint64_t logged_operations;  ///< to be run again at the next start
-    std::uint64_t log_bytes;          ///< their arguments
-    std::uint64_t replay_ns;          ///< estimate, from operations that were timed; 0: none were
 };
 
 /// For `stillpoint lint`, where an engine's programs have restart points. Empty: they have none.
@@ -154,11 +139,11 @@ struct EngineDriver {
     Result<void> (*check_options)(const Options& options) = nullptr;
     /// The engine's own statistics (its statistics.inc): Statistics::engine_words has their words, in this order.
     std::span<const StatisticRow> statistics = {};
-    /// Shows each object of a sound image, mapped anywhere. Damage of their records and logs goes to `findings`. nullptr: the engine keeps
-    /// no objects. Errors: io, no_memory.
-    Result<void> (*visit_objects)(const Pool& pool, const std::byte* base, std::uint64_t image_bytes, Findings& findings,
-                                  void (*visit)(void* context, const ObjectFacts& object), void* context) = nullptr;
     LintFacts lint = {};
+    /// False: what is failure-atomic is not said by locks, and none of them is counted.
+    bool counts_locks = true;
+    /// What the engine keeps beside the program's memory, for `info` and `check`; nullptr: nothing that could be shown.
+    const EngineFacts* facts = nullptr;
 };
 
 /// All registered engines (src/engines/registry.cpp defines it).

@@ -136,7 +136,8 @@ bool locks_will_count()
         options.pool = os::environment_variable(pool_variable);
         const char* const engine = os::environment_variable("STILLPOINT_ENGINE");
         const auto parsed = engine != nullptr ? parse_option(options, "engine", engine) : Result<void>{};
-        return !parsed || engine_of_next_opening(options) != "pronto";
+        const EngineDriver* const driver = parsed ? find_engine(engine_of_next_opening(options)) : nullptr;
+        return driver == nullptr || driver->counts_locks;
     } catch (const std::bad_alloc&) {
         return true;
     }

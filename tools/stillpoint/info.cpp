@@ -1,6 +1,10 @@
 // `stillpoint info`: what a pool is, without opening it for writing.
 
 #include <ctime>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "command.hpp"
 #include "json.hpp"
@@ -14,7 +18,7 @@ namespace {
 constexpr std::string_view examples =
     "  stillpoint info bank.pool\n"
     "  stillpoint info --handles bank.pool            the named objects too (reads the whole pool)\n"
-    "  stillpoint info --objects jobs.pool            engine pronto: objects, their logs, what replaying them takes\n"
+    "  stillpoint info --objects jobs.pool            durable objects, their logs, what replaying them takes\n"
     "  stillpoint info --json bank.pool | python3 -m json.tool\n";
 
 constexpr std::string_view exit_code_lines =
@@ -24,10 +28,20 @@ constexpr std::string_view exit_code_lines =
 struct InfoArguments {
     std::string path;
     bool handles = false;
-    bool objects = false;
     bool json = false;
+    std::map<const EngineFacts*, bool> facts;  ///< of every engine that shows some: whether they are asked for
 
-    [[nodiscard]] bool reads_all() const noexcept { return handles || objects; }
+    [[nodiscard]] std::vector<const EngineFacts*> asked_facts() const
+    {
+        std::vector<const EngineFacts*> asked;
+        for (const auto& [table, is_asked] : facts) {
+            if (is_asked) {
+                asked.push_back(table);
+            }
+        }
+        return asked;
+    }
+    [[nodiscard]] bool reads_all() const { return handles || !asked_facts().empty(); }
 };
 
 struct Findings {
@@ -36,7 +50,8 @@ struct Findings {
     std::size_t segments;
     int holder_pid;
     std::vector<HandleFacts> handles;
-    std::vector<PoolObject> objects;
+    const EngineFacts* shown;   ///< what the pool's engine shows
+    std::vector<FactRow> rows;  ///< of that
 };
 
 std::string_view durability_text(Durability durability)
@@ -71,21 +86,50 @@ std::string state_text(const Findings& found)
     return found.recovery.clean ? "closed normally" : "crashed; the next run recovers the durable epoch";
 }
 
-void print_objects(const Findings& found)
+/// Texts are aligned to the left, numbers to the right.
+std::string cell_text(const FactColumn& column, const std::string& text)
 {
+    return column.kind == FactKind::text ? text_of(" {:<{}}", text, column.width) : text_of(" {:>{}}", text, column.width);
+}
+
+std::string value_text(const FactColumn& column, const KeptFact& fact)
+{
+    if (column.kind == FactKind::text || !fact.text.empty()) {
+        return printable(fact.text);
+    }
+    switch (column.kind) {
+    case FactKind::bytes: return size_text(fact.number);
+    case FactKind::nanoseconds: return text_of("{:.1f} ms", static_cast<double>(fact.number) / 1e6);
+    default: return std::to_string(fact.number);
+    }
+}
+
+/// None for a table that only other engines show.
+std::span<const FactRow> rows_of(const EngineFacts& facts, const Findings& found)
+{
+    return found.shown == &facts ? std::span<const FactRow>(found.rows) : std::span<const FactRow>();
+}
+
+void print_facts(const EngineFacts& facts, const Findings& found)
+{
+    const auto rows = rows_of(facts, found);
     print("snapshot         {}\n", size_text(found.recovery.pages_present * page_bytes));
-    print("objects          {}\n", found.objects.size());
-    if (found.objects.empty()) {
+    print("{:<16} {}\n", facts.name, rows.size());
+    if (rows.empty()) {
         return;
     }
-    print("  {:<24} {:<24} {:>12} {:>12} {:>10} {:>12}\n", "name", "type", "operations", "to replay", "log", "replay time");
-    for (const PoolObject& object : found.objects) {
-        const ObjectFacts& facts = object.facts;
-        const std::string replay = facts.logged_operations == 0 ? "none"
-                                   : facts.replay_ns == 0       ? "not known"
-                                                                : text_of("{:.1f} ms", static_cast<double>(facts.replay_ns) / 1e6);
-        print("  {:<24} {:<24} {:>12} {:>12} {:>10} {:>12}\n", printable(object.name), printable(object.type),
-              facts.newest_number, facts.logged_operations, size_text(facts.log_bytes), replay);
+    std::string line = " ";
+    for (const FactColumn& column : facts.columns) {
+        line += column.heading.empty() ? "" : cell_text(column, std::string(column.heading));
+    }
+    print("{}\n", line);
+    for (const FactRow& row : rows) {
+        line = " ";
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            const FactColumn& column = facts.columns[i];
+            line += column.heading.empty() ? "" : cell_text(column, value_text(column, row[i]));
+        }
+        print("{}\n", line);
     }
 }
 
@@ -115,25 +159,21 @@ void print_text(const InfoArguments& arguments, const Findings& found)
             print("  {:#x}  {:>10}  {}\n", handle.address, size_text(handle.size_bytes), printable(handle.handle));
         }
     }
-    if (arguments.objects) {
-        print_objects(found);
+    for (const EngineFacts* const table : arguments.asked_facts()) {
+        print_facts(*table, found);
     }
 }
 
-void add_objects(Json& json, const Findings& found)
+void add_facts(Json& json, const EngineFacts& facts, const Findings& found)
 {
-    json.number("snapshot_bytes", found.recovery.pages_present * page_bytes).begin_array("objects");
-    for (const PoolObject& object : found.objects) {
-        json.begin_object()
-            .text("name", object.name)
-            .text("type", object.type)
-            .number("size_bytes", object.facts.size_bytes)
-            .number("snapshot_number", object.facts.snapshot_number)
-            .number("newest_number", object.facts.newest_number)
-            .number("logged_operations", object.facts.logged_operations)
-            .number("log_bytes", object.facts.log_bytes)
-            .number("replay_ns", object.facts.replay_ns)
-            .end_object();
+    json.number("snapshot_bytes", found.recovery.pages_present * page_bytes).begin_array(facts.name);
+    for (const FactRow& row : rows_of(facts, found)) {
+        json.begin_object();
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            const FactColumn& column = facts.columns[i];
+            column.kind == FactKind::text ? json.text(column.name, row[i].text) : json.number(column.name, row[i].number);
+        }
+        json.end_object();
     }
     json.end_array();
 }
@@ -173,8 +213,8 @@ void print_json(const InfoArguments& arguments, const Findings& found)
         }
         json.end_array();
     }
-    if (arguments.objects) {
-        add_objects(json, found);
+    for (const EngineFacts* const table : arguments.asked_facts()) {
+        add_facts(json, *table, found);
     }
     print("{}\n", json.end_object().str());
 }
@@ -191,13 +231,13 @@ int info(const InfoArguments& arguments, bool quiet)
         return report_failure(recovery.error());
     }
     Findings found{opened->pool.facts(), *recovery, opened->pool.segments().size(),
-                   lock_holder_pid(arguments.path), {}, {}};
+                   lock_holder_pid(arguments.path), {}, opened->driver->facts, {}};
     if (arguments.reads_all()) {
         auto verified = verify(*opened, !quiet, [&](const HandleFacts& handle) { found.handles.push_back(handle); });
         if (!verified) {
             return report_failure(verified.error());
         }
-        found.objects = std::move(verified->objects);
+        found.rows = std::move(verified->facts);
     }
     arguments.json ? print_json(arguments, found) : print_text(arguments, found);
     return exit_codes::ok;
@@ -211,7 +251,11 @@ void add_info(CLI::App& app, Invocation& invocation)
     const auto arguments = std::make_shared<InfoArguments>();
     line.positional("POOL", arguments->path, true, "Path of the pool file.");
     line.flag("--handles", arguments->handles, "Also list the named objects and their sizes.");
-    line.flag("--objects", arguments->objects, "Also list the objects of the engine pronto: operations, log, estimated time to replay it.");
+    for (const EngineDriver& driver : engine_drivers()) {
+        if (driver.facts != nullptr) {
+            line.flag("--" + std::string(driver.facts->name), arguments->facts[driver.facts], std::string(driver.facts->sentence));
+        }
+    }
     line.flag("--json", arguments->json, "Print one JSON object.");
     line.footer(examples, exit_code_lines);
     line.on_use([arguments, &invocation] { return info(*arguments, invocation.quiet); });

@@ -38,7 +38,7 @@ private:
 struct ImageVisit {
     const OpenedPool& opened;
     const PoolFacts& facts;
-    std::vector<PoolObject>& objects;
+    std::vector<FactRow>& rows;
     Findings& findings;
     const std::function<void(const HandleFacts&)>& visit;
     std::uint64_t handles = 0;
@@ -79,13 +79,16 @@ Result<void> check_layers(void* context, std::byte* base, std::uint64_t image_by
     if (auto sound = sync_objects_check(base, visit.facts.base_address, geometry, image_bytes); !sound) {
         visit.findings.damage(sound.error());
     }
-    if (auto sound = Heap::check(heap, &visit.findings); !sound || visit.opened.driver->visit_objects == nullptr) {
+    if (auto sound = Heap::check(heap, &visit.findings); !sound || visit.opened.driver->facts == nullptr) {
         return sound;
     }
-    const auto note = [](void* list, const ObjectFacts& object) {
-        static_cast<std::vector<PoolObject>*>(list)->push_back({std::string(object.name), std::string(object.type), object});
+    const auto note = [](void* list, std::span<const Fact> cells) {
+        FactRow& row = static_cast<std::vector<FactRow>*>(list)->emplace_back();
+        for (const Fact& cell : cells) {
+            row.push_back({cell.number, std::string(cell.text)});
+        }
     };
-    return visit.opened.driver->visit_objects(visit.opened.pool, base, image_bytes, visit.findings, note, &visit.objects);
+    return visit.opened.driver->facts->visit(visit.opened.pool, base, image_bytes, visit.findings, note, &visit.rows);
 }
 
 /// One line on the terminal, rewritten in place a few times a second.
@@ -150,7 +153,7 @@ Result<Verification> verify_all(const OpenedPool& opened, bool progress,
     const bool show = progress && isatty(STDERR_FILENO) == 1;
     Verification result;
     KeptFindings findings(result);
-    ImageVisit context{opened, opened.pool.facts(), result.objects, findings, visit};
+    ImageVisit context{opened, opened.pool.facts(), result.facts, findings, visit};
     auto report = opened.driver->check(opened.pool, &findings, &check_layers, &context, show ? print_progress : nullptr);
     if (show) {
         erase_progress();

@@ -20,18 +20,18 @@ struct OpenedPool {
 /// Errors: as open_medium_read_only and Pool::open; pool_engine where no engine here knows the pool.
 [[nodiscard]] Result<OpenedPool> open_pool_to_read(const std::string& path, bool lock);
 
-/// An object of an engine that keeps objects.
-struct PoolObject {
-    std::string name;
-    std::string type;
-    ObjectFacts facts;  ///< its texts are not valid
+/// A cell of what the engine shows (EngineFacts), kept.
+struct KeptFact {
+    std::uint64_t number;
+    std::string text;
 };
+using FactRow = std::vector<KeptFact>;
 
 /// What a whole reading of the pool found.
 struct Verification {
     RecoveryReport recovery;
     std::uint64_t handles = 0;
-    std::vector<PoolObject> objects;
+    std::vector<FactRow> facts;  ///< the rows of the driver's `facts`
     std::vector<Failure> damages;  ///< the first of them; `damage_count` is how many there are
     std::uint64_t damage_count = 0;
     std::vector<Failure> remarks;  ///< what is damaged and has a second copy that serves

@@ -14,10 +14,10 @@
 #include "engines/pronto/object_methods.hpp"
 #include "engines/pronto/object_table.hpp"
 #include "engines/pronto/record_checks.hpp"
+#include "engines/pronto/types.hpp"
 #include "heap/heap.hpp"
 #include "os/log.hpp"
 #include "runtime/fase.hpp"
-#include "runtime/pronto_types.hpp"
 
 namespace stillpoint::pronto {
 

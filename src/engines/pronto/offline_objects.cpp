@@ -1,6 +1,7 @@
 #include "engines/pronto/offline_objects.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <set>
 #include <vector>
@@ -78,10 +79,17 @@ void tell_damage(const MovedImage& image, const ObjectRecord& record, std::strin
                          "to {} are kept", name, log.damaged_number(), text, log.damaged_number() - 1).value());
 }
 
-}  // namespace
+constexpr FactColumn columns[] = {{"name", "name", FactKind::text, 24},
+                                  {"type", "type", FactKind::text, 24},
+                                  {"size_bytes", "", FactKind::number, 0},
+                                  {"snapshot_number", "", FactKind::number, 0},
+                                  {"newest_number", "operations", FactKind::number, 12},
+                                  {"logged_operations", "to replay", FactKind::number, 12},
+                                  {"log_bytes", "log", FactKind::bytes, 10},
+                                  {"replay_ns", "replay time", FactKind::nanoseconds, 12}};
 
 Result<void> visit_objects(const Pool& pool, const std::byte* base, std::uint64_t image_bytes, Findings& findings,
-                           void (*visit)(void* context, const ObjectFacts& object), void* context)
+                           void (*show)(void* context, std::span<const Fact> row), void* context)
 {
     auto chunks = scan_chunks(pool);
     if (!chunks) {
@@ -118,12 +126,28 @@ Result<void> visit_objects(const Pool& pool, const std::byte* base, std::uint64_
             tell_damage(image, *record, entry.handle, *log, findings);
         }
         const std::uint64_t count = log->operations().size();
-        visit(context, {entry.handle, record->type_name, record->size_bytes, record->committed,
-                        count == 0 ? record->committed : log->operations().back().number, count, log->bytes(),
-                        count * record->operation_ns});
+        const std::uint64_t newest = count == 0 ? record->committed : log->operations().back().number;
+        const std::string_view time_text = count == 0 ? "none" : record->operation_ns == 0 ? "not known" : "";
+        const std::array<Fact, std::size(columns)> row = {Fact{.text = entry.handle},
+                                                          Fact{.text = record->type_name},
+                                                          Fact{record->size_bytes},
+                                                          Fact{record->committed},
+                                                          Fact{newest},
+                                                          Fact{count},
+                                                          Fact{log->bytes()},
+                                                          Fact{count * record->operation_ns, time_text}};
+        show(context, row);
         return true;
     });
     return outcome;
 }
+
+}  // namespace
+
+const EngineFacts object_facts = {
+    .name = "objects",
+    .sentence = "Also list the objects of the engine pronto: operations, log, estimated time to replay it.",
+    .columns = columns,
+    .visit = &visit_objects};
 
 }  // namespace stillpoint::pronto

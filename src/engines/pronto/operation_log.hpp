@@ -14,11 +14,15 @@
 #include "engines/pronto/snapshot_links.hpp"
 #include "engines/pronto/thread_log.hpp"
 #include "media/medium.hpp"
-#include "runtime/semantic_log.hpp"
+#include "stillpoint/pronto.h"
+
+namespace stillpoint {
+struct Session;
+}
 
 namespace stillpoint::pronto {
 
-class OperationLog final : public SemanticLog {
+class OperationLog {
 public:
     struct Settings {
         Siblings::Use siblings;
@@ -28,7 +32,9 @@ public:
     };
 
     OperationLog(const SnapshotLinks& links, const Settings& settings);
-    ~OperationLog() override;
+    OperationLog(const OperationLog&) = delete;
+    OperationLog& operator=(const OperationLog&) = delete;
+    ~OperationLog();
 
     /// Reads what the logs have: before the program's threads run. Writes nothing. Errors: pool_corrupt, io, no_memory.
     [[nodiscard]] Result<void> recover(const Pool& pool);
@@ -43,18 +49,18 @@ public:
     /// The snapshot that before_capture() came before is durable.
     void snapshot_durable() noexcept;
 
-    // SemanticLog.
+    // The functions mean what those of the same name in stillpoint/pronto.h mean. `flags` and errors of object(): sp_pronto_object.
     [[nodiscard]] Result<void*> object(Session& session, const sp_pronto_type& type, const char* name, unsigned flags,
-                                       const void* arguments, std::size_t bytes) override;
-    [[nodiscard]] Result<void> delete_object(Session& session, const char* name) override;
-    [[nodiscard]] bool is_object(const void* object) const noexcept override { return objects_.find(object) != nullptr; }
-    [[nodiscard]] Result<void*> begin(sp_pronto_operation& operation, void* object, std::uint32_t method, std::size_t bytes) override;
-    void start_logging(sp_pronto_operation& operation) noexcept override;
-    [[nodiscard]] Result<void> commit(sp_pronto_operation& operation, bool early) override;
-    [[nodiscard]] Result<void> commit_current() override;
-    [[nodiscard]] Result<void> end(sp_pronto_operation& operation, bool by_exception) override;
-    [[nodiscard]] Result<void> wait_read(const void* object) override;
-    [[nodiscard]] Result<void> numbers(const void* object, std::uint64_t* committed, std::uint64_t* durable) override;
+                                       const void* arguments, std::size_t bytes);
+    [[nodiscard]] Result<void> delete_object(Session& session, const char* name);
+    [[nodiscard]] bool is_object(const void* object) const noexcept { return objects_.find(object) != nullptr; }
+    [[nodiscard]] Result<void*> begin(sp_pronto_operation& operation, void* object, std::uint32_t method, std::size_t bytes);
+    void start_logging(sp_pronto_operation& operation) noexcept;
+    [[nodiscard]] Result<void> commit(sp_pronto_operation& operation, bool early);
+    [[nodiscard]] Result<void> commit_current();
+    [[nodiscard]] Result<void> end(sp_pronto_operation& operation, bool by_exception);
+    [[nodiscard]] Result<void> wait_read(const void* object);
+    [[nodiscard]] Result<void> numbers(const void* object, std::uint64_t* committed, std::uint64_t* durable);
 
 private:
     [[nodiscard]] Result<void*> begin_unlogged(Operation& operation, ThreadLog& thread, std::uint64_t bytes);

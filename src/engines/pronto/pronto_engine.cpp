@@ -1,5 +1,6 @@
 #include "engines/pronto/pronto_engine.hpp"
 
+#include <atomic>
 #include <mutex>
 
 #include "engines/pronto/log_layout.hpp"
@@ -18,6 +19,9 @@ namespace stillpoint::pronto {
 namespace {
 
 std::unique_ptr<Engine> make() { return std::make_unique<ProntoEngine>(); }
+
+/// The one whose log the C API uses: a process has one session.
+constinit std::atomic<ProntoEngine*> started_engine{nullptr};
 
 constexpr std::string_view tracker = "pieces";
 constexpr std::string_view trackers[] = {tracker};
@@ -49,10 +53,22 @@ EngineDriver driver() noexcept
             .trackers = trackers,
             .sums_program_bytes = true,
             .options = own_option_rows,
-            .visit_objects = &visit_objects};
+            .counts_locks = false,
+            .facts = &object_facts};
 }
 
-ProntoEngine::~ProntoEngine() { loader_.stop(); }
+OperationLog* log_of_engine(const Engine& engine) noexcept
+{
+    ProntoEngine* const pronto = started_engine.load(std::memory_order_acquire);
+    return pronto == &engine ? &*pronto->log_ : nullptr;
+}
+
+ProntoEngine::~ProntoEngine()
+{
+    loader_.stop();
+    ProntoEngine* self = this;
+    started_engine.compare_exchange_strong(self, nullptr, std::memory_order_acq_rel);
+}
 
 Result<RecoveryReport> ProntoEngine::start(Pool pool, const Options& options)
 {
@@ -248,7 +264,9 @@ Result<void> ProntoEngine::start_log(const Options& options)
                  OperationLog::Settings{use, own.verify_replay, own.damaged_log == "cut", own.check_commit_order});
     hooks_ = {&*log_, [](void* log) noexcept { static_cast<OperationLog*>(log)->before_capture(); },
               [](void* log, std::uint64_t) noexcept { static_cast<OperationLog*>(log)->snapshot_durable(); }};
-    return log_->recover(*pool_);
+    auto recovered = log_->recover(*pool_);
+    started_engine.store(this, std::memory_order_release);
+    return recovered;
 }
 
 void ProntoEngine::fail_for_good(const Failure& failure) noexcept

@@ -51,9 +51,8 @@ public:
     void note_kernel_write(void* address, std::size_t size) noexcept override;
     [[nodiscard]] std::string_view tracker_name() const noexcept override;
 
-    [[nodiscard]] SemanticLog* semantic_log() noexcept override { return log_ ? &*log_ : nullptr; }
-
 private:
+    friend OperationLog* log_of_engine(const Engine& engine) noexcept;
     [[nodiscard]] Result<void> load_image(std::string_view choice, RecoveryReport& report);
     [[nodiscard]] Result<void> choose_loading(std::string_view choice, RecoveryReport& report);
     [[nodiscard]] Result<void> start_log(const Options& options);
@@ -80,5 +79,8 @@ private:
     bool after_crash_ = false;
     bool detached_ = false;
 };
+
+/// The log of the objects of that engine's pool; nullptr: the engine is another one. Any thread.
+[[nodiscard]] OperationLog* log_of_engine(const Engine& engine) noexcept;
 
 }  // namespace stillpoint::pronto

@@ -1,4 +1,4 @@
-#include "runtime/pronto_types.hpp"
+#include "engines/pronto/types.hpp"
 
 #include <cstring>
 #include <map>

@@ -1,16 +1,16 @@
-// The C API of the engine pronto (stillpoint/pronto.h).
+// The C API of this engine (stillpoint/pronto.h).
 
+#include "engines/pronto/pronto_engine.hpp"
+#include "engines/pronto/types.hpp"
 #include "runtime/api_export.hpp"
-#include "runtime/pronto_types.hpp"
-#include "runtime/semantic_log.hpp"
 #include "runtime/session_state.hpp"
 #include "stillpoint/pronto.h"
 
 using stillpoint::fail;
 using stillpoint::Result;
-using stillpoint::SemanticLog;
 using stillpoint::Session;
 using stillpoint::used_session;
+using stillpoint::pronto::OperationLog;
 
 namespace {
 
@@ -28,12 +28,12 @@ stillpoint::Failure no_log(const Session* session)
         .value();
 }
 
-Result<SemanticLog*> log_of(Session* session)
+Result<OperationLog*> log_of(Session* session)
 {
     if (session != nullptr && session->detached.load(std::memory_order_acquire)) {
         return fail(SP_E_DETACHED, 0, "a child made by fork has no durable objects: they belong to its parent");
     }
-    SemanticLog* const log = session != nullptr ? session->engine->semantic_log() : nullptr;
+    OperationLog* const log = session != nullptr ? stillpoint::pronto::log_of_engine(*session->engine) : nullptr;
     if (log == nullptr) {
         return stillpoint::pass_on(no_log(session));
     }
@@ -96,7 +96,7 @@ STILLPOINT_API void* sp_pronto_object(const sp_pronto_type* type, const char* na
 STILLPOINT_API int sp_pronto_delete(const char* name)
 {
     Session* const session = used_session();
-    return on_log([&](SemanticLog& log) -> Result<void> {
+    return on_log([&](OperationLog& log) -> Result<void> {
         if (name == nullptr) {
             return fail(SP_E_INVALID_ARGUMENT, 0, "no name");
         }
@@ -125,32 +125,32 @@ STILLPOINT_API void sp_pronto_start_logging(sp_pronto_operation* operation)
 
 STILLPOINT_API int sp_pronto_commit(sp_pronto_operation* operation)
 {
-    return on_log([&](SemanticLog& log) { return log.commit(*operation, false); });
+    return on_log([&](OperationLog& log) { return log.commit(*operation, false); });
 }
 
 STILLPOINT_API int sp_pronto_commit_early(sp_pronto_operation* operation)
 {
-    return on_log([&](SemanticLog& log) { return log.commit(*operation, true); });
+    return on_log([&](OperationLog& log) { return log.commit(*operation, true); });
 }
 
 STILLPOINT_API int sp_pronto_end(sp_pronto_operation* operation, int by_exception)
 {
-    return on_log([&](SemanticLog& log) { return log.end(*operation, by_exception != 0); });
+    return on_log([&](OperationLog& log) { return log.end(*operation, by_exception != 0); });
 }
 
 STILLPOINT_API int sp_pronto_commit_current(void)
 {
-    return on_log([](SemanticLog& log) { return log.commit_current(); });
+    return on_log([](OperationLog& log) { return log.commit_current(); });
 }
 
 STILLPOINT_API int sp_pronto_wait_read(const void* object)
 {
-    return on_log([&](SemanticLog& log) { return log.wait_read(object); });
+    return on_log([&](OperationLog& log) { return log.wait_read(object); });
 }
 
 STILLPOINT_API int sp_pronto_numbers(const void* object, uint64_t* committed, uint64_t* durable)
 {
-    return on_log([&](SemanticLog& log) { return log.numbers(object, committed, durable); });
+    return on_log([&](OperationLog& log) { return log.numbers(object, committed, durable); });
 }
 
 STILLPOINT_API int sp_pronto_snapshot(void) { return sp_checkpoint(); }
