@@ -203,7 +203,7 @@ canaries: configure
 
 bench: build-bench
 	$(call say,Benchmarks: each prints ratios against the same work without Stillpoint)
-	@python3 scripts/bench.py
+	@python3 -B bench/run.py all
 
 # What docs/measured/tables/workloads.md is made of: everything on every engine and peer. Takes its time; use an idle machine.
 PERFORMANCE = --workload all --engine pmthreads,peers --threads 1,2 --mix 90:10,50:50,10:90
@@ -215,13 +215,13 @@ performance: build-bench
 QUICK ?=
 papers: build-bench
 	$(call say,Measuring the figures and tables of the papers)
-	@python3 -B bench/papers/all.py $(QUICK) --json build/papers.json --markdown docs/measured/tables/papers.md
+	@python3 -B bench/run.py papers $(QUICK) --json build/papers.json --markdown docs/measured/tables/papers.md
 
 # Builds the servers where they are missing.
 memcached-bench: setup-memcached build-bench
 	$(call say,Measuring memcached with its items in a pool against memcached)
 	@python3 -B integrations/memcached/build.py
-	@python3 -B bench/memcached.py $(QUICK) --json build/memcached.json --markdown $(if $(QUICK),build,docs/measured/tables)/memcached.md
+	@python3 -B bench/run.py memcached $(QUICK) --json build/memcached.json --markdown $(if $(QUICK),build,docs/measured/tables)/memcached.md
 
 memcached-demo: setup-memcached build
 	@python3 -B integrations/memcached/build.py --variants stock,durable

@@ -3,7 +3,7 @@
 in docs/measured/tables from their runs.
 
 Usage: generate_docs.py [--check] [--tool build/bin/stillpoint]. With --check nothing is written: exit code 1 if a
-document differs from its table. Of runs only the text: plots are drawn by `stillpoint bench report` and bench/memcached.py.
+document differs from its table. Of runs only the text: plots are drawn by `stillpoint bench report` and `bench/run.py memcached`.
 """
 
 import argparse

@@ -5,7 +5,8 @@ import os
 from pathlib import Path
 
 from .bars import parse_bar
-from .errors import USAGE, BenchError
+from .command import Parser
+from .errors import BenchError
 
 EXAMPLES = """\
 Examples:
@@ -21,13 +22,6 @@ Exit codes:
   0 success; 1 a bar fell short; 64 wrong usage; 69 not available here; 70 a wrong result; 73 no place for the output;
   130 interrupted: what was measured until then is written. All of them: docs/guide/exit-codes.md, stillpoint-bench(1).
 """
-
-
-class Parser(argparse.ArgumentParser):
-    """Errors in the form of the command's other subcommands."""
-
-    def error(self, message):
-        raise BenchError(f"{message} (see `stillpoint bench --help`)", USAGE)
 
 
 def words(text):

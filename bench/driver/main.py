@@ -1,20 +1,19 @@
 """`stillpoint bench`: see command_line.py for its options."""
 
-import json
 import os
 import shlex
-import signal
 import sys
 from pathlib import Path
 
 from . import bars, command_line, record, report, tables
 from .engines import ENGINES, Installation
+from .documents import read_json, write_json
 from .errors import CANNOT_CREATE, FELL_SHORT, INTERRUPTED, UNAVAILABLE, BenchError, Unavailable
 from .plan import catalogue, cells_of, configurations_of
 from .progress import Progress
 from .rounds import CellRun
 
-FORMAT_VERSION = 1
+FORMAT, FORMAT_VERSION = "stillpoint-bench", 1
 
 
 def installation_of(options):
@@ -24,19 +23,24 @@ def installation_of(options):
     return Installation(binaries, options.command or Path(binaries) / "stillpoint")
 
 
-def show_list(installation, options):
+def listing(installation):
+    """Workloads, engines and peers, and which are here."""
     known, compiler = catalogue(installation)
+    return {"workloads": list(known.values()), "compiler": compiler, "engines": [
+        {"name": engine.name, "kind": engine.kind, "state": state_of(installation, engine), "sentence": engine.sentence,
+         "has_trackers": engine.has_trackers, "has_intervals": engine.has_intervals} for engine in ENGINES]}
+
+
+def show_list(installation, options):
+    listed = listing(installation)
     if options.json:
-        write_json({"workloads": list(known.values()), "compiler": compiler, "engines": [
-            {"name": engine.name, "kind": engine.kind, "state": state_of(installation, engine), "sentence": engine.sentence,
-             "has_trackers": engine.has_trackers, "has_intervals": engine.has_intervals} for engine in ENGINES]}, options.json)
+        write_json(listed, options.json)
         return 0
     for heading, rows in (
             ("Workloads", [[row["name"], row["family"], row["unit"], "mix" if row["mix"] == "mix" else "",
                             "value size" if row["values"] == "sized" else "",
-                            "operation size" if row["operations"] != "fixed" else "", row["sentence"]] for row in known.values()]),
-            ("Engines and peers", [[engine.name, engine.kind, state_of(installation, engine), engine.sentence]
-                                   for engine in ENGINES])):
+                            "operation size" if row["operations"] != "fixed" else "", row["sentence"]] for row in listed["workloads"]]),
+            ("Engines and peers", [[row["name"], row["kind"], row["state"], row["sentence"]] for row in listed["engines"]])):
         print(heading)
         widths = [max(map(len, column)) for column in zip(*rows)][:-1] + [0]  # a sentence needs no blanks after it
         for row in rows:
@@ -110,16 +114,8 @@ class Run:
         sys.stdout.flush()
 
     def document(self):
-        return {"format": "stillpoint-bench", "format_version": FORMAT_VERSION, **self.record, "complete": self.complete,
+        return {"format": FORMAT, "format_version": FORMAT_VERSION, **self.record, "complete": self.complete,
                 "skipped": self.skipped, "cells": self.results, "bars": bars.judge(self.options.bars, self.results)}
-
-
-def write_json(document, path):
-    if path == "-":
-        json.dump(document, sys.stdout)
-        print()
-    else:
-        Path(path).write_text(json.dumps(document, indent=1) + "\n")
 
 
 def write_results(document, options):
@@ -137,16 +133,6 @@ def reports_of(document, options):
         yield report.write_document(document, Path(options.markdown))
 
 
-def read_run(path):
-    try:
-        document = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as failure:
-        raise BenchError(f"{path} cannot be read as the JSON file of a run: {failure}") from None
-    if not isinstance(document, dict) or document.get("format") != "stillpoint-bench" or document.get("format_version") != FORMAT_VERSION:
-        raise BenchError(f"{path} is no result of this version of `stillpoint bench`")
-    return document
-
-
 def joined(documents):
     """One document of several runs: a cell of a later run takes the place of the same cell of an earlier one, and every command is named."""
     whole = documents[0]
@@ -160,7 +146,7 @@ def joined(documents):
 
 
 def make_report(options):
-    for path in reports_of(joined([read_run(path) for path in options.file]), options):
+    for path in reports_of(joined([read_json(path, FORMAT, FORMAT_VERSION) for path in options.file]), options):
         print(path)
     return 0
 
@@ -170,11 +156,6 @@ def as_typed(arguments):
     own = ("--binaries", "--command")
     return [word for before, word in zip(["", *arguments], arguments) if word not in own and before not in own
             and not word.startswith(tuple(f"{name}=" for name in own))]
-
-
-def interrupt(*_):
-    """SIGTERM ends a run as Ctrl-C does: with what there is, and nothing left behind."""
-    raise KeyboardInterrupt
 
 
 def main(arguments):
@@ -187,7 +168,6 @@ def main(arguments):
     writable_output(options)
     if options.action == "list":
         return show_list(installation_of(options), options)
-    signal.signal(signal.SIGTERM, interrupt)
     run = Run(options, as_typed(arguments))
     run.measure()
     document = run.document()
@@ -200,14 +180,3 @@ def main(arguments):
     if not run.results:
         return UNAVAILABLE
     return 0 if all(bar["met"] for bar in document["bars"]) else FELL_SHORT
-
-
-def run(arguments):
-    """The command as a whole: its exit code."""
-    try:
-        return main(arguments)
-    except BenchError as failure:
-        print(f"stillpoint: error: {failure}", file=sys.stderr)
-        return failure.code
-    except BrokenPipeError:
-        return FELL_SHORT

@@ -1,20 +1,15 @@
-"""One cell: every configuration has its own process, and they work in turn.
+"""One cell of `stillpoint bench`: every configuration has its own process, and they work in turn (in_turn.py)."""
 
-Machines drift, by a quarter within minutes; so a ratio is taken between two slices of the same round, some hundred milliseconds
-apart, and the median of the rounds' ratios counts. In each round the order is shuffled. While one worker works
-the others wait, and before it hands over it waits until what it wrote is durable: no checkpoint of one runs in another's slice.
-"""
-
-import random
 import shutil
 import tempfile
 from pathlib import Path
 
 from .engines import is_too_slow
 from .figures import Measurements, best_peer
+from .in_turn import orders
 from .kill_phase import measure_kills
 from .plan import left_out_of
-from .worker import Worker
+from .process import Process
 
 
 def slice_ms(options):
@@ -68,8 +63,8 @@ class CellRun:
         return place / "pool" if configuration.engine.kind == "engine" else place
 
     def start_worker(self, configuration):
-        return Worker(self.installation, configuration, self.cell.workload, self.cell.settings(self.options),
-                      self.pool(configuration))
+        return Process(configuration.name, *self.installation.words(configuration, self.cell.workload, self.cell.settings(self.options),
+                                                                    self.pool(configuration)))
 
     def _start(self):
         for one in self.measurements:
@@ -79,14 +74,11 @@ class CellRun:
 
     def _rounds(self):
         length_ms = slice_ms(self.options)
-        generator = random.Random(self.options.seed)
         for worker in self.workers:
             worker.slice(length_ms)  # not counted: caches and branch predictors of a new process are cold
-        order = list(range(len(self.workers)))
         rounds = rounds_of(self.options)
-        for number in range(rounds):
+        for number, order in zip(range(rounds), orders(range(len(self.workers)), self.options.seed)):
             self.progress.show(f"{self.cell.title}: round {number + 1} of {rounds}")
-            generator.shuffle(order)
             slices = {index: self.workers[index].slice(length_ms) for index in order}
             timed = {index: self.workers[index].slice(length_ms / 2, timed=True) for index in order}
             # Kept whole rounds only: an interruption leaves no round in which somebody is missing.

@@ -1,1 +1,1 @@
-"""The driver of bench/memcached.py: starts servers, lets them work in turn, computes, writes."""
+"""The benchmark memcached: starts servers, lets them work in turn, computes, writes."""

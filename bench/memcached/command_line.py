@@ -1,12 +1,12 @@
-"""The options of bench/memcached.py."""
+"""The options of the benchmark memcached."""
 
-import argparse
 from pathlib import Path
 
-from driver import bars
+from driver import bars, benchmark
+from driver.command_line import numbers, some_of
+from driver.sides import ROOT
 from driver.tables import of
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 INTEGRATION = ROOT / "build/integrations/memcached"
 BUILD_REMEDY = "python3 integrations/memcached/build.py makes it"
 PARTS = ("memory", "throughput", "latency", "intervals", "power")
@@ -35,32 +35,9 @@ parts:
 """
 
 
-def numbers(low, high):
-    """A parser of comma-separated whole numbers."""
-    def parse(text):
-        try:
-            found = [int(word) for word in text.split(",")]
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"\"{text}\" is no list of whole numbers") from None
-        if not found or not all(low <= one <= high for one in found):
-            raise argparse.ArgumentTypeError(f"each of \"{text}\" must be from {low} to {high}")
-        return found
-
-    return parse
-
-
-def parts(text):
-    found = text.split(",")
-    unknown = [one for one in found if one not in PARTS]
-    if unknown:
-        raise argparse.ArgumentTypeError(f"\"{unknown[0]}\" is no part; parts: {', '.join(PARTS)}")
-    return found
-
-
 def parser():
-    made = argparse.ArgumentParser(prog="memcached.py", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--part", type=parts, default=list(PARTS), help="comma-separated (default: all)")
-    made.add_argument("--quick", action="store_true", help="few keys, short slices: shows that it works, measures nothing")
+    made = benchmark.parser("memcached", DESCRIPTION, seconds=None)
+    made.add_argument("--part", type=some_of(*PARTS), default=list(PARTS), help="comma-separated (default: all)")
     made.add_argument("--mix", type=numbers(0, 100), default=list(MIXES), help="percents of reads (default 90,50,10)")
     made.add_argument("--interval", type=numbers(1, 10_000), default=[10, 20, 40, 100, 200, 500],
                       help="ms, of the part intervals (default 10,20,40,100,200,500); elsewhere it is 100")
@@ -72,20 +49,16 @@ def parser():
     made.add_argument("--connections", type=int, default=32)
     made.add_argument("--protocol", choices=("text", "meta"), default="text")
     made.add_argument("--zipf", action="store_true", help="keys by Zipf's law, not uniformly")
-    made.add_argument("--seed", type=int, default=1)
     made.add_argument("--stock", type=Path, default=INTEGRATION / "stock/memcached", help="default: %(default)s, else memcached in PATH")
     made.add_argument("--durable", type=Path, default=INTEGRATION / "durable/memcached-durable", help="default: %(default)s")
     made.add_argument("--hooks", type=Path, default=INTEGRATION / "hooks/memcached-durable", help="default: %(default)s")
     made.add_argument("--pool-options", default="", help="further options of the pool: 'tracker=mprotect staging_max_mb=64'")
     made.add_argument("--control", action="store_true", help="a second stock server takes part: what ratio nothing at all gives")
-    made.add_argument("--binaries", type=Path, default=ROOT / "build/bin", help="folder of stillpoint and the client (default build/bin)")
     made.add_argument("--bar", action="append", metavar="BAR",
                       help="what must be reached, else exit code 1: 'throughput-90-10: durable/stock>=0.95', "
                            "'latency-10-90: durable.p99_ratio<=1.5'; `all`: those that are shown without this option")
-    made.add_argument("--json", metavar="FILE", help="the whole result (-: to standard output, and no tables)")
     made.add_argument("--markdown", metavar="FILE", help="makes a document, with FILE's ending as .json and figures/ beside it")
     made.add_argument("--report", metavar="JSON", help="measures nothing: shows, or makes --markdown of, an earlier result")
-    made.add_argument("--quiet", action="store_true", help="no progress")
     return made
 
 

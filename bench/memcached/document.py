@@ -4,13 +4,10 @@ import json
 from pathlib import Path
 
 from driver import tables
-from driver.errors import BenchError
-from driver.report.files import write as write_file
-from driver.report.library import make_sure_of_matplotlib
+from driver.documents import write_text
+from driver.report import draw_plots, make_sure_of_matplotlib
 from driver.report.markdown import safe, table
-from driver.report.palette import Styles
 from driver.report.plots import Bar, Bars, Lines
-from driver.report.svg import standalone
 
 from .shown import size, tables_of
 
@@ -35,17 +32,6 @@ compete with it and with the server's own threads. Each reply is checked: a key 
 ends the run.
 [bench](../../../bench/README.md) says more.
 """
-
-
-class Names:
-    """What Styles asks a run for: the same colours as in the other documents' plots."""
-
-    def __init__(self, document):
-        self.kinds = {row["name"]: row["kind"] for row in document["servers"]}
-        self.names = list(self.kinds)
-
-    def kind_of(self, name):
-        return self.kinds.get(name, "engine")
 
 
 def bar_of(row, found, show):
@@ -125,28 +111,13 @@ def text_of(document, stem):
 
 
 def make_sure_of_plots(arguments):
-    make_sure_of_matplotlib("--markdown", Path(__file__).resolve().parent.parent / "memcached.py", arguments)
+    make_sure_of_matplotlib("--markdown", Path(__file__).resolve().parent.parent / "run.py", ["memcached", *arguments])
 
 
 def write(document, path):
     """Makes PATH, its data beside it as .json, its plots in figures/. Returns the path."""
-    from driver.report.drawing import drawn  # imports matplotlib, which a document's text does not need
-
     path = Path(path)
-    styles = Styles(Names(document))
-    write_file(path, text_of(document, path.stem))
-    write_file(path.with_suffix(".json"), json.dumps(document, separators=(",", ":")) + "\n")
-    for plot in plots_of(document):
-        picture = standalone(drawn(plot, styles), plot.title, plot.description)
-        write_file(path.parent / "figures" / f"{path.stem}-plot-{plot.key}.svg", picture)
+    write_text(path, text_of(document, path.stem))
+    write_text(path.with_suffix(".json"), json.dumps(document, separators=(",", ":")) + "\n")
+    draw_plots(path.parent / "figures", f"{path.stem}-plot", plots_of(document), {row["name"]: row["kind"] for row in document["servers"]})
     return path
-
-
-def read(path):
-    try:
-        document = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as failure:
-        raise BenchError(f"{path} cannot be read as the JSON file of a run: {failure}") from None
-    if not isinstance(document, dict) or (document.get("format"), document.get("format_version")) != (FORMAT, FORMAT_VERSION):
-        raise BenchError(f"{path} is no result of this version of bench/memcached.py")
-    return document

@@ -1,22 +1,21 @@
 """The command: measures, shows, writes."""
 
-import json
 import shlex
-import signal
 import sys
-from pathlib import Path
 
 from driver import bars, tables
+from driver.benchmark import bench_of
+from driver.documents import read_json, write_json
 from driver.errors import FELL_SHORT, INTERRUPTED, UNAVAILABLE, WRONG_RESULT, BenchError
-from driver.progress import Progress
 from driver.record import first_line, record
-from paired import Tool, ToolError, pool_folders
+from driver.sides import ToolError
 
 from . import command_line, document
 from .clients import Generator
 from .parts import INTERVAL_MS, Bench
 from .servers import Kind, shown_path, stock_program
 from .shown import tables_of
+
 ENDED_EARLY = "the run ended early: "
 
 
@@ -56,18 +55,17 @@ def verdicts(options, kinds, cells):
 def measure(options, arguments):
     """The result as a document; "complete" is false where it was interrupted."""
     remarks = []
-    tool = Tool(options.binaries)
     kinds = kinds_of(options, remarks)
-    progress = Progress(options.quiet)
-    progress.plan(steps_of(options, kinds))
-    facts = record("python3 bench/memcached.py " + shlex.join(arguments), first_line([tool.program("stillpoint"), "--version"]), None,
+    facts = record(shlex.join(["python3", "bench/run.py", "memcached", *arguments]),
+                   first_line([options.binaries / "stillpoint", "--version"]), None,
                    {name: value for name, value in vars(options).items() if isinstance(value, (int, float, str, list, bool))
                     and name != "bars"})
     complete = True
-    with pool_folders("memcached") as (disk, shared):
-        if shared is None:
+    with bench_of("memcached", options) as whole:
+        whole.progress.plan(steps_of(options, kinds))
+        if whole.place.folders["memory"] is None:
             raise BenchError("/dev/shm cannot be written: the pools of durability `process` lie there", UNAVAILABLE)
-        bench = Bench(options, tool, Generator(options), kinds, (disk, shared), progress)
+        bench = Bench(whole, Generator(options), kinds)
         try:
             bench.measure()
         except KeyboardInterrupt:
@@ -77,7 +75,6 @@ def measure(options, arguments):
                 raise
             complete = False
             bench.remarks.append(f"{ENDED_EARLY}{failure}")
-    progress.end()
     return {"format": document.FORMAT, "format_version": document.FORMAT_VERSION, **facts, "complete": complete,
             "servers": [kind.facts() for kind in kinds], "remarks": remarks + bench.remarks, "cells": bench.cells,
             "intervals": bench.intervals, "memory": bench.memory, "bars": verdicts(options, kinds, bench.cells)}
@@ -96,30 +93,21 @@ def show(result):
 
 
 def write(result, options):
-    if options.json == "-":
-        json.dump(result, sys.stdout)
-        print()
-    elif options.json:
-        Path(options.json).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    if options.json:
+        write_json(result, options.json)
     if options.markdown:
         print(f"report: {document.write(result, options.markdown)}", file=sys.stderr)
     if options.json != "-":
         show(result)
 
 
-def interrupt(*_):
-    """SIGTERM ends a run as Ctrl-C does: with what there is, and nothing left behind."""
-    raise KeyboardInterrupt
-
-
-def main(arguments):
+def main(_module, _name, arguments):
     options = command_line.parse(arguments)
     if options.markdown:
         document.make_sure_of_plots(arguments)
     if options.report:
-        write(document.read(options.report), options)
+        write(read_json(options.report, document.FORMAT, document.FORMAT_VERSION), options)
         return 0
-    signal.signal(signal.SIGTERM, interrupt)
     result = measure(options, arguments)
     write(result, options)
     if not result["complete"]:
@@ -127,15 +115,3 @@ def main(arguments):
         print(f"memcached.py: {''.join(failures) or 'interrupted'}; the result is what was measured until then", file=sys.stderr)
         return WRONG_RESULT if failures else INTERRUPTED
     return FELL_SHORT if options.must_reach and not all(bar["met"] for bar in result["bars"]) else 0
-
-
-def run(arguments):
-    try:
-        return main(arguments)
-    except (BenchError, ToolError) as failure:
-        print(f"memcached.py: {failure}", file=sys.stderr)
-        return getattr(failure, "code", 70)
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:
-        return FELL_SHORT

@@ -4,7 +4,7 @@ import contextlib
 import statistics
 
 from driver.figures import spread
-from paired import Watch
+from driver.sides import Watch
 
 from .clients import Memaslap
 from .rounds import RANKS, Slices, cell, run_rounds
@@ -55,10 +55,10 @@ class Fleet:
 class Bench:
     """The parts, and the cells that they have made so far."""
 
-    def __init__(self, options, tool, generator, kinds, folders, progress):
-        self.options, self.tool, self.generator, self.progress = options, tool, generator, progress
-        self.kinds = kinds
-        self.disk, self.shared = folders
+    def __init__(self, bench, generator, kinds):
+        self.options, self.progress, self.tool = bench.options, bench.progress, bench.place.tool
+        self.generator, self.kinds = generator, kinds
+        self.disk, self.shared = bench.place.folders["file"], bench.place.folders["memory"]
         self.cells, self.memory, self.intervals, self.remarks = [], [], [], []
         self.stock_rates = {}  # by percent of reads
 

@@ -5,9 +5,8 @@ nothing to checkpoint but its clock. They are not stopped: a stopped server coul
 Before a server hands over, what it has written is durable; its CPU time includes that.
 """
 
-import random
-
 from driver import figures
+from driver.in_turn import in_turn
 
 RANKS = ("p50", "p99", "p99.9")
 # The runtime's statistics that count up.
@@ -75,12 +74,7 @@ class Slices:
 def run_rounds(servers, rounds, seed, client):
     """`client(server, seed of the round)`. Returns the slices of each server, in the order of `servers`."""
     all_slices = [Slices(server) for server in servers]
-    generator = random.Random(seed)
-    order = list(all_slices)
-    for number in range(rounds):
-        generator.shuffle(order)
-        for slices in order:
-            slices.add(lambda server, number=number: client(server, seed * 1000 + number))
+    in_turn(all_slices, lambda slices, number: slices.add(lambda server: client(server, seed * 1000 + number)), rounds, seed)
     return all_slices
 
 

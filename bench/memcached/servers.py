@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 
 from driver.errors import BenchError, Unavailable
+from driver.sides import ROOT
 
-from .command_line import BUILD_REMEDY, ROOT
+from .command_line import BUILD_REMEDY
 
 FLAGS = ["-m", "1024", "-t", "2", "-c", "1024", "-U", "0", "-l", "127.0.0.1"]
 START_SECONDS = 60

@@ -1,14 +1,12 @@
-// The measured process of bench/nvhooks.py for code without durable memory: phoenix.c in slices (harness/worker.hpp).
+// The measured process of bench/nvhooks for code without durable memory: phoenix.c in slices (harness/turns.hpp).
 //
-// Usage: phoenix_worker histogram|string_match THREADS
+// Usage: phoenix_worker program=histogram|string_match threads=N
 
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <sysexits.h>
 #include <vector>
 
-#include "../harness/worker.hpp"
+#include "../harness/turns.hpp"
 #include "phoenix.h"
 
 namespace bench {
@@ -63,17 +61,18 @@ private:
     char* scratch_[threads_max] = {};
 };
 
+void run(const Settings& settings)
+{
+    const std::string program = settings.text("program");
+    if (program != "histogram" && program != "string_match") {
+        give_up("program is histogram or string_match");
+    }
+    const auto threads = static_cast<unsigned>(settings.number_from("threads", 1, threads_max));
+    Phoenix phoenix(program == "histogram", threads);
+    serve(phoenix, threads);
+}
+
 }  // namespace
 }  // namespace bench
 
-int main(int count, char** words)
-{
-    std::uint64_t threads = 0;
-    if (count != 3 || (std::strcmp(words[1], "histogram") != 0 && std::strcmp(words[1], "string_match") != 0) ||
-        !bench::parse(words[2], 1, bench::threads_max, threads)) {
-        std::fputs("Usage: phoenix_worker histogram|string_match THREADS\n", stderr);
-        return EX_USAGE;
-    }
-    bench::Phoenix phoenix(std::strcmp(words[1], "histogram") == 0, static_cast<unsigned>(threads));
-    return bench::serve(phoenix, static_cast<unsigned>(threads));
-}
+int main(int count, char** words) { return bench::worker_main(count, words, &bench::run); }

@@ -14,10 +14,6 @@ LAYERS = ["pmdk", "undo", "pmthreads"]
 STORES = ["hash_map", "btree"]
 
 
-class BuildError(Exception):
-    """A compilation failed; the text has the compiler's output."""
-
-
 def layer_text(text, setting):
     """The layer.yaml `text` with the optimisations up to `setting`. That newly allocated blocks are not tracked is a part of
     no-extra-tracking [NVHooks §4.2.4]. Without static-check a layer of cards has no check in line, so it calls."""
@@ -50,11 +46,8 @@ class Compilers:
         self.clang = clang
 
     def run(self, *words):
-        done = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              check=False)
-        if done.returncode != 0:
-            raise BuildError(f"{' '.join(map(str, words))}\n{done.stdout}")
-        return done.stdout
+        """Raises CalledProcessError with the compiler's output where it fails."""
+        return subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True).stdout
 
     def driver(self, name):
         return self.build / "lib" / f"libnvhooks_{name}.a"

@@ -1,13 +1,13 @@
 // Holds a store (store.h) against a model: std::map. Linked with one implementation, as ycsb_worker.cpp is.
 //
-// Usage: store_exerciser POOL POOL_MIB THREADS OPERATIONS GENERATION [ACKNOWLEDGED]
+// Usage: store_exerciser pool=PATH pool_mib=N threads=N operations=N generation=N [acknowledged=PATH]
 //
-// Each thread has keys of its own and does OPERATIONS puts, gets and removes, the same for the same GENERATION; every get
-// is compared with the model. Then all of the store is. With GENERATION above 1 the store must be found as the runs
-// before left it: their operations are done on the model alone first. Exit code 1 where anything differs.
+// Each thread has keys of its own and does `operations` puts, gets and removes, the same for the same `generation`; every get
+// is compared with the model. Then all of the store is. With a generation above 1 the store must be found as the runs
+// before left it: their operations are done on the model alone first. Exit code 1 or 70 where anything differs.
 //
-// ACKNOWLEDGED is a file in which each thread counts its operations that have returned, so that the process can be killed. With 0
-// OPERATIONS the store must then be as after those of the file, or after one more of a thread that was killed within it.
+// `acknowledged` is a file in which each thread counts its operations that have returned, so that the process can be killed. With 0
+// operations the store must then be as after those of the file, or after one more of a thread that was killed within it.
 
 #include <atomic>
 #include <cinttypes>
@@ -17,13 +17,11 @@
 #include <fcntl.h>
 #include <map>
 #include <sys/mman.h>
-#include <sysexits.h>
 #include <unistd.h>
 #include <thread>
 #include <vector>
 
-#include "../harness/random.hpp"
-#include "../harness/worker.hpp"
+#include "../harness/turns.hpp"
 #include "store.h"
 
 namespace bench {
@@ -181,21 +179,19 @@ bool run(unsigned threads, std::uint64_t operations, std::uint64_t generation, s
 
 int main(int count, char** words)
 {
-    std::uint64_t numbers[4] = {};
-    if ((count != 6 && count != 7) || !bench::parse(words[2], 1, 1u << 20, numbers[0]) || !bench::parse(words[3], 1, 64, numbers[1]) ||
-        !bench::parse(words[4], 0, 1u << 30, numbers[2]) || !bench::parse(words[5], 1, 1000, numbers[3])) {
-        std::fputs("Usage: store_exerciser POOL POOL_MIB THREADS OPERATIONS GENERATION [ACKNOWLEDGED]\n", stderr);
-        return EX_USAGE;
-    }
-    const auto threads = static_cast<unsigned>(numbers[1]);
-    std::atomic<std::uint64_t>* acknowledged = count == 7 ? bench::map_counts(words[6]) : nullptr;
-    const int failed = store_open(words[1], numbers[0] << 20);
+    const bench::Settings settings(count, words);
+    const std::string pool = settings.text("pool");
+    const auto threads = static_cast<unsigned>(settings.number_from("threads", 1, 64));
+    const std::uint64_t operations = settings.number_from("operations", 0, 1u << 30);
+    const std::string counts = settings.text("acknowledged");
+    std::atomic<std::uint64_t>* const acknowledged = counts.empty() ? nullptr : bench::map_counts(counts.c_str());
+    const int failed = store_open(pool.c_str(), settings.number_from("pool_mib", 1, 1u << 20) << 20);
     if (failed != 0) {
-        std::fprintf(stderr, "store_exerciser: %s: %s: %s\n", words[1], std::strerror(failed), store_error());
-        return EXIT_FAILURE;
+        bench::give_up(pool + ": " + std::strerror(failed) + ": " + store_error());
     }
-    const bool equal = acknowledged != nullptr && numbers[2] == 0 ? bench::verify_killed(threads, acknowledged)
-                                                                   : bench::run(threads, numbers[2], numbers[3], acknowledged);
+    const bool equal = acknowledged != nullptr && operations == 0
+        ? bench::verify_killed(threads, acknowledged)
+        : bench::run(threads, operations, settings.number_from("generation", 1, 1000), acknowledged);
     store_close();
     return equal ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -3,24 +3,19 @@
 // Linked with one implementation of store.h. The store alone is compiled by what is measured; this file and the
 // harness are compiled once, uninstrumented, and are the same in every configuration.
 //
-// Usage: ycsb_worker POOL POOL_MIB ENTRIES THREADS. Commands on standard input, answers on standard output:
+// Usage: ycsb_worker pool=PATH pool_mib=N entries=N threads=N
 //
-//   load OPERATIONS WALL_NS CPU_NS SETTLE_CPU_NS   once, when every key is inserted; then
-//   ready
-//   run UPDATE_PERCENT SLICE_NS  ->  OPERATIONS WALL_NS CPU_NS SETTLE_CPU_NS
+//   (at the start)           operations, wall_ns, cpu_ns, settle_cpu_ns of the load phase: every key is inserted
+//   mix UPDATE_PERCENT NS    -> the same of a slice
 //
-// At the end of its input it checks the structure, and exits with 1 where it is not sound or a key was missing.
+// At the end of its input it checks the structure, and exits with 70 where it is not sound or a key was missing.
 
 #include <atomic>
-#include <cinttypes>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <sysexits.h>
 #include <vector>
 
-#include "../harness/worker.hpp"
+#include "../harness/turns.hpp"
 #include "store.h"
 
 // Present where the layer is pmthreads: its stores become durable later, and no slice may pay for another's.
@@ -54,8 +49,7 @@ void make_value(unsigned char (&value)[STORE_VALUE_BYTES], std::uint64_t seed)
 void must(int failed, const char* what)
 {
     if (failed != 0) {
-        std::fprintf(stderr, "ycsb_worker: %s: %s: %s\n", what, std::strerror(failed), store_error());
-        std::exit(EXIT_FAILURE);
+        give_up(std::string(what) + ": " + std::strerror(failed) + ": " + store_error());
     }
 }
 
@@ -141,70 +135,52 @@ private:
     std::atomic<std::uint64_t> missing_{0};
 };
 
-template <class Work>
-void report(const char* word, Work&& work)
-{
-    const std::uint64_t cpu_before = process_cpu_ns();
-    const SliceThreads::Slice slice = work();
-    const std::uint64_t cpu_after = process_cpu_ns();
-    settle_store();
-    std::printf("%s%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", word, slice.operations, slice.wall_ns,
-                cpu_after - cpu_before, process_cpu_ns() - cpu_after);
-    std::fflush(stdout);
-}
-
-void load_all(std::uint64_t entries, unsigned threads)
+Answer load_all(std::uint64_t entries, unsigned threads)
 {
     Load load(entries);
     TurnThreads slices(load, threads);
-    report("load ", [&] {
-        SliceThreads::Slice all{0, 0};
-        while (!load.done()) {
-            const SliceThreads::Slice slice = slices.run(1'000'000);
-            all.operations += slice.operations;
-            all.wall_ns += slice.wall_ns;
-        }
-        return all;
-    });
+    SliceThreads::Slice all{0, 0};
+    Stopwatch watch;
+    while (!load.done()) {
+        const SliceThreads::Slice slice = slices.run(1'000'000);
+        all.operations += slice.operations;
+        all.wall_ns += slice.wall_ns;
+    }
+    watch.lap();
+    settle_store();
+    Answer answer;
+    watch.add_to(answer, all.operations, all.wall_ns);
+    return answer;
 }
 
-void serve_requests(Requests& requests, unsigned threads)
+void serve_requests(Requests& requests, unsigned threads, const Answer& loaded)
 {
     TurnThreads slices(requests, threads);
-    std::puts("ready");
-    std::fflush(stdout);
-    char line[64];
-    std::uint64_t slice_ns = 0;
-    while (std::fgets(line, sizeof line, stdin) != nullptr &&
-           std::sscanf(line, "run %" SCNu64 " %" SCNu64, &requests.update_percent, &slice_ns) == 2) {
-        report("", [&] { return slices.run(slice_ns); });
+    Commands commands;
+    commands.add("mix", 2, [&](std::span<const std::uint64_t> numbers, Answer& answer) {
+        requests.update_percent = numbers[0];
+        slices.slice(numbers[1], answer);
+    });
+    commands.serve(loaded);
+}
+
+void run(const Settings& settings)
+{
+    const auto threads = static_cast<unsigned>(settings.number_from("threads", 1, threads_max));
+    const std::uint64_t entries = settings.number_from("entries", 16, 1u << 30);
+    must(store_open(settings.text("pool").c_str(), settings.number_from("pool_mib", 1, 1u << 20) << 20), "the pool cannot be opened");
+    const Answer loaded = load_all(entries, threads);
+    Requests requests(entries);
+    serve_requests(requests, threads, loaded);
+    const long found = store_check();
+    if (found != static_cast<long>(entries) || requests.missing() != 0) {
+        give_up(std::string(store_name()) + ": " + std::to_string(found) + " keys of " + std::to_string(entries) + ", " +
+                std::to_string(requests.missing()) + " reads found nothing");
     }
+    store_close();
 }
 
 }  // namespace
 }  // namespace bench
 
-int main(int count, char** words)
-{
-    using namespace bench;
-    std::uint64_t pool_mib = 0;
-    std::uint64_t entries = 0;
-    std::uint64_t threads = 0;
-    if (count != 5 || !parse(words[2], 1, 1u << 20, pool_mib) || !parse(words[3], 16, 1u << 30, entries) ||
-        !parse(words[4], 1, threads_max, threads)) {
-        std::fputs("Usage: ycsb_worker POOL POOL_MIB ENTRIES THREADS\n", stderr);
-        return EX_USAGE;
-    }
-    must(store_open(words[1], pool_mib << 20), "the pool cannot be opened");
-    load_all(entries, static_cast<unsigned>(threads));
-    Requests requests(entries);
-    serve_requests(requests, static_cast<unsigned>(threads));
-    const long found = store_check();
-    const bool sound = found == static_cast<long>(entries) && requests.missing() == 0;
-    if (!sound) {
-        std::fprintf(stderr, "ycsb_worker: %s: %ld keys of %" PRIu64 ", %" PRIu64 " reads found nothing\n", store_name(), found,
-                     entries, requests.missing());
-    }
-    store_close();
-    return sound ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+int main(int count, char** words) { return bench::worker_main(count, words, &bench::run); }

@@ -1,6 +1,9 @@
 """A figure or table of a paper as data: what its authors measured and state, and which runs of `stillpoint bench` show the same here."""
 
 import dataclasses
+import shlex
+
+from driver.errors import BenchError
 
 # Nanoseconds for the first write to a page in an interval, by tracker: src/engines/pmthreads/README.md, "Trackers".
 FIRST_WRITE_NS = {"uffd": 1300.0, "auto": 1300.0, "mprotect": 9000.0, "hooks": 0.0}
@@ -78,6 +81,10 @@ class Run:
         return [(group, self._arguments(group)) for group in groups if any(system.engine != "volatile" for system in group)] or (
             [(here, self._arguments(here))] if here else [])
 
+    def command(self, arguments):
+        """What a reader types."""
+        return shlex.join(["stillpoint", "bench", *arguments])
+
     def document(self, measurements, arguments):
         return measurements.of(arguments)
 
@@ -102,6 +109,22 @@ class Run:
             if given:
                 words += [option, ",".join(map(str, given))]
         return words if self.with_kills else [*words, "--no-kill"]
+
+
+@dataclasses.dataclass(frozen=True)
+class OtherRun(Run):
+    """A run of a benchmark other than `stillpoint bench`, whose result is put into that one's form."""
+
+    by_program = True
+
+    def command(self, arguments):
+        return shlex.join(["python3", "bench/run.py", *arguments])
+
+    def why_not_here(self, known):
+        return None
+
+    def why_without(self, system, known):
+        return system.absent
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,5 +164,5 @@ class Paper:
                   if figure.number.lower() in wanted or figure.number.lower().removeprefix("figure").strip() in wanted]
         known = ", ".join(figure.number for figure in self.figures)
         if not chosen:
-            raise ValueError(f"{self.key} has no {', '.join(numbers)}; it has {known}")
+            raise BenchError(f"{self.key} has no {', '.join(numbers)}; it has {known}")
         return chosen

@@ -1,14 +1,13 @@
-#!/usr/bin/env python3
-"""NVHooks (Memaripour's thesis, chapter 4): Figures 4.10 and 4.11, by bench/nvhooks.py, with the paper's numbers beside ours."""
+"""NVHooks (Memaripour's thesis, chapter 4): Figures 4.10 and 4.11, by the benchmark nvhooks, with the paper's numbers beside ours."""
 
 import dataclasses
-import sys
 
-import program
-import readings
-import runs
-from figure import Figure, Paper, Run, Stated, System
-from systems import ATLAS, KAMINO_TX
+from driver.benchmark import measured
+from nvhooks import benchmark
+
+from . import readings
+from .figure import Figure, OtherRun, Paper, Stated, System
+from .systems import ATLAS, KAMINO_TX
 
 MACHINE = ("two sockets of 24 cores (Cascade Lake SP, 2.2 GHz), of which one is used; 192 GB of DRAM and 1.5 TB of Optane on each, ext4 with "
            "DAX; PMDK 1.6, LLVM 7; means of ten runs (§4.3.1)")
@@ -20,45 +19,33 @@ INITIAL, OPTIMISED = System("pmdk initial", "pmdk initial"), System("pmdk no-ext
 
 
 @dataclasses.dataclass(frozen=True)
-class NvhooksRun(Run):
-    """bench/nvhooks.py on one store: a cell for each workload, a configuration for each layer and setting."""
+class NvhooksRun(OtherRun):
+    """The benchmark nvhooks on one store: a cell for each workload, a configuration for each layer and setting."""
 
     store: str = "hash_map"
-    by_program = True
-
-    def why_not_here(self, known):
-        return None
-
-    def why_without(self, system, known):
-        return system.absent
 
     def commands(self, engines_here):
-        threads = " and ".join(map(str, self.threads))
-        return [(self.systems, ["python3", "bench/nvhooks.py", "--part", "stores", "--threads", threads, "--json"])]
+        return [(self.systems, ["nvhooks", "--part", "stores", "--threads", " and ".join(map(str, self.threads))])]
 
     def document(self, measurements, arguments):
         quick = measurements.document["quick"]
-        command = [sys.executable, str(runs.ROOT / "bench" / "nvhooks.py"), "--binaries", measurements.options.binaries,
-                   *(["--quick", "--layer", "pmdk"] if quick else ["--seconds", str(max(4.0, measurements.options.seconds * 4))])]
+        length = ["--quick", "--layer", "pmdk"] if quick else ["--seconds", str(max(4.0, measurements.options.seconds * 4))]
         cells = []
         for threads in (self.threads[-1:] if quick else self.threads):
-            found = measurements.of(["--part", "stores", "--threads", str(threads), "--json"], command)
+            words = ["--part", "stores", "--threads", str(threads)]
+            found = measurements.of(["nvhooks", *words], lambda options, words=words: measured(
+                benchmark, "nvhooks", ["--binaries", str(options.binaries), "--quiet", *length, *words]))
             if "failed" in found:
                 return found
             cells += self.cells_from(found, threads)
-        return {"cells": cells} if cells else {"failed": "the compiler plugin was not built (it needs clang-19 and llvm-19-dev)"}
+        return {"cells": cells}
 
     def cells_from(self, found, threads):
         """In the form of `stillpoint bench`. The baseline of these figures is the program annotated by hand, where it is there."""
-        facts = [fact for fact in found.get("stores", []) if fact["store"] == self.store and WORKLOADS[fact["workload"]] in self.workload]
-        if not facts:
-            return []
-        rows = [{"engine": fact["configuration"], "kind": "engine", "rate": {"median": fact["operations_per_second"]},
-                 "to_volatile": {"median": fact.get("of_by_hand", fact["of_volatile"])["ratio"]}} for fact in facts]
-        for row in rows:
-            row["engine"] = "by hand" if row["engine"] == "by hand" else row["engine"]
-            row["kind"] = "volatile" if row["engine"] == "volatile" else "engine"
-        return [{"workload": self.workload, "threads": threads, "configurations": rows}]
+        rows = [row for row in found["stores"] if row["store"] == self.store and WORKLOADS[row["workload"]] in self.workload]
+        return [{"workload": self.workload, "threads": threads, "configurations": [
+            {"engine": row["name"], "kind": "volatile" if row["name"] == "volatile" else "engine", "rate": row["rate"],
+             "to_volatile": row.get("to_by_hand", row["to_volatile"])} for row in rows]}] if rows else []
 
 
 def runs_of(systems):
@@ -91,6 +78,3 @@ FIGURE_4_11 = Figure(
     reading=readings.RATE)
 
 PAPER = Paper("nvhooks", "NVHooks (Memaripour's thesis, chapter 4)", MACHINE, (FIGURE_4_10, FIGURE_4_11))
-
-if __name__ == "__main__":
-    sys.exit(program.main([PAPER], __doc__))

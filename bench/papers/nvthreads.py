@@ -1,12 +1,8 @@
-#!/usr/bin/env python3
 """NVthreads (EuroSys 2017, the extended abstract): Figure 3, PageRank and k-means on this machine, with the paper's numbers beside ours."""
 
-import sys
-
-import program
-import readings
-from figure import Figure, Paper, Run, Stated
-from systems import ATLAS, MNEMOSYNE, NVTHREADS, PMTHREADS_P, PMTHREADS_UFFD, VOLATILE
+from . import readings
+from .figure import Figure, Paper, Run, Stated
+from .systems import ATLAS, MNEMOSYNE, NVTHREADS, PMTHREADS_P, PMTHREADS_UFFD, VOLATILE
 
 MACHINE = ("two Xeon X5650 (twelve cores, 2.67 GHz), 198 GB of DRAM; NVM emulated by a tmpfs that takes 1 us for each write of 4 KB (§3)")
 SHARES = (8, 512, 1024, 2048, 4096)
@@ -56,6 +52,3 @@ FIGURE_4 = Figure(
     why_not="Tokyo Cabinet is not among the peers of the bench; LMDB and SQLite, which are, stand in `stillpoint bench --engine peers`")
 
 PAPER = Paper("nvthreads", "NVthreads (EuroSys 2017, extended abstract)", MACHINE, (FIGURE_2, FIGURE_3, PAGERANK, KMEANS, FIGURE_4))
-
-if __name__ == "__main__":
-    sys.exit(program.main([PAPER], __doc__))

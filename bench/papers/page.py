@@ -1,8 +1,9 @@
 """Figures as text for a terminal and as Markdown for docs/measured/tables/papers.md."""
 
-import rows
+from driver.report.markdown import table
+from driver.tables import lines_of
 
-UNTRUSTED = "not trustworthy"
+from . import rows
 
 
 def thread_words(threads):
@@ -43,10 +44,8 @@ def text_of(figure, shown, remarks):
         lines.append("  The paper states no number.")
     if figure.why_not:
         return [*lines, f"  Not reproduced: {figure.why_not}", ""]
-    table = [headings(figure), *(cells(figure, row) for row in shown)]
-    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
     lines += [f"  Figures here: {figure.reading.heading}."]
-    lines += ["    " + "  ".join(word.ljust(width) for word, width in zip(row, widths)).rstrip() for row in table]
+    lines += ["    " + line for line in lines_of(headings(figure), [cells(figure, row) for row in shown])]
     lines += [f"  {remark}" for remark in remarks]
     return [*lines, f"  What differs: {sentence(figure.differs)}", ""]
 
@@ -65,11 +64,8 @@ def markdown_of(figure, shown, remarks, commands):
     if figure.why_not:
         return [*lines, f"**Not reproduced:** {sentence(escaped(figure.why_not))}", ""]
     if shown:
-        table = [headings(figure), *(cells(figure, row) for row in shown)]
-        lines += [f"Figures here: {escaped(figure.reading.heading)}.", ""]
-        lines += ["| " + " | ".join(escaped(word) for word in row) + " |" for row in table[:1]]
-        lines += ["|" + "---|" * len(table[0])]
-        lines += ["| " + " | ".join(escaped(word) for word in row) + " |" for row in table[1:]] + [""]
+        rows_shown = [[escaped(word) for word in cells(figure, row)] for row in shown]
+        lines += [f"Figures here: {escaped(figure.reading.heading)}.", "", *table(headings(figure), rows_shown), ""]
     for remark in remarks:
         lines += [f"Left out, {escaped(remark)}.", ""]
     lines += [f"What differs: {sentence(escaped(figure.differs))}", ""]
@@ -81,7 +77,7 @@ def markdown_of(figure, shown, remarks, commands):
 INTRODUCTION = """\
 # The papers' figures, measured here
 
-This page is generated: `python3 bench/papers/all.py --markdown docs/measured/tables/papers.md`. Each figure and table of
+This page is generated: `python3 bench/run.py papers --markdown docs/measured/tables/papers.md`. Each figure and table of
 the papers stands here with the numbers that its text states, what the same work gives on this machine with one and two
 threads, and, where the paper had more cores, what [a model](../../internals/scaling-model.md) makes of our figures for its
 number of threads. A figure in a plot that no sentence, caption or table

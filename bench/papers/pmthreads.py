@@ -1,14 +1,10 @@
-#!/usr/bin/env python3
 """PMThreads (PLDI 2020): Figures 4 to 9 and Tables 1 to 4 on this machine, with the paper's numbers beside ours.
 
 PMThreads-I is engine pmthreads with the tracker hooks (compiler-inserted marks), PMThreads-P with mprotect; uffd is ours."""
 
-import sys
-
-import program
-import readings
-from figure import Figure, Paper, Run, Stated
-from systems import ATLAS, MNEMOSYNE, NVTHREADS, PMEMOBJ, PMTHREADS_I, PMTHREADS_P, PMTHREADS_UFFD, VOLATILE, pmthreads
+from . import readings
+from .figure import Figure, Paper, Run, Stated
+from .systems import ATLAS, MNEMOSYNE, NVTHREADS, PMEMOBJ, PMTHREADS_I, PMTHREADS_P, PMTHREADS_UFFD, VOLATILE, pmthreads
 
 MACHINE = ("two sockets of ten cores (Xeon E5-2670 v2, 2.0 GHz), 32 GB of DRAM that emulates NVM with 100 ns for each clflush; interval "
            "100 ms; means of ten runs (§6, §6.1, §6.2)")
@@ -150,6 +146,3 @@ PAPER = Paper(
     "pmthreads", "PMThreads (PLDI 2020)", MACHINE,
     (FIGURE_4A, FIGURE_4B, TABLE_1, FIGURE_5, FIGURE_6, FIGURE_7, FIGURE_8, TABLE_2, FIGURE_9, TABLE_3, TABLE_4),
     beyond=(Stated("3.1x and 2.6x", "PMThreads over NVthreads and Atlas on Parsec and on Phoenix, in the mean", "§7"),))
-
-if __name__ == "__main__":
-    sys.exit(program.main([PAPER], __doc__))

@@ -1,14 +1,13 @@
-#!/usr/bin/env python3
 """Pronto (Memaripour's thesis, chapter 5): Figures 5.6 to 5.12 on this machine, with the paper's numbers beside ours."""
 
 import dataclasses
-import sys
 
-import program
-import readings
-import runs
-from figure import Figure, Paper, Run, Stated, System
-from systems import KAMINO_TX, NOT_OURS, PMEMOBJ, PMTHREADS_UFFD, PRONTO, ROCKSDB_ASYNC, ROCKSDB_SYNC, VOLATILE
+from driver.pages import parse, result_of
+from pronto_costs.page import PAGE
+
+from . import readings
+from .figure import Figure, OtherRun, Paper, Run, Stated, System
+from .systems import KAMINO_TX, NOT_OURS, PMEMOBJ, PMTHREADS_UFFD, PRONTO, ROCKSDB_ASYNC, ROCKSDB_SYNC, VOLATILE
 
 MACHINE = ("two sockets of twelve cores with two hardware threads each (Cascade Lake-SP, 2.2 GHz), of which one is used; 192 GB of DRAM and "
            "1.5 TB of Optane on each, ext4 with DAX (§5.3.1)")
@@ -21,35 +20,25 @@ def of(workload, system="Pronto", **more):
 
 
 @dataclasses.dataclass(frozen=True)
-class CostsRun(Run):
-    """Cells of one part of bench/pronto_costs.py, in the form of `stillpoint bench`."""
+class CostsRun(OtherRun):
+    """Cells of one part of the benchmark pronto_costs, in the form of `stillpoint bench`."""
 
     part: str = None
-    by_program = True
-
-    def why_not_here(self, known):
-        return None
-
-    def why_without(self, system, known):
-        return system.absent
-
-    def _words(self):
-        return ["--part", self.part, "--no-bars", "--quiet", "--json", "-"]
 
     def commands(self, engines_here):
-        return [(self.systems, ["python3", "bench/pronto_costs.py", *self._words()])]
+        return [(self.systems, ["pronto_costs", "--part", self.part])]
 
     def document(self, measurements, arguments):
-        options = measurements.options
-        length = (["--quick"] if measurements.document["quick"] else
-                  ["--seconds", str(options.seconds), "--repeat", str(options.repeat)])
-        command = [sys.executable, "-B", str(runs.ROOT / "bench" / "pronto_costs.py"), "--binaries", options.binaries, *length]
-        found = measurements.of(self._words(), command)
+        def measure(options):
+            length = ["--quick"] if options.quick else ["--seconds", str(options.seconds), "--repeat", str(options.repeat)]
+            return result_of(PAGE, parse(PAGE, ["--binaries", str(options.binaries), "--quiet", *length, *arguments[1:]]))
+
+        found = measurements.of(arguments, measure)
         return found if "failed" in found else {"cells": CELLS[self.part](found["parts"][self.part]["result"])}
 
 
 def configuration(row):
-    """A row of bench/pronto_costs.py has times; `stillpoint bench` has rates."""
+    """A row of pronto_costs has times; `stillpoint bench` has rates."""
     times = row["to_volatile"]
     return {"engine": ENGINES[row["name"]], "kind": "volatile" if row["name"] == "volatile" else "engine", "rate": row["rate"],
             "to_volatile": times and {"median": 1 / times["median"]}, "cpu_ns_per_operation": row["cpu_ns_per_operation"]}
@@ -181,6 +170,3 @@ RECOVERY = Figure(
 
 PAPER = Paper("pronto", "Pronto (Memaripour's thesis, chapter 5)", MACHINE,
               (FIGURE_5_6, FIGURE_5_7, FIGURE_5_8, FIGURE_5_9, FIGURE_5_10, FIGURE_5_11, FIGURE_5_12_A, FIGURE_5_12_B, RECOVERY))
-
-if __name__ == "__main__":
-    sys.exit(program.main([PAPER], __doc__))

@@ -1,13 +1,9 @@
 """How a figure's number is read out of a run's JSON, how it is shown, and what of it the scaling model can tell."""
 
 import dataclasses
-import sys
-from pathlib import Path
 from typing import Callable
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from driver.tables import duration, of, short  # noqa: E402  (the path must be set first)
+from driver.tables import duration, of, short
 
 PAGE_BYTES = 4096
 

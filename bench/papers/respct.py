@@ -1,12 +1,8 @@
-#!/usr/bin/env python3
 """ResPCT (EuroSys 2022): Figures 8 to 14 on this machine, with the paper's numbers beside ours."""
 
-import sys
-
-import program
-import readings
-from figure import Figure, Paper, Run, Stated, System
-from systems import NOT_OURS, PMEMOBJ, RESPCT_IN_CLL, RESPCT_NO_FLUSH, RESPCT_STOP, VOLATILE, pmthreads, respct
+from . import readings
+from .figure import Figure, Paper, Run, Stated, System
+from .systems import NOT_OURS, PMEMOBJ, RESPCT_IN_CLL, RESPCT_NO_FLUSH, RESPCT_STOP, VOLATILE, pmthreads, respct
 
 MACHINE = ("two sockets of sixteen cores with two hardware threads each (Xeon Gold 5218, 2.3 GHz), 384 GiB of DRAM, 1.5 TiB of Optane as a "
            "NUMA node; checkpoints every 64 ms; means of ten runs (§5)")
@@ -116,6 +112,3 @@ TABLE_3 = Figure(
 
 PAPER = Paper("respct", "ResPCT (EuroSys 2022)", MACHINE,
               (FIGURE_8, FIGURE_9, FIGURE_10, FIGURE_11, FIGURE_12, FIGURE_13, PLACEMENT, FIGURE_14, TABLE_3))
-
-if __name__ == "__main__":
-    sys.exit(program.main([PAPER], __doc__))

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 
-import model
+from . import model
 
 NO_NUMBER = "no number"
 

@@ -1,6 +1,6 @@
 """The systems that the papers measure, and what plays their part here."""
 
-from figure import System
+from .figure import System
 
 NOT_OURS = "a system of its authors, neither part of this project nor packaged by Debian"
 

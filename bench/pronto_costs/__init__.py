@@ -1,1 +1,1 @@
-"""The driver of bench/pronto_costs.py: durable objects of pronto against volatile ones and against libpmemobj, in one run."""
+"""The benchmark pronto_costs: durable objects of pronto against volatile ones and against libpmemobj, in one run."""

@@ -16,7 +16,7 @@
 #endif
 
 #include "../harness/ending.hpp"
-#include "commands.hpp"
+#include "../harness/commands.hpp"
 #include "records.hpp"
 
 namespace bench {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "../harness/ending.hpp"
-#include "commands.hpp"
+#include "../harness/commands.hpp"
 #include "stillpoint/pronto.h"
 #include "stillpoint/stillpoint.h"
 

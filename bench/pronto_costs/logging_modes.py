@@ -1,8 +1,8 @@
 """Asynchronous against synchronous logging, by the time that the operation itself takes."""
 
 from driver.figures import spread
+from driver.sides import started
 
-from .rounds import started
 from .shown import duration, quartiles, table
 from .sides import pronto
 

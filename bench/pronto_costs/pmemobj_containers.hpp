@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "commands.hpp"
+#include "../harness/commands.hpp"
 #include "crit_bit_tree.hpp"
 #include "pmemobj_hash_map.hpp"
 

@@ -1,8 +1,9 @@
 """A concurrent hash map: 32 unordered maps with a lock each."""
 
-from .rounds import in_turn, rows_of, started
+from driver.sides import answers_in_turn, started
+
 from .shown import counted, duration, of, quartiles, short, table, times
-from .sides import pronto, volatile
+from .sides import COLD_ROUNDS, pronto, rows_of, volatile
 
 TITLE = "Concurrent hash map: insertions a second by threads (Figure 5.7)"
 SAYS = """\
@@ -24,8 +25,8 @@ def measure(bench):
         bench.progress.step(f"sharded map, {threads} thread{'s' if threads > 1 else ''}")
         settings = {"threads": threads, "value_bytes": 1024, "inserts": 2000 if bench.options.quick else INSERTS}
         with started(bench, SIDES, settings) as (processes, left_out):
-            found.append({"title": f"{threads} threads", **settings, "rows": rows_of(processes, in_turn(bench, processes, "fill")),
-                          "left_out": left_out})
+            answers = answers_in_turn(bench, processes, "fill", cold_rounds=COLD_ROUNDS)
+            found.append({"title": f"{threads} threads", **settings, "rows": rows_of(processes, answers), "left_out": left_out})
     return {"cells": found}
 
 

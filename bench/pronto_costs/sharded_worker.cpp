@@ -15,7 +15,7 @@
 
 #include "../harness/ending.hpp"
 #include "../harness/slice_threads.hpp"
-#include "commands.hpp"
+#include "../harness/commands.hpp"
 #include "records.hpp"
 
 namespace bench {

@@ -1,9 +1,19 @@
-"""How figures stand in the tables of the page."""
+"""How figures stand in the tables of the page, and how a bar is judged."""
 
+from driver.pages import verdict
 from driver.report.markdown import safe, table
 from driver.tables import duration, of, short
 
-__all__ = ["counted", "duration", "mebibytes", "of", "quartiles", "safe", "short", "table", "times"]
+__all__ = ["at_least", "at_most", "counted", "duration", "mebibytes", "of", "quartiles", "safe", "short", "table", "times"]
+
+
+def at_most(text, limit, value, unit="x"):
+    """A bar; `value` None: what it is about was not measured."""
+    return verdict(text, [] if value is None else [value], value is not None and value <= limit, unit)
+
+
+def at_least(text, limit, value):
+    return verdict(text, [] if value is None else [value], value is not None and value >= limit, "x")
 
 
 def times(found, digits=2):

@@ -19,7 +19,7 @@
 #include "../harness/clock.hpp"
 #include "../harness/ending.hpp"
 #include "../harness/slice_threads.hpp"
-#include "commands.hpp"
+#include "../harness/commands.hpp"
 
 namespace bench {
 namespace {
@@ -100,8 +100,4 @@ void run(const Settings& settings)
 }  // namespace
 }  // namespace bench
 
-int main(int count, char** words)
-{
-    bench::run(bench::Settings(count, words));
-    return 0;
-}
+int main(int count, char** words) { return bench::worker_main(count, words, &bench::run); }

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "commands.hpp"
+#include "../harness/commands.hpp"
 
 namespace bench {
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "../engines/current.hpp"
-#include "answer.hpp"
+#include "../harness/answer.hpp"
 
 namespace bench {
 

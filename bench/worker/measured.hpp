@@ -7,7 +7,7 @@
 
 #include "../harness/latency_histogram.hpp"
 #include "../harness/slice_threads.hpp"
-#include "answer.hpp"
+#include "../harness/answer.hpp"
 #include "counters.hpp"
 #include "workload.hpp"
 

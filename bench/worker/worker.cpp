@@ -10,8 +10,8 @@
 //   noted                the durable count of each thread's operations, or of a job's steps
 //   mortal NS PATH       answers at once; then works until it is killed, for at most NS
 //   check                fault: what is wrong with the data; "" if nothing is
-//   end                  the same, then exits: code 70 if there is a fault
 //
+// At the end of its input it checks once more, and exits with 70 where something is wrong.
 // CPU time is that of the whole process, so a checkpoint thread's counts too; what it still has to write when the slice
 // is over is waited for and counted apart.
 
@@ -113,8 +113,7 @@ void list()
     answer.raw("workloads", "[" + able + "]").raw("left_out", "[" + left_out + "]").text("compiler", BENCH_COMPILER).send();
 }
 
-/// False: the last command.
-bool obey(Measured& measured, const char* line)
+void obey(Measured& measured, const char* line)
 {
     Answer answer;
     std::uint64_t ns = 0;
@@ -126,18 +125,18 @@ bool obey(Measured& measured, const char* line)
         measured.timed_slice(ns, answer);
     } else if (std::sscanf(line, "mortal %" SCNu64 " %1023[^\n]", &ns, path) == 2) {
         measured.work_until_killed(path, ns, answer);
-        return true;
+        return;
     } else if (std::sscanf(line, "exact %" SCNu64 " %" SCNu64, &ns, &parts) == 2 && parts != 0 && !measured.is_job()) {
         measured.exact(ns, parts, answer);
     } else if (std::strcmp(line, "noted\n") == 0) {
         measured.noted(answer);
-    } else {
+    } else if (std::strcmp(line, "check\n") == 0) {
         measured.check();
-        answer.text("fault", measured.fault()).send();
-        return std::strcmp(line, "end\n") != 0;
+        answer.text("fault", measured.fault());
+    } else {
+        give_up(std::string("the command \"") + line + "\" is not understood");
     }
     answer.send();
-    return true;
 }
 
 int run(const WorkerCall& call)
@@ -149,10 +148,15 @@ int run(const WorkerCall& call)
     measured.start(ready);
     ready.send();
     char line[1100];
-    while (std::fgets(line, sizeof line, stdin) != nullptr && obey(measured, line)) {
+    while (std::fgets(line, sizeof line, stdin) != nullptr) {
+        obey(measured, line);
         rest();
     }
-    return measured.fault().empty() ? EXIT_SUCCESS : EX_SOFTWARE;
+    measured.check();
+    if (!measured.fault().empty()) {
+        give_up("the result is wrong: " + measured.fault());
+    }
+    return EXIT_SUCCESS;
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 One folder each under build/integrations/kyotocabinet: stock (unpatched), durable (durable.patch and kcpool.h, the same
 compiler and flags), hooks (the durable source compiled by `stillpoint c++`), lint (by `stillpoint c++ --lint`). In each:
-Kyoto Cabinet's own kccachetest and kcprototest, the worker of bench/kyotocabinet.py, and, where durable, those two test
+Kyoto Cabinet's own kccachetest and kcprototest, the worker of bench/kyotocabinet, and, where durable, those two test
 programs with a database that has a name ("-named"), and the ledger of tests/integrations/kyotocabinet.
 Exit code 77: the source is not available here.
 """
@@ -35,7 +35,7 @@ FLAGS = ("-std=gnu++17 -O2 -g1 -DNDEBUG -D_GNU_SOURCE=1 -D_FILE_OFFSET_BITS=64 -
 # Kyoto Cabinet's spinlocks of its own, which Clang does not compile; without this it has those of pthread. The databases use neither.
 GCC_FLAGS = "-D_MYGCCATOMIC"
 CLANG_FLAGS = "-Wno-undefined-var-template"
-HARNESS = "worker clock ending slice_threads".split()
+HARNESS = "turns commands answer clock ending slice_threads".split()
 # Both programs open a database by its class's nameless name; the second one of each transaction test is "para".
 NAMED = {"kccachetest": ('open("*"', 'open("casket"'), "kcprototest": ('open("-"', 'open("casket"')}
 
@@ -107,7 +107,7 @@ class Ninja:
         includes = [source, ROOT / "include", ROOT / "bench"]
         library = [self.compile(flavour, source / f"{name}.cc", includes) for name in LIBRARY]
         programs = {name: [source / f"{name}.cc"] for name in NAMED}
-        programs["kyotocabinet_worker"] = [ROOT / "bench/kyotocabinet_worker.cpp",
+        programs["kyotocabinet_worker"] = [ROOT / "bench/kyotocabinet/kyotocabinet_worker.cpp",
                                            *(ROOT / f"bench/harness/{name}.cpp" for name in HARNESS)]
         if flavour.durable:
             programs |= {f"{name}-named": [source / f"{name}-named.cc"] for name in NAMED}

@@ -97,7 +97,7 @@ class Bench:
 
     def counts(self, name):
         engine = engine_of(name)
-        _, exact, _ = self.answers(self.durable(engine, *RUNS[name]), [f"exact {OPERATIONS} {PARTS}", "end"])
+        _, exact = self.answers(self.durable(engine, *RUNS[name]), [f"exact {OPERATIONS} {PARTS}"])
         return {counter: exact[counter] for counter in counted_in(name)}
 
     def instructions(self, engine, workload):
@@ -106,7 +106,7 @@ class Bench:
         words = ([self.binaries / "bench_worker_volatile", workload, "threads=1", "smoke=1"] if engine == "volatile"
                  else self.durable(engine, workload, "memory", [*OPTIONS.get(engine, ["--engine", engine]), "--durability", "process"], []))
         command = f"exact {STEPPED_OPERATIONS} 1"
-        self.answers([self.binaries / "step_counter", steps, *words], [command, "end"], {"GLIBC_TUNABLES": TUNABLES})
+        self.answers([self.binaries / "step_counter", steps, *words], [command], {"GLIBC_TUNABLES": TUNABLES})
         return round(int(steps.read_text().split()[-1]) / STEPPED_OPERATIONS, 1)
 
     def compiler(self):

@@ -1,4 +1,4 @@
-// The client of bench/memcached.py: what it takes for a right reply, and when it sends.
+// The client of bench/memcached: what it takes for a right reply, and when it sends.
 //
 // Invariants:
 // - A reply is taken when it is whole, wherever the network cut it, and not before.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bench/memcached.py with few keys and short slices, and its client: against the servers that are built, or Debian's memcached.
+"""The benchmark memcached with few keys and short slices, and its client: against the servers that are built, or Debian's memcached.
 
 Invariants:
 - Each part gives a figure for each server, the result is complete, and a document can be made of it.
@@ -30,10 +30,10 @@ from memcached import document, servers  # its folder is known from here on
 def bench(*words):
     programs = ["--binaries", BUILD / "bin", "--stock", SERVERS / "stock/memcached", "--durable", SERVERS / "durable/memcached-durable",
                 "--hooks", SERVERS / "hooks/memcached-durable"]
-    done = subprocess.run([sys.executable, "-B", ROOT / "bench/memcached.py", "--quick", "--quiet", *programs, *words],
+    done = subprocess.run([sys.executable, "-B", ROOT / "bench/run.py", "memcached", "--quick", "--quiet", *programs, *words],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, timeout=100)
     if done.returncode != 0:
-        raise AssertionError(f"memcached.py {' '.join(words)}: exit code {done.returncode}\n{done.stderr}")
+        raise AssertionError(f"memcached {' '.join(words)}: exit code {done.returncode}\n{done.stderr}")
     return done.stdout
 
 

@@ -17,17 +17,12 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PAPERS = ROOT / "bench" / "papers"
 BUILD = Path(os.environ.get("STILLPOINT_BUILD", ROOT / "build"))
-sys.path.insert(0, str(PAPERS))
+sys.path.insert(0, str(ROOT / "bench"))
 
-import all as every_paper  # noqa: E402  (the path must be set first)
-import figure  # noqa: E402
-import model  # noqa: E402
-import page  # noqa: E402
-import readings  # noqa: E402
-import rows  # noqa: E402
-import runs  # noqa: E402
+from driver import subruns  # noqa: E402  (the path must be set first)
+from papers import figure, model, page, readings, rows, runs  # noqa: E402
+from papers.program import PAPERS  # noqa: E402
 
 TWO_CORES = model.Machine(2, 1e10, 1e10)
 VOLATILE = figure.System("volatile", "volatile")
@@ -60,7 +55,7 @@ class Said:
         self.answer = document
         self.document = {"cpus": 2, "bandwidths": {"copy_bytes_per_s": 1e10, "medium_bytes_per_s": 1e10}}
 
-    def of(self, _arguments, _command=None):
+    def of(self, _arguments, _measure=None):
         return self.answer
 
 
@@ -272,14 +267,14 @@ class TheReadings(unittest.TestCase):
 
 class TheData(unittest.TestCase):
     def figures(self):
-        return [(paper, one) for paper in every_paper.PAPERS for one in paper.figures]
+        return [(paper, one) for paper in PAPERS.values() for one in paper.figures]
 
     def test_name_every_figure_and_table_that_was_asked_for(self):
         wanted = {"pmthreads": ["Figure 4a", "Figure 4b", *(f"Figure {n}" for n in range(5, 10)), *(f"Table {n}" for n in range(1, 5))],
                   "respct": [f"Figure {n}" for n in range(8, 15)],
                   "pronto": [*(f"Figure 5.{n}" for n in range(6, 12)), "Figure 5.12 a", "Figure 5.12 b"],
                   "nvhooks": ["Figure 4.10", "Figure 4.11"], "nvthreads": ["Figure 3"]}
-        there = {paper.key: {one.number for one in paper.figures} for paper in every_paper.PAPERS}
+        there = {paper.key: {one.number for one in paper.figures} for paper in PAPERS.values()}
         for key, numbers in wanted.items():
             self.assertLessEqual(set(numbers), there[key])
 
@@ -308,10 +303,8 @@ class TheData(unittest.TestCase):
 
 class AQuickRun(unittest.TestCase):
     def test_has_little_data_and_is_kept_under_the_same_name(self):
-        options = argparse.Namespace(quick=True, quiet=True, binaries="nowhere")
-        measurements = runs.Measurements(options)
-        self.assertEqual(measurements.sized(["--size", "8000000", "--no-kill"]), ["--size", "160000", "--no-kill"])
-        self.assertEqual(measurements.sized(["--no-kill"]), ["--no-kill"])
+        self.assertEqual(subruns.sized(["--size", "8000000", "--no-kill"]), ["--size", "160000", "--no-kill"])
+        self.assertEqual(subruns.sized(["--no-kill"]), ["--no-kill"])
 
     def test_measures_nothing_when_results_are_read_again(self):
         saved = {"runs": {"--workload work": {"cells": []}}, "quick": False}
@@ -326,7 +319,7 @@ class AResumedRun(unittest.TestCase):
         measured = []
         measurements = runs.Measurements(argparse.Namespace(quick=False, quiet=True),
                                          {"runs": {"done": {"cells": []}, "failed": {"failed": "no room"}}, "quick": False})
-        measurements.measured = lambda arguments, _command: measured.append(arguments) or {"failed": "no room still"}
+        measurements.measured = lambda arguments: measured.append(arguments) or {"failed": "no room still"}
         for _ in range(2):
             for name in ("done", "failed", "new"):
                 measurements.of([name])
@@ -344,9 +337,9 @@ class ThePage(unittest.TestCase):
 
 
 class TheProgram(unittest.TestCase):
-    def run_program(self, name, *arguments):
-        return subprocess.run([sys.executable, "-B", PAPERS / f"{name}.py", "--binaries", BUILD / "bin", *arguments],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    def run_program(self, *arguments):
+        command = [sys.executable, "-B", ROOT / "bench/run.py", "papers", "--paper", "respct", "--binaries", BUILD / "bin"]
+        return subprocess.run([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
 
     def test_makes_the_page_of_saved_measurements_without_measuring(self):
         if not os.access(BUILD / "bin" / "stillpoint", os.X_OK):
@@ -355,7 +348,7 @@ class TheProgram(unittest.TestCase):
             saved = Path(folder, "saved.json")
             measurements = {"began": "2026-01-01T00:00:00+00:00", "cpus": 2, "load_before": 0.1, "quick": False, "runs": {}}
             saved.write_text(json.dumps({"format": runs.FORMAT, "format_version": runs.FORMAT_VERSION, "measurements": measurements}))
-            done = self.run_program("respct", "--from", saved, "--markdown", Path(folder, "page.md"), "--json", Path(folder, "again.json"))
+            done = self.run_program("--from", saved, "--markdown", Path(folder, "page.md"), "--json", Path(folder, "again.json"))
             self.assertEqual(done.returncode, 0, done.stderr)
             text = Path(folder, "page.md").read_text()
             self.assertIn("### Figure 11.", text)
@@ -365,10 +358,10 @@ class TheProgram(unittest.TestCase):
     def test_refuses_files_that_are_not_its_own_and_figures_that_are_not_there(self):
         if not os.access(BUILD / "bin" / "stillpoint", os.X_OK):
             self.skipTest("the command was not built")
-        done = self.run_program("respct", "--from", __file__)
+        done = self.run_program("--from", __file__)
         self.assertEqual(done.returncode, 64)
-        self.assertIn("cannot be read as saved results", done.stderr)
-        done = self.run_program("respct", "--figure", "99", "--check")
+        self.assertIn("cannot be read as the JSON file of a run", done.stderr)
+        done = self.run_program("--figure", "99", "--check")
         self.assertEqual(done.returncode, 64)
         self.assertIn("it has Figure 8", done.stderr)
 

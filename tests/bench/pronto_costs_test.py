@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bench/pronto_costs.py: that each part measures and shows something, with small data. No times.
+"""The benchmark pronto_costs: that each part measures and shows something, with small data. No times.
 
 Invariants:
 - Each part of a quick run has a row for every side that is here, and the page has every part.
@@ -17,14 +17,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = Path(os.environ.get("STILLPOINT_BUILD", ROOT / "build")).resolve()
-PROGRAM = ROOT / "bench" / "pronto_costs.py"
+RUN = ROOT / "bench" / "run.py"
 sys.path.insert(0, str(ROOT / "bench"))
 
-from pronto_costs import containers, document, group_commit, parts, recovery, snapshots  # noqa: E402  (the path must be set first)
+from driver import pages  # noqa: E402  (the path must be set first)
+from pronto_costs import containers, group_commit, recovery, snapshots  # noqa: E402
+from pronto_costs.page import PAGE  # noqa: E402
 
 
 def costs(*words, binaries=BUILD / "bin"):
-    return subprocess.run([sys.executable, "-B", PROGRAM, "--binaries", binaries, "--quiet", *words], stdout=subprocess.PIPE,
+    return subprocess.run([sys.executable, "-B", RUN, "pronto_costs", "--binaries", binaries, "--quiet", *words], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, check=False, timeout=120)
 
 
@@ -39,9 +41,9 @@ class QuickRuns(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         whole = json.loads(done.stdout)
         self.assertEqual(list(whole["parts"]), list(names))
-        page = document.page(whole)
+        page = pages.text_of(PAGE, whole)
         for name in names:
-            self.assertIn(f"## {parts.PARTS[name].TITLE}", page)
+            self.assertIn(f"## {PAGE.parts[name].TITLE}", page)
         return {name: part["result"] for name, part in whole["parts"].items()}
 
     def test_containers_and_the_sharded_map_have_every_side(self):
@@ -111,7 +113,7 @@ class Files(unittest.TestCase):
 
 class Bars(unittest.TestCase):
     def judged(self, bars):
-        return [(bar["value"], bar["met"]) for bar in bars]
+        return [(next(iter(bar["values"]), None), bar["met"]) for bar in bars]
 
     def test_of_maps_are_taken_from_values_of_4_kib(self):
         rows = [{"name": "volatile"}, {"name": "pronto", "to_volatile": median(3.0)},

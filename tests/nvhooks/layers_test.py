@@ -191,8 +191,9 @@ class Programs(unittest.TestCase):
     def runs(self, program, store):
         pool = self.folder / f"{store}.pool"
         for generation in (1, 2):
-            done = subprocess.run([str(program), str(pool), "32", "3", "1500", str(generation)], capture_output=True, text=True,
-                                  check=False, timeout=300, env={"PMEM_IS_PMEM_FORCE": "1", "STILLPOINT_QUIET": "1"})
+            words = [str(program), f"pool={pool}", "pool_mib=32", "threads=3", "operations=1500", f"generation={generation}"]
+            done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300,
+                                  env={"PMEM_IS_PMEM_FORCE": "1", "STILLPOINT_QUIET": "1"})
             self.assertEqual(done.returncode, 0, f"{program}, run {generation}: {done.stderr}")
         pool.unlink()
 
@@ -206,14 +207,14 @@ class Programs(unittest.TestCase):
             configuration = write_setting(layer, SETTINGS[-1], self.folder / store)
             program = self.compilers.instrumented(store, layer, configuration, "store_exerciser", self.folder / f"{store}-killed")
             for seconds in (0.04, 0.09, 0.15, 0.25):
-                words = [str(program), str(pool), "64", "3"]
-                running = subprocess.Popen([*words, "100000000", "1", str(acknowledged)], env=environment)
+                words = [str(program), f"pool={pool}", "pool_mib=64", "threads=3", "generation=1", f"acknowledged={acknowledged}"]
+                running = subprocess.Popen([*words, "operations=100000000"], env=environment)
                 while running.poll() is None and not (acknowledged.is_file() and any(acknowledged.read_bytes())):
                     time.sleep(0.005)
                 time.sleep(seconds)
                 running.kill()
                 self.assertEqual(running.wait(), -signal.SIGKILL)
-                done = subprocess.run([*words, "0", "1", str(acknowledged)], capture_output=True, text=True, check=False,
+                done = subprocess.run([*words, "operations=0"], capture_output=True, text=True, check=False,
                                       timeout=300, env=environment)
                 self.assertEqual(done.returncode, 0, f"{store}, killed after {seconds} s: {done.stderr}")
                 pool.unlink()

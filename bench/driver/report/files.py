@@ -3,19 +3,11 @@
 import json
 from pathlib import Path
 
-from ..errors import CANNOT_CREATE, BenchError
+from ..documents import write_text
 from .markdown import Document
 from .palette import Styles
 from .reading import RunDocument
 from .svg import standalone
-
-
-def write(path, text):
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as failure:
-        raise BenchError(f"{path} cannot be written: {failure.strerror}", CANNOT_CREATE) from None
 
 
 def write_report(document, folder):
@@ -23,7 +15,7 @@ def write_report(document, folder):
     from .page import Page  # imports matplotlib, which a document's text does not need
 
     path = Path(folder) / "index.html"
-    write(path, Page(RunDocument(document)).html())
+    write_text(path, Page(RunDocument(document)).html())
     return path
 
 
@@ -34,19 +26,23 @@ def document_text(document, path):
 
 def write_document(document, path):
     """Makes a document of the sources: PATH, its data beside it as .json, its plots in figures/. Returns the path."""
-    from .drawing import drawn
-
     path = Path(path)
     run = RunDocument(document)
     made = Document(run, path.stem)
-    write(path, made.text())
-    write(path.with_suffix(".json"), json.dumps(document, separators=(",", ":")) + "\n")
-    styles = Styles(run)
-    folder = path.parent / "figures"
-    wanted = {made.file_of(plot): plot for plot in made.plots()}
+    write_text(path, made.text())
+    write_text(path.with_suffix(".json"), json.dumps(document, separators=(",", ":")) + "\n")
+    draw_plots(path.parent / "figures", f"{path.stem}-plot", made.plots(), run.kinds)
+    return path
+
+
+def draw_plots(folder, stem, plots, kinds=None):
+    """Files STEM-KEY.svg; those of plots that an earlier run had are removed. `kinds`: of the configurations, for their colours."""
+    from .drawing import drawn
+
+    styles = Styles(kinds or {})
+    wanted = {f"{stem}-{plot.key}.svg": plot for plot in plots}
     for name, plot in wanted.items():
-        write(folder / name, standalone(drawn(plot, styles), plot.title, plot.description))
-    for old in folder.glob(f"{path.stem}-plot-*.svg"):
+        write_text(folder / name, standalone(drawn(plot, styles), plot.title, plot.description))
+    for old in folder.glob(f"{stem}-*.svg"):
         if old.name not in wanted:
             old.unlink()
-    return path

@@ -18,7 +18,7 @@ THEMES = """<fieldset class="theme"><legend>Colours:</legend>
 class Page:
     def __init__(self, run):
         self.run = run
-        self.styles = Styles(run)
+        self.styles = Styles(run.kinds)
         self.figures = 0
         self.anchors = {workload: f"w{at}-{key_of(workload)}" for at, workload in enumerate(run.workloads, start=1)}
 

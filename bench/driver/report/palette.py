@@ -36,9 +36,10 @@ MARKERS = ["o", "s", "^", "D", "v", "P", "X", "<", ">"]
 class Styles:
     """Colour and marker of each configuration: the same in every plot of a run."""
 
-    def __init__(self, run):
-        baselines = [name for name in run.names if run.kind_of(name) == "volatile"]
-        others = [name for name in run.names if name not in baselines]
+    def __init__(self, kinds):
+        """`kinds`: of each configuration, by its name."""
+        baselines = [name for name in kinds if kinds[name] == "volatile"]
+        others = [name for name in kinds if name not in baselines]
         self.numbers = {name: None for name in baselines} | {name: at for at, name in enumerate(others)}
 
     def number(self, name):

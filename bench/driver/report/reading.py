@@ -128,6 +128,10 @@ class RunDocument:
         return next((row.kind for cell in self.cells for row in cell.rows if row.name == name), None)
 
     @property
+    def kinds(self):
+        return {name: self.kind_of(name) for name in self.names}
+
+    @property
     def compared(self):
         """Names that have a ratio to the baseline."""
         return [name for name in self.names if self.kind_of(name) != "volatile"]
