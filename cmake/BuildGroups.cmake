@@ -1,6 +1,7 @@
 # What is built besides the product, in two groups, each found by walking the folders: no list to edit.
-#   bench_programs  the measured processes of `stillpoint bench` and of the other benchmarks
-#   test_programs   every program that a test runs, with the product and the benchmarks
+#   bench_programs  what `stillpoint bench` measures of the project's own, and what the parts' benchmarks do; other programs are built
+#                   when a benchmark asks for them (bench/driver/build.py): STILLPOINT_BENCH_ON_DEMAND
+#   test_programs   every program that a test runs, with the product and all benchmarks
 
 function(stillpoint_targets_below folder out)
     get_property(found DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
@@ -13,12 +14,15 @@ function(stillpoint_targets_below folder out)
 endfunction()
 
 stillpoint_targets_below(${CMAKE_SOURCE_DIR}/bench benches)
+get_property(on_demand GLOBAL PROPERTY STILLPOINT_BENCH_ON_DEMAND)
+set(usual_benches ${benches})
+list(REMOVE_ITEM usual_benches ${on_demand})
 add_custom_target(bench_programs)
-add_dependencies(bench_programs stillpoint_tool ${benches})
+add_dependencies(bench_programs stillpoint_tool ${usual_benches})
 
 stillpoint_targets_below(${CMAKE_SOURCE_DIR}/tests tests)
 stillpoint_targets_below(${CMAKE_SOURCE_DIR}/src layer_tests)
 stillpoint_targets_below(${CMAKE_SOURCE_DIR}/layers layers)
 stillpoint_targets_below(${CMAKE_SOURCE_DIR}/examples examples)
 add_custom_target(test_programs)
-add_dependencies(test_programs bench_programs ${tests} ${layer_tests} ${layers} ${examples})
+add_dependencies(test_programs bench_programs ${benches} ${tests} ${layer_tests} ${layers} ${examples})

@@ -1,14 +1,15 @@
 """What can be measured: the program without Stillpoint, the engines, and the peers that Debian packages.
 
-To add one: a worker (bench/worker/CMakeLists.txt) and an entry of ENGINES.
+To add a peer, or an engine whose programs are written in a way of their own: a worker (bench/worker/CMakeLists.txt) and an entry of
+ENGINES. Any other engine of the product is here by itself.
 """
 
 import dataclasses
 import json
-import os
 import subprocess
 from pathlib import Path
 
+from .build import can_be_made, make_sure_of
 from .errors import BenchError, Unavailable
 
 
@@ -20,14 +21,22 @@ class Engine:
     loses: dict  # durability level -> what a crash may lose
     sentence: str
     package: str = None  # of a peer: what brings it
-    has_trackers: bool = False
-    has_intervals: bool = False
-    usual_interval_ms: int = 100
+    trackers: tuple = ()  # and
+    usual_interval_ms: int = None  # are of the product's own registry (Installation.engines); None: no interval can be chosen
     pool_mib: int = 64  # to begin with: pools grow
     runs_as: str = None  # the engine that `stillpoint run` knows, where this is one with options of its own
     options: tuple = ()  # of `stillpoint run`
+    chooses_interval: bool = True  # False: the options above do
     durability: str = None  # instead of the one that is asked for
     survives: bool = True  # False: a measurement aid, whose memory no crash spares; it is not killed
+
+    @property
+    def has_trackers(self):
+        return len(self.trackers) > 1
+
+    @property
+    def has_intervals(self):
+        return self.usual_interval_ms is not None
 
     @property
     def engine_of_run(self):
@@ -37,6 +46,7 @@ class Engine:
         return self.loses.get(durability) or self.loses["any"]
 
 
+WORKER_UNDER_LOCKS = "bench_worker_pmthreads"
 NOTHING_ON_RETURN = "nothing once an operation has returned"
 
 ENGINES = [
@@ -45,22 +55,21 @@ ENGINES = [
     Engine("volatile-words", "volatile", "bench_worker_volatile_words", {"any": "everything"},
            "volatile with locks of one word, as respct has: what these alone are worth. A measurement aid.", survives=False),
     Engine("pmthreads", "engine", "bench_worker_pmthreads", {"any": "the last interval"},
-           "Checkpoints of the memory that locks guard (docs/guarantees.md).", has_trackers=True, has_intervals=True),
+           "Checkpoints of the memory that locks guard (docs/guarantees.md)."),
     Engine("respct", "engine", "bench_worker_respct", {"any": "the last interval, and what was not written back by then"},
-           "Restart points and in-cache-line logging; lines are written back beside the program.",
-           has_intervals=True, usual_interval_ms=64),
+           "Restart points and in-cache-line logging; lines are written back beside the program."),
     Engine("respct-stop", "engine", "bench_worker_respct", {"any": "the last interval"},
            "respct that writes lines back while it holds the threads, as its paper does.",
-           has_intervals=True, usual_interval_ms=64, runs_as="respct", options=("--respct-flush", "stop")),
+           runs_as="respct", options=("--respct-flush", "stop")),
     Engine("respct-noflush", "engine", "bench_worker_respct", {"any": "the last interval; everything in a power cut"},
            "respct on a pool that need not survive a power cut, so that it writes no line back: what the rest of it costs.",
-           has_intervals=True, usual_interval_ms=64, runs_as="respct", durability="process", survives=False),
+           runs_as="respct", durability="process", survives=False),
     Engine("respct-tracking", "engine", "bench_worker_respct", {"any": "everything"},
            "respct without checkpoints: what logging and tracking cost. A measurement aid.",
-           runs_as="respct", options=("--interval-ms", "3600000"), survives=False),
+           runs_as="respct", options=("--interval-ms", "3600000"), chooses_interval=False, survives=False),
     Engine("pronto", "engine", "bench_worker_pronto", {"any": NOTHING_ON_RETURN},
            "Durable objects: each operation is logged by name and arguments, and durable when it returns; snapshots.",
-           has_intervals=True, usual_interval_ms=10_000, pool_mib=512),
+           pool_mib=512),
     Engine("pmemobj", "peer", "bench_worker_pmemobj", {"any": NOTHING_ON_RETURN},
            "libpmemobj: undo-logged transactions, each update announced by hand.", package="libpmemobj-dev"),
     Engine("lmdb", "peer", "bench_worker_lmdb", {"process": NOTHING_ON_RETURN, "power": NOTHING_ON_RETURN},
@@ -74,13 +83,22 @@ ENGINES = [
            "SQLite in WAL mode; synchronous FULL where the machine may die, OFF where only the process may.",
            package="libsqlite3-dev"),
 ]
-BY_NAME = {engine.name: engine for engine in ENGINES}
+VOLATILE = ENGINES[0]
+UNKNOWN_LOSS = {"any": "what its own guarantees say"}
 
 
-def engine_named(name):
-    if name not in BY_NAME:
-        raise BenchError(f"there is no engine \"{name}\"; there are {', '.join(BY_NAME)}")
-    return BY_NAME[name]
+def with_product(engines, product):
+    """`engines` with what the product says of its own, {name: (interval in ms, trackers)}, and those that only it knows: such an engine
+    is one for programs that guard their memory with locks, and has their worker."""
+    found = []
+    for engine in engines:
+        if engine.kind == "engine":
+            interval_ms, trackers = product.get(engine.engine_of_run, (None, ()))
+            engine = dataclasses.replace(engine, trackers=trackers, usual_interval_ms=interval_ms if engine.chooses_interval else None)
+        found.append(engine)
+    known = {engine.engine_of_run for engine in engines}
+    return found + [Engine(name, "engine", WORKER_UNDER_LOCKS, UNKNOWN_LOSS, f"The engine {name} of this build.", trackers=trackers,
+                           usual_interval_ms=interval_ms) for name, (interval_ms, trackers) in product.items() if name not in known]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,18 +149,39 @@ class Installation:
         self.binaries = Path(binaries)
         self.command = Path(command)
         self._listed = {}
+        self._product = None
+
+    def product(self):
+        """The engines of the product's own registry: {name: (interval in ms, trackers)}."""
+        if self._product is None:
+            done = subprocess.run([self.command, "tables", "engines"], stdout=subprocess.PIPE, check=True, text=True)
+            rows = (line.split() for line in done.stdout.splitlines())
+            self._product = {name: (int(interval_ms), tuple(trackers)) for name, interval_ms, *trackers in rows}
+        return self._product
+
+    @property
+    def engines(self):
+        return with_product(ENGINES, self.product())
+
+    def engine_named(self, name):
+        engines = {engine.name: engine for engine in self.engines}
+        if name not in engines:
+            raise BenchError(f"there is no engine \"{name}\"; there are {', '.join(engines)}")
+        return engines[name]
 
     def listed_by(self, engine, name=None):
         """What a worker says that it can do (bench/worker/worker.cpp, list); each is asked once."""
         path = self.worker(engine, name)
         if path not in self._listed:
+            make_sure_of([path])
             done = subprocess.run([path, "--list"], stdout=subprocess.PIPE, check=True, text=True)
             self._listed[path] = json.loads(done.stdout)
         return self._listed[path]
 
     def worker(self, engine, name=None):
+        """The program, which is there or can be made; Unavailable where neither is so."""
         path = self.binaries / (name or engine.worker)
-        if path.is_file() and os.access(path, os.X_OK):
+        if can_be_made(path):
             return path
         if engine.package:
             raise Unavailable(f"{engine.name} was not there when this Stillpoint was built",

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from . import bars, command_line, record, report, tables
-from .engines import ENGINES, Installation
 from .documents import read_json, write_json
+from .engines import Installation
 from .errors import CANNOT_CREATE, FELL_SHORT, INTERRUPTED, UNAVAILABLE, BenchError, Unavailable
 from .plan import catalogue, cells_of, configurations_of
 from .progress import Progress
@@ -28,7 +28,7 @@ def listing(installation):
     known, compiler = catalogue(installation)
     return {"workloads": list(known.values()), "compiler": compiler, "engines": [
         {"name": engine.name, "kind": engine.kind, "state": state_of(installation, engine), "sentence": engine.sentence,
-         "has_trackers": engine.has_trackers, "has_intervals": engine.has_intervals} for engine in ENGINES]}
+         "has_trackers": engine.has_trackers, "has_intervals": engine.has_intervals} for engine in installation.engines]}
 
 
 def show_list(installation, options):

@@ -5,7 +5,8 @@ import itertools
 import os
 from pathlib import Path
 
-from .engines import BY_NAME, ENGINES, Configuration, engine_named
+from .build import make_sure_of
+from .engines import VOLATILE, Configuration
 from .errors import CANNOT_CREATE, BenchError, Unavailable
 
 # For peers that cannot grow: libpmemobj takes all of it from tmpfs at once.
@@ -57,7 +58,7 @@ class Cell:
 
 def catalogue(installation):
     """The workloads by name, as the worker of the baseline lists them (bench/workloads/workloads.inc)."""
-    found = installation.listed_by(BY_NAME["volatile"])
+    found = installation.listed_by(VOLATILE)
     return {row["name"]: row for row in found["workloads"]}, found["compiler"]
 
 
@@ -142,10 +143,10 @@ def configurations_of(options, installation):
     names = ["volatile", *(name for name in options.engine if name != "volatile")]
     if "peers" in names:
         at = names.index("peers")
-        names[at:at + 1] = [engine.name for engine in ENGINES if engine.kind == "peer" and engine.name not in names]
+        names[at:at + 1] = [engine.name for engine in installation.engines if engine.kind == "peer" and engine.name not in names]
     found, skipped = [], []
     compiler = "_clang" if "hooks" in options.tracker else ""
-    for engine in map(engine_named, dict.fromkeys(names)):
+    for engine in map(installation.engine_named, dict.fromkeys(names)):
         try:
             installation.worker(engine)
         except Unavailable as missing:
@@ -160,7 +161,5 @@ def configurations_of(options, installation):
                              *([durability] if engine.kind != "volatile" and len(options.durability) > 1 else [])])
             found.append(Configuration(engine, name, durability, medium, folder, tracker, interval,
                                        compiler if engine.kind != "peer" else ""))
-    if compiler:
-        for one in found:
-            installation.worker(one.engine, one.worker)
+    make_sure_of([installation.worker(one.engine, one.worker) for one in found])
     return found, skipped

@@ -7,6 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from .build import make_sure_of
 from .errors import Unavailable
 from .in_turn import for_seconds, in_turn
 from .process import Process
@@ -45,7 +46,8 @@ class Place:
         return self.tool.binaries / side.program
 
     def why_not(self, side):
-        """None: the side is here."""
+        """None: the side is here, built now if it was not."""
+        make_sure_of([self.program(side)])
         if not self.program(side).is_file():
             first = f"apt-get install {side.package}, then " if side.package else ""
             return f"{side.program} was not built: {first}make build-bench"

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from driver.build import make_sure_of
 from driver.errors import UNAVAILABLE, BenchError, WorkerFailed
 
 WARM_UP_SECONDS = 0.3
@@ -19,6 +20,7 @@ class Generator:
 
     def __init__(self, options):
         self.program = options.binaries / "memcached_load_generator"
+        make_sure_of([self.program])
         if not self.program.is_file():
             raise BenchError(f"{self.program} is missing: build first (make)", 69)
         self.settings = ["--keys", options.keys, "--value-bytes", options.value_bytes, "--connections", options.connections,

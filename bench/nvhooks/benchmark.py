@@ -8,6 +8,7 @@ from pathlib import Path
 
 from driver import subruns
 from driver.benchmark import table
+from driver.build import make_sure_of
 from driver.figures import cpu_per_operation, rate, spread
 from driver.in_turn import in_turn, orders, ratios, row_of
 from driver.report import draw_plots, make_sure_of_matplotlib
@@ -70,7 +71,9 @@ class Programs:
         self.seconds = min(options.seconds, 4) if options.quick else options.seconds
         self.rounds = max(5, int(self.seconds * 1000 / (options.slice_ms * 17)))
         self.compilers = Compilers(bench.place.tool.binaries.parent)
-        self.by_hand = (self.compilers.build / "lib" / "libstillpoint-layer-pmdk.a").is_file()
+        layer = self.compilers.build / "lib" / "libstillpoint-layer-pmdk.a"
+        make_sure_of([layer, self.compilers.driver("ycsb_worker"), self.compilers.driver("phoenix_worker")])
+        self.by_hand = layer.is_file()
         self.layers = [layer for layer in options.layer or LAYERS if layer != "pmdk" or self.by_hand]
         settings = [SETTINGS[0], SETTINGS[-1]] if options.quick else SETTINGS
         self.configurations = {(layer, setting): write_setting(layer, setting, folder) for layer in self.layers for setting in settings}

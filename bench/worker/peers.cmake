@@ -17,6 +17,7 @@ function(bench_peer name macro source workloads header library)
     target_include_directories(bench_peer_${name} SYSTEM PUBLIC ${${variable}_INCLUDE_DIR})
     target_link_libraries(bench_peer_${name} PUBLIC Threads::Threads ${${variable}_LIBRARY})
     bench_worker(${name} ${macro} ${workloads} bench_peer_${name})
+    set_property(GLOBAL APPEND PROPERTY STILLPOINT_BENCH_ON_DEMAND bench_peer_${name} bench_worker_${name})
 endfunction()
 
 bench_peer(pmemobj BENCH_PMEMOBJ pmemobj_pool.cpp bench_all_workloads libpmemobj.h pmemobj)

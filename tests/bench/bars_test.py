@@ -5,15 +5,20 @@ Invariants:
 - A bar with a mix is held against the cells of that mix only; without one, against all.
 - A bar that no cell has is not met.
 - What an engine is run with (its options, its usual interval) is in the worker's command line.
+- A program that the build knows is made when it is asked for.
 """
 
+import contextlib
+import io
+import shutil
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "bench"))
 
-from driver import bars, command_line, engines, plan  # noqa: E402
+from driver import bars, build, command_line, engines, plan  # noqa: E402
 
 
 def cell(mix, ratio, recovery_ns=None):
@@ -50,7 +55,10 @@ class AnEngine(unittest.TestCase):
             super().__init__("/bin", "/bin/stillpoint")
 
         def worker(self, engine, name=None):
-            return f"/bin/{name or engine.worker}"
+            return Path("/bin") / (name or engine.worker)
+
+        def product(self):
+            return {"pmthreads": (100, ("uffd", "hooks")), "respct": (64, ()), "wholecopy": (100, ())}
 
     def words(self, *options):
         parsed = command_line.parse(["--pool", "/dev/shm", *options])
@@ -63,6 +71,11 @@ class AnEngine(unittest.TestCase):
         self.assertIn("--engine respct ", found["respct"])
         self.assertIn("--interval-ms 64 ", found["respct"])
 
+    def test_that_only_the_product_lists_runs_the_programs_under_locks(self):
+        words = self.words("--engine", "wholecopy")["wholecopy"]
+        self.assertIn("--engine wholecopy ", words)
+        self.assertIn("--interval-ms 100 -- /bin/bench_worker_pmthreads ", words)
+
     def test_takes_every_interval_that_is_asked_for(self):
         self.assertEqual(set(self.words("--engine", "respct", "--interval", "4,64")), {"volatile", "respct 4 ms", "respct 64 ms"})
 
@@ -72,6 +85,21 @@ class AnEngine(unittest.TestCase):
                              ("respct-tracking", "--interval-ms 3600000")):
             self.assertIn("--engine respct ", found[name])
             self.assertIn(option, found[name])
+
+
+class AMeasuredProgram(unittest.TestCase):
+    def test_is_built_when_it_is_asked_for(self):
+        if not shutil.which("ninja"):
+            self.skipTest("no ninja")
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "build.ninja").write_text("rule make\n  command = echo > $out && echo > bin/too\nbuild bin/worker | bin/too: make\n")
+            program, unknown = Path(folder) / "bin/worker", Path(folder) / "bin/unknown"
+            self.assertTrue(build.can_be_made(program))
+            self.assertFalse(build.can_be_made(unknown))
+            with contextlib.redirect_stderr(io.StringIO()) as said:
+                build.make_sure_of([program, unknown])
+            self.assertEqual((program.is_file(), unknown.is_file()), (True, False))
+            self.assertIn("building worker", said.getvalue())
 
 
 if __name__ == "__main__":

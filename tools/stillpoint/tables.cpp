@@ -3,6 +3,7 @@
 
 #include "command.hpp"
 #include "option_flags.hpp"
+#include "runtime/engine.hpp"
 #include "runtime/session.hpp"
 #include "runtime/statistics.hpp"
 
@@ -82,6 +83,18 @@ void print_exit_codes()
     }
 }
 
+/// "name interval-ms tracker ..." for each engine of this build: bench/driver/engines.py reads it.
+void print_engines()
+{
+    for (const EngineDriver& driver : engine_drivers()) {
+        print("{} {}", driver.format.name, driver.interval_ms);
+        for (const std::string_view tracker : driver.trackers) {
+            print(" {}", tracker);
+        }
+        print("\n");
+    }
+}
+
 }  // namespace
 
 void add_tables(CLI::App& app, Invocation& invocation)
@@ -89,7 +102,7 @@ void add_tables(CLI::App& app, Invocation& invocation)
     CommandLine line(app, invocation, "tables", "Print a document made from a table.");
     line.hide();
     const auto name = std::make_shared<std::string>();
-    line.positional("TABLE", *name, true, "options, statistics or exit-codes");
+    line.positional("TABLE", *name, true, "options, statistics, exit-codes or engines");
     line.on_use([name] {
         if (*name == "options") {
             print_options();
@@ -97,6 +110,8 @@ void add_tables(CLI::App& app, Invocation& invocation)
             print_statistics();
         } else if (*name == "exit-codes") {
             print_exit_codes();
+        } else if (*name == "engines") {
+            print_engines();
         } else {
             return report_error(exit_codes::usage, text_of("there is no table '{}'", *name));
         }
