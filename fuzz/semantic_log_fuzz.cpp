@@ -15,7 +15,7 @@
 #include "engines/pronto/log_layout.hpp"
 #include "engines/pronto/log_scan.hpp"
 #include "engines/pronto/pronto_engine.hpp"
-#include "pool/patched_medium.hpp"
+#include "support/patched_medium.hpp"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "pool/fake_medium.hpp"
+#include "support/fake_medium.hpp"
 #include "pool/pool.hpp"
 #include "pool/superblock.hpp"
 

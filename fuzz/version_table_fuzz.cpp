@@ -17,8 +17,8 @@
 #include "engines/pmthreads/pmthreads_layout.hpp"
 #include "pool/commit_record.hpp"
 #include "versions/epoch_writer.hpp"
-#include "versions/work_afterwards.hpp"
-#include "pool/patched_medium.hpp"
+#include "support/work_afterwards.hpp"
+#include "support/patched_medium.hpp"
 
 namespace {
 

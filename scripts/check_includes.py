@@ -12,8 +12,11 @@ program reads it from there. The rules:
   examples/             includes only public headers: they show what a user can do
   src/core/             no header of the operating system; nobody but src/arch one of the CPU
   no folder of src/     includes tools/, tests/, bench/ or examples/
-  src/, tools/          name no engine of WHOLE_ENGINES, also not in strings and comments, but in its
-                        folder, in the registry, and where NAMED_HERE says why
+  tests/support/        helpers for tests: *_test.cpp of src/ and fuzz/ may include them, no other file of src/
+  src/, tools/, layers/, include/stillpoint/
+                        name no engine (a folder of src/engines), also not in strings and comments,
+                        except in its folder, its layer and its public headers, in unit tests, and
+                        where NAMED_HERE says why. A citation of a paper, [PMThreads §4.2], is not a name.
 
 What an include names and does not exist is the compiler's to report.
 
@@ -33,12 +36,18 @@ BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 CPU_HEADER = re.compile(r"^(\w*intrin\.h|arm_\w+\.h|cpuid\.h)$")
 SYSTEM_HEADER = re.compile(r"^((sys|linux|asm|netinet|arpa)/.*|(unistd|pthread|fcntl|signal|sched|dlfcn|poll|"
                            r"semaphore|ucontext|execinfo|liburing)\.h)$")
-# Engines that are a folder and a line of the registry, and nothing else.
-WHOLE_ENGINES = ("respct",)
+# The files that name engines, and why. An entry that is no longer needed is an error.
 NAMED_HERE = {
     "src/engines/registry.cpp": "it lists the engines",
     "src/nvhooks/runtime/lint_restart_points.cpp": "its rules are told by that engine's API what the program does",
+    "include/stillpoint/stillpoint.h": "it tells users what a failure-atomic section is with each engine",
+    "layers/respct/respct-hooks.h": "the runtime of one layer is the other's, with another engine",
+    "layers/lint/lint-hooks.h": "what the layer of that name has compiled is watched as it is",
+    "layers/lint/pmthreads-hooks.h": "programs that are written for the layer of that name include it",
 }
+# Public headers that do not begin with the name of the engine that they belong to.
+HEADERS_OF_ENGINES = {"include/stillpoint/durable": "pronto"}
+CITATION = re.compile(r"\[[A-Z][^\]\n]*\]")
 
 
 def layers_of(cmake_lists):
@@ -68,6 +77,8 @@ def rejected_target(layers, source, target):
     if here[0] != "src":
         return None if there[0] in ("src", here[0], "tests", "bench") else f"{there[0]}/ is not for others"
     if there[0] != "src":
+        if source.name.endswith("_test.cpp") and target.parts[:2] == ("tests", "support"):
+            return None
         return f"src/ does not depend on {there[0]}/"
     return rejected_layer(layers, here, there)
 
@@ -108,7 +119,7 @@ def rejected_system_header(source, name):
 
 def find_target(root, source, name):
     """The file that an include names, relative to the root, or None."""
-    for folder in (root / source.parent, root / "src", root / "include", root):
+    for folder in (root / source.parent, root / "src", root / "include", root / "tests", root):
         candidate = folder / name
         if candidate.is_file():
             try:
@@ -140,15 +151,36 @@ def check_file(root, layers, source):
             yield f"{source}:{line}: error: include of {name}: {reason}"
 
 
-def check_names(root, source):
+def engines_of(root):
+    """Names of the engines: the folders of src/engines."""
+    folder = root / "src/engines"
+    return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+
+
+def belongs_to(source, engine):
+    """Whether the file lies in a folder of that engine, or is a public header of it."""
+    if source.parts[:3] == ("src", "engines", engine) or source.parts[:2] == ("layers", engine):
+        return True
+    text = source.as_posix()
+    return text.startswith(f"include/stillpoint/{engine}") or any(
+        text.startswith(header) and owner == engine for header, owner in HEADERS_OF_ENGINES.items())
+
+
+def check_names(root, source, engines):
     """Yields the same for each line that names an engine outside its folder."""
-    parts = source.parts
-    if parts[0] not in ("src", "tools") or source.as_posix() in NAMED_HERE:
+    if source.parts[0] not in ("src", "tools", "layers", "include") or source.name.endswith("_test.cpp"):
         return
-    for number, line in enumerate((root / source).read_text(encoding="utf-8", errors="replace").split("\n"), 1):
-        for name in WHOLE_ENGINES:
-            if name in line.lower() and parts[:3] != ("src", "engines", name):
-                yield f"{source}:{number}: error: engine {name} is named here: only src/engines/{name} and the registry know it"
+    lines = (root / source).read_text(encoding="utf-8", errors="replace").split("\n")
+    inside_an_engine = source.parts[:2] == ("src", "engines") and len(source.parts) > 3  # rejected_layer() has its includes
+    named = [(number, engine) for number, line in enumerate(lines, 1) for engine in engines
+             if engine in CITATION.sub("", line).lower() and not belongs_to(source, engine)
+             and not (inside_an_engine and INCLUDE.match(line))]
+    if source.as_posix() in NAMED_HERE:
+        if not named:
+            yield f"{source}:1: error: no engine is named here any more: take the file out of NAMED_HERE (check_includes.py)"
+        return
+    for number, engine in named:
+        yield f"{source}:{number}: error: engine {engine} is named here: only src/engines/{engine} and the registry know it"
 
 
 def check_tree(root):
@@ -156,13 +188,14 @@ def check_tree(root):
     layers = layers_of((root / "CMakeLists.txt").read_text(encoding="utf-8"))
     if not layers:
         return ["CMakeLists.txt:1: error: no stillpoint_layer() found, so the order is unknown"], 0
+    engines = engines_of(root)
     errors, files = [], 0
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*")):
             if path.suffix in SOURCE_SUFFIXES and path.is_file():
                 files += 1
                 errors.extend(check_file(root, layers, path.relative_to(root)))
-                errors.extend(check_names(root, path.relative_to(root)))
+                errors.extend(check_names(root, path.relative_to(root), engines))
     return errors, files
 
 

@@ -1,6 +1,6 @@
 #ifndef STILLPOINT_NVTHREADS_H
 #define STILLPOINT_NVTHREADS_H
-/* The recovery interface of NVthreads and PMThreads, with their names (PMThreads, Figure 2).
+/* The recovery interface of NVthreads, with its names [PMThreads, Figure 2].
  * A program written for those papers compiles against this header unchanged. */
 
 #include <stdbool.h>

@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include <vector>
 
-#include "media/temporary_directory.hpp"
-#include "versions/crashing_program.hpp"
+#include "support/temporary_directory.hpp"
+#include "support/crashing_program.hpp"
 #include "versions/page_layout.hpp"
 
 namespace stillpoint {

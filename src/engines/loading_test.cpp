@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "media/temporary_directory.hpp"
-#include "versions/crashing_program.hpp"
+#include "support/temporary_directory.hpp"
+#include "support/crashing_program.hpp"
 
 namespace stillpoint {
 namespace {

@@ -11,8 +11,8 @@
 #include <unistd.h>
 #include <vector>
 
-#include "versions/crashing_program.hpp"
-#include "media/temporary_directory.hpp"
+#include "support/crashing_program.hpp"
+#include "support/temporary_directory.hpp"
 #include "runtime/statistics.hpp"
 
 namespace stillpoint {

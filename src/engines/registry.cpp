@@ -1,4 +1,6 @@
-// The engines of this build. An engine is listed here once its conformance suite passes.
+// The engines of this build, and the only place that lists them: command line, options, statistics, help texts and tools are made from
+// this list, CMake takes every source of src/engines. An engine is listed here once its conformance suite passes. The first one is what
+// a new pool has where no engine is named.
 
 #include <array>
 

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "heap/size_classes.hpp"
-#include "heap/test_image.hpp"
+#include "support/test_image.hpp"
 
 namespace stillpoint {
 namespace {

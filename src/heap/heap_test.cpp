@@ -8,7 +8,7 @@
 #include <set>
 
 #include "heap/size_classes.hpp"
-#include "heap/test_image.hpp"
+#include "support/test_image.hpp"
 
 namespace stillpoint {
 namespace {

@@ -12,7 +12,7 @@
 #include <chrono>
 #include <thread>
 
-#include "heap/test_image.hpp"
+#include "support/test_image.hpp"
 #include "heap/thread_cache.hpp"
 
 namespace stillpoint {

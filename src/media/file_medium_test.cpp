@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "media/open.hpp"
-#include "media/temporary_directory.hpp"
-#include "media/test_pages.hpp"
+#include "support/temporary_directory.hpp"
+#include "support/test_pages.hpp"
 
 namespace stillpoint {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "arch/native.hpp"
 #include "media/open.hpp"
-#include "media/temporary_directory.hpp"
-#include "media/test_pages.hpp"
+#include "support/temporary_directory.hpp"
+#include "support/test_pages.hpp"
 #include "os/clock.hpp"
 
 namespace stillpoint {

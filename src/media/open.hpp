@@ -16,7 +16,7 @@ struct MediumOptions {
     /// Empty: `dax` where the file system grants MAP_SYNC, `memory` on tmpfs, else `file`.
     std::optional<MediumKind> kind;
     // The `memory` kind only: what it emulates.
-    std::uint32_t line_latency_ns = 0;      ///< per line written back (PMThreads §6.1: 100)
+    std::uint32_t line_latency_ns = 0;      ///< per line written back [PMThreads §6.1: 100]
     std::uint32_t page_latency_ns = 0;      ///< per 4 KiB page written (NVthreads: 1000)
     std::uint32_t bandwidth_mb_per_s = 0;   ///< 0: no cap
     /// create_medium only: the file has no name before Medium::publish(), so that a creation that

@@ -29,7 +29,7 @@ struct Segment {
 
 /// What an engine tells the pool about its own areas of the file.
 struct EngineFormat {
-    std::string_view name;               ///< at most 15 bytes, e.g. "pmthreads"
+    std::string_view name;               ///< at most 15 bytes
     std::uint32_t layout_version;
     std::uint64_t area_pages;            ///< fixed engine area after the superblocks
     /// File pages that a segment of `image_pages` needs.

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "arch/checksum.hpp"
-#include "pool/pool_fixture.hpp"
+#include "support/pool_fixture.hpp"
 
 namespace stillpoint::testing {
 namespace {

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "pool/growth.hpp"
-#include "pool/pool_fixture.hpp"
+#include "support/pool_fixture.hpp"
 
 namespace stillpoint::testing {
 namespace {

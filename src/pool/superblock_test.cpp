@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "pool/pool_fixture.hpp"
+#include "support/pool_fixture.hpp"
 
 namespace stillpoint::testing {
 namespace {

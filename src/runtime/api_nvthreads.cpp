@@ -1,4 +1,4 @@
-// The recovery interface of NVthreads and PMThreads (PMThreads, Figure 2), on the same objects.
+// The recovery interface that NVthreads introduced [PMThreads, Figure 2], on the same objects.
 
 #include <algorithm>
 #include <cerrno>

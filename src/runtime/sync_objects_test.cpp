@@ -16,7 +16,7 @@
 
 #include "os/log.hpp"
 #include "runtime/sync_object_reset.hpp"
-#include "runtime/sync_objects_fixture.hpp"
+#include "support/sync_objects_fixture.hpp"
 #include "runtime/thread_registry.hpp"
 
 namespace stillpoint {

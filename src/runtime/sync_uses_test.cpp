@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/sync_objects_fixture.hpp"
+#include "support/sync_objects_fixture.hpp"
 
 namespace stillpoint {
 namespace {

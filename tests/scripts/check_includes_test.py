@@ -48,12 +48,24 @@ class CheckIncludes(unittest.TestCase):
         files["src/engines/two/b.cpp"] = '#include "engines/one/a.hpp"\n'
         self.assert_rejected(files, "an engine never includes another")
 
-    def test_rejects_the_name_of_a_whole_engine_outside_its_folder(self):
-        name = check_includes.WHOLE_ENGINES[0]
-        text = f'const char* engine = "{name.upper()}";\n'
-        self.assertEqual(self.errors_of({f"src/engines/{name}/a.cpp": text, "src/engines/registry.cpp": text, "tests/a.cpp": text}), [])
-        self.assert_rejected({"src/os/a.cpp": text}, f"src/os/a.cpp:1: error: engine {name} is named here")
-        self.assert_rejected({"tools/t/a.cpp": text}, "only src/engines/")
+    def test_rejects_the_name_of_an_engine_outside_its_folder(self):
+        text = 'const char* engine = "ONE";\n'
+        files = {"src/engines/one/a.cpp": text, "src/os/a_test.cpp": text, "tests/a.cpp": text, "layers/one/a.h": text,
+                 "include/stillpoint/one.h": text, "src/os/cited.hpp": "// How [One §4.2, Algorithm 2] does it.\n"}
+        self.assertEqual(self.errors_of(files), [])
+        for other in ("src/os/a.cpp", "tools/t/a.cpp", "include/stillpoint/other.h", "src/engines/two/a.cpp"):
+            self.assert_rejected({**files, other: text}, f"{other}:1: error: engine one is named here")
+
+    def test_rejects_an_exception_that_is_not_needed(self):
+        registry = "src/engines/registry.cpp"
+        engine = {"src/engines/one/a.cpp": ""}
+        self.assertEqual(self.errors_of({**engine, registry: "// one\n"}), [])
+        self.assert_rejected({**engine, registry: "\n"}, f"{registry}:1: error: no engine is named here any more")
+
+    def test_lets_only_tests_include_helpers_for_tests(self):
+        files = {"tests/support/a.hpp": "", "src/os/a_test.cpp": '#include "support/a.hpp"\n'}
+        self.assertEqual(self.errors_of(files), [])
+        self.assert_rejected({**files, "src/os/a.cpp": '#include "support/a.hpp"\n'}, "src/ does not depend on tests/")
 
     def test_rejects_a_public_header_that_includes_the_inside(self):
         self.assert_rejected({"src/core/a.hpp": "", "include/stillpoint/x.h": '#include "core/a.hpp"\n'},

@@ -14,6 +14,7 @@
 #include "compiler_layer.hpp"
 #include "compiler_unknown_calls.hpp"
 #include "response_file.hpp"
+#include "runtime/options.hpp"
 
 namespace stillpoint::tool {
 
@@ -27,7 +28,7 @@ constexpr std::string_view help =
     "\n"
     "Every argument is Clang's (--help prints Clang's own help), but for these:\n"
     "  --runtime=NAME|FILE                the adaptation layer: a name, or the path of a layer.yaml\n"
-    "                                     (default: STILLPOINT_RUNTIME, else pmthreads)\n"
+    "                                     (default: STILLPOINT_RUNTIME, else that of the default engine)\n"
     "  --lint                             the same as --runtime=lint: for `stillpoint lint`\n"
     "  -Wno-stillpoint-unknown-call       do not warn of calls that may write durable memory without hooks.\n"
     "                                     The command that links warns, once for each function;\n"
@@ -55,7 +56,7 @@ std::string runtime_of(const CompilerArguments& arguments)
     if (!arguments.runtime.empty()) {
         return arguments.runtime;
     }
-    return variable != nullptr && *variable != '\0' ? variable : std::string(default_runtime);
+    return variable != nullptr && *variable != '\0' ? variable : std::string(default_engine());
 }
 
 /// For the front end only (-Xclang): the assembler would refuse -mllvm options of a plugin that it does not load.

@@ -11,8 +11,6 @@
 
 namespace stillpoint::tool {
 
-inline constexpr std::string_view default_runtime = "pmthreads";
-
 struct CompilerLayer {
     std::string folder;         ///< absolute
     std::string configuration;  ///< absolute path of its YAML file, which can be read

@@ -8,9 +8,9 @@
 #include <unistd.h>
 #include <vector>
 
-#include "versions/crashing_program.hpp"
+#include "support/crashing_program.hpp"
 #include "engines/pmthreads/pmthreads_layout.hpp"
-#include "media/temporary_directory.hpp"
+#include "support/temporary_directory.hpp"
 
 namespace stillpoint::pmthreads {
 namespace {

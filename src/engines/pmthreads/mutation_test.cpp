@@ -23,12 +23,12 @@
 #include <vector>
 
 #include "pool/commit_record.hpp"
-#include "versions/crashing_program.hpp"
+#include "support/crashing_program.hpp"
 #include "engines/pmthreads/pmthreads_engine.hpp"
 #include "engines/pmthreads/pmthreads_layout.hpp"
-#include "versions/work_afterwards.hpp"
-#include "media/temporary_directory.hpp"
-#include "pool/patched_medium.hpp"
+#include "support/work_afterwards.hpp"
+#include "support/temporary_directory.hpp"
+#include "support/patched_medium.hpp"
 
 namespace stillpoint::pmthreads {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "engines/pronto/entry_codec.hpp"
 #include "engines/pronto/log_scan.hpp"
-#include "pool/fake_medium.hpp"
+#include "support/fake_medium.hpp"
 
 namespace stillpoint::pronto {
 namespace {

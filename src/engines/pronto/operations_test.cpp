@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "engines/pronto/commit_order.hpp"
-#include "media/temporary_directory.hpp"
+#include "support/temporary_directory.hpp"
 #include "os/clock.hpp"
 #include "os/futex.hpp"
 #include "runtime/fase.hpp"
 #include "stillpoint/pronto.h"
-#include "versions/crashing_program.hpp"
+#include "support/crashing_program.hpp"
 
 namespace stillpoint::pronto {
 namespace {

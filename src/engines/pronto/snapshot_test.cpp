@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "engines/pronto/snapshot_staging.hpp"
-#include "media/temporary_directory.hpp"
+#include "support/temporary_directory.hpp"
 #include "runtime/statistics.hpp"
-#include "versions/crashing_program.hpp"
+#include "support/crashing_program.hpp"
 
 namespace stillpoint::pronto {
 namespace {

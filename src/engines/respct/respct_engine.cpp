@@ -213,7 +213,7 @@ Result<void> RespctEngine::mirror(const MirroredRange&)
 {
     return fail(SP_E_UNSUPPORTED, 0,
                 "the program has SP_PERSISTENT variables, which the engine respct does not keep: put them into the pool as logged "
-                "variables (stillpoint/respct.h), or use the engine pmthreads");
+                "variables (stillpoint/respct.h), or use the default engine");
 }
 
 Result<void> RespctEngine::wait_durable(std::uint64_t epoch, std::uint64_t deadline_ns) { return clock_.wait_durable(epoch, deadline_ns); }

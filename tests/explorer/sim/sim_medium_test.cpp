@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/sim_medium.hpp"
-#include "media/test_pages.hpp"
+#include "support/test_pages.hpp"
 
 namespace stillpoint::sim {
 namespace {

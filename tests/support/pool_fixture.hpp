@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "pool/fake_medium.hpp"
+#include "support/fake_medium.hpp"
 #include "pool/pool.hpp"
 #include "pool/superblock.hpp"
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "pool/commit_record.hpp"
-#include "pool/patched_medium.hpp"
+#include "support/patched_medium.hpp"
 #include "versions/epoch_writer.hpp"
-#include "versions/recovered_image.hpp"
+#include "support/recovered_image.hpp"
 
 namespace stillpoint::versions {
 
