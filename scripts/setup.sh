@@ -11,17 +11,17 @@ liburing-dev libexpected-dev libgtest-dev"
 # What memcached's source is fetched and built with, the client that its tests and its demo speak through, and the second client of
 # its benchmark.
 memcached_packages="dpkg-dev libevent-dev libsasl2-dev libssl-dev openssl python3-pymemcache libmemcached-tools"
+# The virtual machine; its kernel is downloaded by tests/guest and never installed.
+guest_packages="qemu-system-x86 qemu-utils busybox-static e2fsprogs cpio"
 # The second compiler, and its runtime for the sanitizers; the headers that the compiler plugin is built with, and
 # FileCheck; the runtime of the layer pmdk, which is also a peer of `stillpoint bench`; the other peers. Without llvm-19-dev the plugin
 # is left out, without a runtime or a peer what needs it. Matplotlib draws the plots of the benchmark's report, and
 # Chromium opens it in a test. Foreign programs that are tested with Stillpoint: what fetches and builds Kyoto Cabinet's source, and
-# Tokyo Cabinet's own test programs; and valgrind.
+# Tokyo Cabinet's own test programs; and valgrind. A compiler and an emulator for AArch64, for the arch layer there.
 test_packages="clang-19 libclang-rt-19-dev llvm-19-dev libpmemobj-dev liblmdb-dev librocksdb-dev libsqlite3-dev
 python3-matplotlib chromium-headless-shell
-dpkg-dev zlib1g-dev tokyocabinet-bin valgrind
-$memcached_packages"
-# The virtual machine; its kernel is downloaded by tests/guest and never installed.
-guest_packages="qemu-system-x86 qemu-utils busybox-static e2fsprogs cpio"
+dpkg-dev zlib1g-dev tokyocabinet-bin valgrind g++-aarch64-linux-gnu qemu-user
+$guest_packages $memcached_packages"
 # The programs of tests/foreign. Servers are not here: tests/foreign/unpack.py takes them out of their packages, since
 # installing would start them. Java, Go and Rust are used where they are, and not installed: they are large.
 foreign_packages="pigz pbzip2 lbzip2 pixz plzip lrzip zstd bzip3 xz-utils

@@ -29,6 +29,14 @@ struct RecordChunk {
 };
 static_assert(sizeof(RecordChunk) <= RecordChunk::bytes);
 
+void end_for_uncounted_thread(const char* what) noexcept
+{
+    os::log(os::Severity::error, "no memory for {} (thread {}); the program ends here, because a thread that is not counted could "
+            "spoil a checkpoint", what, os::thread_id());
+    syscall(SYS_exit_group, EX_OSERR);
+    __builtin_unreachable();
+}
+
 namespace {
 
 /// Lock order: last of all; nothing is taken while it is held.
@@ -58,9 +66,7 @@ RecordChunk* append_chunk() noexcept
 {
     void* memory = os::zeroed_memory(RecordChunk::bytes);
     if (memory == nullptr) {
-        os::log(os::Severity::error, "no memory to register thread {}; the program ends here, "
-                "because a thread that is not counted could spoil a checkpoint", os::thread_id());
-        syscall(SYS_exit_group, EX_OSERR);
+        end_for_uncounted_thread("a thread's record");
     }
     auto* chunk = static_cast<RecordChunk*>(memory);  // Zeroes are its initial state.
     if (last_chunk == nullptr) {

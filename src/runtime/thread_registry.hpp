@@ -76,4 +76,8 @@ private:
 /// walks when the thread dies. `visit` (may be null) is called with each mutex.
 [[nodiscard]] std::uint32_t count_robust_locks_held(void (*visit)(void* mutex) noexcept) noexcept;
 
+/// Ends the process, exit code 71 (EX_OSERR), and says that there is no memory for `what` of a thread: a thread that is not counted could
+/// spoil a checkpoint, and a call that begins a FASE has no error to return.
+[[noreturn]] void end_for_uncounted_thread(const char* what) noexcept;
+
 }  // namespace stillpoint

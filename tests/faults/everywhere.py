@@ -21,7 +21,7 @@ from pathlib import Path
 BUILD = Path(os.environ.get("STILLPOINT_BUILD", Path(__file__).resolve().parents[2] / "build"))
 TOOL = BUILD / "bin/stillpoint"
 Engine = collections.namedtuple("Engine", "name program commits")  # commits: of one life
-ENGINES = (Engine("pmthreads", "faults_files", 3), Engine("pronto", "faults_objects", 4))
+ENGINES = (Engine("pmthreads", "faults_files", 3), Engine("respct", "faults_lines", 3), Engine("pronto", "faults_objects", 4))
 MEDIA = (("file", "power"), ("file", "process"), ("memory", "power"), ("memory", "process"))
 CALLS = (("read", "EIO"), ("read", "short"), ("write", "EIO"), ("write", "ENOSPC"), ("write", "short"), ("sync", "EIO"),
          ("fallocate", "ENOSPC"), ("fallocate", "EIO"), ("memory", "ENOMEM"))

@@ -12,6 +12,7 @@
 #include "os/log.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/fase_gate.hpp"
+#include "runtime/thread_registry.hpp"
 
 extern "C" {
 __attribute__((visibility("default"))) constinit std::uint64_t sp_respct_running = 1;
@@ -103,9 +104,7 @@ Thread& register_thread() noexcept
     if (thread == nullptr) {
         void* const memory = mapped<Thread>();
         if (memory == nullptr) {
-            os::log(os::Severity::error, "no memory for a thread's list of written lines; the program ends here, because a thread "
-                                         "that is not counted could spoil a checkpoint");
-            std::abort();
+            end_for_uncounted_thread("a thread's list of written lines");
         }
         thread = new (memory) Thread{};
         thread->next = threads.load(std::memory_order_relaxed);
