@@ -7,7 +7,9 @@
 #include <cstring>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <string>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -367,6 +369,32 @@ TEST_P(EnginesRecovery, GivesAForkedChildAPrivateCopy)
               }),
               0);
     EXPECT_EQ(run([] { return compare_all(3); }), 0);
+}
+
+/// Semaphores, waiters of libc and ignored locks store at any time, also in a stop. Here a thread does so all the time, and pages that
+/// find no room in staging memory are written in the stop: many, so that it surely runs meanwhile.
+TEST(EnginesEpochs, WithStoresOutsideSectionsLeaveAPoolThatOpens)
+{
+    constexpr std::size_t bytes = 48 * mib;
+    const test::TemporaryDirectory directory;
+    const std::string options = "medium=file durability=power pool_size_mb=64 staging_max_mb=1 interval_ms=3600000 tracker=uffd";
+    const auto work = [] {
+        sp_fase_begin();
+        auto* const block = static_cast<unsigned char*>(sp_malloc(bytes));
+        std::memset(block, 1, bytes);
+        sp_fase_end();
+        std::thread([block] {
+            for (std::size_t at = 0;; at = (at + page_bytes) % bytes) {
+                auto* const byte = reinterpret_cast<volatile unsigned char*>(block + at);
+                *byte = static_cast<unsigned char>(*byte + 1);
+            }
+        }).detach();
+        EXPECT_EQ(sp_checkpoint(), SP_OK);
+        crash();
+        return 0;
+    };
+    EXPECT_EQ(run_with_pool(directory.file("p"), options.c_str(), work), killed);
+    EXPECT_EQ(run_with_pool(directory.file("p"), (options + " recovery=eager").c_str(), [] { return 0; }), 0);
 }
 
 TEST(EnginesEpochs, AreCommittedForWhoeverWaitsEvenWithoutAWrite)

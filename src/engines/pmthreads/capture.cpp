@@ -52,6 +52,9 @@ Result<void> Capture::reserve(std::uint64_t image_pages_max, std::uint64_t stagi
     if (auto done = staging_.reserve(staging_pages_ * page_bytes, "page copies"); !done) {
         return done;
     }
+    if (auto done = aside_.reserve(pages_aside * page_bytes, "page copies"); !done) {
+        return done;
+    }
     if (auto done = carried_.reserve(image_pages_max, "pages of requests in flight"); !done) {
         return done;
     }
@@ -118,6 +121,13 @@ std::uint64_t Capture::add_kernel_writes(const Shadow& shadow, Look look) noexce
     found.certain = true;
     kernel_writes::take_stored(begin, begin + shadow.bytes(), add_run, &found);
     return found.count;
+}
+
+const std::byte* Capture::copy_aside(std::uint64_t slot, const std::byte* page) noexcept
+{
+    std::byte* const copy = aside_.data() + slot * page_bytes;
+    copy_page_in_use(copy, page);
+    return copy;
 }
 
 void Capture::carry(std::uint64_t image_page) noexcept

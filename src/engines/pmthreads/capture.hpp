@@ -52,6 +52,9 @@ public:
     {
         return staging_.data() + index * page_bytes;
     }
+    /// Copies a page that has no staging memory, to be written at once: there is room for so many.
+    static constexpr std::uint64_t pages_aside = 256;
+    [[nodiscard]] const std::byte* copy_aside(std::uint64_t slot, const std::byte* page) noexcept;
     /// Indexes of pages found by the last collect() that have no staging memory.
     [[nodiscard]] std::span<const std::uint32_t> unstaged() const noexcept
     {
@@ -116,6 +119,7 @@ private:
     os::ReservedArray<std::uint32_t> unstaged_;
     os::ReservedArray<CopyTeam::PageCopy> copies_;
     os::ReservedArray<std::byte> staging_;
+    os::ReservedArray<std::byte> aside_;
     std::uint64_t staging_pages_ = 0;
     os::AsyncRequests requests_;
     std::uint64_t looked_everywhere_ns_ = 0;

@@ -70,9 +70,18 @@ Result<void> Checkpointer::write_unstaged() noexcept
         writer_.begin(parts_.clock->running());
         writing_begun_ = true;
     }
+    std::uint64_t copied = 0;
     for (const std::uint32_t index : capture_.unstaged()) {
         const std::uint64_t page = capture_.page(index);
-        if (auto written = writer_.write_page(index, page, parts_.shadow->page(page), true); !written) {
+        if (copied == Capture::pages_aside) {
+            if (auto flushed = writer_.flush_gathered(); !flushed) {
+                return flushed;
+            }
+            copied = 0;
+        }
+        // A stop holds sections, not every store: waiters of libc, semaphores and ignored locks go on. What is written has its checksum.
+        const std::byte* const copy = capture_.copy_aside(copied++, parts_.shadow->page(page));
+        if (auto written = writer_.write_page(index, page, copy, true); !written) {
             return pass_on(written.error());
         }
     }
