@@ -6,6 +6,8 @@ project that a document or a comment names exists.
 
 import re
 
+README_LINES_MAX = 150
+CHANGE_ROWS_MAX = 30
 FOLDERS = "src|include|tools|tests|scripts|docs|bench|examples|cmake|fuzz|layers|integrations"
 NAMED_PATH = re.compile(rf"(?<![\w/.$~<}}\-])(?:{FOLDERS})/[\w./*<>{{}}\-…]+")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -54,6 +56,16 @@ def check_links(root, path, text, texts):
                     yield path, number, f"{name or path} has no heading for #{anchor}"
 
 
+def check_lengths(path, text):
+    """Pages that a newcomer reads first stay short."""
+    if str(path) == "README.md" and text.count("\n") > README_LINES_MAX:
+        yield path, 1, f"{text.count(chr(10))} lines; at most {README_LINES_MAX}: move details to docs/guide"
+    if str(path) == "docs/ARCHITECTURE.md" and "## Where do I change" in text:
+        rows = len(re.findall(r"^\| ", text.split("## Where do I change")[1].split("\n## ")[0], re.MULTILINE)) - 1
+        if rows > CHANGE_ROWS_MAX:
+            yield path, 1, f"{rows} rows say where to change what; at most {CHANGE_ROWS_MAX}: use the README of the folder"
+
+
 def exists(root, path, name):
     """Whether `name` is there, from the root or from the file that names it, as it is or as a stem."""
     for base in (root, root / path.parent):
@@ -85,6 +97,7 @@ def check(root, texts):
     for path, text in texts.items():
         if path.suffix == ".md":
             yield from check_titles(path, text)
+            yield from check_lengths(path, text)
             yield from check_links(root, path, text, texts)
         if path.parts[:2] != ("tests", "scripts"):  # whose texts are examples
             yield from check_named_paths(root, path, text)

@@ -51,6 +51,10 @@ class Tidy(unittest.TestCase):
         self.assert_clean({"src/core/a.cpp": "int behind = 1;  // A disk behind a cache; nothing is left behind.\n"})
         self.assert_clean({"docs/a.md": "# A\n\nThe field `behind`.\n\n```c\nint behind;  // behind\n```\n"})
 
+    def test_keeps_the_first_pages_short(self):
+        self.assert_found({"README.md": "# A\n" + "a\n" * 150}, "at most 150")
+        self.assert_found({"docs/ARCHITECTURE.md": "# A\n\n## Where do I change\n\n" + "| a | b |\n" * 32}, "31 rows")
+
     def test_rejects_a_comment_that_does_not_say_what_it_is_about(self):
         self.assert_found({"src/core/a.cpp": "/// Of the calling thread.\nint x;\n"}, "begins with 'Of'")
         self.assert_found({"src/core/a.cpp": "int x;  // It may be zero.\n"}, "begins with 'It'")
