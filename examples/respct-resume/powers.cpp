@@ -4,7 +4,7 @@
 //     stillpoint run --engine=respct --pool powers.pool -- respct-resume [ROWS [POWER]]
 //     kill -9, at any moment; and once more. Without a pool it computes the same in one go.
 //
-// What a thread needs to go on lies in its frame in the pool: its locals, and the id of its last restart point. After a crash all memory
+// A thread's state to continue lies in its frame in the pool: its locals, and the id of its last restart point. After a crash all memory
 // is as it was when the last durable epoch ended, and each thread enters its code at the restart point where it was then: in the
 // middle of a row, or with a result in its hand.
 

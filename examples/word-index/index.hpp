@@ -21,7 +21,7 @@
 //             recovered moment has everything before it), and it is never taken again;
 //   taken     some of its postings are in the index. The next run takes these files first, again.
 //
-// What makes a repeated file harmless: a posting is a value, not an increment. It says "this word
+// A repeated file is harmless, because a posting is a value, not an increment. It says "this word
 // occurs `count` times in this file", computed from the whole file. A repeated file looks for its own
 // posting in each word and overwrites it; only where there is none it appends. So posting a
 // file twice is the same as posting it once. Files that were never interrupted (all but at most one

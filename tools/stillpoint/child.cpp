@@ -76,7 +76,7 @@ Child::~Child() { kill_group(); }
 
 void Child::reap()
 {
-    // What it has started itself; before the wait, which gives the number of the group free.
+    // Kills the processes that the child has started, before the wait, which gives the number of the group free.
     kill(-pid_, SIGKILL);
     while (waitpid(pid_, &status_, 0) < 0 && errno == EINTR) {
     }

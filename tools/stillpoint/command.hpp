@@ -1,5 +1,5 @@
 #pragma once
-// What the subcommands share: how they describe themselves, how they end, how they speak.
+// Common to the subcommands: how they describe themselves, how they end, how they speak.
 
 #include <functional>
 #include <memory>
@@ -17,10 +17,10 @@ class App;
 
 namespace stillpoint::tool {
 
-/// What holds for every subcommand, once the command line is parsed.
+/// Settings of every subcommand, once the command line is parsed.
 struct Invocation {
     bool quiet = false;
-    /// What follows "--" after `run`, `crashtest` or `lint`.
+    /// The words after "--" of `run`, `crashtest` or `lint`.
     std::vector<std::string> command;
     /// Set by the subcommand that was named; main() calls it.
     std::function<int()> action;
@@ -41,13 +41,13 @@ public:
                 const std::string& sentence);
     /// --help shows what is added next under this heading; empty: under the usual one.
     void section(const std::string& heading);
-    /// What follows the options, with or without "--", is another program's command line.
+    /// The words after the options, with or without "--", are another program's command line.
     void ends_with_a_command();
     [[nodiscard]] std::vector<std::string> command() const;
     void hide();
     /// The end of --help: examples, and the codes that the subcommand ends with.
     void footer(std::string_view examples, std::string_view exit_codes);
-    /// What main() does if this subcommand is named.
+    /// Run by main() if this subcommand is named.
     void on_use(std::function<int()> action);
 
 private:

@@ -1,5 +1,5 @@
 #pragma once
-// What the command line of a compiler asks for, as far as the wrapper must know: its own options, and whether
+// The requests of a compiler's command line, as far as the wrapper must know: its own options, and whether
 // there will be a link. Everything else is passed on as it was written.
 
 #include <string>

@@ -20,7 +20,7 @@ tl::unexpected<Refusal> refuse(int exit_code, fmt::format_string<Args...> format
     return tl::unexpected(Refusal{exit_code, text_of(format, std::forward<Args>(args)...)});
 }
 
-/// What `clang --version` says: its first line.
+/// The first line of `clang --version`.
 std::string version_line(const std::string& clang)
 {
     const std::string command = shell_text({clang, "--version"}) + " 2>&1";

@@ -14,8 +14,8 @@ struct UnknownCall {
     std::vector<std::string> places;
 };
 
-/// What the linked file `output` says of its calls, less those that are answered by functions with hooks. `folders` are searched for
-/// its libraries before the system's own. Sorted by the callee.
+/// The unknown calls that the linked file `output` records, less those that are answered by functions with hooks. `folders` are
+/// searched for its libraries before the system's own. Sorted by the callee.
 [[nodiscard]] std::vector<UnknownCall> unknown_calls_in(const std::string& output, const std::vector<std::string>& folders);
 
 /// The warnings, or errors, for the user; empty where there are none.

@@ -189,7 +189,7 @@ bool CrashTest::ends_by_itself(Child& child, std::uint64_t deadline_ns)
     if (!view) {
         return ended;
     }
-    // What the page says now is the last that the program knew.
+    // The page now says the last that the program knew.
     const auto value = [&](const std::atomic<std::uint64_t>& word) { return word.load(std::memory_order_relaxed); };
     ++figures_.epochs_observed;
     acknowledged_ = std::max(acknowledged_, value((*view)->durable_epoch));

@@ -1,5 +1,5 @@
 #pragma once
-// What `doctor` finds out. Every probe tries the thing itself; a version number proves nothing.
+// The facts that `doctor` finds. Every probe tries the thing itself; a version number proves nothing.
 
 #include <optional>
 #include <string>
@@ -48,7 +48,7 @@ struct FileSystemFacts {
 /// `path`: a folder, or a file whose folder is meant. Errors: pool_missing; pool_read_only (may not be looked at).
 [[nodiscard]] Result<FileSystemFacts> probe_file_system(const std::string& path);
 
-/// What follows from the facts.
+/// The conclusions from the facts.
 struct Verdict {
     bool pool_possible = false;
     bool power = false;              ///< durability `power` can be promised

@@ -1,4 +1,4 @@
-// What the file system of a folder has, for `doctor`: tried out on a file without a name.
+// Facilities of a folder's file system, for `doctor`: tried out on a file without a name.
 
 #include <cerrno>
 #include <cstring>

@@ -1,4 +1,4 @@
-// What the CPU and the kernel have, for `doctor`: asked of the very code that a run uses.
+// Facilities of the CPU and the kernel, for `doctor`: asked of the very code that a run uses.
 
 #include <linux/membarrier.h>
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-// What follows from what `doctor` found: each promise with its reason, and nothing that is only hoped.
+// The conclusions of `doctor`: each promise with its reason, and nothing that is only hoped.
 
 #include <cstring>
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a program's file says of how it was compiled: the records of nvhooks_abi.h in it.
+// How a program was compiled, as its file says: the records of nvhooks_abi.h in it.
 
 #include <string>
 #include <vector>

@@ -54,7 +54,7 @@ public:
     }
     ~TemporaryFolder()
     {
-        std::error_code ignored;  // What is left is in a folder for what may be left.
+        std::error_code ignored;  // Leftovers are harmless: the folder is temporary.
         if (is_there_) {
             std::filesystem::remove_all(path_, ignored);
         }

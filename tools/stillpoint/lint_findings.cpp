@@ -135,7 +135,7 @@ std::string demangled(const std::string& symbol)
     return name == nullptr ? symbol : name.get();
 }
 
-/// What is known beside the place: which read, which function.
+/// Facts beside the place: which read, which function.
 std::string detail_of(const Report& report, const Place& place, const LintSymbols& symbols)
 {
     if (place.kind == Kind::blocking_call) {

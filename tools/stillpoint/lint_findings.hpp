@@ -1,5 +1,5 @@
 #pragma once
-// What `stillpoint lint` has found, as people read it.
+// The findings of `stillpoint lint`, as people read them.
 
 #include <cstdint>
 #include <string>

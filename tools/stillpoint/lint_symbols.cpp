@@ -81,7 +81,7 @@ void take_code(const Lines& lines, std::map<std::uint64_t, std::vector<SourcePla
         } else if (current != nullptr && at + 1 < lines.size()) {
             SourcePlace place;
             place.function = lines[at] == "??" ? "" : lines[at];
-            // What the pass keeps apart from other objects' copies has a name of its own.
+            // Copies that the pass keeps apart from other objects' have a name of their own.
             constexpr std::string_view suffix = ".nvhooks";
             if (place.function.ends_with(suffix)) {
                 place.function.resize(place.function.size() - suffix.size());

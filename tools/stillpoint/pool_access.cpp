@@ -34,7 +34,7 @@ private:
     Verification& result_;
 };
 
-/// What visit_image needs, passed through the engine as its context.
+/// Context of visit_image, passed through the engine as its context.
 struct ImageVisit {
     const OpenedPool& opened;
     const PoolFacts& facts;

@@ -27,7 +27,7 @@ struct KeptFact {
 };
 using FactRow = std::vector<KeptFact>;
 
-/// What a whole reading of the pool found.
+/// The result of reading the whole pool.
 struct Verification {
     RecoveryReport recovery;
     std::uint64_t handles = 0;

@@ -19,7 +19,7 @@ std::string replaced(std::string text, std::string_view what, std::string_view b
     return text;
 }
 
-/// What a number, a choice, … may be.
+/// The range of a number, the words of a choice, ….
 std::string range_of(const OptionRow& row)
 {
     switch (row.kind) {
