@@ -3,12 +3,12 @@
 #include <cstring>
 
 #include "core/canary.hpp"
+#include "core/store_marks.hpp"
 
 namespace stillpoint::logged {
 
 constinit std::atomic<std::uint64_t> durable_epoch{0};
 constinit std::atomic<std::uint64_t> running_word{1};
-constinit std::atomic<NoteLines> note_lines{nullptr};
 
 namespace {
 
@@ -35,7 +35,7 @@ void keep_backup(Word& word) noexcept
         sync::AtomicRef<std::uint64_t>(word.epoch_word)
             .store((epoch << 1) | std::uint64_t{last + 1 == epoch}, std::memory_order_release);
         if (!is_removed(Canary::note_first_update)) {
-            note(&word, sizeof word);
+            note_store(&word, sizeof word);
         }
     }
     lock.taken.store(false, std::memory_order_release);

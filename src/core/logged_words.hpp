@@ -37,17 +37,6 @@ static_assert(sizeof(Word) == total_bytes(kind_of_word) && sizeof Word::value ==
 [[gnu::visibility("hidden")]] extern constinit std::atomic<std::uint64_t> running_word;
 [[nodiscard]] inline std::uint64_t running() noexcept { return running_word.load(std::memory_order_relaxed); }
 
-/// After a store of the library to memory that this engine keeps durable by lines; any thread. Set while such an engine runs.
-using NoteLines = void (*)(const void* address, std::size_t size_bytes) noexcept;
-[[gnu::visibility("hidden")]] extern constinit std::atomic<NoteLines> note_lines;
-
-inline void note(const void* address, std::size_t size_bytes) noexcept
-{
-    if (const NoteLines call = note_lines.load(std::memory_order_relaxed); call != nullptr) {
-        call(address, size_bytes);
-    }
-}
-
 /// Keeps the value with which the epoch began, unless that is done. Any thread at any time: several may touch one word.
 [[gnu::cold]] void keep_backup(Word& word) noexcept;
 

@@ -2,6 +2,27 @@
 
 namespace stillpoint::store_marks {
 
+namespace {
+
+void ignore(const void* /*address*/, std::size_t /*size_bytes*/) noexcept {}
+
+}  // namespace
+
 constinit std::atomic<Wanted> wanted{Wanted::nothing};
+constinit std::atomic<AfterStore> after_store{&ignore};
+
+void want_cards() noexcept { wanted.store(Wanted::cards, std::memory_order_release); }
+
+void want_calls(AfterStore call) noexcept
+{
+    after_store.store(call, std::memory_order_relaxed);
+    wanted.store(Wanted::calls, std::memory_order_release);
+}
+
+void want_nothing() noexcept
+{
+    wanted.store(Wanted::nothing, std::memory_order_release);
+    after_store.store(&ignore, std::memory_order_relaxed);
+}
 
 }  // namespace stillpoint::store_marks

@@ -1,9 +1,10 @@
 #pragma once
-// Marks in the card table for what this library itself stores into durable memory: no compiler pass has seen
-// those stores. With the tracker `hooks` the marks are all that it knows; with the others nobody
-// looks at them, and note_store() is one test of a byte.
+// The one channel by which stores into durable memory are announced to the engine that runs: by this library's own code (heap, directory of
+// handles, durable globals, system calls), which no compiler pass has seen, by the hooks of instrumented programs, and by sp_mark_written.
+// note_store() follows a store, or a range of them. Where nobody wants to know it is one test of a byte; where cards are wanted they are
+// marked in line; else the engine is called.
 //
-// Order [DESIGN, Trackers]: store; test the card; set it if it is 0. The collector: clear; membarrier; copy. A store
+// Cards, order [DESIGN, Trackers]: store; test the card; set it if it is 0. The collector: clear; membarrier; copy. A store
 // whose test came too early to see the clear is then in the copy. A mark may come late, but never
 // after the release that ends its FASE.
 
@@ -11,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/logged_words.hpp"
 #include "core/sync.hpp"
 #include "nvhooks/abi/nvhooks_abi.h"
 #include "stillpoint/stillpoint.h"
@@ -24,13 +24,22 @@ static_assert(SP_WINDOW_INDEX == NVHOOKS_WINDOW_INDEX || SP_WINDOW_INDEX == NVHO
 inline constexpr std::uintptr_t table_address = NVHOOKS_CARD_TABLE_FOR(std::uintptr_t{SP_WINDOW_INDEX});
 inline constexpr std::uintptr_t card_bias = NVHOOKS_CARD_BIAS_FOR(std::uintptr_t{SP_WINDOW_INDEX});
 
-/// Who wants to know of the library's own stores.
+/// How the engine that runs wants to know of stores.
 enum class Wanted : std::uint8_t {
     nothing,
-    cards,  ///< a tracker reads the cards; the table is mapped
-    lines,  ///< an engine lists the lines itself: logged::note_lines
+    cards,  ///< it reads the cards; the table is mapped
+    calls,  ///< it is called
 };
 [[gnu::visibility("hidden")]] extern constinit std::atomic<Wanted> wanted;
+/// Called after a store to [address, + size_bytes), which begins in the window: by any thread, inside a FASE or not. No malloc.
+using AfterStore = void (*)(const void* address, std::size_t size_bytes) noexcept;
+[[gnu::visibility("hidden")]] extern constinit std::atomic<AfterStore> after_store;
+
+/// From here on. One engine at a time; the card table must be mapped.
+void want_cards() noexcept;
+void want_calls(AfterStore call) noexcept;
+/// Also in a child made by fork. Calls that have begun may still come.
+void want_nothing() noexcept;
 
 [[nodiscard]] inline std::uint8_t* card_of(std::uintptr_t address) noexcept
 {
@@ -79,7 +88,7 @@ inline void mark(const void* address, std::size_t size) noexcept
 
 namespace stillpoint {
 
-/// After a store of this library into memory that may be durable, and before the FASE ends. Any thread.
+/// After a store into memory that may be durable, and before the FASE ends. Any thread.
 inline void note_store(const void* address, std::size_t size) noexcept
 {
     const auto wanted = store_marks::wanted.load(std::memory_order_relaxed);
@@ -87,12 +96,12 @@ inline void note_store(const void* address, std::size_t size) noexcept
         if (wanted == store_marks::Wanted::cards) {
             store_marks::mark(address, size);
         } else if (stillpoint_is_persistent(address)) {
-            logged::note(address, size);
+            store_marks::after_store.load(std::memory_order_relaxed)(address, size);
         }
     }
 }
 
-/// Marks a store to a lock's bytes. Engines that list lines do not keep them: recovery makes locks free.
+/// Marks a store to a lock's bytes. Engines that are called do not keep them: recovery makes locks free.
 inline void note_lock_store(const void* address, std::size_t size) noexcept
 {
     if (store_marks::wanted.load(std::memory_order_relaxed) == store_marks::Wanted::cards) [[unlikely]] {

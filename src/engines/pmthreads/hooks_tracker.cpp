@@ -34,7 +34,7 @@ public:
     }
     HooksTracker(const HooksTracker&) = delete;
     HooksTracker& operator=(const HooksTracker&) = delete;
-    ~HooksTracker() override { store_marks::wanted.store(store_marks::Wanted::nothing, std::memory_order_relaxed); }
+    ~HooksTracker() override { store_marks::want_nothing(); }
 
     [[nodiscard]] std::string_view name() const noexcept override { return "hooks"; }
 
@@ -47,7 +47,7 @@ public:
         }
         // An earlier session's, or of code that marks without a pool.
         clear(reinterpret_cast<std::uintptr_t>(begin), reinterpret_cast<std::uintptr_t>(begin) + size);
-        store_marks::wanted.store(store_marks::Wanted::cards, std::memory_order_release);
+        store_marks::want_cards();
         return {};
     }
 
@@ -79,7 +79,7 @@ public:
     /// The child's cards are its own copy: its code marks on, and nobody looks.
     void detach_after_fork() noexcept override
     {
-        store_marks::wanted.store(store_marks::Wanted::nothing, std::memory_order_relaxed);
+        store_marks::want_nothing();
         if (uffd_) {
             uffd_->close();
         }

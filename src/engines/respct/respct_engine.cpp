@@ -118,8 +118,7 @@ void RespctEngine::take_over_notes(std::uint64_t next_epoch, std::uint64_t durab
     set_running_epoch(next_epoch);
     held_locks::set_own_locks(&locks_counted);
     CollectedLines::forget_all();
-    logged::note_lines.store(&note_store_of_library, std::memory_order_release);
-    store_marks::wanted.store(store_marks::Wanted::lines, std::memory_order_release);
+    store_marks::want_calls(&note_store_of_library);
     respct::image_bytes.store(memory_.bytes(), std::memory_order_release);
     set_active(true);
 }
@@ -131,8 +130,7 @@ void RespctEngine::give_notes_back() noexcept
     }
     notes_taken_ = false;
     set_active(false);
-    store_marks::wanted.store(store_marks::Wanted::nothing, std::memory_order_release);
-    logged::note_lines.store(nullptr, std::memory_order_release);
+    store_marks::want_nothing();
     noting_engine = nullptr;
     set_running_epoch(0);
 }
