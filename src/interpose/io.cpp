@@ -3,6 +3,7 @@
 // other buffer.
 
 #include <algorithm>
+#include <fcntl.h>
 
 #include "interpose/message_call.hpp"
 #include "interpose/real.hpp"
@@ -94,6 +95,13 @@ SHIM ssize_t process_vm_writev(pid_t process, const iovec* parts, unsigned long 
 {
     KernelCallParts call(process == getpid() ? remote : nullptr, remote_count);
     return call.returned(REAL(process_vm_writev)(process, parts, count, remote, remote_count, flags));
+}
+
+/// From a pipe, it stores into the parts; into a pipe, it reads them.
+SHIM ssize_t vmsplice(int file, const iovec* parts, size_t count, unsigned flags)
+{
+    KernelCallParts call(parts, count);
+    return call.returned(REAL(vmsplice)(file, parts, count, flags));
 }
 
 SHIM ssize_t recv(int file, void* buffer, size_t size, int flags)

@@ -96,6 +96,7 @@ SHIM long syscall(long number, ...) noexcept
     case SYS_readv:
     case SYS_preadv:
     case SYS_preadv2:
+    case SYS_vmsplice:
     case SYS_process_vm_readv: {
         KernelCallParts guard(call.address<const iovec>(1), call.size(2));
         return guard.returned(call());

@@ -255,6 +255,23 @@ const Entry entries[] = {
          const iovec to{page.text(), sizeof bytes};
          return process_vm_writev(getpid(), &from, 1, &to, 1, 0) == sizeof bytes;
      }},
+    {"vmsplice from a pipe", [](Page page) {
+         int ends[2];
+         const iovec to{page.text(), 8};
+         return pipe(ends) == 0 && write(ends[1], "received", 8) == 8 && vmsplice(ends[0], &to, 1, 0) == 8;
+     }},
+    {"vmsplice of pages as a gift", [](Page page) {
+         // The pipe has the page itself: what is stored into it afterwards is the program's own, and followed.
+         int ends[2];
+         const iovec gift{page.text(), page_bytes};
+         if (pipe(ends) != 0 || vmsplice(ends[1], &gift, 1, SPLICE_F_GIFT) != page_bytes ||
+             splice(ends[0], nullptr, writable_file(), nullptr, page_bytes, SPLICE_F_MOVE) != page_bytes) {
+             return false;
+         }
+         std::memcpy(page.text(), "stored after the gift", 22);
+         sp_mark_written(page.text(), 22);
+         return true;
+     }},
     {"futex with an owner", [](Page page) { return syscall(SYS_futex, page.text(), FUTEX_LOCK_PI, 0, nullptr, nullptr, 0) == 0; }},
     {"futex of several processes",
      [](Page page) { return syscall(SYS_futex, page.text(), FUTEX_WAKE, 1, nullptr, nullptr, 0) == 0; }, true},
