@@ -50,7 +50,7 @@ std::uint64_t Settings::number(const std::string& name, std::uint64_t usual) con
 std::uint64_t Settings::number_from(const std::string& name, std::uint64_t minimum, std::uint64_t maximum) const
 {
     const std::uint64_t value = number(name, maximum);
-    if (!values_.contains(name) || value < minimum || value > maximum) {
+    if (values_.count(name) == 0 || value < minimum || value > maximum) {
         give_up("write " + name + "=N, from " + std::to_string(minimum) + " to " + std::to_string(maximum));
     }
     return value;
@@ -72,7 +72,7 @@ void Commands::obey(const std::string& line)
     std::istringstream words(line);
     std::string name;
     words >> name;
-    std::vector<std::uint64_t> numbers;
+    Numbers numbers;
     for (std::uint64_t number = 0; words >> number;) {
         numbers.push_back(number);
     }

@@ -1,12 +1,11 @@
 #pragma once
 // A measured process: settings on its command line as name=value words, then commands on standard input, a line each: a name and
 // whole numbers. Each answer is a JSON object on a line; the first one comes before any command. The driver is
-// bench/driver/process.py.
+// bench/driver/process.py. C++17, for programs of other people.
 
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -32,7 +31,8 @@ private:
 /// What a process does when it is told to.
 class Commands {
 public:
-    using Handler = std::function<void(std::span<const std::uint64_t> numbers, Answer& answer)>;
+    using Numbers = std::vector<std::uint64_t>;
+    using Handler = std::function<void(const Numbers& numbers, Answer& answer)>;
 
     /// `numbers`: how many the command takes.
     void add(const std::string& name, std::size_t numbers, Handler handler);

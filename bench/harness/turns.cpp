@@ -35,7 +35,7 @@ void serve(TurnWorkload& workload, unsigned threads, const Answer& ready)
     TurnThreads slices(workload, threads);
     workload.settle();
     Commands commands;
-    commands.add("slice", 1, [&](std::span<const std::uint64_t> numbers, Answer& answer) { slices.slice(numbers[0], answer); });
+    commands.add("slice", 1, [&](const Commands::Numbers& numbers, Answer& answer) { slices.slice(numbers[0], answer); });
     commands.serve(ready);
 }
 

@@ -157,7 +157,7 @@ void serve_requests(Requests& requests, unsigned threads, const Answer& loaded)
 {
     TurnThreads slices(requests, threads);
     Commands commands;
-    commands.add("mix", 2, [&](std::span<const std::uint64_t> numbers, Answer& answer) {
+    commands.add("mix", 2, [&](const Commands::Numbers& numbers, Answer& answer) {
         requests.update_percent = numbers[0];
         slices.slice(numbers[1], answer);
     });

@@ -63,7 +63,7 @@ void serve(Side& side, const Settings& settings)
 {
     Filling<Container> filling(side, settings);
     Commands commands;
-    commands.add("fill", 0, [&](std::span<const std::uint64_t>, Answer& answer) { filling.fill(answer); });
+    commands.add("fill", 0, [&](const Commands::Numbers&, Answer& answer) { filling.fill(answer); });
     commands.serve(Answer().text("side", Side::name));
 }
 

@@ -165,7 +165,7 @@ void snapshot_beside_writer(Image& image, std::uint64_t around_ns, Answer& answe
 }
 
 /// `every_ns` 0: no snapshots.
-void sweep(Image& image, bool is_random, std::span<const std::uint64_t> numbers, Answer& answer)
+void sweep(Image& image, bool is_random, const Commands::Numbers& numbers, Answer& answer)
 {
     const std::uint64_t slice_ns = numbers[0];
     const std::uint64_t accesses = numbers[1];
@@ -218,7 +218,7 @@ void run(const Settings& settings)
     ready.number("first_operation_ns", first_operation_ns).number("last_page_ns", monotonic_ns());
     ready.number("recovery_ns", statistic("recovery_ns")).number("blocks", image.blocks());
 
-    using Numbers = std::span<const std::uint64_t>;
+    using Numbers = const Commands::Numbers&;
     Commands commands;
     commands.add("fill", 1, [&](Numbers numbers, Answer&) { image.fill(numbers[0]); });
     commands.add("snapshot", 0, [](Numbers, Answer& answer) { add_stop(answer, timed_snapshot()); });

@@ -114,7 +114,7 @@ void run(const Settings& settings)
 {
     Comparison comparison(settings);
     Commands commands;
-    commands.add("compare", 2, [&](std::span<const std::uint64_t> numbers, Answer& answer) {
+    commands.add("compare", 2, [&](const Commands::Numbers& numbers, Answer& answer) {
         comparison.compare(numbers[0], numbers[1], answer);
     });
     commands.serve(Answer().number("spins_per_us", spins_per_us()));

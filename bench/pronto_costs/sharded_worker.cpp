@@ -68,7 +68,7 @@ void run(const Settings& settings)
 {
     Filling filling(settings);
     Commands commands;
-    commands.add("fill", 0, [&](std::span<const std::uint64_t>, Answer& answer) { filling.fill(answer); });
+    commands.add("fill", 0, [&](const Commands::Numbers&, Answer& answer) { filling.fill(answer); });
     commands.serve(Answer().text("side", Side::name));
 }
 

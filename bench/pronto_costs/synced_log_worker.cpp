@@ -88,7 +88,7 @@ void run(const Settings& settings)
         return done;
     };
     Commands commands;
-    commands.add("slice", 1, [&](std::span<const std::uint64_t> numbers, Answer& answer) {
+    commands.add("slice", 1, [&](const Commands::Numbers& numbers, Answer& answer) {
         Stopwatch watch;
         const std::uint64_t operations = threads.run(numbers[0], work).operations;
         watch.lap();
