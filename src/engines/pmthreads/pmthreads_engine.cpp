@@ -8,10 +8,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "pool/commit_record.hpp"
 #include "versions/offline.hpp"
-#include "versions/recovered_state.hpp"
-#include "os/card_table.hpp"
 #include "os/log.hpp"
 #include "runtime/kernel_writes.hpp"
 #include "runtime/statistics.hpp"
@@ -61,19 +58,11 @@ Result<RecoveryReport> PmthreadsEngine::start(Pool pool, const Options& options)
 {
     pool_ = std::make_unique<Pool>(std::move(pool));
     const PoolFacts& facts = pool_->facts();
-    auto state = versions::recover_state(*pool_, table_, locations_);
-    if (!state) {
-        return pass_on(state.error());
+    auto recovered = recover_table();
+    if (!recovered) {
+        return recovered;
     }
-    RecoveryReport report = state->report;
-    pages_end_ = state->pages_end;
-    after_crash_ = state->after_crash;
-    clock_.set(state->next_epoch, report.epoch);
-
-    // Whatever the tracker: a program whose code marks cards may run with any.
-    if (auto mapped = os::map_card_table(); !mapped) {
-        return pass_on(mapped.error());
-    }
+    RecoveryReport report = *recovered;
     if (auto reserved = kernel_writes::reserve(); !reserved) {
         return pass_on(reserved.error());
     }
@@ -96,9 +85,7 @@ Result<RecoveryReport> PmthreadsEngine::start(Pool pool, const Options& options)
     if (auto done = checkpointer_->prepare(); !done) {
         return pass_on(done.error());
     }
-    statistics().image_bytes.store(facts.image_bytes, std::memory_order_relaxed);
-    statistics().epoch.store(state->next_epoch, std::memory_order_relaxed);
-    statistics().durable_epoch.store(report.epoch, std::memory_order_release);
+    publish_start();
     return report;
 }
 
@@ -134,15 +121,8 @@ Result<void> PmthreadsEngine::load_image(std::string_view choice, RecoveryReport
                     "calls (root, CAP_SYS_PTRACE, or sysctl vm.unprivileged_userfaultfd=1)");
     }
     report.lazy = pages_end_ != 0 && lazy_possible && choice != "eager";
-    if (pages_end_ != 0) {
-        if (auto done = loader_.prepare({&table_, &pool_->medium(), pages_end_}); !done) {
-            return done;
-        }
-    }
-    if (pages_end_ != 0 && !report.lazy) {
-        if (auto done = loader_.load_all(base); !done) {
-            return done;
-        }
+    if (auto done = load_pages(report.lazy); !done) {
+        return done;
     }
     if (auto done = tracker_->add_range(base, shadow_.bytes(), report.lazy ? loaded_bytes : 0); !done) {
         return done;
@@ -150,66 +130,34 @@ Result<void> PmthreadsEngine::load_image(std::string_view choice, RecoveryReport
     return report.lazy ? loader_.start_lazy(base, *uffd) : Result<void>{};
 }
 
-Result<void> PmthreadsEngine::run()
-{
-    {
-        const std::lock_guard guard(medium_lock_);
-        versions::write_back_what_was_recovered(*pool_, table_, after_crash_);
-        if (auto begun = begin_run(*pool_); !begun) {
-            return begun;
-        }
-    }
-    return checkpointer_->start();
-}
+Result<void> PmthreadsEngine::start_checkpoints() { return checkpointer_->start(); }
 
-Result<void> PmthreadsEngine::stop(bool clean)
-{
-    Result<void> outcome;
-    const bool finished = clean && checkpointer_->finish();
-    if (clock_.failed()) {
-        outcome = pass_on(clock_.failure());
-    } else if (!finished) {
-        outcome = fail(SP_E_TIMED_OUT, 0,
-                       "no quiescent state for a last checkpoint: a thread stayed inside a failure-atomic "
-                       "section; the pool stays at epoch {}",
-                       clock_.durable());
-    }
-    loader_.stop();
-    return outcome;
-}
+bool PmthreadsEngine::end_checkpoints(bool clean) noexcept { return clean && checkpointer_->finish(); }
 
-void PmthreadsEngine::before_fork() noexcept
-{
-    // A child has no loader: what is not in memory would read as zeroes there.
-    loader_.finish_loading();
-}
+void PmthreadsEngine::request_checkpoint() noexcept { checkpointer_->request(); }
 
-void PmthreadsEngine::detach_after_fork() noexcept
+void PmthreadsEngine::announce_segment(const Segment& segment) noexcept { checkpointer_->announce_segment(segment); }
+
+void PmthreadsEngine::detach_parts_after_fork() noexcept
 {
-    detached_ = true;
-    loader_.detach_after_fork();
     checkpointer_->detach_after_fork();
     tracker_->detach_after_fork();
-    pool_->medium().detach_after_fork();
 }
 
 Result<std::uint64_t> PmthreadsEngine::grow(std::uint64_t wanted)
 {
-    if (detached_) {
-        return fail(SP_E_DETACHED, 0, "a child made by fork cannot grow its parent's pool");
+    if (auto allowed = check_may_grow(); !allowed) {
+        return pass_on(allowed.error());
     }
     const std::lock_guard guard(medium_lock_);
     if (wanted <= shadow_.bytes()) {
         return shadow_.bytes();
     }
-    const std::size_t segments_before = pool_->segments().size();
-    if (auto grown = pool_->grow(wanted, format); !grown) {
-        return pass_on(grown.error());
+    const auto grown = grow_pool(wanted, format);
+    if (!grown) {
+        return grown;
     }
-    for (const Segment& segment : pool_->segments().subspan(segments_before)) {
-        checkpointer_->announce_segment(segment);
-    }
-    const std::uint64_t bytes = pool_->facts().image_bytes;
+    const std::uint64_t bytes = *grown;
     const std::uint64_t bytes_before = shadow_.bytes();
     if (auto done = shadow_.make_accessible(bytes); !done) {
         return pass_on(done.error());
@@ -224,21 +172,7 @@ Result<std::uint64_t> PmthreadsEngine::grow(std::uint64_t wanted)
 
 Result<void> PmthreadsEngine::mirror(const MirroredRange& range) { return checkpointer_->mirror(range); }
 
-Result<void> PmthreadsEngine::wait_durable(std::uint64_t epoch, std::uint64_t deadline_ns)
-{
-    return clock_.wait_durable(epoch, deadline_ns);
-}
-
-Result<void> PmthreadsEngine::checkpoint_now()
-{
-    const std::uint64_t epoch = clock_.running();
-    checkpointer_->request();
-    return clock_.wait_durable(epoch, UINT64_MAX);
-}
-
 bool PmthreadsEngine::handle_fault(void* address) noexcept { return tracker_->handle_fault(address); }
-
-bool PmthreadsEngine::absorb_lost_page(void* address) noexcept { return pool_->medium().absorb_lost_page(address); }
 
 bool PmthreadsEngine::needs_fault_handler() const noexcept { return tracker_->needs_fault_handler(); }
 

@@ -6,13 +6,10 @@
 #include "engines/pronto/log_layout.hpp"
 #include "engines/pronto/offline_objects.hpp"
 #include "engines/pronto/own_options.hpp"
-#include "os/card_table.hpp"
 #include "os/log.hpp"
-#include "pool/commit_record.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/statistics.hpp"
 #include "versions/offline.hpp"
-#include "versions/recovered_state.hpp"
 
 namespace stillpoint::pronto {
 
@@ -77,18 +74,11 @@ Result<RecoveryReport> ProntoEngine::start(Pool pool, const Options& options)
     if (auto sound = check_segments(*pool_); !sound) {
         return pass_on(sound.error());
     }
-    auto state = versions::recover_state(*pool_, table_, locations_);
-    if (!state) {
-        return pass_on(state.error());
+    auto recovered = recover_table();
+    if (!recovered) {
+        return recovered;
     }
-    RecoveryReport report = state->report;
-    pages_end_ = state->pages_end;
-    after_crash_ = state->after_crash;
-    clock_.set(state->next_epoch, report.epoch);
-    // A program whose code marks cards may run with any engine.
-    if (auto mapped = os::map_card_table(); !mapped) {
-        return pass_on(mapped.error());
-    }
+    RecoveryReport report = *recovered;
     if (auto done = shadow_.map(facts.base_address, facts.image_bytes, facts.image_bytes_max, Shadow::Pages::huge); !done) {
         return pass_on(done.error());
     }
@@ -111,9 +101,7 @@ Result<RecoveryReport> ProntoEngine::start(Pool pool, const Options& options)
     if (auto done = start_log(options); !done) {
         return pass_on(done.error());
     }
-    statistics().image_bytes.store(facts.image_bytes, std::memory_order_relaxed);
-    statistics().epoch.store(state->next_epoch, std::memory_order_relaxed);
-    statistics().durable_epoch.store(report.epoch, std::memory_order_release);
+    publish_start();
     // Objects say by their operations what is failure-atomic. A thread that holds a lock and waits for room in the log must
     // not keep those who wait for the lock from letting a snapshot happen. Set here, and not when the engine runs: a lock
     // that was counted must be released counted.
@@ -146,15 +134,8 @@ Result<void> ProntoEngine::load_image(std::string_view choice, RecoveryReport& r
     if (auto chosen = choose_loading(choice, report); !chosen) {
         return chosen;
     }
-    if (pages_end_ != 0) {
-        if (auto done = loader_.prepare({&table_, &pool_->medium(), pages_end_, snapshots_->content_hashes()}); !done) {
-            return done;
-        }
-    }
-    if (pages_end_ != 0 && !report.lazy) {
-        if (auto done = loader_.load_all(shadow_.base()); !done) {
-            return done;
-        }
+    if (auto done = load_pages(report.lazy, snapshots_->content_hashes()); !done) {
+        return done;
     }
     if (auto done = pieces_.protect_all(); !done) {
         return done;
@@ -169,79 +150,53 @@ Result<void> ProntoEngine::load_image(std::string_view choice, RecoveryReport& r
     return loader_.start_lazy(shadow_.base(), *serving_);
 }
 
-Result<void> ProntoEngine::run()
+Result<void> ProntoEngine::start_checkpoints()
 {
-    {
-        const std::lock_guard guard(medium_lock_);
-        versions::write_back_what_was_recovered(*pool_, table_, after_crash_);
-        if (auto begun = begin_run(*pool_); !begun) {
-            return begun;
-        }
-    }
     if (auto started = snapshots_->start(); !started) {
         return started;
     }
     return log_->run();
 }
 
-Result<void> ProntoEngine::stop(bool clean)
+bool ProntoEngine::end_checkpoints(bool clean) noexcept
 {
-    Result<void> outcome;
     // The last snapshot has what the log has.
     const bool finished = clean && snapshots_->finish();
     log_->stop();
-    if (clock_.failed()) {
-        outcome = pass_on(clock_.failure());
-    } else if (!finished) {
-        outcome = fail(SP_E_TIMED_OUT, 0,
-                       "no quiescent state for a last snapshot: a thread stayed inside an operation or a failure-atomic section; the "
-                       "pool stays at epoch {}",
-                       clock_.durable());
-    }
-    loader_.stop();
-    return outcome;
+    return finished;
 }
 
-void ProntoEngine::before_fork() noexcept
+void ProntoEngine::request_checkpoint() noexcept { snapshots_->request(); }
+
+void ProntoEngine::announce_segment(const Segment& segment) noexcept
 {
-    // A child has no loader: what is not in memory would read as zeroes there.
-    loader_.finish_loading();
+    snapshots_->announce_segment(segment);
+    log_->add_segment(segment);
 }
 
-void ProntoEngine::detach_after_fork() noexcept
+void ProntoEngine::detach_parts_after_fork() noexcept
 {
-    detached_ = true;
-    loader_.detach_after_fork();
     if (serving_) {
         serving_->close();
     }
     log_->detach_after_fork();
     snapshots_->detach_after_fork();
     pieces_.detach_after_fork();
-    pool_->medium().detach_after_fork();
 }
 
 Result<std::uint64_t> ProntoEngine::grow(std::uint64_t wanted)
 {
-    if (detached_) {
-        return fail(SP_E_DETACHED, 0, "a child made by fork cannot grow its parent's pool");
+    if (auto allowed = check_may_grow(); !allowed) {
+        return pass_on(allowed.error());
     }
     std::uint64_t bytes = 0;
     {
         const std::lock_guard guard(medium_lock_);
-        if (wanted <= pool_->facts().image_bytes) {
-            bytes = pool_->facts().image_bytes;
-        } else {
-            const std::size_t segments_before = pool_->segments().size();
-            if (auto grown = pool_->grow(wanted, format); !grown) {
-                return pass_on(grown.error());
-            }
-            bytes = pool_->facts().image_bytes;
-            for (const Segment& segment : pool_->segments().subspan(segments_before)) {
-                snapshots_->announce_segment(segment);
-                log_->add_segment(segment);
-            }
+        const auto grown = grow_pool(wanted, format);
+        if (!grown) {
+            return grown;
         }
+        bytes = *grown;
     }
     // Not under the medium's lock: it may wait for a snapshot to write.
     const std::lock_guard guard(growing_lock_);
@@ -303,18 +258,7 @@ SnapshotLinks ProntoEngine::links() noexcept
 
 Result<void> ProntoEngine::mirror(const MirroredRange& range) { return snapshots_->mirror(range); }
 
-Result<void> ProntoEngine::wait_durable(std::uint64_t epoch, std::uint64_t deadline_ns) { return clock_.wait_durable(epoch, deadline_ns); }
-
-Result<void> ProntoEngine::checkpoint_now()
-{
-    const std::uint64_t epoch = clock_.running();
-    snapshots_->request();
-    return clock_.wait_durable(epoch, UINT64_MAX);
-}
-
 bool ProntoEngine::handle_fault(void* address) noexcept { return pieces_.handle_fault(address); }
-
-bool ProntoEngine::absorb_lost_page(void* address) noexcept { return pool_->medium().absorb_lost_page(address); }
 
 void ProntoEngine::prepare_kernel_write(void* address, std::size_t size) noexcept { pieces_.prepare_write(address, size); }
 

@@ -1,0 +1,120 @@
+#include "versions/image_engine.hpp"
+
+#include <mutex>
+
+#include "os/card_table.hpp"
+#include "pool/commit_record.hpp"
+#include "runtime/statistics.hpp"
+#include "versions/recovered_state.hpp"
+
+namespace stillpoint::versions {
+
+Result<RecoveryReport> ImageEngine::recover_table()
+{
+    auto state = recover_state(*pool_, table_, locations_);
+    if (!state) {
+        return pass_on(state.error());
+    }
+    pages_end_ = state->pages_end;
+    after_crash_ = state->after_crash;
+    clock_.set(state->next_epoch, state->report.epoch);
+    // However pages are found: a program whose code marks cards may run with any engine.
+    if (auto mapped = os::map_card_table(); !mapped) {
+        return pass_on(mapped.error());
+    }
+    return state->report;
+}
+
+Result<void> ImageEngine::load_pages(bool lazy, std::uint64_t* content_hashes)
+{
+    if (pages_end_ == 0) {
+        return {};
+    }
+    if (auto done = loader_.prepare({&table_, &pool_->medium(), pages_end_, content_hashes}); !done) {
+        return done;
+    }
+    return lazy ? Result<void>{} : loader_.load_all(shadow_.base());
+}
+
+void ImageEngine::publish_start() const noexcept
+{
+    Statistics& figures = statistics();
+    figures.image_bytes.store(pool_->facts().image_bytes, std::memory_order_relaxed);
+    figures.epoch.store(clock_.running(), std::memory_order_relaxed);
+    figures.durable_epoch.store(clock_.durable(), std::memory_order_release);
+}
+
+Result<void> ImageEngine::run()
+{
+    {
+        const std::lock_guard guard(medium_lock_);
+        write_back_what_was_recovered(*pool_, table_, after_crash_);
+        if (auto begun = begin_run(*pool_); !begun) {
+            return begun;
+        }
+    }
+    return start_checkpoints();
+}
+
+Result<void> ImageEngine::stop(bool clean)
+{
+    Result<void> outcome;
+    const bool finished = end_checkpoints(clean);
+    if (clock_.failed()) {
+        outcome = pass_on(clock_.failure());
+    } else if (!finished) {
+        outcome = fail(SP_E_TIMED_OUT, 0, "no quiescent state for a last {}: a thread stayed inside {}; the pool stays at epoch {}",
+                       words_.checkpoint, words_.section, clock_.durable());
+    }
+    loader_.stop();
+    return outcome;
+}
+
+void ImageEngine::before_fork() noexcept
+{
+    // A child has no loader: what is not in memory would read as zeroes there.
+    loader_.finish_loading();
+}
+
+void ImageEngine::detach_after_fork() noexcept
+{
+    detached_ = true;
+    loader_.detach_after_fork();
+    detach_parts_after_fork();
+    pool_->medium().detach_after_fork();
+}
+
+Result<void> ImageEngine::check_may_grow() const
+{
+    if (detached_) {
+        return fail(SP_E_DETACHED, 0, "a child made by fork cannot grow its parent's pool");
+    }
+    return {};
+}
+
+Result<std::uint64_t> ImageEngine::grow_pool(std::uint64_t wanted, const EngineFormat& format)
+{
+    if (wanted > pool_->facts().image_bytes) {
+        const std::size_t segments_before = pool_->segments().size();
+        if (auto grown = pool_->grow(wanted, format); !grown) {
+            return pass_on(grown.error());
+        }
+        for (const Segment& segment : pool_->segments().subspan(segments_before)) {
+            announce_segment(segment);
+        }
+    }
+    return pool_->facts().image_bytes;
+}
+
+Result<void> ImageEngine::wait_durable(std::uint64_t epoch, std::uint64_t deadline_ns) { return clock_.wait_durable(epoch, deadline_ns); }
+
+Result<void> ImageEngine::checkpoint_now()
+{
+    const std::uint64_t epoch = clock_.running();
+    request_checkpoint();
+    return clock_.wait_durable(epoch, UINT64_MAX);
+}
+
+bool ImageEngine::absorb_lost_page(void* address) noexcept { return pool_->medium().absorb_lost_page(address); }
+
+}  // namespace stillpoint::versions
