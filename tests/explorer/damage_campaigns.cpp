@@ -148,9 +148,14 @@ private:
     std::uint64_t tables_end_ = 0;
 };
 
+double seconds_since(std::chrono::steady_clock::time_point begun)
+{
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+}
+
 /// Adds what one program's pool comes to.
 void damage_pool(const std::string& name, const ProgramPlan& plan, const CampaignSettings& settings, ProgramRunner& runner,
-                 CampaignResult& result)
+                 std::chrono::steady_clock::time_point begun, CampaignResult& result)
 {
     ++result.figures.runs;
     const Pool pool = make_pool(plan, runner, result);
@@ -172,7 +177,7 @@ void damage_pool(const std::string& name, const ProgramPlan& plan, const Campaig
     for (const std::uint64_t offset : sectors) {
         for (const Kind kind : kinds) {
             const History& history = kind == Kind::one_bit ? without_newest : without_last_sector;
-            if (result.figures.states >= settings.limits.states) {
+            if (result.figures.states >= settings.limits.states || seconds_since(begun) > settings.limits.seconds) {
                 return;
             }
             sim::CrashImage image = pool.now;
@@ -215,9 +220,9 @@ CampaignResult run_damage(const std::string& name, ProgramPlan plan, const Campa
     ProgramRunner runner(settings.scratch);
     plan.seed = settings.seed;
     while (result.violations.empty() && result.figures.states < settings.limits.states) {
-        damage_pool(name, plan, settings, runner, result);
+        damage_pool(name, plan, settings, runner, begun, result);
         plan.seed = plan.seed * 31 + result.figures.runs;
-        result.figures.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+        result.figures.seconds = seconds_since(begun);
         if (result.figures.seconds > settings.limits.seconds) {
             result.figures.cut_short = true;
             break;

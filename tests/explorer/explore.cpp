@@ -38,6 +38,8 @@ struct Arguments {
 };
 
 constexpr int found_violations = 1;
+constexpr double canary_seconds = 300;  ///< of one canary, unless told otherwise: the slowest takes a tenth of it
+constexpr unsigned hang_seconds = 120;  ///< more than that after its time, a hunt hangs
 
 double seconds_since(std::chrono::steady_clock::time_point begun)
 {
@@ -112,11 +114,13 @@ int run_campaigns(const Arguments& arguments)
     return report.failed() ? found_violations : whole ? 0 : 130;
 }
 
-/// Runs campaigns against a canary until one finds a violation; its name goes to `skipped`.
+/// Runs campaigns against a canary until one finds a violation, whose campaign's name goes to `skipped`, or until the time is over.
 CampaignResult hunt(const Arguments& arguments, const CanaryEntry& canary)
 {
     remove_canary(canary.canary);
     const auto begun = std::chrono::steady_clock::now();
+    const double seconds = arguments.seconds > 0 ? arguments.seconds : canary_seconds;
+    alarm(static_cast<unsigned>(seconds) + hang_seconds);  // Without what was removed, code may loop for ever.
     CampaignResult total;
     std::vector<Campaign> campaigns = campaigns_against(canary);
     std::erase_if(campaigns, [&](const Campaign& campaign) {
@@ -134,7 +138,11 @@ CampaignResult hunt(const Arguments& arguments, const CanaryEntry& canary)
     std::uint64_t seed = arguments.seed;
     for (const Pass& pass : passes) {
         for (std::size_t i = 0; i < std::min(pass.campaigns, campaigns.size()); ++i) {
-            CampaignSettings settings = settings_of(arguments, pass.states, 200);
+            const double left = seconds - seconds_since(begun);
+            if (left <= 0) {
+                return total;
+            }
+            CampaignSettings settings = settings_of(arguments, pass.states, left);
             settings.limits.program_states = pass.program_states;
             settings.seed = seed++;
             CampaignResult result = campaigns[i].run(settings);
@@ -207,7 +215,7 @@ int run_counts(const Arguments& arguments)
 void declare(CLI::App& app, Arguments& arguments)
 {
     app.add_option("--states", arguments.states, "Crash states to judge, over all campaigns.")->check(CLI::PositiveNumber);
-    app.add_option("--seconds", arguments.seconds, "Wall clock to take at most; campaigns out of time end early.")
+    app.add_option("--seconds", arguments.seconds, "Wall clock to take at most, with canaries for each of them (default there: 300); what is out of time ends early.")
         ->check(CLI::NonNegativeNumber);
     app.add_option("--seed", arguments.seed, "Of programs and samples: the same seed explores the same.");
     app.add_option("--jobs", arguments.jobs, "Processes at a time.")->check(CLI::Range(1u, 1024u));

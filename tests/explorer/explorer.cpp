@@ -339,7 +339,7 @@ void Explorer::look_at_moment(const sim::CrashModel& model, const History& histo
                 start = image;
             }
         }
-        return judge_image(image, history, where + "; power cut");
+        return judge_image(image, history, where + "; power cut") && elapsed_seconds() <= limits_.seconds;
     });
     figures_.exhausted += images.exhaustive ? 1 : 0;
     for (const sim::CrashImage& start : kept) {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 namespace stillpoint::explorer {
 
@@ -88,7 +89,11 @@ void Report::summary(double wall_seconds, unsigned jobs, const std::string& comm
 
 void Report::canary_ended(const CanaryEntry& canary, const std::string& caught_by, std::size_t done, std::size_t of)
 {
-    (caught_by.empty() ? survivors_ : killed_) += 1;
+    if (caught_by.empty()) {
+        survivors_.push_back(canary.name);
+    } else {
+        ++killed_;
+    }
     if (!json_ && !quiet_) {
         fmt::print("{:>3}/{} {:<26} {}\n", done, of, canary.name,
                    caught_by.empty() ? "SURVIVED: " + canary.what : "killed by " + caught_by);
@@ -98,11 +103,15 @@ void Report::canary_ended(const CanaryEntry& canary, const std::string& caught_b
 
 void Report::canary_summary(double wall_seconds) const
 {
+    const std::size_t tried = killed_ + survivors_.size();
     if (json_) {
-        fmt::print("{{\"canaries\": {}, \"killed\": {}, \"seconds\": {:.1f}}}\n", killed_ + survivors_, killed_,
-                   wall_seconds);
-    } else {
-        fmt::print("\n{} of {} canaries killed in {:.1f} s\n", killed_, killed_ + survivors_, wall_seconds);
+        fmt::print("{{\"canaries\": {}, \"killed\": {}, \"survivors\": [{}], \"seconds\": {:.1f}}}\n", tried, killed_,
+                   survivors_.empty() ? "" : fmt::format("\"{}\"", fmt::join(survivors_, "\", \"")), wall_seconds);
+        return;
+    }
+    fmt::print("\n{} of {} canaries killed in {:.1f} s\n", killed_, tried, wall_seconds);
+    if (!survivors_.empty()) {
+        fmt::print("SURVIVED: {}\n", fmt::join(survivors_, ", "));
     }
 }
 

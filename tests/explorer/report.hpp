@@ -2,6 +2,7 @@
 // What the explorer tells people and machines.
 
 #include <string>
+#include <vector>
 
 #include "campaign.hpp"
 
@@ -17,7 +18,7 @@ public:
     void canary_ended(const CanaryEntry& canary, const std::string& caught_by, std::size_t done, std::size_t of);
     void canary_summary(double wall_seconds) const;
 
-    [[nodiscard]] bool failed() const noexcept { return total_.violations != 0 || survivors_ != 0; }
+    [[nodiscard]] bool failed() const noexcept { return total_.violations != 0 || !survivors_.empty(); }
     [[nodiscard]] std::uint64_t states() const noexcept { return total_.states; }
 
 private:
@@ -27,7 +28,7 @@ private:
     std::size_t campaigns_ = 0;
     std::size_t skipped_ = 0;
     std::size_t killed_ = 0;
-    std::size_t survivors_ = 0;
+    std::vector<std::string> survivors_;
     std::vector<Violation> violations_;
 };
 
