@@ -388,8 +388,10 @@ Result<void> Pool::append_segment(std::uint64_t new_image_bytes, const EngineFor
     return {};
 }
 
-/// A file may be longer than its superblock says: a growth that crashed, or bytes that somebody
-/// appended. Engines rely on a new segment being zero, so what is not is overwritten.
+/// A file may be longer than its superblock says: a growth that crashed, bytes that somebody appended, or a
+/// smaller copy of the pool that was written over it. In that case the leftover table pages have sound checksums,
+/// and epochs that the pool will come to again. Engines rely on a new segment being zero, so what is not is
+/// overwritten.
 Result<void> Pool::zero_leftover(std::uint64_t begin, std::uint64_t end)
 {
     bool wrote = false;
@@ -400,7 +402,7 @@ Result<void> Pool::zero_leftover(std::uint64_t begin, std::uint64_t end)
         if (auto read = medium_->read(offset, std::span(found).first(size)); !read) {
             return read;
         }
-        if (std::memcmp(found.data(), zeroes, size) != 0) {
+        if (std::memcmp(found.data(), zeroes, size) != 0 && !is_removed(Canary::leftover_zeroes)) {
             if (auto written = write_zeroes(*medium_, offset, offset + page_bytes); !written) {
                 frozen_ = true;
                 return written;
@@ -412,7 +414,7 @@ Result<void> Pool::zero_leftover(std::uint64_t begin, std::uint64_t end)
         medium_->write_back(begin, end - begin);  // Zeroes of a process that was killed may be in the CPU's caches only.
         wrote = true;
     }
-    if (wrote) {
+    if (wrote && !is_removed(Canary::leftover_sync)) {
         if (auto synced = medium_->sync(); !synced) {
             frozen_ = true;
             return synced;

@@ -58,6 +58,8 @@ constexpr std::array first_tries = {
     FirstTry{Canary::table_checksum, "damage/page"},
     FirstTry{Canary::table_written_again, "mprotect/page/growth"},
     FirstTry{Canary::page_checksum, "damage/page"},
+    FirstTry{Canary::leftover_zeroes, "pmthreads/leftovers/page"},
+    FirstTry{Canary::leftover_sync, "pmthreads/leftovers/line"},
     FirstTry{Canary::first_superblock_sync, "mprotect/page/growth"},
     FirstTry{Canary::second_superblock_sync, "primitive-files/page"},
     FirstTry{Canary::heap_store_marks, "hooks/process/allocator"},
@@ -150,6 +152,7 @@ std::vector<Campaign> campaigns_against(const CanaryEntry& canary)
     add(object_campaigns());
     add(media_campaigns());
     add(damage_campaigns());
+    add(leftover_campaigns());
     const auto likeliest = std::find_if(campaigns.begin(), campaigns.end(), [&](const Campaign& campaign) {
         return campaign.name.find(canary.likeliest) != std::string::npos;
     });

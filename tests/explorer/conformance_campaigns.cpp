@@ -5,14 +5,19 @@
 
 namespace stillpoint::explorer {
 
+std::string why_skipped(const ProgramPlan& plan)
+{
+    if (maps_its_file(plan) && !sim::stores_can_be_traced) {
+        return "a program's own stores are traced on x86-64 only";
+    }
+    return tracker_missing(plan.tracker);
+}
+
 Campaign exploration(std::string name, ProgramPlan plan)
 {
     auto run = [name, plan](const CampaignSettings& settings) {
         CampaignResult result;
-        result.skipped = tracker_missing(plan.tracker);
-        if (maps_its_file(plan) && !sim::stores_can_be_traced) {
-            result.skipped = "a program's own stores are traced on x86-64 only";
-        }
+        result.skipped = why_skipped(plan);
         if (!result.skipped.empty()) {
             return result;
         }

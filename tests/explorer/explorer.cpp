@@ -130,23 +130,28 @@ bool Explorer::exhausted() const
 
 void Explorer::run()
 {
+    History history;
+    if (plan_.timed) {
+        history.expect_states_by_the_clock();
+    }
+    if (plan_.objects != nullptr) {
+        history.expect_parts_only();
+    }
+    go_round(sim::CrashImage{{}, false}, history, 1);
+}
+
+void Explorer::run_from(const sim::CrashImage& file, const History& history) { go_round(file, history, 2); }
+
+void Explorer::go_round(const sim::CrashImage& file, const History& history, unsigned generation)
+{
     // Each round runs the program with another seed.
     for (std::uint64_t round = 0; !exhausted(); ++round) {
         plan_.seed = plan_.seed * 31 + round;
         plan_.ends_normally = round % 2 == 1;
         const std::uint64_t before = figures_.states;
-        History history;
-        if (plan_.timed) {
-            history.expect_states_by_the_clock();
-        }
-        if (plan_.objects != nullptr) {
-            history.expect_parts_only();
-        }
-        explore({std::make_shared<sim::CrashModel>(plan_.profile, sim::CrashImage{{}, false}, sim::PageCopy::at_one_instant,
-                                                   plan_.cut_sector),
-                 history,
+        explore({std::make_shared<sim::CrashModel>(plan_.profile, file, sim::PageCopy::at_one_instant, plan_.cut_sector), history,
                  "seed " + std::to_string(plan_.seed)},
-                1);
+                generation);
         if (figures_.states == before) {
             break;  // Nothing new: smaller than its limit.
         }

@@ -51,6 +51,8 @@ public:
 
     /// Explores until the states or the seconds are used up, or a violation was found.
     void run();
+    /// The same, but each program goes on with this file, which is durable, and whose promises are those of `history`.
+    void run_from(const sim::CrashImage& file, const History& history);
 
     [[nodiscard]] const Figures& figures() const noexcept { return figures_; }
     [[nodiscard]] const std::vector<Violation>& violations() const noexcept { return violations_; }
@@ -63,6 +65,7 @@ private:
         std::string text;
     };
 
+    void go_round(const sim::CrashImage& file, const History& history, unsigned generation);
     void explore(const Crash& start, unsigned generation);
     void explore_trace(const Crash& start, const ProgramRun& run, unsigned generation, std::vector<Crash>& next);
     [[nodiscard]] std::vector<std::size_t> moments_of(const std::vector<sim::Event>& events) const;

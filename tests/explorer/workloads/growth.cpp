@@ -12,6 +12,8 @@ constexpr std::size_t block_bytes = 700'000;
 struct Block {
     static constexpr std::size_t word_count = block_bytes / sizeof(std::uint64_t) - 2;
     static constexpr std::size_t step_words = 256 * 1024 / sizeof(std::uint64_t);
+    /// Blocks lie in the same places again; what they hold, and what they leave as it was, changes from page to page.
+    [[nodiscard]] std::size_t first_word() const noexcept { return serial % 8 * (page_bytes / sizeof(std::uint64_t)); }
     Block* next;
     std::uint64_t serial;
     std::uint64_t words[word_count];
@@ -52,7 +54,7 @@ class Growth final : public WorkloadOn<Memory, Chain<Memory>> {
         ++root.serial;
         block->next = root.first;
         block->serial = root.serial;
-        for (std::size_t i = 0; i < Block::word_count; i += Block::step_words) {
+        for (std::size_t i = block->first_word(); i < Block::word_count; i += Block::step_words) {
             block->words[i] = block->serial;
             Memory::filled(block->words[i]);
         }
@@ -69,7 +71,7 @@ class Growth final : public WorkloadOn<Memory, Chain<Memory>> {
             if (!may_be_followed(block) || ++count > blocks_max || block->serial > root.serial) {
                 return "the chain is broken";
             }
-            for (std::size_t i = 0; i < Block::word_count; i += Block::step_words) {
+            for (std::size_t i = block->first_word(); i < Block::word_count; i += Block::step_words) {
                 if (block->words[i] != block->serial) {
                     return "block " + std::to_string(block->serial) + " is torn";
                 }
