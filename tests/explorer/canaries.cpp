@@ -38,7 +38,7 @@ struct FirstTry {
 };
 
 constexpr std::array first_tries = {
-    FirstTry{Canary::superseded_copies, "mprotect/page/bank", many_images},
+    FirstTry{Canary::superseded_copies, "mprotect/line/bank"},
     FirstTry{Canary::mapped_write_fence, "media/memory"},
     FirstTry{Canary::mapped_sync_fence, "media/memory"},
     FirstTry{Canary::first_sync_of_mapped, "media/memory"},
@@ -49,7 +49,7 @@ constexpr std::array first_tries = {
     FirstTry{Canary::freeze_after_failed_sync, "media/file"},
     FirstTry{Canary::unfinished_marker, "primitive-files/page"},
     FirstTry{Canary::area_zeroes, "primitive-files/page"},
-    FirstTry{Canary::format_sync, "primitive-files/page", many_images},
+    FirstTry{Canary::format_sync, "primitive-files/page"},
     FirstTry{Canary::superblock_checksum, "mprotect/persistent-caches/bank"},
     FirstTry{Canary::commit_checksum, "mprotect/persistent-caches/bank"},
     FirstTry{Canary::commit_second_copy, "damage/page"},
@@ -76,7 +76,7 @@ constexpr std::array first_tries = {
     FirstTry{Canary::recovered_record_durable, "mprotect/line/bank"},
     FirstTry{Canary::recovered_table_durable, "kill-around-commits"},
     FirstTry{Canary::torn_record_mended, "torn-words"},
-    FirstTry{Canary::unknown_memory, "respct/auto/page/allocator", many_images},
+    FirstTry{Canary::unknown_memory, "respct/auto/page/growth"},
     FirstTry{Canary::delayed_reuse, "respct/timed/line/allocator"},
     FirstTry{Canary::restart_point_wait, "respct/timed/line/bank"},
     FirstTry{Canary::line_flush, "respct/auto/line/bank"},
@@ -89,7 +89,7 @@ constexpr std::array first_tries = {
     FirstTry{Canary::table_copy_turns, "respct/auto/line/handles"},
     FirstTry{Canary::table_copy_checksum, "respct/damage/line"},
     FirstTry{Canary::table_records_digest, "respct/damage/line"},
-    FirstTry{Canary::table_records_cleared, "respct/auto/line/handles"},
+    FirstTry{Canary::table_records_cleared, "respct/auto/page/handles"},
     FirstTry{Canary::second_backup, "respct/timed/line/allocator"},
     FirstTry{Canary::note_first_update, "respct/auto/line/allocator"},
     FirstTry{Canary::commit_fence, "pronto/objects/line/map"},

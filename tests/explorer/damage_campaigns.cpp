@@ -32,6 +32,18 @@ constexpr const char* kind_names[] = {"zeroed",     "noise", "one bit flipped", 
 
 using Sector = std::array<std::byte, sim::sector_bytes>;
 
+/// Of a line that holds something: most of a sector may be zero, and not looked at.
+std::size_t byte_in_use(const Sector& sector, Random& random)
+{
+    static constexpr std::byte zeroes[cache_line_bytes] = {};
+    for (;;) {
+        const std::size_t byte = random() % sector.size();
+        if (std::memcmp(&sector[byte / cache_line_bytes * cache_line_bytes], zeroes, sizeof zeroes) != 0) {
+            return byte;
+        }
+    }
+}
+
 Sector damaged(const Pool& pool, std::uint64_t offset, Kind kind, std::uint64_t other, Random& random)
 {
     Sector sector{};
@@ -43,7 +55,7 @@ Sector damaged(const Pool& pool, std::uint64_t offset, Kind kind, std::uint64_t 
             byte = static_cast<std::byte>(random());
         }
         break;
-    case Kind::one_bit: sector[random() % sector.size()] ^= static_cast<std::byte>(1u << (random() % 8)); break;
+    case Kind::one_bit: sector[byte_in_use(sector, random)] ^= static_cast<std::byte>(1u << (random() % 8)); break;
     case Kind::stale:
     case Kind::stale_twins:
         if (offset + sector.size() <= pool.before.content.size_bytes()) {
@@ -138,6 +150,20 @@ public:
         return 0;
     }
 
+    /// What lies there: the head of the file, a version table, page copies, or what an engine keeps after them, where heads begin pages.
+    [[nodiscard]] std::size_t part_of_file(std::uint64_t offset) const noexcept
+    {
+        if (offset < area_end_ || twin_in_version_table(offset) != 0) {
+            return offset < area_end_ ? 0 : 1;
+        }
+        const bool of_copies = std::any_of(version_tables_.begin(), version_tables_.end(), [&](const Segment& segment) {
+            const std::uint64_t first = versions::first_data_page(segment);
+            return offset / page_bytes - first < versions::data_pages_per_image_page * segment.image_pages;
+        });
+        return of_copies ? 2 : offset % page_bytes == 0 ? 3 : 4;
+    }
+    static constexpr std::size_t parts_of_file = 5;
+
 private:
     static constexpr std::uint64_t superblock_pages = 2;
     bool everywhere_;
@@ -153,6 +179,20 @@ double seconds_since(std::chrono::steady_clock::time_point begun)
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
 }
 
+/// In random order, one of each part of the file after the other: most sectors are page copies.
+std::vector<std::uint64_t> in_turns(std::vector<std::uint64_t> sectors, const NoticedPlaces& places, Random& random)
+{
+    std::shuffle(sectors.begin(), sectors.end(), random);
+    std::array<std::size_t, NoticedPlaces::parts_of_file> taken{};
+    std::vector<std::pair<std::size_t, std::uint64_t>> turns;
+    for (const std::uint64_t offset : sectors) {
+        turns.emplace_back(taken[places.part_of_file(offset)]++, offset);
+    }
+    std::stable_sort(turns.begin(), turns.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::transform(turns.begin(), turns.end(), sectors.begin(), [](const auto& turn) { return turn.second; });
+    return sectors;
+}
+
 /// Adds what one program's pool comes to.
 void damage_pool(const std::string& name, const ProgramPlan& plan, const CampaignSettings& settings, ProgramRunner& runner,
                  std::chrono::steady_clock::time_point begun, CampaignResult& result)
@@ -166,18 +206,17 @@ void damage_pool(const std::string& name, const ProgramPlan& plan, const Campaig
     const Recovered sound = recover(plan, pool.now);
     const NoticedPlaces noticed(driver, plan, pool.now);
     Random random(plan.seed);
-    std::vector<std::uint64_t> sectors = used_sectors(pool.now.content);
-    const std::vector<std::uint64_t> all = sectors;
-    std::shuffle(sectors.begin(), sectors.end(), random);
+    const std::vector<std::uint64_t> all = used_sectors(pool.now.content);
     // The newest entries of a log may be what was torn by a crash: as many as a sector has, and one where one bit is flipped.
     History without_newest = pool.history;
     without_newest.parts().forgive_newest(1);
     History without_last_sector = pool.history;
     without_last_sector.parts().forgive_newest(sim::sector_bytes / cache_line_bytes);
-    for (const std::uint64_t offset : sectors) {
+    const std::uint64_t states_end = std::min(settings.limits.states, result.figures.states + settings.limits.program_states);
+    for (const std::uint64_t offset : in_turns(all, noticed, random)) {
         for (const Kind kind : kinds) {
             const History& history = kind == Kind::one_bit ? without_newest : without_last_sector;
-            if (result.figures.states >= settings.limits.states || seconds_since(begun) > settings.limits.seconds) {
+            if (result.figures.states >= states_end || seconds_since(begun) > settings.limits.seconds) {
                 return;
             }
             sim::CrashImage image = pool.now;

@@ -147,7 +147,8 @@ private:
         }
     }
 
-    /// Everything up to some event and nothing after it, then the reverse.
+    /// Everything up to some event and nothing after it, then the reverse: there the file has its name and size, or nobody would see what
+    /// landed.
     void by_age()
     {
         std::vector<std::uint64_t> ages;
@@ -157,11 +158,17 @@ private:
         std::sort(ages.begin(), ages.end());
         ages.erase(std::unique(ages.begin(), ages.end()), ages.end());
         const std::size_t step = std::max<std::size_t>(1, 8 * ages.size() / std::max<std::uint64_t>(choice_.sample, 8));
-        for (std::size_t i = 0; i + 1 < ages.size() && wanted(); i += step) {
+        for (std::size_t i = random_() % step; i + 1 < ages.size() && wanted(); i += step) {
             Versions early = newest();
             Versions late = newest();
             for (std::size_t at = 0; at < units_.size(); ++at) {
-                (units_[at].newest <= ages[i] ? late : early)[at] = 0;
+                const bool is_early = units_[at].newest <= ages[i];
+                const bool shows_bytes = units_[at].kind == Unit::Kind::size || units_[at].kind == Unit::Kind::name;
+                if (!is_early) {
+                    early[at] = 0;
+                } else if (!shows_bytes) {
+                    late[at] = 0;
+                }
             }
             emit(early);
             emit(late);
