@@ -1,6 +1,7 @@
 #pragma once
 // What the runtime asks of the system about threads: their names, fences in other threads, their end.
 
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +24,15 @@ namespace stillpoint::os {
 }
 
 inline void yield_cpu() noexcept { sched_yield(); }
+
+/// Lets others go on until the word is zero, or was a moment ago: the caller looks again.
+template <class T>
+void yield_until_zero(const std::atomic<T>& word) noexcept
+{
+    while (word.load(std::memory_order_relaxed) != 0) {
+        yield_cpu();
+    }
+}
 
 /// False: the kernel has no membarrier, or a sandbox refuses it.
 [[nodiscard]] inline bool register_for_membarrier() noexcept

@@ -117,7 +117,7 @@ void free_slots_left(std::uintptr_t frame, Stored stored) noexcept
 void wait_until_nobody_protects() noexcept
 {
     while (slots.protecting.load(std::memory_order_seq_cst) != 0) {
-        os::yield_cpu();
+        os::yield_until_zero(slots.protecting);
     }
 }
 

@@ -171,7 +171,11 @@ void Execution::set_exit_value(void* value) noexcept
     }
 }
 
-void Execution::forget_shared_words() noexcept { uses_.clear(); }
+void Execution::forget_shared_words() noexcept
+{
+    uses_.clear();
+    memory_.forget_numbers();
+}
 
 std::string Execution::shared_words() const
 {

@@ -70,6 +70,11 @@ public:
     [[nodiscard]] std::string describe(Move move) const;
     /// Every operation of the product's code that was seen so far.
     [[nodiscard]] const SiteSet& sites() const noexcept { return sites_; }
+    void forget_sites() noexcept
+    {
+        sites_.clear();
+        seen_sites_.clear();
+    }
 
     // Called by threads.
     std::uint64_t perform(Operation& operation) noexcept;

@@ -8,6 +8,7 @@
 #include "os/log.hpp"
 #include "os/futex_calls.hpp"
 #include "os/thread_calls.hpp"
+#include "runtime/engine.hpp"
 #include "runtime/kernel_lock_call.hpp"
 #include "runtime/sync_uses.hpp"
 #include "runtime/thread_registry.hpp"
@@ -21,6 +22,8 @@ constinit Addresses addresses{};
 // The rest of the library, as far as explored code reaches it: what lies in durable memory a scenario says.
 bool sync_uses::is_durable_object(const void*, SyncObjectKind) noexcept { return true; }
 
+std::span<const EngineDriver> engine_drivers() noexcept { return {}; }
+
 // No tracker protects pages.
 namespace kernel_locks {
 constinit std::atomic<bool> are_guarded{false};
@@ -29,8 +32,6 @@ kernel_writes::Slot begin_after_thread(const void*) noexcept { return kernel_wri
 void release(kernel_writes::Slot) noexcept {}
 void was_left(void*, std::size_t) noexcept {}
 }  // namespace kernel_locks
-void kernel_writes::begin_call(const void*, Stored) noexcept {}
-void kernel_writes::withdraw(Slot, const void*) noexcept {}
 
 namespace os {
 void write_line(Severity, std::string_view text) noexcept { schedules::note_message(text); }

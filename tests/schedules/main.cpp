@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <string>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,6 +29,7 @@ struct Options {
     bool mutants = false;
     long mutant = -1;
     long first_mutant = 0;  ///< to go on where an earlier run ended
+    std::string of;         ///< mutants with this in their description only
     bool list = false;
 };
 
@@ -78,46 +80,60 @@ int explore_all(const Options& options, const Mutant* mutant)
     return violations == 0 ? 0 : 1;
 }
 
-/// All places of the product's code that the scenarios come to; one quick run of each finds them.
-std::vector<Mutant> find_mutants()
+/// Not a variable of the program, which each schedule sets back.
+struct Found {
+    std::vector<Mutant> mutants;
+    std::map<const Scenario*, SiteSet> sites;  ///< of the product's code that each scenario comes to
+};
+
+/// One quick run of each scenario finds them.
+Found find_mutants()
 {
+    Found found;
     Bounds quick;
     quick.states_max = 20'000;
+    SiteSet all;
     for_each_chosen({}, [&](const Scenario& scenario, Model model) {
         if (model == Model::sc) {
             execution().forget_shared_words();
+            execution().forget_sites();
             static_cast<void>(explore(scenario, model, nullptr, quick));
+            all.insert(execution().sites().begin(), execution().sites().end());
+            found.sites[&scenario] = execution().sites();
         }
     });
-    return mutants_of(execution().sites());
+    found.mutants = mutants_of(all);
+    return found;
 }
 
-/// Where a mutant shows itself, if it does.
-bool is_killed(const Options& options, const Mutant& mutant, long number)
+/// Where a mutant shows itself, if it does: first where its place was come to, then elsewhere.
+bool is_killed(const Options& options, const Found& found, const Mutant& mutant, long number)
 {
     bool killed = false;
-    for_each_chosen(options, [&](const Scenario& scenario, Model model) {
-        if (killed) {
-            return;
-        }
-        execution().forget_shared_words();
-        const Outcome outcome = explore(scenario, model, &mutant, options.bounds);
-        if (!outcome.violation.empty()) {
-            killed = true;
-            std::printf("%4ld killed   %-70s %s, %s: %s\n", number, describe(mutant).c_str(), scenario.name,
-                        name_of(model), outcome.violation.c_str());
-        }
-    });
+    for (const bool comes_there : {true, false}) {
+        for_each_chosen(options, [&](const Scenario& scenario, Model model) {
+            if (killed || found.sites.at(&scenario).contains(mutant.site) != comes_there) {
+                return;
+            }
+            execution().forget_shared_words();
+            const Outcome outcome = explore(scenario, model, &mutant, options.bounds);
+            if (!outcome.violation.empty()) {
+                killed = true;
+                std::printf("%4ld killed   %-70s %s, %s: %s\n", number, describe(mutant).c_str(), scenario.name,
+                            name_of(model), outcome.violation.c_str());
+            }
+        });
+    }
     return killed;
 }
 
 /// In a process of its own: some mutants crash, which counts as noticed.
-bool is_killed_apart(const Options& options, const Mutant& mutant, long number)
+bool is_killed_apart(const Options& options, const Found& found, const Mutant& mutant, long number)
 {
     std::fflush(stdout);
     const pid_t child = fork();
     if (child == 0) {
-        const bool killed = is_killed(options, mutant, number);
+        const bool killed = is_killed(options, found, mutant, number);
         std::fflush(stdout);
         _exit(killed ? 0 : 1);
     }
@@ -134,15 +150,17 @@ bool is_killed_apart(const Options& options, const Mutant& mutant, long number)
 
 int explore_mutants(const Options& options)
 {
-    const auto mutants = find_mutants();
+    const Found found = find_mutants();
     std::size_t killed = 0;
+    std::size_t tried = 0;
     long number = 0;
-    for (const Mutant& mutant : mutants) {
-        if (number < options.first_mutant) {
+    for (const Mutant& mutant : found.mutants) {
+        if (number < options.first_mutant || describe(mutant).find(options.of) == std::string::npos) {
             ++number;
             continue;
         }
-        if (is_killed_apart(options, mutant, number)) {
+        ++tried;
+        if (is_killed_apart(options, found, mutant, number)) {
             ++killed;
         } else {
             std::printf("%4ld SURVIVES %s\n", number, describe(mutant).c_str());
@@ -150,7 +168,6 @@ int explore_mutants(const Options& options)
         std::fflush(stdout);
         ++number;
     }
-    const std::size_t tried = mutants.size() - static_cast<std::size_t>(options.first_mutant);
     std::printf("mutants: %zu of %zu killed\n", killed, tried);
     return killed == tried ? 0 : 1;
 }
@@ -170,7 +187,7 @@ int replay_one(const Options& options)
     }
     std::vector<Mutant> mutants;
     if (mutant >= 0) {
-        mutants = find_mutants();
+        mutants = find_mutants().mutants;
     }
     Options chosen;
     chosen.scenario = scenario;
@@ -211,6 +228,8 @@ bool parse(int count, char** arguments, Options& options)
             options.mutant = std::atol(value);
         } else if (name == "--first-mutant") {
             options.first_mutant = std::atol(value);
+        } else if (name == "--of") {
+            options.of = value;
         } else if (name == "--seconds") {
             options.bounds.seconds = std::atof(value);
         } else if (name == "--states") {
@@ -222,7 +241,7 @@ bool parse(int count, char** arguments, Options& options)
         } else {
             std::fprintf(stderr,
                          "usage: schedules [--list] [--scenario NAME] [--model sc|tso|weak] [--seconds S] [--states N]\n"
-                         "                 [--random-seconds S] [--seed N] [--mutants [--first-mutant N] | --mutant N] [--replay SCHEDULE]\n");
+                         "                 [--random-seconds S] [--seed N] [--mutants [--first-mutant N] [--of TEXT] | --mutant N] [--replay SCHEDULE]\n");
             return false;
         }
     }
@@ -238,6 +257,7 @@ int main(int count, char** arguments)
         return 2;
     }
     install_libc_model();
+    prepare_devices();
     if (options.list) {
         for (const Scenario& scenario : scenarios()) {
             std::printf("%-18s %s\n", scenario.name, scenario.what);
@@ -251,7 +271,7 @@ int main(int count, char** arguments)
         return explore_mutants(options);
     }
     if (options.mutant >= 0) {
-        const auto mutants = find_mutants();
+        const auto mutants = find_mutants().mutants;
         if (static_cast<std::size_t>(options.mutant) >= mutants.size()) {
             std::fprintf(stderr, "schedules: there are %zu mutants\n", mutants.size());
             return 2;

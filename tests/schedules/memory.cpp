@@ -79,6 +79,7 @@ void Memory::begin(Model model, int threads) noexcept
     }
     views_ = {};
     fences_ = {};
+    sequential_ = {};
     for (auto& buffer : buffers_) {
         buffer.clear();
     }
@@ -87,6 +88,15 @@ void Memory::begin(Model model, int threads) noexcept
     for (int t = 0; t < threads_; ++t) {
         views_[at(t)].now.clock[at(t)] = 1;
     }
+}
+
+void Memory::forget_numbers() noexcept
+{
+    for (int i = 0; i < words_used_; ++i) {
+        words_[at(i)] = {};
+    }
+    numbers_.clear();
+    words_used_ = 0;
 }
 
 void Memory::end_thread(int thread) noexcept
@@ -159,6 +169,9 @@ unsigned Memory::choices(int thread, const Operation& operation) noexcept
     if (operation.kind == Kind::futex_wait) {
         oldest = std::max<unsigned>(oldest, word.queue_lock.word[at(number)]);
     }
+    if (operation.order == std::memory_order_seq_cst) {
+        oldest = std::max<unsigned>(oldest, sequential_.word[at(number)]);
+    }
     return static_cast<unsigned>(word.stores.size()) - oldest;
 }
 
@@ -187,6 +200,9 @@ void Memory::append(Word& word, int number, int thread, std::uint64_t value, std
         word.stores.clear();
     }
     word.stores.push_back(store);
+    if (order == std::memory_order_seq_cst) {
+        sequential_.word[at(number)] = static_cast<std::uint16_t>(index);
+    }
 }
 
 void Memory::read_modify_write(int thread, Operation& operation) noexcept
@@ -404,6 +420,7 @@ std::uint64_t Memory::hash() const noexcept
             hash = hash_view(word.queue_lock, base, hash);
         }
     }
+    hash = hash_view(sequential_, base, hash);
     for (int t = 0; t < threads_; ++t) {
         const ThreadView& view = views_[at(t)];
         hash = mix(hash, view.ended ? 1000 : view.floating);

@@ -45,10 +45,12 @@ struct View {
 class Memory {
 public:
     void begin(Model model, int threads) noexcept;
+    /// Another scenario follows, with words of its own. Between schedules.
+    void forget_numbers() noexcept;
     /// The thread has ended: it sees nothing any more, but what it stored may be on its way.
     void end_thread(int thread) noexcept;
 
-    /// The number of an address; the same in all schedules of this process.
+    /// The number of an address; the same in all schedules until the numbers are forgotten.
     [[nodiscard]] int word_at(const void* address) noexcept;
 
     /// True if the operation must wait for the thread's buffered stores to be flushed (tso).
@@ -131,6 +133,7 @@ private:
     std::array<ThreadView, threads_max> views_{};
     std::array<std::deque<Buffered>, threads_max> buffers_;
     View fences_{};  ///< what all full fences so far knew
+    View sequential_{};  ///< of each word the newest store of order seq_cst: a load of that order sees none that is older
     std::array<Plain, plains_max> plains_{};
     int plains_used_ = 0;
 };

@@ -23,6 +23,8 @@ struct Scenario {
 };
 
 [[nodiscard]] std::span<const Scenario> scenarios() noexcept;
+/// What scenarios of devices need of the process. Before the first schedule.
+void prepare_devices() noexcept;
 
 /// Until the word is `value`: a loop of the program that looks again and again.
 template <class T>

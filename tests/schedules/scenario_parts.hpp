@@ -21,6 +21,8 @@ struct Shared {
     std::uint64_t datum_finished;       ///< what a FASE that is over has stored there; the explorer alone sees it
     std::uint64_t datum_copied;         ///< what the checkpoint has
     const ThreadRecord* record;
+    sync::Atomic<std::uint32_t> is_marked;     ///< of the page of `datum`, by a tracker: written since it was last looked at
+    sync::Atomic<std::uint32_t> is_protected;
     alignas(8) sync::Atomic<std::uint64_t> semaphore;  ///< its waiters; or reused_mark: the memory is something else
 };
 extern Shared shared;
@@ -53,5 +55,12 @@ void user_or_capture(int thread);
 void two_users_or_capture(int thread);
 void count_of_uses(int);
 void finish_without_uses() noexcept;
+
+// scenarios_of_devices.cpp: system calls that store into durable memory.
+void begin_with_devices() noexcept;
+void device_or_checkpoint(int thread);
+void device_or_protecting_checkpoint(int thread);
+void count_of_device_calls(int);
+void finish_without_calls() noexcept;
 
 }  // namespace stillpoint::schedules

@@ -97,6 +97,11 @@ public:
                                                                    : order;
         return sync::compare_exchange(&value_, expected, desired, order, failure, site);
     }
+    /// Never fails without a reason.
+    bool compare_exchange_weak(T& expected, T desired, Order order = strongest, Site site = Site::current()) noexcept
+    {
+        return compare_exchange_strong(expected, desired, order, site);
+    }
 
 private:
     T value_;

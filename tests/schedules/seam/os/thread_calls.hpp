@@ -19,6 +19,13 @@ inline void yield_cpu(sync::Site site = sync::Site::current()) noexcept
     sync::access<std::uint64_t>(schedules::Kind::yield, nullptr, std::memory_order_relaxed, 0, site);
 }
 
+/// A loop that looks again and again, as one operation.
+template <class T>
+void yield_until_zero(const sync::Atomic<T>& word, sync::Site site = sync::Site::current()) noexcept
+{
+    sync::access<T>(schedules::Kind::await, &word, std::memory_order_relaxed, T{}, site);
+}
+
 inline constinit bool registered_for_membarrier = false;
 [[nodiscard]] inline bool register_for_membarrier() noexcept
 {
