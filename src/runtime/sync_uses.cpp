@@ -5,6 +5,7 @@
 #include <mutex>
 #include <pthread.h>
 
+#include "core/canary.hpp"
 #include "core/store_marks.hpp"
 #include "core/sync.hpp"
 #include "os/futex.hpp"
@@ -272,7 +273,8 @@ void forget(const void* address, std::size_t size) noexcept
 {
     const auto first = reinterpret_cast<std::uintptr_t>(address);
     const std::uintptr_t nearest = first - std::min<std::uintptr_t>(first, sync_object_bytes_max);
-    if (!any.load(std::memory_order_relaxed) || size == 0 || !regions.may_hold_one_in(nearest, first - nearest + size)) {
+    if (!any.load(std::memory_order_relaxed) || size == 0 || !regions.may_hold_one_in(nearest, first - nearest + size) ||
+        is_removed(Canary::forgotten_uses)) {
         return;
     }
     const auto dies = [=](Use use) {

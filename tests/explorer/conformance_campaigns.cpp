@@ -113,6 +113,9 @@ std::vector<Campaign> conformance_campaigns()
     for (const EngineDriver& driver : engine_drivers()) {
         const std::string engine(driver.format.name);
         for (const WorkloadEntry& workload : workloads()) {
+            if (!workload.fits(engine)) {
+                continue;
+            }
             for (const sim::Profile profile : every_profile) {
                 for (const std::string& tracker : trackers_of(driver)) {
                     ProgramPlan plan;

@@ -32,7 +32,7 @@ constexpr const char* kind_names[] = {"zeroed",     "noise", "one bit flipped", 
 
 using Sector = std::array<std::byte, sim::sector_bytes>;
 
-/// Of a line that holds something: most of a sector may be zero, and not looked at.
+/// A byte of a line that holds something: most of a sector may be zero, and not looked at.
 std::size_t byte_in_use(const Sector& sector, Random& random)
 {
     static constexpr std::byte zeroes[cache_line_bytes] = {};

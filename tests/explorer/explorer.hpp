@@ -51,7 +51,7 @@ public:
 
     /// Explores until the states or the seconds are used up, or a violation was found.
     void run();
-    /// The same, but each program goes on with this file, which is durable, and whose promises are those of `history`.
+    /// Explores programs that go on with this file, which is durable, and whose promises are those of `history`.
     void run_from(const sim::CrashImage& file, const History& history);
 
     [[nodiscard]] const Figures& figures() const noexcept { return figures_; }

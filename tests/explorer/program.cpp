@@ -18,6 +18,7 @@
 #include "page_digests.hpp"
 #include "runtime/session.hpp"
 #include "runtime/session_state.hpp"
+#include "runtime/sync_objects.hpp"
 #include "stillpoint/stillpoint.h"
 
 namespace stillpoint::explorer {
@@ -106,6 +107,7 @@ private:
     void note_state()
     {
         Heap::finish_frees();  // As this thread's next restart point does.
+        list_uses();
         const Engine& engine = *open_session()->engine;
         const std::uint64_t pages = engine.image_bytes() / page_bytes;
         const CanonicalImage image(*find_engine(plan_.engine), engine.image_base(), engine.image_bytes());
@@ -116,6 +118,14 @@ private:
             words[2 + page] = page_digest(image.page(page));
         }
         record(sim::EventKind::state, 0, words.data(), words.size() * sizeof(std::uint64_t), sp_epoch());
+    }
+
+    /// As the stop will: its table of locks in use is part of the image.
+    static void list_uses()
+    {
+        if (sync_uses::any.load()) {
+            const SyncObjectsCapture capture([](void*, std::byte*, std::size_t) {}, nullptr);
+        }
     }
 
     bool one_operation()

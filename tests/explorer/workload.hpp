@@ -79,7 +79,7 @@ private:
     }
 };
 
-/// One workload over each memory model.
+/// One workload over each memory model, or over plain memory alone.
 struct WorkloadMakers {
     std::unique_ptr<Workload> (*plain)();
     std::unique_ptr<Workload> (*logged)();
@@ -96,7 +96,9 @@ struct WorkloadEntry {
     WorkloadMakers makers;
     std::uint64_t image_max_mb;  ///< the pool's maximum
 
-    /// Over the memory that the engine asks for.
+    /// False: it has no form over the memory that the engine asks for.
+    [[nodiscard]] bool fits(std::string_view engine) const;
+    /// Over that memory.
     [[nodiscard]] std::unique_ptr<Workload> make_for(std::string_view engine) const;
 };
 

@@ -12,5 +12,6 @@ WorkloadMakers btree();
 WorkloadMakers allocator_churn();
 WorkloadMakers handles();
 WorkloadMakers growth();
+WorkloadMakers reused_locks();
 
 }  // namespace stillpoint::explorer

@@ -11,6 +11,11 @@ std::unique_ptr<Workload> WorkloadEntry::make_for(std::string_view engine) const
     return find_engine(engine)->trackers.empty() ? makers.logged() : makers.plain();
 }
 
+bool WorkloadEntry::fits(std::string_view engine) const
+{
+    return !find_engine(engine)->trackers.empty() || makers.logged != nullptr;
+}
+
 const std::vector<WorkloadEntry>& workloads()
 {
     static const std::vector<WorkloadEntry> entries = {
@@ -21,6 +26,7 @@ const std::vector<WorkloadEntry>& workloads()
         {"allocator", allocator_churn(), 8},
         {"handles", handles(), 8},
         {"growth", growth(), 64},
+        {"reused-locks", reused_locks(), 8},
     };
     return entries;
 }
