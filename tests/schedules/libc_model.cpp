@@ -8,7 +8,6 @@
 #include "os/log.hpp"
 #include "os/futex_calls.hpp"
 #include "os/thread_calls.hpp"
-#include "runtime/engine.hpp"
 #include "runtime/kernel_lock_call.hpp"
 #include "runtime/sync_uses.hpp"
 #include "runtime/thread_registry.hpp"
@@ -21,8 +20,6 @@ constinit Addresses addresses{};
 
 // The rest of the library, as far as explored code reaches it: what lies in durable memory a scenario says.
 bool sync_uses::is_durable_object(const void*, SyncObjectKind) noexcept { return true; }
-
-std::span<const EngineDriver> engine_drivers() noexcept { return {}; }
 
 // No tracker protects pages.
 namespace kernel_locks {
