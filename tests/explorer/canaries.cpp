@@ -59,7 +59,7 @@ constexpr std::array first_tries = {
     FirstTry{Canary::table_written_again, "mprotect/page/growth"},
     FirstTry{Canary::page_checksum, "damage/page"},
     FirstTry{Canary::leftover_zeroes, "pmthreads/leftovers/page"},
-    FirstTry{Canary::leftover_sync, "pmthreads/leftovers/line"},
+    FirstTry{Canary::leftover_sync, "pmthreads/leftovers/page"},
     FirstTry{Canary::first_superblock_sync, "mprotect/page/growth"},
     FirstTry{Canary::second_superblock_sync, "primitive-files/page"},
     FirstTry{Canary::heap_store_marks, "hooks/process/allocator"},
