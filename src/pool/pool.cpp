@@ -324,7 +324,7 @@ Result<void> Pool::grow(std::uint64_t image_bytes, const EngineFormat& format)
                     read_only_ ? "the pool is open for reading only"
                                : "an earlier write of its superblock failed");
     }
-    const std::uint64_t present = superblock_->image_bytes;
+    const std::uint64_t present = facts_.image_bytes;
     const std::uint64_t maximum = superblock_->image_bytes_max;
     if (image_bytes > maximum || present == maximum) {
         return fail(SP_E_POOL_FULL, 0,
@@ -332,15 +332,15 @@ Result<void> Pool::grow(std::uint64_t image_bytes, const EngineFormat& format)
                     "set when a pool is created (--pool-max-mb)", medium_->path(), image_bytes,
                     maximum);
     }
-    if (superblock_->segment_count == segments_max) {
+    if (segment_count_ == segments_max) {
         return fail(SP_E_POOL_FULL, 0, "{}: all {} segments are in use at {} of at most {} bytes",
                     medium_->path(), segments_max, present, maximum);
     }
     const std::uint64_t least = std::min(
         maximum, round_up(std::max(image_bytes, present + 1), growth::granule_bytes));
     const std::uint64_t wanted = std::max(least, growth::next_image_bytes(present, maximum));
-    if (auto recorded = record_opening(); !recorded) {
-        return recorded;
+    if (opening_unrecorded_) {
+        return plan_segment(least, format);
     }
     auto grown = append_segment(wanted, format);
     // A disk that is nearly full may still hold what was asked for; but small segments must not
@@ -351,6 +351,47 @@ Result<void> Pool::grow(std::uint64_t image_bytes, const EngineFormat& format)
         grown = append_segment(least, format);
     }
     return grown;
+}
+
+/// The start that needs the segment may still be refused, and leaves the pool as it was: record_opening() appends it.
+Result<void> Pool::plan_segment(std::uint64_t new_image_bytes, const EngineFormat& format)
+{
+    const std::uint64_t first_image_page = facts_.image_bytes / page_bytes;
+    const std::uint64_t image_pages = new_image_bytes / page_bytes - first_image_page;
+    const auto file_pages = segment_file_pages(format, image_pages);
+    if (!file_pages) {
+        return pass_on(file_pages.error());
+    }
+    segments_[segment_count_++] = {first_image_page, image_pages, facts_.file_bytes / page_bytes, *file_pages};
+    facts_.image_bytes = new_image_bytes;
+    facts_.file_bytes += *file_pages * page_bytes;
+    return {};
+}
+
+/// What was planned gets its room in the file, and its records in the superblock that is about to be written.
+Result<void> Pool::append_planned_segments()
+{
+    if (segment_count_ == superblock_->segment_count) {
+        return {};
+    }
+    const std::uint64_t old_end = superblock_->file_bytes;
+    const std::uint64_t file_size = medium_->size_bytes();
+    if (file_size < facts_.file_bytes) {
+        if (auto resized = medium_->resize(facts_.file_bytes); !resized) {
+            return resized;
+        }
+    }
+    if (auto zeroed = zero_leftover(old_end, std::min(file_size, facts_.file_bytes)); !zeroed) {
+        return zeroed;
+    }
+    for (; superblock_->segment_count < segment_count_; ++superblock_->segment_count) {
+        const Segment& segment = segments_[superblock_->segment_count];
+        superblock_->segments[superblock_->segment_count] = {segment.first_image_page, segment.image_pages, segment.first_file_page,
+                                                             segment.file_pages};
+    }
+    superblock_->image_bytes = facts_.image_bytes;
+    superblock_->file_bytes = facts_.file_bytes;
+    return {};
 }
 
 Result<void> Pool::append_segment(std::uint64_t new_image_bytes, const EngineFormat& format)

@@ -110,7 +110,8 @@ public:
     [[nodiscard]] Result<void> check_engine(const EngineFormat& expected) const;
 
     /// Writes what open() with `record_later` did not: before anything of this generation is made
-    /// durable or told to anybody. Does nothing the second time. Cost: 3 syncs. Errors: no_space, io.
+    /// durable or told to anybody. Appends the segments that were planned. Does nothing the second time. Cost: 3 syncs.
+    /// Errors: no_space, io.
     [[nodiscard]] Result<void> record_opening();
 
     /// Appends a segment so that the image has at least `image_bytes` bytes, and more by the
@@ -119,6 +120,7 @@ public:
     /// Errors: pool_full (the maximum, or no segment left), no_space, io, pool_read_only (opened
     ///   so, or frozen by an earlier error). Nothing changes on an error, but after a failed
     ///   write or sync the pool is frozen.
+    /// Before record_opening() nothing is written: the segment is planned, without what the policy adds, and record_opening() appends it.
     [[nodiscard]] Result<void> grow(std::uint64_t image_bytes, const EngineFormat& format);
 
     [[nodiscard]] const PoolFacts& facts() const noexcept { return facts_; }
@@ -139,6 +141,8 @@ private:
     Pool() = default;
     [[nodiscard]] static SuperblockPointer new_superblock();
     [[nodiscard]] Result<void> format_medium();
+    [[nodiscard]] Result<void> plan_segment(std::uint64_t new_image_bytes, const EngineFormat& format);
+    [[nodiscard]] Result<void> append_planned_segments();
     [[nodiscard]] Result<void> append_segment(std::uint64_t new_image_bytes, const EngineFormat& format);
     [[nodiscard]] Result<void> zero_leftover(std::uint64_t begin, std::uint64_t end);
     [[nodiscard]] Result<void> write_superblocks();

@@ -52,6 +52,9 @@ Result<void> Pool::record_opening()
     if (is_removed(Canary::opening_record)) {
         return {};
     }
+    if (auto appended = append_planned_segments(); !appended) {
+        return appended;
+    }
     if (auto written = write_superblocks(); !written) {
         return written;
     }

@@ -124,10 +124,38 @@ TEST(PoolOpen, ThatIsRecordedLaterLeavesThePoolAsItWasUntilThenOrUntilItGrows)
         EXPECT_EQ(disk->operations, operations);
     }
     EXPECT_EQ(superblock_copy(disk->durable, 0).generation, 2u);
-    auto grown = Pool::open(attach(disk), test_format, false, true);
-    ASSERT_TRUE(grown);
-    ASSERT_TRUE(grown->grow(8 * mib, test_format));
-    EXPECT_EQ(superblock_copy(disk->durable, 0).generation, 3u);
+}
+
+TEST(PoolOpen, ThatIsRefusedAfterItGrewLeavesThePoolAsItWas)
+{
+    auto disk = disk_with_pool();
+    const auto before = disk->durable;
+    const auto operations = disk->operations;
+    {
+        auto refused = Pool::open(attach(disk), test_format, false, true);
+        ASSERT_TRUE(refused);
+        ASSERT_TRUE(refused->grow(5 * mib, test_format));
+        ASSERT_TRUE(refused->grow(6 * mib, test_format));
+        EXPECT_GE(refused->facts().image_bytes, 6 * mib);
+        EXPECT_EQ(refused->segments().size(), 3U);
+    }
+    EXPECT_EQ(disk->operations, operations);
+    EXPECT_TRUE(disk->durable == before);
+    std::uint64_t grown_bytes = 0;
+    {
+        auto used = Pool::open(attach(disk), test_format, false, true);
+        ASSERT_TRUE(used);
+        ASSERT_TRUE(used->grow(5 * mib, test_format));
+        ASSERT_TRUE(used->grow(6 * mib, test_format));
+        grown_bytes = used->facts().image_bytes;
+        ASSERT_TRUE(used->record_opening());
+        EXPECT_EQ(used->facts().image_bytes, grown_bytes);
+        ASSERT_TRUE(used->grow(grown_bytes + 1, test_format)) << "afterwards it grows as ever";
+    }
+    const auto again = open_pool(disk);
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_GT(again->facts().image_bytes, grown_bytes);
+    EXPECT_EQ(again->segments().size(), 4U);
 }
 
 TEST(PoolOpen, SaysThatAnEmptyFileIsNotAPool)
