@@ -85,6 +85,7 @@ const char *sp_last_error(void);
  * of its own or part of the caller's. After a crash no block is leaked: what the recovered
  * epoch did not have allocated is free. Failure: NULL with errno ENOMEM; sp_last_error()
  * tells a full disk from a pool at its maximum. Memory from sp_malloc holds old bytes.
+ * A named object (sp_root) that is freed loses its name; one that is reallocated keeps it, with the new size.
  * Alignment: 16 bytes, that of max_align_t; sp_aligned_alloc gives more (EINVAL: it is no power
  * of two up to 64 KiB). What is to have cache lines of its own needs sp_aligned_alloc(64, ...). */
 void *sp_malloc(size_t size_bytes);

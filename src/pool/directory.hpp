@@ -28,6 +28,8 @@ public:
     /// `base` is the mapped image. The table is used in place; nothing is copied.
     Directory(std::byte* base, const ImageGeometry& geometry) noexcept;
 
+    /// The most names that it can hold.
+    [[nodiscard]] std::uint64_t capacity() const noexcept { return geometry_.directory_capacity; }
     [[nodiscard]] static bool valid_handle(std::string_view handle) noexcept;
     [[nodiscard]] std::optional<DirectoryEntry> find(std::string_view handle) const noexcept;
     /// Errors: directory_full; invalid_argument (bad handle, or it exists already).

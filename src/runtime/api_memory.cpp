@@ -8,7 +8,9 @@
 #include "runtime/api_export.hpp"
 #include "runtime/dying_memory.hpp"
 #include "runtime/fase_gate.hpp"
+#include "runtime/named_objects.hpp"
 #include "runtime/session_state.hpp"
+#include "runtime/volatile_roots.hpp"
 #include "stillpoint/stillpoint.h"
 
 using FaseGuard = stillpoint::fase::InlineGuard;
@@ -91,6 +93,18 @@ STILLPOINT_API void* sp_aligned_alloc(size_t alignment_bytes, size_t size_bytes)
     return checked(session->heap->allocate_aligned(alignment_bytes, size_bytes));
 }
 
+namespace {
+
+/// Also the first block that a process frees: whether it has a name is not known before.
+[[gnu::cold]] [[gnu::noinline]] void free_named(Session& session, void* block) noexcept
+{
+    const FaseGuard fase;
+    stillpoint::forget_names_of(session, block);
+    stillpoint::release_block(*session.heap, block);
+}
+
+}  // namespace
+
 STILLPOINT_API void sp_free(void* block)
 {
     if (block == nullptr) {
@@ -98,7 +112,14 @@ STILLPOINT_API void sp_free(void* block)
     }
     Session* const session = open_session();
     if (session == nullptr || !stillpoint_is_persistent(block)) {
+        if (stillpoint::may_have_volatile_name(block)) [[unlikely]] {
+            stillpoint::forget_volatile_root_of(block);
+        }
         std::free(block);
+        return;
+    }
+    if (stillpoint::may_have_name(*session, block)) [[unlikely]] {
+        free_named(*session, block);
         return;
     }
     const FaseGuard fase;
@@ -112,7 +133,12 @@ STILLPOINT_API void* sp_realloc(void* block, size_t size_bytes)
     }
     Session* const session = open_session();
     if (session == nullptr || !stillpoint_is_persistent(block)) {
+        const bool may_have_name = stillpoint::may_have_volatile_name(block);
+        const auto old_address = reinterpret_cast<std::uintptr_t>(block);
         void* const moved = std::realloc(block, size_bytes);
+        if (may_have_name && (moved != nullptr || size_bytes == 0)) [[unlikely]] {
+            stillpoint::move_volatile_root(old_address, {moved, size_bytes});
+        }
         return moved != nullptr || size_bytes == 0 ? moved : no_memory(size_bytes);
     }
     if (size_bytes == 0) {
@@ -120,6 +146,9 @@ STILLPOINT_API void* sp_realloc(void* block, size_t size_bytes)
         return nullptr;
     }
     const FaseGuard fase;
+    if (stillpoint::may_have_name(*session, block)) [[unlikely]] {
+        return checked(stillpoint::reallocate_named(*session, block, size_bytes, &stillpoint::memory_dies));
+    }
     return checked(session->heap->reallocate(block, size_bytes, &stillpoint::memory_dies));
 }
 

@@ -48,10 +48,9 @@ STILLPOINT_API void* nvmalloc(size_t size_bytes, const char* handle)
         return block;
     }
     const std::lock_guard guard(session->directory_lock);
-    const auto address = reinterpret_cast<std::uintptr_t>(block);
     const auto old = session->directory->find(handle);
-    const auto named = old ? session->directory->replace(handle, address, size_bytes)
-                           : session->directory->insert(handle, address, size_bytes);
+    const auto named = old ? stillpoint::move_name(*session, *old, block, size_bytes)
+                           : stillpoint::insert_name(*session, handle, block, size_bytes);
     if (!named) {
         session->heap->deallocate(block);
         stillpoint::report_as_errno(named.error());
@@ -74,23 +73,4 @@ STILLPOINT_API void* nvrecover(void* destination, size_t size_bytes, const char*
     return found;
 }
 
-STILLPOINT_API void nvfree(void* block)
-{
-    if (block == nullptr) {
-        return;
-    }
-    Session* const session = used_session();
-    if (session == nullptr) {
-        stillpoint::forget_volatile_root_of(block);
-        sp_free(block);
-        return;
-    }
-    const FaseGuard fase;
-    {
-        const std::lock_guard guard(session->directory_lock);
-        if (const auto entry = session->directory->find_by_address(reinterpret_cast<std::uintptr_t>(block))) {
-            [[maybe_unused]] const auto erased = session->directory->erase(entry->handle);
-        }
-    }
-    sp_free(block);
-}
+STILLPOINT_API void nvfree(void* block) { sp_free(block); }

@@ -47,18 +47,21 @@ Result<void*> root_without_pool(std::string_view handle, size_t size_bytes, size
     return block;
 }
 
-/// The directory comes from the pool file: an entry is believed only if it names memory that exists.
-bool lies_in_image(const Session& session, const stillpoint::DirectoryEntry& entry) noexcept
+/// The directory comes from the pool file: an entry is believed only if it names a live block, as `stillpoint check` wants it.
+bool is_live_block(const Session& session, const stillpoint::DirectoryEntry& entry) noexcept
 {
     const auto base = reinterpret_cast<std::uintptr_t>(session.engine->image_base());
-    const std::uint64_t bytes = session.engine->image_bytes();
-    return entry.address > base && entry.address - base < bytes &&
-           entry.size_bytes <= bytes - (entry.address - base);
+    if (entry.address < base || entry.address - base >= session.engine->image_bytes()) {
+        return false;
+    }
+    const auto* const address = reinterpret_cast<const std::byte*>(entry.address);
+    const Heap::Block block = session.heap->find_block(address);
+    return block.begin == address && entry.size_bytes <= block.usable_bytes;
 }
 
-tl::unexpected<Failure> outside_the_pool(std::string_view handle)
+tl::unexpected<Failure> no_live_block(std::string_view handle)
 {
-    return fail(SP_E_POOL_CORRUPT, 0, "the durable object \"{}\" lies outside the pool; run `stillpoint check`", handle);
+    return fail(SP_E_POOL_CORRUPT, 0, "the durable object \"{}\" is no live block of the pool: run `stillpoint check`", handle);
 }
 
 using Make = Result<void*> (*)(void* context, Session& session);
@@ -68,8 +71,8 @@ Result<void*> root_in_pool(Session& session, std::string_view handle, size_t siz
     const FaseGuard fase;
     const std::lock_guard guard(session.directory_lock);
     if (const auto entry = session.directory->find(handle)) {
-        if (!lies_in_image(session, *entry)) {
-            return outside_the_pool(handle);
+        if (!is_live_block(session, *entry)) {
+            return no_live_block(handle);
         }
         if (entry->size_bytes != size_bytes) {
             return fail(SP_E_HANDLE_SIZE, 0,
@@ -82,7 +85,7 @@ Result<void*> root_in_pool(Session& session, std::string_view handle, size_t siz
     if (!block) {
         return block;
     }
-    if (auto inserted = session.directory->insert(handle, reinterpret_cast<std::uintptr_t>(*block), size_bytes);
+    if (auto inserted = stillpoint::insert_name(session, handle, *block, size_bytes);
         !inserted) {
         session.heap->deallocate(*block);
         return stillpoint::pass_on(inserted.error());
@@ -170,8 +173,8 @@ Result<stillpoint::DirectoryEntry> find_root(Session* session, const char* handl
     if (!entry) {
         return fail(SP_E_HANDLE_MISSING, 0, "there is no durable object named \"{}\"", handle);
     }
-    if (session != nullptr && !lies_in_image(*session, *entry)) {
-        return outside_the_pool(handle);
+    if (session != nullptr && !is_live_block(*session, *entry)) {
+        return no_live_block(handle);
     }
     return *entry;
 }
@@ -217,7 +220,7 @@ STILLPOINT_API int sp_root_delete(const char* handle)
         return stillpoint::report(entry.error());
     }
     auto* const block = reinterpret_cast<void*>(entry->address);
-    if (auto erased = session->directory->erase(handle); !erased) {
+    if (auto erased = stillpoint::erase_name(*session, *entry); !erased) {
         return stillpoint::report(erased.error());
     }
     stillpoint::release_block(*session->heap, block);

@@ -2,6 +2,7 @@
 // Named objects, for the functions of the C API that make them.
 
 #include <cstddef>
+#include <string_view>
 
 #include "core/result.hpp"
 #include "runtime/session_state.hpp"
@@ -16,5 +17,23 @@ namespace stillpoint {
                                     void* context);
 /// A named object made as sp_calloc does; without a pool, ordinary memory of that alignment.
 [[nodiscard]] void* named_object(const char* handle, std::size_t size_bytes, std::size_t alignment_bytes);
+
+
+// -- Names, under the directory's lock and inside a FASE --
+/// As Directory::insert, replace and erase.
+[[nodiscard]] Result<void> insert_name(Session& session, std::string_view handle, const void* block, std::size_t size_bytes);
+[[nodiscard]] Result<void> move_name(Session& session, const DirectoryEntry& old, const void* block, std::size_t size_bytes);
+[[nodiscard]] Result<void> erase_name(Session& session, const DirectoryEntry& entry);
+
+// -- Blocks that are freed or moved; inside a FASE, and these take the directory's lock --
+/// One load, nearly always. False: the block has no name.
+[[nodiscard]] inline bool may_have_name(const Session& session, const void* block) noexcept
+{
+    return session.named.may_have_name(reinterpret_cast<std::uintptr_t>(block));
+}
+/// Before a block is freed that may have a name.
+void forget_names_of(Session& session, const void* block) noexcept;
+/// As Heap::reallocate, for a block that may have a name: it goes with the block, and has the new size.
+[[nodiscard]] void* reallocate_named(Session& session, void* block, std::size_t size_bytes, Heap::AboutToDie about_to_die) noexcept;
 
 }  // namespace stillpoint

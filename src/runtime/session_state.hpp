@@ -13,6 +13,7 @@
 #include "os/futex.hpp"
 #include "pool/directory.hpp"
 #include "runtime/engine.hpp"
+#include "runtime/named_blocks.hpp"
 #include "stillpoint/stillpoint.h"
 
 namespace stillpoint {
@@ -22,6 +23,7 @@ struct Session {
     Heap* heap = nullptr;
     std::optional<Directory> directory;
     os::FutexLock directory_lock;  ///< taken inside a FASE, never around one
+    NamedBlocks named;             ///< what the directory names; changed under its lock
     sp_start start_kind = SP_START_VOLATILE;
     std::uint64_t number = 0;  ///< from 1: of this process's sessions
     std::string pool;          ///< path, as it was opened

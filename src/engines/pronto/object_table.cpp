@@ -217,8 +217,11 @@ Result<LiveObject*> ObjectTable::create(Session& session, const Wish& wish)
         undo();
         throw;
     }
-    const std::lock_guard guard(session.directory_lock);
-    auto inserted = session.directory->insert(wish.name, reinterpret_cast<std::uintptr_t>(*record), object_offset + wish.type->size_bytes);
+    // Destructors, here and in remove(), may free blocks, which takes the directory's lock.
+    const auto inserted = [&] {
+        const std::lock_guard guard(session.directory_lock);
+        return session.directory->insert(wish.name, reinterpret_cast<std::uintptr_t>(*record), object_offset + wish.type->size_bytes);
+    }();
     if (!inserted) {
         {
             const InsideObject inside(**object);
@@ -328,7 +331,7 @@ Result<void> ObjectTable::remove(Session& session, const char* name)
     LiveObject* object = nullptr;
     {
         const FaseGuard fase;
-        const std::lock_guard directory_guard(session.directory_lock);
+        std::unique_lock directory_guard(session.directory_lock);
         const auto entry = session.directory->find(name);
         if (!entry) {
             return fail(SP_E_HANDLE_MISSING, 0, "there is no durable object \"{}\"", name);
@@ -344,6 +347,7 @@ Result<void> ObjectTable::remove(Session& session, const char* name)
             return erased;
         }
         object->state.store(LiveObject::deleted, std::memory_order_release);
+        directory_guard.unlock();
         {
             const InsideObject inside(*object);
             object->type->destroy(object->object);
