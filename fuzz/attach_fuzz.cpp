@@ -1,9 +1,9 @@
 // Fuzzer: any first pages of an image, as a start meets them: header with the table of durable globals, handle directory,
-// table of synchronisation objects. The input changes an image that is sound: each four bytes say in which of the three,
-// at which place and by what. If the first byte is odd, the header's checksum is made to hold again.
+// table of synchronisation objects, and the heap's table of spans. The input changes an image that is sound: each four bytes say in
+// which of them, at which place and by what. If the first byte is odd, the header's checksum is made to hold again.
 //
 // Demanded: an error with a text; or handles and globals that lie in the image, and a reset of synchronisation
-// objects that changes no byte outside of them.
+// objects that changes no byte outside of them, and none of the heap's tables.
 
 #include <cstdint>
 #include <cstdlib>
@@ -13,7 +13,9 @@
 #include "arch/checksum.hpp"
 #include "pool/directory.hpp"
 #include "pool/image.hpp"
+#include "heap/heap_layout.hpp"
 #include "pool/image_layout.hpp"
+#include "runtime/durable_globals_table.hpp"
 #include "runtime/sync_object_reset.hpp"
 #include "runtime/sync_objects.hpp"
 
@@ -25,8 +27,9 @@ using layout::SyncObjectRecord;
 
 constexpr std::uint64_t image_bytes = 4 * mib;
 const ImageGeometry geometry = ImageGeometry::for_image(image_bytes);
-/// What follows the tables and is looked at: where the objects of the sound image lie.
-constexpr std::uint64_t heap_part = 64 * kib;
+const heap::HeapLayout heap_layout = heap::HeapLayout::of(geometry.heap_offset, image_bytes, layout::TableFormat::plain);
+/// What follows the tables and is looked at: where the objects of the sound image lie, in two large blocks and one with small ones.
+constexpr std::uint64_t heap_part = 4 * heap::span_bytes;
 
 void demand(bool condition)
 {
@@ -35,22 +38,29 @@ void demand(bool condition)
     }
 }
 
+Heap::Options heap_of(std::byte* base) { return {base, geometry.heap_offset, image_bytes, image_bytes, nullptr, nullptr}; }
+
 void make_sound(std::byte* base)
 {
-    std::memset(base, 0, geometry.heap_offset + heap_part);
+    std::memset(base, 0, heap_layout.spans_offset + heap_part);
+    auto* const spans = reinterpret_cast<heap::SpanEntry*>(base + heap_layout.span_table_offset);
+    spans[0] = heap::SpanEntry::large(2);
+    spans[2] = heap::SpanEntry::large(1);
+    spans[3] = heap::SpanEntry::small(4);
     format_image(base, image_bytes);
     Directory directory(base, geometry);
-    const auto heap = reinterpret_cast<std::uintptr_t>(base) + geometry.heap_offset;
+    const auto heap = reinterpret_cast<std::uintptr_t>(base) + heap_layout.spans_offset;
     for (unsigned i = 0; i < 5; ++i) {
         demand(directory.insert("handle " + std::to_string(i), heap + i * 4096, 100).has_value());
     }
     auto* const objects = reinterpret_cast<SyncObjectRecord*>(base + geometry.sync_objects_offset);
     for (unsigned i = 0; i < 7; ++i) {
-        objects[i] = {heap + 256 * i, 1 + i};
+        // Some reach over the border of two spans.
+        objects[i] = {heap + (i % 2 == 0 ? 256 * i : heap::span_bytes - 8 * i), 1 + i};
     }
     auto& globals = reinterpret_cast<ImageHeader*>(base)->durable_globals[0];
     std::strcpy(globals.name, "program");
-    globals.image_offset = geometry.heap_offset + 8192;
+    globals.image_offset = heap_layout.spans_offset + 2 * heap::span_bytes;
     globals.size = 4096;
 }
 
@@ -58,12 +68,13 @@ void change(std::byte* base, const std::uint8_t* input)
 {
     const std::uint64_t place = input[1] + std::uint64_t{input[2]} * 256;
     std::uint64_t offset = 0;
-    switch (input[0] % 5) {
+    switch (input[0] % 6) {
     case 0: offset = place % 128; break;
     case 1: offset = offsetof(ImageHeader, durable_globals) + place % (sizeof(ImageHeader) - offsetof(ImageHeader, durable_globals)); break;
     case 2: offset = geometry.directory_offset + place % (geometry.sync_objects_offset - geometry.directory_offset); break;
     case 3: offset = geometry.sync_objects_offset + place % 256; break;
-    default: offset = geometry.heap_offset + place % 4096;
+    case 4: offset = heap_layout.span_table_offset + place % (4 * sizeof(heap::SpanEntry)); break;
+    default: offset = heap_layout.spans_offset + place % heap_part;
     }
     base[offset] ^= std::byte{input[3]};
 }
@@ -104,7 +115,15 @@ void look_up_everything(std::byte* base)
 void reset_objects(std::byte* base)
 {
     const auto address = reinterpret_cast<std::uintptr_t>(base);
-    if (const auto sound = sync_objects_check(base, address, geometry, image_bytes); !sound) {
+    if (const auto sound = Heap::check(heap_of(base)); !sound) {
+        demand(!sound.error().text().empty());
+        return;
+    }
+    if (const auto sound = durable_globals::check_blocks(heap_of(base), nullptr); !sound) {
+        demand(!sound.error().text().empty());
+        return;
+    }
+    if (const auto sound = sync_objects_check(heap_of(base), address, geometry); !sound) {
         demand(!sound.error().text().empty());
         return;
     }
@@ -126,6 +145,7 @@ void reset_objects(std::byte* base)
         demand(std::memcmp(old.data() + around + size, object + size, static_cast<std::size_t>(to - object) - size) == 0);
         demand(reset || std::memcmp(old.data() + around, object, size) == 0);
     }
+    demand(Heap::check(heap_of(base)).has_value());  // No reset was one of the heap's own tables.
 }
 
 }  // namespace
@@ -140,7 +160,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (size > 0 && data[0] % 2 != 0) {
         seal(image);
     }
-    if (const auto checked = check_image(image, image_bytes, 0); !checked) {
+    if (const auto checked = check_image(image, layout::TableFormat::plain, image_bytes, 0); !checked) {
         demand(!checked.error().text().empty());
         return 0;
     }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <sys/mman.h>
 
+#include "heap/span_table_view.hpp"
 #include "heap/thread_cache.hpp"
 
 namespace stillpoint {
@@ -87,6 +88,9 @@ Result<Heap*> Heap::attach(const Options& options)
                     "a heap at offset {} of an image of {} bytes, at most {}, at {}: not page aligned or too large",
                     options.heap_offset, options.image_bytes, options.image_bytes_max,
                     static_cast<const void*>(options.image_base));
+    }
+    if (auto room = SpanTableView(options).check_room(); !room) {
+        return pass_on(room.error());
     }
     state.options = options;
     state.image_bytes = options.image_bytes;

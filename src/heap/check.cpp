@@ -142,4 +142,36 @@ bool Heap::is_live_block(const Options& options, std::uint64_t offset, std::uint
            table.mark(span, c, static_cast<std::uint32_t>((inside - c.first_block) / c.block_bytes)) == 1;
 }
 
+Heap::Owner Heap::owner_of(const Options& options, std::uint64_t offset, std::uint64_t size_bytes) noexcept
+{
+    const SpanTableView table(options);
+    const std::uint64_t spans_offset = table.layout().spans_offset;
+    const std::uint64_t heap_bytes = table.spans() * std::uint64_t{span_bytes};
+    if (size_bytes == 0 || offset < spans_offset || offset - spans_offset >= heap_bytes ||
+        size_bytes > heap_bytes - (offset - spans_offset)) {
+        return Owner::heap;
+    }
+    const std::uint64_t first = (offset - spans_offset) / span_bytes;
+    const std::uint64_t last = (offset - spans_offset + size_bytes - 1) / span_bytes;
+    const SpanEntry entry = table.word(first).entry();
+    for (std::uint64_t span = first + 1; span <= last; ++span) {
+        if (table.word(span).entry().word != 0) {
+            return Owner::heap;
+        }
+    }
+    if (entry.kind() != SpanKind::small) {
+        return Owner::program;
+    }
+    const std::uint64_t inside = (offset - spans_offset) % span_bytes;
+    if (first != last || entry.payload() - 1 >= class_count || inside < size_classes[entry.payload()].first_block) {
+        return Owner::heap;
+    }
+    const SizeClass& c = size_classes[entry.payload()];
+    const std::uint64_t block = (inside - c.first_block) / c.block_bytes;
+    if ((inside - c.first_block + size_bytes - 1) / c.block_bytes != block) {
+        return Owner::heap;
+    }
+    return table.mark(first, c, static_cast<std::uint32_t>(block)) != 0 ? Owner::program : Owner::nobody;
+}
+
 }  // namespace stillpoint

@@ -8,6 +8,7 @@
 
 #include "core/canary.hpp"  // Names the file to those who compile it with the canaries' switches.
 #include "heap/heap_state.hpp"
+#include "heap/layout_table.hpp"
 #include "heap/span_table_view.hpp"
 
 namespace stillpoint::heap {
@@ -250,6 +251,11 @@ Result<void> load_span_table() noexcept
     const SpanTableView table(state.options);
     const std::uint64_t count = table.spans();
     state.first_free_word = 0;
+    if (table.is_logged()) {  // Entries name layouts.
+        if (auto sound = check_layouts(table); !sound) {
+            return sound;
+        }
+    }
     for (std::uint64_t span = 0; span < count;) {
         const auto covered = table.validate(span);
         if (!covered) {

@@ -15,6 +15,16 @@ std::uint8_t SpanTableView::mark(std::uint64_t span, const SizeClass& c, std::ui
     return static_cast<std::uint8_t>(reinterpret_cast<const logged::Word*>(fine_marks(span, c))[block / 64].value >> (block % 64) & 1);
 }
 
+Result<void> SpanTableView::check_room() const
+{
+    if (is_logged() && image_bytes_ < layout_.span_table_offset) {
+        return fail(SP_E_POOL_CORRUPT, 0,
+                    "{} bytes of durable memory cannot hold the tables in front of the heap, which take {}: the pool is damaged; restore a copy of it",
+                    image_bytes_, layout_.span_table_offset);
+    }
+    return {};
+}
+
 Result<std::uint64_t> SpanTableView::validate(std::uint64_t span) const
 {
     const SpanWord found = word(span);

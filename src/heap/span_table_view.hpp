@@ -10,7 +10,7 @@ namespace stillpoint::heap {
 class SpanTableView {
 public:
     explicit SpanTableView(const Heap::Options& options) noexcept
-        : base_(options.image_base), format_(options.table_format),
+        : base_(options.image_base), image_bytes_(options.image_bytes), format_(options.table_format),
           layout_(HeapLayout::of(options.heap_offset, options.image_bytes_max, format_)), spans_(layout_.spans_in(options.image_bytes))
     {
     }
@@ -35,6 +35,8 @@ public:
     /// The allocation byte of a block, 0 or 1 where the marks are logged.
     [[nodiscard]] std::uint8_t mark(std::uint64_t span, const SizeClass& c, std::uint32_t block) const noexcept;
 
+    /// The image reaches to the end of what is read whatever the number of spans. Errors: pool_corrupt.
+    [[nodiscard]] Result<void> check_room() const;
     /// Validates one entry. Returns the spans it covers. Errors: pool_corrupt.
     [[nodiscard]] Result<std::uint64_t> validate(std::uint64_t span) const;
 
@@ -42,6 +44,7 @@ private:
     [[nodiscard]] std::byte* table() const noexcept { return base_ + layout_.span_table_offset; }
 
     std::byte* base_;
+    std::uint64_t image_bytes_;
     TableFormat format_;
     HeapLayout layout_;
     std::uint64_t spans_;

@@ -25,6 +25,17 @@ std::uint64_t layout_checksum(const LayoutRecord& record) noexcept
     return checksum64(&record, offsetof(LayoutRecord, checksum), layout_checksum_seed);
 }
 
+/// The alignment of a member; its kind is one that member_bytes() knows.
+std::size_t member_alignment(unsigned kind) noexcept
+{
+    static_assert(alignof(pthread_cond_t) == alignof(pthread_mutex_t) && alignof(pthread_rwlock_t) == alignof(pthread_mutex_t));
+    switch (kind) {
+    case member_kind::word_mutex:
+    case member_kind::word_condition: return alignof(std::uint32_t);
+    default: return kind < logged::kinds ? logged::total_bytes(kind) : alignof(pthread_mutex_t);
+    }
+}
+
 /// Members ascending, aligned, inside the stride.
 bool members_are_sound(const LayoutRecord& record) noexcept
 {
@@ -35,8 +46,9 @@ bool members_are_sound(const LayoutRecord& record) noexcept
     for (std::uint32_t i = 0; i < record.member_count; ++i) {
         const LayoutRecord::Member& member = record.members[i];
         const std::size_t bytes = member_bytes(member.kind);
-        if (bytes == 0 || member.count == 0 || member.offset_bytes < end ||
-            (member.kind < logged::kinds && (member.offset_bytes % bytes != 0 || record.stride_bytes % bytes != 0))) {
+        const std::size_t alignment = member_alignment(member.kind);
+        if (bytes == 0 || member.count == 0 || member.offset_bytes < end || member.offset_bytes % alignment != 0 ||
+            record.stride_bytes % alignment != 0) {
             return false;
         }
         end = member.offset_bytes + std::uint64_t{member.count} * bytes;

@@ -109,7 +109,7 @@ TableFormat table_format_of(const std::byte* base) noexcept
     return static_cast<TableFormat>(reinterpret_cast<const ImageHeader*>(base)->table_format);
 }
 
-Result<void> check_image(const std::byte* base, std::uint64_t image_bytes_max,
+Result<void> check_image(const std::byte* base, TableFormat format, std::uint64_t image_bytes_max,
                          std::uintptr_t base_address)
 {
     const auto& header = *reinterpret_cast<const ImageHeader*>(base);
@@ -129,7 +129,10 @@ Result<void> check_image(const std::byte* base, std::uint64_t image_bytes_max,
         return fail(SP_E_POOL_VERSION, 0, "image header: table format {} is not known to this library; use a newer Stillpoint",
                     header.table_format);
     }
-    const ImageGeometry geometry = ImageGeometry::for_image(image_bytes_max, table_format_of(base));
+    if (header.table_format != static_cast<std::uint32_t>(format)) {
+        return corrupt("image header: table format {} is not that of the pool's engine", header.table_format);
+    }
+    const ImageGeometry geometry = ImageGeometry::for_image(image_bytes_max, format);
     if (header.header_bytes != sizeof header || header.image_bytes_max != image_bytes_max ||
         header.directory_offset != geometry.directory_offset ||
         header.directory_capacity != geometry.directory_capacity ||

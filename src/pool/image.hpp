@@ -39,10 +39,10 @@ void format_image(std::byte* base, std::uint64_t image_bytes_max,
 /// The format that a checked image's header names.
 [[nodiscard]] layout::TableFormat table_format_of(const std::byte* base) noexcept;
 
-/// Validates the header of a recovered image, durable globals included. `base_address` is the pool's
+/// Validates the header of a recovered image, durable globals included. `format` is the engine's. `base_address` is the pool's
 /// (PoolFacts), which differs from `base` where a tool maps the image elsewhere; 0: not compared.
 /// Errors: pool_corrupt, pool_version.
-[[nodiscard]] Result<void> check_image(const std::byte* base, std::uint64_t image_bytes_max,
+[[nodiscard]] Result<void> check_image(const std::byte* base, layout::TableFormat format, std::uint64_t image_bytes_max,
                                        std::uintptr_t base_address = 0);
 
 }  // namespace stillpoint

@@ -43,16 +43,17 @@ std::string joined(const std::vector<std::string>& texts, std::string_view separ
 /// One start: what the program has, what the pool keeps, and what becomes of both.
 class Restoring {
 public:
-    Restoring(Engine& engine, Heap& heap) : engine_(engine), heap_(heap) {}
+    Restoring(Engine& engine, Heap& heap, const Heap::Options& options) : engine_(engine), heap_(heap), options_(options) {}
 
     Result<void> run(bool accept)
     {
+        // First of all, as a check does: damage is damage, whether this program needs the variables or not.
+        if (auto read = read_blocks(); !read) {
+            return read;
+        }
         sections_ = os::find_variable_sections(section_name, records_name);
         if (sections_.empty()) {
             return {};
-        }
-        if (auto read = read_blocks(); !read) {
-            return read;
         }
         find_homes();
         match_names();
@@ -76,7 +77,7 @@ private:
             if (entry.name[0] == '\0') {
                 continue;
             }
-            auto block = read_block(engine_.image_base(), engine_.image_bytes(), entry);
+            auto block = read_block(options_, entry);
             if (!block) {
                 return pass_on(block.error());
             }
@@ -381,6 +382,7 @@ private:
 
     Engine& engine_;
     Heap& heap_;
+    const Heap::Options& options_;
     std::vector<os::VariableSection> sections_;
     std::vector<Block> blocks_;
     std::vector<Home> homes_;  ///< one for each section
@@ -394,7 +396,10 @@ private:
 
 }  // namespace
 
-Result<void> restore_durable_globals(Engine& engine, Heap& heap, bool accept) { return Restoring(engine, heap).run(accept); }
+Result<void> restore_durable_globals(Engine& engine, Heap& heap, const Heap::Options& sound, bool accept)
+{
+    return Restoring(engine, heap, sound).run(accept);
+}
 
 bool has_durable_globals()
 {

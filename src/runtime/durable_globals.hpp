@@ -7,17 +7,16 @@
 // not point to them.
 
 #include "core/result.hpp"
+#include "heap/heap.hpp"
 #include "runtime/engine.hpp"
 
 namespace stillpoint {
 
-class Heap;
-
 /// Restores the variables of the modules loaded now from the image, by their names (durable_globals_match.hpp), and has the
-/// engine mirror their sections. What the program no longer has stays in the image. Call after the heap is attached and before
-/// Engine::run(). `accept`: what cannot be matched begins with its initial value, with a warning.
+/// engine mirror their sections. What the program no longer has stays in the image. Call after the heap is attached, with the
+/// options it has, and before Engine::run(). `accept`: what cannot be matched begins with its initial value, with a warning.
 /// Errors: globals_changed (names what cannot be matched), pool_corrupt, no_memory, pool_full, invalid_argument (too many modules).
-[[nodiscard]] Result<void> restore_durable_globals(Engine& engine, Heap& heap, bool accept);
+[[nodiscard]] Result<void> restore_durable_globals(Engine& engine, Heap& heap, const Heap::Options& sound, bool accept);
 
 /// The program, or a library that is loaded now, has SP_PERSISTENT variables. Start-up only: reads files.
 [[nodiscard]] bool has_durable_globals();

@@ -62,15 +62,15 @@ private:
 
 }  // namespace
 
-Result<Block> read_block(std::byte* image_base, std::uint64_t image_bytes, layout::DurableGlobals& entry)
+Result<Block> read_block(const Heap::Options& heap, layout::DurableGlobals& entry)
 {
-    // The header's own check knows only the largest size that the image may have.
-    if (entry.image_offset > image_bytes || entry.size > image_bytes - entry.image_offset) {
-        return damaged(entry, "they lie outside its memory");
+    // The header's own check knows only the largest size that the image may have. A start copies into the block.
+    if (!Heap::is_live_block(heap, entry.image_offset, entry.size)) {
+        return damaged(entry, "no live block of that size begins there");
     }
     Block block;
     block.entry = &entry;
-    block.memory = image_base + entry.image_offset;
+    block.memory = heap.image_base + entry.image_offset;
     block.section_bytes = entry.size;
     layout::GlobalsTrailer trailer{};
     if (entry.size < sizeof trailer) {
@@ -110,6 +110,21 @@ Result<Block> read_block(std::byte* image_base, std::uint64_t image_bytes, layou
     return block;
 }
 
+Result<void> check_blocks(const Heap::Options& heap, Findings* findings)
+{
+    for (layout::DurableGlobals& entry : reinterpret_cast<layout::ImageHeader*>(heap.image_base)->durable_globals) {
+        if (entry.name[0] == '\0') {
+            continue;
+        }
+        if (const auto block = read_block(heap, entry); !block) {
+            if (auto told = found(findings, pass_on(block.error())); !told) {
+                return told;
+            }
+        }
+    }
+    return {};
+}
+
 Result<std::byte*> write_block(std::byte* image_base, Heap& heap, const Plan& plan, layout::DurableGlobals& entry)
 {
     TableBytes table(plan.values.size());
@@ -118,7 +133,9 @@ Result<std::byte*> write_block(std::byte* image_base, Heap& heap, const Plan& pl
     for (std::size_t i = 0; i < plan.values.size(); ++i) {
         const Value& value = plan.values[i];
         offsets.push_back(value.retired ? values_end : value.offset);
-        values_end += value.retired ? value.variable.size : 0;
+        if (__builtin_add_overflow(values_end, value.retired ? value.variable.size : 0, &values_end) || values_end > window_bytes) {
+            return damaged(entry, "those that the program no longer has take more memory than there is");
+        }
         table.set_record(i, {offsets.back(), value.variable.size, table.add_text(value.variable.name),
                              table.add_text(value.variable.scope), table.add_text(value.variable.type), value.retired ? 1u : 0u});
     }

@@ -8,13 +8,11 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/findings.hpp"
 #include "core/result.hpp"
+#include "heap/heap.hpp"
 #include "pool/image_layout.hpp"
 #include "runtime/durable_globals_match.hpp"
-
-namespace stillpoint {
-class Heap;
-}
 
 namespace stillpoint::layout {
 
@@ -63,8 +61,10 @@ struct Block {
     std::vector<Kept> variables;
 };
 
-/// Reads what an entry of the image header names. Errors: pool_corrupt.
-[[nodiscard]] Result<Block> read_block(std::byte* image_base, std::uint64_t image_bytes, layout::DurableGlobals& entry);
+/// Reads what an entry of the image header names: a live block of a sound heap, which need not be attached. Errors: pool_corrupt.
+[[nodiscard]] Result<Block> read_block(const Heap::Options& heap, layout::DurableGlobals& entry);
+/// Every entry of the image header, as a start reads them. Errors: pool_corrupt.
+[[nodiscard]] Result<void> check_blocks(const Heap::Options& heap, Findings* findings);
 
 /// What a new block is made of.
 struct Value {

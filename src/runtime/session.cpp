@@ -44,23 +44,28 @@ Result<void> attach_image(Session& session, const EngineDriver& driver, const Re
     const PoolFacts& facts = engine.pool_facts();
     if (report.epoch == 0) {
         format_image(engine.image_base(), facts.image_bytes_max, driver.table_format);
-    } else if (auto checked = check_image(engine.image_base(), facts.image_bytes_max, facts.base_address);
-               !checked) {
+    } else if (auto checked = check_image(engine.image_base(), driver.table_format, facts.image_bytes_max, facts.base_address); !checked) {
         return checked;
     }
-    const layout::TableFormat format = table_format_of(engine.image_base());
-    const ImageGeometry geometry = ImageGeometry::for_image(facts.image_bytes_max, format);
-    auto heap = Heap::attach({engine.image_base(), geometry.heap_offset, engine.image_bytes(),
-                              facts.image_bytes_max, &grow_image, &engine, format, report.free_memory_is_unknown});
+    const ImageGeometry geometry = ImageGeometry::for_image(facts.image_bytes_max, driver.table_format);
+    const Heap::Options heap_options{.image_base = engine.image_base(),
+                                     .heap_offset = geometry.heap_offset,
+                                     .image_bytes = engine.image_bytes(),
+                                     .image_bytes_max = facts.image_bytes_max,
+                                     .grow = &grow_image,
+                                     .grow_context = &engine,
+                                     .table_format = driver.table_format,
+                                     .free_memory_is_unknown = report.free_memory_is_unknown};
+    auto heap = Heap::attach(heap_options);
     if (!heap) {
         return pass_on(heap.error());
     }
     session.heap = *heap;
     session.directory.emplace(engine.image_base(), geometry);
-    if (auto attached = sync_objects_attach(engine.image_base(), geometry, engine.image_bytes()); !attached) {
+    if (auto attached = sync_objects_attach(heap_options, geometry); !attached) {
         return attached;
     }
-    return restore_durable_globals(engine, *session.heap, accept_globals);
+    return restore_durable_globals(engine, *session.heap, heap_options, accept_globals);
 }
 
 void announce(const Session& session, const Options& options, const RecoveryReport& report,

@@ -29,7 +29,7 @@ constinit std::uintptr_t heap_begin = 0;
 constinit SyncObjectRecord* table = nullptr;
 constinit std::uint64_t table_capacity = 0;
 constinit std::uint64_t table_used = 0;  ///< entries from here on are empty
-constinit SyncObjectRecord* found = nullptr;  ///< what a stop finds, by address; as large as the table
+constinit SyncObjectRecord* seen = nullptr;  ///< what a stop finds, by address; as large as the table
 constinit std::uint64_t found_count = 0;
 constinit bool full_reported = false;
 
@@ -52,20 +52,21 @@ std::uintptr_t durable_address(const void* object) noexcept
 SyncObjectKind kind_of(const SyncObjectRecord& record) noexcept { return static_cast<SyncObjectKind>(record.kind); }
 std::uint32_t fingerprint_of(const SyncObjectRecord& record) noexcept { return static_cast<std::uint32_t>(record.kind >> 32); }
 
-Result<void> check_record(const SyncObjectRecord& record, std::uint64_t index,
-                          std::uintptr_t image_address, const ImageGeometry& geometry,
-                          std::uint64_t image_bytes)
+Heap::Owner owner_of(const Heap::Options& heap, std::uintptr_t image_address, const SyncObjectRecord& record) noexcept
+{
+    return Heap::owner_of(heap, record.address - image_address, sync_object_bytes(kind_of(record)));
+}
+
+Result<void> check_record(const SyncObjectRecord& record, std::uint64_t index, const Heap::Options& heap, std::uintptr_t image_address)
 {
     const auto size = static_cast<std::uint32_t>(record.kind) <= UINT8_MAX ? sync_object_bytes(kind_of(record)) : 0;
     if (size == 0) {
         return fail(SP_E_POOL_CORRUPT, 0, "synchronisation object {}: unknown kind {}", index,
                     record.kind);
     }
-    const std::uint64_t offset = record.address - image_address;
-    if (record.address % alignof(pthread_spinlock_t) != 0 || offset < geometry.heap_offset ||
-        offset > image_bytes || image_bytes - offset < size) {
+    if (record.address % alignof(pthread_spinlock_t) != 0 || owner_of(heap, image_address, record) == Heap::Owner::heap) {
         return fail(SP_E_POOL_CORRUPT, 0,
-                    "synchronisation object {}: address {:#x} is not inside the heap", index,
+                    "synchronisation object {}: address {:#x} is not inside a block of the heap: the pool is damaged; restore a copy of it", index,
                     record.address);
     }
     return {};
@@ -78,19 +79,19 @@ Result<void> map_found(std::uint64_t capacity)
     if (memory == MAP_FAILED) {
         return fail(SP_E_NO_MEMORY, errno, "no memory for the table of synchronisation objects");
     }
-    found = static_cast<SyncObjectRecord*>(memory);
+    seen = static_cast<SyncObjectRecord*>(memory);
     return {};
 }
 
 /// One record for each object; of a mutex that is waited with and orphaned, the latter.
 void make_unique() noexcept
 {
-    const auto end = found + found_count;
-    std::sort(found, end, [](const SyncObjectRecord& a, const SyncObjectRecord& b) {
+    const auto end = seen + found_count;
+    std::sort(seen, end, [](const SyncObjectRecord& a, const SyncObjectRecord& b) {
         return a.address != b.address ? a.address < b.address : (a.kind & UINT8_MAX) > (b.kind & UINT8_MAX);
     });
     found_count = static_cast<std::uint64_t>(
-        std::unique(found, end, [](const SyncObjectRecord& a, const SyncObjectRecord& b) { return a.address == b.address; }) - found);
+        std::unique(seen, end, [](const SyncObjectRecord& a, const SyncObjectRecord& b) { return a.address == b.address; }) - seen);
 }
 
 void find_one(void*, const void* object, SyncObjectKind kind) noexcept
@@ -112,11 +113,12 @@ void find_one(void*, const void* object, SyncObjectKind kind) noexcept
         }
         return;
     }
-    found[found_count++] = {address, std::uint64_t{sync_object_fingerprint(object, kind)} << 32 | static_cast<std::uint64_t>(kind)};
+    seen[found_count++] = {address, std::uint64_t{sync_object_fingerprint(object, kind)} << 32 | static_cast<std::uint64_t>(kind)};
 }
 
-void reset_recorded() noexcept
+void reset_recorded(const Heap::Options& heap) noexcept
 {
+    const auto image_address = reinterpret_cast<std::uintptr_t>(heap.image_base);
     std::uint64_t unproven = 0;
     for (SyncObjectRecord& record : std::span(table, table_capacity)) {
         if (record.address == 0) {
@@ -124,8 +126,8 @@ void reset_recorded() noexcept
         }
         auto* const object = reinterpret_cast<void*>(record.address);
         unproven += fingerprint_of(record) == 0 ? 1U : 0U;
-        if (sync_object_is_aligned(object, kind_of(record)) && fingerprint_of(record) == sync_object_fingerprint(object, kind_of(record)) &&
-            reset_sync_object(object, kind_of(record))) {
+        if (owner_of(heap, image_address, record) == Heap::Owner::program && sync_object_is_aligned(object, kind_of(record)) &&
+            fingerprint_of(record) == sync_object_fingerprint(object, kind_of(record)) && reset_sync_object(object, kind_of(record))) {
             note_store(object, sync_object_bytes(kind_of(record)));
         }
         record = {};
@@ -147,23 +149,22 @@ bool sync_uses::is_durable_object(const void* object, SyncObjectKind kind) noexc
     return sync_object_is_aligned(object, kind) && durable_address(object) >= heap_begin;
 }
 
-Result<void> sync_objects_attach(std::byte* image_base, const ImageGeometry& geometry,
-                                 std::uint64_t image_bytes)
+Result<void> sync_objects_attach(const Heap::Options& heap, const ImageGeometry& geometry)
 {
-    const auto image_address = reinterpret_cast<std::uintptr_t>(image_base);
-    if (auto checked = sync_objects_check(image_base, image_address, geometry, image_bytes); !checked) {
+    const auto image_address = reinterpret_cast<std::uintptr_t>(heap.image_base);
+    if (auto checked = sync_objects_check(heap, image_address, geometry); !checked) {
         return checked;
     }
     sync_objects_detach();
-    if (table_format_of(image_base) != layout::TableFormat::plain) {
+    if (heap.table_format != layout::TableFormat::plain) {
         return {};
     }
     if (auto mapped = map_found(geometry.sync_objects_capacity); !mapped) {
         return mapped;
     }
-    table = reinterpret_cast<SyncObjectRecord*>(image_base + geometry.sync_objects_offset);
+    table = reinterpret_cast<SyncObjectRecord*>(heap.image_base + geometry.sync_objects_offset);
     table_capacity = geometry.sync_objects_capacity;
-    reset_recorded();
+    reset_recorded(heap);
     heap_begin = image_address + geometry.heap_offset;
     sync_uses::attached.store(true, std::memory_order_release);
     return {};
@@ -202,7 +203,7 @@ SyncObjectsCapture::SyncObjectsCapture(Prepare prepare, void* context) noexcept
     make_unique();
     const std::uint64_t used = std::max(found_count, table_used);
     for (std::uint64_t i = 0; i < used; ++i) {
-        const SyncObjectRecord wanted = i < found_count ? found[i] : SyncObjectRecord{};
+        const SyncObjectRecord wanted = i < found_count ? seen[i] : SyncObjectRecord{};
         if (table[i].address != wanted.address || table[i].kind != wanted.kind) {
             auto* const entry = reinterpret_cast<std::byte*>(&table[i]);
             prepare(context, entry, sizeof wanted);
@@ -215,7 +216,7 @@ SyncObjectsCapture::SyncObjectsCapture(Prepare prepare, void* context) noexcept
 
 bool is_reset_by_recovery(std::uintptr_t address) noexcept
 {
-    const std::span<const SyncObjectRecord> recorded(found, found_count);
+    const std::span<const SyncObjectRecord> recorded(seen, found_count);
     const auto after = std::upper_bound(recorded.begin(), recorded.end(), address,
                                         [](std::uintptr_t wanted, const SyncObjectRecord& record) { return wanted < record.address; });
     if (after == recorded.begin()) {
@@ -227,17 +228,14 @@ bool is_reset_by_recovery(std::uintptr_t address) noexcept
     return address - record.address >= kept_bytes && address - record.address < sync_object_bytes(kind_of(record));
 }
 
-Result<void> sync_objects_check(const std::byte* image, std::uintptr_t image_address,
-                                const ImageGeometry& geometry, std::uint64_t image_bytes)
+Result<void> sync_objects_check(const Heap::Options& heap, std::uintptr_t image_address, const ImageGeometry& geometry)
 {
-    const auto* records =
-        reinterpret_cast<const SyncObjectRecord*>(image + geometry.sync_objects_offset);
+    const auto* records = reinterpret_cast<const SyncObjectRecord*>(heap.image_base + geometry.sync_objects_offset);
     for (std::uint64_t i = 0; i < geometry.sync_objects_capacity; ++i) {
         if (records[i].address == 0) {
             continue;
         }
-        if (auto checked = check_record(records[i], i, image_address, geometry, image_bytes);
-            !checked) {
+        if (auto checked = check_record(records[i], i, heap, image_address); !checked) {
             return checked;
         }
     }

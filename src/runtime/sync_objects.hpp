@@ -15,17 +15,16 @@
 #include <cstdint>
 
 #include "core/result.hpp"
+#include "heap/heap.hpp"
 #include "pool/image.hpp"
 #include "runtime/sync_uses.hpp"
 
 namespace stillpoint {
 
-/// Takes the table of an image that the engine recovered, makes every object in it fresh, empties it, and from then on
-/// lets threads list what they use. Call inside a FASE, before threads of the program run and before mirrored
+/// Takes the table of an image that the engine recovered, mapped where `heap` says, makes every object in it fresh, empties it, and
+/// from then on lets threads list what they use. Call inside a FASE, before threads of the program run and before mirrored
 /// ranges are copied into program memory. Errors: pool_corrupt (an entry that no run wrote), no_memory.
-[[nodiscard]] Result<void> sync_objects_attach(std::byte* image_base,
-                                               const ImageGeometry& geometry,
-                                               std::uint64_t image_bytes);
+[[nodiscard]] Result<void> sync_objects_attach(const Heap::Options& heap, const ImageGeometry& geometry);
 /// Uses are not listed any more.
 void sync_objects_detach() noexcept;
 
@@ -49,10 +48,8 @@ public:
 /// last capture has recorded: nobody marks it, and recovery makes it fresh. In a stop.
 [[nodiscard]] bool is_reset_by_recovery(std::uintptr_t address) noexcept;
 
-/// Every entry names an object inside the heap. `image` may be mapped anywhere; addresses in it are
-/// relative to `image_address`. Errors: pool_corrupt, naming the entry.
-[[nodiscard]] Result<void> sync_objects_check(const std::byte* image, std::uintptr_t image_address,
-                                              const ImageGeometry& geometry,
-                                              std::uint64_t image_bytes);
+/// Every entry names an object in one block of the heap, and none of the heap's own tables. The image may be mapped anywhere;
+/// addresses in it are relative to `image_address`. The heap is sound (Heap::check). Errors: pool_corrupt, naming the entry.
+[[nodiscard]] Result<void> sync_objects_check(const Heap::Options& heap, std::uintptr_t image_address, const ImageGeometry& geometry);
 
 }  // namespace stillpoint

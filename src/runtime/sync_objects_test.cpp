@@ -14,6 +14,8 @@
 #include <unistd.h>
 #include <vector>
 
+#include "heap/size_classes.hpp"
+#include "heap/heap_state.hpp"
 #include "os/log.hpp"
 #include "runtime/sync_object_reset.hpp"
 #include "support/sync_objects_fixture.hpp"
@@ -293,12 +295,54 @@ TEST_F(SyncObjects, OfAForgedTableAreRefused)
         const auto attached = attach();
         ASSERT_FALSE(attached) << std::hex << record.address << " " << record.kind;
         EXPECT_EQ(attached.error().code, SP_E_POOL_CORRUPT);
-        EXPECT_FALSE(sync_objects_check(base, window_base, geometry, image_bytes));
+        EXPECT_FALSE(sync_objects_check(heap_options(), window_base, geometry));
     }
     table()[5] = {end - 4, 6};
-    EXPECT_TRUE(sync_objects_check(base, window_base, geometry, image_bytes));
+    EXPECT_TRUE(sync_objects_check(heap_options(), window_base, geometry));
     table()[5] = {};
     EXPECT_TRUE(attach());
+}
+
+TEST_F(SyncObjects, ThatARecordPutsIntoTheHeapsTablesAreRefused)
+{
+    const auto heap_layout = heap::HeapLayout::of(geometry.heap_offset, image_bytes, layout::TableFormat::plain);
+    auto* const spans = reinterpret_cast<heap::SpanEntry*>(base + heap_layout.span_table_offset);
+    constexpr std::uint32_t size_class = 4;
+    const heap::SizeClass& small = heap::size_classes[size_class];
+    spans[0] = heap::SpanEntry::large(2);
+    spans[2] = heap::SpanEntry::small(size_class);
+    const std::uintptr_t small_span = window_base + heap_layout.spans_offset + 2 * heap::span_bytes;
+    const std::uintptr_t refused[] = {window_base + heap_layout.span_table_offset, window_base + heap_layout.coarse_marks_offset + 64,
+                                      window_base + heap_layout.spans_offset - 16, small_span,  // its marks
+                                      small_span - 8, small_span + small.first_block + small.block_bytes - 8};
+    for (const std::uintptr_t address : refused) {
+        table()[0] = {address, static_cast<std::uint64_t>(SyncObjectKind::semaphore)};
+        EXPECT_FALSE(sync_objects_check(heap_options(), window_base, geometry)) << std::hex << address - window_base;
+        EXPECT_FALSE(attach());
+    }
+    for (const std::uintptr_t address : {window_base + heap_layout.spans_offset + heap::span_bytes - 8, small_span + small.first_block}) {
+        table()[0] = {address, static_cast<std::uint64_t>(SyncObjectKind::semaphore)};
+        EXPECT_TRUE(sync_objects_check(heap_options(), window_base, geometry)) << std::hex << address - window_base;
+    }
+}
+
+TEST_F(SyncObjects, InABlockThatIsFreeAreLeftAsTheyAre)
+{
+    const auto heap_layout = heap::HeapLayout::of(geometry.heap_offset, image_bytes, layout::TableFormat::plain);
+    reinterpret_cast<heap::SpanEntry*>(base + heap_layout.span_table_offset)[0] = heap::SpanEntry::small(4);
+    auto& semaphore = at<sem_t>(heap::size_classes[4].first_block);
+    sem_init(&semaphore, 0, 5);
+    unsigned words[2];
+    std::memcpy(words, &semaphore, sizeof words);
+    words[1] = 9;  // Waiters.
+    std::memcpy(&semaphore, words, sizeof words);
+    const std::uint64_t kind = std::uint64_t{sync_object_fingerprint(&semaphore, SyncObjectKind::semaphore)} << 32 |
+                               static_cast<std::uint64_t>(SyncObjectKind::semaphore);
+    table()[0] = {reinterpret_cast<std::uintptr_t>(&semaphore), kind};
+    ASSERT_TRUE(attach());
+    std::memcpy(words, &semaphore, sizeof words);
+    EXPECT_EQ(words[1], 9U);
+    EXPECT_EQ(entries(), 0U);
 }
 
 }  // namespace

@@ -50,15 +50,14 @@ struct Visit {
 std::string look_at(const Visit& visit, std::byte* base, std::uint64_t image_bytes)
 {
     const PoolFacts& facts = *visit.facts;
-    if (auto checked = check_image(base, facts.image_bytes_max, facts.base_address); !checked) {
+    const layout::TableFormat format = table_format_of(base);
+    if (auto checked = check_image(base, format, facts.image_bytes_max, facts.base_address); !checked) {
         return checked.error().message;
     }
-    const layout::TableFormat format = table_format_of(base);
     const ImageGeometry geometry = ImageGeometry::for_image(facts.image_bytes_max, format);
     const Directory directory(base, geometry);
-    for (const auto& checked :
-         {directory.check(image_bytes), sync_objects_check(base, facts.base_address, geometry, image_bytes),
-          Heap::check({base, geometry.heap_offset, image_bytes, facts.image_bytes_max, nullptr, nullptr, format})}) {
+    const Heap::Options heap{base, geometry.heap_offset, image_bytes, facts.image_bytes_max, nullptr, nullptr, format};
+    for (const auto& checked : {directory.check(image_bytes), Heap::check(heap), sync_objects_check(heap, facts.base_address, geometry)}) {
         if (!checked) {
             return checked.error().message;
         }

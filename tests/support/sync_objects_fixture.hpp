@@ -9,6 +9,7 @@
 
 #include "core/sanitizers.hpp"
 #include "core/units.hpp"
+#include "heap/heap_layout.hpp"
 #include "pool/image_layout.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/sync_objects.hpp"
@@ -17,7 +18,7 @@ namespace stillpoint::test {
 
 inline constexpr std::uint64_t image_bytes = 8 * mib;
 
-/// An image at its durable address, without a pool.
+/// An image at its durable address, without a pool; all of its heap is one block.
 class ImageOfObjects : public testing::Test {
 protected:
     void SetUp() override
@@ -32,7 +33,10 @@ protected:
         geometry = ImageGeometry::for_image(image_bytes);
         format_image(base, image_bytes, layout::TableFormat::plain);
         ASSERT_TRUE(fase_activate());
-        heap = base + geometry.heap_offset;
+        const auto layout = heap::HeapLayout::of(geometry.heap_offset, image_bytes, layout::TableFormat::plain);
+        heap = base + layout.spans_offset;
+        reinterpret_cast<heap::SpanEntry*>(base + layout.span_table_offset)[0] =
+            heap::SpanEntry::large(static_cast<std::uint32_t>(layout.spans_max));
         ASSERT_TRUE(attach());
     }
     void TearDown() override
@@ -43,7 +47,11 @@ protected:
             munmap(base, image_bytes);
         }
     }
-    Result<void> attach() const { return sync_objects_attach(base, geometry, image_bytes); }
+    [[nodiscard]] Heap::Options heap_options() const
+    {
+        return {base, geometry.heap_offset, image_bytes, image_bytes, nullptr, nullptr, table_format_of(base)};
+    }
+    [[nodiscard]] Result<void> attach() const { return sync_objects_attach(heap_options(), geometry); }
     static void capture()
     {
         const SyncObjectsCapture stop([](void*, std::byte*, std::size_t) {}, nullptr);

@@ -9,6 +9,7 @@
 #include "output.hpp"
 #include "pool/directory.hpp"
 #include "pool/image.hpp"
+#include "runtime/durable_globals_table.hpp"
 #include "runtime/sync_objects.hpp"
 
 namespace stillpoint::tool {
@@ -49,10 +50,11 @@ Result<void> check_layers(void* context, std::byte* base, std::uint64_t image_by
 {
     auto& visit = *static_cast<ImageVisit*>(context);
     const std::uint64_t image_bytes_max = visit.facts.image_bytes_max;
-    if (auto header = check_image(base, image_bytes_max, visit.facts.base_address); !header) {
+    const layout::TableFormat format = visit.opened.driver->table_format;
+    if (auto header = check_image(base, format, image_bytes_max, visit.facts.base_address); !header) {
         return found(&visit.findings, pass_on(header.error()));  // Where the tables lie is not known.
     }
-    const ImageGeometry geometry = ImageGeometry::for_image(image_bytes_max, table_format_of(base));
+    const ImageGeometry geometry = ImageGeometry::for_image(image_bytes_max, format);
     const Directory directory(base, geometry);
     const Heap::Options heap{.image_base = base,
                              .heap_offset = geometry.heap_offset,
@@ -60,7 +62,7 @@ Result<void> check_layers(void* context, std::byte* base, std::uint64_t image_by
                              .image_bytes_max = image_bytes_max,
                              .grow = nullptr,
                              .grow_context = nullptr,
-                             .table_format = table_format_of(base)};
+                             .table_format = format};
     if (auto looked = directory.check(image_bytes, &visit.findings); !looked) {
         return looked;
     }
@@ -76,10 +78,13 @@ Result<void> check_layers(void* context, std::byte* base, std::uint64_t image_by
         }
         return true;
     });
-    if (auto sound = sync_objects_check(base, visit.facts.base_address, geometry, image_bytes); !sound) {
+    if (auto sound = Heap::check(heap, &visit.findings); !sound) {
+        return sound;
+    }
+    if (auto sound = sync_objects_check(heap, visit.facts.base_address, geometry); !sound) {
         visit.findings.damage(sound.error());
     }
-    if (auto sound = Heap::check(heap, &visit.findings); !sound || visit.opened.driver->facts == nullptr) {
+    if (auto sound = durable_globals::check_blocks(heap, &visit.findings); !sound || visit.opened.driver->facts == nullptr) {
         return sound;
     }
     const auto note = [](void* list, std::span<const Fact> cells) {

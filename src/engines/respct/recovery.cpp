@@ -227,6 +227,11 @@ Result<Recovered> recover_image(const RecoveryPlan& plan, TableCopies& tables)
 {
     const Pool& pool = *plan.pool;
     const PoolFacts& facts = pool.facts();
+    const Heap::Options options = heap_options(facts, plan.image);
+    const heap::SpanTableView table(options);
+    if (auto room = table.check_room(); !room) {
+        return pass_on(room.error());
+    }
     auto record = load_commit_record(pool, plan.findings);
     if (!record) {
         return pass_on(record.error());
@@ -238,8 +243,6 @@ Result<Recovered> recover_image(const RecoveryPlan& plan, TableCopies& tables)
     if (auto loaded = tables.load(pool, geometry_of(facts), committed, plan.image, plan.findings); !loaded) {
         return pass_on(loaded.error());
     }
-    const Heap::Options options = heap_options(facts, plan.image);
-    const heap::SpanTableView table(options);
     ImageReader reader(plan);
     const std::uint64_t tables_end = round_up(table.layout().span_table_offset + table.spans() * sizeof(logged::Word), page_bytes);
     if (auto read = reader.read(options.heap_offset, tables_end); !read) {

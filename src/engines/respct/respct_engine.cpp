@@ -54,10 +54,6 @@ Result<RecoveryReport> RespctEngine::start(Pool pool, const Options& options)
     pool_ = std::make_unique<Pool>(std::move(pool));
     const PoolFacts& facts = pool_->facts();
     heap_offset_ = geometry_of(facts).heap_offset;
-    if (facts.image_bytes <= heap_offset_) {
-        return fail(SP_E_POOL_CORRUPT, 0, "{}: {} bytes of durable memory cannot hold the tables of respct, which take {}; make the pool larger",
-                    pool_->medium().path(), facts.image_bytes, heap_offset_);
-    }
     if (auto mapped = memory_.map(*pool_, heap_offset_); !mapped) {
         return pass_on(mapped.error());
     }
