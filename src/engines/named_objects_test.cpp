@@ -2,41 +2,35 @@
 
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <gtest/gtest.h>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "media/temporary_directory.hpp"
+#include "support/temporary_directory.hpp"
 #include "runtime/engine.hpp"
 #include "stillpoint/nvthreads.h"
 #include "stillpoint/stillpoint.h"
-#include "versions/crashing_program.hpp"
+#include "support/crashing_program.hpp"
 
 namespace stillpoint {
 namespace {
 
-std::vector<std::string> engine_names()
+/// Runs the programs one after the other on a pool of each engine.
+void with_every_engine(const std::vector<std::function<int()>>& programs)
 {
-    std::vector<std::string> names;
     for (const EngineDriver& driver : engine_drivers()) {
-        names.emplace_back(driver.format.name);
+        const std::string engine(driver.format.name);
+        SCOPED_TRACE(engine);
+        const test::TemporaryDirectory directory;
+        for (const auto& program : programs) {
+            EXPECT_EQ(test::run_with_pool(directory.file("test.pool"),
+                                          "pool_size_mb=4 pool_max_mb=8 durability=process interval_ms=3600000 engine=" + engine, program),
+                      0);
+        }
     }
-    return names;
 }
-
-class NamedObjects : public testing::TestWithParam<std::string> {
-protected:
-    int run(const std::function<int()>& body)
-    {
-        return test::run_with_pool(pool_, "pool_size_mb=4 pool_max_mb=8 durability=process interval_ms=3600000 engine=" + GetParam(), body);
-    }
-
-    test::TemporaryDirectory directory_;
-    std::string pool_ = directory_.file("test.pool");
-};
-
-INSTANTIATE_TEST_SUITE_P(Engines, NamedObjects, testing::ValuesIn(engine_names()), [](const auto& engine) { return engine.param; });
 
 int free_by_address()
 {
@@ -64,17 +58,16 @@ int free_by_address()
     return sp_checkpoint();
 }
 
-TEST_P(NamedObjects, ThatAreFreedLoseTheirNames)
+TEST(NamedObjects, ThatAreFreedLoseTheirNames)
 {
-    EXPECT_EQ(run(&free_by_address), 0);
-    EXPECT_EQ(run([] {
+    with_every_engine({&free_by_address, [] {
         std::size_t bytes = 0;
         const auto* const first = static_cast<const std::uint64_t*>(sp_root_find("first", &bytes));
         if (first == nullptr || *first != 9 || bytes != 128) {
             return 1;
         }
         return sp_root_find("second", nullptr) == nullptr && sp_root_delete("first") == SP_OK ? 0 : 2;
-    }), 0);
+    }});
 }
 
 int reallocate_by_address()
@@ -96,19 +89,18 @@ int reallocate_by_address()
     return sp_checkpoint();
 }
 
-TEST_P(NamedObjects, ThatAreReallocatedKeepTheirNames)
+TEST(NamedObjects, ThatAreReallocatedKeepTheirNames)
 {
-    EXPECT_EQ(run(&reallocate_by_address), 0);
-    EXPECT_EQ(run([] {
+    with_every_engine({&reallocate_by_address, [] {
         const auto* const object = static_cast<const char*>(sp_root("object", 100));
         return object != nullptr && std::strcmp(object, "kept") == 0 ? 0 : 1;
-    }), 0);
+    }});
 }
 
 /// Names come and go while other threads free blocks of the same size.
-TEST_P(NamedObjects, AreFoundWhileOthersFreeBlocks)
+TEST(NamedObjects, AreFoundWhileOthersFreeBlocks)
 {
-    EXPECT_EQ(run([] {
+    with_every_engine({[] {
         std::thread frees([] {
             for (int i = 0; i < 3000; ++i) {
                 void* const block = sp_malloc(64);
@@ -127,7 +119,7 @@ TEST_P(NamedObjects, AreFoundWhileOthersFreeBlocks)
         }
         frees.join();
         return wrong;
-    }), 0);
+    }});
 }
 
 TEST(NamedObjectsWithoutAPool, ThatAreFreedOrReallocatedDoNotDangle)

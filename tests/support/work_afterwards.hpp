@@ -27,14 +27,14 @@ struct OpenedImage {
 };
 
 inline Result<std::unique_ptr<OpenedImage>> open_image(const std::shared_ptr<testing::PatchedFile>& file, const EngineFormat& format,
-                                                       bool mapped)
+                                                       bool mapped, const RecoveredImage* known = nullptr)
 {
     auto pool = Pool::open(std::make_unique<testing::PatchedMedium>(file, mapped), format);
     if (!pool) {
         return pass_on(pool.error());
     }
     auto opened = std::make_unique<OpenedImage>(OpenedImage{std::move(*pool), {}, {}, {}});
-    auto image = recover_image(opened->pool, opened->table, opened->locations);
+    auto image = recover_image(opened->pool, opened->table, opened->locations, known);
     if (!image) {
         return pass_on(image.error());
     }
