@@ -62,6 +62,9 @@ Result<void> attach_image(Session& session, const EngineDriver& driver, const Re
     }
     session.heap = *heap;
     session.directory.emplace(engine.image_base(), geometry);
+    if (report.epoch == 0 && session.named.reserve(session.directory->capacity())) {
+        session.named.complete();  // A new pool has no names: its first free need not look for them.
+    }
     if (auto attached = sync_objects_attach(heap_options, geometry); !attached) {
         return attached;
     }
