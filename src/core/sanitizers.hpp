@@ -1,5 +1,5 @@
 #pragma once
-// Whether this build is instrumented: for tests of what a sanitizer replaces.
+// Whether this build is instrumented: for what a sanitizer replaces, or calls before instrumented code can run.
 
 #if defined(__SANITIZE_THREAD__)
 #define STILLPOINT_THREAD_SANITIZER 1
@@ -10,6 +10,16 @@
 #endif
 #if !defined(STILLPOINT_THREAD_SANITIZER)
 #define STILLPOINT_THREAD_SANITIZER 0
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define STILLPOINT_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define STILLPOINT_ADDRESS_SANITIZER 1
+#endif
+#endif
+#if !defined(STILLPOINT_ADDRESS_SANITIZER)
+#define STILLPOINT_ADDRESS_SANITIZER 0
 #endif
 
 namespace stillpoint {

@@ -19,6 +19,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 
+#include "core/sanitizers.hpp"
 #include "interpose/event_bytes.hpp"
 #include "interpose/real.hpp"
 #include "runtime/kernel_call.hpp"
@@ -295,6 +296,8 @@ SHIM int waitid(idtype_t which, id_t child, siginfo_t* facts, int flags)
 
 SHIM int getrusage(__rusage_who_t who, rusage* usage) noexcept { return fills(usage, REAL(getrusage), who, usage); }
 
+// The address sanitizer's runtime asks for a limit before instrumented code can run.
+#if !STILLPOINT_ADDRESS_SANITIZER
 SHIM int getrlimit(__rlimit_resource_t resource, rlimit* limits) noexcept
 {
     return fills(limits, REAL(getrlimit), resource, limits);
@@ -304,6 +307,7 @@ SHIM int getrlimit64(__rlimit_resource_t resource, rlimit64* limits) noexcept
 {
     return fills(limits, REAL(getrlimit64), resource, limits);
 }
+#endif
 
 SHIM int prlimit(pid_t process, __rlimit_resource resource, const rlimit* wanted, rlimit* previous) noexcept
 {
