@@ -296,8 +296,8 @@ SHIM int waitid(idtype_t which, id_t child, siginfo_t* facts, int flags)
 
 SHIM int getrusage(__rusage_who_t who, rusage* usage) noexcept { return fills(usage, REAL(getrusage), who, usage); }
 
-// The address sanitizer's runtime asks for a limit before instrumented code can run.
-#if !STILLPOINT_ADDRESS_SANITIZER
+// The sanitizers' runtimes ask for a limit before instrumented code can run.
+#if !STILLPOINT_ADDRESS_SANITIZER && !STILLPOINT_THREAD_SANITIZER
 SHIM int getrlimit(__rlimit_resource_t resource, rlimit* limits) noexcept
 {
     return fills(limits, REAL(getrlimit), resource, limits);
