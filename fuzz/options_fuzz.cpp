@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "media/fault_plan.hpp"
-#include "runtime/options.hpp"
+#include "api/options.hpp"
 
 namespace {
 

@@ -38,7 +38,7 @@ SYSTEM_HEADER = re.compile(r"^((sys|linux|asm|netinet|arpa)/.*|(unistd|pthread|f
                            r"semaphore|ucontext|execinfo|liburing)\.h)$")
 # The files that name engines, and why. An entry that is no longer needed is an error.
 NAMED_HERE = {
-    "src/engines/registry.cpp": "it lists the engines",
+    "src/api/registry.cpp": "it lists the engines",
     "src/nvhooks/runtime/lint_restart_points.cpp": "its rules are told by that engine's API what the program does",
     "include/stillpoint/stillpoint.h": "it tells users what a failure-atomic section is with each engine",
     "layers/respct/respct-hooks.h": "the runtime of one layer is the other's, with another engine",

@@ -15,10 +15,10 @@
 #include <sys/syscall.h>
 #include <sysexits.h>
 
+#include "api/session.hpp"
 #include "interpose/process.hpp"
 #include "interpose/real.hpp"
 #include "os/log.hpp"
-#include "runtime/session.hpp"
 
 namespace {
 

@@ -7,9 +7,9 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "api/session.hpp"
 #include "interpose/real.hpp"
 #include "runtime/fase.hpp"
-#include "runtime/session.hpp"
 #include "runtime/sync_objects.hpp"
 
 extern "C" {

@@ -4,12 +4,12 @@
 #include <dlfcn.h>
 #include <gnu/libc-version.h>
 
+#include "api/session.hpp"
 #include "interpose/process.hpp"
 #include "interpose/real.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/fase_gate.hpp"
 #include "runtime/plain_mutex.hpp"
-#include "runtime/session.hpp"
 
 namespace {
 

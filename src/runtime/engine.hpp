@@ -5,7 +5,7 @@
 //      durable_epoch() returned to anyone, no newer than the newest begun.
 //   2. start() may itself crash, and be run again, any number of times.
 //   3. noexcept members never call malloc: they run inside intercepted calls.
-// An engine registers itself in src/engines/registry.cpp; nothing else knows its name.
+// An engine is listed in src/api/registry.cpp; nothing else knows its name.
 
 #include <cstddef>
 #include <cstdint>
@@ -145,9 +145,5 @@ struct EngineDriver {
     /// What the engine keeps beside the program's memory, for `info` and `check`; nullptr: nothing that could be shown.
     const EngineFacts* facts = nullptr;
 };
-
-/// All registered engines (src/engines/registry.cpp defines it).
-[[nodiscard]] std::span<const EngineDriver> engine_drivers() noexcept;
-[[nodiscard]] const EngineDriver* find_engine(std::string_view name) noexcept;
 
 }  // namespace stillpoint

@@ -4,7 +4,7 @@
 #include <cerrno>
 
 #include "core/store_marks.hpp"
-#include "runtime/session.hpp"
+#include "runtime/session_engine.hpp"
 
 namespace stillpoint {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "core/sync.hpp"
-#include "runtime/session.hpp"
+#include "runtime/session_engine.hpp"
 
 namespace stillpoint::kernel_locks {
 

@@ -18,6 +18,10 @@ namespace stillpoint {
 /// A named object made as sp_calloc does; without a pool, ordinary memory of that alignment.
 [[nodiscard]] void* named_object(const char* handle, std::size_t size_bytes, std::size_t alignment_bytes);
 
+/// The directory comes from the pool file: an entry is believed only if it names a live block, as `stillpoint check` wants it.
+[[nodiscard]] bool is_live_block(const Session& session, const DirectoryEntry& entry) noexcept;
+/// What to say of one that is not. Always a failure.
+[[nodiscard]] tl::unexpected<Failure> no_live_block(std::string_view handle);
 
 // -- Names, under the directory's lock and inside a FASE --
 /// As Directory::insert, replace and erase.

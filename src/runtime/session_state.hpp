@@ -1,5 +1,6 @@
 #pragma once
-// The open session's parts, for the C API (api_*.cpp) and session.cpp only.
+// The open session's parts, for the C API (src/api and each engine's own) and for what must know which memory is whose. src/api opens
+// and closes it.
 
 #include <atomic>
 #include <cstdint>
@@ -34,11 +35,14 @@ struct Session {
 
 /// The open session, or nullptr: the process runs volatile. Acquire; one load.
 [[nodiscard]] Session* open_session() noexcept;
+/// nullptr: there is none any more.
+void set_open_session(Session* session) noexcept;
 
-/// Tells the pool of the session, whose image is recovered, and begins checkpoints. Errors: as Engine::run(); no_memory.
-[[nodiscard]] Result<void> run_engine(const Session& session) noexcept;
+/// What the first durable use does where something is left to it (api/session_start.cpp): opens the pool, begins the session. Returns the
+/// session, or nullptr.
+void set_first_use_hook(Session* (*hook)() noexcept) noexcept;
 
-/// Slow way of used_session(): opens the pool where that was left to the first use, and begins the session.
+/// Slow way of used_session().
 [[gnu::cold]] Session* begin_use() noexcept;
 
 /// For calls of the program that need durable memory, or facts of it: as open_session(), but from here on the session is in
@@ -71,11 +75,10 @@ private:
     Engine* engine_ = nullptr;
 };
 
-/// Prints the failure and ends the process with its exit code; no handler runs.
-[[noreturn]] void end_process(const Failure& failure) noexcept;
-
 /// Keeps the failure for sp_last_error() of this thread, prints nothing, returns its code.
 int report(const Failure& failure) noexcept;
+/// The message of this thread's last report(), or "".
+[[nodiscard]] const char* last_report() noexcept;
 /// Sets errno from the failure for calls that return a pointer.
 void report_as_errno(const Failure& failure) noexcept;
 

@@ -1,17 +1,16 @@
 #pragma once
 // Statistics: one page of 64-bit words that the runtime writes and any process of the same user can read while the program runs.
-// statistics.inc has those of all engines, an engine's statistics.inc its own, which its driver lists. The page lives in a memfd: no
+// statistics.inc has those of all engines, an engine's statistics.inc its own, which its driver lists; api/statistics.hpp has the rows of
+// both, and reads the page. It lives in a memfd: no
 // file is left behind, and it vanishes with the process. Readers find it through /proc/PID/fd of the process that has the pool open.
 
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <span>
 #include <string_view>
-#include <sys/types.h>
-#include <vector>
 
 #include "core/result.hpp"
+#include "core/units.hpp"
 
 namespace stillpoint {
 
@@ -20,6 +19,7 @@ struct Statistics {
     static constexpr std::array<char, 8> expected_magic = {'s', 'p', '-', 's', 't', 'a', 't', 's'};
     static constexpr std::uint32_t expected_version = 2;
     static constexpr std::size_t engine_words_max = 32;
+    static constexpr const char* file_name = "stillpoint-statistics";
 
     std::array<char, 8> magic;
     std::uint32_t version;
@@ -39,6 +39,9 @@ struct Statistics {
     std::array<std::atomic<std::uint64_t>, engine_words_max> engine_words;
 };
 
+/// Size of the shared file.
+inline constexpr std::size_t statistics_file_bytes = round_up(sizeof(Statistics), page_bytes);
+
 struct StatisticRow {
     std::string_view name;
     std::string_view unit;
@@ -48,8 +51,11 @@ struct StatisticRow {
     std::size_t engine_word = 0;                              ///< its place in Statistics::engine_words
 };
 
-/// All rows: the general ones, then each engine's own, in the order of their tables.
-[[nodiscard]] std::span<const StatisticRow> statistic_rows() noexcept;
+/// What a page says of the table of all rows (api/statistics.hpp), for readers of another build.
+struct StatisticsTable {
+    std::uint32_t row_count;
+    std::uint64_t fingerprint;
+};
 
 /// The words of this process. Always there: before statistics_open, and where no pool is open, in
 /// private memory. Do not keep the reference across statistics_open. Threads: any; relaxed stores.
@@ -58,45 +64,12 @@ struct StatisticRow {
 /// Moves the words into a fresh shared page (mode 0600, sealed against resizing and foreign
 /// writers, close-on-exec) and zeroes them. Errors: io, no_memory; the words stay private then.
 [[nodiscard]] Result<void> statistics_open(std::string_view pool_path,
-                                           const std::array<std::uint8_t, 16>& pool_uuid, std::string_view engine_name);
+                                           const std::array<std::uint8_t, 16>& pool_uuid, std::string_view engine_name,
+                                           const StatisticsTable& table);
 /// Back to private memory; readers that have the page mapped keep its last state.
 void statistics_close() noexcept;
 
 /// Adds one stop time: last, max, p50 and p99. Threads: the engine's checkpoint thread only.
 void record_stop_time(std::uint64_t stop_ns) noexcept;
-
-/// A read-only mapping of another process's page; unmapped when destroyed.
-class StatisticsView {
-public:
-    StatisticsView(StatisticsView&& other) noexcept;
-    StatisticsView& operator=(StatisticsView&& other) noexcept;
-    ~StatisticsView();
-
-    /// The values change under the reader; each is read whole.
-    [[nodiscard]] const Statistics& operator*() const noexcept { return *page_; }
-    [[nodiscard]] const Statistics* operator->() const noexcept { return page_; }
-    /// Terminated even if the writer is hostile.
-    [[nodiscard]] std::string_view program_name() const noexcept;
-    [[nodiscard]] std::string_view pool_path() const noexcept;
-    [[nodiscard]] std::string_view engine_name() const noexcept;
-
-private:
-    friend Result<StatisticsView> open_statistics(pid_t process);
-    explicit StatisticsView(const Statistics* page) noexcept : page_(page) {}
-    const Statistics* page_;
-};
-
-/// Finds and maps the page of `process`. Errors: not_open (no such process, or it has no pool open),
-/// pool_read_only (no permission: another user's), pool_version (another version of Stillpoint wrote it),
-/// pool_corrupt (the page is not sealed or not as long as it must be).
-[[nodiscard]] Result<StatisticsView> open_statistics(pid_t process);
-
-/// The value of one row; 0 where it is of an engine that does not write this page.
-[[nodiscard]] std::uint64_t read_statistic(const Statistics& page, const StatisticRow& row) noexcept;
-
-/// The values of all rows, in the table's order, while somebody writes them: what is at most as large as an earlier row in the table (the
-/// durable epoch and the running one, a percentile and the maximum) is never shown larger. They are read from the last row to the first;
-/// writers store the earlier row first.
-[[nodiscard]] std::vector<std::uint64_t> read_statistics(const Statistics& page);
 
 }  // namespace stillpoint

@@ -1,7 +1,8 @@
+#include "api/registry.hpp"
 #include "campaign.hpp"
-#include "sim/store_tracer.hpp"
 #include "os/userfaultfd.hpp"
 #include "runtime/engine.hpp"
+#include "sim/store_tracer.hpp"
 
 namespace stillpoint::explorer {
 

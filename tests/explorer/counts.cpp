@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "api/registry.hpp"
 #include "arch/flush.hpp"
 #include "program.hpp"
 #include "runtime/engine.hpp"

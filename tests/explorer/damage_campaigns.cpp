@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "api/registry.hpp"
 #include "campaign.hpp"
-#include "sim/sim_medium.hpp"
 #include "objects/object_workload.hpp"
 #include "pool/commit_layout.hpp"
 #include "pool/image.hpp"
 #include "pool/pool.hpp"
 #include "runtime/engine.hpp"
+#include "sim/sim_medium.hpp"
 #include "versions/page_layout.hpp"
 
 namespace stillpoint::explorer {

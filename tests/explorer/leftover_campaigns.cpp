@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 
+#include "api/registry.hpp"
 #include "campaign.hpp"
 #include "runtime/engine.hpp"
 

@@ -1,5 +1,6 @@
 // Durable linearizability: programs over durable objects of the engine pronto.
 
+#include "api/registry.hpp"
 #include "campaign.hpp"
 #include "objects/object_workload.hpp"
 #include "runtime/engine.hpp"

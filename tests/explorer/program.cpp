@@ -9,16 +9,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "api/registry.hpp"
+#include "api/session.hpp"
 #include "canonical_image.hpp"
 #include "marks_by_hand.h"
-#include "sim/sim_medium.hpp"
-#include "sim/store_tracer.hpp"
 #include "objects/object_program.hpp"
 #include "os/log.hpp"
 #include "page_digests.hpp"
-#include "runtime/session.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/sync_objects.hpp"
+#include "sim/sim_medium.hpp"
+#include "sim/store_tracer.hpp"
 #include "stillpoint/stillpoint.h"
 
 namespace stillpoint::explorer {

@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <sys/mman.h>
 
+#include "api/registry.hpp"
 #include "heap/heap.hpp"
-#include "sim/sim_medium.hpp"
 #include "objects/object_program.hpp"
 #include "page_digests.hpp"
 #include "pool/directory.hpp"
@@ -14,6 +14,7 @@
 #include "pool/pool.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/sync_objects.hpp"
+#include "sim/sim_medium.hpp"
 
 namespace stillpoint::explorer {
 

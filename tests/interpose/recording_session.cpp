@@ -3,8 +3,9 @@
 #include <cstdint>
 #include <unistd.h>
 
+#include "api/registry.hpp"
+#include "api/session.hpp"
 #include "runtime/engine.hpp"
-#include "runtime/session.hpp"
 
 namespace recording {
 std::atomic<int> ends{0};

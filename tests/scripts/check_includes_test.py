@@ -57,7 +57,7 @@ class CheckIncludes(unittest.TestCase):
             self.assert_rejected({**files, other: text}, f"{other}:1: error: engine one is named here")
 
     def test_rejects_an_exception_that_is_not_needed(self):
-        registry = "src/engines/registry.cpp"
+        registry = "src/api/registry.cpp"
         engine = {"src/engines/one/a.cpp": ""}
         self.assertEqual(self.errors_of({**engine, registry: "// one\n"}), [])
         self.assert_rejected({**engine, registry: "\n"}, f"{registry}:1: error: no engine is named here any more")

@@ -9,10 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "nvhooks/abi/nvhooks_abi.h"
+#include "api/session.hpp"
 #include "core/units.hpp"
+#include "nvhooks/abi/nvhooks_abi.h"
 #include "os/log.hpp"
-#include "runtime/session.hpp"
 #include "stillpoint/nvhooks.h"
 #include "stillpoint/stillpoint.h"
 

@@ -8,13 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "api/options.hpp"
 #include "command.hpp"
 #include "command_words.hpp"
 #include "compiler_arguments.hpp"
 #include "compiler_layer.hpp"
 #include "compiler_unknown_calls.hpp"
 #include "response_file.hpp"
-#include "runtime/options.hpp"
 
 namespace stillpoint::tool {
 

@@ -12,10 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "api/statistics.hpp"
 #include "os/clock.hpp"
 #include "output.hpp"
 #include "pool_access.hpp"
-#include "runtime/statistics.hpp"
 
 namespace stillpoint::tool {
 

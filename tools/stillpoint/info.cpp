@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "api/registry.hpp"
 #include "command.hpp"
 #include "json.hpp"
 #include "media/open.hpp"

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "api/registry.hpp"
 #include "command.hpp"
 #include "instrumentation.hpp"
 #include "lint_findings.hpp"

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string_view>
 
+#include "api/registry.hpp"
 #include "json.hpp"
 #include "lint_kinds.hpp"
 #include "lint_symbols.hpp"

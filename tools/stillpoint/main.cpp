@@ -4,10 +4,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include "api/session.hpp"
 #include "bench.hpp"
 #include "command.hpp"
 #include "compiler.hpp"
-#include "runtime/session.hpp"
 #include "stillpoint/stillpoint.h"
 
 namespace stillpoint::tool {

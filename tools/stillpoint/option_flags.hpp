@@ -1,12 +1,12 @@
 #pragma once
-// How the rows of runtime/options.hpp look on the command line.
+// How the rows of api/options.hpp look on the command line.
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "runtime/options.hpp"
+#include "api/options.hpp"
 
 namespace stillpoint::tool {
 

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <unistd.h>
 
+#include "api/registry.hpp"
 #include "heap/heap.hpp"
 #include "media/open.hpp"
 #include "os/clock.hpp"

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "api/options.hpp"
 #include "command.hpp"
-#include "runtime/options.hpp"
 
 namespace stillpoint::tool {
 

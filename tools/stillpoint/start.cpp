@@ -6,9 +6,9 @@
 #include <string_view>
 #include <unistd.h>
 
+#include "api/session.hpp"
 #include "command.hpp"
 #include "installation.hpp"
-#include "runtime/session.hpp"
 
 namespace stillpoint::tool {
 

@@ -7,8 +7,8 @@
 
 #include <tl/expected.hpp>
 
+#include "api/options.hpp"
 #include "program.hpp"
-#include "runtime/options.hpp"
 #include "runtime_flags.hpp"
 
 namespace stillpoint::tool {

@@ -8,10 +8,10 @@
 #include <thread>
 #include <vector>
 
+#include "api/statistics.hpp"
 #include "command.hpp"
 #include "json.hpp"
 #include "media/open.hpp"
-#include "runtime/statistics.hpp"
 #include "stillpoint/error.h"
 
 namespace stillpoint::tool {

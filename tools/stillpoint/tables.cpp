@@ -1,11 +1,12 @@
 // `stillpoint tables`: prints the documents that are made from the project's tables. Hidden: it is
 // for scripts/generate_docs.py and for the tests that compare documents with reality.
 
+#include "api/registry.hpp"
+#include "api/session.hpp"
+#include "api/statistics.hpp"
 #include "command.hpp"
 #include "option_flags.hpp"
 #include "runtime/engine.hpp"
-#include "runtime/session.hpp"
-#include "runtime/statistics.hpp"
 
 namespace stillpoint::tool {
 

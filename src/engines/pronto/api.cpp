@@ -4,6 +4,7 @@
 #include "engines/pronto/types.hpp"
 #include "runtime/api_export.hpp"
 #include "runtime/session_state.hpp"
+#include "runtime/session_waits.hpp"
 #include "stillpoint/pronto.h"
 
 using stillpoint::fail;
@@ -153,4 +154,8 @@ STILLPOINT_API int sp_pronto_numbers(const void* object, uint64_t* committed, ui
     return on_log([&](OperationLog& log) { return log.numbers(object, committed, durable); });
 }
 
-STILLPOINT_API int sp_pronto_snapshot(void) { return sp_checkpoint(); }
+STILLPOINT_API int sp_pronto_snapshot(void)
+{
+    auto taken = stillpoint::take_checkpoint();
+    return taken ? SP_OK : stillpoint::report(taken.error());
+}

@@ -15,6 +15,7 @@
 #include "runtime/fase.hpp"
 #include "runtime/named_objects.hpp"
 #include "runtime/session_state.hpp"
+#include "runtime/volatile_memory.hpp"
 #include "stillpoint/respct.h"
 
 using stillpoint::fail;
@@ -103,7 +104,7 @@ void* allocate(sp_respct_layout* layout, size_t count, bool zeroed)
     }
     Session* const session = lines_session();
     if (session == nullptr) {
-        void* const block = sp_aligned_alloc(layout->alignment_bytes, bytes);
+        void* const block = stillpoint::allocate_volatile(layout->alignment_bytes, bytes);
         if (block != nullptr && zeroed) {
             std::memset(block, 0, bytes);
             stillpoint::note_store(block, bytes);

@@ -5,16 +5,16 @@
 
 namespace stillpoint::respct {
 
-/// `OwnOptions{options}`; start-up only.
-struct OwnOptions {
-    const Options& given;
-#include "runtime/option_fields.inc"
+inline constexpr OptionRow own_option_rows[] = {
+#include "runtime/option_rows.inc"
 #include "engines/respct/options.inc"
 #include "runtime/option_macros_end.inc"
 };
 
-inline constexpr OptionRow own_option_rows[] = {
-#include "runtime/option_rows.inc"
+/// `OwnOptions{options}`; start-up only.
+struct OwnOptions {
+    const Options& given;
+#include "runtime/option_fields.inc"
 #include "engines/respct/options.inc"
 #include "runtime/option_macros_end.inc"
 };

@@ -6,16 +6,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/session.hpp"
 #include "lint_memory.hpp"
 #include "lint_restart_points.hpp"
 #include "lint_target.hpp"
 #include "os/descriptor.hpp"
-#include "os/environment.hpp"
 #include "os/elf_section.hpp"
+#include "os/environment.hpp"
 #include "os/futex.hpp"
 #include "os/log.hpp"
 #include "runtime/fase.hpp"
-#include "runtime/session.hpp"
 #include "stillpoint/stillpoint.h"
 
 namespace stillpoint::lint {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "api/registry.hpp"
 #include "runtime/engine.hpp"
 #include "stillpoint/stillpoint.h"
 #include "workloads/entries.hpp"

@@ -10,6 +10,7 @@
 #include "runtime/fase_gate.hpp"
 #include "runtime/named_objects.hpp"
 #include "runtime/session_state.hpp"
+#include "runtime/volatile_memory.hpp"
 #include "runtime/volatile_roots.hpp"
 #include "stillpoint/stillpoint.h"
 
@@ -31,14 +32,11 @@ void* checked(void* block) noexcept
     return block;
 }
 
-[[gnu::cold]] void* no_memory(size_t size_bytes) noexcept
-{
-    stillpoint::report_as_errno(fail(SP_E_NO_MEMORY, ENOMEM, "no memory for {} bytes", size_bytes).value());
-    return nullptr;
-}
-
 /// Checks as above for libc's calls, which serve a program that has no pool.
-void* checked_libc(void* block, size_t size_bytes) noexcept { return block != nullptr ? block : no_memory(size_bytes); }
+void* checked_libc(void* block, size_t size_bytes) noexcept
+{
+    return block != nullptr ? block : stillpoint::no_volatile_memory(size_bytes);
+}
 
 }  // namespace
 
@@ -74,20 +72,13 @@ STILLPOINT_API void* sp_calloc(size_t count, size_t size_bytes)
 
 STILLPOINT_API void* sp_aligned_alloc(size_t alignment_bytes, size_t size_bytes)
 {
-    constexpr size_t alignment_bytes_max = 64 * 1024;
-    if (alignment_bytes == 0 || (alignment_bytes & (alignment_bytes - 1)) != 0 ||
-        alignment_bytes > alignment_bytes_max) {
-        stillpoint::report_as_errno(fail(SP_E_INVALID_ARGUMENT, EINVAL, "an alignment of {} bytes is not a power of two up to {}",
-                                         alignment_bytes, alignment_bytes_max)
-                                        .value());
+    if (!stillpoint::is_alignment(alignment_bytes)) {
         return nullptr;
     }
     Session* const session = used_session();
     stillpoint::warn_if_not_durable(session);
     if (session == nullptr) {
-        void* block = nullptr;
-        const size_t alignment = alignment_bytes < sizeof(void*) ? sizeof(void*) : alignment_bytes;
-        return posix_memalign(&block, alignment, size_bytes) == 0 ? block : no_memory(size_bytes);
+        return stillpoint::allocate_volatile(alignment_bytes, size_bytes);
     }
     const FaseGuard fase;
     return checked(session->heap->allocate_aligned(alignment_bytes, size_bytes));
@@ -139,7 +130,7 @@ STILLPOINT_API void* sp_realloc(void* block, size_t size_bytes)
         if (may_have_name && (moved != nullptr || size_bytes == 0)) [[unlikely]] {
             stillpoint::move_volatile_root(old_address, {moved, size_bytes});
         }
-        return moved != nullptr || size_bytes == 0 ? moved : no_memory(size_bytes);
+        return moved != nullptr || size_bytes == 0 ? moved : stillpoint::no_volatile_memory(size_bytes);
     }
     if (size_bytes == 0) {
         sp_free(block);

@@ -6,10 +6,12 @@
 
 #include "core/result.hpp"
 #include "runtime/engine.hpp"
+#include "runtime/session_engine.hpp"
 
 namespace stillpoint {
 
 class Heap;
+struct Session;
 
 /// Before main: opens the pool that STILLPOINT_POOL names, if any, or leaves that to the first durable use
 /// (session_start.cpp). A failure is printed and ends the process with exit_code_for() of it: a program must never run
@@ -21,6 +23,13 @@ enum class SessionBegin { at_once, at_first_use };
 
 /// Opens or creates the pool. sp_open's work, and that of a start from the environment.
 [[nodiscard]] Result<void> session_open(const Options& options, SessionBegin begin = SessionBegin::at_once);
+
+/// Tells the pool of the session, whose image is recovered, and begins checkpoints. Errors: as Engine::run(); no_memory.
+[[nodiscard]] Result<void> run_engine(const Session& session) noexcept;
+
+/// The first durable use (set_first_use_hook): opens the pool where that was left to it, and begins the session. Ends the process where
+/// the pool cannot be opened.
+[[nodiscard]] Session* begin_first_use() noexcept;
 
 /// What session_open would refuse, as far as it can be known without making or changing anything.
 [[nodiscard]] Result<void> session_validate(const Options& options);
@@ -40,9 +49,6 @@ void set_session_end_hook(void (*hook)(const Heap& heap) noexcept) noexcept;
 /// sp_close's work: as session_end, then durable memory is unmapped. Errors: as Engine::stop().
 [[nodiscard]] Result<void> session_close();
 
-/// Says once, in a program that was started by one that has the pool open, that nothing is durable here.
-void session_warn_if_owned_elsewhere() noexcept;
-
 void session_before_fork() noexcept;
 void session_after_fork_in_parent() noexcept;
 /// In a child, before anything else: a pool that is still to be opened may be opened there.
@@ -56,17 +62,12 @@ void session_after_fork_in_child() noexcept;
 /// durable memory: the process ends with a message.
 [[nodiscard]] bool session_handle_lost_memory(void* address) noexcept;
 [[nodiscard]] bool session_needs_fault_handler() noexcept;
-void session_prepare_kernel_write(void* address, std::size_t size) noexcept;
-void session_note_kernel_write(void* address, std::size_t size) noexcept;
 
 /// A thread of the program ends: its heap cache goes back.
 void session_thread_exit() noexcept;
 
-/// The engine of the open session, or nullptr.
-[[nodiscard]] Engine* session_engine() noexcept;
-
-/// There is a session, and something of this process has used durable memory: its end must be recorded.
-[[nodiscard]] bool session_is_in_use() noexcept;
+/// Prints the failure and ends the process with its exit code; no handler runs.
+[[noreturn]] void end_process(const Failure& failure) noexcept;
 
 /// Exit code of a process that cannot go on: sysexits.h numbers (docs/guide/exit-codes.md).
 [[nodiscard]] int exit_code_for(sp_error code) noexcept;

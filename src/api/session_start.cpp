@@ -6,7 +6,6 @@
 // and a process that ends, or becomes another program, leaves it so.
 
 #include <cerrno>
-#include <charconv>
 #include <climits>
 #include <cstring>
 #include <mutex>
@@ -15,63 +14,28 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "api/options.hpp"
+#include "api/registry.hpp"
+#include "api/session.hpp"
+#include "api/session_pool.hpp"
 #include "os/environment.hpp"
 #include "os/library_users.hpp"
 #include "os/log.hpp"
 #include "runtime/durable_globals.hpp"
 #include "runtime/fase.hpp"
-#include "runtime/session.hpp"
-#include "runtime/session_pool.hpp"
+#include "runtime/pool_owner.hpp"
 #include "runtime/session_state.hpp"
 
 namespace stillpoint {
 
 namespace {
 
-/// The process that opened the pool: its descendants by fork and exec inherit this, and stay out.
-constexpr const char* owner_variable = "STILLPOINT_OWNER";
-constexpr const char* pool_variable = "STILLPOINT_POOL";
-/// The process that `stillpoint run` became.
-constexpr const char* run_variable = "STILLPOINT_RUN";
-
-/// Digits that are written in place: setenv is not safe beside threads that read the environment.
-constexpr std::size_t owner_digits = 10;
-constinit char owner_text[] = "STILLPOINT_OWNER=0000000000";
-static_assert(sizeof owner_text == sizeof "STILLPOINT_OWNER=" + owner_digits);
-
 constinit std::atomic<bool> deferred{false};  ///< a pool is named, and the first durable use opens it
 constinit os::FutexLock use_lock;
 constinit thread_local bool is_beginning [[gnu::tls_model("initial-exec")]] = false;
 
-/// The process id in a variable; 0: none.
-pid_t process_in(const char* variable)
-{
-    const char* const text = os::environment_variable(variable);
-    pid_t process = 0;
-    if (text != nullptr) {
-        std::from_chars(text, text + std::strlen(text), process);
-    }
-    return process;
-}
-
-/// Unless this process is what the owner became by exec.
-bool owned_by_another_process()
-{
-    const pid_t owner = process_in(owner_variable);
-    return owner != 0 && owner != getpid();
-}
-
 /// The process that `stillpoint run` became, and not what that has started.
 bool is_the_process_of_run() { return process_in(run_variable) == getpid(); }
-
-void announce_owner()
-{
-    auto rest = static_cast<unsigned long>(getpid());
-    char* const digits = owner_text + sizeof "STILLPOINT_OWNER=" - 1;
-    for (std::size_t i = owner_digits; i-- > 0; rest /= 10) {
-        digits[i] = static_cast<char>('0' + rest % 10);
-    }
-}
 
 bool opens_at_the_start()
 {
@@ -173,7 +137,8 @@ void session_start_from_environment() noexcept
     if (pool == nullptr || *pool == '\0' || owned_by_another_process()) {
         return;
     }
-    os::put_environment_variable(owner_text);
+    reserve_owner_variable();
+    set_first_use_hook(&begin_first_use);
     if (opens_at_the_start()) {
         open_or_end(pool, false);
         return;
@@ -201,7 +166,7 @@ Result<void> run_engine(const Session& session) noexcept
     return {};
 }
 
-Session* begin_use() noexcept
+Session* begin_first_use() noexcept
 {
     if (is_beginning || (open_session() == nullptr && !deferred.load(std::memory_order_acquire))) {
         return open_session();
@@ -245,21 +210,6 @@ void session_end_without_pool() noexcept
                 "{} was not made: neither {} nor what it started calls this library for durable memory, so nothing "
                 "survives. Link the program with -lstillpoint, and keep what shall survive in sp_malloc and sp_root",
                 pool, program_invocation_short_name);
-    }
-}
-
-void session_warn_if_owned_elsewhere() noexcept
-{
-    static std::atomic<bool> asked{false};
-    if (asked.load(std::memory_order_relaxed) || asked.exchange(true, std::memory_order_relaxed)) {
-        return;
-    }
-    const char* const pool = os::environment_variable(pool_variable);
-    if (pool != nullptr && *pool != '\0' && owned_by_another_process()) {
-        os::log(os::Severity::warning,
-                "the pool {} is open in process {}, which started this one (process {}): nothing here is durable. "
-                "Only one process has a pool; the one that started this uses durable memory itself",
-                pool, process_in(owner_variable), getpid());
     }
 }
 

@@ -5,8 +5,9 @@
 #include <iterator>
 #include <string_view>
 
+#include "api/options.hpp"
+#include "api/registry.hpp"
 #include "runtime/engine.hpp"
-#include "runtime/options.hpp"
 
 namespace stillpoint {
 

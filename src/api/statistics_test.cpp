@@ -1,7 +1,7 @@
 // Invariants: the page can be read by another process while it is written; nothing a reader is
 // given can make it fault; quantiles are within an eighth of the truth.
 
-#include "runtime/statistics.hpp"
+#include "api/statistics.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -45,7 +45,7 @@ TEST(Histogram, FindsTheMedianAndTheTail)
 
 TEST(Statistics, CanBeReadByAnotherProcessWhileItIsWritten)
 {
-    ASSERT_TRUE(statistics_open("/nonexistent/a.pool", {1, 2, 3}, "an-engine"));
+    ASSERT_TRUE(statistics_open("/nonexistent/a.pool", {1, 2, 3}, "an-engine", statistics_table()));
     statistics().epoch = 41;
     const pid_t writer = getpid();
     const pid_t reader = fork();
@@ -73,7 +73,7 @@ TEST(Statistics, CanBeReadByAnotherProcessWhileItIsWritten)
 
 TEST(Statistics, KeepStopTimesMaximumAndQuantiles)
 {
-    ASSERT_TRUE(statistics_open("a.pool", {}, "an-engine"));
+    ASSERT_TRUE(statistics_open("a.pool", {}, "an-engine", statistics_table()));
     for (std::uint64_t i = 1; i <= 100; ++i) {
         record_stop_time(i * 1000);
     }
@@ -87,7 +87,7 @@ TEST(Statistics, KeepStopTimesMaximumAndQuantiles)
 TEST(Statistics, KeepPercentilesAtMostAsLargeAsTheMaximum)
 {
     for (std::uint64_t value = 1; value < 100'000'000; value = value * 5 / 3 + 1) {
-        ASSERT_TRUE(statistics_open("a.pool", {}, "an-engine"));
+        ASSERT_TRUE(statistics_open("a.pool", {}, "an-engine", statistics_table()));
         for (int i = 0; i < 3; ++i) {
             record_stop_time(value);
         }
@@ -100,7 +100,7 @@ TEST(Statistics, KeepPercentilesAtMostAsLargeAsTheMaximum)
 
 TEST(Statistics, AreReadSoThatTheyDoNotContradictEachOther)
 {
-    ASSERT_TRUE(statistics_open("a.pool", {}, "an-engine"));
+    ASSERT_TRUE(statistics_open("a.pool", {}, "an-engine", statistics_table()));
     std::atomic<bool> done{false};
     std::thread writer([&] {
         for (std::uint64_t i = 1; i < 3'000 || !done; ++i) {
@@ -130,12 +130,12 @@ TEST(Statistics, HaveWordsThatOnlyTheirOwnEngineWrites)
     const auto rows = statistic_rows();
     const auto own = std::ranges::find_if(rows, [](const StatisticRow& row) { return !row.engine.empty(); });
     ASSERT_NE(own, rows.end());
-    ASSERT_TRUE(statistics_open("a.pool", {}, own->engine));
+    ASSERT_TRUE(statistics_open("a.pool", {}, own->engine, statistics_table()));
     statistics().engine_words[own->engine_word] = 9;
     for (const StatisticRow& row : rows) {
         EXPECT_EQ(read_statistic(statistics(), row), &row == &*own ? 9u : 0u) << row.name;
     }
-    ASSERT_TRUE(statistics_open("a.pool", {}, "an-engine"));
+    ASSERT_TRUE(statistics_open("a.pool", {}, "an-engine", statistics_table()));
     statistics().engine_words[own->engine_word] = 9;
     EXPECT_EQ(read_statistic(statistics(), *own), 0u) << "the words are another engine's";
     statistics_close();

@@ -1,7 +1,9 @@
-#include "runtime/session_pool.hpp"
+#include "api/session_pool.hpp"
 
 #include <algorithm>
 
+#include "api/options.hpp"
+#include "api/registry.hpp"
 #include "media/open.hpp"
 #include "os/log.hpp"
 #include "pool/image.hpp"

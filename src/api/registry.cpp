@@ -2,12 +2,13 @@
 // this list, CMake takes every source of src/engines. An engine is listed here once its conformance suite passes. The first one is what
 // a new pool has where no engine is named.
 
+#include "api/registry.hpp"
+
 #include <array>
 
 #include "engines/pmthreads/pmthreads_engine.hpp"
 #include "engines/pronto/pronto_engine.hpp"
 #include "engines/respct/respct_engine.hpp"
-#include "runtime/engine.hpp"
 
 namespace stillpoint {
 
@@ -15,16 +16,6 @@ std::span<const EngineDriver> engine_drivers() noexcept
 {
     static const std::array<EngineDriver, 3> drivers = {pmthreads::driver(), respct::driver(), pronto::driver()};
     return drivers;
-}
-
-const EngineDriver* find_engine(std::string_view name) noexcept
-{
-    for (const EngineDriver& driver : engine_drivers()) {
-        if (driver.format.name == name) {
-            return &driver;
-        }
-    }
-    return nullptr;
 }
 
 }  // namespace stillpoint

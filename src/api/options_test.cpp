@@ -1,11 +1,12 @@
 // Invariants: the table is the only list of options; a bad value never changes an option; every
 // error tells the user what would have been right.
 
-#include "runtime/options.hpp"
+#include "api/options.hpp"
 
 #include <cstdlib>
 #include <gtest/gtest.h>
 
+#include "api/registry.hpp"
 #include "runtime/engine.hpp"
 
 namespace stillpoint {

@@ -1,18 +1,15 @@
 // The C API: opening, epochs, failure-atomic sections, errors.
 
-#include <cerrno>
 #include <new>
-#include <cstring>
-#include <string>
 
+#include "api/options.hpp"
+#include "api/session.hpp"
+#include "api/statistics.hpp"
 #include "os/clock.hpp"
-#include "os/log.hpp"
 #include "runtime/api_export.hpp"
 #include "runtime/fase.hpp"
-#include "runtime/options.hpp"
-#include "runtime/session.hpp"
 #include "runtime/session_state.hpp"
-#include "runtime/statistics.hpp"
+#include "runtime/session_waits.hpp"
 #include "stillpoint/stillpoint.h"
 
 using stillpoint::fail;
@@ -21,67 +18,7 @@ using stillpoint::Result;
 using stillpoint::Session;
 using stillpoint::used_session;
 
-namespace {
-
-thread_local char last_message[Failure::message_bytes_max + 1];
-
-/// What every call that waits for an epoch asks first.
-Result<Session*> session_to_wait_in()
-{
-    Session* const session = used_session();
-    if (session == nullptr) {
-        return fail(SP_E_NOT_OPEN, 0, "no pool is open: nothing becomes durable");
-    }
-    if (session->detached.load(std::memory_order_acquire)) {
-        return fail(SP_E_DETACHED, 0, "a child made by fork has no pool: nothing becomes durable here");
-    }
-    if (stillpoint::inside_fase()) {
-        return fail(SP_E_INSIDE_FASE, 0,
-                    "the calling thread holds a lock: release it first, or the checkpoint waits for the caller");
-    }
-    return session;
-}
-
-}  // namespace
-
-namespace stillpoint {
-
-int report(const Failure& failure) noexcept
-{
-    std::memcpy(last_message, failure.message, sizeof last_message);
-    return failure.code;
-}
-
-void report_as_errno(const Failure& failure) noexcept
-{
-    report(failure);
-    switch (failure.code) {
-    case SP_E_INVALID_ARGUMENT:
-    case SP_E_HANDLE_SIZE: errno = EINVAL; break;
-    case SP_E_HANDLE_MISSING: errno = ENOENT; break;
-    case SP_E_DIRECTORY_FULL: errno = ENOSPC; break;
-    default: errno = ENOMEM; break;
-    }
-}
-
-void warn_if_not_durable(Session* session) noexcept
-{
-    if (session == nullptr) {
-        session_warn_if_owned_elsewhere();
-        return;
-    }
-    if (session->detached.load(std::memory_order_relaxed) &&
-        !session->detached_told.exchange(true, std::memory_order_relaxed)) {
-        os::log(os::Severity::warning,
-                "process {} is a child made by fork: it works on a private copy of its parent's durable "
-                "memory, and nothing it writes there will survive",
-                getpid());
-    }
-}
-
-}  // namespace stillpoint
-
-STILLPOINT_API const char* sp_last_error(void) { return last_message; }
+STILLPOINT_API const char* sp_last_error(void) { return stillpoint::last_report(); }
 
 STILLPOINT_API const char* sp_version(void) { return STILLPOINT_VERSION; }
 
@@ -110,7 +47,7 @@ STILLPOINT_API int sp_close(void)
     if (Session* const open = stillpoint::open_session(); open != nullptr) {
         open->engine->thread_ends();
     }
-    auto session = session_to_wait_in();
+    auto session = stillpoint::session_to_wait_in();
     if (!session) {
         return stillpoint::report(session.error());
     }
@@ -156,7 +93,7 @@ STILLPOINT_API uint64_t sp_durable_epoch(void)
 STILLPOINT_API int sp_wait_durable(uint64_t epoch, int64_t timeout_ms)
 {
     const stillpoint::AtRest here(used_session());
-    auto session = session_to_wait_in();
+    auto session = stillpoint::session_to_wait_in();
     if (!session) {
         return stillpoint::report(session.error());
     }
@@ -172,12 +109,7 @@ STILLPOINT_API int sp_wait_durable(uint64_t epoch, int64_t timeout_ms)
 
 STILLPOINT_API int sp_checkpoint(void)
 {
-    const stillpoint::AtRest here(used_session());
-    auto session = session_to_wait_in();
-    if (!session) {
-        return stillpoint::report(session.error());
-    }
-    auto taken = (*session)->engine->checkpoint_now();
+    auto taken = stillpoint::take_checkpoint();
     return taken ? SP_OK : stillpoint::report(taken.error());
 }
 

@@ -8,11 +8,12 @@
 #include <thread>
 #include <vector>
 
-#include "support/temporary_directory.hpp"
+#include "api/registry.hpp"
 #include "runtime/engine.hpp"
 #include "stillpoint/nvthreads.h"
 #include "stillpoint/stillpoint.h"
 #include "support/crashing_program.hpp"
+#include "support/temporary_directory.hpp"
 
 namespace stillpoint {
 namespace {

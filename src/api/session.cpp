@@ -1,4 +1,4 @@
-#include "runtime/session.hpp"
+#include "api/session.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -6,6 +6,9 @@
 #include <string>
 #include <sysexits.h>
 
+#include "api/options.hpp"
+#include "api/session_pool.hpp"
+#include "api/statistics.hpp"
 #include "os/clock.hpp"
 #include "os/log.hpp"
 #include "os/thread_calls.hpp"
@@ -15,20 +18,17 @@
 #include "runtime/fault_handler.hpp"
 #include "runtime/kernel_call.hpp"
 #include "runtime/kernel_lock_call.hpp"
-#include "runtime/session_pool.hpp"
-#include "runtime/session_state.hpp"
 #include "runtime/program_fit.hpp"
 #include "runtime/program_limits.hpp"
-#include "runtime/statistics.hpp"
+#include "runtime/session_state.hpp"
 #include "runtime/sync_objects.hpp"
 
 namespace stillpoint {
 
 namespace {
 
-std::atomic<Session*> current{nullptr};
 std::atomic<bool> ending{false};
-/// The engine whose tracker raises faults: set earlier than `current`, since opening a pool
+/// The engine whose tracker raises faults: set earlier than the session, since opening a pool
 /// writes durable memory already.
 std::atomic<Engine*> fault_engine{nullptr};
 
@@ -93,20 +93,6 @@ void announce(const Session& session, const Options& options, const RecoveryRepo
 }
 
 }  // namespace
-
-Session* open_session() noexcept { return current.load(std::memory_order_acquire); }
-
-Engine* session_engine() noexcept
-{
-    Session* const session = open_session();
-    return session != nullptr ? session->engine.get() : nullptr;
-}
-
-bool session_is_in_use() noexcept
-{
-    Session* const session = open_session();
-    return session != nullptr && session->in_use.load(std::memory_order_acquire);
-}
 
 int exit_code_for(sp_error code) noexcept
 {
@@ -178,6 +164,7 @@ Result<void> start_session(Session& session, const EngineDriver& driver, const R
         return activated;
     }
     if (begin == SessionBegin::at_first_use && !has_durable_globals()) {
+        set_first_use_hook(&begin_first_use);
         return {};
     }
     session.in_use.store(true, std::memory_order_release);
@@ -215,7 +202,7 @@ Result<void> open_session_of(Options options, SessionBegin begin)
     const std::string mechanism(pool->medium().mechanism());
     const std::string pool_path = options.pool;
     // Figures are a service; a program is not refused where they cannot be kept.
-    if (auto shared = statistics_open(pool_path, pool->facts().uuid, driver->format.name); !shared) {
+    if (auto shared = statistics_open(pool_path, pool->facts().uuid, driver->format.name, statistics_table()); !shared) {
         os::write_line(os::Severity::warning, shared.error().text());
     }
     static std::uint64_t sessions_made = 0;
@@ -240,7 +227,7 @@ Result<void> open_session_of(Options options, SessionBegin begin)
     announce(*session, options, *report, mechanism);
     tell_limits_of_program();
     ending.store(false, std::memory_order_release);
-    current.store(session.release(), std::memory_order_release);
+    set_open_session(session.release());
     return {};
 }
 
@@ -336,7 +323,7 @@ Result<void> session_close()
     fase_deactivate();
     sync_objects_detach();
     kernel_locks::are_guarded.store(false, std::memory_order_relaxed);
-    current.store(nullptr, std::memory_order_release);
+    set_open_session(nullptr);
     fault_engine.store(nullptr, std::memory_order_release);
     session->heap->detach();
     statistics_close();
@@ -397,22 +384,6 @@ bool session_needs_fault_handler() noexcept
 {
     Engine* const engine = session_engine();
     return engine != nullptr && engine->needs_fault_handler();
-}
-
-void session_prepare_kernel_write(void* address, std::size_t size) noexcept
-{
-    Engine* const engine = session_engine();
-    if (engine != nullptr) {
-        engine->prepare_kernel_write(address, size);
-    }
-}
-
-void session_note_kernel_write(void* address, std::size_t size) noexcept
-{
-    Engine* const engine = session_engine();
-    if (engine != nullptr) {
-        engine->note_kernel_write(address, size);
-    }
 }
 
 void session_thread_exit() noexcept

@@ -1,0 +1,15 @@
+#include "api/registry.hpp"
+
+namespace stillpoint {
+
+const EngineDriver* find_engine(std::string_view name) noexcept
+{
+    for (const EngineDriver& driver : engine_drivers()) {
+        if (driver.format.name == name) {
+            return &driver;
+        }
+    }
+    return nullptr;
+}
+
+}  // namespace stillpoint

@@ -1,0 +1,270 @@
+#include "api/options.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdlib>
+#include <unistd.h>
+
+#include "api/registry.hpp"
+#include "os/environment.hpp"
+#include "os/log.hpp"
+#include "runtime/engine.hpp"
+
+namespace stillpoint {
+
+namespace {
+
+/// All rows in one place; Options::given has a bit for each.
+struct AllRows {
+    std::array<OptionRow, 64> rows{};
+    std::size_t count = 0;
+
+    void add(const OptionRow& row, std::string_view engine)
+    {
+        if (count == rows.size()) {
+            std::abort();  // At the first start of a build with too many options.
+        }
+        rows[count] = row;
+        rows[count++].engine = engine;
+    }
+};
+
+AllRows collect_rows()
+{
+    const OptionRow general[] = {
+#include "runtime/option_rows.inc"
+#include "runtime/options.inc"
+#include "runtime/option_macros_end.inc"
+    };
+    AllRows all;
+    for (const OptionRow& row : general) {
+        all.add(row, {});
+    }
+    for (const EngineDriver& driver : engine_drivers()) {
+        for (const OptionRow& row : driver.options) {
+            all.add(row, driver.format.name);
+        }
+    }
+    return all;
+}
+
+std::uint64_t bit_of(const OptionRow& row) noexcept { return std::uint64_t{1} << (&row - option_rows().data()); }
+
+/// Variables of that prefix that are no options: the session's mark of the process that opened the
+/// pool, and the plan of the fault injection.
+constexpr std::string_view other_variables[] = {"owner",   "run",   "fault", "fault_met", "lint_report",
+                                              "runtime", "clang", "clangxx",   "symbolizer"};
+
+bool same_name(std::string_view row_name, std::string_view given) noexcept
+{
+    return std::ranges::equal(row_name, given, [](char a, char b) {
+        return a == b || (a == '_' && b == '-');
+    });
+}
+
+/// Into the field of a general option.
+void assign(Options& options, const OptionRow& row, const OptionValue& value)
+{
+#define ASSIGN(field)                                             \
+    if (row.name == #field) {                                     \
+        options.field = std::get<decltype(options.field)>(value); \
+    }
+#define OPTION_TEXT(option, initial, sentence) ASSIGN(option)
+#define OPTION_CHOICE(option, initial, words, sentence) ASSIGN(option)
+#define OPTION_NUMBER(option, initial, minimum, maximum, sentence) ASSIGN(option)
+#define OPTION_FLAG(option, initial, sentence) ASSIGN(option)
+#include "runtime/options.inc"
+#include "runtime/option_macros_end.inc"
+#undef ASSIGN
+}
+
+/// Levenshtein distance; names longer than the table's longest are cut.
+std::size_t edit_distance(std::string_view a, std::string_view b) noexcept
+{
+    constexpr std::size_t length_max = 48;
+    a = a.substr(0, length_max);
+    b = b.substr(0, length_max);
+    std::array<std::size_t, length_max + 1> row{};
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+        row[j] = j;
+    }
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        std::size_t diagonal = row[0];
+        row[0] = i;
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0u : 1u);
+            diagonal = row[j];
+            row[j] = std::min({substituted, row[j] + 1, row[j - 1] + 1});
+        }
+    }
+    return row[b.size()];
+}
+
+tl::unexpected<Failure> fail_unknown(std::string_view name)
+{
+    std::string all;
+    for (const auto& row : option_rows()) {
+        all += all.empty() ? "" : ", ";
+        all += row.name;
+    }
+    return fail(SP_E_INVALID_ARGUMENT, 0, "there is no option '{}'; did you mean '{}'? Options: {}",
+                name.substr(0, 64), nearest_option(name).name, all);
+}
+
+}  // namespace
+
+std::span<const OptionRow> option_rows() noexcept
+{
+    static const AllRows all = collect_rows();
+    return {all.rows.data(), all.count};
+}
+
+const OptionRow* find_option(std::string_view name) noexcept
+{
+    const auto rows = option_rows();
+    const auto found = std::ranges::find_if(rows, [name](const OptionRow& row) { return same_name(row.name, name); });
+    return found == rows.end() ? nullptr : &*found;
+}
+
+const OptionRow& nearest_option(std::string_view name) noexcept
+{
+    return *std::ranges::min_element(
+        option_rows(), {}, [name](const OptionRow& row) { return edit_distance(row.name, name); });
+}
+
+Result<void> parse_option(Options& options, std::string_view name, std::string_view value)
+{
+    const OptionRow* row = find_option(name);
+    if (row == nullptr) {
+        return fail_unknown(name);
+    }
+    const auto parsed = parse_option_value(*row, value);
+    if (!parsed) {
+        return pass_on(parsed.error());
+    }
+    if (row->engine.empty()) {
+        assign(options, *row, *parsed);
+    } else {
+        options.own.insert_or_assign(row->name, *parsed);
+    }
+    options.given |= bit_of(*row);
+    return {};
+}
+
+bool is_given(const Options& options, std::string_view name) noexcept
+{
+    const OptionRow* const row = find_option(name);
+    return row != nullptr && (options.given & bit_of(*row)) != 0;
+}
+
+Result<void> parse_option_text(Options& options, std::string_view text)
+{
+    constexpr std::string_view blanks = " \t\n";
+    while (true) {
+        text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+        if (text.empty()) {
+            return {};
+        }
+        const auto item = text.substr(0, text.find_first_of(blanks));
+        text.remove_prefix(item.size());
+        const auto equals = item.find('=');
+        const OptionRow* row = find_option(item.substr(0, equals));
+        if (equals == std::string_view::npos && row != nullptr && row->kind != OptionKind::flag) {
+            return fail(SP_E_INVALID_ARGUMENT, 0, "option {} needs a value: write {}=VALUE",
+                        row->name, row->name);
+        }
+        const auto value = equals == std::string_view::npos ? "true" : item.substr(equals + 1);
+        if (auto parsed = parse_option(options, item.substr(0, equals), value); !parsed) {
+            return parsed;
+        }
+    }
+}
+
+Result<Options> options_from_environment()
+{
+    Options options;
+    if (os::environment_is_foreign()) {
+        return options;
+    }
+    for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+        std::string_view text = *variable;
+        const auto equals = text.find('=');
+        if (equals == std::string_view::npos || !text.starts_with(option_environment_prefix)) {
+            continue;
+        }
+        const auto variable_name = text.substr(0, equals);
+        std::string name{variable_name.substr(option_environment_prefix.size())};
+        std::ranges::transform(name, name.begin(), [](char c) {
+            return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+        });
+        if (std::ranges::find(other_variables, name) != std::end(other_variables)) {
+            continue;
+        }
+        if (find_option(name) == nullptr) {
+            os::log(os::Severity::warning, "{} is set but names no option; did you mean {}?",
+                    variable_name.substr(0, 80), nearest_option(name).environment_name());
+            continue;
+        }
+        if (auto parsed = parse_option(options, name, text.substr(equals + 1)); !parsed) {
+            return fail(SP_E_INVALID_ARGUMENT, 0, "environment variable {}: {}", variable_name,
+                        parsed.error().text());
+        }
+    }
+    return options;
+}
+
+namespace {
+
+std::string text_of(const std::string& value) { return value; }
+std::string text_of(std::string_view value) { return std::string{value}; }
+std::string text_of(std::uint64_t value) { return std::to_string(value); }
+std::string text_of(bool value) { return value ? "true" : "false"; }
+
+}  // namespace
+
+std::string option_value(const Options& options, const OptionRow& row)
+{
+    if (!row.engine.empty()) {
+        return std::visit([](const auto& value) { return text_of(value); }, own_option_value(options, row));
+    }
+#define VALUE(field)                   \
+    if (row.name == #field) {          \
+        return text_of(options.field); \
+    }
+#define OPTION_TEXT(option, initial, sentence) VALUE(option)
+#define OPTION_CHOICE(option, initial, words, sentence) VALUE(option)
+#define OPTION_NUMBER(option, initial, minimum, maximum, sentence) VALUE(option)
+#define OPTION_FLAG(option, initial, sentence) VALUE(option)
+#include "runtime/options.inc"
+#include "runtime/option_macros_end.inc"
+#undef VALUE
+    return {};
+}
+
+Result<void> check_options(const Options& options)
+{
+    if (is_given(options, "pool_size_mb") && options.pool_size_mb > options.pool_max_mb) {
+        return fail(SP_E_INVALID_ARGUMENT, 0,
+                    "option pool_size_mb ({}) is larger than pool_max_mb ({}); raise pool_max_mb",
+                    options.pool_size_mb, options.pool_max_mb);
+    }
+    for (const EngineDriver& driver : engine_drivers()) {
+        if (auto checked = driver.check_options != nullptr ? driver.check_options(options) : Result<void>{}; !checked) {
+            return checked;
+        }
+    }
+    return {};
+}
+
+void tell_of_idle_options(const Options& options, std::string_view engine)
+{
+    for (const OptionRow& row : option_rows()) {
+        if (!row.engine.empty() && row.engine != engine && option_value(options, row) != row.default_text) {
+            os::log(os::Severity::warning, "{} has no meaning with the engine {}, and is ignored: only the engine {} has it",
+                    row.flag_name(), engine, row.engine);
+        }
+    }
+}
+
+}  // namespace stillpoint

@@ -1,0 +1,67 @@
+#include "runtime/session_state.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <unistd.h>
+
+#include "os/log.hpp"
+#include "runtime/pool_owner.hpp"
+
+namespace stillpoint {
+
+namespace {
+
+std::atomic<Session*> current{nullptr};
+std::atomic<Session* (*)() noexcept> first_use_hook{nullptr};
+thread_local char last_message[Failure::message_bytes_max + 1];
+
+}  // namespace
+
+Session* open_session() noexcept { return current.load(std::memory_order_acquire); }
+
+void set_open_session(Session* session) noexcept { current.store(session, std::memory_order_release); }
+
+void set_first_use_hook(Session* (*hook)() noexcept) noexcept { first_use_hook.store(hook, std::memory_order_release); }
+
+Session* begin_use() noexcept
+{
+    const auto hook = first_use_hook.load(std::memory_order_acquire);
+    return hook != nullptr ? hook() : open_session();
+}
+
+int report(const Failure& failure) noexcept
+{
+    std::memcpy(last_message, failure.message, sizeof last_message);
+    return failure.code;
+}
+
+void report_as_errno(const Failure& failure) noexcept
+{
+    report(failure);
+    switch (failure.code) {
+    case SP_E_INVALID_ARGUMENT:
+    case SP_E_HANDLE_SIZE: errno = EINVAL; break;
+    case SP_E_HANDLE_MISSING: errno = ENOENT; break;
+    case SP_E_DIRECTORY_FULL: errno = ENOSPC; break;
+    default: errno = ENOMEM; break;
+    }
+}
+
+const char* last_report() noexcept { return last_message; }
+
+void warn_if_not_durable(Session* session) noexcept
+{
+    if (session == nullptr) {
+        warn_if_owned_elsewhere();
+        return;
+    }
+    if (session->detached.load(std::memory_order_relaxed) &&
+        !session->detached_told.exchange(true, std::memory_order_relaxed)) {
+        os::log(os::Severity::warning,
+                "process {} is a child made by fork: it works on a private copy of its parent's durable "
+                "memory, and nothing it writes there will survive",
+                getpid());
+    }
+}
+
+}  // namespace stillpoint

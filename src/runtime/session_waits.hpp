@@ -1,0 +1,15 @@
+#pragma once
+// Calls of the program that wait for a checkpoint of the open session.
+
+#include "core/result.hpp"
+#include "runtime/session_state.hpp"
+
+namespace stillpoint {
+
+/// What every call that waits for an epoch asks first. Errors: not_open, detached, inside_fase.
+[[nodiscard]] Result<Session*> session_to_wait_in();
+
+/// sp_checkpoint's work. Errors: as above, and as Engine::checkpoint_now().
+[[nodiscard]] Result<void> take_checkpoint();
+
+}  // namespace stillpoint
