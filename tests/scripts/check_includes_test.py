@@ -10,7 +10,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import check_includes  # noqa: E402
 
 CMAKE = "stillpoint_layer(core)\nstillpoint_layer(arch)\nstillpoint_layer(os)\n" \
-        "stillpoint_layer(engines)\nstillpoint_layer(interpose)\n"
+        "stillpoint_layer(engines)\nstillpoint_layer(api)\nstillpoint_layer(interpose)\n"
 
 
 class CheckIncludes(unittest.TestCase):
@@ -43,7 +43,7 @@ class CheckIncludes(unittest.TestCase):
         self.assert_rejected({"src/os/a.hpp": "", "src/core/b.hpp": '#include "../os/a.hpp"\n'}, "lies above")
 
     def test_rejects_an_engine_that_includes_another_but_not_the_registry(self):
-        files = {"src/engines/one/a.hpp": "", "src/engines/registry.cpp": '#include "engines/one/a.hpp"\n'}
+        files = {"src/engines/one/a.hpp": "", "src/api/registry.cpp": '#include "engines/one/a.hpp"\n'}
         self.assertEqual(self.errors_of(files), [])
         files["src/engines/two/b.cpp"] = '#include "engines/one/a.hpp"\n'
         self.assert_rejected(files, "an engine never includes another")
