@@ -46,7 +46,7 @@ help:
 	@echo "make soak         kill a checking program KILLS=$(KILLS) times, at every persist point and at random (SEED, LIMIT_S)"
 	@echo "make explore      judge STATES=$(STATES) crash states, for at most LIMIT_S seconds (SEED)"
 	@echo "make canaries     take out one fence, sync or checksum at a time: the explorer must notice each"
-	@echo "make faults       make every call of a program's life fail once and for ever, on every medium"
+	@echo "make faults       make every call of a program's life fail once and permanently, on every medium"
 	@echo "make mutations    damage every bit of a pool's structures, one after the other (15 minutes)"
 	@echo "make guest        cut the power of a virtual machine (QEMU) CYCLES=$(CYCLES) times for each kind of disk (SEED)"
 	@echo "make schedules    explore the schedules of the quiescence protocol at length, and its canaries (an hour)"

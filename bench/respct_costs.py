@@ -12,7 +12,7 @@ is to the same source compiled and linked without Stillpoint (volatile), between
 milliseconds apart; the median of the rounds is given with its quartiles. Pools lie in shared memory and must survive power
 (`--durability power`), so every line is written back by the processor's own instruction; an interval is 64 ms where nothing
 else is said. [bench](../../../bench/README.md) says how it is measured,
-[papers.md](papers.md) has the same figures beside the paper's.
+[papers.md](papers.md) has the same figures next to the paper's.
 """
 
 

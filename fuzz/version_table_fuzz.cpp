@@ -4,7 +4,7 @@
 // commit records, bit 1 the digest of the table too.
 //
 // Demanded: an error with a text, or a state. Without bits 0 and 1 that state is one of the three epochs, whole. In any
-// case the pool goes on from it, on block and on byte-addressable media: two more epochs are committed, and found again, and nothing
+// case the pool continues from it, on block and on byte-addressable media: two more epochs are committed, and found again, and nothing
 // else has changed.
 
 #include <cstdint>

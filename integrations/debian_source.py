@@ -3,7 +3,7 @@
 
     python3 integrations/debian_source.py memcached --folder build/integrations/sources
 
-prints the unpacked folder. `apt-get source` does the work, with lists of its own beside the sources: neither root nor a deb-src
+prints the unpacked folder. `apt-get source` does the work, with lists of its own besides the sources: neither root nor a deb-src
 line of the system is needed. What was unpacked before is used again.
 """
 

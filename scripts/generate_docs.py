@@ -20,7 +20,7 @@ def of_table(tool, table):
 
 
 def of_run(name, text_of):
-    """docs/NAME.md as the data beside it give it; None before the first run of a release. `text_of`: run, file's stem -> text."""
+    """docs/NAME.md as the data next to it give it; None before the first run of a release. `text_of`: run, file's stem -> text."""
     run = ROOT / "docs" / f"{name}.json"
     return text_of(json.loads(run.read_text(encoding="utf-8")), run.stem) if run.is_file() else None
 

@@ -161,7 +161,7 @@ def check_source(path, text):
 
 
 def project_files(root):
-    """The files of the project, relative to the root: git's where it is a clone, else all but the builds."""
+    """The files of the project, relative to the root: git's where it is a clone, otherwise all but the builds."""
     listed = subprocess.run(["git", "-C", str(root), "ls-files", "-co", "--exclude-standard"],
                             capture_output=True, text=True, check=False)
     if listed.returncode == 0 and listed.stdout:

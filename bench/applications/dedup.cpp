@@ -101,7 +101,7 @@ public:
 
 private:
     using Entry = ChunkTable<E>::Entry;
-    /// A chunk on its way.
+    /// A chunk in flight.
     struct Item {
         std::uint64_t number = 0;
         std::uint64_t offset = 0;  ///< in the input

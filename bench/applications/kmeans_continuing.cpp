@@ -1,4 +1,4 @@
-// k-means until no centroid moves any more; after a crash it goes on at the last durable iteration.
+// k-means until no centroid moves any more; after a crash it continues at the last durable iteration.
 //
 // Durable: the centroids, twice, and how many iterations are done; and of each point the cluster that it was put into last. An
 // iteration reads the one copy of the centroids and ends with one operation that writes the other and raises the number. The

@@ -181,7 +181,7 @@ private:
         return {joins ? candidate_ : old.centre, point == candidate_ || stays_centre, joins ? cost : old.cost};
     }
 
-    /// Makes the candidate a centre: the only one if it is the first, else for the points that are nearer to it.
+    /// Makes the candidate a centre: the only one if it is the first, otherwise for the points that are nearer to it.
     void open(std::uint32_t candidate)
     {
         (void)tell(centres_.empty() ? Order::join_first : Order::join_nearer, candidate);

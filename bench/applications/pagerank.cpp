@@ -1,4 +1,4 @@
-// PageRank by power iteration until it has converged; after a crash it goes on at the last durable iteration.
+// PageRank by power iteration until it has converged; after a crash it continues at the last durable iteration.
 //
 // Durable: the ranks, twice, and how many iterations are done. An iteration reads the one copy and writes the other, block by
 // block; nobody reads what it wrote until the last operation of the iteration raises the number. So that operation makes the

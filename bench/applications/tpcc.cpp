@@ -78,7 +78,7 @@ private:
         return warehouses_ == 1 ? home : static_cast<std::uint32_t>((home + 1 + random.below(warehouses_ - 1)) % warehouses_);
     }
 
-    /// None: one in a hundred names an item that does not exist, and is taken back before it has changed anything (2.4.1.4).
+    /// None: one in a hundred names an item that does not exist, and is rolled back before it has changed anything (2.4.1.4).
     std::optional<WantedOrder> wanted_order(Random& random, std::uint32_t home) const
     {
         WantedOrder wanted;

@@ -167,7 +167,7 @@ private:
         return set;
     }
 
-    /// Reserves the dearest free offer of each kind that was looked at.
+    /// Reserves the dearest free offer of each kind that was examined.
     void reserve(Context& context)
     {
         const std::uint64_t number = context.random.below(offers_each_);

@@ -55,7 +55,7 @@ def parse_bar(text):
 
 
 def rows_named(cell, name):
-    """By the configuration's name, else every one of the engine."""
+    """By the configuration's name, otherwise every one of the engine."""
     rows = cell["configurations"]
     return [row for row in rows if row["name"] == name] or [row for row in rows if row["engine"] == name]
 

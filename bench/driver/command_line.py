@@ -101,7 +101,7 @@ def parser():
     where = made.add_argument_group("where")
     where.add_argument("--medium", choices=["file", "memory", "dax"], default="memory" if Path("/dev/shm").is_dir() else "file",
                        help="kind of medium (default memory)")
-    where.add_argument("--pool", metavar="DIR", help="folder of the pools (default /dev/shm for memory, else this folder)")
+    where.add_argument("--pool", metavar="DIR", help="folder of the pools (default /dev/shm for memory, otherwise this folder)")
     how = made.add_argument_group("how long")
     how.add_argument("--seconds", type=seconds, default=2.1, metavar="S",
                      help="measured time of each configuration in each cell (default 2.1)")
@@ -116,7 +116,7 @@ def parser():
     out.add_argument("--json", metavar="FILE", help="write everything; - for standard output")
     out.add_argument("--html", metavar="DIR", help="write the report: one page, DIR/index.html")
     out.add_argument("--markdown", metavar="FILE",
-                     help="write the report as a document: FILE, its plots in figures/ beside it, its data as .json beside it")
+                     help="write the report as a document: FILE, its plots in figures/ next to it, its data as .json next to it")
     out.add_argument("--bar", action="append", default=[], metavar="TEXT",
                      help="what must be reached: [WORKLOAD [MIX]:]ENGINE/ENGINE>=RATIO, [WORKLOAD [MIX]:]ENGINE.FIGURE<=NUMBER[ms]")
     out.add_argument("-q", "--quiet", action="store_true", help="no progress")

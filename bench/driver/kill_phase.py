@@ -2,7 +2,7 @@
 
 The worker notes each operation that it has completed twice: durably, by an operation of its own on the engine's memory, and in a file
 that survives the process. What the file has and the durable notes do not was done, told to the program, and lost.
-A job that goes on after a crash is killed beyond half of its steps, and its second life is compared with a whole job: both begin in a
+A job that continues after a crash is killed beyond half of its steps, and its second life is compared with a whole job: both begin in a
 process that has just started.
 """
 

@@ -121,7 +121,7 @@ def conditions(all_facts):
     """When and where runs were made, and whether other work ran; `all_facts`: record.record() of each."""
     machine = all_facts[0]["machine"]
     loads = [one["machine"]["load_before"] for one in all_facts]
-    busy = " Other work ran beside it: single figures are off by 20 % and more." if max(loads) > SLOW_LOAD * machine["cpus"] else ""
+    busy = " Other work ran at the same time: single figures are off by 20 % and more." if max(loads) > SLOW_LOAD * machine["cpus"] else ""
     commits = ", ".join(dict.fromkeys(str(one["commit"]) for one in all_facts))
     load = " to ".join(dict.fromkeys(f"{value:.1f}" for value in (min(loads), max(loads))))
     return (f"Measured {all_facts[0]['began'][:10]} on {machine['cpus']} CPUs ({safe(machine['processor'])}), {safe(machine['system'])}, "

@@ -30,7 +30,7 @@ class Side:
     medium: str = "memory"
     environment: tuple = ()
     package: str = None  # of a peer: what brings it
-    settings: tuple = ()  # beside those of the cell
+    settings: tuple = ()  # besides those of the cell
     is_baseline: bool = False
 
 

@@ -17,9 +17,9 @@
 //   store to them in each operation.
 // - What was allocated in the same operation needs neither: E::init(durable, value), and plain stores.
 // - Blocks with Durables or Mutexes in them are made by their type: E::make<T>(), Blocks<T>, make_array<T>(), named<T>(). allocate() and
-//   root() are for plain bytes; so they are for structures of engines that take back plain bytes.
+//   root() are for plain bytes; so they are for structures of engines that roll back plain bytes.
 // - Where has_spare_bytes is true, a Durable of 16 bytes has 8 more in its line for what does not change.
-// - An engine that does not take back bytes (takes_back_bytes) keeps what about_to_write() named, but a crash may leave them newer than
+// - An engine that does not roll back bytes (rolls_back_bytes) keeps what about_to_write() named, but a crash may leave them newer than
 //   the rest: they are written again before they are read, or lie after what a Durable says is valid. Where a structure
 //   needs more, it uses a Record, or its row in workloads.inc says so.
 // - Zeroed memory is a free Mutex, a Condition without waiters, a Durable of value 0.
@@ -63,8 +63,8 @@ concept MemoryEngine = requires(const Shape& shape, void* block, std::size_t siz
     /// The first value of a variable in memory that this operation has allocated.
     { E::init(variable, 1) };
     { E::about_to_write(block, size_bytes) };
-    /// False: a crash takes back Durables, Records and what was allocated, and nothing else.
-    { E::takes_back_bytes } -> std::convertible_to<bool>;
+    /// False: a crash rolls back Durables, Records and what was allocated, and nothing else.
+    { E::rolls_back_bytes } -> std::convertible_to<bool>;
     { E::has_spare_bytes } -> std::convertible_to<bool>;
     /// Memory by its type; inside an Operation, but for named(). Of make() and Blocks the bytes are old, of the others zeroes.
     { E::template make<int>() } -> std::same_as<int*>;
@@ -138,7 +138,7 @@ private:
     Store& store_;
 };
 
-/// What a queue asks of a database beside that: the ends of the order of its keys.
+/// What a queue asks of a database besides that: the ends of the order of its keys.
 template <class S>
 concept OrderedStore = KeyValueStore<S> && requires(S& store, std::uint64_t limit) {
     { store.lowest_key_below(limit) } -> std::same_as<std::optional<std::uint64_t>>;

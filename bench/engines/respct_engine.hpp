@@ -3,8 +3,8 @@
 // engine; without one, ordinary memory behind the same calls.
 //
 // A thread is at a restart point when an operation begins, before its first lock; so an operation is in one epoch, whole. What a
-// crash takes back is what was logged (Durable, Record) and what was allocated. Plain bytes in a live block are durable with their epoch,
-// and not taken back: that is right for what is written again before it is read, whenever it is written again [ResPCT §3.3.2].
+// crash rolls back is what was logged (Durable, Record) and what was allocated. Plain bytes in a live block are durable with their epoch,
+// and not rolled back: that is right for what is written again before it is read, whenever it is written again [ResPCT §3.3.2].
 
 #include <cstddef>
 #include <cstdint>
@@ -130,7 +130,7 @@ struct RespctEngine {
     static constexpr bool is_plain = std::is_trivially_default_constructible_v<T>;
 
     static constexpr StoresSeen stores_seen = StoresSeen::announced;
-    static constexpr bool takes_back_bytes = false;
+    static constexpr bool rolls_back_bytes = false;
     static constexpr bool has_spare_bytes = true;
 
     template <class T>

@@ -36,7 +36,7 @@ private:
 /// Base of an engine that has allocate(), allocate_aligned() and root() by size.
 template <class E>
 struct UntypedMemory {
-    static constexpr bool takes_back_bytes = true;
+    static constexpr bool rolls_back_bytes = true;
     static constexpr bool has_spare_bytes = false;
 
     template <class T>

@@ -49,15 +49,15 @@ def parser():
     made.add_argument("--connections", type=int, default=32)
     made.add_argument("--protocol", choices=("text", "meta"), default="text")
     made.add_argument("--zipf", action="store_true", help="keys by Zipf's law, not uniformly")
-    made.add_argument("--stock", type=Path, default=INTEGRATION / "stock/memcached", help="default: %(default)s, else memcached in PATH")
+    made.add_argument("--stock", type=Path, default=INTEGRATION / "stock/memcached", help="default: %(default)s or memcached in PATH")
     made.add_argument("--durable", type=Path, default=INTEGRATION / "durable/memcached-durable", help="default: %(default)s")
     made.add_argument("--hooks", type=Path, default=INTEGRATION / "hooks/memcached-durable", help="default: %(default)s")
     made.add_argument("--pool-options", default="", help="further options of the pool: 'tracker=mprotect staging_max_mb=64'")
     made.add_argument("--control", action="store_true", help="a second stock server takes part: what ratio nothing at all gives")
     made.add_argument("--bar", action="append", metavar="BAR",
-                      help="what must be reached, else exit code 1: 'throughput-90-10: durable/stock>=0.95', "
+                      help="what must be reached, otherwise exit code 1: 'throughput-90-10: durable/stock>=0.95', "
                            "'latency-10-90: durable.p99_ratio<=1.5'; `all`: those that are shown without this option")
-    made.add_argument("--markdown", metavar="FILE", help="makes a document, with FILE's ending as .json and figures/ beside it")
+    made.add_argument("--markdown", metavar="FILE", help="makes a document, with FILE's ending as .json and figures/ next to it")
     made.add_argument("--report", metavar="JSON", help="measures nothing: shows, or makes --markdown of, an earlier result")
     return made
 

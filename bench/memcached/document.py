@@ -20,7 +20,7 @@ INTRODUCTION = """\
 
 memcached as Debian has it (stock), and the same memcached whose items survive a crash (durable: tracker uffd; hooks: compiled by
 `stillpoint cc`, tracker hooks), measured in one run with the same flags. A ratio of 1 is stock.
-This page is generated: `make memcached-bench`, then `make docs`; its data lie beside it.
+This page is generated: `make memcached-bench`, then `make docs`; its data lie next to it.
 """
 HOW = """\
 ## How it was measured
@@ -85,7 +85,7 @@ def plots_of(document):
 def machine_lines(document):
     machine, options = document["machine"], document["options"]
     load = machine["load_before"]
-    busy = ": other work ran beside it, so single figures are off by a quarter and more" if load > SLOW_LOAD else ""
+    busy = ": other work ran at the same time, so single figures are off by a quarter and more" if load > SLOW_LOAD else ""
     rows = [["Processor", f"{machine['processor']}, {machine['cpus']} CPUs"], ["Kernel", machine["kernel"]], ["System", machine["system"]],
             ["Load before", f"{load:.2f}{busy}"], ["Stillpoint", f"{document['version']}, commit {document['commit']}"],
             ["Keys, values", f"{options['keys']:,}, {options['value_bytes']} bytes, {'Zipf' if options['zipf'] else 'uniform'}"],
@@ -115,7 +115,7 @@ def make_sure_of_plots(arguments):
 
 
 def write(document, path):
-    """Makes PATH, its data beside it as .json, its plots in figures/. Returns the path."""
+    """Makes PATH, its data next to it as .json, its plots in figures/. Returns the path."""
     path = Path(path)
     write_text(path, text_of(document, path.stem))
     write_text(path.with_suffix(".json"), json.dumps(document, separators=(",", ":")) + "\n")

@@ -39,7 +39,7 @@ struct Tally {
 
 class EventLoop {
 public:
-    /// `drain_ns`: how long to wait for the last replies. `stop`: is looked at after each wait; not 0: ends at once.
+    /// `drain_ns`: how long to wait for the last replies. `stop`: is examined after each wait; not 0: ends at once.
     EventLoop(const Target& target, std::uint64_t seed, std::uint64_t drain_ns, const volatile std::sig_atomic_t& stop);
     ~EventLoop();
     EventLoop(const EventLoop&) = delete;

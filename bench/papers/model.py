@@ -118,7 +118,7 @@ def predict(machine, program, cost, threads):
         background_ns = max(cost.background_ns_per_page * pages, pages * PAGE_BYTES / machine.copy_bytes_per_s * 1e9)
         medium_ns = pages * PAGE_BYTES / machine.medium_bytes_per_s * 1e9
         stop_ns = cost.stop_ns_1 * pages / cost.pages_1
-        # At most one epoch is on its way: the next begins when the one before is durable.
+        # At most one epoch is in flight: the next begins when the one before is durable.
         epoch_ns, limit = max((cost.interval_ns, "the interval"), (background_ns, "the checkpoint thread"), (medium_ns, "the medium"))
         epoch_ns += stop_ns
         spare = max(0.0, machine.cores - workers)

@@ -1,4 +1,4 @@
-"""NVHooks (Memaripour's thesis, chapter 4): Figures 4.10 and 4.11, by the benchmark nvhooks, with the paper's numbers beside ours."""
+"""NVHooks (Memaripour's thesis, chapter 4): Figures 4.10 and 4.11, by the benchmark nvhooks, with the paper's numbers next to ours."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""NVthreads (EuroSys 2017, the extended abstract): Figure 3, PageRank and k-means on this machine, with the paper's numbers beside ours."""
+"""NVthreads (EuroSys 2017, the extended abstract): Figure 3, PageRank and k-means on this machine, with the paper's numbers next to ours."""
 
 from . import readings
 from .figure import Figure, Paper, Run, Stated

@@ -92,7 +92,7 @@ def conditions(measurements):
     document = measurements.document
     lines = [f"Measured {document['began']} on {document['cpus']} processors, load average {document['load_before']:.1f} when it began"]
     if document["load_before"] > 0.5:
-        lines[0] += ": other work ran beside it, so single figures are off by 20 % and more"
+        lines[0] += ": other work ran at the same time, so single figures are off by 20 % and more"
     lines[0] += "."
     bandwidths = document.get("bandwidths")
     if bandwidths:

@@ -1,4 +1,4 @@
-"""PMThreads (PLDI 2020): Figures 4 to 9 and Tables 1 to 4 on this machine, with the paper's numbers beside ours.
+"""PMThreads (PLDI 2020): Figures 4 to 9 and Tables 1 to 4 on this machine, with the paper's numbers next to ours.
 
 PMThreads-I is engine pmthreads with the tracker hooks (compiler-inserted marks), PMThreads-P with mprotect; uffd is ours."""
 

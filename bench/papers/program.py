@@ -12,7 +12,7 @@ PAPERS = {module.PAPER.key: module.PAPER for module in (pmthreads, respct, pront
 
 
 def parse(arguments):
-    made = benchmark.parser("papers", "The figures and tables of the papers on this machine, with the papers' numbers beside ours.",
+    made = benchmark.parser("papers", "The figures and tables of the papers on this machine, with the papers' numbers next to ours.",
                             seconds=1.5, repeat=5)
     made.add_argument("--paper", action="append", choices=PAPERS, help="only the figures of this one; several times")
     made.add_argument("--figure", action="append", metavar="N", help="only this figure or table (4a, \"table 3\"); several times")

@@ -1,4 +1,4 @@
-"""Pronto (Memaripour's thesis, chapter 5): Figures 5.6 to 5.12 on this machine, with the paper's numbers beside ours."""
+"""Pronto (Memaripour's thesis, chapter 5): Figures 5.6 to 5.12 on this machine, with the paper's numbers next to ours."""
 
 import dataclasses
 

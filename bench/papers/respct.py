@@ -1,4 +1,4 @@
-"""ResPCT (EuroSys 2022): Figures 8 to 14 on this machine, with the paper's numbers beside ours."""
+"""ResPCT (EuroSys 2022): Figures 8 to 14 on this machine, with the paper's numbers next to ours."""
 
 from . import readings
 from .figure import Figure, Paper, Run, Stated, System

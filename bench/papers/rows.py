@@ -114,7 +114,7 @@ def row_of(figure, run, system, place, documents, machine):
 
 
 def absent_row(figure, run, system, place, reason):
-    """A system or workload that is not here: a row if the paper states a number for it, else None."""
+    """A system or workload that is not here: a row if the paper states a number for it, otherwise None."""
     facts = run.facts(system, *place)
     said = paper_says(figure, facts)
     return Row(run.title(*place), system.name, said, {}, note=reason, facts=facts) if said else None

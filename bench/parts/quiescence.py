@@ -1,4 +1,4 @@
-"""Checkpoints while a thread sleeps for ever, computes for ever, or is blocked in a read: outside every FASE."""
+"""Checkpoints while a thread sleeps forever, computes forever, or is blocked in a read: outside every FASE."""
 
 import time
 
@@ -7,7 +7,7 @@ from driver.sides import Side, started
 from driver.tables import duration
 
 DESCRIPTION = """\
-Checkpoints while a thread sleeps for ever, computes for ever, or is blocked in a read: outside every FASE.
+Checkpoints while a thread sleeps forever, computes forever, or is blocked in a read: outside every FASE.
 
 One thread writes durable memory throughout. A system that waits for all threads takes no checkpoint at all then; here
 there should be one for each interval, as many as without the other thread."""

@@ -3,8 +3,8 @@
 //
 // Usage: quiescence_worker other=none|sleep|compute|read
 //   none     there is no other thread
-//   sleep    it sleeps for ever
-//   compute  it computes for ever
+//   sleep    it sleeps forever
+//   compute  it computes forever
 //   read     it is blocked in read() on a pipe that nobody writes to
 
 #include <atomic>

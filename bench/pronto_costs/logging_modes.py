@@ -9,7 +9,7 @@ from .sides import pronto
 TITLE = "Asynchronous and synchronous logging, by the time of the operation (Figure 5.11)"
 SAYS = """\
 Operations that compute for the given time and whose log entries have 1 KiB. Blocks of two milliseconds with logging and without it take
-turns in one process; what is shown is the difference for one operation: what logging adds. `async` has a thread beside that writes the
+turns in one process; what is shown is the difference for one operation: what logging adds. `async` has a second thread that writes the
 entry, `auto` is what the engine chooses by itself on this machine."""
 
 MODES = ("async", "sync", "auto")

@@ -23,7 +23,7 @@ that are compared are processes that work in turn, in an order that is shuffled 
 median of the rounds is given with its quartiles. The volatile side is compiled and linked without Stillpoint. Pools of the medium
 `memory` lie in shared memory and must survive power (`--durability power`), so that each log entry is written around the caches and
 fenced; those of the medium `file` lie on the disk of the build's folder. [bench](../../../bench/README.md) says how it is measured,
-[papers.md](papers.md) has the same figures beside the paper's.
+[papers.md](papers.md) has the same figures next to the paper's.
 """
 
 PAGE = Page("pronto_costs", "docs/measured/tables/pronto.md",

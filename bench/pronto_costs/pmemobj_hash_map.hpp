@@ -1,6 +1,6 @@
 #pragma once
 // A hash map with chains in a libpmemobj pool, with transactions by hand. It has as many buckets as it will have elements from the
-// start, so it never grows: a program whose maps grow pays for that beside what is measured here.
+// start, so it never grows: a program whose maps grow pays for that besides what is measured here.
 
 #include <cstddef>
 #include <cstdint>

@@ -108,7 +108,7 @@ private:
         std::uint64_t keys[inner_children - 1];
         void* children[inner_children];
     };
-    static_assert(!E::takes_back_bytes || sizeof(typename E::Mutex) > 40 || (sizeof(Leaf) <= 1024 && sizeof(Inner) <= 1024));
+    static_assert(!E::rolls_back_bytes || sizeof(typename E::Mutex) > 40 || (sizeof(Leaf) <= 1024 && sizeof(Inner) <= 1024));
 
     struct Shard {
         alignas(64) typename E::Mutex lock;
@@ -116,7 +116,7 @@ private:
     /// Zeroed memory is an empty tree with free locks.
     struct Tree {
         Shard shape[threads_max];
-        typename E::template Durable<void*> root;  ///< a Leaf where height is 0, else an Inner
+        typename E::template Durable<void*> root;  ///< a Leaf where height is 0, otherwise an Inner
         typename E::template Durable<std::uint32_t> height;
     };
 

@@ -1,5 +1,5 @@
 #pragma once
-// The nodes of the hash map: how a key, a value and the next node lie in memory, by what the engine takes back.
+// The nodes of the hash map: how a key, a value and the next node lie in memory, by what the engine rolls back.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,21 +11,21 @@
 
 namespace bench {
 
-/// Values of any size after the key. Where the engine takes back only what it logs by name, nodes never change once they are linked.
+/// Values of any size after the key. Where the engine rolls back only what it logs by name, nodes never change once they are linked.
 template <MemoryEngine E>
 class ByteNodes {
 public:
     struct Node;
 
 private:
-    using NodeLink = std::conditional_t<E::takes_back_bytes, typename E::template Durable<Node*>, Node*>;
+    using NodeLink = std::conditional_t<E::rolls_back_bytes, typename E::template Durable<Node*>, Node*>;
 
 public:
     struct Node {
         NodeLink next;
         std::uint64_t key;
     };
-    static constexpr bool may_change = E::takes_back_bytes;
+    static constexpr bool may_change = E::rolls_back_bytes;
 
     explicit ByteNodes(std::size_t value_bytes) : value_bytes_(value_bytes), blocks_(value_at + value_bytes) {}
 

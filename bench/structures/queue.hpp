@@ -1,7 +1,7 @@
 #pragma once
 // A queue under one lock, a linked list of nodes: ResPCT section 5.1.
 //
-// Where the engine takes back only what it logs by name, a node's link needs no log: that of the last node is not read before the next
+// Where the engine rolls back only what it logs by name, a node's link needs no log: that of the last node is not read before the next
 // push has written it, since a pop knows the last node by the queue's own pointer.
 
 #include <cstdint>
@@ -22,14 +22,14 @@ public:
         operation.lock(queue_->mutex);
         Node* const node = E::template make<Node>();
         node->number = number;
-        if constexpr (E::takes_back_bytes) {
+        if constexpr (E::rolls_back_bytes) {
             E::init(node->next, static_cast<Node*>(nullptr));
         }
         Node* last = queue_->last;
         if (last == nullptr) {
             queue_->first = node;
         } else {
-            if constexpr (!E::takes_back_bytes) {
+            if constexpr (!E::rolls_back_bytes) {
                 E::about_to_write(&last->next, sizeof last->next);
             }
             last->next = node;
@@ -46,7 +46,7 @@ public:
             return false;
         }
         number = node->number;
-        const bool is_last = !E::takes_back_bytes && node == queue_->last;
+        const bool is_last = !E::rolls_back_bytes && node == queue_->last;
         Node* next = is_last ? nullptr : static_cast<Node*>(node->next);
         queue_->first = next;
         if (next == nullptr) {
@@ -61,7 +61,7 @@ public:
 private:
     struct Node {
         std::uint64_t number;
-        std::conditional_t<E::takes_back_bytes, typename E::template Durable<Node*>, Node*> next;
+        std::conditional_t<E::rolls_back_bytes, typename E::template Durable<Node*>, Node*> next;
     };
     struct Queue {
         typename E::Mutex mutex;

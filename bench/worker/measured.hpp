@@ -43,7 +43,7 @@ private:
 
     /// A slice in which each thread does `turns`, with all that is told of a slice.
     void run_operations(std::uint64_t slice_ns, const SliceThreads::Work& turns, Answer& answer);
-    /// Meanwhile the stops are looked at.
+    /// Meanwhile the stops are examined.
     SliceThreads::Slice run_looking(std::uint64_t slice_ns, const SliceThreads::Work& work);
     /// `work`, which outlives the result, and then a rest.
     [[nodiscard]] static SliceThreads::Work resting_behind(const SliceThreads::Work& work);

@@ -1,4 +1,4 @@
-# The peers: each is built where its library is installed (docs/internals/decisions/peers.md), else left out, and `stillpoint bench`
+# The peers: each is built where its library is installed (docs/internals/decisions/peers.md), otherwise left out, and `stillpoint bench`
 # says so. -DSTILLPOINT_WITHOUT_PEERS="lmdb;sqlite" leaves out what is installed.
 set(STILLPOINT_WITHOUT_PEERS "" CACHE STRING "Peers of `stillpoint bench` that are not built although they are installed")
 

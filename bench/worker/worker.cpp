@@ -50,7 +50,7 @@ constexpr const char* why_not(StoresSeen needed)
                                            : "it does not see what libstdc++ stores in functions that are compiled already";
 }
 constexpr const char* in_place =
-    CurrentEngine::takes_back_bytes ? nullptr : "it overwrites plain bytes that a crash must take back, and the engine takes back logged variables only";
+    CurrentEngine::rolls_back_bytes ? nullptr : "it overwrites plain bytes that a crash must roll back, and the engine rolls back logged variables only";
 #elif BENCH_HAS_MEMORY
 constexpr const char* why_left_out = "it is built for structures under locks alone";
 #elif defined(BENCH_PRONTO)

@@ -54,7 +54,7 @@ public:
     virtual void settle() = 0;
     /// What is counted as an operation: input bytes, points, transactions of one job.
     [[nodiscard]] virtual std::uint64_t items() const = 0;
-    /// After a restart: there is a job that did not end, and the next one goes on where its last durable step was.
+    /// After a restart: there is a job that did not end, and the next one continues where its last durable step was.
     [[nodiscard]] virtual bool goes_on_after_a_crash() const { return false; }
     /// Steps of the current job that are durable or being made so, for jobs that go on after a crash. Also asked while threads work.
     [[nodiscard]] virtual std::uint64_t steps_done() const { return 0; }

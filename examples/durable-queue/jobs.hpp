@@ -68,7 +68,7 @@ public:
         }
         return jobs;
     }
-    /// How many jobs a producer has put: where he goes on.
+    /// How many jobs a producer has put: where he continues.
     [[nodiscard]] std::uint64_t puts_of(std::uint32_t producer) const
     {
         const pronto::read_guard reading = read();

@@ -1,6 +1,6 @@
 // A leaderboard that survives: two indexes of the same scores, which no crash leaves different.
 //
-//     leaderboard --pool scores.pool ann=30 bob=20 ann=25      # each score is durable before the next is looked at
+//     leaderboard --pool scores.pool ann=30 bob=20 ann=25      # each score is durable before the next is examined
 //     leaderboard --pool scores.pool                           # the best ten
 //
 // A class with members of the standard library, made durable: each method that changes it is an operation. It is for one thread, as they

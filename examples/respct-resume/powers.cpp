@@ -1,4 +1,4 @@
-// A computation that a crash interrupts anywhere and that goes on where it was, with restart points [ResPCT §3.3]: one thread computes
+// A computation that a crash interrupts anywhere and that continues where it was, with restart points [ResPCT §3.3]: one thread computes
 // x^p for a table of rows, as Figure 6 of the paper does, and hands each result to another, which folds them into one number (Figure 7).
 //
 //     stillpoint run --engine=respct --pool powers.pool -- respct-resume [ROWS [POWER]]
@@ -55,7 +55,7 @@ void compute_powers(Queue& queue, std::uint64_t rows, std::uint64_t power)
     respct::thread_frame<PowersLocals> frame("powers");
     int place = frame.resumes_at();
     if (place != 0) {
-        std::printf("powers goes on at restart point %d, in row %" PRIu64 " after %" PRIu64 " multiplications\n", place, frame->row.get(),
+        std::printf("powers continues at restart point %d, in row %" PRIu64 " after %" PRIu64 " multiplications\n", place, frame->row.get(),
                     frame->done.get());
         std::fflush(stdout);
     }

@@ -112,7 +112,7 @@ typedef struct sp_pronto_operation {
  * Every begun operation must be ended, by the same thread, the inner one first. */
 void *sp_pronto_begin(sp_pronto_operation *operation, void *object, uint32_t method, size_t bytes, int *error);
 
-/* The arguments are in place: they are being made durable from now on, beside what the caller does [§5.2.1]. */
+/* The arguments are in place: they are being made durable from now on, besides what the caller does [§5.2.1]. */
 void sp_pronto_start_logging(sp_pronto_operation *operation);
 
 /* Commits: the operation gets the object's next commit number and is durable on return, at the pool's durability level.
@@ -125,7 +125,7 @@ int sp_pronto_commit(sp_pronto_operation *operation);
 int sp_pronto_commit_early(sp_pronto_operation *operation);
 
 /* Ends the operation. One that was not committed is rolled out of the log: the program undid what it had changed, or its
- * method promises SP_PRONTO_UNCHANGED_BY_EXCEPTION, else the object is refused from now on.
+ * method promises SP_PRONTO_UNCHANGED_BY_EXCEPTION, otherwise the object is refused from now on.
  * `by_exception`: nonzero if an exception ends it. An operation that is not committed and ends without one
  * has changed nothing. Errors: as sp_pronto_commit, after sp_pronto_commit_early. */
 int sp_pronto_end(sp_pronto_operation *operation, int by_exception);

@@ -12,7 +12,7 @@
 //
 // A method that changes the object is an operation: it is logged by name and arguments, and run again after a crash. It is deterministic:
 // what it does follows from the object and the arguments. docs/guide/pronto.md is the guide, pronto.h the interface below.
-// Threads: as the class that is wrapped. Cost of an operation: what the log costs on its medium, beside what the method does.
+// Threads: as the class that is wrapped. Cost of an operation: what the log costs on its medium, besides what the method does.
 
 #include <concepts>
 #include <cstddef>
@@ -39,7 +39,7 @@ class [[nodiscard]] operation {
 public:
     operation(const operation&) = delete;
     operation& operator=(const operation&) = delete;
-    /// Waits, after commit_early(), until the operation is durable. Throws not_durable, but not while another exception is on its way.
+    /// Waits, after commit_early(), until the operation is durable. Throws not_durable, but not while another exception is in flight.
     ~operation() noexcept(false)
     {
         const bool by_exception = std::uncaught_exceptions() > exceptions_;
@@ -91,7 +91,7 @@ public:
     explicit read_guard(const void* object) noexcept : object_(object) {}
     read_guard(const read_guard&) = delete;
     read_guard& operator=(const read_guard&) = delete;
-    /// Throws not_durable, but not while another exception is on its way.
+    /// Throws not_durable, but not while another exception is in flight.
     ~read_guard() noexcept(false)
     {
         const int code = sp_pronto_wait_read(object_);

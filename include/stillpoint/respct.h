@@ -6,7 +6,7 @@
  * sp_open("...", "engine=respct"). Without a pool everything here works on ordinary memory.
  *
  * Words: a *logged variable* holds a value, the values it had when the last two epochs began, and the epoch that wrote it
- * last, all in one cache line, so that a crash can take it back [§3.2.1]. A *restart point* (RP) is a place in the code where a
+ * last, all in one cache line, so that a crash can roll it back [§3.2.1]. A *restart point* (RP) is a place in the code where a
  * checkpoint may be taken and where a thread may go on after a crash [§3.3]. Between two restart points a thread holds
  * checkpoints off, from its first call of this header on; it counts as being at one before that, after it has ended, and
  * between sp_respct_checkpoint_allow and sp_respct_checkpoint_prevent.

@@ -4,7 +4,7 @@
 //   struct Node { respct::logged<Node*> next; std::uint64_t key; };
 //   Node* node = respct::make<Node>();           // durable
 //   node->key = 1; respct::add_modified(node->key);
-//   node->next = first;                          // logged: a crash takes it back
+//   node->next = first;                          // logged: a crash rolls it back
 //   respct::RP(1);                               // a checkpoint may be taken here
 //
 // Checked form: in a build without optimisation, or with STILLPOINT_RESPCT_CHECKED=1, wrong use ends the program with the line.

@@ -66,7 +66,7 @@ public:
     ~Discovery() = default;
     void finish() noexcept { current = outer_; }
 
-    /// True: the member at `address` is part of the type that is being looked at, and is not durable.
+    /// True: the member at `address` is part of the type that is being examined, and is not durable.
     static bool note(const void* address, unsigned kind, std::size_t bytes) noexcept
     {
         Discovery* const here = current;
@@ -128,7 +128,7 @@ using Operand = Parameter<std::conditional_t<std::is_pointer_v<T>, std::ptrdiff_
 
 }  // namespace detail
 
-/// An InCLL variable [§3.2.1, Figure 2]: a T of which a crash takes back what the epochs that were not durable yet have stored.
+/// An InCLL variable [§3.2.1, Figure 2]: a T of which a crash rolls back what the epochs that were not durable yet have stored.
 /// T: trivially copyable, at most 16 bytes. Reads are plain loads. Lies in the pool, in an object of make(), make_array() or root(), or in
 /// ordinary memory where no pool is open. Layout and costs: respct.h.
 /// Threads: as a plain T; several threads write it under one lock.

@@ -188,7 +188,7 @@ uint64_t sp_epoch(void);
 /* The newest durable epoch: all FASEs of it and of earlier ones survive. 0: none yet. */
 uint64_t sp_durable_epoch(void);
 
-/* Waits until `epoch` is durable. timeout_ms: -1 waits for ever. It does not hurry the
+/* Waits until `epoch` is durable. timeout_ms: -1 waits forever. It does not hurry the
  * checkpoint: use sp_checkpoint for that. To acknowledge a FASE: end it, read sp_epoch(),
  * wait for that, reply. Errors: SP_E_TIMED_OUT, SP_E_INSIDE_FASE, SP_E_NOT_OPEN,
  * SP_E_POOL_READ_ONLY (a write failed: it will never be durable), SP_E_DETACHED. */

@@ -22,7 +22,7 @@ extern "C" {
 #define DURABLE_LAYER "pmthreads"
 typedef pthread_rwlock_t durable_rwlock;
 
-/* Under `stillpoint run --pool` the pool is open already, and `path` is not looked at. A pool of libstillpoint grows by
+/* Under `stillpoint run --pool` the pool is open already, and `path` is not examined. A pool of libstillpoint grows by
  * itself: `size_bytes` is not needed. */
 static inline int durable_open(const char *path, size_t size_bytes)
 {

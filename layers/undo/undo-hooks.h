@@ -45,13 +45,13 @@ const char *undo_error(void);
 void *undo_root(size_t size_bytes);
 
 /* Allocates as part of the running FASE; the block is at a multiple of 16 and holds old bytes. NULL with errno: EINVAL outside of a
- * FASE, ENOMEM where the pool is full (the FASE goes on). Cost: a log entry, some 100 ns. */
+ * FASE, ENOMEM where the pool is full (the FASE continues). Cost: a log entry, some 100 ns. */
 void *undo_alloc(size_t size_bytes);
 
 /* Frees when the outermost FASE ends; outside of one, at once. NULL is allowed. */
 void undo_free(void *block);
 
-/* Nest. Cost of the outermost end: nothing where nothing was written, else two fences and a write back for each line. */
+/* Nest. Cost of the outermost end: nothing where nothing was written, otherwise two fences and a write back for each line. */
 void undo_fase_begin(void);
 void undo_fase_end(void);
 

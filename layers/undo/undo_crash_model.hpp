@@ -161,7 +161,7 @@ private:
             make_image([&](std::size_t, std::size_t states) { return random_() % (states + 1); });
         }
     }
-    /// `choose(index, states)`: 0 leaves the line as it was durable last, else the state of that number.
+    /// `choose(index, states)`: 0 leaves the line as it was durable last, otherwise the state of that number.
     template <class Choose>
     void make_image(Choose choose)
     {

@@ -59,7 +59,7 @@ static_assert(sizeof(SlotHeader) % 64 == 0);
 struct EntryHeader {
     std::uint64_t checksum;  ///< of the rest and the old bytes; its seed binds it to slot, FASE and index
     std::uint64_t offset;    ///< where the old bytes were; of a jump: where the log goes on
-    std::uint32_t size;      ///< jump_mark: the log goes on in a chunk
+    std::uint32_t size;      ///< jump_mark: the log continues in a chunk
     std::uint32_t index;     ///< in the FASE, from 0
 };
 static_assert(sizeof(EntryHeader) == 24);

@@ -39,7 +39,7 @@ public:
 
     /// The geometry of a new pool of `size_bytes`, at least 1 MiB.
     [[nodiscard]] static Geometry plan(std::uint64_t size_bytes) noexcept;
-    /// NULL where `header` is that of a pool in a file of `size_bytes`, else what is wrong.
+    /// NULL where `header` is that of a pool in a file of `size_bytes`, otherwise what is wrong.
     [[nodiscard]] static const char* check(const Header& header, std::uint64_t size_bytes) noexcept;
     /// Whether the variable parts that the runtime follows are in bounds; NULL or what is wrong. After recover().
     [[nodiscard]] const char* check_contents() const noexcept;

@@ -15,7 +15,7 @@ std::string_view default_engine() noexcept { return engine_drivers().front().for
 
 namespace {
 
-/// Text of fixed room: rows and options refer to it for ever, and the first start may find no memory.
+/// Text of fixed room: rows and options refer to it forever, and the first start may find no memory.
 struct EnginesText {
     std::array<char, 512> bytes{};
     std::size_t size = 0;

@@ -58,7 +58,7 @@ void session_after_fork_in_child() noexcept;
 
 /// From the SIGSEGV handler: true if the engine's tracker raised the fault.
 [[nodiscard]] bool session_handle_fault(void* address) noexcept;
-/// From the SIGBUS handler: true if the engine goes on without that memory. Does not return where it was the program's own
+/// From the SIGBUS handler: true if the engine continues without that memory. Does not return where it was the program's own
 /// durable memory: the process ends with a message.
 [[nodiscard]] bool session_handle_lost_memory(void* address) noexcept;
 [[nodiscard]] bool session_needs_fault_handler() noexcept;

@@ -23,8 +23,8 @@ struct SessionPool {
 /// What makes every later opening fail, as far as it can be known without changing anything. Errors: as open_or_create_pool().
 [[nodiscard]] Result<void> validate_pool(const Options& options);
 
-/// The name of the engine that the next opening will have, as far as that can be seen without a lock: what is named, else the pool's
-/// own, else that of a new pool.
+/// The name of the engine that the next opening will have, as far as that can be seen without a lock: what is named, otherwise the pool's
+/// own, otherwise that of a new pool.
 [[nodiscard]] std::string engine_of_next_opening(const Options& options);
 
 /// Whether the options that were given, and hold for new pools only, agree with this pool. Errors: invalid_argument, pool_engine; the

@@ -1,6 +1,6 @@
 #pragma once
 // Logged variables: a value, the values that it had when the last two epochs that wrote it began, and the epoch that wrote it last, all in
-// one cache line, so that recovery can take it back without any order of writes but that of the line's own stores:
+// one cache line, so that recovery can roll it back without any order of writes but that of the line's own stores:
 //     value | value when an even epoch began | value when an odd epoch began | spare | epoch word (8 bytes)
 // The heap keeps its durable tables in such words where the engine asks for it (TableFormat::logged), and knows those of the program by the
 // layouts of their types; recovery takes every kind of them back. An engine that keeps memory so tells here which epoch runs.
@@ -73,7 +73,7 @@ inline void clear_bits(Word& word, std::uint64_t bits) noexcept
 [[nodiscard]] inline std::uint64_t at_begin_of_epoch(const Word& word) noexcept { return word.backup[(running() >> 1) & 1]; }
 
 /// Recovery: takes the variable of `kind` at `variable` back to the end of epoch `durable`. True if it was written later.
-/// Re-runnable: a crash in the middle, with the line in any state that its stores had, leaves the same to be taken back.
+/// Re-runnable: a crash in the middle, with the line in any state that its stores had, leaves the same to be rolled back.
 bool roll_back(std::byte* variable, unsigned kind, std::uint64_t durable) noexcept;
 /// What roll_back() would return; nothing is written.
 [[nodiscard]] bool must_be_rolled_back(const std::byte* variable, unsigned kind, std::uint64_t durable) noexcept;

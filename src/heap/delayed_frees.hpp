@@ -1,5 +1,5 @@
 #pragma once
-// Blocks that were freed and may not be given out again yet. A crash may take memory back to an
+// Blocks that were freed and may not be given out again yet. A crash may roll memory back to an
 // epoch in which they were live, and a new owner's stores would be in them. So a thread keeps what it frees, in order, until the epoch
 // of the free is durable. A block that was allocated in the running epoch itself is not delayed: no older state knows it.
 

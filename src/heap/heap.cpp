@@ -220,7 +220,7 @@ void clear_logged_mark(void* block, std::uint32_t tag, std::uint8_t* mark) noexc
     }
 }
 
-/// Large runs, spans not looked at since attach(), nullptr and bad pointers.
+/// Large runs, spans not examined since attach(), nullptr and bad pointers.
 [[gnu::noinline]] void deallocate_rest(Heap& self, void* block) noexcept
 {
     if (block == nullptr) {

@@ -105,7 +105,7 @@ TEST(HeapRecovery, BlocksAllocatedAfterRecoveryNeverOverlapSurvivors)
         for (int i = 0; i < 300; ++i) {
             live.add(*heap, random_size(random) % 9000 + 1);
         }
-        // Frees right after recovery hit spans that nobody has looked at yet.
+        // Frees right after recovery hit spans that nobody has examined yet.
         for (int i = 0; i < 200; ++i) {
             const std::size_t victim = random() % live.blocks.size();
             heap->deallocate(live.blocks[victim].first);

@@ -31,7 +31,7 @@ struct CachedBlock {
 
 /// What a thread needs to know about a span to free a block of it: one word, read without a lock.
 /// Low byte: tag. 0: free, or inside a large run. 1 to class_count, typed_tag and up: small, and the central
-/// list knows which of its blocks are free. With unknown_bit: small, not looked at since attach().
+/// list knows which of its blocks are free. With unknown_bit: small, not examined since attach().
 /// large_tag: first span of a run. Other bits: where the marks are (small) or length in spans (large).
 struct SpanInfo {
     static constexpr std::uint64_t unknown_bit = 0x40;
@@ -102,7 +102,7 @@ struct alignas(64) Central {
     std::atomic<std::uint32_t> partial_spans{0};  ///< length of the list; other homes look at it without the lock
 };
 
-/// Spans of one class not looked at since attach(): nobody's yet.
+/// Spans of one class not examined since attach(): nobody's yet.
 struct alignas(64) UnknownSpans {
     os::FutexLock lock;
     std::uint32_t first = no_span;
@@ -251,7 +251,7 @@ void clear_stale(std::byte* address, std::size_t size_bytes) noexcept;
 [[nodiscard]] std::uint32_t take_small_span(std::uint32_t size_class, std::uint32_t home) noexcept;
 /// The caller holds the lock of the span's list; every block of the span is free and in no thread cache.
 void return_small_span(std::uint32_t span) noexcept;
-/// `layout`: of a typed run, else 0.
+/// `layout`: of a typed run, otherwise 0.
 [[nodiscard]] std::byte* take_large_run(std::uint64_t spans, std::uint16_t layout = 0) noexcept;
 void return_large_run(std::uint64_t first, std::uint64_t spans) noexcept;
 /// Changes the length of a run in place. False: the spans after it are not free.
@@ -265,7 +265,7 @@ void add_spans(std::uint64_t new_span_count) noexcept;
 
 /// Moves up to `wanted` free blocks into `out`; returns how many: 0 means that there is none
 /// without growing. Later blocks come first, so that a stack hands them out in ascending order.
-/// `scan_budget`: how many unknown spans may be looked at before a free span is taken instead.
+/// `scan_budget`: how many unknown spans may be examined before a free span is taken instead.
 [[nodiscard]] std::uint32_t central_take(std::uint32_t home, std::uint32_t size_class, CachedBlock* out, std::uint32_t wanted,
                                          std::uint32_t scan_budget) noexcept;
 /// Each block goes to the home of its span. Changes the order of `blocks`.
@@ -273,7 +273,7 @@ void central_give(std::uint32_t size_class, CachedBlock* blocks, std::uint32_t c
 /// Looks at a span that has not been looked at since attach(); it becomes that home's.
 void make_known(std::uint32_t home, std::uint32_t span) noexcept;
 /// Turns small spans without a live block into free spans: the ones that lists keep back, and unknown ones, for which up to about
-/// `scan_budget` pages are loaded per class; what is looked at becomes that home's.
+/// `scan_budget` pages are loaded per class; what is examined becomes that home's.
 void release_empty_spans(std::uint32_t home, std::uint32_t scan_budget) noexcept;
 /// Puts an unknown span on its class's list, during attach.
 void list_unknown(std::uint32_t span, std::uint32_t size_class) noexcept;

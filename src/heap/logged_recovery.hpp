@@ -12,7 +12,7 @@ namespace stillpoint::heap {
 
 class HeapRollback {
 public:
-    /// Told of every variable whose line must be written, its kind, and whether it is taken back; by the thread that works on
+    /// Told of every variable whose line must be written, its kind, and whether it is rolled back; by the thread that works on
     /// its span.
     using Changed = void (*)(void* context, std::byte* variable, unsigned kind, bool taken_back);
     /// Makes a lock of that kind free; called by the same thread.
@@ -21,20 +21,20 @@ public:
         Changed changed = nullptr;
         void* context = nullptr;
         ResetLock reset_lock = nullptr;
-        bool leaves_objects = false;  ///< the program's variables are found and told of, and not taken back
+        bool leaves_objects = false;  ///< the program's variables are found and told of, and not rolled back
     };
 
-    /// `after_crash`: what an earlier recovery took back may not have been written; it counts as changed.
+    /// `after_crash`: what an earlier recovery rolled back may not have been written; it counts as changed.
     HeapRollback(const Heap::Options& options, std::uint64_t durable_epoch, bool after_crash) noexcept
         : table_(options), durable_(durable_epoch), after_crash_(after_crash)
     {
     }
 
-    /// The layouts and the span table, which everything else needs. Returns how many words were taken back. Errors: pool_corrupt.
+    /// The layouts and the span table, which everything else needs. Returns how many words were rolled back. Errors: pool_corrupt.
     [[nodiscard]] Result<std::uint64_t> roll_back_tables(const Work& work);
     [[nodiscard]] std::uint64_t spans() const noexcept { return table_.spans(); }
     /// The spans that begin in [first, end): marks, variables, locks. Threads: any number, on different ranges. Returns how many variables
-    /// were taken back.
+    /// were rolled back.
     std::uint64_t roll_back_spans(std::uint64_t first, std::uint64_t end, const Work& work);
 
     /// Rewrites a copy in private anonymous memory so that equal states have equal bytes: no backups, zeroes where nothing is live, free

@@ -228,7 +228,7 @@ void clear_stale(std::byte* address, std::size_t size_bytes) noexcept
 
 namespace {
 
-/// A small span of the recovered table: not looked at yet.
+/// A small span of the recovered table: not examined yet.
 Result<void> list_loaded(std::uint32_t span, SpanWord word) noexcept
 {
     std::uint32_t tag = word.entry().payload();

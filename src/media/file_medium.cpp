@@ -240,7 +240,7 @@ Result<void> FileMedium::start_run(InFlight& flight, unsigned slot_index)
 
 Result<void> FileMedium::end_run(Slot& slot, int result)
 {
-    file_.faults().persist();  // This write has ended; others may be on their way.
+    file_.faults().persist();  // This write has ended; others may be in flight.
     write_calls_.add(1);
     if (result > 0) {
         bytes_written_.add(static_cast<std::uint64_t>(result));

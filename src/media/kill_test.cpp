@@ -147,7 +147,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, KillTest,
                                          Way{"memory", MediumKind::memory, false, false, Durability::power}),
                          [](const auto& way) { return std::string(way.param.name); });
 
-// -- Writes that are on their way when the process dies ---------------------------------------
+// -- Writes that are in flight when the process dies ---------------------------------------
 
 constexpr std::uint64_t run_pages = 256;  ///< The largest write that a file medium asks for.
 constexpr std::uint64_t runs_in_flight = 32;

@@ -105,7 +105,7 @@ public:
     /// `offset` and `size` are multiples of cache_line_bytes.
     virtual void store_nontemporal(std::uint64_t offset, const void* data,
                                    std::size_t size) noexcept = 0;
-    /// As store_nontemporal, by any number of threads at a time, beside the one that the other members are called by, to places
+    /// As store_nontemporal, by any number of threads at a time, besides the one that the other members are called by, to places
     /// that nobody else stores to. fence(), of the same thread, may be called beside others too.
     virtual void append_lines(std::uint64_t offset, const void* data, std::size_t size) noexcept
     {
@@ -127,7 +127,7 @@ public:
     /// made by fork, before detach_after_fork(). No malloc. Errors as map_at().
     [[nodiscard]] virtual Result<void> map_copy_at(std::byte* address, std::uint64_t offset, std::uint64_t size) noexcept;
     /// Starts the write back of the lines at these addresses, each inside a range of map_at(). fence() waits for them, in the
-    /// same thread. Any number of threads at a time, beside the one that the other members are called by.
+    /// same thread. Any number of threads at a time, besides the one that the other members are called by.
     virtual void write_back_lines(std::span<const std::uintptr_t> line_addresses) noexcept { static_cast<void>(line_addresses); }
 };
 

@@ -13,7 +13,7 @@ namespace stillpoint {
 struct MediumOptions {
     std::string path;
     Durability durability = Durability::power;
-    /// Empty: `dax` where the file system grants MAP_SYNC, `memory` on tmpfs, else `file`.
+    /// Empty: `dax` where the file system grants MAP_SYNC, `memory` on tmpfs, otherwise `file`.
     std::optional<MediumKind> kind;
     // The `memory` kind only: what it emulates.
     std::uint32_t line_latency_ns = 0;      ///< per line written back [PMThreads §6.1: 100]

@@ -14,7 +14,7 @@ namespace stillpoint::os {
 /// The value of a variable; nullptr where there is none, or where the environment is foreign.
 [[nodiscard]] const char* environment_variable(const char* name) noexcept;
 
-/// Puts `text` ("NAME=value", kept by the caller for ever) into the environment, in the place of a variable of that name.
+/// Puts `text` ("NAME=value", kept by the caller forever) into the environment, in the place of a variable of that name.
 /// Before main only: other threads may read the vector. False: no memory.
 bool put_environment_variable(char* text) noexcept;
 

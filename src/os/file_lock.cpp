@@ -28,7 +28,7 @@ int try_lock_file(int fd, LockKind kind) noexcept
 
 namespace {
 
-/// The pid of one line of /proc/locks if it is an exclusive flock on `file`, else 0.
+/// The pid of one line of /proc/locks if it is an exclusive flock on `file`, otherwise 0.
 /// "1: FLOCK  ADVISORY  WRITE 1234 08:01:131 0 EOF"; device numbers are hexadecimal. Lines with
 /// "->" are waiters, not holders, and do not match.
 int holder_in_line(const char* line, const struct stat& file) noexcept

@@ -23,7 +23,7 @@ enum class LockKind { shared, exclusive };
 /// EAGAIN where another open file of this file has the mark.
 [[nodiscard]] int mark_queued_writes(int fd) noexcept;
 
-/// Waits until no open file but `fd` itself has the mark: no write of a dead process is on its way any
+/// Waits until no open file but `fd` itself has the mark: no write of a dead process is in flight any
 /// more. To be called with the lock held. 0, ETIMEDOUT after thirty seconds; 0 at once on file
 /// systems that do not have the mark.
 [[nodiscard]] int await_queued_writes(int fd) noexcept;

@@ -165,7 +165,7 @@ struct Search {
 void add_names(VariableSection& found, const FileView& file, const Sections& headers, const LoadedSection& section,
                const char* records)
 {
-    // The records of every module are looked at: an address tells whose they are.
+    // The records of every module are examined: an address tells whose they are.
     visit_sections(records, &add_records, &found);
     const std::uint64_t address = reinterpret_cast<std::uintptr_t>(section.memory) - section.load_offset;
     add_symbols(found, file, headers, address, SHT_SYMTAB);

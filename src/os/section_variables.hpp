@@ -1,6 +1,6 @@
 #pragma once
 // The variables in a section of a loaded module: their names, places and sizes. They come from the records that the
-// program carries (struct sp_persistent_record, which survives strip), else from the symbol tables of its file.
+// program carries (struct sp_persistent_record, which survives strip), otherwise from the symbol tables of its file.
 
 #include <cstddef>
 #include <cstdint>

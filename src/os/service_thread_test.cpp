@@ -18,7 +18,7 @@ void wait_for_the_end(void*)
     }
 }
 
-// libc sends each thread a signal of its own and waits for all answers: without them the program stands for ever.
+// libc sends each thread a signal of its own and waits for all answers: without them the program stands forever.
 TEST(ServiceThread, AProgramMayChangeItsUserWhileOneRuns)
 {
     ServiceThread thread;

@@ -134,7 +134,7 @@ RunFacts facts_of_runs(const Pool& pool, const std::optional<CommitRecord>& reco
         const bool nobody_opened_since = record->generation + own_generation >= pool.facts().generation;
         facts.clean = (record->flags & commit_clean) != 0 && nobody_opened_since;
     }
-    // A run that ends in a crash has one epoch on its way, perhaps, and the next one running. Their
+    // A run that ends in a crash has one epoch in flight, perhaps, and the next one running. Their
     // numbers may be known outside and are never used again; nor are those of runs since the last
     // commit that committed nothing. The step is odd, so the record in force is not overwritten.
     const std::uint64_t runs_since =

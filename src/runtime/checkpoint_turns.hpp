@@ -64,7 +64,7 @@ private:
 
 /// The statistics of an attempt that found no quiescent state.
 void note_withdrawn(const StopReport& stop) noexcept;
-/// The pool stays at its last durable epoch; the program goes on, and whoever waits for an epoch learns that it will not come.
+/// The pool stays at its last durable epoch; the program continues, and whoever waits for an epoch learns that it will not come.
 void give_up_durability(EpochClock& clock, const Failure& failure) noexcept;
 
 }  // namespace stillpoint

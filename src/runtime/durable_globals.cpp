@@ -141,7 +141,7 @@ private:
             }
         }
         matching_ = match(present_, kept_);
-        // A module that was renamed goes on with the block that has most of it: the first that it takes from.
+        // A module that was renamed continues with the block that has most of it: the first that it takes from.
         for (std::size_t i = 0; i < present_.size(); ++i) {
             const std::size_t k = matching_.of_present[i];
             Home& home = homes_[present_places_[i].of];

@@ -77,14 +77,14 @@ public:
 
     [[nodiscard]] virtual std::uint64_t epoch() const noexcept = 0;
     [[nodiscard]] virtual std::uint64_t durable_epoch() const noexcept = 0;
-    /// deadline_ns on the monotonic clock; UINT64_MAX waits for ever.
+    /// deadline_ns on the monotonic clock; UINT64_MAX waits forever.
     [[nodiscard]] virtual Result<void> wait_durable(std::uint64_t epoch, std::uint64_t deadline_ns) = 0;
     [[nodiscard]] virtual Result<void> checkpoint_now() = 0;
 
     /// A page fault on tracked memory that the engine's tracker raised on purpose: true if
     /// handled, false if the fault is the program's own. Async-signal-safe.
     [[nodiscard]] virtual bool handle_fault(void* address) noexcept = 0;
-    /// Memory at `address` is gone (SIGBUS): true if it was the medium's and the engine goes on without it: nothing later is
+    /// Memory at `address` is gone (SIGBUS): true if it was the medium's and the engine continues without it: nothing later is
     /// acknowledged. Async-signal-safe.
     [[nodiscard]] virtual bool absorb_lost_page(void* address) noexcept
     {
@@ -116,8 +116,8 @@ struct EngineDriver {
     Result<RecoveryReport> (*inspect)(const Pool& pool);
     /// Verifies every checksum and invariant of the engine's areas, then the whole recovered image is
     /// handed to `visit_image` (mapped read-only at another address) for the layers above to check.
-    /// `progress(done, total)` may be null. Damage is told to `findings`, and the check goes on; null: it is an error. Errors: io;
-    /// pool_corrupt where nothing more can be looked at.
+    /// `progress(done, total)` may be null. Damage is told to `findings`, and the check continues; null: it is an error. Errors: io;
+    /// pool_corrupt where nothing more can be examined.
     Result<RecoveryReport> (*check)(const Pool& pool, Findings* findings,
                                     Result<void> (*visit_image)(void* context, std::byte* base,
                                                                 std::uint64_t image_bytes),

@@ -1,5 +1,5 @@
 #pragma once
-// What an engine shows of a pool that is not open, beside what every pool has: a table, printed by `stillpoint info` with the option of
+// What an engine shows of a pool that is not open, besides what every pool has: a table, printed by `stillpoint info` with the option of
 // its name, and verified by `stillpoint check`.
 
 #include <cstddef>

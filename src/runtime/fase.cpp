@@ -108,7 +108,7 @@ void enter_slowly(ThreadRecord& record, const void* lock, LockKind kind,
         if ((gate.bits.load(std::memory_order_acquire) & gate_shut) == 0) {
             break;
         }
-        // An inner lock of a FASE that passed the gate goes on: the checkpoint waits for it. But a
+        // An inner lock of a FASE that passed the gate continues: the checkpoint waits for it. But a
         // signal handler may have come between an outermost publication and its check: that
         // FASE has not passed, and the handler must not write either.
         if (depth != 0 && record.lock.load(std::memory_order_relaxed) != ThreadRecord::no_lock) {

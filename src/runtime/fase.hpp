@@ -35,7 +35,7 @@ void fase_resume() noexcept;
 
 /// How the checkpointer's look at other threads is ordered with their stores.
 enum class FaseBarrier {
-    automatic,  ///< membarrier where the kernel has it, else as `fences`
+    automatic,  ///< membarrier where the kernel has it, otherwise as `fences`
     fences,     ///< a full fence in every outermost acquire and release
 };
 

@@ -1,6 +1,6 @@
 // Whether faults can be used to find writes: a tracker's handler makes the page writable and returns, and the store
 // runs again. That needs every register as it was. Binary translators keep some in their own code only: valgrind, by
-// default, all but those that it unwinds the stack with, and its memset then goes on at another address.
+// default, all but those that it unwinds the stack with, and its memset then continues at another address.
 
 #include <atomic>
 #include <cerrno>

@@ -23,7 +23,7 @@ using FaultHandler = bool (*)(void* address) noexcept;
 /// False for every other signal.
 [[nodiscard]] bool fault_handler_installed(int number) noexcept;
 
-/// Whether a thread that returns from a handler of SIGSEGV goes on with the registers that it had at the fault: causes
+/// Whether a thread that returns from a handler of SIGSEGV continues with the registers that it had at the fault: causes
 /// one fault and looks. False under valgrind unless it is told to keep them; every tracker that protects pages would
 /// then damage what the program writes. Leaves a handler installed for fault_handler_install to replace.
 /// Errors: unsupported (they are not kept); io; no_memory.

@@ -29,7 +29,7 @@ struct Observer {
     void (*acquiring)(const void* lock) noexcept;
     void (*releasing)(const void* lock) noexcept;
 };
-/// Begins, with an observer that lives for ever; nullptr: without one.
+/// Begins, with an observer that lives forever; nullptr: without one.
 void begin_observed(const Observer* observer) noexcept;
 /// Those of the calling thread.
 [[nodiscard]] Locks of_this_thread() noexcept;

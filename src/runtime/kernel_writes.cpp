@@ -189,7 +189,7 @@ Slot announce(const void* address, std::size_t size, const void* frame) noexcept
     return taken;
 }
 
-/// One for which there is no slot stays in flight for ever, whatever becomes of it.
+/// One for which there is no slot stays in flight forever, whatever becomes of it.
 void announce_request(const void* address, std::size_t size, const void* request, Stored stored) noexcept
 {
     end_request(request, stored);

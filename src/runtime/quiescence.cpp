@@ -34,7 +34,7 @@ void open_gate() noexcept
 }
 
 /// Advances `walk` over threads that are outside, to the first one inside. A thread seen outside after
-/// the gate was shut cannot get inside while it stays shut, so nobody is looked at again.
+/// the gate was shut cannot get inside while it stays shut, so nobody is examined again.
 const ThreadRecord* next_inside(ThreadWalk& walk) noexcept
 {
     while (const ThreadRecord* record = walk.current()) {

@@ -136,7 +136,7 @@ void reset_recorded(const Heap::Options& heap) noexcept
     if (unproven != 0) {
         os::log(os::Severity::warning,
                 "{} condition variables, barriers, semaphores and mutexes were in use at some time before this start, as an earlier version "
-                "of Stillpoint has noted; whether they still are cannot be known, so they are left as they are. If threads wait for ever, "
+                "of Stillpoint has noted; whether they still are cannot be known, so they are left as they are. If threads wait forever, "
                 "have the program initialise them again",
                 unproven);
     }

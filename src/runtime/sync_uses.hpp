@@ -4,8 +4,8 @@
 // is the proof that it is one, and not other data in its former place (docs/internals/quiescence.md, "What lies in locks at a checkpoint").
 //
 // A thread lists its uses in its record. While a checkpoint captures the image no use begins or ends:
-//   thread:       change the list; fence; while a capture goes on, wait. Then call libc, or return to the program.
-//   checkpointer: say that a capture goes on; fence; read the lists.
+//   thread:       change the list; fence; while a capture continues, wait. Then call libc, or return to the program.
+//   checkpointer: say that a capture continues; fence; read the lists.
 // So the lists that it reads name every object whose bytes in the capture may be those of a use.
 //
 // No malloc, no lock of the program; a capture never waits for a thread.

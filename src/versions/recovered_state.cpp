@@ -54,7 +54,7 @@ Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table,
     if (auto done = table.reserve(image_pages_max, facts.uuid); !done) {
         return pass_on(done.error());
     }
-    // Every segment that the pool may still get, beside what the file has now.
+    // Every segment that the pool may still get, besides what the file has now.
     const std::uint64_t pages_to_address =
         file_pages_max(facts.file_bytes / page_bytes, image_pages_max, Pool::segments_max);
     if (pages_to_address > UINT32_MAX) {

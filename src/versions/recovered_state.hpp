@@ -19,14 +19,14 @@ struct RecoveredState {
 };
 
 /// Loads `table` and fills `locations`. Writes nothing: a crash here changes nothing.
-/// With `findings` it goes on after damage, leaving out what is damaged: for a check, not for a start.
+/// With `findings` it continues after damage, leaving out what is damaged: for a check, not for a start.
 /// Errors: pool_corrupt (a location used twice or outside, the digest), pool_truncated, io, no_memory.
 [[nodiscard]] Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table,
                                                    LocationAllocator& locations,
                                                    Findings* findings = nullptr);
 
 /// Byte-addressable media: where a process was killed, and not the machine, recovery has read what may still be in the CPU's caches
-/// only. A power cut would take it back: it must not before anybody builds on it. The sync at the head of begin_run() has the
+/// only. A power cut would roll it back: it must not before anybody builds on it. The sync at the head of begin_run() has the
 /// fence; on block media that sync alone does it all.
 void write_back_what_was_recovered(Pool& pool, const VersionTable& table, bool after_crash) noexcept;
 

@@ -134,7 +134,7 @@ class BTreeTest : public testing::Test {
 protected:
     void SetUp() override
     {
-        if (!E::takes_back_bytes) {
+        if (!E::rolls_back_bytes) {
             GTEST_SKIP() << "not a structure for this engine";
         }
     }

@@ -1,5 +1,5 @@
 /* Two accounts whose sum must stay as it is, and a count of transfers: a program for crashtest, and its checker.
- *   cli_transfers good [N]   transfers in one failure-atomic section; N of them, or for ever
+ *   cli_transfers good [N]   transfers in one failure-atomic section; N of them, or forever
  *   cli_transfers torn       in two: a crash between them loses money
  *   cli_transfers early      tells the world of a transfer before it is durable
  *   cli_transfers verify     exit code 1: the sum is wrong, or a transfer is missing that the world was told of

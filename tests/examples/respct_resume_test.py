@@ -1,4 +1,4 @@
-"""examples/respct-resume, killed again and again, goes on where it was and ends with the result of an uninterrupted run."""
+"""examples/respct-resume, killed again and again, continues where it was and ends with the result of an uninterrupted run."""
 
 import os
 import random

@@ -54,7 +54,7 @@ struct CanaryEntry {
     std::string name;  ///< with dashes
     std::string what;  ///< is removed
     std::string likeliest;         ///< part of the name of the campaign where it shows soonest
-    std::uint64_t program_states;  ///< how many of one program are looked at there
+    std::uint64_t program_states;  ///< how many of one program are examined there
 };
 [[nodiscard]] const std::vector<CanaryEntry>& canaries();
 /// Removes one in this process and its children.

@@ -55,7 +55,7 @@ std::vector<std::string> trackers_of(const EngineDriver& driver)
     return {driver.trackers.begin(), driver.trackers.end()};
 }
 
-/// Two epochs of an engine that logs are on their way only where checkpoints come by the clock; its heap logs too.
+/// Two epochs of an engine that logs are in flight only where checkpoints come by the clock; its heap logs too.
 std::vector<const WorkloadEntry*> timed_workloads(const EngineDriver& driver)
 {
     std::vector<const WorkloadEntry*> chosen = {&workloads().front()};

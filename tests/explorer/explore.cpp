@@ -120,7 +120,7 @@ CampaignResult hunt(const Arguments& arguments, const CanaryEntry& canary)
     remove_canary(canary.canary);
     const auto begun = std::chrono::steady_clock::now();
     const double seconds = arguments.seconds > 0 ? arguments.seconds : canary_seconds;
-    alarm(static_cast<unsigned>(seconds) + hang_seconds);  // Without what was removed, code may loop for ever.
+    alarm(static_cast<unsigned>(seconds) + hang_seconds);  // Without what was removed, code may loop forever.
     CampaignResult total;
     std::vector<Campaign> campaigns = campaigns_against(canary);
     std::erase_if(campaigns, [&](const Campaign& campaign) {

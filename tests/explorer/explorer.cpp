@@ -243,7 +243,7 @@ std::vector<std::size_t> Explorer::kill_moments(const std::vector<Event>& events
             return awaited[random_() % awaited.size()] + generation % 2;
         }
         if (!promised.empty() && random_() % 2 == 0) {
-            return promised[random_() % promised.size()];  // The next run goes on from what is in the caches alone.
+            return promised[random_() % promised.size()];  // The next run continues from what is in the caches alone.
         }
         const std::vector<std::size_t>* const classes[] = {&superblocks, &engine_area, &awaited};
         const std::vector<std::size_t>& few = *classes[random_() % std::size(classes)];

@@ -1,6 +1,6 @@
 #pragma once
 // Explorer: runs a program, crashes it at every moment of its trace, recovers what each crash may leave, asks the
-// oracle, and goes on from some of those crashes with another run, which it crashes in turn.
+// oracle, and continues from some of those crashes with another run, which it crashes in turn.
 
 #include <chrono>
 #include <cstdint>

@@ -32,7 +32,7 @@ void PartHistory::apply(const sim::Event& event)
         Part& part = parts_[event.offset];
         problem_ = problem_of(event.offset, part, event.value);
         if (problem_.empty()) {
-            part.floor = find(part, event.value);  // The program goes on from it: it may not be taken back any more.
+            part.floor = find(part, event.value);  // The program continues from it: it may not be rolled back any more.
             part.states.resize(part.floor + 1);
         }
         break;

@@ -18,7 +18,7 @@ namespace stillpoint::explorer {
 
 using Random = std::mt19937_64;
 
-/// Finds a named object of the memory that is looked at, live or recovered: nullptr if there is none.
+/// Finds a named object of the memory that is examined, live or recovered: nullptr if there is none.
 using FindObject = std::function<const void*(const std::string& handle)>;
 
 class Workload {

@@ -127,7 +127,7 @@ def kind_of(series):
 
 
 def some_runs(outcomes, seed):
-    """For ever, each run as likely as another. How many calls a life has is the same for all faults of a kind, nearly, and is
+    """Forever, each run as likely as another. How many calls a life has is the same for all faults of a kind, nearly, and is
     learnt on the way."""
     random_source = random.Random(seed)
     every = list(all_series())

@@ -55,7 +55,7 @@ static int commits(int most)
     return 0;
 }
 
-/* Allocates until there is no more; frees; goes on. */
+/* Allocates until there is no more; frees; continues. */
 static int grow(void)
 {
     enum { block_bytes = 256 * 1024 };

@@ -52,7 +52,7 @@ LANGUAGES = [
     Program("node", "nodejs", ("node",), "./run node $FILES/node.js\n"),
     Program("java", "default-jdk-headless", ("java", "javac"),
             "javac -d . $FILES/Main.java\n./run java -Xmx128m -XX:+UseParallelGC -cp . Main\n",
-            drop="no quiescent state for a last checkpoint", keeps=False),  # The program's threads may hold a lock for ever at its end.
+            drop="no quiescent state for a last checkpoint", keeps=False),  # The program's threads may hold a lock forever at its end.
     Program("go", "golang-go gcc", ("go", "gcc"), "export GOCACHE=$CACHE/go GOPATH=$CACHE/gopath GOFLAGS=-mod=mod CGO_ENABLED=1\n"
             "go build -o main $FILES/main.go\n./run ./main\n", keeps=False),  # Go ends past libc, which is as a kill.
     Program("rust", "rustc", ("rustc",), "rustc -O -o main $FILES/main.rs\n./run ./main\n"),

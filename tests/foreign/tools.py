@@ -4,7 +4,7 @@ from table import Program
 
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 BANK = "$BANK --accounts 50 --threads 2 --transfers 5000"
-# Nothing is lost at a normal end; the second run audits what the first one left, and goes on with it.
+# Nothing is lost at a normal end; the second run audits what the first one left, and continues with it.
 AFTERWARDS = "./run $BANK --transfers 6000\n"
 HOLDS = (r"at the start: sum 50000 of 50000, 5000 transfers, .* 0 bad statements, .*: holds",
          r"at the end: sum 50000 of 50000, 6000 transfers, seen by accounts 12000, 0 bad statements, .*: holds")

@@ -82,7 +82,7 @@ class Machine:
         return self.lines.get(timeout=max(seconds, 0.001))
 
     def cut(self):
-        """Power off: SIGKILL from outside, at once. Returns the lines that were still on their way."""
+        """Power off: SIGKILL from outside, at once. Returns the lines that were still in flight."""
         self.process.kill()
         self.process.wait()
         rest = []

@@ -4,7 +4,7 @@
  *   hooks_counter kill    the same, then ends by SIGKILL
  *   hooks_counter forget  the same without a mark of the second: it is then not durable
  *   hooks_counter read    reads both from a file into durable memory, by a call that nobody instrumented
- *   hooks_counter locks   holds a mutex that lies beside what it guards while pages are copied; ends by SIGKILL
+ *   hooks_counter locks   holds a mutex that lies next to what it guards while pages are copied; ends by SIGKILL
  *   hooks_counter blocks  makes blocks by sp_calloc and sp_realloc where old bytes lie, checkpoint, SIGKILL
  *   hooks_counter verify  says what is wrong with those blocks
  *   hooks_counter taken POOL  opens the pool itself, after something else was mapped where the card table belongs

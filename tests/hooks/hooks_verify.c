@@ -1,6 +1,6 @@
 /* Marked and unmarked stores to durable memory, for verify_marks.
  *   hooks_verify marked      every store of this file is marked; locks, a condition variable, a semaphore and reads from
- *                            a file beside them
+ *                            a file next to them
  *   hooks_verify scribble    the same, and stores of unmarked_writer.c in pages that have no mark
  *   hooks_verify libc        the same by memmove, in an unmarked library's name
  *   hooks_verify print       prints what is there

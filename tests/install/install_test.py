@@ -63,7 +63,7 @@ class Installed(unittest.TestCase):
         cls.folder.cleanup()
 
     def run_twice(self, program):
-        """Runs under the installed command: the counter goes on from run to run."""
+        """Runs under the installed command: the counter continues from run to run."""
         pool = self.root / f"{Path(program).name}.pool"
         for expected in ("1 1\n", "2 1\n"):
             got = output_of(str(self.prefix / "bin/stillpoint"), "run", "--quiet", "--durability", "process",

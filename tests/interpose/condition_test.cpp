@@ -1,5 +1,5 @@
 // Invariants: a condition wait ends the FASE only where its mutex is all that is held; whoever returns
-// from one, or is cancelled in one, is inside again before it can write; nobody waits for ever.
+// from one, or is cancelled in one, is inside again before it can write; nobody waits forever.
 
 #include <condition_variable>
 #include <gtest/gtest.h>

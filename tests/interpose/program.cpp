@@ -85,7 +85,7 @@ int start(Shared& shared)
 
 int again(Shared& shared)
 {
-    // Each of these would wait for ever on an object that still holds what the killed process left.
+    // Each of these would wait forever on an object that still holds what the killed process left.
     int steps = 0;
     pthread_mutex_lock(&shared.mutex);
     timespec deadline{};

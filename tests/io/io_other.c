@@ -1,4 +1,4 @@
-/* What programs may do to durable memory beside reading into it: io_other WAY. Each says what came of it. */
+/* What programs may do to durable memory besides reading into it: io_other WAY. Each says what came of it. */
 #include <errno.h>
 #include <linux/io_uring.h>
 #include <stdint.h>

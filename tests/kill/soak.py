@@ -279,7 +279,7 @@ class Arrangement:
 
 
 class Soak:
-    """All arrangements, two at a time; what is done is kept in a file, and a later call goes on from there."""
+    """All arrangements, two at a time; what is done is kept in a file, and a later call continues from there."""
 
     def __init__(self, options):
         self.options = options
@@ -315,7 +315,7 @@ class Soak:
             figures = json.loads(self.state.read_text())["figures"]
             for one in self.arrangements:
                 one.figures.update(figures.get(one.name, {}))
-            print(f"soak: goes on after {self.total('kills')} kills (--fresh begins again)", flush=True)
+            print(f"soak: continues after {self.total('kills')} kills (--fresh begins again)", flush=True)
         else:
             for one in self.arrangements:
                 for old in (*one.pool_folder.glob("*.pool"), *one.folder.glob("*.notes")):
@@ -409,7 +409,7 @@ class Soak:
               f"{time.monotonic() - self.begin:.0f} s, {self.total('recoveries')} recoveries verified, "
               f"{self.total('checks')} pools checked; acknowledged epochs lost: {self.total('lost')}")
         if not self.failures and not self.is_done():
-            print("soak: stopped early" + ("" if self.options.no_resume else "; the same command goes on from here"))
+            print("soak: stopped early" + ("" if self.options.no_resume else "; the same command continues from here"))
         for one, failure in self.failures:
             print(f"soak: BROKEN: {one.name}, kill {one.figures['kills']}, seed {self.options.seed}: {failure}\n"
                   f"soak: the pool is kept in {one.pool_folder}; to repeat it:\n  {one.command()}", file=sys.stderr)

@@ -450,7 +450,7 @@ void open_notes()
     }
 }
 
-/// Runs every thread for `operations` operations; for ever if that is 0.
+/// Runs every thread for `operations` operations; forever if that is 0.
 void work(std::uint64_t operations, std::uint64_t phase)
 {
     std::vector<std::thread> threads;

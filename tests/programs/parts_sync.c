@@ -59,7 +59,7 @@ static uint64_t queue_verify(const struct part *part)
 {
     const struct queue *const queue = (const struct queue *)part->head;
     if (!part->is_running) {
-        // Waiters of a run that is over would take signals, and stop pthread_cond_destroy for ever. By glibc's own field.
+        // Waiters of a run that is over would take signals, and stop pthread_cond_destroy forever. By glibc's own field.
         expect_equal("the waiters of a condition variable at a start", 0, queue->changed[0].__data.__wrefs >> 3);
         expect_equal("the waiters of a condition variable at a start", 0, queue->changed[1].__data.__wrefs >> 3);
     }

@@ -7,7 +7,7 @@
  *
  * The model. Every section counts itself in the worker's own page and, for each part that it touches, in the part. So at each
  * start the counts of workers and parts must agree: a section that is there in part is noticed, whatever it did. Each part has
- * rules of its own beside that: sums, patterns, orders, lengths. What was acknowledged is noted outside the pool. */
+ * rules of its own besides that: sums, patterns, orders, lengths. What was acknowledged is noted outside the pool. */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -88,7 +88,7 @@ struct part;
 struct part_kind {
     size_t (*size_bytes)(const struct part *part);
     void (*make)(struct part *part);           /* inside a FASE; the memory is zeroed */
-    uint64_t (*verify)(const struct part *part); /* returns how many heap blocks it has, beside its own */
+    uint64_t (*verify)(const struct part *part); /* returns how many heap blocks it has, besides its own */
     void (*begin)(struct part *part);          /* volatile state, after verify(); may be NULL */
 };
 

@@ -100,7 +100,7 @@ class Builder:
         return [*objects, *(self.of_cpp("objects.cpp") if engine == "pronto" else [])]
 
     def build(self, text, path, engine, tracker):
-        """Makes the program `path` of that text, which is kept beside it."""
+        """Makes the program `path` of that text, which is kept next to it."""
         source = path.with_suffix(".c")
         source.write_text(text)
         self.run([*self.compiler(tracker), *FLAGS, source, *self.linked_with(engine, tracker), f"-L{self.library}",
@@ -120,7 +120,7 @@ class Life:
         self.pool_folder = Path(memory_folder) / f"stillpoint-programs-{os.getpid()}-{seed}-{name}" if in_memory else self.folder
         self.pool_folder.mkdir(exist_ok=True)
         self.pool = self.pool_folder / "pool"
-        self.of_this_life = {}  # options beside those that stay
+        self.of_this_life = {}  # options besides those that stay
         self.threads_go_on = False  # while the process ends
         self.sent = None  # the signal that ends this life
         self.state = "none"  # of the pool: none, unknown, clean, crashed

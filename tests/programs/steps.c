@@ -248,7 +248,7 @@ void spawn_true(void)
 
 // -- Sections that rest -------------------------------------------------------------------------
 
-/// Holds a lock, lets checkpoints pass, and goes on.
+/// Holds a lock, lets checkpoints pass, and continues.
 void pause_in_section(struct worker *worker, struct lock *lock)
 {
     (void)worker;

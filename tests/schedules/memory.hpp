@@ -47,7 +47,7 @@ public:
     void begin(Model model, int threads) noexcept;
     /// Another scenario follows, with words of its own. Between schedules.
     void forget_numbers() noexcept;
-    /// The thread has ended: it sees nothing any more, but what it stored may be on its way.
+    /// The thread has ended: it sees nothing any more, but what it stored may be in flight.
     void end_thread(int thread) noexcept;
 
     /// The number of an address; the same in all schedules until the numbers are forgotten.

@@ -298,7 +298,7 @@ void spinner_or_short_attempts(int thread)
             require(durable.blocker_thread_id != os::first_thread_id || durable.blocker_lock == &shared.mutex ||
                         shared.arrived != 0,
                     "a withdrawn attempt names another lock than the blocker's");
-            require(attempt < 4, "attempts are withdrawn for ever");
+            require(attempt < 4, "attempts are withdrawn forever");
             if (attempt == 1) {
                 await<std::uint32_t>(shared.flag, 1);
             }

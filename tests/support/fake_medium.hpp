@@ -32,7 +32,7 @@ public:
     explicit FakeDisk(Bytes content) : durable(content), cached(std::move(content)) {}
 
     /// Calls `visit` with each content that a power cut may leave now: every subset of the
-    /// unsynced sectors while there are at most 8, else none, all, and each one alone or missing;
+    /// unsynced sectors while there are at most 8, otherwise none, all, and each one alone or missing;
     /// then garbage in each sector that was under way, and in all of them.
     void for_each_power_cut(const std::function<void(const Bytes&)>& visit) const
     {

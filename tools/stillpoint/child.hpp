@@ -52,7 +52,7 @@ private:
 
 /// From here on SIGINT, SIGTERM and SIGHUP only set a mark.
 void catch_interruption();
-/// Whether the user has asked for the end. The number of the signal, else 0.
+/// Whether the user has asked for the end. The number of the signal, otherwise 0.
 [[nodiscard]] int interruption() noexcept;
 
 /// The end of a file, at most `bytes_max`, without the last newline.

@@ -106,7 +106,7 @@ ChildPlan CrashTest::run_of(const std::vector<std::string>& words, const std::st
 
 bool CrashTest::is_over() const
 {
-    // A program that always ends before it is killed must not be started for ever.
+    // A program that always ends before it is killed must not be started forever.
     const bool is_in_vain = static_cast<double>(figures_.rounds) >= 4 * plan_.kills + 100;
     const double elapsed_s = static_cast<double>(os::monotonic_ns() - begin_ns_) / 1e9;
     return static_cast<double>(figures_.kills) >= plan_.kills || is_in_vain ||

@@ -139,7 +139,7 @@ void try_direct(FileSystemFacts& facts, int fd)
     facts.direct = direct.valid() && pwrite(direct.get(), page, sizeof page, 0) == static_cast<ssize_t>(sizeof page);
 }
 
-/// A file without a name where there is such a thing, else one whose name is removed at once.
+/// A file without a name where there is such a thing, otherwise one whose name is removed at once.
 os::Descriptor create_probe_file(const std::string& folder)
 {
     os::Descriptor file(open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));

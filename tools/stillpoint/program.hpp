@@ -13,7 +13,7 @@ struct Refusal {
     std::string message;  ///< what is wrong and what to do
 };
 
-/// The path of the program that `name` means: itself where it has a slash, else the first match in PATH.
+/// The path of the program that `name` means: itself where it has a slash, otherwise the first match in PATH.
 /// Refuses what is missing (127), and what is no file or not executable (126).
 [[nodiscard]] tl::expected<std::string, Refusal> find_program(std::string_view name);
 

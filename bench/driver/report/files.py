@@ -25,7 +25,7 @@ def document_text(document, path):
 
 
 def write_document(document, path):
-    """Makes a document of the sources: PATH, its data beside it as .json, its plots in figures/. Returns the path."""
+    """Makes a document of the sources: PATH, its data next to it as .json, its plots in figures/. Returns the path."""
     path = Path(path)
     run = RunDocument(document)
     made = Document(run, path.stem)

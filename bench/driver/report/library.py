@@ -12,7 +12,7 @@ SYSTEM_PYTHON = "/usr/bin/python3"
 
 
 def make_sure_of_matplotlib(option, program, arguments):
-    """Where this interpreter has no matplotlib and the system's has, goes on in that one; where none has, says what to install."""
+    """Where this interpreter has no matplotlib and the system's has, continues in that one; where none has, says what to install."""
     if importlib.util.find_spec("matplotlib"):
         return
     if os.path.realpath(sys.executable) != os.path.realpath(SYSTEM_PYTHON) and has_matplotlib(SYSTEM_PYTHON):

@@ -7,7 +7,7 @@ import math
 
 
 def number(row, *names):
-    """A finite number deep in a row, else None."""
+    """A finite number deep in a row, otherwise None."""
     value = inside(row, *names)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None

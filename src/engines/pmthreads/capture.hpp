@@ -20,7 +20,7 @@
 
 namespace stillpoint::pmthreads {
 
-/// Beside what the tracker finds, every page that system calls have stored to since the last collect is taken; in a
+/// Besides what the tracker finds, every page that system calls have stored to since the last collect is taken; in a
 /// stop also those that calls in flight may be storing to. Of requests that no call waits for (io_uring, kernel AIO) nothing is
 /// announced: while some may be going on, pages that were found written are *carried*, since a device may be storing to them still:
 /// each stop takes them again, until no request was going on between finding and copying. What is registered with a ring is

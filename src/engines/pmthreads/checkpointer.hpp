@@ -3,7 +3,7 @@
 //
 // One turn:  pre-copy (the program runs) | stop: mirror globals, collect, copy, next epoch |
 //            write and commit (the program runs).
-// An epoch is captured only when the one before is durable: at most one is on its way, memory
+// An epoch is captured only when the one before is durable: at most one is in flight, memory
 // stays bounded, and where the medium is the limit the interval stretches.
 
 #include <atomic>

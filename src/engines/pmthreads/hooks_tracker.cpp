@@ -3,7 +3,7 @@
 // and no look walks the heap: 1 GiB of it has 256 KiB of cards.
 //
 // The paper protects a page that is still being persisted by a fault. Here the capture has its own copy of
-// the page before the program goes on, so a store to it meanwhile is a mark for the next epoch and nothing else.
+// the page before the program continues, so a store to it meanwhile is a mark for the next epoch and nothing else.
 
 #include <algorithm>
 #include <bit>

@@ -1,5 +1,5 @@
 // Invariants of the tracker hooks: what is marked is found once, as runs of neighbouring pages; what lies outside the range
-// that is looked at keeps its marks; a look that has no room goes on where it stopped.
+// that is examined keeps its marks; a look that has no room continues where it stopped.
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

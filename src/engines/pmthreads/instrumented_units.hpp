@@ -1,6 +1,6 @@
 #pragma once
 // Which parts of the program the compiler pass has instrumented: the records of nvhooks_abi.h in the program and in the
-// libraries it was started with. One that dlopen brings later is not looked at: verify_marks finds what it misses.
+// libraries it was started with. One that dlopen brings later is not examined: verify_marks finds what it misses.
 
 #include <cstdint>
 

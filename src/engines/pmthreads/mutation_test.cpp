@@ -1,6 +1,6 @@
 // Mutations: one damage after the other in every structure of a pool that a program left, each recovered as a restart
 // would recover it. Each must be refused with a message, or give exactly the state that the whole pool gives; one damage to a
-// superblock, a commit record or a version table is never refused, since there is a second one. Then the run goes on, on block
+// superblock, a commit record or a version table is never refused, since there is a second one. Then the run continues, on block
 // media and on byte-addressable ones: it writes, makes two epochs durable, and a restart must find all of it.
 //
 //   every bit of both superblocks, all commit records, the version tables and the page copies in force;

@@ -38,7 +38,7 @@ public:
                                                  std::size_t served_bytes) = 0;
 
     /// Finds pages of [begin, end) that were written since they were armed, arms them again and
-    /// fills `runs`. Returns where it stopped (the caller goes on from there), 0 on failure with errno.
+    /// fills `runs`. Returns where it stopped (the caller continues from there), 0 on failure with errno.
     /// Several threads may look through different ranges at once, each a multiple of 64 pages.
     /// Outside a quiescent state a page may be written again at once: it is then found by the
     /// next call. So: arm first, copy afterwards.

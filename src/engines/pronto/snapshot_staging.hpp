@@ -48,7 +48,7 @@ public:
 
 private:
     /// Index of the top slot, low half; number of changes, high half, so that a top that left and came back is not taken for the
-    /// one that was looked at.
+    /// one that was examined.
     using Top = std::atomic<std::uint64_t>;
 
     void push(Top& top, std::uint32_t slot) noexcept;

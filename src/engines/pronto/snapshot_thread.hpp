@@ -3,7 +3,7 @@
 //
 // One turn:  stop: mirror globals, freeze what was written, next epoch | copy frozen pieces to staging memory and write from there,
 //            commit (the program runs).
-// A snapshot begins only when the one before is durable: at most one is on its way.
+// A snapshot begins only when the one before is durable: at most one is in flight.
 
 #include <atomic>
 #include <cstdint>

@@ -72,7 +72,7 @@ CheckpointTurn Checkpointer::take_checkpoint(bool last, bool even_if_empty) noex
         return CheckpointTurn::nothing_to_do;
     }
     last_ = last;
-    // Restart points may lie far apart: each attempt waits twice as long as the one before. None waits for ever, since a thread that
+    // Restart points may lie far apart: each attempt waits twice as long as the one before. None waits forever, since a thread that
     // is held at its restart point may be what another one waits for.
     constexpr std::uint64_t attempt_max_ns = 1'000'000'000;
     const std::uint64_t attempt_ns = std::min(settings_.stop_attempt_ns << std::min(withdrawn_in_row_, 16U), attempt_max_ns);

@@ -116,7 +116,7 @@ void check_place(const Session& session, const void* variable, unsigned kind, Li
             "Make its object by respct::make, make_zeroed_array or root (C: sp_respct_allocate, sp_respct_root)");
     }
     if (!session.heap->is_member(variable, kind)) {
-        die(line, {session, what, variable}, "lies where recovery does not look for one of its size, so that a crash cannot take it back",
+        die(line, {session, what, variable}, "lies where recovery does not look for one of its size, so that a crash cannot roll it back",
             "Give its object a layout that names it: respct::make, make_zeroed_array or root (C: sp_respct_layout)");
     }
     if (own.is_at_restart_point) {
@@ -205,7 +205,7 @@ STILLPOINT_API void sp_respct_check_init(const void* variable, unsigned kind, co
     checks::check_place(*session, variable, kind, here);
     if (const Conflict other = stillpoint::updated_variables::init(variable, here); other.file != nullptr) {
         checks::die_of_conflict(here, {*session, "the logged variable", variable},
-                                "is initialised a second time, and a crash could not take that back. The first init or last update:", other,
+                                "is initialised a second time, and a crash could not roll that back. The first init or last update:", other,
                                 "Initialise a variable once after its block was allocated; later, update it");
     }
     checks::note_written(here);

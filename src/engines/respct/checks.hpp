@@ -15,7 +15,7 @@ struct Listener {
     void (*allocated)(const void* block, std::size_t size_bytes) noexcept;
     void (*freed)(const void* block, std::size_t size_bytes) noexcept;
 };
-/// Once; it lives for ever.
+/// Once; it lives forever.
 void listen(const Listener& listener) noexcept;
 
 /// A check was called, or there is a listener.

@@ -1,5 +1,5 @@
 #pragma once
-// The memory that the program reads and writes: the medium's own where it is written by stores, else private memory whose lines are
+// The memory that the program reads and writes: the medium's own where it is written by stores, otherwise private memory whose lines are
 // handed to the medium at checkpoints (docs/internals/decisions/respct-on-files.md). The tables in front of the heap are private in both.
 
 #include <cstdint>

@@ -138,7 +138,7 @@ private:
             take_shares(recovered, reports);
         } catch (const std::bad_alloc&) {
             const std::lock_guard hold(lock_);
-            outcome_ = fail(SP_E_NO_MEMORY, 0, "no memory to list the variables that recovery takes back");
+            outcome_ = fail(SP_E_NO_MEMORY, 0, "no memory to list the variables that recovery rolls back");
         }
     }
 

@@ -27,7 +27,7 @@ struct RecoveryPlan {
     void (*progress)(std::uint64_t done, std::uint64_t total) = nullptr;
 };
 
-/// A logged variable that was taken back, or a lock that was made free, in `image`.
+/// A logged variable that was rolled back, or a lock that was made free, in `image`.
 struct Change {
     std::byte* place;
     unsigned kind;  ///< sp_respct_kind
@@ -42,7 +42,7 @@ struct Recovered {
 };
 
 /// Makes the changes in the medium's own memory: they were found in a copy of it, when the pool might still be refused. In the copy the
-/// heap's own words were taken back, for the heap to attach to, and the program's variables and locks left as they are.
+/// heap's own words were rolled back, for the heap to attach to, and the program's variables and locks left as they are.
 void make_changes(const std::vector<Change>& changes, std::uint64_t durable_epoch) noexcept;
 
 /// Errors: pool_corrupt, io, no_memory.

@@ -24,7 +24,7 @@ inline constexpr std::uint32_t layout_version = 1;
 inline constexpr std::uint64_t huge_page_bytes = 2 * mib;
 
 /// All zero: there is no copy, and the page is one of zeroes. It tears harmlessly: the copy that is being written is not the newest
-/// committed one, and one whose epoch was not committed is not looked at.
+/// committed one, and one whose epoch was not committed is not examined.
 struct CopyRecord {
     std::array<std::uint64_t, 2> epoch;     ///< that wrote the copy
     std::array<std::uint64_t, 2> checksum;  ///< of its 4096 bytes, page number and epoch

@@ -51,7 +51,7 @@ std::string add(Reading &reading, const FunctionDescription &function)
     return "'" + function.name + "' is described twice, and differently; the other one is in " + entry->second.path;
 }
 
-/// What is wrong with an effect beside its parts; empty if nothing is.
+/// What is wrong with an effect besides its parts; empty if nothing is.
 std::string complaint_about(const MemoryEffect &effect)
 {
     if (effect.pointer.uses_result() || (effect.at_most && effect.at_most->uses_result())) {

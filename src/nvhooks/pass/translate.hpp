@@ -64,7 +64,7 @@ public:
 [[nodiscard]] llvm::Instruction *split_if(llvm::Value *condition, llvm::Instruction *at, bool unlikely,
                                           llvm::DomTreeUpdater &updater, llvm::LoopInfo &loops);
 
-/// In the block that begins with `at`: `value` where control came through the block that `then` ends, else `otherwise`.
+/// In the block that begins with `at`: `value` where control came through the block that `then` ends, otherwise `otherwise`.
 [[nodiscard]] llvm::PHINode *joined(llvm::Value *value, llvm::Value *otherwise, llvm::Instruction *then, llvm::Instruction *at,
                                     llvm::StringRef name);
 

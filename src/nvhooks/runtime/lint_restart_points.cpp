@@ -161,7 +161,7 @@ void at_allow() noexcept
 {
     const Notes notes;
     if (notes) {
-        report_untracked(*own);  // The epoch may end here. After a crash the thread goes on at its restart point all the same.
+        report_untracked(*own);  // The epoch may end here. After a crash the thread continues at its restart point all the same.
         notes->forget_tracked();
     }
 }
@@ -259,7 +259,7 @@ void note_write_between_restart_points(const void* address, std::size_t size_byt
         return;
     }
     if (is_logged(reinterpret_cast<std::uintptr_t>(address))) {
-        notes->tracked(address, size_bytes);  // The store's line is written back with the epoch, and so is what lies beside it.
+        notes->tracked(address, size_bytes);  // The store's line is written back with the epoch, and so is what lies next to it.
         return;
     }
     visit_words(address, size_bytes, [&](std::uintptr_t at, std::uint8_t bytes) {

@@ -1,4 +1,4 @@
-// Which images are looked at: all of a few, and of many those that matter.
+// Which images are examined: all of a few, and of many those that matter.
 
 #include <gtest/gtest.h>
 #include <set>

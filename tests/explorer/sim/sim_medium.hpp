@@ -41,7 +41,7 @@ public:
     /// A file system without unnamed files, on which a file has its name as soon as it is made, and a new
     /// file's pages 2 to 5 hold something; a file that is opened is longer than its pool, as after a growth that was cut off.
     bool primitive = false;
-    /// Beside that, a stranger has written after the pool's end.
+    /// Besides that, a stranger has written after the pool's end.
     bool stranger = false;
 
 private:

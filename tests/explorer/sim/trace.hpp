@@ -2,7 +2,7 @@
 // Trace: what a program asked of its medium, in order, in memory that outlives the program.
 //
 // The explorer makes a trace in shared memory, forks the program, and reads the trace when the
-// program has ended. Beside what reaches the medium it holds what the program was told (an epoch is durable)
+// program has ended. Besides what reaches the medium it holds what the program was told (an epoch is durable)
 // and what its state was, so that an oracle can say what a crash at any point may leave.
 
 #include <atomic>

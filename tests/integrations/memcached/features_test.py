@@ -1,7 +1,7 @@
 """Each feature of memcached, before a crash and after it.
 
 Invariants: what was durable before SIGKILL is there after it, with its flags, CAS number, lifetime and marks, and every command
-goes on with it as if nothing had happened.
+continues with it as if nothing had happened.
 """
 
 import subprocess

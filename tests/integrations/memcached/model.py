@@ -254,7 +254,7 @@ class History:
 
 
 class CasNumbers:
-    """Every CAS number stands for one content of one key, for ever: a number that comes back for another would let a client overwrite
+    """Every CAS number stands for one content of one key, forever: a number that comes back for another would let a client overwrite
     what it has never seen."""
 
     def __init__(self):

@@ -28,7 +28,7 @@ def connect(server, **options):
 
 
 class Owner(threading.Thread):
-    """One client. It goes on until the server is gone, or `stop` is set. What it found is in `failure`."""
+    """One client. It continues until the server is gone, or `stop` is set. What it found is in `failure`."""
 
     def __init__(self, name, server, soak, dice):
         super().__init__(daemon=True)
@@ -84,7 +84,7 @@ class Owner(threading.Thread):
             raise Violation(what)
 
     def write(self, key, value, call, lifetime_s=None):
-        """Notes the write, makes it, and returns what the server said. A write that had no room is looked at."""
+        """Notes the write, makes it, and returns what the server said. A write that had no room is examined."""
         write = self.history.begin(key, value, lifetime_s)
         try:
             answer = call()

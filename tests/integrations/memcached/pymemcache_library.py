@@ -12,7 +12,7 @@ MISSING = "pymemcache is missing: apt-get install python3-pymemcache"
 
 
 def find():
-    """True where `import pymemcache` works; where only the system's interpreter has it, goes on in that one with the same arguments."""
+    """True where `import pymemcache` works; where only the system's interpreter has it, continues in that one with the same arguments."""
     if importlib.util.find_spec("pymemcache"):
         return True
     if os.path.realpath(sys.executable) != os.path.realpath(SYSTEM_PYTHON) and has_pymemcache(SYSTEM_PYTHON):

@@ -6,7 +6,7 @@ import zlib
 
 PATTERN = random.Random(1).randbytes(1 << 16).replace(b" ", b"_").replace(b"\r", b"_").replace(b"\n", b"_")
 CHECKSUM_BYTES = 8
-OVERHEAD_BYTES = 48  # of a record, at most, beside its key
+OVERHEAD_BYTES = 48  # of a record, at most, besides its key
 
 
 def record(key, number, size_bytes=0):
@@ -19,7 +19,7 @@ def record(key, number, size_bytes=0):
 
 
 def defect(key, value):
-    """None if `value` is a row of whole records of `key`, else what is wrong with it."""
+    """None if `value` is a row of whole records of `key`, otherwise what is wrong with it."""
     at = 0
     while at < len(value):
         head = value[at:at + 300].split(b" ", 3)
