@@ -184,7 +184,7 @@ nvhooks-fuzz: build-tests
 	@python3 -B tests/nvhooks/fuzz.py --plugin build/lib/libstillpoint-nvhooks-19.so --seed $(SEED) --canaries
 	@python3 -B tests/nvhooks/fuzz.py --plugin build/lib/libstillpoint-nvhooks-19.so --seed $(SEED) --seconds $(SECONDS) --every
 
-# What cannot be installed or unpacked is skipped, with a message. ARGUMENTS: --only NAME, --quick, --variants uffd, --list.
+# Programs that cannot be installed or unpacked are skipped, with a message. ARGUMENTS: --only NAME, --quick, --variants uffd, --list.
 foreign: build-tests
 	$(call say,Running programs of others with a pool and without)
 	@sh scripts/setup.sh foreign || echo "foreign: not every package could be installed (above)"
@@ -205,7 +205,7 @@ bench: build-bench
 	$(call say,Benchmarks: each prints ratios against the same work without Stillpoint)
 	@python3 -B bench/run.py all
 
-# What docs/measured/tables/workloads.md is made of: everything on every engine and peer. Takes its time; use an idle machine.
+# Regenerates the data of docs/measured/tables/workloads.md: everything on every engine and peer. Takes its time; use an idle machine.
 PERFORMANCE = --workload all --engine pmthreads,peers --threads 1,2 --mix 90:10,50:50,10:90
 performance: build-bench
 	$(call say,Measuring every workload on every engine and peer)

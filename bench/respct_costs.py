@@ -1,4 +1,4 @@
-"""What the engine respct costs, part by part: makes docs/measured/tables/respct.md. Every part is runs of `stillpoint bench`."""
+"""The cost of the engine respct, part by part: makes docs/measured/tables/respct.md. Every part is runs of `stillpoint bench`."""
 
 from driver.pages import BenchRuns, Page
 from driver.report.markdown import safe, table

@@ -1,4 +1,4 @@
-# What is built besides the product, in two groups, each found by walking the folders: no list to edit.
+# Programs that are built besides the product, in two groups, each found by walking the folders: no list to edit.
 #   bench_programs  what `stillpoint bench` measures of the project's own, and what the parts' benchmarks do; other programs are built
 #                   when a benchmark asks for them (bench/driver/build.py): STILLPOINT_BENCH_ON_DEMAND
 #   test_programs   every program that a test runs, with the product and all benchmarks

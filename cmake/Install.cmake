@@ -1,4 +1,4 @@
-# What `make install` (cmake --install) puts where: the command, the library, the public headers, the
+# Destinations of `make install` (cmake --install): the command, the library, the public headers, the
 # files by which pkg-config and find_package() find them, and the manual pages.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)

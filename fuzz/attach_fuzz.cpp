@@ -28,7 +28,7 @@ using layout::SyncObjectRecord;
 constexpr std::uint64_t image_bytes = 4 * mib;
 const ImageGeometry geometry = ImageGeometry::for_image(image_bytes);
 const heap::HeapLayout heap_layout = heap::HeapLayout::of(geometry.heap_offset, image_bytes, layout::TableFormat::plain);
-/// What follows the tables and is examined: where the objects of the sound image lie, in two large blocks and one with small ones.
+/// The part after the tables: the objects of the sound image lie there, in two large blocks and one with small ones.
 constexpr std::uint64_t heap_part = 4 * heap::span_bytes;
 
 void demand(bool condition)

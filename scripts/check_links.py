@@ -16,7 +16,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# What nm says of a symbol that others may use; lower-case letters are local, except weak ones that are undefined.
+# The letters by which nm marks a symbol that others may use; lower-case letters are local, except weak ones that are undefined.
 DEFINED = set("TBDRVWuSG")
 
 

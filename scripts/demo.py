@@ -55,7 +55,7 @@ class Row:
     lost_ms: object = None
 
     def settle(self, recovered):
-        """What the kill cost is known when the next run has said where it begins."""
+        """The loss by the kill is known when the next run has said where it begins."""
         self.lost_files = max(0, self.done_at_end - recovered)
         reached = [moment for moment, done in self.progress if done <= recovered]
         since_ns = max(reached) if reached else self.ready_ns

@@ -8,7 +8,7 @@ set -eu
 # The compiler, the build system, and the libraries of cmake/Dependencies.cmake.
 build_packages="gcc g++ cmake ninja-build pkg-config python3 libfmt-dev libcli11-dev libxxhash-dev
 liburing-dev libexpected-dev libgtest-dev"
-# What memcached's source is fetched and built with, the client that its tests and its demo speak through, and the second client of
+# Packages to fetch and build memcached's source, the client that its tests and its demo speak through, and the second client of
 # its benchmark.
 memcached_packages="dpkg-dev libevent-dev libsasl2-dev libssl-dev openssl python3-pymemcache libmemcached-tools"
 # The virtual machine; its kernel is downloaded by tests/guest and never installed.

@@ -79,7 +79,7 @@ def c_functions(text):
 
 
 def brace_kind(head, inside_function):
-    """What an opening brace after `head` begins."""
+    """The kind of block that an opening brace after `head` begins."""
     if inside_function:
         return "block"
     if re.match(r"(inline\s+)?namespace\b|extern\b[^(]*$", head):

@@ -108,7 +108,7 @@ private:
         std::uint64_t size_bytes = 0;
         Entry* entry = nullptr;
     };
-    /// What has come to the last stage, by the chunk's number.
+    /// The chunks that have come to the last stage, by the chunk's number.
     using Arrival = E::Durable<Entry*>;
     struct Pipeline {
         BoundedQueue<E, Item> behind[writing];  ///< a queue after each stage but the last

@@ -23,7 +23,7 @@
 
 namespace bench {
 
-/// What is clustered. A point without a weight has weight 1.
+/// The points to cluster. A point without a weight has weight 1.
 struct WeightedPoints {
     std::span<const std::int32_t> coordinates;
     std::size_t dimensions = 1;
@@ -32,7 +32,7 @@ struct WeightedPoints {
     [[nodiscard]] std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(coordinates.size() / dimensions); }
     [[nodiscard]] std::int64_t weight(std::uint32_t point) const noexcept { return weights.empty() ? 1 : weights[point]; }
     [[nodiscard]] const std::int32_t* at(std::uint32_t point) const noexcept { return &coordinates[point * dimensions]; }
-    /// What `point` costs with the centre `centre`.
+    /// The cost of `point` with the centre `centre`.
     [[nodiscard]] std::int64_t cost(std::uint32_t point, std::uint32_t centre) const noexcept
     {
         std::int64_t distance = 0;
@@ -161,7 +161,7 @@ private:
             }
         }
     }
-    /// What the candidate would save of this point's cost if it were opened; 0 if the point would stay.
+    /// The saving of this point's cost if the candidate were opened; 0 if the point would stay.
     std::int64_t weigh(Own& own, std::uint32_t point) const
     {
         const Membership& old = memberships_[point];
@@ -212,7 +212,7 @@ private:
             total = tell(Order::add_up, 0) + price_ * static_cast<std::int64_t>(centres_.size());
         }
     }
-    /// What the move saved: 0 if it was not made.
+    /// The saving of the move: 0 if it was not made.
     std::int64_t try_move(std::uint32_t candidate)
     {
         if (memberships_[candidate].is_centre != 0) {

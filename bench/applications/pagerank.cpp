@@ -31,7 +31,7 @@ constexpr double change_max = 1e-10;  // of all ranks together, whose sum is 1
 constexpr std::uint64_t iterations_max = 500;
 constexpr std::uint32_t block_nodes = 1024;
 
-/// What one block adds up in one iteration.
+/// The sums of one block in one iteration.
 struct BlockSums {
     double change = 0;
     double dangling = 0;  ///< rank of nodes without links, which belongs to all nodes alike

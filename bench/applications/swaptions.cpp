@@ -59,7 +59,7 @@ Swaption make_swaption(std::uint64_t number)
     return swaption;
 }
 
-/// What the swap is worth at its beginning: `forwards` from that period on.
+/// The value of the swap at its beginning: `forwards` from that period on.
 double swap_value(const Swaption& swaption, const double* forwards)
 {
     double log_bond = 0;

@@ -1,7 +1,7 @@
 #pragma once
 // The tables of TPC-C (revision 5.11, clause 1) that its transactions payment, new-order and delivery need, in durable memory.
 //
-// What is smaller than in the standard: 1000 customers in a district instead of 3000, 10,000 items instead of 100,000; of the order
+// Tables smaller than in the standard: 1000 customers in a district instead of 3000, 10,000 items instead of 100,000; of the order
 // and history tables each district keeps the last 512 rows, so that memory is bounded. Names and addresses are left out.
 //
 // Locks: warehouse, district (with its orders, new orders and history), customer, stock; in this order, and rows of one
@@ -116,7 +116,7 @@ public:
     static Order* make_order(std::uint32_t number, std::uint32_t customer, std::uint32_t line_count);
 
 private:
-    /// What belongs to one warehouse: made by one operation. The pointers do not change.
+    /// The rows that belong to one warehouse: made by one operation. The pointers do not change.
     struct Part {
         Warehouse warehouse;
         District* districts;

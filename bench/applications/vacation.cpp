@@ -121,7 +121,7 @@ public:
         }
     }
 
-    /// What the customers have is what the offers say is used, and used and free are the total.
+    /// The customers' reservations equal the offers' used counts, and used and free are the total.
     std::string fault() override
     {
         std::vector<std::uint32_t> used(tables * offers_each_);

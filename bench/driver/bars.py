@@ -1,4 +1,4 @@
-"""What a run must reach: --bar 'pmthreads/volatile>=0.85', --bar 'btree: pmthreads.stop_p99<=1ms',
+"""Bars that a run must reach: --bar 'pmthreads/volatile>=0.85', --bar 'btree: pmthreads.stop_p99<=1ms',
 --bar 'hash_map 90:10: respct/volatile>=0.95'.
 
 A bar holds in every cell that has what it names; a bar that no cell has is an error, not a success.

@@ -1,4 +1,4 @@
-"""What can be measured: the program without Stillpoint, the engines, and the peers that Debian packages.
+"""The systems that can be measured: the program without Stillpoint, the engines, and the peers that Debian packages.
 
 To add a peer, or an engine whose programs are written in a way of their own: a worker (bench/worker/CMakeLists.txt) and an entry of
 ENGINES. Any other engine of the product is here by itself.
@@ -125,7 +125,7 @@ class Configuration:
 
 
 def pmemobj_environment(configuration):
-    """What libpmemobj reads when it is loaded (docs/internals/decisions/peers.md): where pools are mapped, and how they become durable."""
+    """The variables that libpmemobj reads when it is loaded (docs/internals/decisions/peers.md): where pools are mapped, and how they become durable."""
     found = {"PMEM_MMAP_HINT": "0x300000000000"}
     if configuration.durability == "process":
         # Mapped pages outlive the process: no line is written back, as no engine does under this level.
@@ -170,7 +170,7 @@ class Installation:
         return engines[name]
 
     def listed_by(self, engine, name=None):
-        """What a worker says that it can do (bench/worker/worker.cpp, list); each is asked once."""
+        """The answer of a worker to `list` (bench/worker/worker.cpp); each is asked once."""
         path = self.worker(engine, name)
         if path not in self._listed:
             make_sure_of([path])

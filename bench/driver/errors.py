@@ -9,7 +9,7 @@ INTERRUPTED = 130
 
 
 class BenchError(Exception):
-    """What is wrong, in a sentence, and the exit code."""
+    """The error, in a sentence, and the exit code."""
 
     def __init__(self, message, code=USAGE):
         super().__init__(message)

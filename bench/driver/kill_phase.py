@@ -21,7 +21,7 @@ STEPS_LIMIT_S = 600
 
 
 def told_operations(path, threads):
-    """What the program was told, of each thread."""
+    """The acknowledgements that the program received, of each thread."""
     data = path.read_bytes()
     return [struct.unpack_from("<Q", data, thread * WORDS_APART)[0] for thread in range(threads + 1)]
 

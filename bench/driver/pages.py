@@ -164,7 +164,7 @@ def parse(page, arguments):
 
 
 def result_of(page, options):
-    """What was measured, now or earlier."""
+    """The measurements, now or earlier."""
     if options.report:
         return read_json(options.report, page.format, FORMAT_VERSION)
     kept = options.json if options.json not in (None, "-") else None

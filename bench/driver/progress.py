@@ -1,4 +1,4 @@
-"""What a person sees while it runs: one line that changes on a terminal, a line for each step elsewhere."""
+"""The progress that a person sees while it runs: one line that changes on a terminal, a line for each step elsewhere."""
 
 import sys
 import time

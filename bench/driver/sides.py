@@ -1,4 +1,4 @@
-"""What a benchmark compares: programs by themselves, with a pool, or with a peer's library; how and where each is started."""
+"""The programs that a benchmark compares: programs by themselves, with a pool, or with a peer's library; how and where each is started."""
 
 import contextlib
 import dataclasses
@@ -79,7 +79,7 @@ class Place:
         return process
 
     def remove(self, process):
-        """What it has written: shared memory is scarce."""
+        """Files that it has written: shared memory is scarce."""
         shutil.rmtree(process.folder, ignore_errors=True)
 
 

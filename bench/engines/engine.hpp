@@ -138,7 +138,7 @@ private:
     Store& store_;
 };
 
-/// What a queue asks of a database besides that: the ends of the order of its keys.
+/// The extra operation of a queue on a database: the ends of the order of its keys.
 template <class S>
 concept OrderedStore = KeyValueStore<S> && requires(S& store, std::uint64_t limit) {
     { store.lowest_key_below(limit) } -> std::same_as<std::optional<std::uint64_t>>;

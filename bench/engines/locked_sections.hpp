@@ -96,7 +96,7 @@ private:
     Mutex* held_ = nullptr;
 };
 
-/// What such engines have in common of a MemoryEngine: nobody has to be told of a store.
+/// The common part of such engines: nobody has to be told of a store.
 template <class Locks = PthreadLocks>
 struct LockedSections {
     template <class T>

@@ -53,7 +53,7 @@ public:
         }
         thread_.in_operation = true;
     }
-    /// What the operation wrote until here is durable when this returns.
+    /// All stores of the operation up to here are durable when this returns.
     static void commit()
     {
         if (thread_.in_transaction) {

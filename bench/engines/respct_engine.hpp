@@ -260,7 +260,7 @@ struct RespctEngine {
 
 private:
     static void* checked(void* block) { return block != nullptr ? block : (out_of_memory(sp_last_error()), nullptr); }
-    /// What is stored to a new block in the operation that makes it needs no announcement.
+    /// A store to a new block in the operation that makes it needs no announcement.
     static void* noted(void* block, std::size_t size_bytes)
     {
         sp_respct_add_modified(checked(block), size_bytes);

@@ -104,7 +104,7 @@ bool SqliteStore::get(unsigned thread, std::uint64_t key, std::span<std::byte> o
 void SqliteStore::put(unsigned thread, std::uint64_t key, std::span<const std::byte> value)
 {
     const std::lock_guard locked(writing_);
-    // What fills is one transaction of the first connection.
+    // Filling is one transaction of the first connection.
     const Connection& connection = connections_[filling_ ? 0 : thread];
     sqlite3_bind_int64(connection.put, 1, signed_key(key));
     sqlite3_bind_blob(connection.put, 2, value.data(), static_cast<int>(value.size()), SQLITE_STATIC);

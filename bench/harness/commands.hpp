@@ -28,7 +28,7 @@ private:
     std::map<std::string, std::string> values_;
 };
 
-/// What a process does when it is told to.
+/// The work of a process when it is told to start.
 class Commands {
 public:
     using Numbers = std::vector<std::uint64_t>;

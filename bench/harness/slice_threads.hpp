@@ -12,7 +12,7 @@ namespace bench {
 
 class SliceThreads {
 public:
-    /// What each thread does in a slice: its number, and the monotonic time at which the slice ends. Returns how many
+    /// The work of each thread in a slice: its number, and the monotonic time at which the slice ends. Returns how many
     /// operations it did.
     using Work = std::function<std::uint64_t(unsigned thread, std::uint64_t deadline_ns)>;
 

@@ -16,7 +16,7 @@
 
 namespace bench {
 
-/// What the process drives. perform() does some operations as thread `thread` and returns how many; it is called in a
+/// The work that the process drives. perform() does some operations as thread `thread` and returns how many; it is called in a
 /// loop by each thread, and takes some microseconds.
 class TurnWorkload {
 public:

@@ -11,7 +11,7 @@ from driver.errors import UNAVAILABLE, BenchError, WorkerFailed
 
 WARM_UP_SECONDS = 0.3
 LOADING_PIPELINE = 8
-# What the client may take beyond the seconds that it was asked for.
+# The time that the client may take beyond the seconds that it was asked for.
 PATIENCE_SECONDS = 120
 
 

@@ -12,7 +12,7 @@ BUILD_REMEDY = "python3 integrations/memcached/build.py makes it"
 PARTS = ("memory", "throughput", "latency", "intervals", "power")
 MIXES = (90, 50, 10)
 
-# What is asked of the durable server, by either tracker.
+# The options of the durable server, with either tracker.
 BARS = [
     *(f"throughput-{mix}-{100 - mix}: {name}/stock>={least}" for name in ("durable", "hooks") for mix, least in ((90, 0.95), (10, 0.85))),
     *(f"latency-{mix}-{100 - mix}: {name}.p99_ratio<=1.5" for name in ("durable", "hooks") for mix in MIXES),

@@ -77,7 +77,7 @@ void Connection::flush()
 
 void Connection::receive()
 {
-    // What is left is less than one reply, so half of the buffer at most.
+    // The rest is less than one reply, so half of the buffer at most.
     std::memmove(input_.data(), input_.data() + begin_, end_ - begin_);
     end_ -= begin_;
     begin_ = 0;

@@ -24,7 +24,7 @@ struct Target {
     bool allows_misses = false;
 };
 
-/// What was measured.
+/// The figures measured.
 struct Tally {
     std::uint64_t reads = 0;
     std::uint64_t updates = 0;

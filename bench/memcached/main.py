@@ -37,7 +37,7 @@ def kinds_of(options, remarks):
 
 
 def steps_of(options, kinds):
-    """What Bench.measure() says that it begins."""
+    """The step that Bench.measure() says that it begins."""
     mixes, has_pool = len(options.mix), any(not kind.is_stock for kind in kinds)
     steps = {"throughput": 3 * mixes, "latency": mixes}
     if has_pool:

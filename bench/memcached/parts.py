@@ -1,4 +1,4 @@
-"""What is measured: each part starts the servers that it needs, and adds cells to the result."""
+"""The parts of the measurement: each part starts the servers that it needs, and adds cells to the result."""
 
 import contextlib
 import statistics
@@ -16,7 +16,7 @@ INTERVAL_READS = 50  # as PMThreads' Figure 8 and Table 2 have it
 WATCH_SECONDS_MIN = 0.01  # that `stillpoint stats --watch` takes
 WATCHED_INTERVALS = 6  # at least
 RATE_SLICES = 3
-# What an update changes beside the value: the item's header, its CAS number, its key, and the end of a line (memcached 1.6).
+# The bytes that an update changes besides the value: the item's header, its CAS number, its key, and the end of a line (memcached 1.6).
 ITEM_BYTES = 48 + 8 + len("key-00000000") + 1 + 2
 
 
@@ -80,7 +80,7 @@ class Bench:
 
     @property
     def fewer_rounds(self):
-        """What no bar asks for, and what has longer slices; at least five unless fewer are asked for."""
+        """Rounds of parts without a bar, or with longer slices; at least five unless fewer are asked for."""
         return min(self.options.rounds, max(5, self.options.rounds - 2))
 
     def step(self, text):
@@ -125,7 +125,7 @@ class Bench:
             self.cells.append(cell("memaslap", reads, "requests", found))
 
     def rate_for(self, stock, reads):
-        """What every server is asked for in the open loop."""
+        """Options of every server in the open loop."""
         if reads not in self.stock_rates:
             slices = Slices(stock)
             for seed in range(RATE_SLICES):

@@ -28,7 +28,7 @@ constexpr std::size_t line_bytes_max = 512;
 
 /// A value of `key`: its number, `version`, and words that follow from both.
 void write_value(std::span<char> value, std::uint32_t key, std::uint64_t version) noexcept;
-/// What is wrong with it as a value of `key`; nullptr: nothing.
+/// The fault in `value` as a value of `key`; nullptr: none.
 [[nodiscard]] const char* fault_of_value(std::string_view value, std::uint32_t key) noexcept;
 
 /// Appends a request to `out`; `version` goes into an update's value.

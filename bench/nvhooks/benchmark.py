@@ -206,7 +206,7 @@ def measure(bench):
 
 
 def judged(result):
-    """What was asked for against what was reached."""
+    """The bars against the figures reached."""
     wanted = [(f"{row['store']} {row['workload']}: optimised pmdk of annotated by hand", "pmdk", row) for row in result["pairs"]]
     wanted += [("B+tree at 50 % puts: PMThreads-I of volatile", "pmthreads", row) for row in result["tracker"]
                if row["name"].endswith("hooks")]

@@ -27,7 +27,7 @@ bool store_remove(uint64_t key);
 /* Walks everything; no other thread may be writing. The number of keys, or -1 where the structure is not sound. */
 long store_check(void);
 
-/* What was compiled: "hash_map pmdk". */
+/* The name of the compiled program: "hash_map pmdk". */
 const char *store_name(void);
 /* Why the last store_open failed. */
 const char *store_error(void);

@@ -57,7 +57,7 @@ class Run:
                 for operation_size in self.operation_sizes]
 
     def facts(self, system, reads, value_bytes, operation_size):
-        """What identifies a row; stated numbers are matched with it."""
+        """The identity of a row; stated numbers are matched with it."""
         return {"workload": self.workload, "system": system.name, "reads": reads, "value_bytes": value_bytes, "size": self.size,
                 "operation_size": operation_size}
 
@@ -82,7 +82,7 @@ class Run:
             [(here, self._arguments(here))] if here else [])
 
     def command(self, arguments):
-        """What a reader types."""
+        """The command line that a reader types."""
         return shlex.join(["stillpoint", "bench", *arguments])
 
     def document(self, measurements, arguments):

@@ -1,4 +1,4 @@
-"""What throughput to expect at more threads than this machine has cores: docs/internals/scaling-model.md has the reasoning.
+"""The throughput to expect at more threads than this machine has cores: docs/internals/scaling-model.md has the reasoning.
 
 Everything in it is measured at one thread, but the volatile program's serial fraction, which needs its second thread. What an engine
 reaches at two threads is predicted and then compared with what it did reach: the model's error.
@@ -105,7 +105,7 @@ def cost_of(volatile_rate, rate, first_write_ns=0.0, epoch_ns=0.0, pages=0.0, st
 
 
 def predict(machine, program, cost, threads):
-    """What `threads` threads reach on `machine`, by a fixed point: operations dirty pages, pages cost time, time is operations."""
+    """The throughput of `threads` threads on `machine`, by a fixed point: operations dirty pages, pages cost time, time is operations."""
     workers = min(threads, machine.cores)
     volatile_rate = program.rate_1 * program.speed_up(workers)
     if not cost.has_checkpoints:
@@ -137,7 +137,7 @@ def error_at_two(machine, program, cost, measured_rate):
 
 
 def share_of_a_core(rate, cpu_ns_per_operation):
-    """What one thread that never waits has had of its core. Its second thread shares with the same other programs, so that the speed-up
+    """The share of a core that one never-waiting thread has had. The second thread shares with the same other programs, so the speed-up
     says nothing about the program where this is small."""
     return min(1.0, rate * cpu_ns_per_operation / 1e9) if cpu_ns_per_operation else 1.0
 

@@ -69,7 +69,7 @@ def bytes_of_checkpoint(row, _cell):
 
 
 def bytes_saved(row, _cell):
-    """What the program changed in an interval minus what went to the medium. Negative where single words of many pages change."""
+    """The bytes that the program changed in an interval minus what went to the medium. Negative where single words of many pages change."""
     written, for_each_changed = of(row, "dirty_pages_per_checkpoint"), of(row, "bytes_written_per_byte_changed")
     if not written or not for_each_changed:
         return None

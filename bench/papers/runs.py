@@ -15,7 +15,7 @@ FORMAT_VERSION = 2
 
 
 class Catalogue:
-    """What `stillpoint bench list` knows: workloads, engines, and which engines are here."""
+    """The answer of `stillpoint bench list`: workloads, engines, and which engines are here."""
 
     def __init__(self, listed):
         self.workloads = {row["name"]: row for row in listed["workloads"]}

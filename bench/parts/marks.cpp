@@ -1,4 +1,4 @@
-// What a mark costs, and what it costs to collect marks: the ground for the size of a card
+// The cost of a mark, and of collecting marks: the ground for the size of a card
 // (docs/internals/decisions/card-granularity.md).
 //
 //   build/bin/bench_marks [--rounds N] [--stores N] [--heap-mib N]

@@ -16,7 +16,7 @@ namespace bench {
 /// Keys of key_bytes.
 class CritBitTree {
 public:
-    /// What lies in the pool; zeroes are an empty tree.
+    /// The part in the pool; zeroes are an empty tree.
     struct Root {
         PMEMoid top;  ///< a Leaf or an Inner
         std::uint64_t count;

@@ -37,7 +37,7 @@ public:
             before_[i] = statistic(counters[i]);
         }
     }
-    /// What has grown since begin().
+    /// The growth since begin().
     void add_counters(Answer& answer) const
     {
         Answer grown;

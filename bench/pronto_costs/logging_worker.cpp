@@ -1,4 +1,4 @@
-// What logging adds to an operation that takes a given time: Pronto, Figure 5.11.
+// The time that logging adds to an operation that takes a given time: Pronto, Figure 5.11.
 //
 // Usage: pronto_logging entry_bytes=N; the option pronto_logging of the pool says how entries are logged
 //

@@ -1,4 +1,4 @@
-"""What pronto costs, and whether it reaches its bars: makes docs/measured/tables/pronto.md."""
+"""The cost of pronto, and whether it reaches its bars: makes docs/measured/tables/pronto.md."""
 
 from driver.pages import Page
 

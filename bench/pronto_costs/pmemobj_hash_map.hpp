@@ -17,7 +17,7 @@ namespace bench {
 /// Keys of key_bytes.
 class PmemobjHashMap {
 public:
-    /// What lies in the pool; zeroes are a map that has no buckets yet.
+    /// The part in the pool; zeroes are a map that has no buckets yet.
     struct Root {
         PMEMoid buckets;
         std::uint64_t bucket_count;

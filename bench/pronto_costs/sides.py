@@ -1,4 +1,4 @@
-"""What is compared: a program without Stillpoint, durable objects of pronto, and libpmemobj; and the rows of a cell."""
+"""The sides compared: a program without Stillpoint, durable objects of pronto, and libpmemobj; and the rows of a cell."""
 
 from driver.figures import cpu_per_operation, spread
 from driver.in_turn import latency_ns, ratios

@@ -1,4 +1,4 @@
-// What group commit is measured against: threads that append entries to a log in a file and sync the file for each operation.
+// The baseline of group commit: threads that append entries to a log in a file and sync the file for each operation.
 //
 // Usage: pronto_synced_log threads=N entry_bytes=N folder=DIR [is_shared=1]
 //

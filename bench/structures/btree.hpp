@@ -147,7 +147,7 @@ private:
         E::init(leaf->count, 0u);
         return leaf;
     }
-    /// What follows stores to `entries` keys and values after `at`.
+    /// Announces stores to `entries` keys and values after `at`.
     static void announce(Leaf& leaf, std::size_t at, std::size_t entries)
     {
         E::about_to_write(leaf.keys + at, entries * sizeof(std::uint64_t));

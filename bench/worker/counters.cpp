@@ -25,7 +25,7 @@ Counters::Counters()
             values_.push_back({name, *value});
         }
     }
-    // What the kernel was handed, and what it has sent to a disk: how a peer without counters is seen.
+    // The bytes that the kernel received, and those that it sent to a disk: how a peer without counters is seen.
     if (std::FILE* file = std::fopen("/proc/self/io", "re")) {
         char line[128];
         std::uint64_t value = 0;

@@ -240,7 +240,7 @@ void Measured::work_until_killed(const std::string& path, std::uint64_t limit_ns
     const auto publish = [words](unsigned slot, std::uint64_t value) {
         std::atomic_ref(words[slot * words_each]).store(value, std::memory_order_release);
     };
-    // What earlier lives have noted was told then: a thread that completes nothing in this one has lost nothing.
+    // Records of earlier lives were acknowledged then: a thread that completes nothing in this one has lost nothing.
     std::vector<std::uint64_t> told_before(shape_.threads);
     for (unsigned thread = 0; !work_.job && thread < shape_.threads; ++thread) {
         told_before[thread] = work_.operations->noted_progress(thread);

@@ -29,7 +29,7 @@ public:
     virtual void perform(Context& context, unsigned count) = 0;
     /// How many operations are done between two looks at the clock: together some microseconds, and in no case much of a slice.
     [[nodiscard]] virtual unsigned operations_per_turn() const noexcept { return 64; }
-    /// What is wrong with the data, in a sentence; empty: nothing. No thread is working.
+    /// The error in the data, in a sentence; empty: nothing. No thread is working.
     [[nodiscard]] virtual std::string fault() { return {}; }
     virtual void settle() = 0;
     /// A durable count of a thread's own operations, kept in the same memory or store by an operation of its own: what is
@@ -49,10 +49,10 @@ public:
     virtual void prepare() = 0;
     /// Thread `context.thread`'s part of the job. All threads call it once for each job; what they share they synchronise.
     virtual void work(Context& context) = 0;
-    /// What is wrong with the result, in a sentence; empty: nothing. By one thread; not timed.
+    /// The error in the result, in a sentence; empty: nothing. By one thread; not timed.
     [[nodiscard]] virtual std::string fault() = 0;
     virtual void settle() = 0;
-    /// What is counted as an operation: input bytes, points, transactions of one job.
+    /// The unit of an operation: input bytes, points, transactions of one job.
     [[nodiscard]] virtual std::uint64_t items() const = 0;
     /// After a restart: there is a job that did not end, and the next one continues where its last durable step was.
     [[nodiscard]] virtual bool goes_on_after_a_crash() const { return false; }

@@ -35,7 +35,7 @@ public:
 protected:
     /// Goes on where a crash has interrupted it.
     virtual void fill() = 0;
-    /// What is wrong with the structure itself; empty: nothing. No thread is working.
+    /// The error in the structure itself; empty: nothing. No thread is working.
     virtual std::string fault_of_structure() = 0;
     void found_wrong() noexcept { wrong_.fetch_add(1, std::memory_order_relaxed); }
 

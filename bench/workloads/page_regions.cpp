@@ -54,7 +54,7 @@ public:
             context.changed_bytes += length_;
         }
     }
-    /// What was written last to a page is there from its first byte to its last.
+    /// The newest write to a page is there from its first byte to its last.
     std::string fault() override
     {
         for (std::uint64_t page = 0; page < pages_; ++page) {

@@ -33,7 +33,7 @@ enum {
     SP_PRONTO_METHODS_MAX = 256
 };
 
-/* What a method promises. */
+/* The promises of a method. */
 enum {
     /* If it throws, the object is as it was before (the strong guarantee). Without it an exception refuses the object: its
      * operations fail, and the pool takes no snapshot any more, until the pool is opened again and the object is
@@ -83,7 +83,7 @@ enum {
  *   SP_E_POOL_CORRUPT (which operation, and what is kept); SP_E_OBJECT_REFUSED (an operation that was logged cannot be run
  *   again); SP_E_NO_MEMORY (where the first call has it, later ones too: start the program again);
  *   SP_E_POOL_FULL; SP_E_NO_SPACE; SP_E_IO; SP_E_INSIDE_FASE; SP_E_DETACHED.
- * What type->construct throws passes through, and nothing was made.
+ * An exception of type->construct passes through, and nothing was made.
  * Cost: a hash look-up and a lock; a snapshot where the object is made; the first call, the recovery. */
 void *sp_pronto_object(const sp_pronto_type *type, const char *name, unsigned flags, const void *arguments, size_t bytes,
                        int *error);

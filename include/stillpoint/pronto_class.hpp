@@ -94,7 +94,7 @@ struct method_list {
     static constexpr std::size_t count = sizeof...(Entries);
     std::tuple<Entries...> entries;
 };
-/// What `static constexpr auto methods()` of a durable class returns. Their order does not matter.
+/// The result of `static constexpr auto methods()` of a durable class. The order of methods does not matter.
 template <auto... Functions>
 [[nodiscard]] consteval auto methods(method_entry<Functions>... entries)
 {
@@ -224,7 +224,7 @@ struct Making {
     }
 };
 
-/// What the runtime is told of a class.
+/// The runtime's description of a class.
 template <class Self>
 class TypeOf {
     static constexpr auto name = class_name<Self>();

@@ -31,7 +31,7 @@ extern "C" {
 
 /* ---- Where logged variables lie ------------------------------------------------------------- */
 
-/* What a member of a durable type is. Logged variables by the bytes of their value; each takes a run of bytes that is its own
+/* The kind of a member of a durable type. Logged variables by the bytes of their value; each takes a run of bytes that is its own
  * alignment, so it never leaves its cache line:
  *     value | value when an even epoch began | value when an odd epoch began | spare | epoch word (8 bytes)
  * Spare: 8 bytes in kinds 2 and 4, which are the program's; few or none in the others.

@@ -58,7 +58,7 @@ private:
 
 // ---- Durable objects --------------------------------------------------------------------------
 
-/// What make(), make_zeroed_array() and root() throw; what() is sp_last_error() of the thread that catches it.
+/// The exception of make(), make_zeroed_array() and root(); what() is sp_last_error() of the thread that catches it.
 class allocation_failure : public std::bad_alloc {
 public:
     [[nodiscard]] const char* what() const noexcept override { return sp_last_error(); }

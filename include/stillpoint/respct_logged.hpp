@@ -253,7 +253,7 @@ public:
         set_epoch_word(running & ~std::uint64_t{1});
     }
 
-    /// What no field of the variable uses in its line: 8 bytes where T has 3, 4 or 9 to 16. The program's: not logged, written as
+    /// The bytes that no field of the variable uses in its line: 8 bytes where T has 3, 4 or 9 to 16. The program's: not logged, written as
     /// other bytes are, and durable together with an update that follows in the same epoch.
     static constexpr std::size_t spare_bytes = (words - 1) * sizeof(std::uint64_t);
     template <class Spare>

@@ -137,7 +137,7 @@ int sp_root_delete(const char *handle);
     static SP_PERSISTENT __typeof__(type) name
 #endif
 
-/* What SP_PERSISTENT_VARIABLE leaves in the program. */
+/* The record that SP_PERSISTENT_VARIABLE leaves in the program. */
 struct sp_persistent_record {
     const volatile void *address;
     uint64_t size_bytes;

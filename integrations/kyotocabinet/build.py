@@ -27,7 +27,7 @@ sys.path.insert(0, str(HERE.parent))
 import debian_source  # noqa: E402  (the path must be set first)
 
 EXIT_SKIPPED = 77
-# What the databases on memory need of the library. Its file databases, tools and bindings are left out.
+# The parts of the library that the databases on memory need. Its file databases, tools and bindings are left out.
 LIBRARY = "kcutil kcthread kcfile kccompress kccompare kcmap kcregex kcdb kcplantdb kcprotodb kccachedb".split()
 # As Debian builds it, without the compressors LZO and LZMA.
 FLAGS = ("-std=gnu++17 -O2 -g1 -DNDEBUG -D_GNU_SOURCE=1 -D_FILE_OFFSET_BITS=64 -D_REENTRANT -D_MYZLIB "

@@ -206,7 +206,7 @@ protected:
         allowed_ = {state_before_};
         undo_fase_begin();
         change();
-        // What the FASE frees it still holds: the state is the program's alone.
+        // A block that the FASE frees is still its own: the state is the program's alone.
         state_before_ = state_now();
         allowed_.insert(state_before_);
         undo_fase_end();

@@ -134,7 +134,7 @@ void one_step(Owner& owner, std::mt19937_64& random)
     _exit(4);
 }
 
-/// What is wrong with a pool that was opened after a kill; empty if nothing is.
+/// The error in a pool that was opened after a kill; empty if nothing is.
 std::string check(Root& root, const Acknowledged& acknowledged)
 {
     std::int64_t sum = 0;

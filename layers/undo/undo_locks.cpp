@@ -12,7 +12,7 @@ namespace {
 
 std::uint64_t present_run() noexcept { return runtime.open ? runtime.pool.variables().run : 0; }
 
-/// What a lock's bytes hold after a restart is of no meaning: the first to use it in this run makes it ready. Runs are even
+/// The bytes of a lock after a restart are meaningless: the first to use it in this run makes it ready. Runs are even
 /// numbers; the odd one before says that somebody is at it.
 void make_ready(undo_rwlock& lock) noexcept
 {

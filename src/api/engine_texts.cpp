@@ -1,4 +1,4 @@
-// What the tables of options and statistics say of the engines: made from the registry, so that no list of engines is kept here.
+// The engines' part of the tables of options and statistics: made from the registry, so that no list of engines is kept here.
 
 #include <array>
 #include <charconv>

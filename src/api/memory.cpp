@@ -23,7 +23,7 @@ using stillpoint::used_session;
 
 namespace {
 
-/// What a heap call that found no memory tells its caller.
+/// Returns `block` to the caller of a heap call; without memory, sets the error.
 void* checked(void* block) noexcept
 {
     if (block == nullptr) {

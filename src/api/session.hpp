@@ -31,7 +31,7 @@ enum class SessionBegin { at_once, at_first_use };
 /// the pool cannot be opened.
 [[nodiscard]] Session* begin_first_use() noexcept;
 
-/// What session_open would refuse, as far as it can be known without making or changing anything.
+/// The error that session_open would give, as far as it can be known without making or changing anything.
 [[nodiscard]] Result<void> session_validate(const Options& options);
 
 /// The process is about to end in an orderly way (exit, return from main, quick_exit, _exit,

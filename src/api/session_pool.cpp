@@ -32,7 +32,7 @@ bool can_only_survive_the_process(const Options& options)
     return options.medium != "memory" && lies_in_memory(options.pool);
 }
 
-/// What was given; else power where the medium can keep it.
+/// The given level; else power where the medium can keep it.
 Durability durability_of_new_pool(const Options& options)
 {
     const bool process = options.durability == "process" || (!is_given(options, "durability") && can_only_survive_the_process(options));
@@ -73,7 +73,7 @@ tl::unexpected<Failure> contradicts(sp_error code, const Options& options, std::
                 options.pool, option, of_pool, unit, given, option);
 }
 
-/// What was given; else the table's value, made to fit a maximum that was given alone, and the engine's tables. Errors: invalid_argument.
+/// The given size; else the table's value, made to fit a maximum that was given alone, and the engine's tables. Errors: invalid_argument.
 Result<std::uint64_t> size_of_new_pool(const Options& options, const EngineDriver& driver)
 {
     const std::uint64_t maximum = options.pool_max_mb * mib;
@@ -104,7 +104,7 @@ struct NewPool {
     std::uint64_t size_bytes;
 };
 
-/// What the options ask for. Errors: invalid_argument.
+/// The request in the options. Errors: invalid_argument.
 Result<NewPool> new_pool_of(const Options& options)
 {
     const EngineDriver* const driver = find_engine(options.engine);

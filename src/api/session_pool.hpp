@@ -20,7 +20,7 @@ struct SessionPool {
 /// Pool::open() and Pool::create().
 [[nodiscard]] Result<SessionPool> open_or_create_pool(const Options& options);
 
-/// What makes every later opening fail, as far as it can be known without changing anything. Errors: as open_or_create_pool().
+/// The reason for which every later opening fails, as far as it can be known without changing anything. Errors: as open_or_create_pool().
 [[nodiscard]] Result<void> validate_pool(const Options& options);
 
 /// The name of the engine that the next opening will have, as far as that can be seen without a lock: what is named, otherwise the pool's

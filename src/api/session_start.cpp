@@ -62,7 +62,7 @@ void open_or_end(const char* pool, bool begins)
     announce_owner();
 }
 
-/// What the user of `stillpoint run` should hear before anything runs.
+/// Warnings for the user of `stillpoint run` before anything runs.
 void validate_or_end(const char* pool)
 {
     try {

@@ -15,7 +15,7 @@ namespace stillpoint {
 /// All rows: the general ones, then each engine's own, in the order of their tables.
 [[nodiscard]] std::span<const StatisticRow> statistic_rows() noexcept;
 
-/// What a page says of these rows: for statistics_open().
+/// The description of these rows in a page: for statistics_open().
 [[nodiscard]] StatisticsTable statistics_table() noexcept;
 
 /// A read-only mapping of another process's page; unmapped when destroyed.

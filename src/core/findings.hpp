@@ -9,7 +9,7 @@ namespace stillpoint {
 
 class Findings {
 public:
-    /// What lies in the pool is wrong.
+    /// The contents of the pool are wrong.
     void damage(const Failure& failure)
     {
         ++damages_;

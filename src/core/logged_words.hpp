@@ -69,13 +69,13 @@ inline void clear_bits(Word& word, std::uint64_t bits) noexcept
 {
     return sync::AtomicRef<std::uint64_t>(const_cast<Word&>(word).value).load(std::memory_order_relaxed);
 }
-/// What the word was when the running epoch began; only after touch() in this epoch.
+/// The word's value when the running epoch began; only after touch() in this epoch.
 [[nodiscard]] inline std::uint64_t at_begin_of_epoch(const Word& word) noexcept { return word.backup[(running() >> 1) & 1]; }
 
 /// Recovery: takes the variable of `kind` at `variable` back to the end of epoch `durable`. True if it was written later.
 /// Re-runnable: a crash in the middle, with the line in any state that its stores had, leaves the same to be rolled back.
 bool roll_back(std::byte* variable, unsigned kind, std::uint64_t durable) noexcept;
-/// What roll_back() would return; nothing is written.
+/// The value that roll_back() would return; nothing is written.
 [[nodiscard]] bool must_be_rolled_back(const std::byte* variable, unsigned kind, std::uint64_t durable) noexcept;
 
 }  // namespace stillpoint::logged

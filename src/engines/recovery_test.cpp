@@ -1,4 +1,4 @@
-// What engines of page versions promise across a crash, on the real media, with every tracker.
+// The promises of engines of page versions across a crash, on the real media, with every tracker.
 //
 // Invariants: after a crash memory is as at the last durable epoch, whole; an epoch that did not
 // commit leaves nothing, then or later; epoch numbers are not used twice; recovery can be repeated.

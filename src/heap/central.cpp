@@ -168,7 +168,7 @@ public:
         ++blocks_;
         return true;
     }
-    /// What was added last is only on the lists after this.
+    /// The span that was added last is only on the lists after this.
     void finish() noexcept
     {
         if (blocks_ == 0) {

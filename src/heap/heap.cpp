@@ -107,7 +107,7 @@ inline void* pop(CacheBin& bin) noexcept
     const CachedBlock taken = bin.blocks[--bin.count];
     set_mark(taken.mark);
     if (state.tables_are_logged && bin.count != 0) [[unlikely]] {
-        // What was freed waited for its epoch, and is cold; so is its mark.
+        // A freed block waited for its epoch, and is cold; so is its mark.
         const CachedBlock& next = bin.blocks[bin.count - 1];
         __builtin_prefetch(next.block, 1);
         __builtin_prefetch(&LoggedMark(next.mark).word(), 1);

@@ -1,7 +1,7 @@
 #pragma once
 // The persistent allocator.
 //
-// What is durable: for each span (64 KiB) its size class and, for each block of it, one byte
+// Durable parts: for each span (64 KiB) its size class and, for each block of it, one byte
 // that is 1 while the block is allocated. Nothing else: free lists, thread caches and counters
 // live in DRAM and are rebuilt from those bytes, so a block that a dead thread had cached, or
 // that a rolled-back epoch had allocated, is simply free. A malloc or free dirties one byte.
@@ -40,7 +40,7 @@ public:
         Grow grow;
         void* grow_context;
         layout::TableFormat table_format = layout::TableFormat::plain;
-        /// What free memory holds may differ from what the medium has: it was not loaded, or is in the CPU's caches only.
+        /// The contents of free memory may differ from what the medium has: it was not loaded, or is in the CPU's caches only.
         bool free_memory_is_unknown = false;
     };
 

@@ -29,7 +29,7 @@ struct CachedBlock {
     std::uint8_t* mark;
 };
 
-/// What a thread needs to know about a span to free a block of it: one word, read without a lock.
+/// The facts that a thread needs to know about a span to free a block of it: one word, read without a lock.
 /// Low byte: tag. 0: free, or inside a large run. 1 to class_count, typed_tag and up: small, and the central
 /// list knows which of its blocks are free. With unknown_bit: small, not examined since attach().
 /// large_tag: first span of a run. Other bits: where the marks are (small) or length in spans (large).
@@ -224,7 +224,7 @@ constexpr std::size_t logged_marks_bytes(std::uint32_t blocks) noexcept { return
     store_plain_mark(mark, 1);
 }
 
-/// What the span table says of a span.
+/// The entry of a span in the span table.
 [[nodiscard]] inline SpanWord load_span_word(std::uint64_t span) noexcept
 {
     return state.tables_are_logged ? SpanWord{logged::load(state.span_words[span])} : SpanWord{state.span_table[span]};

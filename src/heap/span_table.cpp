@@ -54,7 +54,7 @@ void note_unknown(std::uint64_t first, std::uint64_t spans) noexcept
         return;
     }
     const std::uint64_t end = std::min(first + spans, state.layout.spans_in(state.options.image_bytes));
-    for (std::uint64_t span = first; span < end; ++span) {  // What was appended since the start is zero.
+    for (std::uint64_t span = first; span < end; ++span) {  // An entry that was appended since the start is zero.
         if (!state.known_spans.test(span)) {
             state.known_spans.set(span);
             note_table_store(span_address(span), span_bytes);

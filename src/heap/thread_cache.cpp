@@ -47,7 +47,7 @@ bool is_dead(int thread_id) noexcept
     return gone;
 }
 
-/// What is delayed stays, until it may be given out again.
+/// A delayed block stays, until it may be given out again.
 void empty(ThreadCache& cache) noexcept
 {
     settle_delayed_frees(cache);

@@ -53,7 +53,7 @@ public:
     Wait(const Wait&) = delete;
     Wait& operator=(const Wait&) = delete;
 
-    /// What the intercepted function returns, given what the real one did.
+    /// The result of the intercepted function, given what the real one did.
     int finish(int result) noexcept
     {
         if (!outside_) {

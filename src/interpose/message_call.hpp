@@ -7,7 +7,7 @@
 
 namespace stillpoint {
 
-/// What one message is received into: the parts, and what the kernel says of it.
+/// The buffers that one message is received into: the parts, and what the kernel says of it.
 class MessageCall {
 public:
     explicit MessageCall(msghdr* message) noexcept

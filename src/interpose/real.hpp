@@ -31,7 +31,7 @@
 /// Defines an intercepted function: exported, with C linkage.
 #define SHIM extern "C" __attribute__((visibility("default")))
 
-// What programs built with _FORTIFY_SOURCE call; headers declare these only there.
+// Functions that programs built with _FORTIFY_SOURCE call; headers declare these only there.
 extern "C" {
 ssize_t __read_chk(int file, void* buffer, size_t size, size_t buffer_bytes);
 ssize_t __pread_chk(int file, void* buffer, size_t size, off_t offset, size_t buffer_bytes);

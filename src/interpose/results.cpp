@@ -24,7 +24,7 @@
 #include "interpose/real.hpp"
 #include "runtime/kernel_call.hpp"
 
-// What programs built with _FORTIFY_SOURCE call; headers declare these only there.
+// Functions that programs built with _FORTIFY_SOURCE call; headers declare these only there.
 extern "C" {
 int __poll_chk(pollfd* files, nfds_t count, int limit_ms, size_t files_bytes);
 char* __getcwd_chk(char* path, size_t size, size_t path_bytes) noexcept;
@@ -73,7 +73,7 @@ template <class Real, class... Arguments>
     return fills(to, real, arguments...);
 }
 
-/// What a request of ioctl or fcntl stores at most, as far as its number says; older numbers do not say.
+/// The largest store of a request of ioctl or fcntl, as far as its number says; older numbers do not say.
 constexpr std::size_t old_request_bytes = 256;
 
 }  // namespace

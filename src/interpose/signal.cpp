@@ -100,7 +100,7 @@ SHIM sighandler_t sysv_signal(int number, sighandler_t handler) noexcept
     return is_kept(number, handler) ? exchange(number, handler, sysv_flags) : REAL(sysv_signal)(number, handler);
 }
 
-/// What signal() is in programs that are compiled for POSIX alone.
+/// The signal() of programs that are compiled for POSIX alone.
 SHIM sighandler_t __sysv_signal(int number, sighandler_t handler) noexcept
 {
     return is_kept(number, handler) ? exchange(number, handler, sysv_flags) : REAL(__sysv_signal)(number, handler);

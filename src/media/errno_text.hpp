@@ -9,9 +9,9 @@ namespace stillpoint {
 [[nodiscard]] const char* describe_errno(int error) noexcept;
 /// The public code of a system call that failed on a pool file.
 [[nodiscard]] sp_error code_of_errno(int error) noexcept;
-/// What to do about it; static text that ends a message.
+/// The advice; static text that ends a message.
 [[nodiscard]] const char* advice_for(sp_error code) noexcept;
-/// What to do about an error, where the errno tells more than its code.
+/// The advice for an error, where the errno tells more than its code.
 [[nodiscard]] const char* advice_for_errno(int error) noexcept;
 
 }  // namespace stillpoint

@@ -17,7 +17,7 @@ namespace stillpoint {
 /// reports done, and before a sync or fence returns to whoever acknowledges.
 enum class FaultPoint : std::uint8_t { read, write, sync, allocate, persist };
 
-/// What the next call of a kind must do instead of its work.
+/// The effect of the fault plan on the next call of a kind.
 struct Fault {
     int error = 0;           ///< errno to fail with; 0: do the call
     bool cut_short = false;  ///< do about half of it, as a short write does

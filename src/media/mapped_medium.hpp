@@ -19,7 +19,7 @@ public:
     [[nodiscard]] std::string_view path() const noexcept final { return file_.path(); }
     [[nodiscard]] Durability durability() const noexcept final { return file_.durability(); }
     void set_durability(Durability durability) noexcept final;
-    /// What is mapped: less than the file has after a growth that found no memory for the mapping.
+    /// The mapped bytes: less than the file has after a growth that found no memory for the mapping.
     [[nodiscard]] std::uint64_t size_bytes() const noexcept final
     {
         return std::min(file_.size_bytes(), mapping_.size());
@@ -55,7 +55,7 @@ protected:
     /// Maps the whole file: before anything else. Errors: unsupported, no_memory, io.
     [[nodiscard]] Result<void> map();
 
-    /// What the medium charges for lines and bytes that reached it: nothing, or an emulated delay. Any thread.
+    /// The delay that the medium charges for lines and bytes that reached it: nothing, or an emulated delay. Any thread.
     virtual void charge_lines(std::size_t lines) noexcept = 0;
     virtual void charge_pages(std::size_t bytes) noexcept = 0;
     /// Writes the medium's words before the instruction's name into mechanism().

@@ -54,7 +54,7 @@ void set_medium_opener(MediumOpener* opener) noexcept;
 /// and `doctor` go by this. False where it cannot be seen.
 [[nodiscard]] bool lies_in_memory(const std::string& path);
 
-/// What create_medium would say of the folder; makes nothing. Errors: as create_medium, but not no_space.
+/// The error that create_medium would give for the folder; makes nothing. Errors: as create_medium, but not no_space.
 [[nodiscard]] Result<void> check_creation(const MediumOptions& options);
 
 /// Opens and locks an existing file for reading and writing.

@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::uint64_t four_pages = 4 * page_bytes;
 
-/// What `body` returns in a child process; 200 and above if it did not come to an end.
+/// The result of `body` in a child process; 200 and above if it did not come to an end.
 int in_child(const std::function<int()>& body)
 {
     const pid_t child = fork();

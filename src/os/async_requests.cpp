@@ -195,7 +195,7 @@ bool AsyncRequests::find_registered_of(int ring, std::uint64_t& total_bytes) noe
     return false;
 }
 
-/// What is registered is pinned, and what is pinned is counted.
+/// Registered memory is pinned, and what is pinned is counted.
 void AsyncRequests::find_registered() noexcept
 {
     char text[4096];

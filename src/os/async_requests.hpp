@@ -43,7 +43,7 @@ public:
     [[nodiscard]] bool found_new() const noexcept { return found_new_; }
     /// Registered memory, in no order; some may overlap.
     [[nodiscard]] std::span<const Range> registered() const noexcept { return {registered_.data(), registered_count_}; }
-    /// What was registered before, if it is not the same: a device may have stored to it until a moment ago.
+    /// The memory that was registered before, if it is not the same: a device may have stored to it until a moment ago.
     [[nodiscard]] std::span<const Range> no_longer_registered() const noexcept { return {previous_.data(), previous_count_}; }
     /// Memory that a device may store to at any time, of which no ring knows: RDMA, VFIO. In bytes; for a message.
     [[nodiscard]] std::uint64_t pinned_by_others() const noexcept { return pinned_by_others_; }

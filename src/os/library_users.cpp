@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view offered_prefixes[] = {"sp_", "nv", "crashed"};
 
-/// What lies in the dynamic section, as far as symbols are concerned.
+/// The entries of the dynamic section that concern symbols.
 struct DynamicFacts {
     const char* names = nullptr;
     const ElfW(Sym)* symbols = nullptr;

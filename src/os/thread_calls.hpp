@@ -72,7 +72,7 @@ using ExitKey = pthread_key_t;
 /// nullptr: no destructor runs.
 inline void set_exit_value(ExitKey key, void* value) noexcept { pthread_setspecific(key, value); }
 
-/// What one call of zeroed_memory had better take.
+/// The best size for one call of zeroed_memory.
 inline constexpr std::size_t zeroed_memory_unit = 64 * 1024;
 
 /// Memory of zeroes for the life of the process; nullptr: there is none. Not by libc's mmap: ThreadSanitizer takes that for a write of its

@@ -48,7 +48,7 @@ public:
     /// Errors: unsupported.
     [[nodiscard]] Result<void> register_range(const std::byte* begin, std::size_t size, bool missing);
 
-    /// What wait_for_fault() returns once the descriptor was closed by somebody else.
+    /// The value that wait_for_fault() returns once the descriptor was closed by somebody else.
     static constexpr std::uintptr_t lost = UINTPTR_MAX;
     /// Waits for the next missing-page fault and returns its address; 0 after wake_waiter(); or `lost`. A
     /// page may be reported twice.

@@ -162,7 +162,7 @@ Result<void> mend_torn_commit_records(Pool& pool)
         std::array<CommitRecord, copies> records{};
         std::array<bool, copies> valid{};
         for (std::size_t copy = 0; copy < copies; ++copy) {
-            // What cannot be read is written too: a write may make a disk replace a bad sector.
+            // A page that cannot be read is written too: a write may make a disk replace a bad sector.
             valid[copy] = medium.read(byte_offset(FilePage{page_of(pool, parity, copy)}),
                                       std::as_writable_bytes(std::span(&records[copy], 1)))
                               .has_value() &&

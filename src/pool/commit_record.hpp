@@ -19,7 +19,7 @@ namespace stillpoint {
 [[nodiscard]] Result<std::optional<CommitRecord>> load_commit_record(const Pool& pool,
                                                                      Findings* findings = nullptr);
 
-/// What a record, or that there is none, says of the runs before this one.
+/// The history of the runs before this one, as a record, or the lack of one, gives it.
 struct RunFacts {
     std::uint64_t epoch = 0;             ///< the newest durable one; 0: none
     std::uint64_t captured_unix_ns = 0;

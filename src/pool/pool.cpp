@@ -368,7 +368,7 @@ Result<void> Pool::plan_segment(std::uint64_t new_image_bytes, const EngineForma
     return {};
 }
 
-/// What was planned gets its room in the file, and its records in the superblock that is about to be written.
+/// A planned segment gets its room in the file, and its records in the superblock that is about to be written.
 Result<void> Pool::append_planned_segments()
 {
     if (segment_count_ == superblock_->segment_count) {

@@ -27,7 +27,7 @@ struct Segment {
     std::uint64_t file_pages;
 };
 
-/// What an engine tells the pool about its own areas of the file.
+/// The engine's description of its own areas of the file.
 struct EngineFormat {
     std::string_view name;               ///< at most 15 bytes
     std::uint32_t layout_version;
@@ -43,7 +43,7 @@ struct EngineFormat {
     }
 };
 
-/// What the superblock says, validated.
+/// The contents of the superblock, validated.
 struct PoolFacts {
     Uuid uuid;
     std::uint32_t format_version;
@@ -105,7 +105,7 @@ public:
                                            const EngineFormat& expected, bool read_only = false,
                                            bool record_later = false);
 
-    /// What open() checks of `expected`; for a caller that learns from facts() whose pool it is. Errors: pool_engine, pool_version,
+    /// Checks `expected` as open() does; for a caller that learns from facts() whose pool it is. Errors: pool_engine, pool_version,
     /// pool_corrupt.
     [[nodiscard]] Result<void> check_engine(const EngineFormat& expected) const;
 

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint64_t grown_bytes = 8 * mib;
 
-/// What the calls that returned so far have promised.
+/// The promises of the calls that have returned so far.
 struct Promise {
     std::uint64_t generation = 0;
     std::uint64_t image_bytes = 0;

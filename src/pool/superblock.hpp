@@ -11,7 +11,7 @@
 
 namespace stillpoint {
 
-/// What one copy looks like, before its fields are examined.
+/// The state of one copy as a whole, before its fields are examined.
 enum class SuperblockState : std::uint8_t {
     good,        ///< magic and checksum hold, whatever the format version
     zero,        ///< nothing was ever written there

@@ -34,7 +34,7 @@ inline constexpr std::size_t superblock_segments_max = 64;
 inline constexpr std::uint64_t features_incompatible_mask = 0x0000'0000'ffff'ffff;
 /// Feature bits 32 to 63: may be ignored, and are kept when the superblock is rewritten.
 inline constexpr std::uint64_t features_compatible_mask = 0xffff'ffff'0000'0000;
-/// What this library knows: nothing yet.
+/// The features that this library knows: none yet.
 inline constexpr std::uint64_t features_known = 0;
 
 /// The base address is a multiple of this, so that huge pages can back the image.

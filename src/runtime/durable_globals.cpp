@@ -155,7 +155,7 @@ private:
     [[nodiscard]] bool is_gone(std::size_t k) const { return !matching_.kept_is_taken[k] && !kept_at(k).retired; }
     [[nodiscard]] bool is_new(std::size_t i) const { return matching_.of_present[i] == nothing && !present_[i].name.empty(); }
 
-    /// What must not pass in silence, as sentences.
+    /// The facts that the user must hear, as sentences.
     std::vector<std::string> find_problems()
     {
         std::vector<std::string> problems = matching_.refused;

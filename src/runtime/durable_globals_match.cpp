@@ -7,7 +7,7 @@ namespace stillpoint::durable_globals {
 
 namespace {
 
-/// What two variables must have in common to be the same one, from the strictest rule to the loosest.
+/// The properties that two variables must have in common to be the same one, from the strictest rule to the loosest.
 struct Rule {
     bool module;
     bool scope;

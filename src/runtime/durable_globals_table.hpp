@@ -66,7 +66,7 @@ struct Block {
 /// Every entry of the image header, as a start reads them. Errors: pool_corrupt.
 [[nodiscard]] Result<void> check_blocks(const Heap::Options& heap, Findings* findings);
 
-/// What a new block is made of.
+/// The parts of a new block.
 struct Value {
     Variable variable;
     const std::byte* bytes = nullptr;

@@ -10,7 +10,7 @@
 
 namespace stillpoint {
 
-/// What an engine, or a check of it, does where memory dies; set at most once. nullptr, nearly always: nothing. It may not call malloc.
+/// The action of an engine, or of a check of it, where memory dies; set at most once. Usually nullptr: nothing. Must not call malloc.
 using MemoryDiesHook = void (*)(const void* begin, std::size_t size_bytes) noexcept;
 [[gnu::visibility("hidden")]] extern constinit std::atomic<MemoryDiesHook> memory_dies_hook;
 

@@ -108,7 +108,7 @@ struct LintFacts {
     std::string_view headers;  ///< in paths of the engine's headers: their inline functions stand for the program's line that calls them
 };
 
-/// What offline tools ask of an engine, without starting it.
+/// The functions of an engine that offline tools call, without starting it.
 struct EngineDriver {
     EngineFormat format;
     std::unique_ptr<Engine> (*make)();
@@ -142,7 +142,7 @@ struct EngineDriver {
     LintFacts lint = {};
     /// False: what is failure-atomic is not said by locks, and none of them is counted.
     bool counts_locks = true;
-    /// What the engine keeps beside the program's memory, for `info` and `check`; nullptr: nothing that could be shown.
+    /// The facts that the engine keeps besides the program's memory, for `info` and `check`; nullptr: none to show.
     const EngineFacts* facts = nullptr;
 };
 

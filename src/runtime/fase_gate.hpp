@@ -12,7 +12,7 @@
 
 namespace stillpoint {
 
-/// What kind of lock a FASE begins with: recovery re-initialises ignored ones by it.
+/// The kind of lock a FASE begins with: recovery re-initialises ignored ones by it.
 enum class LockKind : std::uint8_t { section, mutex, rwlock, spinlock };
 
 namespace fase {
@@ -54,7 +54,7 @@ void leave_slowly(ThreadRecord& record, const void* lock) noexcept;
 /// Returns when the gate is, or was, open.
 void wait_while_shut() noexcept;
 
-/// What try_enter found.
+/// The result of try_enter.
 enum class Entry { inside, gate_not_clear, nested };
 
 /// The common case of enter, for the thread that `record` belongs to: its outermost lock, the gate clear.

@@ -60,7 +60,7 @@ Watched* watched(int number) noexcept
     return number == SIGSEGV ? &segv : number == SIGBUS ? &bus : nullptr;
 }
 
-/// What the kernel does without a handler: ends the process with a core dump. A fault happens
+/// Does as the kernel does without a handler: ends the process with a core dump. A fault happens
 /// again by itself when the handler returns; a signal that was sent must be sent again.
 void end_by_default_action(int number, bool sent) noexcept
 {

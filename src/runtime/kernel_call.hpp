@@ -29,7 +29,7 @@ public:
     KernelCall(const KernelCall&) = delete;
     KernelCall& operator=(const KernelCall&) = delete;
 
-    /// What the call returned: bytes, or -1 and errno. More than was asked for is the length of a datagram that was cut (MSG_TRUNC).
+    /// The call's result: bytes, or -1 and errno. More than was asked for is the length of a datagram that was cut (MSG_TRUNC).
     [[gnu::always_inline]] ssize_t returned(ssize_t stored) noexcept
     {
         if (size_ != 0) [[unlikely]] {

@@ -22,7 +22,7 @@ public:
         mask_ = slots - 1;
         return slots_.reserve(slots, "the index of named blocks");
     }
-    /// What was added so far is all that there is: look-ups may begin.
+    /// All blocks have been added: look-ups may begin.
     void complete() noexcept { is_complete_.store(true, std::memory_order_release); }
     [[nodiscard]] bool is_complete() const noexcept { return is_complete_.load(std::memory_order_acquire); }
 

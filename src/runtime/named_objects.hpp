@@ -20,7 +20,7 @@ namespace stillpoint {
 
 /// The directory comes from the pool file: an entry is believed only if it names a live block, as `stillpoint check` wants it.
 [[nodiscard]] bool is_live_block(const Session& session, const DirectoryEntry& entry) noexcept;
-/// What to say of one that is not. Always a failure.
+/// The error for one that is not. Always a failure.
 [[nodiscard]] tl::unexpected<Failure> no_live_block(std::string_view handle);
 
 // -- Names, under the directory's lock and inside a FASE --

@@ -37,7 +37,7 @@ struct Options {
 
 enum class OptionKind { text, choice, number, flag };
 
-/// What the environment variable of each option begins with.
+/// The prefix of the environment variable of each option.
 inline constexpr std::string_view option_environment_prefix = "STILLPOINT_";
 
 /// One row of the table, for help texts and generated documents.

@@ -4,7 +4,7 @@
 //
 // Why: the function behind an interposed pthread_mutex_lock must be called, and that call alone costs 40 % of an
 // uncontended lock + unlock, the accounting 5 %. In line, the sum is below libc's own cost.
-// What is relied on: the struct's layout, which is part of glibc's binary interface (static initialisers), and that
+// The assumptions: the struct's layout, which is part of glibc's binary interface (static initialisers), and that
 // __lock is 0 when free and 1 when held without waiters, __owner is the holder's thread id, and __nusers counts
 // holders. So it has been since glibc 2.3; plain_mutex_is_as_expected() verifies it when the library is loaded, and
 // where it does not hold every lock goes to libc.

@@ -5,7 +5,7 @@
 #include "core/sanitizers.hpp"
 #include "core/units.hpp"
 
-// What the sanitizers' own libraries define; found at load where the program has one.
+// Functions that the sanitizers' own libraries define; found at load where the program has one.
 extern "C" {
 [[gnu::weak]] void __tsan_init();
 [[gnu::weak]] void __msan_init();

@@ -11,7 +11,7 @@ namespace stillpoint {
 /// Threads: the checkpoint thread, but for at_end().
 class SectionWatch {
 public:
-    /// What delimits with this engine, for the message: "no lock of pthread or C11 was taken, ...", and what to do.
+    /// The words of the message for this engine: "no lock of pthread or C11 was taken, ...", and what to do.
     struct Words {
         const char* not_seen;
         const char* advice;

@@ -38,7 +38,7 @@ struct Session {
 /// nullptr: there is none any more.
 void set_open_session(Session* session) noexcept;
 
-/// What the first durable use does where something is left to it (api/session_start.cpp): opens the pool, begins the session. Returns the
+/// Work of the first durable use where the opening was left to it (api/session_start.cpp): opens pool and session. Returns the
 /// session, or nullptr.
 void set_first_use_hook(Session* (*hook)() noexcept) noexcept;
 

@@ -6,7 +6,7 @@
 
 namespace stillpoint {
 
-/// What every call that waits for an epoch asks first. Errors: not_open, detached, inside_fase.
+/// The check that every call that waits for an epoch asks first. Errors: not_open, detached, inside_fase.
 [[nodiscard]] Result<Session*> session_to_wait_in();
 
 /// sp_checkpoint's work. Errors: as above, and as Engine::checkpoint_now().

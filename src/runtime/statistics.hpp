@@ -51,7 +51,7 @@ struct StatisticRow {
     std::size_t engine_word = 0;                              ///< its place in Statistics::engine_words
 };
 
-/// What a page says of the table of all rows (api/statistics.hpp), for readers of another build.
+/// The description of the table of all rows (api/statistics.hpp) in a page, for readers of another build.
 struct StatisticsTable {
     std::uint32_t row_count;
     std::uint64_t fingerprint;

@@ -174,7 +174,7 @@ TEST_F(SyncObjects, GiveAnOrphanedRobustMutexToItsNextOwnerAsThat)
 
 TEST_F(SyncObjects, AreFreeOfProcessStateWhenTheyAreFreeLocksAfterContention)
 {
-    // What recovery relies on for locks without an entry: used and released, they equal new ones in all
+    // The property that recovery relies on for locks without an entry: used and released, they equal new ones in all
     // that says who holds or waits.
     auto& mutex = at<pthread_mutex_t>(1024);
     pthread_mutexattr_t attributes;
@@ -214,7 +214,7 @@ TEST_F(SyncObjects, WithoutARecordAreNeverWritten)
     }
 }
 
-/// What a damaged table names, or one of an earlier version, is written only if it has the fingerprint, which is of that very kind.
+/// An object that a damaged or older table names is written only if it has the fingerprint, which is of that very kind.
 TEST_F(SyncObjects, AreNotWrittenWhereTheRecordDoesNotFitTheBytes)
 {
     os::set_quiet(true);

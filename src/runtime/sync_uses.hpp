@@ -21,7 +21,7 @@ namespace stillpoint {
 
 struct ThreadRecord;
 
-/// What an object is. The values are part of the pool's format.
+/// The kind of an object. The values are part of the pool's format.
 enum class SyncObjectKind : std::uint8_t {
     condition = 1,
     barrier = 2,

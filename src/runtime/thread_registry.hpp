@@ -11,7 +11,7 @@
 
 namespace stillpoint {
 
-/// What one thread publishes. Only the owner stores into depth and lock; 128 bytes, because the
+/// The record that one thread publishes. Only the owner stores into depth and lock; 128 bytes, because the
 /// adjacent-line prefetcher would else make two threads share.
 struct alignas(128) ThreadRecord {
     /// No FASE, or one whose gate check is not done yet: a signal handler that finds it there is held itself.

@@ -76,7 +76,7 @@ Result<std::uint32_t> EpochWriter::choose_location(std::uint64_t image_page)
     return run_.first++;
 }
 
-/// What the page will be compared with, on its way from memory while the page's hash is computed: `location` if it has one.
+/// Prefetches the copy that the page will be compared with, while the page's hash is computed: `location` if it has one.
 void EpochWriter::prefetch_older_copy(std::uint64_t image_page, std::uint32_t location) const noexcept
 {
     if (!pool_.medium().byte_addressable()) {

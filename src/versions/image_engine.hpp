@@ -40,7 +40,7 @@ protected:
     };
     explicit ImageEngine(const Words& words) noexcept : words_(words) {}
 
-    // What an engine does in its own way.
+    // The steps that an engine does in its own way.
     [[nodiscard]] virtual Result<void> start_checkpoints() = 0;
     /// Takes a last checkpoint if `clean`, and ends what start_checkpoints() began. True: the last checkpoint was taken.
     [[nodiscard]] virtual bool end_checkpoints(bool clean) noexcept = 0;

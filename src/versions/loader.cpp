@@ -153,7 +153,7 @@ Result<void> Loader::copy_runs(Reader& reader, void (*progress)(std::uint64_t do
     return {};
 }
 
-/// What fails ends the other readers' shares too.
+/// A failure ends the other readers' shares too.
 void Loader::copy_share(Reader& reader, void (*progress)(std::uint64_t done, std::uint64_t total), Findings* findings)
 {
     if (auto done = copy_runs(reader, progress, findings); !done) {

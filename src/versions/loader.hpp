@@ -125,7 +125,7 @@ private:
     os::ReservedArray<std::byte> fault_buffer_;
     os::ReservedArray<std::byte> zeroes_;  ///< never written
     os::ServiceThread fault_thread_;
-    // What the fault thread has last loaded.
+    // The page that the fault thread has last loaded.
     std::uint64_t fault_before_ = 0;
     std::uint64_t window_ = cluster_pages;
     std::uint64_t window_end_ = 0;

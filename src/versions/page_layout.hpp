@@ -69,7 +69,7 @@ constexpr std::uint64_t first_data_page(const Segment& segment) noexcept
     return segment.first_file_page + table_file_pages(segment.image_pages);
 }
 
-/// What table and copies take of a segment: EngineFormat::segment_file_pages of an engine without a part of its own.
+/// The pages of a segment for table and copies: EngineFormat::segment_file_pages of an engine without a part of its own.
 constexpr std::uint64_t segment_file_pages(std::uint64_t image_pages) noexcept
 {
     return table_file_pages(image_pages) + data_pages_per_image_page * image_pages;

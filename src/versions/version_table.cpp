@@ -52,7 +52,7 @@ std::uint64_t table_page_checksum(const TablePage& page, std::uint64_t first_ima
     return checksum64(reinterpret_cast<const std::byte*>(&page) + begin, sizeof page - begin, mix64(seed, first_image_page));
 }
 
-/// What one load has in its hands.
+/// The state of one load.
 struct VersionTable::Reading {
     std::uint64_t durable_epoch;
     Findings* findings;

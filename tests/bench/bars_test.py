@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `stillpoint bench --bar` understands, and where a bar holds. No measurement.
+"""The syntax of `stillpoint bench --bar`, and where a bar holds. No measurement.
 
 Invariants:
 - A bar with a mix is held against the cells of that mix only; without one, against all.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `stillpoint bench` answers to wrong input, to an interruption, and with its exit code."""
+"""The answers of `stillpoint bench` to wrong input, to an interruption, and with its exit code."""
 
 import json
 import os

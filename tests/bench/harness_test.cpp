@@ -1,4 +1,4 @@
-// What the benchmark measures with: histograms, distributions, and the windows of records that are kept.
+// The instruments of the benchmark: histograms, distributions, and the windows of records that are kept.
 //
 // Invariants:
 // - A latency is known within a thousandth; buckets have no gap and no overlap.

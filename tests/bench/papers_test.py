@@ -94,7 +94,7 @@ class TheModelOfAnEngine(unittest.TestCase):
         return model.EngineCost(**{**facts, **more})
 
     def measured(self, cost, threads, machine=TWO_CORES):
-        """What a machine that follows the model would show."""
+        """The figures that a machine that follows the model would show."""
         return model.predict(machine, model.Program(2.2e6, 4.1e6), cost, threads)
 
     def test_finds_the_costs_of_a_machine_that_follows_it(self):

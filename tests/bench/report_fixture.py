@@ -64,7 +64,7 @@ def continuing():
 
 
 def sparse():
-    """What an interrupted or a foreign run may leave."""
+    """The remains that an interrupted or a foreign run may leave."""
     return [{"name": "volatile", "engine": "volatile", "kind": "volatile", "rate": None},
             {"name": "pmthreads", "kind": "engine", "to_volatile": {"median": float("nan")}, "kill": None, "latency_ns": "none"},
             {}]

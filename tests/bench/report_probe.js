@@ -10,7 +10,7 @@
         const [low, high] = [light(one), light(other)].sort((a, b) => a - b);
         return (high + 0.05) / (low + 0.05);
     };
-    // What an element stands on: the nearest ancestor that is not transparent.
+    // The background of an element: the nearest ancestor that is not transparent.
     const ground = (element) => {
         for (let at = element; at; at = at.parentElement) {
             const found = channels(getComputedStyle(at).backgroundColor);

@@ -52,7 +52,7 @@ def page():
 
 @functools.cache
 def seen(width, theme):
-    """What the probe found in the page at a width in a theme."""
+    """The findings of the probe in the page at a width in a theme."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         raise unittest.SkipTest("no Chromium: apt-get install chromium-headless-shell")
@@ -70,7 +70,7 @@ def seen(width, theme):
 
 
 class PageAsText(unittest.TestCase):
-    """What can be seen without a browser."""
+    """The part that can be seen without a browser."""
 
     def test_nothing_outside_the_page_is_named(self):
         self.assertEqual(re.findall(r"https?://|//[a-z]+\.[a-z]", page()), [])

@@ -1,4 +1,4 @@
-"""What the tests of the command line share: running the built command in a folder of its own."""
+"""The shared part of the tests of the command line: running the built command in a folder of its own."""
 
 import os
 import shutil

@@ -57,7 +57,7 @@ class ExitCodes(CommandLineTest):
         self.assertEqual([holder.stdout.readline() for _ in range(2)][1], "ready\n")
 
     def everywhere_the_same(self, command, *program):
-        """What all commands that look at pools share."""
+        """The shared behaviour of all commands that look at pools."""
         options = ("--quiet",) if command == "run" else ()
         def expect(code, path, **how):
             named = ("--pool", path) if command == "run" else (path,)

@@ -19,7 +19,7 @@ BLOCK = re.compile(r'^ *```(\w+)(?: title="([^"]+)")?\n(.*?)^ *```$', re.MULTILI
 INDENTED = re.compile(r"^    (?:\$ )?((?:build/bin/)?stillpoint(?:-cc|-c\+\+)? .*|make\b.*|python3 .*|g\+\+ .*|cc .*|ctest .*)$", re.MULTILINE)
 PAGES = ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs/guide").glob("*.md"))]
 
-# What is not run here, by its beginning, and why.
+# Commands that are not run here, by their beginning, and why.
 NOT_RUN = {
     "make demo": "builds; tests/kill runs the same kills",
     "make test": "runs this test",

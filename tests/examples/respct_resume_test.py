@@ -59,7 +59,7 @@ class RespctResume(ExampleTest):
         self.assertEqual(again, digest)
         self.assertTrue(any(0 < done < POWER and place == 2 for place, row, done in resumed), f"never inside a row: {resumed}")
         self.assertLess(int(work), ROWS * POWER // 2, "the last run began again")
-        # What is finished stays so.
+        # A finished part stays so.
         again, work = self.digest_of(subprocess.run(self.command(), capture_output=True, text=True, check=True, timeout=60).stdout)
         self.assertEqual((again, int(work)), (digest, 0))
 

@@ -36,7 +36,7 @@ inline constexpr sim::Profile every_profile[] = {sim::Profile::process, sim::Pro
 /// Why a plan cannot be run here, or "".
 [[nodiscard]] std::string why_skipped(const ProgramPlan& plan);
 
-/// What every engine of the build must pass: an engine joins by being registered.
+/// The campaigns that every engine of the build must pass: an engine joins by being registered.
 [[nodiscard]] std::vector<Campaign> conformance_campaigns();
 /// Programs over durable objects: nothing acknowledged is lost, nothing half-done is seen.
 [[nodiscard]] std::vector<Campaign> object_campaigns();
@@ -44,7 +44,7 @@ inline constexpr sim::Profile every_profile[] = {sim::Profile::process, sim::Pro
 [[nodiscard]] std::vector<Campaign> damage_campaigns();
 /// Pools that grow into what a later time of theirs has left in the file.
 [[nodiscard]] std::vector<Campaign> leftover_campaigns();
-/// What the real media promise to engines: their own fences and syncs, held to the crash model.
+/// The promises of the real media to engines: their own fences and syncs, held to the crash model.
 [[nodiscard]] std::vector<Campaign> media_campaigns();
 /// That the explorer notices a store which its trace has not.
 [[nodiscard]] std::vector<Campaign> stray_store_campaigns();

@@ -133,7 +133,7 @@ public:
         return everywhere_ || offset < area_end_ || (offset >= tables_begin_ && offset < tables_end_);
     }
 
-    /// What the pool has twice there: superblocks, commit records, version tables. One bad sector must not cost anything.
+    /// The parts that the pool has twice there: superblocks, commit records, version tables. One bad sector must not cost anything.
     [[nodiscard]] bool have_twins(std::uint64_t offset) const noexcept
     {
         return offset < twins_end_ || twin_in_version_table(offset) != 0;
@@ -151,7 +151,7 @@ public:
         return 0;
     }
 
-    /// What lies there: the head of the file, a version table, page copies, or what an engine keeps after them, where heads begin pages.
+    /// The part of the file at `offset`: its head, a version table, page copies, or the engine's own after them, where heads begin pages.
     [[nodiscard]] std::size_t part_of_file(std::uint64_t offset) const noexcept
     {
         if (offset < area_end_ || twin_in_version_table(offset) != 0) {

@@ -1,4 +1,4 @@
-"""What explore says of a canary that nothing notices: its name, in bounded time, with an exit code of failure.
+"""The report of explore about a canary that nothing notices: its name, in bounded time, with an exit code of failure.
 
 log-sync is pronto's, so campaigns of pmthreads cannot notice that it is gone."""
 

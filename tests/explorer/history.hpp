@@ -18,7 +18,7 @@ struct EpochState {
     std::vector<std::uint64_t> page_digests;
 };
 
-/// What must have survived.
+/// The state that must have survived.
 struct Floor {
     std::uint64_t epoch = 0;
     std::uint64_t operations = 0;

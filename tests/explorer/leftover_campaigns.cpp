@@ -33,7 +33,7 @@ sim::CrashImage written_over(const sim::CrashImage& older, sim::CrashImage newer
     return newer;
 }
 
-/// What the program leaves at its end, under what it had before it grew last. Nothing: it has not grown.
+/// The leftovers of the program at its end, under what it had before it grew last. Nothing: it has not grown.
 std::optional<Start> start_of(const ProgramPlan& plan, const ProgramRun& run)
 {
     sim::CrashModel model(plan.profile, sim::CrashImage{{}, false});

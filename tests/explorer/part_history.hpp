@@ -22,10 +22,10 @@ class PartHistory {
 public:
     /// Takes what concerns it of the next event of a run's trace.
     void apply(const sim::Event& event);
-    /// What a run has shown to be wrong, or "": a state that never was, a commit number given out twice.
+    /// The error that a run has shown, or "": a state that never was, a commit number given out twice.
     [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
 
-    /// What is wrong with parts that a crash now has left so, or "".
+    /// The error in parts that a crash has left like this, or "".
     [[nodiscard]] std::string judge(const PartDigests& recovered) const;
     /// So many of the newest acknowledged operations of each part may be lost: they were damaged, and what follows them does not tell.
     void forgive_newest(std::size_t operations) noexcept;

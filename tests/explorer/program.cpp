@@ -285,7 +285,7 @@ ProgramRun ProgramRunner::run(const ProgramPlan& plan, const sim::CrashImage& fi
         sim::recording.store(trace_.get(), std::memory_order_release);
         sim::set_stage(stage.get());
         const int code = plan.objects != nullptr ? objects_ran(plan, path, message_) : Program(plan, message_).run(path);
-        const sim::BetweenTracedStores for_ever;  // What is recorded is done, and the reverse.
+        const sim::BetweenTracedStores for_ever;  // Recorded stores are done, and done stores are recorded.
         _exit(code);
     }
     int status = 0;

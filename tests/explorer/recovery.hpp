@@ -31,7 +31,7 @@ struct Recovered {
 /// directory and workload in the recovered memory.
 [[nodiscard]] Recovered recover(const ProgramPlan& plan, const sim::CrashImage& image);
 
-/// What is wrong with a recovered state after a crash of `history`, or "".
+/// The error in a recovered state after a crash of `history`, or "".
 [[nodiscard]] std::string judge(const Recovered& recovered, const History& history);
 
 }  // namespace stillpoint::explorer

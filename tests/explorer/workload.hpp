@@ -31,7 +31,7 @@ public:
     /// One operation, which is a state of its own for the engine, and is counted. `performed` is called when all its stores are made, and
     /// before the engine may take the state.
     virtual void perform(void* root, Random& random, const std::function<void()>& performed) = 0;
-    /// What is wrong with the structure, or "". Reads only; follows no pointer outside durable memory.
+    /// The error in the structure, or "". Reads only; follows no pointer outside durable memory.
     [[nodiscard]] virtual std::string check(const void* root, const FindObject& find) const = 0;
     /// Digest of the abstract state: equal however the structure lies in memory.
     [[nodiscard]] virtual std::uint64_t digest(const void* root, const FindObject& find) const = 0;

@@ -76,7 +76,7 @@ class End(FaultyRun):
                 self.assertEqual(after.stdout, f"start {kind} count {count}\n", after.stderr)
 
     def test_while_another_thread_goes_on_is_as_without_it(self):
-        """What it touches while the process ends is still there."""
+        """Memory that it touches while the process ends is still there."""
         for engine in ("pmthreads", "respct", "pronto"):
             self.pool.unlink(missing_ok=True)
             for _ in range(6 if engine == "respct" else 2):

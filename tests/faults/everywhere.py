@@ -34,7 +34,7 @@ Outcome = collections.namedtuple("Outcome", "met refused")
 
 
 class Wrong(Exception):
-    """What must not be."""
+    """A promise that was broken."""
 
 
 class Driver:

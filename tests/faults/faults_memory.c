@@ -20,7 +20,7 @@ static long calls;
 
 static int must_fail(const void *caller, size_t size)
 {
-    const size_t for_exceptions = 64 << 10; /* What the C++ library sets aside at its start, to throw when there is no more. */
+    const size_t for_exceptions = 64 << 10; /* The memory that the C++ library sets aside at its start, to throw when there is no more. */
     const char *wish = getenv("FAULTS_MEMORY");
     Dl_info from;
     if (wish == NULL || dladdr(caller, &from) == 0 || from.dli_fname == NULL ||

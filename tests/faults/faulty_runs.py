@@ -1,4 +1,4 @@
-"""What the tests of bad surroundings share: running faults_program in a folder of its own, and what each failure owes its user."""
+"""The shared part of the tests of bad surroundings: running faults_program in a folder of its own, and what each failure owes its user."""
 
 import re
 import resource

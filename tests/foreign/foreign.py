@@ -111,7 +111,7 @@ class Runner:
         return code, program.canonical(text), seconds, folder
 
     def check_pool(self, folder, keeps):
-        """What is wrong with the pool of a run; "" where it is sound and was used."""
+        """The error in the pool of a run; "" where it is sound and was used."""
         if not keeps and not (folder / "a.pool").exists():
             return ""
         done = subprocess.run([self.build / "bin/stillpoint", "check", folder / "a.pool"], capture_output=True, text=True, check=False)

@@ -48,7 +48,7 @@ class Go(CommandLineTest):
         return self.folder / name
 
     def start(self, *words):
-        """What it said, and its figures while it ran."""
+        """The messages of the program, and the figures while it ran."""
         with subprocess.Popen([str(word) for word in (TOOL, "run", "--pool", self.pool, *SMALL, "--interval", "1h", "--", *words)],
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             said = process.stdout.readline()

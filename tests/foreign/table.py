@@ -1,4 +1,4 @@
-"""What a row of the table of foreign programs is, and how output is made comparable."""
+"""The form of a row of the table of foreign programs, and how output is made comparable."""
 
 import re
 from dataclasses import dataclass

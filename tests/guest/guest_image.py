@@ -1,4 +1,4 @@
-"""What a guest boots from: Debian's kernel package, unpacked and never installed, and an initramfs with busybox, the
+"""The files that a guest boots from: Debian's kernel package, unpacked and never installed, and an initramfs with busybox, the
 modules, the programs under test and the shared libraries that they name."""
 
 import gzip

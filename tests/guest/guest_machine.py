@@ -32,7 +32,7 @@ class Device:
         words = ["-machine", "pc", "-m", "512M", "-drive"]
         if self.kind == "disk":
             return words + [f"file={self.image},format=raw,if=virtio,cache={self.cache_mode}"]
-        # What is new in an overlay is found again only through tables that QEMU keeps in its own memory until the guest
+        # The new pages of an overlay are found again only through tables that QEMU keeps in its own memory until the guest
         # flushes the disk: a write cache that dies with the machine.
         subprocess.run([command("qemu-img"), "create", "-q", "-f", "qcow2", "-o", QEMU_IMG_OPTIONS, "-F", "raw",
                         "-b", str(self.image), str(self.overlay)], check=True)

@@ -48,7 +48,7 @@ class Broken(Exception):
 
 
 class Told:
-    """What the guest said is durable: the epoch, and the operations of each thread."""
+    """The acknowledgements of the guest: the epoch, and the operations of each thread."""
 
     def __init__(self, epoch=0, counts=(0,) * 8):
         self.epoch, self.counts = epoch, tuple(counts)
@@ -124,7 +124,7 @@ class Guest:
         return " ".join(line.split()[:2])
 
     def doctored(self, text):
-        """What Stillpoint itself finds in the guest; the medium that it would choose must be the one that is tested."""
+        """The findings of Stillpoint itself in the guest; the medium that it would choose must be the one that is tested."""
         try:
             found = json.loads(text)
             verdict = found["verdict"]
@@ -227,7 +227,7 @@ DEFECTS = {
 
 
 def control(options, boot, kind, defect):
-    """What breaks a promise must be caught, or these cuts prove nothing. Returns how many cuts it took."""
+    """A program that breaks a promise must be caught, or these cuts prove nothing. Returns how many cuts it took."""
     guest = Guest(kind, options, boot, defect)
     for _ in range(4):
         try:

@@ -37,7 +37,7 @@ class Instrumented(CompilerCase):
         return self.compile(CXX, "word-index", *others, *objects, language=("-std=c++20",))
 
     def verified(self, program, *words):
-        """What verify_marks says, a line for each function."""
+        """The report of verify_marks, a line for each function."""
         done = self.run_in_folder(TOOL, "run", "--pool", "a.pool", "--durability", "process", "--pool-size", "16M", "--tracker",
                                   "hooks", "--verify-marks", "--interval", "10", "--", program, *words)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -140,7 +140,7 @@ bool epoll(Page page, int (*wait_for)(int file, epoll_event* events))
     return epoll_ctl(file, EPOLL_CTL_ADD, full_pipe(1), &wanted) == 0 && wait_for(file, page.as<epoll_event>()) == 1;
 }
 
-/// What the page holds before it is protected, where a call needs something there.
+/// The contents of the page before it is protected, where a call needs something there.
 void prepare(const char* name, Page page)
 {
     if (std::strstr(name, "poll") != nullptr && std::strstr(name, "epoll") == nullptr) {

@@ -59,7 +59,7 @@ Engine* session_engine() noexcept
     return recording::open ? reinterpret_cast<Engine*>(&somewhere) : nullptr;
 }
 
-/// What registry.cpp says in the library: with it the engines, and the session itself, would be linked.
+/// Stands in for registry.cpp of the library, which would link the engines and the session.
 std::span<const EngineDriver> engine_drivers() noexcept { return {}; }
 
 }  // namespace stillpoint

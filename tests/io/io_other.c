@@ -1,4 +1,4 @@
-/* What programs may do to durable memory besides reading into it: io_other WAY. Each says what came of it. */
+/* Things that programs may do to durable memory besides reading into it: io_other WAY. Each reports its outcome. */
 #include <errno.h>
 #include <linux/io_uring.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-"""What a program may do to durable memory besides reading into it: it works, is refused with a message, or is named in a warning."""
+"""Things that a program may do to durable memory besides reading into it: it works, is refused with a message, or is named in a warning."""
 
 import os
 import subprocess

@@ -75,7 +75,7 @@ class Stop(Exception):
 
 
 class Notes:
-    """What the program noted outside its pool; it survives the kill."""
+    """The program's record outside its pool; it survives the kill."""
 
     def __init__(self, path):
         self.path = path

@@ -1,4 +1,4 @@
-"""What the tests of the compiler share: a folder of their own, and the wrappers run in it."""
+"""The shared part of the tests of the compiler: a folder of their own, and the wrappers run in it."""
 
 import os
 import shlex

@@ -41,7 +41,7 @@ struct Arena {
 constexpr u64 objects_bytes = 4096;
 constexpr u64 memory_bytes = 28672;
 
-/// What is free is known outside of durable memory, whose contents the recorder changes.
+/// The free list lies outside of durable memory, whose contents the recorder changes.
 struct Arena {
     u8 *memory = nullptr;
     u64 used = 0;

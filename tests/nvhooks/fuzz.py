@@ -64,7 +64,7 @@ SETTINGS = {
     "relative": (layer(OPTIMIZATIONS, hooks=("is_nvm", "to_absolute_ptr", *WRITES)), [*BOTH, "--relative"]),
 }
 
-# What must be found, within a few rounds: hooks that move across the end of a FASE, and a call that nobody described.
+# Errors that must be found, within a few rounds: hooks that move across the end of a FASE, and a call that nobody described.
 CANARIES = {
     "canary-moves-fields": (layer(OPTIMIZATIONS[1:2], keeps_fase="opaque, boundary"), BOTH),
     "canary-moves-loops": (layer(OPTIMIZATIONS[2:3], keeps_fase="opaque, boundary"), BOTH),
@@ -81,7 +81,7 @@ CANARY_ROUNDS = 60
 
 
 class Finding(Exception):
-    """What went wrong, in words."""
+    """The error, in words."""
 
 
 class Fuzz:

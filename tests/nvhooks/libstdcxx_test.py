@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the pass knows of libstdc++ held against the library, both ways: each function that it exports is described, has a body in
+"""The pass's knowledge of libstdc++ held against the library, both ways: each function that it exports is described, has a body in
 the plugin, or stands in libstdcxx_uncovered.txt with a reason; and each of those entries is a function of the library."""
 
 import re

@@ -54,7 +54,7 @@ struct log {
 };
 static struct log undo, redo;
 
-/* What happened up to each boundary, over all runs. */
+/* The events up to each boundary, over all runs. */
 struct epoch {
     unsigned char written[MEMORY_BYTES];
     unsigned char pre[MEMORY_BYTES];

@@ -1,4 +1,4 @@
-/* What generated programs of the differential fuzz may call, and the shape of a program. */
+/* The functions that generated programs of the differential fuzz may call, and the shape of a program. */
 #ifndef STILLPOINT_TESTS_NVHOOKS_RECORDER_H
 #define STILLPOINT_TESTS_NVHOOKS_RECORDER_H
 

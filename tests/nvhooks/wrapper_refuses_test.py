@@ -1,4 +1,4 @@
-"""What `stillpoint cc` cannot do it says in one line, with what to do about it, before Clang is started."""
+"""For each thing that `stillpoint cc` cannot do, it prints one line, with advice, before Clang is started."""
 
 import os
 import shutil

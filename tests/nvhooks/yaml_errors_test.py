@@ -11,7 +11,7 @@ PLUGIN = BUILD / "lib/libstillpoint-nvhooks-19.so"
 GOOD_LAYER = "name: test\nhooks: [is_nvm, post_nvm_write]\ndescriptions: [calls.yaml]\n"
 GOOD_CALLS = "functions:\n  f: { writes: [{ pointer: arg0, size: 8 }] }\n"
 
-# What is wrong: the layer's text, and what the message must hold after the layer's path.
+# An error: the layer's text, and what the message must hold after the layer's path.
 LAYERS = {
     "an unknown key": ("name: test\nhooks: [is_nvm]\nhook: [is_nvm]\n", ":3:1: error: unknown key 'hook'"),
     "an unknown key inside": (

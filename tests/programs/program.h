@@ -92,7 +92,7 @@ struct part_kind {
     void (*begin)(struct part *part);          /* volatile state, after verify(); may be NULL */
 };
 
-/* What the durable memory of every part begins with. */
+/* The head of the durable memory of every part. */
 struct head {
     uint64_t made;
     uint64_t touched[workers_max];

@@ -21,7 +21,7 @@ GLOBAL_KINDS = ("words", "list", "tree", "array", "queue")
 
 
 class Features:
-    """What a combination of engine and tracker allows a program to do."""
+    """The abilities of a program with a combination of engine and tracker."""
 
     def __init__(self, engine="pmthreads", tracker="uffd", avoid=(), defect="none"):
         self.engine, self.tracker, self.avoid, self.defect = engine, tracker, frozenset(avoid), defect

@@ -75,7 +75,7 @@ class Builder:
             raise ToolError(f"{' '.join(map(str, words))}: {done.stdout}")
 
     def of_cpp(self, source):
-        """What programs with an engine whose interface is one of C++ are linked with: an object file and the library of C++."""
+        """The libraries that programs with an engine whose interface is one of C++ are linked with: an object file and the library of C++."""
         if source not in self.shared:
             made = self.folder / f"{source}.o"
             self.run(["c++", "-std=c++20", "-O1", "-w", f"-I{ROOT}/include", f"-I{HERE}", "-c", HERE / source, "-o", made])
@@ -207,7 +207,7 @@ class Life:
         self.judge(process)
 
     def judge(self, process):
-        """What the program found, and what the next life may expect."""
+        """The findings of the program, and what the next life may expect."""
         code, stage = process.returncode, self.value(STAGE)
         self.figures["verified"] += 1 if stage >= VERIFIED else 0
         if code in (-signal.SIGKILL, -(self.sent or signal.SIGKILL)):

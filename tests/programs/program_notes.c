@@ -1,4 +1,4 @@
-// What generated programs note outside the pool, and what they do with it; and how they end.
+// The notes of generated programs outside the pool, how they use them, and how they end.
 
 #include "program_notes.h"
 

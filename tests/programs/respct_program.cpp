@@ -36,7 +36,7 @@ struct Locals {
 };
 using Frame = respct::thread_frame<Locals>;
 
-/// What every part has, under its lock.
+/// The common state of every part, under its lock.
 struct Head {
     Logged<std::uint64_t> touched[respct_workers_max];
     Logged<std::uint64_t> count;  ///< of a stack's nodes, of a log's entries

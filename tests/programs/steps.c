@@ -1,4 +1,4 @@
-// What threads of generated programs do outside of sections: threads that come and go, processes, signals, faults.
+// The actions of threads of generated programs outside of sections: threads that come and go, processes, signals, faults.
 
 #include <errno.h>
 #include <semaphore.h>
@@ -223,7 +223,7 @@ static void wait_for_child(pid_t child)
     }
 }
 
-/// What the child stores is its own.
+/// A store of the child is its own.
 void fork_and_scribble(struct part *part)
 {
     const pid_t child = fork();

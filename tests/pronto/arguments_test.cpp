@@ -1,4 +1,4 @@
-// What is written as arguments is read again, whatever the types; views point to what was written; what was not written so is refused, and
+// Arguments are read as they were written, whatever the types; views point to the written bytes; other bytes are refused, and
 // nothing outside the bytes is touched (under the address and undefined-behaviour sanitizers).
 
 #include <cmath>

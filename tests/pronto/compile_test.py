@@ -1,4 +1,4 @@
-"""What pronto.hpp must not compile, with the reason that it gives, by each compiler that is there; and the wrapper of std::vector is short."""
+"""Code that pronto.hpp must not compile, with the reason that it gives, by each compiler that is there; and the wrapper of std::vector is short."""
 
 import shutil
 import subprocess

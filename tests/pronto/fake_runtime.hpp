@@ -18,7 +18,7 @@ struct Entry {
     std::size_t bytes;
 };
 
-/// What was committed on the object, in order.
+/// The operations committed on the object, in order.
 std::vector<Entry> log_of(const std::string& name);
 
 /// Another object, made as the named one was, on which its log was run again. The caller does not destroy it; forget_all() does.

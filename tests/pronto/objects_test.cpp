@@ -1,4 +1,4 @@
-// What pronto.hpp tells the runtime of classes, methods and operations, and what it makes of the runtime's answers.
+// The calls of pronto.hpp about classes, methods and operations to the runtime, and its use of the runtime's answers.
 
 #include <memory_resource>
 #include <mutex>

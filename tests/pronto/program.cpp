@@ -1,4 +1,4 @@
-// What restart_test.py runs, kills and runs again. FORM is 1, and in the programs that were changed since 2 (other order of methods, one
+// The program that restart_test.py runs, kills and runs again. FORM is 1, and in changed programs 2 (other order of methods, one
 // more), 3 (a changed signature), 4 (another type under the name), 5 (a method is gone).
 //
 //     pronto_program_FORM POOL COMMAND...     commands: see `commands` below; "die" ends by SIGKILL

@@ -72,7 +72,7 @@ class Checks(CommandLineTest):
 
 
 class Refused(unittest.TestCase):
-    """What must not compile."""
+    """Code that must not compile."""
 
     def assert_refused(self, declaration, *reasons):
         compilers = [compiler for compiler in ("g++", "clang++-19") if shutil.which(compiler)]

@@ -172,7 +172,7 @@ void restart_point_under_a_lock()
     respct::RP(2);  // wrong: restart_point_under_a_lock
 }
 
-/// What is allowed, and looks like the above.
+/// Code that is allowed, and looks like the above.
 void right()
 {
     auto& all = account();

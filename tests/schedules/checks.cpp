@@ -30,7 +30,7 @@ bool nobody_has_written() noexcept
     return std::none_of(std::begin(durable.open), std::end(durable.open), [](bool open) { return open; });
 }
 
-/// What a checkpoint does in a stop.
+/// The steps of a checkpoint in a stop.
 void copy_durable(void*) noexcept
 {
     require(nobody_has_written(), "a checkpoint ran inside a FASE that had written");

@@ -29,7 +29,7 @@ struct Move {
     std::uint8_t choice;  ///< which store a load sees: 0 the latest
 };
 
-/// What a move touches: moves of two agents that touch nothing in common commute.
+/// The objects that a move touches: moves of two agents that touch nothing in common commute.
 struct Footprint {
     enum Effect : std::uint8_t { none, reads, writes };
     int word = -1;
@@ -59,7 +59,7 @@ public:
     void finish() noexcept;
     [[nodiscard]] std::uint64_t hash() const noexcept;
 
-    /// What does not hold, or nullptr.
+    /// The condition that was violated, or nullptr.
     [[nodiscard]] const char* violated() const noexcept { return violated_; }
     /// A word turned out to be shared that was taken for one thread's own: explore again from the start.
     [[nodiscard]] bool must_restart() const noexcept { return must_restart_; }

@@ -1,4 +1,4 @@
-// What can happen next in a schedule, and what it does.
+// One possible next move in a schedule.
 
 #include <algorithm>
 #include <cstdio>

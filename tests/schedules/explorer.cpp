@@ -166,7 +166,7 @@ private:
         return true;
     }
 
-    /// What slept before the last move, or was explored there first, and has nothing to do with it.
+    /// A move that slept before the last one, or was explored there first, and is independent of it.
     [[nodiscard]] Agents sleepers_after_last_move(Agents enabled) const
     {
         if (nodes_.empty()) {

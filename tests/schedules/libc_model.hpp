@@ -11,7 +11,7 @@ namespace stillpoint::schedules {
 /// Makes the shims call the functions of the model. Before the first schedule.
 void install_libc_model() noexcept;
 
-/// What the library said last to the user in this schedule.
+/// The newest message of the library to the user in this schedule.
 extern char last_message[256];
 void note_message(std::string_view text) noexcept;
 

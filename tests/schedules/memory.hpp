@@ -27,7 +27,7 @@ inline constexpr int plains_max = 8;
 /// An operation with nobody else running: straight on the memory.
 void perform_alone(Operation& operation) noexcept;
 
-/// What a thread, or a store, knows: for each word the oldest store that may still be seen; for each thread up to
+/// The knowledge of a thread, or of a store: for each word the oldest store that may still be seen; for each thread up to
 /// which of its plain accesses happens before.
 struct View {
     std::array<std::uint16_t, words_max> word{};

@@ -23,7 +23,7 @@ struct Scenario {
 };
 
 [[nodiscard]] std::span<const Scenario> scenarios() noexcept;
-/// What scenarios of devices need of the process. Before the first schedule.
+/// Sets up the process for scenarios with devices. Before the first schedule.
 void prepare_devices() noexcept;
 
 /// Until the word is `value`: a loop of the program that looks again and again.
@@ -52,7 +52,7 @@ public:
         touch(Kind::plain_write, site);
         value_ = value;
     }
-    /// What the last store left, for a check after all threads ended.
+    /// The result of the last store, for a check after all threads ended.
     [[nodiscard]] std::uint64_t last() const noexcept { return value_; }
 
 private:

@@ -7,7 +7,7 @@
 
 namespace stillpoint::schedules {
 
-/// What the threads of a scenario share besides durable memory: begins as zeroes.
+/// The state that the threads of a scenario share besides durable memory: begins as zeroes.
 struct Shared {
     pthread_mutex_t mutex;
     pthread_mutex_t other;

@@ -352,7 +352,7 @@ void ignored_or_checkpoint(int thread)
 
 void begin_without_accounting() noexcept {}
 
-/// What a thread does before it counts is in no checkpoint's reach.
+/// An action of a thread before it is counted is in no checkpoint's reach.
 void writer_or_activation(int thread)
 {
     if (thread == 1) {

@@ -1,4 +1,4 @@
-"""What a medium cannot keep is not promised: durability power in memory is refused, unless its emulation is named."""
+"""A promise that a medium cannot keep is refused: durability power in memory is refused, unless its emulation is named."""
 
 import json
 import os

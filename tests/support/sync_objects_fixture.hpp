@@ -56,7 +56,7 @@ protected:
     {
         const SyncObjectsCapture stop([](void*, std::byte*, std::size_t) {}, nullptr);
     }
-    /// What recovery finds of it.
+    /// Whether recovery finds a record of it.
     [[nodiscard]] bool is_recorded(const void* object) const
     {
         return std::any_of(table(), table() + geometry.sync_objects_capacity,

@@ -59,7 +59,7 @@ public:
             heap_ = nullptr;
         }
     }
-    /// What a crash does to a process: the image is at an earlier point, DRAM is gone.
+    /// The effect of a crash on a process: the image is at an earlier point, DRAM is gone.
     Heap& crash_back_to(const std::vector<std::byte>& snapshot)
     {
         detach();

@@ -29,7 +29,7 @@ inline BlockWrite write_of(const Page& page, std::uint64_t file_page)
     return {file_page * page_bytes, page.bytes, page_bytes};
 }
 
-/// What every byte of a page of the medium is; 256 where they differ or cannot be read.
+/// The value of every byte of a page of the medium; 256 where they differ or cannot be read.
 inline unsigned page_value(const Medium& medium, std::uint64_t file_page)
 {
     std::byte bytes[page_bytes];

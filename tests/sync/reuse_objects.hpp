@@ -135,7 +135,7 @@ inline int verify_integers(const Piece& piece)
 /// Objects that threads used when the process ended.
 inline int verify_objects(Objects& objects)
 {
-    alarm(20);  // What recovery has missed waits forever.
+    alarm(20);  // A waiter that recovery has missed waits forever.
     int wrong = 0;
     const auto expect = [&](const char* what, long result, long expected) {
         if (result != expected) {

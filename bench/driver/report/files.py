@@ -1,4 +1,4 @@
-"""What is written where."""
+"""Which file is written where."""
 
 import json
 from pathlib import Path

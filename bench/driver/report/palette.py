@@ -27,7 +27,7 @@ COLOURS = {
     "series-6": ("#0b7486", "#5ccfe0"),
     "series-7": ("#bf2459", "#ff93b3"),
 }
-# What a plot is drawn in, to be found again in its SVG: no two are equal, and nothing else is drawn in these.
+# The colours that a plot is drawn in, to be found again in its SVG: no two are equal, and nothing else is drawn in these.
 MARKS = {name: f"#0101{number:02x}" for number, name in enumerate(COLOURS)}
 SERIES = 7
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "<", ">"]

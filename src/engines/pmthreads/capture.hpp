@@ -101,7 +101,7 @@ private:
     static void search_pieces(void* search, std::uint64_t begin, std::uint64_t end);
     /// False: this collect has the page already.
     bool add(std::uint64_t image_page, bool certain, const Shadow& shadow) noexcept;
-    /// What the kernel stores, which trackers do not see as it arrives (kernel_writes.hpp).
+    /// Stores by the kernel, which trackers do not see as they arrive (kernel_writes.hpp).
     [[nodiscard]] std::uint64_t add_kernel_writes(const Shadow& shadow, Look look) noexcept;
     /// Between finding and copying.
     [[nodiscard]] std::uint64_t add_async_writes(const Shadow& shadow, Look look, std::uint64_t found) noexcept;

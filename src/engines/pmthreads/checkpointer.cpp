@@ -101,7 +101,7 @@ Result<void> Checkpointer::pre_copy() noexcept
         if (!found) {
             return pass_on(found.error());
         }
-        // What was found may lie in a segment that came while the walk went on.
+        // A page that was found may lie in a segment that came while the walk went on.
         announced_.absorb(*parts_.table, *parts_.locations);
         // While the program runs these bytes may change under the write; then the page is found
         // again and written again.

@@ -33,7 +33,7 @@ protected:
         note_store(reinterpret_cast<void*>(page_address(page) + 4095), bytes);
     }
 
-    /// What looks at [first, last) find with room for `capacity` runs, as pairs of pages.
+    /// The runs that looks at [first, last) find with room for `capacity` runs, as pairs of pages.
     std::vector<std::pair<std::uint64_t, std::uint64_t>> collect(std::uint64_t first = 0, std::uint64_t last = pages,
                                                                  std::size_t capacity = pages, Look look = Look::stop)
     {

@@ -3,7 +3,7 @@
 // stop compares the pages that were written and have no mark with those bytes. What differs is a store that nobody
 // marked: it is captured all the same, counted, and its writer named once.
 //
-// What it cannot see: an unmarked store to a page that also has a mark. Nothing is lost then; when the page is
+// The limit: an unmarked store to a page that also has a mark. Nothing is lost then; when the page is
 // captured ahead and armed again, the next such store shows.
 
 #include <algorithm>

@@ -49,7 +49,7 @@ inline std::uint64_t record_checksum(const ObjectRecord& record) noexcept
     return checksum64(&record.identity, offsetof(ObjectRecord, committed) - offsetof(ObjectRecord, identity), record_checksum_seed);
 }
 
-/// What an operation says of those before it: EntryHeader::behind.
+/// The distance of an operation to the newest durable one before it: EntryHeader::behind.
 constexpr std::uint32_t behind_of(std::uint64_t number, std::uint64_t durable) noexcept
 {
     return number - durable > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(number - durable);

@@ -23,7 +23,7 @@ struct alignas(128) LiveObject {
         deleted = 3,
     };
 
-    /// What running an operation again takes: a running mean of those that are timed.
+    /// Nanoseconds that running an operation again takes: a running mean of those that are timed.
     std::atomic<std::uint64_t> operation_ns{0};
 
     // Constant while it is open.

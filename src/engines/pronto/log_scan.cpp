@@ -161,7 +161,7 @@ Result<ScannedLog> ScannedLog::read(const Pool& pool, std::span<const ScannedChu
     }
 }
 
-/// What a recovery left out stays out, though the next run has given its numbers to other operations.
+/// An operation that a recovery left out stays out, though the next run has given its numbers to other operations.
 void ScannedLog::leave_out_void_entries(std::span<const ScannedChunk> chunks)
 {
     const auto is_void = [&](const ScannedEntry& entry) {

@@ -49,7 +49,7 @@ struct LoggedOperation {
 /// An object's log, read whole.
 class ScannedLog {
 public:
-    /// What `record` does not have yet. Errors: io, no_memory; pool_corrupt: two entries with one number.
+    /// The part that `record` does not have yet. Errors: io, no_memory; pool_corrupt: two entries with one number.
     [[nodiscard]] static Result<ScannedLog> read(const Pool& pool, std::span<const ScannedChunk> chunks, const ObjectRecord& record);
 
     /// In commit order; without those that a crash has cut off or that were never acknowledged.

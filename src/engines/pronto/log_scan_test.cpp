@@ -1,4 +1,4 @@
-// What is taken from a log that a crash, an earlier recovery or damage has left.
+// The operations that are taken from a log that a crash, an earlier recovery or damage has left.
 
 #include <cstring>
 #include <gtest/gtest.h>

@@ -14,7 +14,7 @@ std::span<const MethodRecord> method_table(const ObjectRecord& record) noexcept
 
 namespace {
 
-/// What a name stands for in the program: its method number, or no_method.
+/// The program's method for a name: its method number, or no_method.
 std::uint16_t find_method(const sp_pronto_type& type, std::string_view name) noexcept
 {
     for (std::size_t i = 0; i < type.method_count; ++i) {

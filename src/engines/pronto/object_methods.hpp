@@ -18,7 +18,7 @@ namespace stillpoint::pronto {
 ///   and the program has not, or has with another signature.
 [[nodiscard]] Result<bool> match_methods(LiveObject& object, std::span<const LoggedOperation> logged, bool accept_changed);
 
-/// What the program's methods look like in a table, added to the pool's or in their place. `table` has room for all.
+/// The program's methods in a table, added to the pool's or in their place. `table` has room for all.
 void fill_method_table(const LiveObject& object, std::span<MethodRecord> table) noexcept;
 /// Entries that fill_method_table() fills.
 [[nodiscard]] std::size_t method_table_size(const LiveObject& object) noexcept;

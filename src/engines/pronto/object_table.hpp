@@ -65,7 +65,7 @@ private:
     /// At the first call in a process; later ones say again why it failed.
     [[nodiscard]] Result<void> recover_all(Session& session);
     [[nodiscard]] Result<void> recover_found(Session& session);
-    /// What a killed process has left of the logs is readable, and perhaps not durable: it is made so before anything is told that
+    /// The logs that a killed process has left are readable, and perhaps not durable: it is made so before anything is told that
     /// relies on it.
     void make_logs_durable() noexcept;
     void hand_out_chunks(bool all_objects_known);

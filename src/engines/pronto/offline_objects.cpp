@@ -31,7 +31,7 @@ public:
                 .table_format = table_format_of(base)}
     {
     }
-    /// What begins at that address of the image, if a live block of so many bytes does; else nullptr.
+    /// The object that begins at that address of the image, if a live block of so many bytes does; else nullptr.
     [[nodiscard]] const std::byte* block(std::uintptr_t address, std::uint64_t bytes) const noexcept
     {
         const std::uint64_t offset = address - address_;

@@ -327,7 +327,7 @@ void OperationLog::start_logging(sp_pronto_operation& memory) noexcept
     job.place = operation.first.place;
     job.file_offset = space_.file_offset(operation.first.chunk) + operation.first.offset;
     bool measured = false;
-    // What fits in the first line is stored with it, at the commit.
+    // Arguments that fit in the first line are stored with it, at the commit.
     const bool hands_over = job.argument_bytes > inline_argument_bytes && siblings_.should_hand_over(thread, measured);
     operation.begun_ns = measured ? os::monotonic_ns() : 0;
     if (hands_over) {
@@ -366,7 +366,7 @@ Result<void> OperationLog::commit(sp_pronto_operation& memory, bool early)
         if (auto same = objects_.run_on_twin(operation); !same) {
             return same;
         }
-        end_verifying(operation);  // What becomes of the commit is not its business.
+        end_verifying(operation);  // The commit's outcome is not the check's business.
     }
     if (settings_.check_commit_order) {
         commit_order::committing(operation);

@@ -34,7 +34,7 @@ public:
     /// Returns when the job's lines are durable. True: the sibling was late, so it had no CPU of its own.
     static bool await(SiblingJob& job) noexcept;
 
-    /// What a sibling does, in the calling thread, without the fence: the hash of the arguments, and the lines after the first.
+    /// The work of a sibling, in the calling thread, without the fence: the hash of the arguments, and the lines after the first.
     static void store_rest(Medium& medium, SiblingJob& job) noexcept;
 
 private:

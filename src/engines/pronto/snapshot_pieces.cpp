@@ -180,7 +180,7 @@ bool SnapshotPieces::open(std::uint32_t piece) noexcept
     while (true) {
         const std::uint32_t seen = progress();
         if (abandoned_.load(std::memory_order_seq_cst)) {
-            return make_writable(piece);  // What is writable already stays so; whoever asked tries again.
+            return make_writable(piece);  // A writable page stays so; the thread that asked tries again.
         }
         switch (try_open(piece)) {
         case Opened::yes: return true;

@@ -156,7 +156,7 @@ TEST_P(ProntoSnapshots, WriteOnlyPagesThatChanged)
                   return testing::Test::HasFailure() ? 1 : 0;
               }),
               0);
-    // What was loaded is known too; a restart changes some pages of the heap and the directory.
+    // A loaded page is known too; a restart changes some pages of the heap and the directory.
     EXPECT_EQ(run([&] {
                   EXPECT_LT(change_pages(6, 3), 6U + 40U);
                   return testing::Test::HasFailure() ? 1 : 0;

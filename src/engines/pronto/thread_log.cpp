@@ -98,7 +98,7 @@ Result<std::byte*> ThreadLog::place_for(std::uint64_t argument_bytes)
     if (!buffer_.make_room(used + cache_line_bytes)) {
         return fail(SP_E_NO_MEMORY, 0, "no memory for {} bytes of arguments of an operation", argument_bytes);
     }
-    // What is copied in whole lines must not carry bytes of earlier operations to the medium.
+    // Arguments that are copied in whole lines must not carry bytes of earlier operations to the medium.
     std::memset(buffer_.memory + used, 0, cache_line_bytes);
     return buffer_.memory + header_room;
 }

@@ -46,7 +46,7 @@ Result<void> size_of(const sp_respct_layout* layout, size_t count, size_t& bytes
     return {};
 }
 
-/// What the library keeps in a layout: its number in the open pool, and after it what the heap knows one small object of it by.
+/// The library's part of a layout: its number in the open pool, and after it the heap's key of one small object.
 constexpr unsigned tag_shift = 16;
 
 bool is_of(const Session& session, const sp_respct_layout& layout) noexcept

@@ -36,7 +36,7 @@ bool is_counted() noexcept
     return thread != nullptr && (thread->is_inside || thread->is_allowed);
 }
 
-/// What the accounting has to know before the mutex is taken. Returns the bits that say so.
+/// Announces the lock to the accounting before the mutex is taken. Returns the bits that record it.
 std::uint32_t announce(const sp_respct_mutex* mutex) noexcept
 {
     if (!is_active()) {

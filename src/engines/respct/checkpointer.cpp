@@ -104,7 +104,7 @@ CheckpointTurn Checkpointer::take_checkpoint(bool last, bool even_if_empty) noex
         return CheckpointTurn::failed;
     }
     note_commit(os::monotonic_ns() - write_begun_ns);
-    // What older states needed may be given out again only now.
+    // Blocks that older states needed may be given out again only now.
     logged::durable_epoch.store(ended_epoch_, std::memory_order_release);
     parts_.clock->set_durable(ended_epoch_);
     return CheckpointTurn::committed;

@@ -70,7 +70,7 @@ const Session* checked_session() noexcept
     return session;
 }
 
-/// What is written, and where it lies, for a message.
+/// The target of a write, and where it lies, for a message.
 struct Subject {
     char text[160];
 
@@ -107,7 +107,7 @@ bool is_within(const void* address, std::size_t size_bytes) noexcept
     return stillpoint_is_persistent(address) && stillpoint_is_persistent(last);
 }
 
-/// What every use of a logged variable needs.
+/// The checks that every use of a logged variable needs.
 void check_place(const Session& session, const void* variable, unsigned kind, Line line) noexcept
 {
     constexpr std::string_view what = "the logged variable";

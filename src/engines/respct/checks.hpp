@@ -7,7 +7,7 @@
 
 namespace stillpoint::respct::checks {
 
-/// What `stillpoint lint` does at each of these. Nothing in it calls malloc.
+/// The functions that `stillpoint lint` is called by at each of these. None of them calls malloc.
 struct Listener {
     void (*restart_point)() noexcept;
     void (*allow)() noexcept;

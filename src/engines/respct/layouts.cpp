@@ -12,7 +12,7 @@ namespace {
 
 namespace kinds = heap::member_kind;
 
-// What lies in pool files, and the numbers of the public header, are the same.
+// The numbers in pool files equal those of the public header.
 static_assert(SP_RESPCT_LOGGED_1 == 0 && SP_RESPCT_LOGGED_16 + 1 == logged::kinds && SP_RESPCT_LOGGED_8 == logged::kind_of_word);
 static_assert(SP_RESPCT_PTHREAD_MUTEX == kinds::pthread_mutex && SP_RESPCT_PTHREAD_CONDITION == kinds::pthread_condition);
 static_assert(SP_RESPCT_PTHREAD_RWLOCK == kinds::pthread_rwlock);

@@ -11,7 +11,7 @@ namespace stillpoint::respct {
 
 namespace {
 
-/// What one flusher takes at a time.
+/// The number of lines that one flusher takes at a time.
 std::size_t run_lines_max() noexcept { return shares_are_small() ? 4 : 1024; }
 constexpr std::size_t staging_pages = 512;
 

@@ -53,7 +53,7 @@ TEST(RespctLocks, AreCounted)
         EXPECT_TRUE(other.try_lock());
         EXPECT_FALSE(other.try_lock());
         EXPECT_EQ(locks_counted(), 2U);
-        choose_way_of_locks(!short_way);  // What is held stays so.
+        choose_way_of_locks(!short_way);  // A held lock stays so.
         one.unlock();
         EXPECT_EQ(locks_counted(), 1U);
         other.unlock();

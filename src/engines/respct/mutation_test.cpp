@@ -96,7 +96,7 @@ Bytes bytes_of(const std::string& path)
     return bytes;
 }
 
-/// What `stillpoint check` looks at above the engine.
+/// The checks of `stillpoint check` above the engine.
 Result<void> check_layers(void* context, std::byte* base, std::uint64_t image_bytes)
 {
     const PoolFacts& facts = *static_cast<const PoolFacts*>(context);

@@ -36,7 +36,7 @@ void reset_lock(void* lock, unsigned kind) noexcept
     }
 }
 
-/// What one thread of recovery changes, or would.
+/// The changes that one thread of recovery makes, or would make.
 struct Found {
     std::vector<Change> changes;
     std::vector<std::uintptr_t> lines;

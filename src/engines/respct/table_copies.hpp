@@ -16,7 +16,7 @@ namespace stillpoint::respct {
 
 class TableCopies {
 public:
-    /// What the commit record says.
+    /// The contents of the commit record.
     struct Committed {
         std::uint64_t epoch;
         std::uint64_t digest;

@@ -61,7 +61,7 @@ extern constinit thread_local Thread* own_thread [[gnu::tls_model("initial-exec"
 [[gnu::visibility("hidden")]] extern constinit std::atomic<std::uint64_t> image_bytes;
 /// The running epoch, for the program (sp_respct_running) and for the heap (core/logged_words.hpp). 0: none runs.
 void set_running_epoch(std::uint64_t epoch) noexcept;
-/// What epoch words of the program compare with.
+/// The number that epoch words of the program compare with.
 [[nodiscard]] inline std::uint64_t running() noexcept { return __atomic_load_n(&sp_respct_running, __ATOMIC_RELAXED); }
 inline void set_active(bool on) noexcept { active.store(on, std::memory_order_release); }
 [[nodiscard]] inline bool is_active() noexcept { return active.load(std::memory_order_relaxed); }

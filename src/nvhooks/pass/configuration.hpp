@@ -19,7 +19,7 @@ struct Configuration {
     [[nodiscard]] bool is_allocator(const llvm::CallBase &call) const;
 };
 
-/// What -stillpoint-runtime names, with what the module's own attributes say. Errors: each thing wrong in a file, with line and
+/// The configuration that -stillpoint-runtime names, and that of the module's attributes. Errors: each mistake in a file, with line and
 /// column; no layer given.
 [[nodiscard]] llvm::Expected<Configuration> configuration_of(const llvm::Module &module);
 

@@ -28,7 +28,7 @@ struct DescriptionFile {
     std::vector<FaseChanger> changes_fase;
 };
 
-/// What reading a part needs to know of its surroundings: the context of llvm::yaml::Input.
+/// The context that reading a part needs: the context of llvm::yaml::Input.
 struct Reading {
     DescriptionTable &table;
     std::string path;
@@ -51,7 +51,7 @@ std::string add(Reading &reading, const FunctionDescription &function)
     return "'" + function.name + "' is described twice, and differently; the other one is in " + entry->second.path;
 }
 
-/// What is wrong with an effect besides its parts; empty if nothing is.
+/// The error in an effect besides its parts; empty if nothing is.
 std::string complaint_about(const MemoryEffect &effect)
 {
     if (effect.pointer.uses_result() || (effect.at_most && effect.at_most->uses_result())) {
@@ -116,7 +116,7 @@ namespace nvhooks = stillpoint::nvhooks;
 
 namespace llvm::yaml {
 
-/// What all scalars of the format share: they are read only.
+/// The common part of all scalars of the format: they are read only.
 struct ReadOnlyScalar {
     static QuotingType mustQuote(StringRef) { return QuotingType::None; }
     template <typename Value>

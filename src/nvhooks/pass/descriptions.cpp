@@ -16,7 +16,7 @@ namespace stillpoint::nvhooks {
 
 namespace {
 
-/// What LLVM itself knows of a function that only reads: it takes no lock either, since that writes.
+/// LLVM's own knowledge of a function that only reads: it takes no lock either, since that writes.
 const FunctionDescription &reader()
 {
     static const FunctionDescription description = [] {

@@ -38,7 +38,7 @@ struct MemoryEffect {
     }
     /// The run begins where the argument points.
     [[nodiscard]] bool at_argument() const { return pointer == SizeExpression::argument(pointer_argument); }
-    /// What the hook before the call needs.
+    /// The arguments that the hook before the call needs.
     [[nodiscard]] const SizeExpression &size_before() const { return at_most ? *at_most : size; }
     /// The bytes that the call will touch, or an upper bound. Emit it before the call, and where size_before().reads_memory()
     /// only under the check that the run is durable: strlen costs. The hook after the call uses this value again, unless
@@ -51,7 +51,7 @@ struct MemoryEffect {
     friend bool operator==(const MemoryEffect &, const MemoryEffect &) = default;
 };
 
-/// What is known of one function.
+/// The description of one function.
 struct FunctionDescription {
     std::string name;
     llvm::SmallVector<MemoryEffect, 2> effects;

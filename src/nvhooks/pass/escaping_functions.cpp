@@ -56,7 +56,7 @@ llvm::Function *make_wrapper(llvm::Function &function)
     llvm::CallInst *call = builder.CreateCall(&function, arguments);
     call->setCallingConv(function.getCallingConv());
     call->setAttributes(function.getAttributes());
-    // What becomes an intrinsic without a result must not promise to return an argument.
+    // A call that becomes an intrinsic without a result must not promise to return an argument.
     for (unsigned i = 0; i < call->arg_size(); ++i) {
         call->removeParamAttr(i, llvm::Attribute::Returned);
     }

@@ -111,7 +111,7 @@ private:
 
     [[nodiscard]] bool forwards() const { return is_before_access(kind_); }
 
-    /// What is known where the walk through the block begins: what all neighbours that it comes from know.
+    /// The facts that hold where the walk through the block begins: those that all its predecessors know.
     [[nodiscard]] llvm::BitVector boundary_state(llvm::BasicBlock &block)
     {
         llvm::BitVector state(static_cast<unsigned>(bits()), true);

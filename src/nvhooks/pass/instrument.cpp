@@ -34,7 +34,7 @@ void report(llvm::Module &module, llvm::Error error)
     module.getContext().emitError("stillpoint: the layer's configuration was not accepted (above); nothing was compiled");
 }
 
-/// What was found out about a function and its parameters does not hold once hooks see them: link-time
+/// Attributes that were inferred for a function and its parameters do not hold once hooks see them: link-time
 /// optimisation must not rely on it.
 void forget_inferences(llvm::Function &function)
 {

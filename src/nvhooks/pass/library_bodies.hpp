@@ -8,7 +8,7 @@
 
 namespace stillpoint::nvhooks {
 
-/// What the names of bodies begin with; the symbol that a body stands for follows.
+/// The prefix of the names of bodies; the symbol that a body stands for follows.
 inline constexpr llvm::StringLiteral body_prefix = "nvhooks.body.";
 
 /// Defines the bodies that the module calls or takes the address of, and makes it use them. Error: the bitcode in the

@@ -8,7 +8,7 @@
 
 namespace stillpoint::nvhooks {
 
-/// What is known of a pointer's root at one place.
+/// The facts that are known of a pointer's root at one place.
 struct Translation {
     llvm::Value *is_durable;  ///< i1
     llvm::Value *distance;    ///< i64: absolute address - relative pointer; 0 for other pointers

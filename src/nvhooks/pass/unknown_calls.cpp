@@ -122,7 +122,7 @@ void examine(const llvm::CallBase &call, const FunctionScope &scope)
     }
     const llvm::StringRef what = description == nullptr ? "' has no description: what it writes"
                                                         : "' is described in part: what else it writes";
-    // What is described in part is so wherever it comes from; what is not described may have hooks of its own.
+    // A function that is described in part stays so, wherever it comes from; one that is not described may have hooks of its own.
     diagnose(scope.function, description == nullptr ? callee->getName() : "", call.getDebugLoc(),
              "'" + callee->getName() + what + " through argument " + llvm::Twine(*through + 1) + " has no hooks");
 }

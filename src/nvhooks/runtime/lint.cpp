@@ -119,7 +119,7 @@ void fill(Place& place, const Finding& finding)
     place.ready.store(1, std::memory_order_release);
 }
 
-/// What this thread held for possible last: note_pointer() comes next, if the word was stored as a pointer.
+/// The word that this thread recorded as possible last: note_pointer() comes next, if the word was stored as a pointer.
 struct LastPossible {
     const void* location;
     Place* place;

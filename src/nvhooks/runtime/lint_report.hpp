@@ -32,13 +32,13 @@ enum class Kind : std::uint32_t {
 };
 inline constexpr unsigned kind_bits = 4;
 
-/// What the program was compiled to be held against.
+/// The rules that the program is checked against, chosen when it was compiled.
 enum class Rules : std::uint32_t {
     fases,           ///< layer lint
     restart_points,  ///< a layer with restart points
 };
 
-/// What a pointer points to.
+/// The target of a pointer.
 enum class Target : std::uint32_t { none, own_stack, heap, code, data, constant, file, anonymous, unmapped };
 
 /// An address in a loaded module, as its file counts them: the same in every run.

@@ -186,7 +186,7 @@ void at_allocated(const void* block, std::size_t size_bytes) noexcept
 void at_freed(const void* block, std::size_t size_bytes) noexcept
 {
     Interval::reused(block, size_bytes);
-    at_modified(block, size_bytes);  // What was stored in it need not survive.
+    at_modified(block, size_bytes);  // A value that was stored in it need not survive.
 }
 
 constexpr respct::checks::Listener notes_of_lint{&at_restart_point, &at_allow, &at_modified, &at_allocated, &at_freed};
@@ -237,7 +237,7 @@ void note_read_between_restart_points(const void* address, std::size_t size_byte
         if (first != 0) {
             first &= static_cast<std::uint8_t>(~lock_bytes_of(at));
         }
-        if (first != 0 && !notes->is_new(at) && !is_logged(at)) {  // What is new is allocated once more after a crash.
+        if (first != 0 && !notes->is_new(at) && !is_logged(at)) {  // A new block is allocated once more after a crash.
             word->reader = caller;
             word->exposed |= first;
             word->exposed_at = Interval::now();

@@ -67,7 +67,7 @@ int look_into_module(dl_phdr_info* module, std::size_t /*size*/, void* context)
     return 0;
 }
 
-/// What a line of /proc/self/maps says of `address`; none: it lies elsewhere.
+/// The kind of memory at `address` by a line of /proc/self/maps; none: the line is about other addresses.
 Target target_in_line(const char* line, std::uint64_t address, std::uint64_t own_frame)
 {
     char* end = nullptr;

@@ -43,7 +43,7 @@ std::string refused(const ProgramPlan& plan, const std::string& what)
     return plan.failing_sync == UINT64_MAX ? what : "";
 }
 
-/// What a recovering process tells the one that asked.
+/// The message of a recovering process to the one that asked.
 struct Told {
     static constexpr std::size_t parts_max = 64;
     std::uint64_t count;

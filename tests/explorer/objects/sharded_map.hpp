@@ -54,7 +54,7 @@ public:
         shard.values.erase(key);
         return commit(operation, number);
     }
-    /// What it returns is durable, also what another thread has just committed.
+    /// A value that it returns is durable, also what another thread has just committed.
     [[nodiscard]] std::uint64_t read(std::uint64_t number) const
     {
         const pronto::read_guard guard(this);

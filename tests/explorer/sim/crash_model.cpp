@@ -127,7 +127,7 @@ void CrashModel::apply(const Event& event)
     }
 }
 
-/// What the caches of a machine whose caches are durable, or a kernel that lives on, have by now.
+/// The present contents of the caches of a machine whose caches are durable, or of a kernel that lives on.
 void CrashModel::settle_all_but_unfenced()
 {
     for (auto it = lines_.begin(); it != lines_.end();) {
@@ -254,7 +254,7 @@ void CrashModel::settle(std::uint64_t line_offset, Line& line, std::size_t index
     put_bytes(bytes, store.bytes, store.mask);
     durable_.content.write(line_offset, bytes.data(), line_bytes);
     line.stores.erase(line.stores.begin() + static_cast<std::ptrdiff_t>(index));
-    // What was stored to the same bytes before cannot come back over it.
+    // An older store to the same bytes cannot overwrite it again.
     for (std::size_t i = 0; i < index; ++i) {
         line.stores[i].mask &= ~store.mask;
     }

@@ -35,7 +35,7 @@ enum class PageCopy : std::uint8_t {
     word_by_word,    ///< copied while it changes: each word as it was at an instant of its own
 };
 
-/// What a power cut makes of a sector that was handed to a disk and not synced (profile `page`).
+/// The possible contents, after a power cut, of a sector that was handed to a disk and not synced (profile `page`).
 enum class CutSector : std::uint8_t {
     old_or_new,   ///< one of the contents that it has had since the last sync
     or_nonsense,  ///< or bytes that nobody wrote
@@ -57,7 +57,7 @@ struct CrashImage {
 
 class CrashModel {
 public:
-    /// What can be in several states after a crash now, independently of the others.
+    /// The units that can be in several states after a crash now, independently of the others.
     struct Unit {
         enum class Kind : std::uint8_t { line, sector, word, size, name };
         Kind kind;
@@ -80,7 +80,7 @@ public:
     /// that no fence followed are not counted on.
     void kill();
 
-    /// What a process reads now, and would find after a kill.
+    /// The bytes that a process reads now, and would find after a kill.
     [[nodiscard]] const CrashImage& visible() const noexcept { return visible_; }
 
     /// All units with more than one version.
@@ -104,7 +104,7 @@ private:
     struct Line {
         std::vector<Store> stores;
     };
-    /// What the disk may have of a run of bytes.
+    /// The contents that the disk may have of a run of bytes.
     template <std::size_t size>
     struct OnDisk {
         using Bytes = std::array<std::byte, size>;

@@ -90,7 +90,7 @@ struct alignas(32) OneBackup {
     [[nodiscard]] bool holds(std::uint64_t number) const { return record == number; }
 };
 
-/// What the program does while the lines of the epoch before are in flight.
+/// The work of the program while the lines of the epoch before are in flight.
 struct Epoch {
     unsigned updates_before_write_back;
     unsigned updates_before_commit;

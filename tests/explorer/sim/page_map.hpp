@@ -20,7 +20,7 @@ public:
     explicit PageMap(std::uint64_t size_bytes) { resize(size_bytes); }
 
     [[nodiscard]] std::uint64_t size_bytes() const noexcept { return size_bytes_; }
-    /// What is cut off is forgotten; what is added reads as zeroes.
+    /// A part that is cut off is forgotten; what is added reads as zeroes.
     void resize(std::uint64_t size_bytes);
 
     /// The range lies inside the size.

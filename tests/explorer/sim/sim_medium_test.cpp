@@ -29,7 +29,7 @@ protected:
         EXPECT_TRUE(medium) << medium.error().message;
         return std::move(*medium);
     }
-    /// What a crash may leave after all that was recorded.
+    /// The images that a crash may leave after all that was recorded.
     CrashModel model(Profile profile) const
     {
         CrashModel model(profile, CrashImage{PageMap{}, false});

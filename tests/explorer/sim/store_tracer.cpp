@@ -120,7 +120,7 @@ struct Step {
 };
 Step step;
 
-/// What the kernel has as this thread's base of GS. initial-exec: a handler must not allocate.
+/// The kernel's value for this thread's base of GS. initial-exec: a handler must not allocate.
 constinit thread_local std::uint64_t base_of_gs [[gnu::tls_model("initial-exec")]] = 0;
 
 [[noreturn]] void give_up(const char* why) noexcept
@@ -401,7 +401,7 @@ Result<void> trace_stores(const ObservedRange& range, int fd)
     madvise(range.address, range.size, MADV_DONTFORK);
     for (Range& other : ranges) {
         if (other.begin.load() >= begin && other.begin.load() < begin + range.size) {
-            other.size.store(0);  // What lay there has made place.
+            other.size.store(0);  // The earlier occupant has left.
         }
     }
     place->begin.store(begin);

@@ -1,4 +1,4 @@
-// What the program stores into a range of map_at() is in the trace: all of it, in order, and nothing else.
+// Every store of the program into a range of map_at() is in the trace: all of it, in order, and nothing else.
 
 #include "core/sanitizers.hpp"
 

@@ -139,7 +139,7 @@ class AllocatorChurn final : public WorkloadOn<Memory, Slots<Memory>> {
     using Root = Slots<Memory>;
     using Here = Slot<Memory>;
 
-    /// What a slot may hold.
+    /// The sizes that a slot may hold.
     struct Kind {
         std::byte* (*make)(std::size_t size, std::uint64_t fill);
         void (*change)(std::byte* block, std::size_t size, std::uint64_t fill);

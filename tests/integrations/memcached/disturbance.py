@@ -1,4 +1,4 @@
-"""What runs beside the clients: who watches what becomes durable, and who keeps the server's own threads busy."""
+"""The tasks that run in parallel to the clients: who watches what becomes durable, and who keeps the server's own threads busy."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""What the tests of the durable memcached share: a pool of their own, a server on it, a crash, and a restart."""
+"""The shared part of the tests of the durable memcached: a pool of their own, a server on it, a crash, and a restart."""
 
 import os
 import sys

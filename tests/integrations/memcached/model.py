@@ -1,4 +1,4 @@
-"""What a crash of a durable memcached may lose: everything behind one moment T, the same for all keys.
+"""The writes that a crash of a durable memcached may lose: everything after one moment T, the same for all keys.
 
 A client thread owns its keys, so the order of the writes of a key is known. Each write has a begin and an end (monotonic
 seconds); it takes effect somewhere between them, or never, if the kill came before its end. A key that came back with the
@@ -61,7 +61,7 @@ def intersection(one, other):
 
 @dataclasses.dataclass
 class Verdict:
-    """What is known when every key has been read."""
+    """The facts that are known when every key has been read."""
 
     keys: int
     missing: int = 0  # by eviction
@@ -141,7 +141,7 @@ class History:
         self.allowed = found
 
     def recovered(self, key, value, first):
-        """What a read between `first` and now, after a crash, says of T. Raises Violation. True if the key was evicted."""
+        """The conclusion about T from a read between `first` and now, after a crash. Raises Violation. True if the key was evicted."""
         writes = self.writes.get(key) or [Write(ALWAYS, ALWAYS, None)]
         content, now = content_of(value), time.monotonic()
         fitting = [index for index, write in enumerate(writes) if write.fits(content, first, now)]
@@ -178,7 +178,7 @@ class History:
                 f"({self.pins.get('low')}, {self.pins.get('high')}) say {text(self.allowed)}")
 
     def describe(self, key, value):
-        """What was read, in words, against what the key has held."""
+        """The value that was read, in words, against what the key has held."""
         writes = self.writes.get(key, [])
         states = f"{len(writes)} states were possible, the last of them {'a value' if self.last(key).content else 'absent'}"
         if value is None:

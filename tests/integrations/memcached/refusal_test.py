@@ -26,7 +26,7 @@ LAYOUTS = {
     "hash algorithm": ("-o", "hash_algorithm=jenkins"),
     "LRU without segments": ("-o", "no_lru_maintainer"),
 }
-# What cannot be durable together with a pool.
+# Options that cannot be durable together with a pool.
 EXCLUDED = {
     "memory file": ("-e", "{folder}/memory"),
     "large pages": ("-L",),

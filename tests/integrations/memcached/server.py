@@ -74,7 +74,7 @@ class Server:
                 self.log.append(line.decode(errors="replace"))
 
     def stderr(self):
-        """What it has printed so far; the last lines, where that is much."""
+        """The output so far; the last lines, where that is much."""
         return "".join(self.log[-20:]).strip()
 
     @property

@@ -166,7 +166,7 @@ class Soak:
             self.figures["stale_cas_refused"] += 1
 
     def spoiled(self, key, value, number):
-        """What a server would answer that has the defect which this run must find."""
+        """The answer of a server that has the defect which this run must find."""
         defect, earlier = self.options.defect, self.earlier.get(key)
         if self.killed is None or not key.startswith("small") or len(self.history.writes[key]) < 3:
             return value, number

@@ -28,7 +28,7 @@ ROOT = HERE.parent.parent.parent
 BUILT = pathlib.Path(os.environ.get("STILLPOINT_BUILD", ROOT / "build")) / "integrations/memcached"
 SKIPPED = 77
 SHORT = ["cas", "chunked-items", "flags", "getset", "incrdecr", "lru", "slabs-reassign-chunked"]
-# What needs the source's repository or looks at its text.
+# Tests that need the source's repository or looks at its text.
 NO_TESTS_OF_THE_SERVER = {"whitespace", "line-lengths"}
 EXPLAINED = {
     "stats": "it counts the lines of `stats`: with a pool there are three more (stillpoint_start, stillpoint_epoch, stillpoint_durable_epoch)",

@@ -36,5 +36,5 @@ def defect(key, value):
 
 
 def content_of(value):
-    """What the model keeps of a value; None stays None: absent. A counter that has become shorter ends in spaces."""
+    """The part of a value that the model keeps; None stays None: absent. A counter that has become shorter ends in spaces."""
     return None if value is None else hashlib.blake2b(value.rstrip(b" "), digest_size=12).digest()

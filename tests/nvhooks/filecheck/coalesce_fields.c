@@ -64,7 +64,7 @@ void across_a_known_call(struct node *n, u64 x)
     n->a = opaque((u32)x);
 }
 
-// What is written on one way only is not hooked on the other.
+// A store that is written on one way only is not hooked on the other.
 // CHECK-LABEL: define{{.*}} @on_one_way(
 // CHECK-NOT:     @nvhooks_{{pre|post}}_nvm_write(ptr {{.*}}, i64 12)
 // CHECK:         ret void

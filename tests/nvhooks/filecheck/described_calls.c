@@ -69,7 +69,7 @@ i64 receive(int fd, void *to, u64 n) { return read(fd, to, n); }
 // CHECK:         call void @nvhooks_post_nvm_write(ptr %0, i64 %[[ALL]])
 void sort(u32 *p, u64 n, int (*compare)(const void *, const void *)) { qsort(p, n, 4, compare); }
 
-// What the format's literal says: four bytes, and nine for the bounded string.
+// A store of the format's literal: four bytes, and nine for the bounded string.
 // CHECK-LABEL: define{{.*}} @scan(
 // CHECK-DAG:     call void @nvhooks_pre_nvm_write(ptr %1, i64 4)
 // CHECK-DAG:     call void @nvhooks_pre_nvm_write(ptr %2, i64 9)
