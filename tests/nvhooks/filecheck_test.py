@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The calls that the pass emits and those that it does not: LLVM's FileCheck compares each file of the folder filecheck with its CHECK lines.
+"""The calls that the pass emits and those it does not: LLVM's FileCheck compares the files of the folder filecheck with their CHECK lines.
 
 A file says in lines `RUN: KEY=VALUE ...` how it is compiled; each such line is a test:
   optimizations=A,B   those of the layer that are on; `all`, or none
