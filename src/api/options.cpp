@@ -52,9 +52,9 @@ AllRows collect_rows()
 std::uint64_t bit_of(const OptionRow& row) noexcept { return std::uint64_t{1} << (&row - option_rows().data()); }
 
 /// Variables of that prefix that are no options: the session's mark of the process that opened the
-/// pool, and the plan of the fault injection.
-constexpr std::string_view other_variables[] = {"owner",   "run",   "fault", "fault_met", "lint_report",
-                                              "runtime", "clang", "clangxx",   "symbolizer"};
+/// pool, the plan of the fault injection, what the tool and the project's own tests are told.
+constexpr std::string_view other_variables[] = {"owner",   "run",     "fault",      "fault_met", "lint_report", "runtime",
+                                                "clang",   "clangxx", "symbolizer", "build",     "source",      "binaries"};
 
 bool same_name(std::string_view row_name, std::string_view given) noexcept
 {
@@ -181,6 +181,23 @@ Result<void> parse_option_text(Options& options, std::string_view text)
     }
 }
 
+namespace {
+
+/// The option's name in a variable "STILLPOINT_NAME", in small letters; empty: it is none of that prefix, or known to be no option.
+std::string option_in(std::string_view variable_name)
+{
+    if (!variable_name.starts_with(option_environment_prefix)) {
+        return {};
+    }
+    std::string name{variable_name.substr(option_environment_prefix.size())};
+    std::ranges::transform(name, name.begin(), [](char c) {
+        return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    });
+    return std::ranges::find(other_variables, name) == std::end(other_variables) ? name : std::string{};
+}
+
+}  // namespace
+
 Result<Options> options_from_environment()
 {
     Options options;
@@ -188,22 +205,11 @@ Result<Options> options_from_environment()
         return options;
     }
     for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-        std::string_view text = *variable;
+        const std::string_view text = *variable;
         const auto equals = text.find('=');
-        if (equals == std::string_view::npos || !text.starts_with(option_environment_prefix)) {
-            continue;
-        }
         const auto variable_name = text.substr(0, equals);
-        std::string name{variable_name.substr(option_environment_prefix.size())};
-        std::ranges::transform(name, name.begin(), [](char c) {
-            return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-        });
-        if (std::ranges::find(other_variables, name) != std::end(other_variables)) {
-            continue;
-        }
+        const std::string name = equals != std::string_view::npos ? option_in(variable_name) : std::string{};
         if (find_option(name) == nullptr) {
-            os::log(os::Severity::warning, "{} is set but names no option; did you mean {}?",
-                    variable_name.substr(0, 80), nearest_option(name).environment_name());
             continue;
         }
         if (auto parsed = parse_option(options, name, text.substr(equals + 1)); !parsed) {
@@ -212,6 +218,18 @@ Result<Options> options_from_environment()
         }
     }
     return options;
+}
+
+void warn_of_unknown_variables()
+{
+    for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+        const auto variable_name = std::string_view(*variable).substr(0, std::string_view(*variable).find('='));
+        const std::string name = option_in(variable_name);
+        if (!name.empty() && find_option(name) == nullptr) {
+            os::log(os::Severity::warning, "{} is set but names no option; did you mean {}?",
+                    variable_name.substr(0, 80), nearest_option(name).environment_name());
+        }
+    }
 }
 
 namespace {

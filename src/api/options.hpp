@@ -34,9 +34,11 @@ namespace stillpoint {
 [[nodiscard]] Result<void> parse_option_text(Options& options, std::string_view text);
 
 /// Defaults, overridden by STILLPOINT_* variables. Errors as parse_option, naming the
-/// variable. A variable that begins so and names no option is only warned of: another version may know it.
+/// variable. A variable that begins so and names no option is passed over: another version may know it.
 /// The defaults alone where the environment is foreign (os/environment.hpp).
 [[nodiscard]] Result<Options> options_from_environment();
+/// Warns of those that were passed over.
+void warn_of_unknown_variables();
 
 /// The present value of one option as text that parse_option accepts.
 [[nodiscard]] std::string option_value(const Options& options, const OptionRow& row);

@@ -11,6 +11,7 @@
 #include "api/statistics.hpp"
 #include "os/clock.hpp"
 #include "os/log.hpp"
+#include "os/own_mappings.hpp"
 #include "os/thread_calls.hpp"
 #include "pool/image.hpp"
 #include "runtime/durable_globals.hpp"
@@ -349,6 +350,7 @@ void session_after_fork_in_child() noexcept
         return;
     }
     fase_reset_after_fork();
+    os::disown_mappings_after_fork();
     kernel_writes::reset_after_fork();
     kernel_locks::are_guarded.store(false, std::memory_order_relaxed);
     session->directory_lock.reset_after_fork();

@@ -44,6 +44,17 @@ bool opens_at_the_start()
            has_durable_globals();
 }
 
+/// The user hears once of variables that name no option: from this process, or from the one that `stillpoint run` became.
+constinit bool heard_of_unknown_variables = false;
+
+void warn_of_unknown_variables_once(const Options& options)
+{
+    if (!options.quiet && !heard_of_unknown_variables) {
+        warn_of_unknown_variables();
+    }
+    heard_of_unknown_variables = true;
+}
+
 /// Opens the pool that the environment names, or ends the process.
 void open_or_end(const char* pool, bool begins)
 {
@@ -52,6 +63,7 @@ void open_or_end(const char* pool, bool begins)
         if (!options) {
             end_process(options.error());
         }
+        warn_of_unknown_variables_once(*options);
         const auto beginning = begins || options->open == "start" ? SessionBegin::at_once : SessionBegin::at_first_use;
         if (auto opened = session_open(*options, beginning); !opened) {
             end_process(opened.error());
@@ -70,6 +82,7 @@ void validate_or_end(const char* pool)
         if (!options) {
             end_process(options.error());
         }
+        warn_of_unknown_variables_once(*options);
         if (auto fit = session_validate(*options); !fit) {
             end_process(fit.error());
         }
@@ -137,6 +150,7 @@ void session_start_from_environment() noexcept
     if (pool == nullptr || *pool == '\0' || owned_by_another_process()) {
         return;
     }
+    heard_of_unknown_variables = is_later_program_of_run();
     reserve_owner_variable();
     set_first_use_hook(&begin_first_use);
     if (opens_at_the_start()) {

@@ -6,6 +6,7 @@
 #include "core/canary.hpp"
 #include "core/units.hpp"
 #include "heap/layout_table.hpp"
+#include "os/own_mappings.hpp"
 
 namespace stillpoint::heap {
 
@@ -47,7 +48,7 @@ void clear_copy(std::byte* begin, std::byte* end) noexcept
     const auto address = reinterpret_cast<std::uintptr_t>(begin);
     std::byte* const first_page = begin + (round_up(address, page_bytes) - address);
     std::byte* const pages_end = end - reinterpret_cast<std::uintptr_t>(end) % page_bytes;
-    if (first_page >= pages_end || madvise(first_page, static_cast<std::size_t>(pages_end - first_page), MADV_DONTNEED) != 0) {
+    if (first_page >= pages_end || os::advise_own(first_page, static_cast<std::size_t>(pages_end - first_page), MADV_DONTNEED) != 0) {
         std::memset(begin, 0, static_cast<std::size_t>(end - begin));
         return;
     }

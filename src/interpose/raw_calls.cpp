@@ -8,6 +8,7 @@
 #include "interpose/message_call.hpp"
 #include "interpose/real.hpp"
 #include "runtime/kernel_call.hpp"
+#include "runtime/mapping_calls.hpp"
 
 namespace {
 
@@ -83,6 +84,9 @@ SHIM long syscall(long number, ...) noexcept
         argument = va_arg(passed, long);
     }
     va_end(passed);
+    if (stillpoint::refuses_system_call(number, call.arguments)) [[unlikely]] {
+        return -1;
+    }
     switch (number) {
     case SYS_read:
     case SYS_pread64: {

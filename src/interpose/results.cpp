@@ -18,6 +18,7 @@
 #include <sys/xattr.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 
 #include "core/sanitizers.hpp"
 #include "interpose/event_bytes.hpp"
@@ -204,9 +205,30 @@ SHIM int getpeername(int file, sockaddr* address, socklen_t* bytes) noexcept
     return fills_address(address, bytes, REAL(getpeername), file, address, bytes);
 }
 
+/// TCP_ZEROCOPY_RECEIVE copies what does not fill pages to a buffer that its argument names.
+[[nodiscard]] static iovec copied_by_zero_copy(int level, int option, const void* value, const socklen_t* bytes) noexcept
+{
+    // The kernel's tcp_zerocopy_receive, linux/tcp.h, which cannot be included beside netinet/tcp.h.
+    struct ZeroCopy {
+        std::uint64_t address;
+        std::uint32_t length, skip_hint, inq;
+        std::int32_t error;
+        std::uint64_t copy_address;
+        std::int32_t copy_bytes;
+    } wanted{};
+    constexpr int zero_copy_receive = 35;
+    if (level != IPPROTO_TCP || option != zero_copy_receive || value == nullptr || bytes == nullptr || *bytes < sizeof wanted) {
+        return {};
+    }
+    std::memcpy(&wanted, value, sizeof wanted);
+    return {reinterpret_cast<void*>(wanted.copy_address), static_cast<std::size_t>(std::max(wanted.copy_bytes, 0))};
+}
+
 SHIM int getsockopt(int file, int level, int option, void* value, socklen_t* bytes) noexcept
 {
     const KernelCall of_value(value, bytes != nullptr ? *bytes : 0);
+    const iovec copied = copied_by_zero_copy(level, option, value, bytes);
+    const KernelCall of_copied(copied.iov_base, copied.iov_len);
     return fills(bytes, REAL(getsockopt), file, level, option, value, bytes);
 }
 

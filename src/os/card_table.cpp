@@ -7,6 +7,7 @@
 
 #include "core/store_marks.hpp"
 #include "core/units.hpp"
+#include "os/own_mappings.hpp"
 
 namespace stillpoint::os {
 
@@ -26,6 +27,10 @@ Result<void> map_card_table()
     void* const got = mmap(table(), NVHOOKS_CARD_TABLE_BYTES, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (got == table()) {
+        if (!claim_mapping(table(), NVHOOKS_CARD_TABLE_BYTES)) {
+            munmap(table(), NVHOOKS_CARD_TABLE_BYTES);
+            return fail(SP_E_NO_MEMORY, 0, "too many pools are open in this process: close one");
+        }
         mapped.store(true, std::memory_order_release);
         return {};
     }

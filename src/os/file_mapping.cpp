@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "core/units.hpp"
+#include "os/own_mappings.hpp"
 
 namespace stillpoint::os {
 
@@ -86,10 +87,10 @@ int FileMapping::map_at(std::byte* address, int fd, std::uint64_t offset, std::u
     const int flags = mode == Mode::shared_direct ? MAP_SHARED_VALIDATE | MAP_SYNC
                       : mode == Mode::private_copy ? MAP_PRIVATE | MAP_NORESERVE
                                                    : MAP_SHARED;
-    if (mmap(address, size, protection, flags | MAP_FIXED, fd, static_cast<off_t>(offset)) == MAP_FAILED) {
+    if (map_own(address, size, protection, flags | MAP_FIXED, fd, static_cast<off_t>(offset)) == MAP_FAILED) {
         return errno;
     }
-    madvise(address, size, MADV_DONTFORK);
+    advise_own(address, size, MADV_DONTFORK);
     return 0;
 }
 
@@ -98,7 +99,7 @@ bool FileMapping::collapse_to_huge_pages(std::byte* address, std::uint64_t size)
 #if !defined(MADV_COLLAPSE)
     constexpr int MADV_COLLAPSE = 25;  // Headers of Debian 12 have it not yet.
 #endif
-    return madvise(address, size, MADV_COLLAPSE) == 0 || errno == EAGAIN || errno == EBUSY || errno == ENOMEM;
+    return advise_own(address, size, MADV_COLLAPSE) == 0 || errno == EAGAIN || errno == EBUSY || errno == ENOMEM;
 }
 
 bool FileMapping::replace_page(void* address) noexcept

@@ -16,6 +16,9 @@ inline constexpr const char* run_variable = "STILLPOINT_RUN";
 /// Unless this process is what the owner became by exec.
 [[nodiscard]] bool owned_by_another_process() noexcept;
 
+/// Not the first program of what `stillpoint run` has started. Before reserve_owner_variable().
+[[nodiscard]] bool is_later_program_of_run() noexcept;
+
 /// Puts the owner's variable, without an owner, into the environment: before the program has threads. announce_owner() then fills it in.
 void reserve_owner_variable() noexcept;
 /// Descendants of this process by fork and exec stay out from here on. Async-signal-safe.

@@ -4,18 +4,20 @@
 #include <cstring>
 #include <sys/mman.h>
 
+#include "os/own_mappings.hpp"
+
 namespace stillpoint {
 
 Result<void> Shadow::map(std::uintptr_t base, std::uint64_t image_bytes,
                          std::uint64_t image_bytes_max, Pages pages)
 {
     void* const wanted = reinterpret_cast<void*>(base);
-    void* const mapped = mmap(wanted, image_bytes_max, PROT_NONE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    void* const mapped = os::map_own(wanted, image_bytes_max, PROT_NONE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (mapped == MAP_FAILED || mapped != wanted) {
         const int error = errno;
         if (mapped != MAP_FAILED) {
-            munmap(mapped, image_bytes_max);
+            os::unmap_own(mapped, image_bytes_max);
         }
         if (error == EEXIST || mapped != MAP_FAILED) {
             return fail(SP_E_WINDOW_TAKEN, error,
@@ -29,7 +31,11 @@ Result<void> Shadow::map(std::uintptr_t base, std::uint64_t image_bytes,
     }
     base_ = static_cast<std::byte*>(mapped);
     bytes_max_ = image_bytes_max;
-    madvise(base_, bytes_max_, pages == Pages::huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    if (!os::claim_mapping(base_, bytes_max_)) {
+        unmap();
+        return fail(SP_E_NO_MEMORY, 0, "too many pools are open in this process: close one");
+    }
+    os::advise_own(base_, bytes_max_, pages == Pages::huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     if (auto done = make_accessible(image_bytes); !done) {
         return done;
     }
@@ -39,7 +45,7 @@ Result<void> Shadow::map(std::uintptr_t base, std::uint64_t image_bytes,
 
 Result<void> Shadow::make_accessible(std::uint64_t image_bytes)
 {
-    if (mprotect(base_ + bytes(), image_bytes - bytes(), PROT_READ | PROT_WRITE) != 0) {
+    if (os::protect_own(base_ + bytes(), image_bytes - bytes(), PROT_READ | PROT_WRITE) != 0) {
         return fail(SP_E_NO_MEMORY, errno, "cannot make {} MiB of durable memory accessible: {}",
                     image_bytes / mib, std::strerror(errno));
     }
@@ -49,7 +55,8 @@ Result<void> Shadow::make_accessible(std::uint64_t image_bytes)
 void Shadow::unmap() noexcept
 {
     if (base_ != nullptr) {
-        munmap(base_, bytes_max_);
+        os::disown_mapping(base_);
+        os::unmap_own(base_, bytes_max_);
         base_ = nullptr;
         publish(0);
     }

@@ -47,10 +47,10 @@ class Wrappers(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
-    def run_it(self, engine, *command, options=(), expect_pool=True, pool="wrapped.pool"):
+    def run_it(self, engine, *command, options=(), expect_pool=True, pool="wrapped.pool", variables=None):
         run = subprocess.run([TOOL, "run", "--pool", pool, "--engine", engine, "--durability", "process",
                               "--pool-max", "64M", *options, "--", *command], cwd=self.folder,
-                             env=CLEAN_ENVIRONMENT, capture_output=True, text=True, timeout=120, check=False)
+                             env={**CLEAN_ENVIRONMENT, **(variables or {})}, capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual(os.path.exists(os.path.join(self.folder, "wrapped.pool")), expect_pool, run.stderr)
         return run
 
@@ -113,6 +113,15 @@ class Wrappers(unittest.TestCase):
         os.remove(pool)
         run = self.run_it("pmthreads", *wrapper, pool="missing/folder.pool", expect_pool=False)
         self.assertEqual((run.stdout, run.returncode), ("", 66), run.stderr)
+
+    def test_a_variable_that_names_no_option_is_told_once(self):
+        variables = {"STILLPOINT_INTERVALL": "5", "STILLPOINT_BUILD": BUILD}
+        told = "stillpoint: warning: STILLPOINT_INTERVALL is set but names no option; did you mean STILLPOINT_INTERVAL_MS?\n"
+        for name, wrapper in (*EXECUTING.items(), ("python", WAITING["python"])):
+            with self.subTest(wrapper=name):
+                run = self.run_it("pmthreads", *wrapper, PROGRAM, variables=variables)
+                self.assertEqual((run.stderr.count("names no option"), run.stderr.count(told)), (1, 1), run.stderr)
+        self.assertEqual(self.run_it("pmthreads", PROGRAM, options=("--quiet",), variables=variables).stderr, "")
 
     def test_a_shell_may_start_other_programs_while_one_has_the_pool(self):
         script = f"{PROGRAM} & wait; ls >/dev/null; taskset 1 true; {PROGRAM}"

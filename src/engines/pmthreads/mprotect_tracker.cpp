@@ -9,6 +9,7 @@
 #include "core/units.hpp"
 #include "engines/pmthreads/protected_pages.hpp"
 #include "engines/pmthreads/tracker.hpp"
+#include "os/own_mappings.hpp"
 #include "os/reserved_array.hpp"
 #include "os/thread_calls.hpp"
 #include "runtime/kernel_writes.hpp"
@@ -157,7 +158,7 @@ private:
 
     [[nodiscard]] bool protect(std::uint64_t first, std::uint64_t count, int protection) const noexcept
     {
-        return mprotect(reinterpret_cast<void*>(pages_.address_of(first)), count * page_bytes, protection) == 0;
+        return os::protect_own(reinterpret_cast<void*>(pages_.address_of(first)), count * page_bytes, protection) == 0;
     }
 
     void mark(std::uint64_t first, std::uint64_t count) noexcept

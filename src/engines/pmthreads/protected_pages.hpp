@@ -10,6 +10,7 @@
 
 #include "core/result.hpp"
 #include "core/units.hpp"
+#include "os/own_mappings.hpp"
 
 namespace stillpoint::pmthreads {
 
@@ -29,7 +30,7 @@ public:
             base_ = reinterpret_cast<std::uintptr_t>(begin);
         }
         end_.store(reinterpret_cast<std::uintptr_t>(begin) + size, std::memory_order_release);
-        if (mprotect(begin, size, PROT_READ) != 0) {
+        if (os::protect_own(begin, size, PROT_READ) != 0) {
             return fail(SP_E_NO_MEMORY, errno, "cannot write-protect {} bytes of durable memory", size);
         }
         return {};
@@ -37,7 +38,7 @@ public:
     void make_all_writable() noexcept
     {
         if (base_ != 0) {
-            mprotect(reinterpret_cast<void*>(base_), end() - base_, PROT_READ | PROT_WRITE);
+            os::protect_own(reinterpret_cast<void*>(base_), end() - base_, PROT_READ | PROT_WRITE);
         }
     }
 

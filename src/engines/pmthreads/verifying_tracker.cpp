@@ -26,6 +26,7 @@
 #include "os/code_location.hpp"
 #include "os/futex.hpp"
 #include "os/log.hpp"
+#include "os/own_mappings.hpp"
 #include "os/reserved_array.hpp"
 #include "os/thread_calls.hpp"
 #include "runtime/durable_place.hpp"
@@ -161,7 +162,7 @@ private:
 
     static bool protect(std::uintptr_t begin, std::uintptr_t end, int protection) noexcept
     {
-        return mprotect(reinterpret_cast<void*>(begin), end - begin, protection) == 0;
+        return os::protect_own(reinterpret_cast<void*>(begin), end - begin, protection) == 0;
     }
     [[nodiscard]] const std::byte* bytes_of(std::uint64_t page) const noexcept
     {

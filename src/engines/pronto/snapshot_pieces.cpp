@@ -11,6 +11,7 @@
 #include "core/sanitizers.hpp"
 #include "os/file_mapping.hpp"
 #include "os/futex_calls.hpp"
+#include "os/own_mappings.hpp"
 #include "os/thread_calls.hpp"
 #include "runtime/kernel_writes.hpp"
 
@@ -68,7 +69,7 @@ Result<void> SnapshotPieces::protect(std::uint32_t first, std::uint32_t end) noe
 {
     const std::uint64_t begin_byte = first * piece_bytes;
     const std::uint64_t end_byte = std::min(end * piece_bytes, shadow_.bytes());
-    if (first < end && mprotect(shadow_.base() + begin_byte, end_byte - begin_byte, PROT_READ) != 0) {
+    if (first < end && os::protect_own(shadow_.base() + begin_byte, end_byte - begin_byte, PROT_READ) != 0) {
         return fail(SP_E_NO_MEMORY, errno, "cannot write-protect {} bytes of durable memory: {}", end_byte - begin_byte,
                     std::strerror(errno));
     }
@@ -123,7 +124,7 @@ Result<void> SnapshotPieces::make_larger(std::uint64_t image_bytes)
     if (auto done = shadow_.make_accessible(image_bytes); !done) {
         return done;
     }
-    if (first_new < image_bytes && mprotect(shadow_.base() + first_new, image_bytes - first_new, PROT_READ) != 0) {
+    if (first_new < image_bytes && os::protect_own(shadow_.base() + first_new, image_bytes - first_new, PROT_READ) != 0) {
         return fail(SP_E_NO_MEMORY, errno, "cannot write-protect {} bytes of durable memory: {}", image_bytes - first_new,
                     std::strerror(errno));
     }
@@ -134,14 +135,14 @@ Result<void> SnapshotPieces::make_larger(std::uint64_t image_bytes)
 void SnapshotPieces::abandon_snapshots() noexcept
 {
     abandoned_.store(true, std::memory_order_seq_cst);
-    mprotect(shadow_.base(), shadow_.bytes(), PROT_READ | PROT_WRITE);
+    os::protect_own(shadow_.base(), shadow_.bytes(), PROT_READ | PROT_WRITE);
     tell_progress();
 }
 
 void SnapshotPieces::detach_after_fork() noexcept
 {
     abandoned_.store(true, std::memory_order_relaxed);
-    mprotect(shadow_.base(), shadow_.bytes(), PROT_READ | PROT_WRITE);
+    os::protect_own(shadow_.base(), shadow_.bytes(), PROT_READ | PROT_WRITE);
 }
 
 bool SnapshotPieces::handle_fault(const void* address) noexcept
@@ -237,7 +238,7 @@ bool SnapshotPieces::make_writable(std::uint32_t piece) noexcept
 {
     const std::uint64_t begin = piece * piece_bytes;
     const std::uint64_t size = std::min(piece_bytes, shadow_.bytes() - begin);
-    return mprotect(shadow_.base() + begin, size, PROT_READ | PROT_WRITE) == 0;
+    return os::protect_own(shadow_.base() + begin, size, PROT_READ | PROT_WRITE) == 0;
 }
 
 void SnapshotPieces::copy_to(std::uint32_t slot, std::uint32_t piece) noexcept
