@@ -176,6 +176,7 @@ void help_by_once(struct worker *worker, step *section);
 void help_by_semaphore(struct worker *worker, step *section);
 void die_with_robust(struct worker *worker, step *section_that_keeps_the_lock);
 void fork_and_scribble(struct part *part);
+void map_over(const struct part *part);
 void spawn_true(void);
 void fault_and_repair(void);
 void pause_in_section(struct worker *worker, struct lock *lock);

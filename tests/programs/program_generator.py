@@ -218,6 +218,7 @@ class Program:
         kinds += ["ignored"] if self.features.allow("ignored-locks") else []
         kinds += ["object"] * 3 if self.features.engine == "pronto" else []
         kinds += ["fork", "spawn"] if scribbled and self.features.allow("fork") else []
+        kinds += ["map"] * 2 if scribbled and self.features.allow("mappings") else []
         kind = self.random.choice(kinds)
         helper = self.random.choice(sections) if sections else None
         part = self.random.choice(self.parts)
@@ -232,6 +233,7 @@ class Program:
             "ignored": f"hold_ignored(worker, {self.random.choice((100, 2000, 20000))});",
             "pause": f"pause_in_section(worker, {self.random.choice(locks).name()});" if locks else "",
             "fork": f"fork_and_scribble({self.random.choice(scribbled).name()});" if scribbled else "",
+            "map": f"map_over({self.random.choice(scribbled).name()});" if scribbled else "",
             "spawn": "if (random_below(8) == 0) { spawn_true(); }",
         }
         self.steps.append(Step(len(self.steps), "outside", [lines[kind]], helper=helper if kind == "help" else None))

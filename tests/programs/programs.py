@@ -225,7 +225,7 @@ def main():
     parser.add_argument("--engine", help="pmthreads, pronto or respct")
     parser.add_argument("--tracker", help="of pmthreads: uffd, mprotect, hooks")
     parser.add_argument("--only", default="", help=f"some of: {', '.join(COMBINATIONS)}")
-    parser.add_argument("--avoid", default="", help="what programs shall not do: a part, direct, uring, durable-locks, globals, fork, signals, "
+    parser.add_argument("--avoid", default="", help="what programs shall not do: a part, direct, uring, durable-locks, globals, fork, signals, mappings, "
                                                     "robust-ends, abandon, ignored-locks; wrappers: of starts")
     parser.add_argument("--defect", default="none", choices=("none", "torn", "early", "untold"),
                         help="programs break a rule on purpose: store after a section, acknowledge too early, respct: do not tell a store")

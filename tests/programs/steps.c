@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -236,6 +237,28 @@ void fork_and_scribble(struct part *part)
         _exit(0);
     }
     wait_for_child(child);
+}
+
+/// Calls that would take durable memory away, or hide what is stored there. Other threads use it meanwhile.
+void map_over(const struct part *part)
+{
+    char *const page = (char *)part->head - (uintptr_t)part->head % 4096;
+    const size_t size = 4096 << random_below(3);
+    const int both = PROT_READ | PROT_WRITE;
+    long result = 0;
+    errno = 0;
+    switch (random_below(6)) {
+    case 0: result = mmap(page, size, both, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED ? -1 : 0; break;
+    case 1: result = munmap(page, size); break;
+    case 2: result = mremap(page, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, page - 4096) == MAP_FAILED ? -1 : 0; break;
+    case 3: result = mprotect(page, size, random_below(2) == 0 ? both : PROT_READ); break;
+    case 4: result = madvise(page, size, MADV_DONTNEED); break;
+    default: result = syscall(SYS_madvise, page, size, MADV_FREE); break;
+    }
+    if (result != -1 || errno != EPERM) {
+        end_program(END_CALL_FAILED, "a mapping over durable memory is not refused", EPERM, (uint64_t)errno);
+    }
+    must(madvise(page, 4096, random_below(2) == 0 ? MADV_WILLNEED : MADV_PAGEOUT), "madvise that is harmless");
 }
 
 void spawn_true(void)
