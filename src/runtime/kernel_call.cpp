@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/canary.hpp"
 #include "core/store_marks.hpp"
 #include "runtime/session_engine.hpp"
 
@@ -12,6 +13,9 @@ namespace {
 
 void note_kernel_write(void* address, std::size_t size) noexcept
 {
+    if (is_removed(Canary::kernel_store_marks)) {
+        return;
+    }
     note_store(address, size);
     session_note_kernel_write(address, size);
 }
@@ -19,7 +23,9 @@ void note_kernel_write(void* address, std::size_t size) noexcept
 kernel_writes::Slot announce(void* address, std::size_t size, const void* frame) noexcept
 {
     const kernel_writes::Slot slot = kernel_writes::announce(address, size, frame);
-    session_prepare_kernel_write(address, size);
+    if (!is_removed(Canary::kernel_call_opening)) {
+        session_prepare_kernel_write(address, size);
+    }
     return slot;
 }
 

@@ -64,6 +64,8 @@ constexpr std::array first_tries = {
     FirstTry{Canary::second_superblock_sync, "primitive-files/page"},
     FirstTry{Canary::heap_store_marks, "hooks/process/allocator"},
     FirstTry{Canary::directory_store_marks, "hooks/process/handles"},
+    FirstTry{Canary::kernel_store_marks, "hooks/process/kernel-stores"},
+    FirstTry{Canary::kernel_call_opening, "mprotect/process/kernel-stores"},
     FirstTry{Canary::forgotten_uses, "mprotect/page/reused-locks"},
     FirstTry{Canary::opening_sync, "mprotect/page/growth"},
     FirstTry{Canary::opening_record, "mprotect/page/bank"},

@@ -13,5 +13,6 @@ WorkloadMakers allocator_churn();
 WorkloadMakers handles();
 WorkloadMakers growth();
 WorkloadMakers reused_locks();
+WorkloadMakers kernel_stores();
 
 }  // namespace stillpoint::explorer

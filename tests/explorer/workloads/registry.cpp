@@ -28,6 +28,7 @@ const std::vector<WorkloadEntry>& workloads()
         {"handles", handles(), 8},
         {"growth", growth(), 64},
         {"reused-locks", reused_locks(), 8},
+        {"kernel-stores", kernel_stores(), 8},
     };
     return entries;
 }

@@ -1,10 +1,12 @@
-// Memory that was a lock in use becomes integers: in the same block, in one that was freed with the lock held, and in the end of a block
-// that became shorter. What the runtime knows of the lock ends with it, or recovery would release integers.
+// Memory that was a lock in use becomes integers: in the same block, in one that was freed with the lock held, in one whose name was
+// given to another, and in the end of a block that became shorter. The runtime's record of the lock ends with the lock, or recovery would
+// release integers.
 
 #include <algorithm>
 #include <iterator>
 
 #include "runtime/sync_uses.hpp"
+#include "stillpoint/nvthreads.h"
 #include "workloads/entries.hpp"
 
 namespace stillpoint::explorer {
@@ -22,6 +24,7 @@ struct Reused {
     std::uint64_t phase;
     std::uint64_t serial;
     Block* block;
+    std::uint64_t is_named;
 };
 
 /// Where objects have logged variables no memory changes its kind.
@@ -37,16 +40,14 @@ class ReusedLocks final : public WorkloadOn<PlainMemory, Reused> {
     void change(Reused& root, Random& random) override
     {
         if (root.phase == lock_is_held) {
-            end_lock(root, random() % 3);
+            end_lock(root, root.is_named != 0 ? named_ways[random() % 2] : unnamed_ways[random() % 3]);
             root.phase = integers;
             ++root.serial;
             for (std::size_t i = 0; i < Block::word_count; ++i) {
                 root.block->words[i] = integer(root.serial, i);
             }
         } else {
-            if (root.block == nullptr) {
-                root.block = Memory::make<Block>();
-            }
+            choose_block(root, random);
             std::fill(std::begin(root.block->words), std::end(root.block->words), 0u);
             sync_uses::begin_lock(&lock_of(*root.block), SyncObjectKind::spinlock);
             lock_of(*root.block) = held;
@@ -57,16 +58,47 @@ class ReusedLocks final : public WorkloadOn<PlainMemory, Reused> {
         Memory::stored(root);
     }
 
-    void end_lock(Reused& root, std::uint64_t way)
+    enum class Way { in_place, freed, replaced, shorter };
+    static constexpr Way unnamed_ways[] = {Way::in_place, Way::freed, Way::shorter};
+    static constexpr Way named_ways[] = {Way::in_place, Way::replaced};
+    static constexpr const char* name = "reused";
+
+    /// A block that the name leads to from now on, zeroed; the one that it led to is freed.
+    static Block* named_block()
     {
-        if (way == 0) {
+        auto* const block = static_cast<Block*>(nvmalloc(sizeof(Block), name));
+        if (block == nullptr) {
+            throw std::bad_alloc();
+        }
+        return block;
+    }
+
+    static void choose_block(Reused& root, Random& random)
+    {
+        if (root.is_named != 0 || (root.block != nullptr && random() % 2 == 0)) {
+            return;
+        }
+        if (root.block != nullptr) {
+            Memory::destroy(root.block);
+        }
+        root.is_named = random() % 2;
+        root.block = root.is_named != 0 ? named_block() : Memory::make<Block>();
+    }
+
+    void end_lock(Reused& root, Way way)
+    {
+        if (way == Way::in_place) {
             lock_of(*root.block) = released;
             if (held_here_) {
                 sync_uses::end_lock(&lock_of(*root.block));
             }
-        } else if (way == 1) {
+        } else if (way == Way::freed) {
             Memory::destroy(root.block);
             root.block = Memory::make<Block>();
+        } else if (way == Way::replaced) {
+            [[maybe_unused]] const Block* const other = named_block();
+            root.block = Memory::make<Block>();  // Mostly what was freed just now.
+            root.is_named = 0;
         } else {
             for (const std::size_t bytes : {sizeof(Block) - sizeof(std::uint64_t), sizeof(Block)}) {
                 root.block = static_cast<Block*>(sp_realloc(root.block, bytes));
