@@ -49,7 +49,7 @@ help:
 	@echo "make faults       make every call of a program's life fail once and permanently, on every medium"
 	@echo "make mutations    damage every bit of a pool's structures, one after the other (15 minutes)"
 	@echo "make guest        cut the power of a virtual machine (QEMU) CYCLES=$(CYCLES) times for each kind of disk (SEED)"
-	@echo "make schedules    explore the schedules of the quiescence protocol at length, and its canaries (an hour)"
+	@echo "make schedules    explore the schedules of the quiescence protocol at length, and its mutants (an hour)"
 	@echo "make fuzz         run each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make nvhooks-fuzz random programs against the compiler pass for SECONDS=$(SECONDS) (SEED)"
 	@echo "make programs     random multi-threaded programs, each with its own model, killed for SECONDS=600 (SEED)"

@@ -1,10 +1,10 @@
 #ifndef STILLPOINT_NVHOOKS_H
 #define STILLPOINT_NVHOOKS_H
-/* For programs that say themselves what they write: instrumented by `stillpoint cc`, or by hand.
+/* For programs that announce their own stores: instrumented by `stillpoint cc`, or by hand.
  *
- * With the tracker `hooks` [PMThreads §3.2, PMThreads-I] only what is marked becomes durable. Code that
- * `stillpoint cc` compiles marks by itself. This header is for the rest: assembly, code made at run
- * time, libraries that come compiled, and declarations of functions that do. With any other
+ * With the tracker `hooks` [PMThreads §3.2, PMThreads-I] only marked stores become durable. Code that
+ * `stillpoint cc` compiles marks its stores by itself. This header is for the rest: assembly, code made at run
+ * time, compiled libraries, and declarations of functions in such libraries. With any other
  * tracker, or without a pool, marking does nothing and costs a load and a branch. */
 
 #include <stdbool.h>
@@ -15,8 +15,8 @@
 extern "C" {
 #endif
 
-/* Says that [address, +size_bytes) was written. Call it after the store and inside the same FASE: before the
- * release that ends it. Bytes outside durable memory are passed over, so that it may be called for any
+/* Announces that [address, +size_bytes) was written. Call it after the store and inside the same FASE: before the
+ * release that ends it. Bytes outside durable memory are ignored, so that it may be called for any
  * buffer. Any thread; async-signal-safe; never fails. Durable with the checkpoint that the
  * FASE belongs to. Cost: a few instructions, and one more for each further 4 KiB. */
 void sp_mark_written(const void *address, size_t size_bytes);
@@ -29,15 +29,16 @@ void sp_mark_written(const void *address, size_t size_bytes);
 bool nvhooks_is_nvm(const void *address);
 /* Pointers into durable memory are absolute here: returns its argument. */
 void *nvhooks_to_absolute_ptr(uintptr_t pointer);
-/* A shadow is written in place: nothing is to be done before a write, or around a read, but by `stillpoint lint`. */
+/* These do nothing, except under `stillpoint lint`: the program writes a shadow in place, so only stores are announced. */
 void nvhooks_pre_nvm_read(const void *address, size_t size_bytes);
 void nvhooks_post_nvm_read(const void *address, size_t size_bytes);
 void nvhooks_pre_nvm_write(void *address, size_t size_bytes);
-/* As sp_mark_written. Under `stillpoint lint` also: reported if the thread is in no FASE. */
+/* As sp_mark_written. `stillpoint lint` also reports the store if the thread is in no FASE. */
 void nvhooks_post_nvm_write(void *address, size_t size_bytes);
-/* Nothing; under `stillpoint lint`: reported if `value` points outside durable memory. */
+/* Does nothing, except under `stillpoint lint`: reports a `value` that points outside durable memory. */
 void nvhooks_pointer_stored(void *location, const void *value);
-/* Nothing; under `stillpoint lint` of a program for restart points: reported if the thread holds checkpoints off meanwhile. */
+/* Does nothing, except under `stillpoint lint` of a program with restart points: reports a call in which the thread holds
+ * checkpoints off. */
 void nvhooks_blocking_call(const char *function, uintptr_t first_argument, uintptr_t second_argument);
 
 #ifdef __cplusplus
@@ -45,7 +46,7 @@ void nvhooks_blocking_call(const char *function, uintptr_t first_argument, uintp
 #endif
 
 /* ---- Declarations for the compiler [NVHooks Figure 4.3] ---------------------------------- */
-/* What a function in a compiled library reads or writes through its arguments, so that the pass hooks its calls:
+/* Declares which memory a function of a compiled library reads or writes through its arguments, so that the pass hooks its calls:
  *
  *     nvm_write(arg0, arg1 * 8) void fill(double *values, size_t count);
  *

@@ -14,7 +14,7 @@ extern "C" {
 bool crashed(void);
 
 /* Allocates `size_bytes` of durable memory under the name `handle` (1 to 79 bytes), zeroed.
- * If the name exists already it is given to the new block, and the old block is freed.
+ * If the name exists already, the new block gets it, and the old block is freed.
  * A NULL handle allocates without a name. Aligned to 16 bytes. NULL and errno ENOMEM, EINVAL or ENOSPC. */
 void *nvmalloc(size_t size_bytes, const char *handle);
 

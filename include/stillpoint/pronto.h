@@ -2,7 +2,7 @@
 #define STILLPOINT_PRONTO_H
 /* Engine pronto: durable objects by a semantic log and snapshots [Pronto, Memaripour's thesis, chapter 5].
  *
- * What pronto.hpp is built on, and what another language would be bound to. C++ programs include
+ * pronto.hpp is built on this header, and a binding for another language would be. C++ programs include
  * pronto.hpp instead.
  *
  * An object lies in the pool's durable memory. Its methods that change it are operations: each is logged by name and
@@ -10,8 +10,8 @@
  * operations that it lacks are run again, in commit order. Operations must be deterministic: their effect is a function of
  * the object's state and the arguments.
  *
- * What delimits: an operation, and sp_fase_begin with sp_fase_end. Locks do not, unlike with other engines: durable memory
- * that is written under a lock alone, outside operations, is torn by a snapshot that comes meanwhile.
+ * A section is an operation, or lies between sp_fase_begin and sp_fase_end. A lock is none, unlike with other engines: a snapshot
+ * may tear durable memory that is written under a lock alone, outside operations.
  *
  * Unless a function says otherwise: any thread may call it, and it returns SP_OK (0) or an sp_error whose text is
  * sp_last_error(). */
@@ -92,7 +92,7 @@ void *sp_pronto_object(const sp_pronto_type *type, const char *name, unsigned fl
  * Errors: SP_E_HANDLE_MISSING; SP_E_NOT_OPEN; SP_E_OBJECT_TYPE (its type is not registered); SP_E_INSIDE_FASE; as sp_checkpoint. */
 int sp_pronto_delete(const char *name);
 
-/* Whether `object` is one that sp_pronto_object has returned and sp_pronto_delete has not destroyed. */
+/* 1 if sp_pronto_object has returned `object` and sp_pronto_delete has not destroyed it, otherwise 0. */
 int sp_pronto_is_object(const void *object);
 
 /* ---- Operations ------------------------------------------------------------------------ */
@@ -112,7 +112,7 @@ typedef struct sp_pronto_operation {
  * Every begun operation must be ended, by the same thread, the inner one first. */
 void *sp_pronto_begin(sp_pronto_operation *operation, void *object, uint32_t method, size_t bytes, int *error);
 
-/* The arguments are in place: they are being made durable from now on, besides what the caller does [§5.2.1]. */
+/* The arguments are in place: the runtime makes them durable from now on, while the caller continues [§5.2.1]. */
 void sp_pronto_start_logging(sp_pronto_operation *operation);
 
 /* Commits: the operation gets the object's next commit number and is durable on return, at the pool's durability level.
@@ -121,7 +121,7 @@ void sp_pronto_start_logging(sp_pronto_operation *operation);
 int sp_pronto_commit(sp_pronto_operation *operation);
 
 /* Commits in the same order, but may return before the operation is durable: sp_pronto_end waits for that, when the lock has been
- * released. Then whoever reads the object calls sp_pronto_wait_read before it tells anybody what it has read. */
+ * released. Then a reader of the object calls sp_pronto_wait_read before it tells anybody what it has read. */
 int sp_pronto_commit_early(sp_pronto_operation *operation);
 
 /* Ends the operation. One that was not committed is rolled out of the log: the program undid what it had changed, or its

@@ -2,18 +2,18 @@
 #define STILLPOINT_RESPCT_H
 /* Restart points and in-cache-line logging: the engine respct, after ResPCT [Khorguani, Ropars, De Palma, EuroSys 2022].
  *
- * C and C++; respct.hpp is the comfortable way in for C++. Run the program under `stillpoint run --engine=respct`, or call
+ * C and C++; respct.hpp is the more convenient interface for C++. Run the program under `stillpoint run --engine=respct`, or call
  * sp_open("...", "engine=respct"). Without a pool everything here works on ordinary memory.
  *
  * Words: a *logged variable* holds a value, the values it had when the last two epochs began, and the epoch that wrote it
  * last, all in one cache line, so that a crash can roll it back [§3.2.1]. A *restart point* (RP) is a place in the code where a
- * checkpoint may be taken and where a thread may go on after a crash [§3.3]. Between two restart points a thread holds
- * checkpoints off, from its first call of this header on; it counts as being at one before that, after it has ended, and
+ * checkpoint may be taken and where a thread may continue after a crash [§3.3]. Between two restart points a thread holds
+ * checkpoints off, from its first call of this header on; it counts as standing at a restart point before that, after it has ended, and
  * between sp_respct_checkpoint_allow and sp_respct_checkpoint_prevent.
  *
- * Rules [§3.3.2]: a variable whose scope holds a restart point lies in the pool. If the first access after a restart point is a
- * read, and the variable is written later, it is a logged one; else sp_respct_add_modified follows each write. A variable that
- * several threads write is written under its lock. No restart point lies inside a critical section.
+ * Rules [§3.3.2]: a variable whose scope contains a restart point must lie in the pool. If its first access after a restart point is a
+ * read, and it is written later, it must be a logged variable; otherwise sp_respct_add_modified must follow each write. A variable that
+ * several threads write must be written under its lock. No restart point may lie inside a critical section.
  *
  * Unless a function says otherwise: any thread may call it, it never calls malloc, and bad use ends the program with a
  * message that names the line. */
@@ -57,7 +57,7 @@ typedef struct sp_respct_member {
     uint16_t count;
 } sp_respct_member;
 
-/* A durable type. Recovery finds every logged variable by it: memory for the type comes from slabs that hold nothing else.
+/* A durable type. Recovery finds logged variables by type: memory for the type comes from slabs that hold nothing else.
  * Keep it unchanged and alive while a pool is open. The pool keeps up to 255 different layouts. */
 typedef struct sp_respct_layout {
     const char *type_name; /* for messages and `stillpoint info`; cut after 47 bytes */
@@ -69,8 +69,8 @@ typedef struct sp_respct_layout {
     uint64_t session; /* likewise */
 } sp_respct_layout;
 
-/* Memory for `count` objects of the type, with old bytes: logged variables in it are made by sp_respct_init or by zeroes.
- * sp_free frees it, and what is freed is not given out again before the free is durable. NULL with errno: ENOMEM, EINVAL (a layout
+/* Memory for `count` objects of the type, with old bytes: initialise its logged variables by sp_respct_init or zeroes.
+ * Free it by sp_free; freed memory is not given out again before the free is durable. NULL with errno: ENOMEM, EINVAL (a layout
  * that contradicts itself), ENOSPC (no room for another layout); sp_last_error() says more. */
 void *sp_respct_allocate(sp_respct_layout *layout, size_t count);
 /* Allocates and zeroes: zeroes are logged variables of value 0, and free locks. */
@@ -81,7 +81,7 @@ void *sp_respct_root(const char *handle, sp_respct_layout *layout, size_t count)
 
 /* ---- Logged variables ------------------------------------------------------------------------- */
 
-/* The running epoch as epoch words compare with it: 2 * epoch + 1; 1 without a pool. It changes only while every thread
+/* The running epoch in the form of an epoch word: 2 * epoch + 1; 1 without a pool. The value changes only while every thread
  * is at a restart point. Read it, never write it. */
 extern uint64_t sp_respct_running;
 
@@ -130,15 +130,15 @@ static inline void sp_respct_update(sp_respct_logged *variable, uint64_t value)
 
 /* ---- Restart points --------------------------------------------------------------------------- */
 
-/* A restart point [Figure 4, RP]. `id`: from 1; its own for each place, the same in every run. Waits here while a checkpoint is being
- * begun. Stores `id` in the thread's frame, if it has one. Cost otherwise: some ns.
+/* A restart point [Figure 4, RP]. `id`: from 1; different for each place, the same in every run. Waits here while a checkpoint
+ * begins. Stores `id` in the thread's frame, if it has one. Cost otherwise: some ns.
  * `file` and `line` are for the message that ends the program if the thread holds a lock. */
 void sp_respct_restart_point(int id, const char *file, unsigned line);
 #define SP_RESPCT_RP(id) sp_respct_restart_point((id), __FILE__, __LINE__)
 
 /* Binds the calling thread to its frame: an SP_RESPCT_LOGGED_4 variable in the pool, an int, that keeps the id of the thread's last restart
- * point. What it held at the start says where this thread is to go on: 0, at the beginning. NULL: no frame. A frame that another thread
- * has ends the program. */
+ * point. Its value at the start tells where this thread should continue: 0 is the beginning. NULL: no frame. Binding a frame that
+ * another thread has ends the program. */
 void sp_respct_bind_frame(void *restart_point);
 
 /* Around a call that may block [§3.3.3, Figure 7]: between the two the thread counts as being at its last restart point, and touches
@@ -149,14 +149,14 @@ void sp_respct_checkpoint_prevent(pthread_mutex_t *mutex);
 
 /* ---- Locks -------------------------------------------------------------------------------------- */
 
-/* A mutex of one word: it fits into the cache line of the logged variable that it guards, and costs no call. It lies anywhere; in a durable
- * type as a member of kind SP_RESPCT_MUTEX. Zeroes are a free one, and a crash leaves it free. Not recursive; the thread that locks it
- * unlocks it. pthread locks are as good; a checkpoint finds both held. */
+/* A mutex of one word: it fits into the cache line of the logged variable that it guards, and costs no call. May lie anywhere; in a
+ * durable type it is a member of kind SP_RESPCT_MUTEX. Zeroes are a free mutex, and recovery makes it free. Not recursive; only the thread that
+ * locked it may unlock it. pthread locks may be used as well. */
 typedef struct sp_respct_mutex {
     uint32_t state; /* 0: free; bit 0 held, 1 waited for, 2 and 3 the library's */
 } sp_respct_mutex;
 
-/* A condition variable of one word. Zeroes are one without waiters. What it tells of is written under the mutex. */
+/* A condition variable of one word. Zeroes are one without waiters. Change the condition under the mutex. */
 typedef struct sp_respct_condition {
     uint32_t changes; /* bit 0: waited for; from bit 1 on a count */
 } sp_respct_condition;
@@ -203,15 +203,15 @@ static inline void sp_respct_unlock(sp_respct_mutex *mutex)
 }
 
 /* Waits as Figure 7 has it: allows checkpoints, releases the mutex, sleeps until a notification, takes the mutex and prevents checkpoints
- * again. May return for no reason: it stands in a loop. Before the section's first write, since after a crash the thread comes in again
- * from its restart point. */
+ * again. May return without a reason: call it in a loop. Call it before the section's first write, since after a crash the thread enters
+ * again from its restart point. */
 void sp_respct_wait(sp_respct_condition *condition, sp_respct_mutex *mutex);
 void sp_respct_notify_one(sp_respct_condition *condition);
 void sp_respct_notify_all(sp_respct_condition *condition);
 
 /* ---- Checks of debug builds ------------------------------------------------------------------- */
-/* What the checked form of respct.hpp calls, and C programs may. Each ends the program with a message that names `file` and
- * `line`, if the use is wrong. Without a pool they check nothing. */
+/* The checked form of respct.hpp calls these functions, and C programs may. Each ends the program with a message that names `file`
+ * and `line`, if the use is wrong. Without a pool they check nothing. */
 
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
 #define SP_RESPCT_ADDRESS_ONLY __attribute__((access(none, 1))) /* or GCC warns of bytes without a value */

@@ -7,11 +7,11 @@
  *
  * Words: a FASE (failure-atomic section) lasts from a thread's outermost lock acquire to the
  * matching release, or from sp_fase_begin to sp_fase_end. With the engine respct it lasts from one restart point to the
- * next (respct.h); with pronto it is an operation (pronto.h) or lies between sp_fase_begin and sp_fase_end, and locks are
- * none. Only locks that libc's functions take are seen, not those of the program's own making.
+ * next (respct.h); with pronto it is an operation (pronto.h) or lies between sp_fase_begin and sp_fase_end, and locks do
+ * not delimit one. Stillpoint sees only locks that are taken by libc's functions, not locks that the program implements itself.
  * Durable memory may be written only inside a FASE; it may be read
- * anywhere. After a crash it holds the state at one epoch: every FASE of an earlier epoch
- * whole, no FASE of a later one at all. See docs/guarantees.md.
+ * anywhere. After a crash it holds the state at the end of one epoch: every FASE of that epoch and of earlier ones
+ * whole, and no part of a FASE of a later one. See docs/guarantees.md.
  *
  * Unless a function says otherwise: any thread may call it, it never calls malloc, and it
  * returns SP_OK (0) or an sp_error. */
@@ -56,7 +56,7 @@ static inline bool stillpoint_is_persistent(const void *address)
 /* Opens (or creates) the pool at `path` for this process and recovers it. `stillpoint run`
  * does this before main; call it only in a program that is started without it, before its
  * first durable allocation and before it starts threads. `options` is NULL or text of the
- * form "interval_ms=50 tracker=mprotect"; names as in `stillpoint run --help`.
+ * form "interval_ms=50 tracker=mprotect"; the names are those of `stillpoint run --help`.
  * Errors: SP_E_ALREADY_OPEN; each SP_E_POOL_*; SP_E_WINDOW_TAKEN; SP_E_NO_SPACE; SP_E_IO;
  * SP_E_UNSUPPORTED; SP_E_INVALID_ARGUMENT (an unknown option). */
 int sp_open(const char *path, const char *options);
@@ -65,7 +65,7 @@ int sp_open(const char *path, const char *options);
  * A normal exit does this by itself. Errors: SP_E_NOT_OPEN, SP_E_INSIDE_FASE, SP_E_IO. */
 int sp_close(void);
 
-/* How the durable memory of this process began. */
+/* The state in which this process found its durable memory. */
 typedef enum sp_start {
     SP_START_VOLATILE = 0, /* no pool: nothing will survive */
     SP_START_FRESH = 1,    /* a new pool */
@@ -82,12 +82,12 @@ const char *sp_last_error(void);
 
 /* ---- Durable memory ------------------------------------------------------------------ */
 /* As malloc, calloc, realloc, aligned_alloc and free, on durable memory. Each call is a FASE
- * of its own or part of the caller's. After a crash no block is leaked: what the recovered
- * epoch did not have allocated is free. Failure: NULL with errno ENOMEM; sp_last_error()
+ * of its own or part of the caller's. After a crash no block is leaked: blocks that were not
+ * allocated in the recovered epoch are free. Failure: NULL with errno ENOMEM; sp_last_error()
  * tells a full disk from a pool at its maximum. Memory from sp_malloc holds old bytes.
  * A named object (sp_root) that is freed loses its name; one that is reallocated keeps it, with the new size.
  * Alignment: 16 bytes, that of max_align_t; sp_aligned_alloc gives more (EINVAL: it is no power
- * of two up to 64 KiB). What is to have cache lines of its own needs sp_aligned_alloc(64, ...). */
+ * of two up to 64 KiB). An object that must not share its cache lines needs sp_aligned_alloc(64, ...). */
 void *sp_malloc(size_t size_bytes);
 void *sp_calloc(size_t count, size_t size_bytes);
 void *sp_realloc(void *block, size_t size_bytes);
@@ -161,15 +161,15 @@ struct sp_persistent_record {
 
 /* ---- Failure-atomic sections ---------------------------------------------------------- */
 
-/* Delimits a FASE where the program has no lock to do it. Nests with locks. */
+/* Delimit a FASE where the program takes no lock. Nest with locks. */
 void sp_fase_begin(void);
 void sp_fase_end(void);
 
-/* A checkpoint may come between the two, though the thread holds locks: around a sleep, a wait for another
- * thread, or a call that may block. What the FASE has stored until sp_fase_pause becomes durable without what it
- * stores after sp_fase_resume: call it where that is consistent, and store nothing durable in between. Locks that
+/* Allow a checkpoint between the two calls although the thread holds locks: around a sleep, a wait for another
+ * thread, or a call that may block. Stores of the FASE before sp_fase_pause may become durable without its
+ * stores after sp_fase_resume: pause where that is consistent, and store nothing durable in between. Locks that
  * were acquired before stay held and are not released in between; they must not lie in durable memory, where they
- * would come back held. Without effect outside a FASE; nests. Cost: as a lock and an unlock. */
+ * would be held after a restart. Without effect outside a FASE; nest. Cost: that of a lock and an unlock. */
 void sp_fase_pause(void);
 void sp_fase_resume(void);
 
@@ -188,9 +188,9 @@ uint64_t sp_epoch(void);
 /* The newest durable epoch: all FASEs of it and of earlier ones survive. 0: none yet. */
 uint64_t sp_durable_epoch(void);
 
-/* Waits until `epoch` is durable. timeout_ms: -1 waits forever. It does not hurry the
+/* Waits until `epoch` is durable. timeout_ms: -1 waits forever. The call does not hurry the
  * checkpoint: use sp_checkpoint for that. To acknowledge a FASE: end it, read sp_epoch(),
- * wait for that, reply. Errors: SP_E_TIMED_OUT, SP_E_INSIDE_FASE, SP_E_NOT_OPEN,
+ * wait for that epoch, reply. Errors: SP_E_TIMED_OUT, SP_E_INSIDE_FASE, SP_E_NOT_OPEN,
  * SP_E_POOL_READ_ONLY (a write failed: it will never be durable), SP_E_DETACHED. */
 int sp_wait_durable(uint64_t epoch, int64_t timeout_ms);
 
@@ -210,7 +210,7 @@ typedef struct sp_heap_statistics {
  * Errors: SP_E_NOT_OPEN, SP_E_INVALID_ARGUMENT (NULL). */
 int sp_heap_stats(sp_heap_statistics *out);
 
-/* One of the figures that `stillpoint stats` shows, by its name there ("stop_ns_p99"): docs/guide/statistics.md
+/* Reads one of the figures that `stillpoint stats` shows, by its name there ("stop_ns_p99"): docs/guide/statistics.md
  * lists them. Cost: a search of some 40 names and a load. Errors: SP_E_NOT_OPEN; SP_E_INVALID_ARGUMENT
  * (NULL, or an unknown name). */
 int sp_statistic(const char *name, uint64_t *value);

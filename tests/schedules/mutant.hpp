@@ -1,5 +1,5 @@
 #pragma once
-// Canaries of the protocol: the product's code with one ordering, wake-up, store or look taken away.
+// Mutants of the protocol: the product's code with one ordering, wake-up, store or look weakened.
 
 #include <cstdint>
 #include <set>
