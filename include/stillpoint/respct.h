@@ -150,8 +150,8 @@ void sp_respct_checkpoint_prevent(pthread_mutex_t *mutex);
 /* ---- Locks -------------------------------------------------------------------------------------- */
 
 /* A mutex of one word: it fits into the cache line of the logged variable that it guards, and costs no call. May lie anywhere; in a
- * durable type it is a member of kind SP_RESPCT_MUTEX. Zeroes are a free mutex, and recovery makes it free. Not recursive; only the thread that
- * locked it may unlock it. pthread locks may be used as well. */
+ * durable type it is a member of kind SP_RESPCT_MUTEX. Zeroes are a free mutex, and recovery makes it free. Not recursive; only the
+ * thread that locked it may unlock it. pthread locks may be used as well. */
 typedef struct sp_respct_mutex {
     uint32_t state; /* 0: free; bit 0 held, 1 waited for, 2 and 3 the library's */
 } sp_respct_mutex;

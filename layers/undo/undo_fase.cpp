@@ -156,7 +156,7 @@ void store_logged(Thread& thread, std::uint64_t& word, std::uint64_t value) noex
 
 void die(const char* what) noexcept
 {
-    std::fprintf(stderr, "stillpoint: layer undo: %s; what is unfinished will be undone when the pool is opened again\n", what);
+    std::fprintf(stderr, "stillpoint: layer undo: %s; unfinished FASEs will be undone when the pool is opened again\n", what);
     std::abort();
 }
 

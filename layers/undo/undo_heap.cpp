@@ -58,7 +58,7 @@ void* carve_large(Thread& thread, unsigned size_class) noexcept
 BlockHeader& block_at(std::uint64_t offset) noexcept
 {
     if (!runtime.pool.is_block(offset)) {
-        die("a list of free blocks is damaged, or what was freed is no block");
+        die("a list of free blocks is damaged, or the freed address is not a block");
     }
     return *reinterpret_cast<BlockHeader*>(runtime.pool.at(offset));
 }
@@ -99,7 +99,7 @@ void* undo_alloc(std::size_t size_bytes)
     const unsigned size_class =
         size_bytes > runtime.pool.geometry().size_bytes ? size_classes : class_for(size_bytes + sizeof(BlockHeader));
     if (size_class == size_classes) {
-        (void)fail(ENOMEM, "a block larger than the pool was asked for");
+        (void)fail(ENOMEM, "the requested block is larger than the pool");
         return nullptr;
     }
     std::uint64_t& first = runtime.pool.slot(thread->slot).free_blocks[size_class];

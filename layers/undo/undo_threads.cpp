@@ -96,7 +96,7 @@ Thread& this_thread() noexcept
     made->opening = runtime.opening;
     made->slot = take_slot(made->id);
     if (made->slot == runtime.pool.geometry().slots || !key_made || pthread_setspecific(key, made) != 0) {
-        die("more threads use durable memory at a time than the pool has logs");
+        die("more threads use durable memory at the same time than the pool has logs");
     }
     own = made;
     return *made;
@@ -108,7 +108,7 @@ void List<T>::grow() noexcept
     const std::size_t room = room_ == 0 ? 16 : 2 * room_;
     void* moved = std::realloc(items_, room * sizeof(T));
     if (moved == nullptr) {
-        die("no memory for what a FASE must remember");
+        die("no memory for the records of a FASE");
     }
     items_ = static_cast<T*>(moved);
     room_ = room;

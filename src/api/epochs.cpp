@@ -128,5 +128,5 @@ STILLPOINT_API int sp_statistic(const char* name, uint64_t* value)
         }
     }
     return stillpoint::report(
-        fail(SP_E_INVALID_ARGUMENT, 0, "\"{}\" is no statistic: docs/guide/statistics.md lists them", name).value());
+        fail(SP_E_INVALID_ARGUMENT, 0, "\"{}\" is not a statistic: docs/guide/statistics.md lists all", name).value());
 }

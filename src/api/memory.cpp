@@ -58,7 +58,7 @@ STILLPOINT_API void* sp_calloc(size_t count, size_t size_bytes)
     size_t total = 0;
     if (__builtin_mul_overflow(count, size_bytes, &total)) {
         stillpoint::report_as_errno(
-            fail(SP_E_NO_MEMORY, ENOMEM, "{} objects of {} bytes are more memory than there can be", count, size_bytes).value());
+            fail(SP_E_NO_MEMORY, ENOMEM, "{} objects of {} bytes are more memory than is possible", count, size_bytes).value());
         return nullptr;
     }
     Session* const session = used_session();

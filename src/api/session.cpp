@@ -282,7 +282,7 @@ void tell_of_lost_end(const Session& session, const char* what, bool others_hold
     const bool nothing = durable <= figures.recovered_epoch.load(std::memory_order_relaxed);
     const bool has_something_to_lose = session.heap->statistics().live_blocks != 0;  // Globals are kept in a block.
     os::log(has_something_to_lose ? os::Severity::error : os::Severity::warning, "{} {}{}; {}", what, durable, holder,
-            nothing ? "nothing that this run has done is kept" : "what was done after it is lost");
+            nothing ? "no work of this run is kept" : "what was done after it is lost");
 }
 
 }  // namespace

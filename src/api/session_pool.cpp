@@ -79,7 +79,7 @@ Result<std::uint64_t> size_of_new_pool(const Options& options, const EngineDrive
     const std::uint64_t maximum = options.pool_max_mb * mib;
     const std::uint64_t least = round_up(ImageGeometry::for_image(maximum, driver.table_format).heap_offset + page_bytes, mib);
     if (least > maximum) {
-        return fail(SP_E_INVALID_ARGUMENT, 0, "option pool_max_mb: {} is too small for the engine {}, whose tables alone take {} MiB; say {}",
+        return fail(SP_E_INVALID_ARGUMENT, 0, "option pool_max_mb: {} is too small for the engine {}, whose tables alone take {} MiB; use {}",
                     options.pool_max_mb, driver.format.name, least / mib, least / mib + 1);
     }
     if (!is_given(options, "pool_size_mb")) {
@@ -87,7 +87,7 @@ Result<std::uint64_t> size_of_new_pool(const Options& options, const EngineDrive
     }
     if (options.pool_size_mb * mib < least) {
         return fail(SP_E_INVALID_ARGUMENT, 0,
-                    "option pool_size_mb: {} is too small: the tables of the engine {}, in a pool that may grow to {} MiB, need {}; say {}, or "
+                    "option pool_size_mb: {} is too small: the tables of the engine {}, in a pool that may grow to {} MiB, need {}; use {}, or "
                     "leave the option out",
                     options.pool_size_mb, driver.format.name, options.pool_max_mb, least / mib, least / mib);
     }

@@ -222,7 +222,7 @@ void session_end_without_pool() noexcept
         errno == ENOENT) {
         os::log(os::Severity::warning,
                 "{} was not made: neither {} nor what it started calls this library for durable memory, so nothing "
-                "survives. Link the program with -lstillpoint, and keep what shall survive in sp_malloc and sp_root",
+                "survives. Link the program with -lstillpoint, and keep data that must survive in memory of sp_malloc and sp_root",
                 pool, program_invocation_short_name);
     }
 }

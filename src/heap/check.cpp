@@ -85,7 +85,7 @@ Result<void> check_marks(const SpanTableView& table, std::uint64_t span, std::ui
     for (std::uint32_t block = 0; block < c.blocks; ++block) {
         if (const std::uint8_t mark = table.mark(span, c, block); mark > 1) {
             return fail(SP_E_POOL_CORRUPT, 0,
-                        "heap span {}: block {} of {} bytes has the allocation byte {}, which is neither 0 nor 1: the pool is damaged; restore a copy of it",
+                        "heap span {}: block {} of {} bytes has the allocation byte {}, which is neither 0 nor 1: the pool is damaged; restore it from a copy",
                         span, block, c.block_bytes, mark);
         }
     }

@@ -70,7 +70,7 @@ Located locate(const void* address) noexcept
         if (found.mark != nullptr) {
             reason = "the block is free: it was freed twice, or never allocated";
         } else if (found.info.word == 0) {
-            reason = "nothing is allocated there: it was freed before, or points into the middle of a large block";
+            reason = "nothing is allocated at that address: it was freed before, or points into the middle of a large block";
         } else {
             reason = "it points into the middle of a block, not to its beginning";
         }
@@ -200,7 +200,7 @@ void clear_logged_mark(void* block, std::uint32_t tag, std::uint8_t* mark) noexc
     if (is_new_in_epoch) {
         put_into_cache(tag, freed);
     } else if (ThreadCache* const cache = own_cache(); cache == nullptr || !delay_free(*cache, freed, tag)) {
-        os::log(os::Severity::warning, "no memory to keep a freed block apart: it stays unused until the next start");
+        os::log(os::Severity::warning, "no memory to record a freed block: it stays unused until the next start");
     }
 }
 

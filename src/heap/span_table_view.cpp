@@ -19,7 +19,7 @@ Result<void> SpanTableView::check_room() const
 {
     if (is_logged() && image_bytes_ < layout_.span_table_offset) {
         return fail(SP_E_POOL_CORRUPT, 0,
-                    "{} bytes of durable memory cannot hold the tables in front of the heap, which take {}: the pool is damaged; restore a copy of it",
+                    "{} bytes of durable memory cannot hold the tables in front of the heap, which take {}: the pool is damaged; restore it from a copy",
                     image_bytes_, layout_.span_table_offset);
     }
     return {};
@@ -31,7 +31,7 @@ Result<std::uint64_t> SpanTableView::validate(std::uint64_t span) const
     const SpanEntry entry = found.entry();
     const std::uint64_t payload = entry.payload();
     if (found.layout() != 0 && (entry.kind() == SpanKind::free_or_rest || found.layout() > layouts().count.value)) {
-        return fail(SP_E_POOL_CORRUPT, 0, "heap span {} names layout {}, which it cannot have: the pool is damaged; restore a copy of it",
+        return fail(SP_E_POOL_CORRUPT, 0, "heap span {} names layout {}, which it cannot have: the pool is damaged; restore it from a copy",
                     span, found.layout());
     }
     switch (entry.kind()) {
@@ -45,25 +45,25 @@ Result<std::uint64_t> SpanTableView::validate(std::uint64_t span) const
             return 1;
         }
         return fail(SP_E_POOL_CORRUPT, 0,
-                    "heap span {} names size class {}, but there are only {}: the pool is damaged; restore a copy of it",
+                    "heap span {} names size class {}, but there are only {}: the pool is damaged; restore it from a copy",
                     span, payload, class_count);
     case SpanKind::large:
         if (payload == 0 || payload > spans_ - span) {
             return fail(SP_E_POOL_CORRUPT, 0,
-                        "heap span {} begins a run of {} spans, but {} are left: the pool is damaged; restore a copy of it",
+                        "heap span {} begins a run of {} spans, but {} are left: the pool is damaged; restore it from a copy",
                         span, payload, spans_ - span);
         }
         for (std::uint64_t rest = span + 1; rest < span + payload; ++rest) {
             if (word(rest).entry().word != 0) {
                 return fail(SP_E_POOL_CORRUPT, 0,
-                            "heap span {} is in use inside the run of {} that begins at span {}: the pool is damaged; restore a copy of it",
+                            "heap span {} is in use inside the run of {} that begins at span {}: the pool is damaged; restore it from a copy",
                             rest, payload, span);
             }
         }
         return payload;
     default: break;
     }
-    return fail(SP_E_POOL_CORRUPT, 0, "heap span {} has the meaningless entry {:#010x}: the pool is damaged; restore a copy of it",
+    return fail(SP_E_POOL_CORRUPT, 0, "heap span {} has the meaningless entry {:#010x}: the pool is damaged; restore it from a copy",
                 span, entry.word);
 }
 

@@ -77,14 +77,14 @@ Result<void> check_layouts(const SpanTableView& table)
 {
     const LayoutTable& layouts = table.layouts();
     if (layouts.count.value > LayoutTable::records_max) {
-        return fail(SP_E_POOL_CORRUPT, 0, "the heap's table names {} layouts, of which it can hold {}: the pool is damaged; restore a copy of it",
+        return fail(SP_E_POOL_CORRUPT, 0, "the heap's table names {} layouts, of which it can hold {}: the pool is damaged; restore it from a copy",
                     layouts.count.value, LayoutTable::records_max);
     }
     for (std::uint64_t i = 0; i < layouts.count.value; ++i) {
         const LayoutRecord& record = layouts.records[i];
         if (record.checksum != layout_checksum(record) || !members_are_sound(record) ||
             strnlen(record.type_name, sizeof record.type_name) == sizeof record.type_name) {
-            return fail(SP_E_POOL_CORRUPT, 0, "layout {} of the heap's typed spans is broken: the pool is damaged; restore a copy of it", i + 1);
+            return fail(SP_E_POOL_CORRUPT, 0, "layout {} of the heap's typed spans is broken: the pool is damaged; restore it from a copy", i + 1);
         }
     }
     return {};
@@ -152,7 +152,7 @@ Result<std::uint16_t> Heap::find_layout(const ObjectLayout& layout) noexcept
         }
     }
     if (count == LayoutTable::records_max) {
-        return fail(SP_E_NO_SPACE, 0, "the pool knows {} layouts already, the most that it can; {} is one too many", count,
+        return fail(SP_E_NO_SPACE, 0, "the pool already has {} layouts, the maximum; there is no room for {}", count,
                     wanted.type_name);
     }
     LayoutRecord& record = state.layouts->records[count];

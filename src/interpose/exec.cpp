@@ -76,7 +76,7 @@ int settle(int result, bool ended) noexcept
     if (ended) {
         stillpoint::os::log(stillpoint::os::Severity::error,
                             "exec failed ({}) after the pool was closed; the process ends, because "
-                            "it would go on without durable memory",
+                            "it would continue without durable memory",
                             std::strerror(errno));
         REAL(_exit)(EX_OSERR);
     }

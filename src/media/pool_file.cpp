@@ -328,8 +328,8 @@ Result<void> PoolFile::read(std::uint64_t offset, std::span<std::byte> destinati
         }
         if (got == 0) {
             return fail(SP_E_POOL_TRUNCATED, 0,
-                        "{} ends before offset {}: it was cut off, or copied incompletely; restore "
-                        "it from a copy",
+                        "{} ends before offset {}: it was truncated, or copied incompletely; restore it "
+                        "from a copy",
                         path_, at + wanted);
         }
         done += static_cast<std::size_t>(got);
@@ -363,7 +363,7 @@ Result<void> PoolFile::check_writable() const
     if (frozen_) {
         return fail(SP_E_POOL_READ_ONLY, 0,
                     "{} is read-only since an earlier write or sync failed; restart the program to "
-                    "go on from its last durable state",
+                    "continue from its last durable state",
                     path_);
     }
     return {};

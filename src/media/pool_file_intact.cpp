@@ -23,14 +23,14 @@ Result<void> PoolFile::check_intact(int other)
     sp_error code = SP_E_IO;
     struct stat facts {};
     if (lost_page_.load(std::memory_order_acquire)) {
-        what = "a page of it that was mapped is gone: the file was cut off, or its medium failed";
+        what = "a page of it that was mapped is gone: the file was truncated, or its medium failed";
     } else if ((other >= 0 && !is_descriptor_of_this(other, facts)) || !is_descriptor_of_this(fd(), facts)) {
-        what = "its descriptor is closed or another file's: the program closes descriptors that it did not open";
+        what = "its descriptor was closed, or refers to another file: the program closes descriptors that it did not open";
     } else if (static_cast<std::uint64_t>(facts.st_size) < size_bytes_) {
-        what = "somebody cut the file off while it was open";
+        what = "another process truncated the file while it was open";
         code = SP_E_POOL_TRUNCATED;
     } else if (facts.st_nlink == 0 && !unnamed_) {
-        what = "somebody deleted the file while it was open";
+        what = "another process deleted the file while it was open";
     }
     if (what == nullptr) {
         return {};

@@ -101,7 +101,7 @@ Result<std::optional<CommitRecord>> load_commit_record(const Pool& pool, Finding
         }
         if (findings != nullptr && pair_has_record && pair_is_damaged) {
             findings->remark(fail(SP_E_POOL_CORRUPT, 0,
-                                  "{}: one of the two commit records in file pages {} and {} is damaged; the other serves",
+                                  "{}: one of the two commit records in file pages {} and {} is damaged; the other one is used",
                                   pool.medium().path(), page_of(pool, parity, 0), page_of(pool, parity, 1)).value());
         }
         if (pair_is_unreadable && !pair_has_record) {

@@ -35,7 +35,7 @@ auto corrupt(std::string_view path, fmt::format_string<Args...> format, Args&&..
     char reason[256];
     const auto end = fmt::format_to_n(reason, sizeof reason, format, std::forward<Args>(args)...);
     return fail(SP_E_POOL_CORRUPT, 0,
-                "{}: superblock: {}; restore the file from a copy, or delete it to start afresh",
+                "{}: superblock: {}; restore the file from a copy, or delete it to start with an empty pool",
                 path, std::string_view(reason, static_cast<std::size_t>(end.out - reason)));
 }
 

@@ -322,7 +322,7 @@ private:
             layout::DurableGlobals* const entry = home.block != nothing ? blocks_[home.block].entry : free_entry();
             if (entry == nullptr) {
                 return fail(SP_E_INVALID_ARGUMENT, 0,
-                            "the pool keeps the SP_PERSISTENT variables of {} modules already; {} is one too many",
+                            "the pool already keeps the SP_PERSISTENT variables of {} modules, the maximum; there is no room for {}",
                             layout::durable_globals_max, section.module);
             }
             auto written = write(plan_for(s), *entry);

@@ -134,7 +134,7 @@ Result<std::byte*> write_block(std::byte* image_base, Heap& heap, const Plan& pl
         const Value& value = plan.values[i];
         offsets.push_back(value.retired ? values_end : value.offset);
         if (__builtin_add_overflow(values_end, value.retired ? value.variable.size : 0, &values_end) || values_end > window_bytes) {
-            return damaged(entry, "those that the program no longer has take more memory than there is");
+            return damaged(entry, "variables that the program no longer has take more memory than there is");
         }
         table.set_record(i, {offsets.back(), value.variable.size, table.add_text(value.variable.name),
                              table.add_text(value.variable.scope), table.add_text(value.variable.type), value.retired ? 1u : 0u});

@@ -32,13 +32,13 @@ Result<void> check_program_fits()
     if (!thread_sanitizer && &__tsan_init != nullptr) {
         return fail(SP_E_UNSUPPORTED, 0,
                     "this program runs under ThreadSanitizer, which does not allow the addresses of durable memory, {:#x} to "
-                    "{:#x}. Its races are there without a pool as well: run it volatile, with no --pool and no "
+                    "{:#x}. It has the same races without a pool: run it volatile, with no --pool and no "
                     "sp_open; or, with a pool, compile it without the sanitizer",
                     window_base, window_base + window_bytes);
     }
     if (&__msan_init != nullptr) {
         return fail(SP_E_UNSUPPORTED, 0,
-                    "this program runs under MemorySanitizer, which takes all that this library writes for uninitialised, since the "
+                    "this program runs under MemorySanitizer, which reports everything that this library writes as uninitialised, since the "
                     "library was built without it. Run it volatile (no --pool, no sp_open), or with a pool under valgrind, "
                     "compiled without the sanitizer");
     }

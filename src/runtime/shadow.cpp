@@ -22,7 +22,7 @@ Result<void> Shadow::map(std::uintptr_t base, std::uint64_t image_bytes,
         if (error == EEXIST || mapped != MAP_FAILED) {
             return fail(SP_E_WINDOW_TAKEN, error,
                         "the addresses {:#x} to {:#x} of the pool are in use in this process; the "
-                        "pool's pointers are valid only there (/proc/self/maps shows what has "
+                        "pool's pointers are valid only there (/proc/self/maps shows who uses "
                         "them)",
                         base, base + image_bytes_max);
         }

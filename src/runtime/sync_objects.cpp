@@ -66,7 +66,7 @@ Result<void> check_record(const SyncObjectRecord& record, std::uint64_t index, c
     }
     if (record.address % alignof(pthread_spinlock_t) != 0 || owner_of(heap, image_address, record) == Heap::Owner::heap) {
         return fail(SP_E_POOL_CORRUPT, 0,
-                    "synchronisation object {}: address {:#x} is not inside a block of the heap: the pool is damaged; restore a copy of it", index,
+                    "synchronisation object {}: address {:#x} is not inside a block of the heap: the pool is damaged; restore it from a copy", index,
                     record.address);
     }
     return {};

@@ -107,7 +107,7 @@ bool put_beside(Use use, int thread_id) noexcept
     if (!full_reported) {
         full_reported = true;
         os::log(os::Severity::warning,
-                "too many locks in durable memory are held without a failure-atomic section: the one at {} and others may come back "
+                "too many locks in durable memory are held without a failure-atomic section: the one at {} and others may still be "
                 "held after a crash",
                 object_of(use));
     }

@@ -198,7 +198,7 @@ Result<void> VersionTable::take_page(const TableOfSegment& table, std::uint64_t 
     if (is_damaged[in_force] && reading.findings != nullptr) {
         reading.findings->remark(fail(SP_E_POOL_CORRUPT, 0,
                                       "version table: one of the two copies of the table page of image pages from {} on is damaged; the "
-                                      "other serves, and the next run writes the page again",
+                                      "other copy is used, and the next run writes the page again",
                                       first_image_page)
                                      .value());
     }

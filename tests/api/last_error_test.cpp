@@ -126,7 +126,7 @@ std::vector<Failing> failures_with_a_pool()
 {
     return {
         {"sp_open", "open already", [] { return sp_open("x", nullptr); }, SP_E_ALREADY_OPEN},
-        {"sp_statistic", "\"nonsense\" is no statistic", [] { return sp_statistic("nonsense", &number); }, SP_E_INVALID_ARGUMENT},
+        {"sp_statistic", "\"nonsense\" is not a statistic", [] { return sp_statistic("nonsense", &number); }, SP_E_INVALID_ARGUMENT},
         {"sp_wait_durable", "epoch|deadline|ms", [] { return sp_wait_durable(sp_epoch() + 1000, 0); }, SP_E_TIMED_OUT},
         {"sp_malloc", "never grows beyond", [] { return errno_of(sp_malloc(9 << 20)); }, ENOMEM},
     };

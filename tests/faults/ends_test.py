@@ -64,7 +64,7 @@ class End(FaultyRun):
     def test_with_another_thread_in_its_section_says_what_is_lost_even_when_quiet(self):
         """The exit code is the program's own; the line on standard error is not silenced."""
         for words, kind, count, lost in ((("end", "held"), CRASHED, 1, "what was done after it is lost"),
-                                         (("held",), FRESH, 0, "nothing that this run has done is kept")):
+                                         (("held",), FRESH, 0, "no work of this run is kept")):
             with self.subTest(words=words):
                 self.pool.unlink(missing_ok=True)
                 done = self.stillpoint("run", "--quiet", "--pool", self.pool, "--durability", "process", "--interval", "1h", "--",

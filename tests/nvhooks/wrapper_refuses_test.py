@@ -55,9 +55,9 @@ class WrapperRefuses(CompilerCase):
     def test_a_compiler_that_is_no_clang(self):
         tool = self.installed()
         gcc = str(self.fake_clang("gcc (Debian 12.2.0-14) 12.2.0"))
-        self.assert_refused(self.run_in_folder(tool, "cc", "-c", "a.c", STILLPOINT_CLANG=gcc), 69, "is no Clang", "gcc .Debian")
+        self.assert_refused(self.run_in_folder(tool, "cc", "-c", "a.c", STILLPOINT_CLANG=gcc), 69, "is not Clang", "gcc .Debian")
         self.assert_refused(self.run_in_folder(tool, "cc", "-c", "a.c", STILLPOINT_CLANG="/bin/true"), 69,
-                            "/bin/true is no Clang")
+                            "/bin/true is not Clang")
 
     def test_a_compiler_that_is_missing_or_is_the_wrapper_itself(self):
         tool = self.installed()
@@ -120,7 +120,7 @@ class WrapperRefuses(CompilerCase):
     @needs_clang
     def test_a_library_that_is_missing(self):
         done = self.run_in_folder(self.installed(library=False), "cc", "a.o")
-        self.assert_refused(done, 69, "libstillpoint.so.1 is not there", "link.flags")
+        self.assert_refused(done, 69, "libstillpoint.so.1 is missing", "link.flags")
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ void print_sound(const CheckArguments& arguments, const PoolFacts& facts, const 
         return;
     }
     if (facts.superblock_damaged) {
-        print("{}: one of the two superblocks is damaged; the other serves, and the next run rewrites it\n",
+        print("{}: one of the two superblocks is damaged; the other copy is used, and the next run rewrites this one\n",
                    arguments.path);
     }
     for (const Failure& remark : verified.remarks) {

@@ -76,7 +76,7 @@ tl::expected<CompilerChoice, Refusal> choose_overridden(const char* variable, co
     const std::string line = version_line(*program);
     const int major = major_version(line);
     if (major == 0) {
-        return refuse(exit_codes::unavailable, "{}: {} is no Clang; its --version says '{}'. The plugin works in Clang only",
+        return refuse(exit_codes::unavailable, "{}: {} is not Clang; its --version says '{}'. The plugin works in Clang only",
                       variable, *program, line);
     }
     for (const Plugin& plugin : present) {

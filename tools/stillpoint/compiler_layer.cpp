@@ -132,7 +132,7 @@ tl::expected<std::vector<std::string>, Refusal> link_flags(const CompilerLayer& 
             return refuse(exit_codes::data_error, "{}:{}: {}", path, number, flag.error());
         }
         if (line.find("{lib}") != std::string::npos && libraries.empty()) {
-            return refuse(exit_codes::unavailable, "{} is not there, and {} needs its folder: install Stillpoint again, or "
+            return refuse(exit_codes::unavailable, "{} is missing, and {} needs its folder: install Stillpoint again, or "
                           "build it whole (make)", library_name, path);
         }
         flags.push_back(std::move(*flag));

@@ -248,16 +248,16 @@ void add_options(CommandLine& line, const std::shared_ptr<CrashTestArguments>& a
         arguments->check = text;
         return std::string(text.empty() ? "the command is empty" : "");
     }, "Run CMD under a copy of the pool after each kill; exit code 0 means that the state is right.");
-    line.number("--check-timeout", plan.check_seconds, 0.01, 86400.0, "SECONDS", "What one run of the checker may take. Default 60.");
-    line.number("--kills", arguments->kills, 1, 1e9, "NUMBER", "How many kills. Default 100, or no limit with --seconds.");
+    line.number("--check-timeout", plan.check_seconds, 0.01, 86400.0, "SECONDS", "Time limit for one run of the checker. Default 60.");
+    line.number("--kills", arguments->kills, 1, 1e9, "NUMBER", "Number of kills. Default 100, or no limit with --seconds.");
     line.number("--seconds", plan.seconds, 0.1, 1e7, "SECONDS", "Stop after this time.");
     line.option("--seed", "NUMBER", [arguments](const std::string& text) { return take_seed(text, *arguments); },
                 "Choose the same moments as the run that printed this seed.");
     line.option("--moments", "WORD", [arguments](const std::string& text) { return take_moments(text, arguments->plan.moments); },
                 "Kill at random moments, at persist points (docs/internals/fault-injection.md), or both. Default both.");
-    line.number("--min-ms", plan.min_ms, 0, 1e7, "MS", "A random kill comes after this time at the earliest. Default 0.");
-    line.number("--max-ms", plan.max_ms, 1, 1e7, "MS", "Each run is killed after this time at the latest. Default 500.");
-    line.flag("--keep-going", plan.keep_going, "Do not stop at the first failure: keep its pool, go on with a new one.");
+    line.number("--min-ms", plan.min_ms, 0, 1e7, "MS", "Earliest time of a random kill in a run. Default 0.");
+    line.number("--max-ms", plan.max_ms, 1, 1e7, "MS", "Latest time at which a run is killed. Default 500.");
+    line.flag("--keep-going", plan.keep_going, "Do not stop at the first failure: keep its pool, continue with a new one.");
     line.flag("--json", arguments->json, "Print one JSON object.");
 }
 

@@ -168,7 +168,7 @@ int doctor(const DoctorArguments& arguments)
 
 void add_doctor(CLI::App& app, Invocation& invocation)
 {
-    CommandLine line(app, invocation, "doctor", "Say what this machine and file system can promise, and why.");
+    CommandLine line(app, invocation, "doctor", "Show which guarantees this machine and file system can give, and why.");
     const auto arguments = std::make_shared<DoctorArguments>();
     line.positional("PATH", arguments->path, false, "A folder, or a pool in it. Default: the current folder.");
     line.flag("--json", arguments->json, "Print one JSON object.");

@@ -39,16 +39,16 @@ void judge_durability(Verdict& verdict, const FileSystemFacts& files)
     verdict.power = true;
     if (files.map_sync.value_or(false)) {
         verdict.durability_reason = "the file system maps persistent memory directly; write backs reach it";
-        verdict.conditions.emplace_back("the memory is persistent: the kernel takes it for that, a RAM disk made to look so is not");
+        verdict.conditions.emplace_back("the memory is persistent: the kernel says so, but a RAM disk that imitates it is not");
         return;
     }
     verdict.durability_reason = "every checkpoint ends with a sync, and the file system passes it on";
     if (files.network) {
         verdict.conditions.emplace_back("the server keeps what it has acknowledged as synced");
     } else if (files.device.empty()) {
-        verdict.conditions.emplace_back("what lies under this file system honours a sync (it cannot be seen from here)");
+        verdict.conditions.emplace_back("the storage under this file system honours a sync (this cannot be checked from here)");
     } else if (files.device.starts_with("loop") || files.device.starts_with("vd") || files.device.starts_with("xvd")) {
-        verdict.conditions.emplace_back(text_of("what is behind the virtual disk {} honours a flush", files.device));
+        verdict.conditions.emplace_back(text_of("the storage behind the virtual disk {} honours a flush", files.device));
     } else {
         verdict.conditions.emplace_back(text_of("the disk {} honours a flush", files.device));
     }

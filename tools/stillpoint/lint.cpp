@@ -271,7 +271,7 @@ int lint_program(const LintPlan& plan, const std::vector<std::string>& command, 
     }
     LintFindings findings = read_findings(*report);
     if (report->attached.load() == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-        return report_error(exit_codes::not_runnable, text_of("no instrumented code ran in {}: nothing can be said of it",
+        return report_error(exit_codes::not_runnable, text_of("no instrumented code ran in {}: nothing can be reported",
                                                               start->program));
     }
     suppress(findings, suppressions);

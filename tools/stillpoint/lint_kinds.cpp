@@ -15,7 +15,7 @@ constexpr std::array kinds{
     LintKindWords{Kind::possible_pointer, "possible pointer out of durable memory", "possible-pointer-out", ""},
     LintKindWords{Kind::found_pointer, "possible pointer, stored without a hook", "possible-pointer-found", ""},
     LintKindWords{Kind::unlogged, "durable store that needs logging", "store-needs-logging",
-                  "who continues at that restart point after a crash may read the new value: make it a logged<T>, or write it before it is read"},
+                  "a thread that continues at that restart point after a crash may read the new value: make it a logged<T>, or write it before it is read"},
     LintKindWords{Kind::untracked, "durable store that is not tracked", "store-not-tracked",
                   "no add_modified of it before the thread's next restart point, so a crash may lose it: call it after the store, or make it "
                   "a logged<T>"},

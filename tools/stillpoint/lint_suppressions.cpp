@@ -56,7 +56,7 @@ tl::expected<std::vector<Suppression>, Refusal> read_suppressions(const std::str
         Suppression suppression{};
         if (!parse(line, suppression)) {
             return tl::unexpected(Refusal{
-                exit_codes::data_error, text_of("{}:{}: '{}' is no suppression; write function:PATTERN, file:PATTERN, "
+                exit_codes::data_error, text_of("{}:{}: '{}' is not a suppression; write function:PATTERN, file:PATTERN, "
                                                 "module:PATTERN or block:SIZE+OFFSET, one a line", path, number, line)});
         }
         suppressions.push_back(std::move(suppression));

@@ -88,7 +88,7 @@ private:
     versions::AnnouncedSegments announced_;
 
     SectionWatch watch_{{"no section was seen (no lock of pthread or C11, no sp_fase_begin)",
-                         "Take such a lock for each update, or put sp_fase_begin() and sp_fase_end() round it"}};
+                         "Take such a lock for each update, or put sp_fase_begin() and sp_fase_end() around it"}};
 
     Pacer pacer_{turns_.wakes(), turns_.requested()};
 

@@ -27,7 +27,7 @@ Result<void> check_own_options(const Options& options)
     const OwnOptions own{options};
     if (own.verify_marks && own.tracker != "hooks") {
         return fail(SP_E_INVALID_ARGUMENT, 0,
-                    "option verify_marks compares the marks of the tracker hooks, and the tracker is {}; say tracker hooks",
+                    "option verify_marks compares the marks of the tracker hooks, and the tracker is {}; use --tracker hooks",
                     own.tracker);
     }
     return {};

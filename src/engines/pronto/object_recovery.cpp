@@ -261,7 +261,7 @@ Result<void> ObjectTable::settle_damage(const LiveObject& object, ScannedLog& lo
     const Failure damage =
         fail(SP_E_POOL_CORRUPT, 0,
              "the log of the durable object \"{}\" is damaged: operation {} ({}) was acknowledged and cannot be read; the operations up to "
-             "{} are kept. Restore the pool from a copy, or go on without it and what came after: --damaged-log cut",
+             "{} are kept. Restore the pool from a copy, or continue without it and the operations after it: --damaged-log cut",
              object.name.data(), log.damaged_number(), method && *method < table.size() ? table[*method].name : "method not known",
              log.damaged_number() - 1).value();
     if (!accept_damaged_log_) {

@@ -32,7 +32,7 @@ Result<void> check_text(const char* what, const char* text, std::size_t bytes_mi
     }
     const std::size_t bytes = strnlen(text, bytes_max + 1);
     if (bytes < bytes_min || bytes > bytes_max) {
-        return fail(SP_E_INVALID_ARGUMENT, 0, "the {} \"{:.80}\" of a type of durable objects has not {} to {} bytes", what, text,
+        return fail(SP_E_INVALID_ARGUMENT, 0, "the {} \"{:.80}\" of a type of durable objects must have {} to {} bytes", what, text,
                     bytes_min, bytes_max);
     }
     return {};

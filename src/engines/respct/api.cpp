@@ -41,7 +41,7 @@ Result<void> size_of(const sp_respct_layout* layout, size_t count, size_t& bytes
         return fail(SP_E_INVALID_ARGUMENT, 0, "an object with logged variables needs a layout");
     }
     if (__builtin_mul_overflow(size_t{layout->size_bytes}, count, &bytes)) {
-        return fail(SP_E_NO_MEMORY, ENOMEM, "{} objects of {} bytes are more memory than there can be", count, layout->size_bytes);
+        return fail(SP_E_NO_MEMORY, ENOMEM, "{} objects of {} bytes are more memory than is possible", count, layout->size_bytes);
     }
     return {};
 }

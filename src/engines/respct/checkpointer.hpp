@@ -65,7 +65,7 @@ private:
     // About the turn in progress.
     bool last_ = false;
     SectionWatch watch_{{"no section was seen (no restart point was passed, no lock of pthread or C11 taken)",
-                         "Call sp_respct_restart_point() where a thread's data is whole; stores that nobody tells are not kept at all"}};
+                         "Call sp_respct_restart_point() where a thread's data is whole; stores that are not announced are not kept"}};
     std::uint64_t ended_epoch_ = 0;
     std::uint64_t ended_ns_ = 0;
     std::uint64_t ended_unix_ns_ = 0;

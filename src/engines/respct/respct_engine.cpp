@@ -49,7 +49,7 @@ RespctEngine::~RespctEngine() { give_notes_back(); }
 Result<RecoveryReport> RespctEngine::start(Pool pool, const Options& options)
 {
     if (options.recovery != "auto") {
-        os::log(os::Severity::warning, "--recovery has no meaning with the engine respct, and is ignored: its program says itself what it writes");
+        os::log(os::Severity::warning, "--recovery has no meaning with the engine respct, and is ignored: its programs announce their stores themselves");
     }
     pool_ = std::make_unique<Pool>(std::move(pool));
     const PoolFacts& facts = pool_->facts();

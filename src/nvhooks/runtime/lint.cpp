@@ -82,7 +82,7 @@ State look_for_report()
     }
     report = map_report(path);
     if (report == nullptr) {
-        os::log(os::Severity::warning, "{} names {}, which is no report: nothing is looked for", report_variable, path);
+        os::log(os::Severity::warning, "{} names {}, which is not a report: nothing is checked", report_variable, path);
         return State::off;
     }
     owner = getpid();
