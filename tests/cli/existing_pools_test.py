@@ -71,7 +71,7 @@ class SizesOfNewPools(CommandLineTest):
         done = self.make("--engine", "respct", "--pool-size", "4M", "--pool-max", "1G")
         self.assert_refused(done, 64, "pool_size_mb", "engine respct", "leave the option out")
         self.assertFalse(self.pool.exists())
-        enough = done.stderr.split("; say ")[1].split(",")[0]
+        enough = done.stderr.split("; use ")[1].split(",")[0]
         self.assertEqual(self.make("--engine", "respct", "--pool-size", f"{enough}M", "--pool-max", "1G").returncode, 0)
 
     def test_fit_a_maximum_that_is_given_alone(self):
