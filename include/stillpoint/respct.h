@@ -62,7 +62,7 @@ typedef struct sp_respct_member {
 typedef struct sp_respct_layout {
     const char *type_name; /* for messages and `stillpoint info`; cut after 47 bytes */
     uint32_t size_bytes;   /* a multiple of alignment_bytes */
-    uint32_t alignment_bytes; /* a power of two, at most 4096 */
+    uint32_t alignment_bytes; /* a power of two, at most 4096; at least that of each member */
     const sp_respct_member *members; /* by offset, at most 24 runs */
     uint32_t member_count;
     uint32_t type;    /* the library's: zero at first */

@@ -1,5 +1,9 @@
 #include "heap/span_table_view.hpp"
 
+#include <algorithm>
+
+#include "heap/layout_table.hpp"
+
 namespace stillpoint::heap {
 
 std::uint8_t SpanTableView::mark(std::uint64_t span, const SizeClass& c, std::uint32_t block) const noexcept
@@ -30,7 +34,8 @@ Result<std::uint64_t> SpanTableView::validate(std::uint64_t span) const
     const SpanWord found = word(span);
     const SpanEntry entry = found.entry();
     const std::uint64_t payload = entry.payload();
-    if (found.layout() != 0 && (entry.kind() == SpanKind::free_or_rest || found.layout() > layouts().count.value)) {
+    const std::uint64_t layouts_known = is_logged() ? std::min<std::uint64_t>(layouts().count.value, LayoutTable::records_max) : 0;
+    if (found.layout() != 0 && (entry.kind() == SpanKind::free_or_rest || found.layout() > layouts_known)) {
         return fail(SP_E_POOL_CORRUPT, 0, "heap span {} names layout {}, which it cannot have: the pool is damaged; restore it from a copy",
                     span, found.layout());
     }
@@ -41,6 +46,12 @@ Result<std::uint64_t> SpanTableView::validate(std::uint64_t span) const
         }
         break;
     case SpanKind::small:
+        if (payload - 1 < class_count && found.layout() != 0 &&
+            class_alignment(static_cast<std::uint32_t>(payload)) < layout_alignment(layouts().records[found.layout() - 1])) {
+            return fail(SP_E_POOL_CORRUPT, 0,
+                        "heap span {} has blocks of {} bytes, in which objects of layout {} are not aligned: the pool is damaged; restore it from a copy",
+                        span, size_classes[payload].block_bytes, found.layout());
+        }
         if (payload - 1 < class_count) {
             return 1;
         }

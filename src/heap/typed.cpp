@@ -58,6 +58,15 @@ bool members_are_sound(const LayoutRecord& record) noexcept
 
 }  // namespace
 
+std::size_t layout_alignment(const LayoutRecord& record) noexcept
+{
+    std::size_t alignment = 1;
+    for (std::uint32_t i = 0; i < std::min<std::size_t>(record.member_count, LayoutRecord::members_max); ++i) {
+        alignment = std::max(alignment, member_alignment(record.members[i].kind));
+    }
+    return alignment;
+}
+
 std::size_t member_bytes(unsigned kind) noexcept
 {
     if (kind < logged::kinds) {
@@ -138,7 +147,7 @@ Result<std::uint16_t> Heap::find_layout(const ObjectLayout& layout) noexcept
         return LayoutRecord::Member{member.offset_bytes, member.kind, member.count};
     });
     if (!members_are_sound(wanted) || !std::has_single_bit(layout.alignment_bytes) || layout.alignment_bytes > page_bytes ||
-        layout.size_bytes % layout.alignment_bytes != 0) {
+        layout.alignment_bytes < layout_alignment(wanted) || layout.size_bytes % layout.alignment_bytes != 0) {
         return fail(SP_E_INVALID_ARGUMENT, 0,
                     "the layout of type {} contradicts itself: members in ascending order, aligned, inside {} bytes are expected",
                     wanted.type_name, layout.size_bytes);

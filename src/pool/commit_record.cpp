@@ -23,7 +23,7 @@ bool is_valid(const CommitRecord& record, const Pool& pool, std::uint64_t parity
 {
     const bool sound = record.checksum == record_checksum(record) || is_removed(Canary::commit_checksum);
     return record.magic == commit_magic && sound && record.pool_uuid == pool.facts().uuid &&
-           record.parity == parity && record.epoch != 0 && record.epoch <= epoch_max &&
+           record.parity == parity && record.epoch != 0 &&
            (record.epoch % 2 == parity || is_removed(Canary::commit_parity));
 }
 
@@ -93,6 +93,11 @@ Result<std::optional<CommitRecord>> load_commit_record(const Pool& pool, Finding
             if (!is_valid(record, pool, parity)) {
                 pair_is_damaged = true;
                 continue;
+            }
+            if (record.epoch > epoch_max) {  // No torn write: its checksum holds.
+                return fail(SP_E_POOL_CORRUPT, 0,
+                            "{}: the commit record in file page {} has epoch {}, which no pool reaches: the pool is damaged; restore it from a copy",
+                            pool.medium().path(), page_of(pool, parity, copy), record.epoch);
             }
             pair_has_record = true;
             if (!newest || record.epoch > newest->epoch) {

@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "arch/checksum.hpp"
 #include "engines/respct/offline.hpp"
 #include "engines/respct/recovery.hpp"
 #include "engines/respct/respct_engine.hpp"
@@ -24,6 +25,7 @@
 #include "support/temporary_directory.hpp"
 #include "pool/commit_record.hpp"
 #include "pool/directory.hpp"
+#include "pool/superblock.hpp"
 #include "support/patched_medium.hpp"
 #include "stillpoint/respct.h"
 #include "support/crashing_program.hpp"
@@ -135,6 +137,12 @@ protected:
         return wish != nullptr && std::string_view(wish) == "all";
     }
 
+    void write_pool(const Bytes& bytes) const
+    {
+        std::ofstream file(pool_, std::ios::binary);
+        file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    }
+
     void write_back(std::uint64_t offset, std::byte value) const
     {
         const int file = open(pool_.c_str(), O_RDWR | O_CLOEXEC);
@@ -147,16 +155,19 @@ protected:
     [[nodiscard]] bool check_calls_it_sound(std::uint64_t bit)
     {
         patched_->flip_bit(bit);
-        bool sound = false;
-        {
-            const auto pool = Pool::open(std::make_unique<testing::PatchedMedium>(patched_), driver().format, true);
-            if (pool) {
-                PoolFacts facts = pool->facts();
-                sound = check_pool(*pool, nullptr, &check_layers, &facts, nullptr).has_value();
-            }
-        }
+        const bool sound = patched_is_sound();
         patched_->undo();
         return sound;
+    }
+
+    [[nodiscard]] bool patched_is_sound() const
+    {
+        const auto pool = Pool::open(std::make_unique<testing::PatchedMedium>(patched_), driver().format, true);
+        if (!pool) {
+            return false;
+        }
+        PoolFacts facts = pool->facts();
+        return check_pool(*pool, nullptr, &check_layers, &facts, nullptr).has_value();
     }
 
     /// Bits of the file that the engine and the heap read.
@@ -230,6 +241,122 @@ TEST_P(RespctMutations, OfOneBitAreFoundByTheCheckOrLeaveAPoolThatGoesOn)
                 static_cast<unsigned long long>(damaged), static_cast<unsigned long long>(refused));
     EXPECT_GT(images, damaged);
     EXPECT_GT(damaged, 0U);
+}
+
+// Forgeries: fields with another value, under checksums that hold.
+
+constexpr std::uint64_t layout_checksum_seed = 0x535454595045444c;  ///< of heap/typed.cpp
+
+/// The bytes of a pool's file, seen as what they are.
+class Forged {
+public:
+    Forged(Bytes& bytes, const Pool& pool)
+        : bytes_(bytes),
+          area_(pool.facts().engine_area_first_page * page_bytes),
+          image_(pool.segments()[0].first_file_page * page_bytes),
+          layout_(heap::HeapLayout::of(geometry_of(pool.facts()).heap_offset, pool.facts().image_bytes_max, layout::TableFormat::logged))
+    {
+    }
+    heap::LayoutTable& layouts() { return as<heap::LayoutTable>(image_ + layout_.layouts_offset); }
+    void change_layout(void (*change)(heap::LayoutRecord& record))
+    {
+        heap::LayoutRecord& record = layouts().records[0];
+        change(record);
+        record.checksum = checksum64(&record, offsetof(heap::LayoutRecord, checksum), layout_checksum_seed);
+    }
+    /// The word of the first typed span.
+    std::uint64_t& typed_span()
+    {
+        std::uint64_t offset = image_ + layout_.span_table_offset;
+        while (heap::SpanWord{as<logged::Word>(offset).value}.layout() == 0) {
+            offset += sizeof(logged::Word);
+        }
+        return as<logged::Word>(offset).value;
+    }
+    void change_superblocks(void (*change)(layout::Superblock& superblock))
+    {
+        for (std::size_t copy = 0; copy < layout::superblock_copies; ++copy) {
+            auto& superblock = as<layout::Superblock>(copy * page_bytes);
+            change(superblock);
+            seal_superblock(superblock);
+        }
+    }
+    /// Both copies of the newest commit record get an epoch that is so much later, an even number.
+    void move_epoch(std::uint64_t later)
+    {
+        const std::uint64_t newest = commit(0).epoch > commit(2).epoch ? 0 : 2;
+        for (std::uint64_t copy = newest; copy < newest + 2; ++copy) {
+            commit(copy).epoch += later;
+            commit(copy).checksum = checksum64(&commit(copy), offsetof(CommitRecord, checksum), commit_magic);
+        }
+    }
+
+private:
+    template <class T>
+    T& as(std::uint64_t offset)
+    {
+        return *reinterpret_cast<T*>(bytes_.data() + offset);
+    }
+    CommitRecord& commit(std::uint64_t page) { return as<CommitRecord>(area_ + page * page_bytes); }
+
+    Bytes& bytes_;
+    std::uint64_t area_;
+    std::uint64_t image_;
+    heap::HeapLayout layout_;
+};
+
+struct Forgery {
+    const char* name;
+    void (*forge)(Forged& pool);
+};
+
+using Record = heap::LayoutRecord;
+
+const Forgery forgeries[] = {
+    {"one layout too many", [](Forged& pool) { ++pool.layouts().count.value; }},
+    {"more layouts than there is room for", [](Forged& pool) { pool.layouts().count.value = heap::LayoutTable::records_max + 1; }},
+    {"so many layouts that their bytes overflow", [](Forged& pool) { pool.layouts().count.value = UINT64_MAX; }},
+    {"no layout, though spans are typed", [](Forged& pool) { pool.layouts().count.value = 0; }},
+    {"a lock that is not aligned", [](Forged& pool) { pool.change_layout([](Record& record) { record.members[1].offset_bytes = 36; }); }},
+    {"objects that are not aligned", [](Forged& pool) { pool.change_layout([](Record& record) { record.stride_bytes = 84; }); }},
+    {"members beyond the object", [](Forged& pool) { pool.change_layout([](Record& record) { record.members[1].count = 2; }); }},
+    {"a size of objects that is zero", [](Forged& pool) { pool.change_layout([](Record& record) { record.stride_bytes = 0; }); }},
+    {"a kind of lock that is none", [](Forged& pool) { pool.change_layout([](Record& record) { record.members[1].kind = 13; }); }},
+    {"a typed span whose blocks are not aligned",
+     [](Forged& pool) { pool.typed_span() = heap::SpanWord::of(heap::SpanEntry::small(heap::class_for(112)), 1).word; }},
+    {"a typed span of another layout", [](Forged& pool) { pool.typed_span() += std::uint64_t{1} << heap::SpanWord::layout_shift; }},
+    {"tables beyond the image", [](Forged& pool) {
+         pool.change_superblocks([](layout::Superblock& superblock) { superblock.image_bytes_max = window_bytes; });
+     }},
+    {"an epoch that no pool reaches", [](Forged& pool) { pool.move_epoch(std::uint64_t{1} << 62); }},
+    {"an epoch whose double overflows", [](Forged& pool) { pool.move_epoch(std::uint64_t{1} << 63); }},
+};
+
+TEST_P(RespctMutations, ThatKeepChecksumsAreRefusedByCheckAndStartAlike)
+{
+    ASSERT_EQ(run(&fill), 0);
+    sound_ = bytes_of(pool_);
+    const auto start = [this] {
+        return test::run_with_pool(pool_, std::string("durability=process interval_ms=3600000 ") + GetParam(), &work);
+    };
+    for (const Forgery& forgery : forgeries) {
+        SCOPED_TRACE(forgery.name);
+        Bytes bytes = sound_;
+        {
+            patched_ = std::make_shared<testing::PatchedFile>(sound_);
+            const auto pool = Pool::open(std::make_unique<testing::PatchedMedium>(patched_), driver().format, true);
+            ASSERT_TRUE(pool);
+            Forged forged(bytes, *pool);
+            forgery.forge(forged);
+        }
+        patched_ = std::make_shared<testing::PatchedFile>(bytes);
+        EXPECT_FALSE(patched_is_sound()) << "by the check";
+        write_pool(bytes);
+        EXPECT_EQ(start(), test::could_not_open) << "by a start";
+        EXPECT_TRUE(bytes_of(pool_) == bytes) << "a refused pool has been changed";
+    }
+    write_pool(sound_);
+    EXPECT_EQ(start(), 0) << "the pool that was not changed";
 }
 
 }  // namespace
