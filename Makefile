@@ -18,7 +18,7 @@ export TMPDIR := $(CURDIR)/build/tmp
 export PYTHONDONTWRITEBYTECODE := 1
 export CCACHE_DIR ?= $(CURDIR)/build/ccache
 # Most tests wait for a disk, a kill or an interval.
-export CTEST_PARALLEL_LEVEL ?= $(shell expr 2 \* $(JOBS))
+export CTEST_PARALLEL_LEVEL ?= $(shell expr 3 \* $(JOBS))
 
 # Only where it is installed; asked when a recipe runs, since setup may have changed the answer.
 launcher = $$(command -v ccache >/dev/null 2>&1 && echo "-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
@@ -102,8 +102,9 @@ build-bench: configure
 	$(call say,Building the benchmarks)
 	$(only) all bench_programs
 
-# The sanitizers come first, so that the last lines are the summary of the release's tests.
-test: setup-test asan tsan check
+# Builds and tests overlap: scripts/test_everything.py says how.
+test: setup-test tmp
+	@python3 -B scripts/test_everything.py --jobs $(JOBS) -- $(launcher)
 
 check: build-tests
 	$(call say,Testing the release: about eight minutes; quick tests alone: ctest --test-dir build -L quick)

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""`make test`: builds everything and runs every test, the unit tests under the sanitizers too.
+
+A build keeps all CPUs busy; tests mostly wait for disks, kills and intervals. So two things go on at a time: the unit tests under
+AddressSanitizer run while the release is built, and ThreadSanitizer's build and unit tests run beside the release's tests. Compilers
+have a lower priority than tests. What goes on beside is written to a file, and shown where it fails. The first failure ends all.
+"""
+
+import argparse
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NAMES = {"asan": "AddressSanitizer and UBSan", "tsan": "ThreadSanitizer"}
+LINES_SHOWN = 60
+POLL_S = 0.2
+PATIENCE_S = 10  # between SIGTERM and SIGKILL
+INTERRUPTED = 130
+
+
+def say(text):
+    print(f"\n== {text}", flush=True)
+
+
+class Failed(Exception):
+    """What failed, in a sentence."""
+
+
+class Steps:
+    """Commands one after the other in a process group of their own; with `log`, their output goes there."""
+
+    def __init__(self, what, commands, log=None):
+        self.what, self.commands, self.log, self.begun = what, list(commands), log, time.monotonic()
+        self.process = None
+        if log:
+            log.write_bytes(b"")
+        self.go_on()
+
+    def go_on(self):
+        """Starts the next command when the last one is done; True: all are. Raises Failed."""
+        code = self.process.poll() if self.process else 0
+        if code is None:
+            return False
+        if code != 0:
+            raise Failed(f"{self.what}: exit code {code} of {' '.join(map(str, self.process.args))}")
+        if not self.commands:
+            self.process = None
+            return True
+        with self.log.open("ab") if self.log else contextlib.nullcontext() as output:
+            self.process = subprocess.Popen(self.commands.pop(0), cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output,
+                                            stderr=subprocess.STDOUT if output else None, start_new_session=True)
+        return False
+
+    def stop(self):
+        if self.process is None:
+            return
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(self.process.pid, number)
+                self.process.wait(PATIENCE_S)
+            except ProcessLookupError:
+                return
+            except subprocess.TimeoutExpired:
+                continue
+
+
+class TwoAtATime:
+    """What is shown, and what goes on beside it."""
+
+    def __init__(self):
+        self.shown, self.beside = None, None
+
+    def start_beside(self, *words):
+        """After what went on beside until now."""
+        self.wait_for_beside()
+        self.beside = Steps(*words)
+
+    def show(self, *words):
+        self.shown = Steps(*words)
+        while not self.shown.go_on():
+            self.look_beside()
+            time.sleep(POLL_S)
+        self.shown = None
+
+    def look_beside(self):
+        """True: nothing goes on beside."""
+        if self.beside is not None and self.beside.go_on():
+            found = re.findall(r"tests? passed.* out of (\d+)", self.beside.log.read_text(errors="replace"))
+            say(f"{self.beside.what}: {found[-1] if found else 'all'} tests passed, after {time.monotonic() - self.beside.begun:.0f} s")
+            self.beside = None
+        return self.beside is None
+
+    def wait_for_beside(self):
+        if not self.look_beside():
+            say(f"Waiting for {self.beside.what} ({os.path.relpath(self.beside.log, ROOT)})")
+            while not self.look_beside():
+                time.sleep(POLL_S)
+
+    def stop(self):
+        for steps in filter(None, (self.shown, self.beside)):
+            steps.stop()
+
+    def show_failure(self):
+        """The end of a file that nobody has seen."""
+        if self.beside is not None and self.beside.process is not None and self.beside.process.poll():
+            lines = self.beside.log.read_text(errors="replace").splitlines()[-LINES_SHOWN:]
+            print("\n".join(["", f"The last {len(lines)} lines of {os.path.relpath(self.beside.log, ROOT)}:", *lines]), flush=True)
+
+
+def configure(preset, definitions):
+    return ["cmake", "--preset", preset, "-Wno-dev", "--log-level=WARNING", *definitions]
+
+
+def build(preset, jobs, *targets):
+    return ["nice", "-n", "10", "cmake", "--build", "--preset", preset, "-j", str(jobs), "--target", *targets]
+
+
+def run(two, jobs, definitions):
+    say(f"Building the unit tests with {NAMES['asan']} in build-asan/: a minute and a half on two CPUs from nothing")
+    two.show("the build of the preset asan", [configure("asan", definitions), build("asan", jobs, "unit_tests")])
+    two.start_beside("unit tests under " + NAMES["asan"], [["ctest", "--preset", "asan", "-L", "unit"]], ROOT / "build-asan/tests.log")
+    say("Building everything in build/, five minutes from nothing; the tests of build-asan/ go on beside it")
+    two.show("the build of the preset release", [configure("release", definitions), build("release", jobs, "all", "test_programs")])
+    two.start_beside("build and unit tests under " + NAMES["tsan"],
+                     [configure("tsan", definitions), build("tsan", jobs, "unit_tests"), ["ctest", "--preset", "tsan", "-L", "unit"]],
+                     ROOT / "build/tsan.log")
+    say("Testing the release: about seven minutes; build-tsan/ is built and tested beside it. Quick tests alone: "
+        "ctest --test-dir build -L quick")
+    two.show("tests of the release", [["ctest", "--preset", "release"]])
+    two.wait_for_beside()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2, help="compilers at a time (default: %(default)s)")
+    parser.add_argument("definitions", nargs="*", help="for CMake: -- -DNAME=VALUE")
+    arguments = parser.parse_args()
+    begun = time.monotonic()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(INTERRUPTED))
+    two = TwoAtATime()
+    try:
+        run(two, arguments.jobs, arguments.definitions)
+        say(f"make test: everything passed, after {(time.monotonic() - begun) / 60:.1f} minutes")
+        return 0
+    except Failed as failure:
+        two.show_failure()
+        say(f"make test: {failure}")
+        return 1
+    except KeyboardInterrupt:
+        say("make test: interrupted")
+        return INTERRUPTED
+    finally:
+        two.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
