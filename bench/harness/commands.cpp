@@ -3,6 +3,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <sstream>
@@ -52,6 +53,17 @@ std::uint64_t Settings::number_from(const std::string& name, std::uint64_t minim
     const std::uint64_t value = number(name, maximum);
     if (values_.count(name) == 0 || value < minimum || value > maximum) {
         give_up("write " + name + "=N, from " + std::to_string(minimum) + " to " + std::to_string(maximum));
+    }
+    return value;
+}
+
+double Settings::decimal(const std::string& name, double usual, double minimum, double maximum) const
+{
+    const std::string written = text(name);
+    char* end = nullptr;
+    const double value = written.empty() ? usual : std::strtod(written.c_str(), &end);
+    if ((end != nullptr && *end != '\0') || !(value >= minimum && value <= maximum)) {
+        give_up(name + "=" + written + ": a number from " + std::to_string(minimum) + " to " + std::to_string(maximum) + " is needed");
     }
     return value;
 }

@@ -23,13 +23,14 @@ class Generator:
         make_sure_of([self.program])
         if not self.program.is_file():
             raise BenchError(f"{self.program} is missing: build first (make)", 69)
-        self.settings = ["--keys", options.keys, "--value-bytes", options.value_bytes, "--connections", options.connections,
-                         "--protocol", options.protocol]
-        self.draws = ["--zipf"] if options.zipf else []
+        self.settings = {"keys": options.keys, "value_bytes": options.value_bytes, "connections": options.connections,
+                         "protocol": options.protocol}
+        self.is_zipf = int(options.zipf)
         self.warm_up_seconds = min(WARM_UP_SECONDS, options.slice / 2)
 
-    def run(self, server, mode, *words, may_fall_behind=False):
-        command = [str(word) for word in (self.program, "--port", server.port, "--mode", mode, *self.settings, *words)]
+    def run(self, server, mode, may_fall_behind=False, **settings):
+        settings = {"port": server.port, "mode": mode, **self.settings, **settings}
+        command = [str(self.program), *(f"{name}={value}" for name, value in settings.items())]
         try:
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
                                   timeout=PATIENCE_SECONDS)
@@ -43,20 +44,20 @@ class Generator:
         return json.loads(done.stdout)
 
     def load(self, server):
-        return self.run(server, "load", "--pipeline", LOADING_PIPELINE)
+        return self.run(server, "load", pipeline=LOADING_PIPELINE)
 
     def check(self, server):
         """Reads every key: each must be there, and whole."""
-        return self.run(server, "check", "--pipeline", LOADING_PIPELINE)
+        return self.run(server, "check", pipeline=LOADING_PIPELINE)
 
     def closed(self, server, reads, seconds, seed, pipeline=1):
-        return self.run(server, "closed", *self.draws, "--reads", reads, "--seconds", seconds, "--warm-up", self.warm_up_seconds,
-                        "--seed", seed, "--pipeline", pipeline)
+        return self.run(server, "closed", zipf=self.is_zipf, reads=reads, seconds=seconds, warm_up=self.warm_up_seconds, seed=seed,
+                        pipeline=pipeline)
 
     def open(self, server, reads, seconds, seed, rate):
         """The result says "behind" of a server that does not keep up."""
-        return self.run(server, "open", *self.draws, "--reads", reads, "--seconds", seconds, "--warm-up", self.warm_up_seconds,
-                        "--seed", seed, "--rate", f"{rate:.0f}", "--histogram", may_fall_behind=True)
+        return self.run(server, "open", zipf=self.is_zipf, reads=reads, seconds=seconds, warm_up=self.warm_up_seconds, seed=seed,
+                        rate=f"{rate:.0f}", histogram=1, may_fall_behind=True)
 
 
 class Memaslap:

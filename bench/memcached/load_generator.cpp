@@ -1,15 +1,14 @@
 // Load for a memcached server on this machine, and what it is like to be its client.
 //
-//   memcached_load_generator --mode load                       every key once, with its value
-//   memcached_load_generator --mode check                      reads every key once
-//   memcached_load_generator --mode closed --seconds 5         throughput: each connection sends when it has its reply
-//   memcached_load_generator --mode open --rate 50000          latency: requests are due at times of their own
+//   memcached_load_generator mode=load                         every key once, with its value
+//   memcached_load_generator mode=check                        reads every key once
+//   memcached_load_generator mode=closed seconds=5            throughput: each connection sends when it has its reply
+//   memcached_load_generator mode=open rate=50000              latency: requests are due at times of their own
 //
 // In the open loop a latency runs from the moment at which a request was due, whether or not it could be sent then (no
 // coordinated omission). Each reply is checked; a wrong one ends the program with a message and exit code 70. The result is
 // one JSON object on standard output, also after Ctrl-C (exit code 130). One thread: the server needs the CPUs too.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <csignal>
@@ -20,6 +19,8 @@
 #include <sysexits.h>
 
 #include "../harness/clock.hpp"
+#include "../harness/commands.hpp"
+#include "../harness/ending.hpp"
 #include "event_loop.hpp"
 
 namespace {
@@ -55,32 +56,52 @@ struct Call {
     bool with_histogram = false;
 };
 
-void add_options(CLI::App& app, Call& call)
+/// One of the names.
+template <class Value>
+Value chosen(const bench::Settings& settings, const char* name, const std::map<std::string, Value>& values, Value usual)
 {
+    const std::string wanted = settings.text(name);
+    const auto found = values.find(wanted);
+    if (wanted.empty() || found != values.end()) {
+        return wanted.empty() ? usual : found->second;
+    }
+    std::string names;
+    for (const auto& [each, value] : values) {
+        names += " " + each;
+    }
+    bench::give_up(fmt::format("{}={}: one of these is needed:{}", name, wanted, names));
+}
+
+template <class Number>
+Number whole(const bench::Settings& settings, const char* name, Number usual, std::uint64_t minimum, std::uint64_t maximum)
+{
+    return static_cast<Number>(settings.has(name) ? settings.number_from(name, minimum, maximum) : usual);
+}
+
+Call call_of(const bench::Settings& settings)
+{
+    Call call;
     bench::Target& target = call.target;
     bench::Traffic& traffic = call.traffic;
-    app.add_option("--mode", traffic.mode, "load, check, closed or open")->transform(CLI::CheckedTransformer(modes));
-    app.add_option("--host", target.host, "IPv4 address of the server")->capture_default_str();
-    app.add_option("--port", target.port, "its port")->capture_default_str();
-    app.add_option("--protocol", target.protocol, "text or meta")->transform(CLI::CheckedTransformer(protocols));
-    app.add_option("--connections", target.connections, "how many")->check(CLI::Range(1, 10'000))->capture_default_str();
-    app.add_option("--pipeline", target.depth, "requests in flight on each connection")->check(CLI::Range(1, 1000))->capture_default_str();
-    app.add_option("--keys", traffic.keys, "how many: key-00000000 and so on")->check(CLI::Range(2u, bench::keys_max))
-        ->capture_default_str();
-    app.add_option("--value-bytes", target.value_bytes, "bytes of a value")
-        ->check(CLI::Range(bench::value_bytes_min, bench::value_bytes_max))->capture_default_str();
-    app.add_option("--reads", traffic.read_percent, "percent of the requests that read; the others update")->check(CLI::Range(0, 100))
-        ->capture_default_str();
-    app.add_flag("--zipf", traffic.is_zipf, "keys are drawn by Zipf's law (0.99), not uniformly");
-    app.add_option("--seconds", call.seconds, "what is measured, closed and open")->check(CLI::Range(0.01, 86400.0))->capture_default_str();
-    app.add_option("--warm-up", call.warm_up_seconds, "seconds before that")->check(CLI::Range(0.0, 3600.0))->capture_default_str();
-    app.add_option("--drain", call.drain_seconds, "seconds to wait for replies that do not come")->check(CLI::Range(0.1, 600.0))
-        ->capture_default_str();
-    app.add_option("--rate", traffic.rate_per_s, "requests per second, open")->check(CLI::Range(1.0, 1e8));
-    app.add_option("--arrivals", traffic.arrivals, "open: poisson or constant")->transform(CLI::CheckedTransformer(arrival_names));
-    app.add_option("--seed", traffic.seed, "of the random numbers")->capture_default_str();
-    app.add_flag("--allow-misses", target.allows_misses, "a key that is not there is counted, not an error");
-    app.add_flag("--histogram", call.with_histogram, "adds latencies_ns: [[ns, count], ...]");
+    traffic.mode = chosen(settings, "mode", modes, traffic.mode);
+    target.host = settings.text("host", target.host);  // an IPv4 address
+    target.port = whole(settings, "port", target.port, 1, 65535);
+    target.protocol = chosen(settings, "protocol", protocols, target.protocol);
+    target.connections = whole(settings, "connections", target.connections, 1, 10'000);
+    target.depth = whole(settings, "pipeline", target.depth, 1, 1000);
+    traffic.keys = whole(settings, "keys", traffic.keys, 2, bench::keys_max);
+    target.value_bytes = whole(settings, "value_bytes", target.value_bytes, bench::value_bytes_min, bench::value_bytes_max);
+    traffic.read_percent = whole(settings, "reads", traffic.read_percent, 0, 100);
+    traffic.is_zipf = settings.number("zipf", 0) != 0;  // keys are drawn by Zipf's law (0.99), not uniformly
+    call.seconds = settings.decimal("seconds", call.seconds, 0.01, 86400);
+    call.warm_up_seconds = settings.decimal("warm_up", call.warm_up_seconds, 0, 3600);
+    call.drain_seconds = settings.decimal("drain", call.drain_seconds, 0.1, 600);
+    traffic.rate_per_s = settings.decimal("rate", 0, traffic.mode == Mode::open ? 1 : 0, 1e8);
+    traffic.arrivals = chosen(settings, "arrivals", arrival_names, traffic.arrivals);
+    traffic.seed = settings.number("seed", traffic.seed);
+    target.allows_misses = settings.number("allow_misses", 0) != 0;   // a key that is not there is counted, not an error
+    call.with_histogram = settings.number("histogram", 0) != 0;       // adds latencies_ns: [[ns, count], ...]
+    return call;
 }
 
 /// The largest value of the bucket that holds the rank.
@@ -168,17 +189,6 @@ int run(Call& call)
 
 int main(int count, char** words)
 {
-    CLI::App app("Load for a memcached server: throughput in a closed loop, latency in an open one. The result is JSON.");
-    Call call;
-    add_options(app, call);
-    try {
-        app.parse(count, words);
-        if (call.traffic.mode == Mode::open && call.traffic.rate_per_s == 0) {
-            throw CLI::ValidationError("--mode open needs --rate");
-        }
-    } catch (const CLI::ParseError& failure) {
-        const int code = app.exit(failure);
-        return code == 0 ? EXIT_SUCCESS : EX_USAGE;
-    }
+    Call call = call_of(bench::Settings(count, words));
     return run(call);
 }

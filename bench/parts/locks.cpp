@@ -3,12 +3,11 @@
 // ratio, and the median of the ratios is reported. Uncontended: bursts of about 0.1 ms of one thread; contended:
 // slices of two threads.
 //
-//   build/bin/bench_locks [--bursts N] [--slices N] [--slice-ms N] [--pool FILE | --no-pool]
+//   build/bin/bench_locks [bursts=N] [slices=N] [slice_ms=N] [pool=FILE | no_pool=1]
 //
-// --no-pool: what a program pays that is linked with libstillpoint and opens no pool.
+// no_pool: what a program pays that is linked with libstillpoint and opens no pool.
 // Bars: uncontended at most 1.25 times plain; contended no measurable difference.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -17,11 +16,13 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <pthread.h>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <unistd.h>
 #include <vector>
 
+#include "../harness/commands.hpp"
 #include "stillpoint/stillpoint.h"
 
 namespace {
@@ -179,31 +180,27 @@ void run(const Settings& settings)
                                  libc_function<SpinFunction>("pthread_spin_unlock")});
 }
 
-}  // namespace
-
-int main(int argc, char** argv)
+void run_with_a_pool(const bench::Settings& words)
 {
+    const auto number = [&](const char* name, int usual) {
+        return static_cast<int>(words.number(name, static_cast<std::uint64_t>(usual)));
+    };
     Settings settings;
-    std::string pool = fmt::format("/dev/shm/bench-locks-{}.pool", getpid());
-    CLI::App app{"Cost of intercepted locks with a pool open, as a ratio to libc's own"};
-    app.add_option("--slices", settings.slices, "Pairs of contended slices")->check(CLI::Range(1, 1000));
-    app.add_option("--bursts", settings.bursts, "Pairs of uncontended bursts")->check(CLI::Range(1, 1000000));
-    app.add_option("--slice-ms", settings.slice_ms, "Length of a slice")->check(CLI::Range(1, 10000));
-    auto* const pool_option = app.add_option("--pool", pool, "Pool file; removed afterwards");
-    bool without_pool = false;
-    app.add_flag("--no-pool", without_pool, "Open no pool")->excludes(pool_option);
-    CLI11_PARSE(app, argc, argv);
-    if (without_pool) {
-        run(settings);
-        return 0;
+    settings.slices = number("slices", settings.slices);
+    settings.bursts = number("bursts", settings.bursts);
+    settings.slice_ms = number("slice_ms", settings.slice_ms);
+    if (words.number("no_pool", 0) != 0) {
+        return run(settings);
     }
-    const int opened = sp_open(pool.c_str(), "durability=process quiet");
-    if (opened != SP_OK) {
-        fmt::print(stderr, "bench_locks: {}\n", sp_last_error());
-        return 1;
+    const std::string pool = words.text("pool", fmt::format("/dev/shm/bench-locks-{}.pool", getpid()));  // removed at the end
+    if (sp_open(pool.c_str(), "durability=process quiet") != SP_OK) {
+        throw std::runtime_error(sp_last_error());
     }
     run(settings);
     sp_close();
     unlink(pool.c_str());
-    return 0;
 }
+
+}  // namespace
+
+int main(int count, char** words) { return bench::worker_main(count, words, run_with_a_pool); }

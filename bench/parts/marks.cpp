@@ -1,7 +1,7 @@
 // The cost of a mark, and of collecting marks: the ground for the size of a card
 // (docs/internals/decisions/card-granularity.md).
 //
-//   build/bin/bench_marks [--rounds N] [--stores N] [--heap-mib N]
+//   build/bin/bench_marks [rounds=N] [stores=N]
 //
 // Stores: the sequence that the compiler pass puts behind a store (shift, compare, test the card, set it), by hand, for three
 // sizes of card, against the same loop without it. Bursts of all alternate, because machines drift; a ratio is taken
@@ -11,7 +11,6 @@
 // Collection: one look over the whole heap in which one page in a hundred was written, as in a stop: by the trackers uffd and
 // hooks of the engine; and over cards of the other sizes, by the same loop.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -29,6 +28,7 @@
 #include "core/store_marks.hpp"
 #include "core/units.hpp"
 #include "engines/pmthreads/tracker.hpp"
+#include "../harness/commands.hpp"
 #include "../harness/random.hpp"
 #include "os/card_table.hpp"
 
@@ -213,52 +213,42 @@ void measure_cards(std::uintptr_t base, std::uint64_t heap_bytes, unsigned round
     std::printf("%-34s %10.1f %10.1f\n", fmt::format("cards of {} bytes", 1u << shift).c_str(), median(times), median(idle));
 }
 
+void run(const bench::Settings& settings)
+{
+    const auto rounds = static_cast<unsigned>(settings.number("rounds", 15));  // of which the median is taken
+    const std::uint64_t stores = settings.number("stores", 2'000'000);         // of a burst
+    map_at(window_base, gib);
+    map_at(table_of<shifts[0]>, gib >> shifts[0]);
+    map_at(table_of<shifts[1]>, gib >> shifts[1]);
+    map_at(table_of<shifts[2]>, gib >> shifts[2]);
+    if (auto mapped = stillpoint::os::map_card_table(); !mapped) {
+        throw std::runtime_error(std::string(mapped.error().text()));
+    }
+    const auto aside = std::make_unique<std::byte[]>(64 * stillpoint::mib);
+    const auto outside = reinterpret_cast<std::uintptr_t>(aside.get());
+    std::printf("%-34s %-6s %8s %8s %8s %8s\n", "stores of 8 bytes", "cards", "none, ns", "64 B", "512 B", "4 KiB");
+    for (const bool clear : {false, true}) {
+        measure_stores("one after the other, 16 KiB", Sequential{window_base, 16384}, clear, rounds, stores);
+        measure_stores("one after the other, 64 MiB", Sequential{window_base, 64 * stillpoint::mib}, clear, rounds, stores);
+        measure_stores("scattered in 16 KiB", Scattered{window_base, 16384}, clear, rounds, stores);
+        measure_stores("scattered in 1 MiB", Scattered{window_base, stillpoint::mib}, clear, rounds, stores);
+        measure_stores("scattered in 64 MiB", Scattered{window_base, 64 * stillpoint::mib}, clear, rounds, stores);
+        measure_stores("scattered in 1 GiB", Scattered{window_base, gib}, clear, rounds, stores);
+    }
+    measure_stores("not durable, in a row, 16 KiB", Sequential{outside, 16384}, false, rounds, stores);
+    measure_stores("not durable, scattered in 64 MiB", Scattered{outside, 64 * stillpoint::mib}, false, rounds, stores);
+    const std::uint64_t heap_bytes = 1024 * stillpoint::mib;
+    for (std::uintptr_t page = window_base; page < window_base + heap_bytes; page += stillpoint::page_bytes) {
+        *reinterpret_cast<volatile std::uint64_t*>(page) = 1;
+    }
+    std::printf("\n%-34s %10s %10s\n", "one look over 1024 MiB, us", "1 % dirty", "clean");
+    measure_cards<shifts[0]>(window_base, heap_bytes, rounds);
+    measure_cards<shifts[1]>(window_base, heap_bytes, rounds);
+    measure_cards<shifts[2]>(window_base, heap_bytes, rounds);
+    measure_tracker("hooks", window_base, heap_bytes, rounds);
+    measure_tracker("uffd", window_base, heap_bytes, rounds);
+}
+
 }  // namespace
 
-int main(int count, char** words)
-{
-    unsigned rounds = 15;
-    std::uint64_t stores = 2'000'000;
-    std::uint64_t heap_mib = 1024;
-    CLI::App app{"What marks cost, and what it costs to collect them, for three sizes of card."};
-    app.add_option("--rounds", rounds, "of which the median is taken")->check(CLI::Range(1u, 1000u));
-    app.add_option("--stores", stores, "of a burst")->check(CLI::Range(1000u, 1000000000u));
-    app.add_option("--heap-mib", heap_mib, "of the collection, at most 1024")->check(CLI::Range(64u, 1024u));
-    CLI11_PARSE(app, count, words);
-    try {
-        map_at(window_base, gib);
-        map_at(table_of<shifts[0]>, gib >> shifts[0]);
-        map_at(table_of<shifts[1]>, gib >> shifts[1]);
-        map_at(table_of<shifts[2]>, gib >> shifts[2]);
-        if (auto mapped = stillpoint::os::map_card_table(); !mapped) {
-            throw std::runtime_error(std::string(mapped.error().text()));
-        }
-        const auto aside = std::make_unique<std::byte[]>(64 * stillpoint::mib);
-        const auto outside = reinterpret_cast<std::uintptr_t>(aside.get());
-        std::printf("%-34s %-6s %8s %8s %8s %8s\n", "stores of 8 bytes", "cards", "none, ns", "64 B", "512 B", "4 KiB");
-        for (const bool clear : {false, true}) {
-            measure_stores("one after the other, 16 KiB", Sequential{window_base, 16384}, clear, rounds, stores);
-            measure_stores("one after the other, 64 MiB", Sequential{window_base, 64 * stillpoint::mib}, clear, rounds, stores);
-            measure_stores("scattered in 16 KiB", Scattered{window_base, 16384}, clear, rounds, stores);
-            measure_stores("scattered in 1 MiB", Scattered{window_base, stillpoint::mib}, clear, rounds, stores);
-            measure_stores("scattered in 64 MiB", Scattered{window_base, 64 * stillpoint::mib}, clear, rounds, stores);
-            measure_stores("scattered in 1 GiB", Scattered{window_base, gib}, clear, rounds, stores);
-        }
-        measure_stores("not durable, in a row, 16 KiB", Sequential{outside, 16384}, false, rounds, stores);
-        measure_stores("not durable, scattered in 64 MiB", Scattered{outside, 64 * stillpoint::mib}, false, rounds, stores);
-        const std::uint64_t heap_bytes = heap_mib * stillpoint::mib;
-        for (std::uintptr_t page = window_base; page < window_base + heap_bytes; page += stillpoint::page_bytes) {
-            *reinterpret_cast<volatile std::uint64_t*>(page) = 1;
-        }
-        std::printf("\n%-34s %10s %10s\n", fmt::format("one look over {} MiB, us", heap_mib).c_str(), "1 % dirty", "clean");
-        measure_cards<shifts[0]>(window_base, heap_bytes, rounds);
-        measure_cards<shifts[1]>(window_base, heap_bytes, rounds);
-        measure_cards<shifts[2]>(window_base, heap_bytes, rounds);
-        measure_tracker("hooks", window_base, heap_bytes, rounds);
-        measure_tracker("uffd", window_base, heap_bytes, rounds);
-    } catch (const std::exception& failure) {
-        std::fprintf(stderr, "bench_marks: %s\n", failure.what());
-        return 1;
-    }
-    return 0;
-}
+int main(int count, char** words) { return bench::worker_main(count, words, run); }

@@ -33,7 +33,7 @@ def heap_words(options):
 
 
 def lock_words(options):
-    return [("bench_locks", *["--no-pool"] * options.no_pool, *["--slices", 2, "--bursts", 20] * options.quick)]
+    return [("bench_locks", *["no_pool=1"] * options.no_pool, *["slices=2", "bursts=20"] * options.quick)]
 
 
 ALLOCATOR = OwnTables(
@@ -49,5 +49,5 @@ MARKS = OwnTables(
     "What the mark after a store costs, and a look over the marks, for cards of 64 bytes, 512 bytes and 4 KiB.\n"
     "The upper table: nanoseconds of a store without a mark, and the ratio with one. \"set\": the card is marked already; \"clear\": nothing\n"
     "is marked yet. The lower: microseconds of one look over 1 GiB, with one page in a hundred written, and with none.", 15,
-    lambda options: [("bench_marks", "--rounds", 1 if options.quick else max(3, round(options.seconds)), "--stores",
-                      10_000 if options.quick else 1_000_000)])
+    lambda options: [("bench_marks", f"rounds={1 if options.quick else max(3, round(options.seconds))}",
+                      f"stores={10_000 if options.quick else 1_000_000}")])

@@ -73,36 +73,36 @@ class Client(unittest.TestCase):
         cls.folder.cleanup()
 
     def client(self, *words, keys=5000):
-        return subprocess.run([CLIENT, "--port", str(self.server.port), "--keys", str(keys), *words], stdout=subprocess.PIPE,
+        return subprocess.run([CLIENT, f"port={self.server.port}", f"keys={keys}", *words], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, check=False, timeout=30)
 
     def test_loads_and_finds_every_key_in_both_protocols(self):
         for protocol in ("text", "meta"):
             for mode in ("load", "check"):
-                done = self.client("--mode", mode, "--protocol", protocol, "--pipeline", "4")
+                done = self.client(f"mode={mode}", f"protocol={protocol}", "pipeline=4")
                 self.assertEqual((done.returncode, json.loads(done.stdout)["operations"]), (0, 5000), done.stderr)
 
     def test_ends_when_a_key_is_missing_and_counts_it_where_that_is_allowed(self):
-        self.client("--mode", "load")
-        self.assertEqual(self.client("--mode", "check", keys=5100).returncode, 70)
-        allowed = self.client("--mode", "check", "--allow-misses", keys=5100)
+        self.client("mode=load")
+        self.assertEqual(self.client("mode=check", keys=5100).returncode, 70)
+        allowed = self.client("mode=check", "allow_misses=1", keys=5100)
         self.assertEqual(json.loads(allowed.stdout)["misses"], 100)
 
     def test_ends_at_a_value_of_another_length(self):
-        self.client("--mode", "load")
-        done = self.client("--mode", "check", "--value-bytes", "99")
+        self.client("mode=load")
+        done = self.client("mode=check", "value_bytes=99")
         self.assertEqual(done.returncode, 70)
         self.assertIn("a wrong reply", done.stderr)
 
     def test_says_that_a_rate_is_more_than_the_server_does(self):
-        self.client("--mode", "load")
-        done = self.client("--mode", "open", "--rate", "50000000", "--seconds", "0.2", "--warm-up", "0", "--drain", "0.2")
+        self.client("mode=load")
+        done = self.client("mode=open", "rate=50000000", "seconds=0.2", "warm_up=0", "drain=0.2")
         self.assertEqual(done.returncode, 69)
         self.assertTrue(json.loads(done.stdout)["behind"])
 
     def test_gives_what_there_was_when_it_is_interrupted(self):
-        self.client("--mode", "load")
-        words = [CLIENT, "--port", str(self.server.port), "--keys", "5000", "--seconds", "60", "--warm-up", "0"]
+        self.client("mode=load")
+        words = [CLIENT, f"port={self.server.port}", "keys=5000", "seconds=60", "warm_up=0"]
         running = subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, text=True)
         time.sleep(0.5)
         running.send_signal(signal.SIGINT)
@@ -111,7 +111,7 @@ class Client(unittest.TestCase):
         self.assertTrue(json.loads(out)["interrupted"])
 
     def test_says_where_no_server_answers(self):
-        done = subprocess.run([CLIENT, "--port", str(servers.free_port())], stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run([CLIENT, f"port={servers.free_port()}"], stderr=subprocess.PIPE, text=True, check=False)
         self.assertEqual(done.returncode, 70)
         self.assertIn("no memcached answers", done.stderr)
 

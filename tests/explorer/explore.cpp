@@ -8,9 +8,9 @@
 #include <iterator>
 #include <thread>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include "arguments.hpp"
 #include "counts.hpp"
 #include "jobs.hpp"
 #include "os/thread_calls.hpp"
@@ -20,22 +20,6 @@
 namespace stillpoint::explorer {
 
 namespace {
-
-struct Arguments {
-    std::uint64_t states = 100'000;
-    double seconds = 0;
-    std::uint64_t seed = 1;
-    unsigned jobs = std::max(1u, std::thread::hardware_concurrency());
-    std::string campaign;
-    std::string canary;
-    bool canaries = false;
-    bool list = false;
-    bool counts = false;
-    std::string golden;
-    bool json = false;
-    bool quiet = false;
-    std::string scratch;
-};
 
 constexpr int found_violations = 1;
 constexpr double canary_seconds = 300;  ///< of one canary, unless told otherwise: the slowest takes a tenth of it
@@ -212,37 +196,11 @@ int run_counts(const Arguments& arguments)
     return found_violations;
 }
 
-void declare(CLI::App& app, Arguments& arguments)
-{
-    app.add_option("--states", arguments.states, "Crash states to judge, over all campaigns.")->check(CLI::PositiveNumber);
-    app.add_option("--seconds", arguments.seconds, "Wall clock to take at most, with canaries for each of them (default there: 300); what is out of time ends early.")
-        ->check(CLI::NonNegativeNumber);
-    app.add_option("--seed", arguments.seed, "Of programs and samples: the same seed explores the same.");
-    app.add_option("--jobs", arguments.jobs, "Processes at a time.")->check(CLI::Range(1u, 1024u));
-    app.add_option("--campaign", arguments.campaign, "Only campaigns with this in their names.");
-    app.add_flag("--canaries", arguments.canaries, "Remove one fence, sync or checksum at a time: each must be noticed.");
-    app.add_option("--canary", arguments.canary, "Only this canary.");
-    app.add_flag("--counts", arguments.counts, "Count what checkpoints cost the medium, and end.");
-    app.add_option("--golden", arguments.golden, "With --counts: compare with this file; a difference is a failure.");
-    app.add_flag("--list", arguments.list, "Name campaigns and canaries, and end.");
-    app.add_flag("--json", arguments.json, "Print one JSON object.");
-    app.add_flag("--quiet", arguments.quiet, "Print the summary only.");
-    app.add_option("--scratch", arguments.scratch, "Directory for real files (default: $TMPDIR, or /tmp).");
-    app.footer("Exit code: 0 no violation, every canary killed; 1 otherwise; 64 wrong usage; 130 interrupted.\n\n"
-               "Examples:\n  explore --states 1000000\n  explore --campaign uffd/page --seed 7\n  explore --canaries\n"
-               "  explore --canary commit-durable\n");
-}
-
 int explore(int argc, char** argv)
 {
-    CLI::App app("Crashes programs at every moment of simulated and real media, and asks an oracle about each state.",
-                 "explore");
     Arguments arguments;
-    declare(app, arguments);
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? 0 : 64;
+    if (const auto code = read_arguments(argc, argv, arguments)) {
+        return *code;
     }
     if (arguments.list) {
         return list();
