@@ -1,7 +1,8 @@
 # Programs that are built besides the product, in two groups, each found by walking the folders: no list to edit.
 #   bench_programs  what `stillpoint bench` measures of the project's own, and what the parts' benchmarks do; other programs are built
 #                   when a benchmark asks for them (bench/driver/build.py): STILLPOINT_BENCH_ON_DEMAND
-#   test_programs   every program that a test runs, with the product and all benchmarks
+#   test_programs   every program that a test runs, with the product and all benchmarks but those that no test asks for:
+#                   STILLPOINT_BENCH_UNTESTED
 
 function(stillpoint_targets_below folder out)
     get_property(found DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
@@ -15,6 +16,7 @@ endfunction()
 
 stillpoint_targets_below(${CMAKE_SOURCE_DIR}/bench benches)
 get_property(on_demand GLOBAL PROPERTY STILLPOINT_BENCH_ON_DEMAND)
+get_property(untested GLOBAL PROPERTY STILLPOINT_BENCH_UNTESTED)
 set(usual_benches ${benches})
 list(REMOVE_ITEM usual_benches ${on_demand})
 add_custom_target(bench_programs)
@@ -24,5 +26,8 @@ stillpoint_targets_below(${CMAKE_SOURCE_DIR}/tests tests)
 stillpoint_targets_below(${CMAKE_SOURCE_DIR}/src layer_tests)
 stillpoint_targets_below(${CMAKE_SOURCE_DIR}/layers layers)
 stillpoint_targets_below(${CMAKE_SOURCE_DIR}/examples examples)
+if(untested)
+    list(REMOVE_ITEM benches ${untested})
+endif()
 add_custom_target(test_programs)
 add_dependencies(test_programs bench_programs ${benches} ${tests} ${layer_tests} ${layers} ${examples})

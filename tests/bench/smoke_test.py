@@ -62,9 +62,15 @@ class Smoke(unittest.TestCase):
     def test_the_tracker_hooks_runs_programs_of_its_compiler(self):
         if not (BUILD / "bin" / "bench_worker_pmthreads_hooks").is_file():
             self.skipTest("no LLVM and Clang when this was built: no program with hooks")
-        document = bench("--workload", "btree,queue", "--engine", "pmthreads", "--tracker", "hooks,uffd,mprotect")
+        self.assert_runs_with("hooks")
+
+    def test_each_tracker_of_pages_runs_ordinary_programs(self):
+        self.assert_runs_with("uffd", "mprotect")
+
+    def assert_runs_with(self, *trackers):
+        document = bench("--workload", "btree,queue", "--engine", "pmthreads", "--tracker", ",".join(trackers))
         for cell in document["cells"]:
-            self.assertEqual([row["tracker"] for row in cell["configurations"]], [None, "hooks", "uffd", "mprotect"])
+            self.assertEqual([row["tracker"] for row in cell["configurations"]], [None, *trackers])
 
 
 if __name__ == "__main__":
