@@ -110,8 +110,12 @@ class Ends(unittest.TestCase):
             path = Path(folder) / "run.json"
             running = subprocess.Popen([COMMAND, "bench", "--quiet", "--workload", "queue,hash_map", "--engine", "pmthreads", "--threads",
                                         "1", "--seconds", "600", "--kills", "0", "--json", str(path), "--pool", folder],
-                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            time.sleep(5)
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                       preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # ignored beside a shell
+            self.addCleanup(running.kill)
+            while not list(Path(folder).glob("*/*")):  # the first pool
+                self.assertIsNone(running.poll(), "ended before it was interrupted")
+                time.sleep(0.1)
             running.send_signal(signal.SIGINT)
             _, said = running.communicate(timeout=60)
             self.assertEqual(running.returncode, 130, said)
