@@ -23,6 +23,7 @@
 #include "os/log.hpp"
 #include "runtime/durable_globals.hpp"
 #include "runtime/fase.hpp"
+#include "runtime/fault_handler.hpp"
 #include "runtime/pool_owner.hpp"
 #include "runtime/session_state.hpp"
 
@@ -162,6 +163,7 @@ void session_start_from_environment() noexcept
     }
     make_path_absolute(pool);
     count_locks_early();
+    expect_fault_handlers();
     deferred.store(true, std::memory_order_release);
 }
 

@@ -1,5 +1,5 @@
 // SIGSEGV, while a tracker relies on it, and SIGBUS, while a pool is open: the program's handler is kept behind the
-// runtime's, and the signal stays unblocked, because the kernel ends a process that faults with it blocked. Everything
+// runtime's, and the signal stays unblocked, also while a pool is to be opened at the first durable use, because the kernel ends a process that faults with it blocked. Everything
 // else goes straight to libc.
 
 #include <cerrno>
@@ -16,6 +16,7 @@ namespace {
 
 using stillpoint::events_bytes;
 using stillpoint::fault_handler_installed;
+using stillpoint::fault_signal_stays_unblocked;
 using stillpoint::fd_set_bytes;
 using stillpoint::KernelCall;
 
@@ -27,7 +28,7 @@ const sigset_t* without_ours(int how, const sigset_t* set, sigset_t& storage) no
     }
     const sigset_t* result = set;
     for (const int number : {SIGSEGV, SIGBUS}) {
-        if (fault_handler_installed(number) && sigismember(result, number) == 1) {
+        if (fault_signal_stays_unblocked(number) && sigismember(result, number) == 1) {
             storage = *result;
             sigdelset(&storage, number);
             result = &storage;
@@ -40,7 +41,7 @@ const sigset_t* without_ours(int how, const sigset_t* set, sigset_t& storage) no
 int without_ours(int mask) noexcept
 {
     for (const int number : {SIGSEGV, SIGBUS}) {
-        if (fault_handler_installed(number)) {
+        if (fault_signal_stays_unblocked(number)) {
             mask &= ~(1 << (number - 1));
         }
     }
@@ -128,7 +129,7 @@ SHIM int sigignore(int number) noexcept
     return 0;
 }
 
-SHIM int sighold(int number) noexcept { return fault_handler_installed(number) ? 0 : REAL(sighold)(number); }
+SHIM int sighold(int number) noexcept { return fault_signal_stays_unblocked(number) ? 0 : REAL(sighold)(number); }
 
 SHIM int sigblock(int mask) noexcept { return REAL(sigblock)(without_ours(mask)); }
 

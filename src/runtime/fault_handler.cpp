@@ -128,6 +128,33 @@ bool fault_handler_installed(int number) noexcept
     return signal != nullptr && signal->program_action.load(std::memory_order_acquire) != nullptr;
 }
 
+namespace {
+
+constinit std::atomic<bool> handlers_are_expected{false};
+
+/// The kernel ends a process that faults with the signal blocked; a mask also comes from the program that called exec.
+void unblock(int number) noexcept
+{
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, number);
+    pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+}
+
+}  // namespace
+
+void expect_fault_handlers() noexcept
+{
+    handlers_are_expected.store(true, std::memory_order_relaxed);
+    unblock(SIGSEGV);
+    unblock(SIGBUS);
+}
+
+bool fault_signal_stays_unblocked(int number) noexcept
+{
+    return watched(number) != nullptr && (handlers_are_expected.load(std::memory_order_relaxed) || fault_handler_installed(number));
+}
+
 Result<void> fault_handler_install(int number, FaultHandler handler)
 {
     Watched& signal = *watched(number);
@@ -153,6 +180,7 @@ Result<void> fault_handler_install(int number, FaultHandler handler)
         signal.program_action.store(nullptr, std::memory_order_release);
         return fail(SP_E_IO, errno, "a handler of signal {} cannot be installed: {}", number, strerror(errno));
     }
+    unblock(number);
     return {};
 }
 

@@ -17,11 +17,17 @@ using FaultHandler = bool (*)(void* address) noexcept;
 /// The instruction whose fault the calling thread's FaultHandler is asked about; nullptr where this CPU's is not known.
 [[nodiscard]] const void* faulting_instruction() noexcept;
 
-/// Puts `handler` before whatever the program has for `number` (SIGSEGV or SIGBUS) now. Install before pages are
+/// Puts `handler` before whatever the program has for `number` (SIGSEGV or SIGBUS) now, and unblocks that in the calling thread. Install before pages are
 /// protected. Installing again replaces `handler` only. Errors: io (the system refused).
 [[nodiscard]] Result<void> fault_handler_install(int number, FaultHandler handler);
 /// False for every other signal.
 [[nodiscard]] bool fault_handler_installed(int number) noexcept;
+
+/// A handler for SIGSEGV and SIGBUS may be installed later: threads that the program makes until then must not block them. Before the
+/// program has threads.
+void expect_fault_handlers() noexcept;
+/// True: a handler is installed or expected for that signal.
+[[nodiscard]] bool fault_signal_stays_unblocked(int number) noexcept;
 
 /// Whether a thread that returns from a handler of SIGSEGV continues with the registers that it had at the fault: causes
 /// one fault and looks. False under valgrind unless it is told to keep them; every tracker that protects pages would

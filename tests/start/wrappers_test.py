@@ -81,6 +81,16 @@ class Wrappers(unittest.TestCase):
         run = self.run_it("pmthreads", sys.executable, os.path.join(HERE, "late_user.py"), "holding")
         self.assertEqual(run.stdout, f"inside {INSIDE_FASE}, then 0\n", run.stderr)
 
+    def test_signals_that_were_blocked_before_the_first_durable_use(self):
+        late_user = os.path.join(HERE, "late_user.py")
+        run = self.run_it("pmthreads", sys.executable, late_user, "blocking", options=("--tracker", "mprotect"))
+        self.assertEqual((run.stdout, run.returncode), ("number 3\n", 0), run.stderr)
+        block = "import signal, os, sys; signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGSEGV}); os.execv(sys.argv[1], sys.argv[1:])"
+        words = [TOOL, "run", "--quiet", "--pool", "wrapped.pool", "--", sys.executable, late_user, "inherited"]
+        run = subprocess.run([sys.executable, "-c", block, *words], cwd=self.folder, env=CLEAN_ENVIRONMENT, capture_output=True, text=True,
+                             timeout=120, check=False)
+        self.assertEqual((run.stdout, run.returncode), ("number 6\n", 0), run.stderr)
+
     def test_what_uses_nothing_changes_nothing(self):
         """Neither makes a pool, nor turns a crash into a clean end."""
         for engine in ("pmthreads", "respct", "pronto"):
