@@ -1,6 +1,6 @@
 // SIGSEGV, while a tracker relies on it, and SIGBUS, while a pool is open: the program's handler is kept behind the
-// runtime's, and the signal stays unblocked, also while a pool is to be opened at the first durable use, because the kernel ends a process that faults with it blocked. Everything
-// else goes straight to libc.
+// runtime's, and the signal stays unblocked, also while a pool is to be opened at the first durable use, because the kernel
+// ends a process that faults with it blocked. Everything else goes straight to libc.
 
 #include <cerrno>
 

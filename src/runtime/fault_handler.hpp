@@ -17,8 +17,8 @@ using FaultHandler = bool (*)(void* address) noexcept;
 /// The instruction whose fault the calling thread's FaultHandler is asked about; nullptr where this CPU's is not known.
 [[nodiscard]] const void* faulting_instruction() noexcept;
 
-/// Puts `handler` before whatever the program has for `number` (SIGSEGV or SIGBUS) now, and unblocks that in the calling thread. Install before pages are
-/// protected. Installing again replaces `handler` only. Errors: io (the system refused).
+/// Puts `handler` before whatever the program has for `number` (SIGSEGV or SIGBUS) now, and unblocks that in the calling
+/// thread. Install before pages are protected. Installing again replaces `handler` only. Errors: io (the system refused).
 [[nodiscard]] Result<void> fault_handler_install(int number, FaultHandler handler);
 /// False for every other signal.
 [[nodiscard]] bool fault_handler_installed(int number) noexcept;
