@@ -2,7 +2,7 @@
 """Rejects a call that goes upwards when the library is linked.
 
 check_includes.py sees what a file includes; this program sees what its object file asks for. A lower layer must not need a function or
-variable that only a higher layer defines: else it cannot be linked, or understood, without that layer.
+variable that only a higher layer defines: otherwise it cannot be linked, or understood, without that layer.
 
 The input has a line for each layer, lowest first: its name and its object files, separated by ";". What the interposer defines under a
 name of libc does not count: a call of close() asks for libc's.

@@ -57,7 +57,7 @@ def some_of(*known):
     def parse(text):
         for word in words(text):
             if word not in known:
-                raise argparse.ArgumentTypeError(f"{word} is none of {', '.join(known)}")
+                raise argparse.ArgumentTypeError(f"{word} is not one of {', '.join(known)}")
         return list(dict.fromkeys(words(text)))
 
     return parse

@@ -168,7 +168,7 @@ class Server:
 
 
 def stock_program(wanted):
-    """The build without Stillpoint, of the same compiler and flags; else the system's."""
+    """The build without Stillpoint, of the same compiler and flags; otherwise the system's."""
     if wanted.is_file():
         return wanted
     found = shutil.which("memcached")

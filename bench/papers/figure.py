@@ -49,7 +49,7 @@ class Run:
     operation_sizes: tuple = (None,)  # points, trials or elements between two restart points; None: the workload's own number
     threads: tuple = (1, 2)
     with_kills: bool = False
-    label: str = None  # the row's name; else the workload's
+    label: str = None  # the row's name; otherwise the workload's
     by_program = False  # measured by `stillpoint bench`, not by a program of its own
 
     def cells(self):

@@ -48,7 +48,7 @@ void AArch64::copy_nontemporal(void* to, const void* from, std::size_t size) con
                      :
                      : "r"(target + done), "r"(source + done)
                      : "v0", "v1", "v2", "v3", "memory");
-        // stnp is a hint: the line may be in a cache all the same, and must be cleaned.
+        // stnp is a hint: the line may be in a cache anyway, and must be cleaned.
         write_back(target + done);
     }
 }

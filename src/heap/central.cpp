@@ -310,7 +310,7 @@ std::uint32_t central_take(std::uint32_t home, std::uint32_t size_class, CachedB
 void central_give(std::uint32_t size_class, CachedBlock* blocks, std::uint32_t count) noexcept
 {
     while (count != 0) {
-        // Read before its lock is taken: should the span change its home meanwhile, this turn does nothing and the next does better.
+        // Read before its lock is taken: if the span changes its home meanwhile, this turn does nothing and the next does better.
         const std::uint32_t home = home_of(span_of(blocks[0]));
         const std::lock_guard hold(state.central[home][size_class].lock);
         Returning returning(home, size_class);

@@ -37,7 +37,7 @@ struct DelayedFrees {
 
 /// False: no memory to remember it; the block is lost until the next start, when its cleared mark says that it is free.
 [[nodiscard]] bool delay_free(ThreadCache& cache, const CachedBlock& block, std::uint32_t tag) noexcept;
-/// Those whose epoch is durable go to the cache's bins, and beyond these to the central lists.
+/// Blocks whose epoch is durable go to the cache's bins, and beyond these to the central lists.
 void settle_delayed_frees(ThreadCache& cache) noexcept;
 /// Forgets all of them, at detach.
 void drop_delayed_frees(DelayedFrees& delayed) noexcept;

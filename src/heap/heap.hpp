@@ -119,7 +119,7 @@ public:
     [[nodiscard]] static Result<void> check(const Options& options, Findings* findings = nullptr);
     /// Whether a live block of at least `size_bytes` begins at that offset of a sound image. Needs no attached heap.
     [[nodiscard]] static bool is_live_block(const Options& options, std::uint64_t offset, std::uint64_t size_bytes) noexcept;
-    /// Whose the bytes at that offset of a sound image are. Needs no attached heap.
+    /// The owner of the bytes at that offset of a sound image. Needs no attached heap.
     enum class Owner {
         heap,      ///< some of them are the heap's tables, or lie outside it, or in two blocks
         nobody,    ///< a small block that is free

@@ -77,7 +77,7 @@ struct SpanLink {
     std::uint32_t previous;
     std::uint16_t free_blocks;  ///< set bits of the span's free bits
     std::uint16_t first_word;   ///< no free bit lies in a word before this one
-    /// Whose lists the free blocks are on. Changes under the locks of both homes; read without one to find the lock.
+    /// The home whose lists the free blocks are on. Changes under the locks of both homes; read without one to find the lock.
     std::atomic<std::uint32_t> home;
 };
 static_assert(sizeof(SpanLink) == 16);

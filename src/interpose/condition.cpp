@@ -1,5 +1,5 @@
 // Condition waits of POSIX and C11. Where the mutex is all that the thread holds, the wait ends the FASE:
-// the monitor's invariant holds there, and a thread that waits for good must not stop checkpoints.
+// the monitor's invariant holds there, and a thread that waits permanently must not stop checkpoints.
 // docs/internals/quiescence.md, "Condition waits".
 
 #include <cerrno>
@@ -18,7 +18,7 @@ using stillpoint::SyncUse;
 namespace {
 
 /// glibc's mark of a robust mutex whose owner died and that is not consistent again: releasing
-/// it would make it unusable for good.
+/// it would make it unusable permanently.
 bool is_inconsistent(const pthread_mutex_t& mutex) noexcept
 {
     constexpr int robust_bit = 16;

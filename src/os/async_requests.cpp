@@ -129,7 +129,7 @@ void AsyncRequests::find_rings(int descriptors_end, int gap_max) noexcept
         const auto* const known_end = before.data() + before_count;
         found_new_ = found_new_ || std::find(static_cast<const int*>(before.data()), known_end, descriptor) == known_end;
     }
-    // Those beyond the gap, as far as they are there still.
+    // Descriptors beyond the gap, as far as they still exist.
     for (std::size_t i = 0; i < before_count && rings_ < rings_max; ++i) {
         const auto* const found_end = ring_.data() + rings_;
         if (std::find(static_cast<const int*>(ring_.data()), found_end, before[i]) == found_end && is_ring(before[i])) {

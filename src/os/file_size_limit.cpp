@@ -20,7 +20,7 @@ FileSizeSignalHeld::FileSizeSignalHeld() noexcept
 {
     const int saved_errno = errno;
     syscall(SYS_rt_sigprocmask, SIG_BLOCK, &size_signal, &mask_before_, sizeof mask_before_);
-    if ((mask_before_ & size_signal) != 0) {  // Else it would have been delivered.
+    if ((mask_before_ & size_signal) != 0) {  // Otherwise it would have been delivered.
         std::uint64_t pending = 0;
         syscall(SYS_rt_sigpending, &pending, sizeof pending);
         was_pending_ = (pending & size_signal) != 0;

@@ -1,5 +1,5 @@
 #pragma once
-// Who of the loaded modules calls functions of this library's interface: found in what the loader itself reads.
+// Which of the loaded modules call functions of this library's interface: found in what the loader itself reads.
 
 namespace stillpoint::os {
 

@@ -86,7 +86,7 @@ Result<void> check_options(const Pool::CreateOptions& options)
     return {};
 }
 
-/// Reads both copies. One that the medium cannot read is as good as a damaged one.
+/// Reads both copies. One that the medium cannot read counts as damaged.
 SuperblockPair read_pair(const Medium& medium)
 {
     SuperblockPair pair{};

@@ -15,7 +15,7 @@ namespace stillpoint {
 enum class SuperblockState : std::uint8_t {
     good,        ///< magic and checksum hold, whatever the format version
     zero,        ///< nothing was ever written there
-    unfinished,  ///< the marker of a creation that did not come to its end
+    unfinished,  ///< the marker of a creation that did not end
     foreign,     ///< another file's bytes: no magic
     damaged,     ///< the magic, but the checksum does not hold
     unreadable,  ///< the medium refused to read it

@@ -31,7 +31,7 @@ struct Observer {
 };
 /// Begins, with an observer that lives forever; nullptr: without one.
 void begin_observed(const Observer* observer) noexcept;
-/// Those of the calling thread.
+/// The locks of the calling thread.
 [[nodiscard]] Locks of_this_thread() noexcept;
 
 /// How many locks of an engine's own the calling thread holds, which the accounting does not see. nullptr: there are none.

@@ -62,7 +62,7 @@ class KernelCallParts {
 public:
     [[gnu::always_inline]] KernelCallParts(const iovec* parts, std::size_t count) noexcept : parts_(parts)
     {
-        if (parts != nullptr && count <= 1024) {  // IOV_MAX. Else the system call will say so.
+        if (parts != nullptr && count <= 1024) {  // IOV_MAX. Otherwise the system call will say so.
             for (std::size_t i = 0; i < count; ++i) {
                 if (stillpoint_is_persistent(parts[i].iov_base)) [[unlikely]] {
                     begin(count);

@@ -122,7 +122,7 @@ bool refuses_remapping_of_file_pages(const void* address, std::size_t size) noex
 
 bool refuses_advice(const iovec* parts, std::size_t count, int advice) noexcept
 {
-    if (parts == nullptr || count > 1024 || is_harmless(advice)) {  // IOV_MAX. Else the system call will say so.
+    if (parts == nullptr || count > 1024 || is_harmless(advice)) {  // IOV_MAX. Otherwise the system call will say so.
         return false;
     }
     return std::any_of(parts, parts + count, [](const iovec& part) {

@@ -95,7 +95,7 @@ bool reset_mutex(pthread_mutex_t& mutex) noexcept
     if (!is_mutex(state)) {
         return false;
     }
-    // Not recoverable is for good, and not locked: what its data needs cannot be known here.
+    // Not recoverable is permanently, and not locked: what its data needs cannot be known here.
     const int owner = state.__owner == mutex_not_recoverable ? mutex_not_recoverable : 0;
     state.__lock = 0;
     state.__count = 0;

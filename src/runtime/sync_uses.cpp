@@ -44,7 +44,7 @@ namespace {
 /// One word: the object's address, and in the byte that addresses of programs leave zero its kind.
 using Use = std::uintptr_t;
 constexpr unsigned kind_shift = 56;
-constexpr Use call_bit = Use{1} << 63;  ///< inside a call of libc; else a lock that is held
+constexpr Use call_bit = Use{1} << 63;  ///< inside a call of libc; otherwise a lock that is held
 
 Use use_of(const void* object, SyncObjectKind kind) noexcept
 {

@@ -1,5 +1,5 @@
 #pragma once
-// Named objects of a program that runs without a pool, so that sp_root works all the same.
+// Named objects of a program that runs without a pool, so that sp_root works anyway.
 
 #include <cstddef>
 #include <cstdint>

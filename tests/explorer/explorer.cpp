@@ -212,7 +212,7 @@ std::vector<std::size_t> Explorer::moments_of(const std::vector<Event>& events) 
     return moments;
 }
 
-/// Else a long trace, as of a program whose own stores are events, would be looked at in its beginning only.
+/// Otherwise a long trace, as of a program whose own stores are events, would be explored at its beginning only.
 std::vector<std::size_t> Explorer::some_of(const std::vector<std::size_t>& moments, std::size_t most)
 {
     if (moments.size() <= most) {

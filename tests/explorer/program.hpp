@@ -34,7 +34,7 @@ struct ProgramPlan {
     std::uint64_t operations = 12;  ///< of this run
     bool timed = false;             ///< checkpoints by the engine's own clock
     bool ends_normally = false;     ///< else it stops dead after its last operation
-    std::uint64_t failing_sync = UINT64_MAX;  ///< UINT64_MAX: none; else another one in each run
+    std::uint64_t failing_sync = UINT64_MAX;  ///< UINT64_MAX: none; otherwise another one in each run
     std::uint32_t sync_us = 0;     ///< see sim::Stage::sync_us
     bool primitive_files = false;  ///< see sim::Stage::primitive
     bool checkpoint_each = false;  ///< after each operation, not after two of five

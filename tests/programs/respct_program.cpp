@@ -391,7 +391,7 @@ void work(unsigned id)
     random_begin(id + 16 * worker.frame->count);
     const int place = worker.frame.resumes_at();
     if (place < 0 || place > tearing) {
-        end_program(END_BROKEN, "a restart point that is none of the program's", tearing, static_cast<std::uint64_t>(place));
+        end_program(END_BROKEN, "a restart point that does not belong to the program", tearing, static_cast<std::uint64_t>(place));
     }
     for (std::uint64_t i = 0; arguments.rounds == 0 || i < arguments.rounds || arguments.run_ms != 0; ++i) {
         own.steps[random_below(own.count)](&worker);

@@ -20,7 +20,7 @@ struct ThreadRecord;
 
 namespace stillpoint::schedules {
 
-/// Who moves: threads, then their store buffers (tso), then time.
+/// The kinds of movers: threads, then their store buffers (tso), then time.
 inline constexpr int agents_max = 2 * threads_max + 1;
 inline constexpr int clock_agent = 2 * threads_max;
 

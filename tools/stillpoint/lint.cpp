@@ -33,7 +33,7 @@ constexpr std::string_view examples =
     "known.txt has lines as function:init_*, file:third_party/ or module:libfoo.so.\n";
 
 constexpr std::string_view exit_code_lines =
-    "  0 nothing was found, and the program ended with 0; 1 something was found; else the program's own\n"
+    "  0 nothing was found, and the program ended with 0; 1 something was found; otherwise the program's own\n"
     "  (128 and the signal's number where one killed it). Before it runs: those of `run`, and 126 where\n"
     "  the program was compiled neither with --lint nor for a layer with restart points; 65 and 66 for the file of suppressions.\n";
 

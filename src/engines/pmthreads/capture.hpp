@@ -3,7 +3,7 @@
 //
 // Pre-copy, as virtual machines migrate: while the program runs, written pages are armed again
 // and copied; the stop then copies only what was written meanwhile. A copy that is not written
-// again is as good as one made in the stop. Pages beyond the staging memory have no copy: they
+// again is equivalent to one made in the stop. Pages beyond the staging memory have no copy: they
 // are written to the medium straight from the shadow.
 
 #include <array>
@@ -33,7 +33,7 @@ public:
 
     /// Finds the pages written since the last call and copies them. Returns how many were found,
     /// or a failure (the kernel refused the scan).
-    /// `team` copies in a stop; else it is nullptr, and `pacer` is told of each page that the calling thread copies.
+    /// `team` copies in a stop; otherwise it is nullptr, and `pacer` is told of each page that the calling thread copies.
     /// Pages without staging memory are appended to unstaged().
     [[nodiscard]] Result<std::uint64_t> collect(Tracker& tracker, const Shadow& shadow, Look look, CopyTeam* team,
                                                 Pacer* pacer) noexcept;

@@ -116,7 +116,7 @@ public:
 private:
     using Word = std::uint64_t;
 
-    /// Writable first, marked second: were it marked first, a collect between the two would take
+    /// Writable first, marked second: if the mark came first, a collect between the two would take
     /// the mark and protect the page, and this would then open it with no mark left.
     ///
     /// Each run of writable pages is a mapping, and a process has 65530 of them by default: where

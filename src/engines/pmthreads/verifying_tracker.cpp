@@ -1,7 +1,7 @@
 // verify_marks: the tracker hooks, and beside it pages that are protected until their first write, as the tracker mprotect
 // has them. The first write to a page since it was captured faults: its bytes are kept, and who writes. A
 // stop compares the pages that were written and have no mark with those bytes. What differs is a store that nobody
-// marked: it is captured all the same, counted, and its writer named once.
+// marked: it is captured anyway, counted, and its writer named once.
 //
 // The limit: an unmarked store to a page that also has a mark. Nothing is lost then; when the page is
 // captured ahead and armed again, the next such store shows.

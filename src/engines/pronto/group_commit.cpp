@@ -11,7 +11,7 @@ namespace stillpoint::pronto {
 
 namespace {
 
-/// Those who were woken by a round come back with their next operations: a round that begins with the first of them
+/// Threads that a round woke come back with their next operations: a round that begins with the first of them
 /// leaves the others to wait for the one after. So a round is held back a little, for as many as were in the last one.
 constexpr std::uint64_t held_back_max_ns = 1'000'000;
 /// A round ends before that if no operation came for so long.

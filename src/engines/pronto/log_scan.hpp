@@ -71,7 +71,7 @@ public:
         std::uint64_t offset;  ///< in the chunk
         auto operator<=>(const Page&) const = default;
     };
-    /// Those with entries that no later entry calls durable, and the first ones of their chunks.
+    /// The chunks with entries that no later entry calls durable, and the first ones of their chunks.
     [[nodiscard]] std::vector<Page> pages_not_known_durable() const;
     [[nodiscard]] const std::byte* bytes_of(const Page& page) const noexcept { return chunks_[page.chunk].data() + page.offset; }
 

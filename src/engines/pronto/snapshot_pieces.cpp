@@ -191,7 +191,7 @@ bool SnapshotPieces::open(std::uint32_t piece) noexcept
     }
 }
 
-/// Writable first, marked second: were it the other way round, another thread that sees the mark would write and fault again and again.
+/// Writable first, marked second: in the other order, another thread that sees the mark would write and fault again and again.
 SnapshotPieces::Opened SnapshotPieces::try_open(std::uint32_t piece) noexcept
 {
     const SignalsBlocked blocked;

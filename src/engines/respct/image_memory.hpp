@@ -13,7 +13,7 @@ namespace stillpoint::respct {
 class ImageMemory {
 public:
     /// Maps the present image at the pool's base address; `heap_offset` bytes of it are private and zero. Where the medium is not
-    /// mapped the rest is zero too, and is to be loaded; else it is a private copy of the medium until share(). Errors: window_taken,
+    /// mapped the rest is zero too, and is to be loaded; otherwise it is a private copy of the medium until share(). Errors: window_taken,
     /// no_memory, io.
     [[nodiscard]] Result<void> map(const Pool& pool, std::uint64_t heap_offset);
     /// Maps the medium itself in place of the copy, which is lost: stores are the medium's from here on. Only where in_place().

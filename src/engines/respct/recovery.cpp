@@ -122,7 +122,7 @@ public:
             for (unsigned i = 1; i < helpers; ++i) {
                 threads.emplace_back([this, &recovered] { share_work(recovered, false); });
             }
-        } catch (const std::system_error&) {  // Those that there are do it all.
+        } catch (const std::system_error&) {  // The existing threads do the work.
         }
         share_work(recovered, true);
         for (std::thread& thread : threads) {

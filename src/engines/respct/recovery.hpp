@@ -20,7 +20,7 @@ namespace stillpoint::respct {
 struct RecoveryPlan {
     const Pool* pool;
     std::byte* image;         ///< mapped, as large as the pool's
-    /// From heap_offset on `image` is a private copy of the medium, and make_changes() is to follow; else it is zero, and what is needed is
+    /// From heap_offset on `image` is a private copy of the medium, and make_changes() follows; else it is zero, and the needed part is
     /// read from the medium.
     bool image_is_loaded;
     Findings* findings = nullptr;

@@ -84,7 +84,7 @@ bool note_locks(Variable& state, const ThreadRecord& own) noexcept
     state.locks = (state.facts & shared) == 0 ? lock_sets.number_of(locks) : lock_sets.common(state.locks, locks);
     state.facts |= shared;
     if (state.locks == LockSets::empty && !has_other_threads(&own)) {
-        state.facts &= static_cast<std::uint16_t>(~shared);  // Those that it was shared with have ended.
+        state.facts &= static_cast<std::uint16_t>(~shared);  // The threads that shared it have ended.
         return true;
     }
     return state.locks != LockSets::empty;

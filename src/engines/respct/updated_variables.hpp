@@ -16,7 +16,7 @@ struct Line {
     unsigned number;
 };
 
-/// The error of an update or an init; file nullptr: nothing. Else the line of the one that it is in conflict with.
+/// The error of an update or an init; file nullptr: nothing. Otherwise the line of the one that it is in conflict with.
 using Conflict = Line;
 
 /// False: there is no address space for the table, and nothing is found.

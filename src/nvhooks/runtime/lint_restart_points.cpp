@@ -161,7 +161,7 @@ void at_allow() noexcept
 {
     const Notes notes;
     if (notes) {
-        report_untracked(*own);  // The epoch may end here. After a crash the thread continues at its restart point all the same.
+        report_untracked(*own);  // The epoch may end here. After a crash the thread continues at its restart point anyway.
         notes->forget_tracked();
     }
 }

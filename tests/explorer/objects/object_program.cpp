@@ -122,7 +122,7 @@ std::string run_objects(const ProgramPlan& plan, const std::string& path)
             workload->perform(random);
             note_epochs();
             if (plan.timed) {
-                usleep(static_cast<useconds_t>(random() % 800));  // Else it has ended before the clock's first snapshot.
+                usleep(static_cast<useconds_t>(random() % 800));  // Otherwise it has ended before the clock's first snapshot.
             }
         }
     } catch (const std::exception& error) {

@@ -121,7 +121,7 @@ Result<std::unique_ptr<Medium>> SimMedium::open(Stage& stage, const MediumOption
     return medium;
 }
 
-/// Bytes that are there for good.
+/// Bytes that are there permanently.
 void SimMedium::leave_noise(std::uint64_t offset, std::size_t size)
 {
     // Small numbers: an engine could take them for its own.

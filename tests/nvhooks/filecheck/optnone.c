@@ -1,5 +1,5 @@
 // RUN: optimizations=all level=-O0
-// Functions that are not to be optimised are instrumented all the same.
+// Functions that are not to be optimised are instrumented anyway.
 #include "recorder.h"
 
 // CHECK:       define{{.*}} @plain({{.*}}) #[[NONE:[0-9]+]]

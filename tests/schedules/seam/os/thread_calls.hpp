@@ -35,7 +35,7 @@ inline constinit bool registered_for_membarrier = false;
 
 inline void membarrier(sync::Site site = sync::Site::current()) noexcept
 {
-    if (registered_for_membarrier) {  // Else the kernel refuses.
+    if (registered_for_membarrier) {  // Otherwise the kernel refuses.
         sync::access<std::uint64_t>(schedules::Kind::membarrier, nullptr, std::memory_order_seq_cst, 0, site);
     }
 }
