@@ -1,7 +1,7 @@
 """Words and turns that the project's prose avoids, in documents, man pages, comments, docstrings and messages. Used by tidy.py.
 
 A rule is a pattern, what to write in its place, and the phrases in which the word is right. A comment also says what it is about:
-it does not begin with a pronoun or with "Of".
+it does not begin with a pronoun, with "What", "Else" or "Of".
 """
 
 import io
@@ -25,8 +25,19 @@ RULES = [
     (re.compile(r"(?:^|[.:;] )Of which\b"), "a sentence with its subject first", None),
     (re.compile(r"\b(whereof|thereof|whence|hitherto|lest|nought|for want of)\b", re.IGNORECASE), "the common word", None),
     (re.compile(r"\bthat is there already\b", re.IGNORECASE), "'existing'", None),
+    (re.compile(r"\b(takes?|took|taken|taking) (it |them |that |bytes |memory )?back\b", re.IGNORECASE), "'roll back', or 'withdraw'",
+     re.compile(r"(release|calls?|returned|undo\(\)|lock) takes (one|it) back|is taken back", re.IGNORECASE)),
+    (re.compile(r"\bfor ever\b", re.IGNORECASE), "'forever'", None),
+    (re.compile(r"\b(is|are|was|were|be|been|being) (not |never )?looked at\b", re.IGNORECASE), "'examined', 'checked' or 'read'", None),
+    (re.compile(r"\b(whither|thither|hither|wherein|whereby|wherefrom|therein|therewith|henceforth|forthwith|aught)\b", re.IGNORECASE),
+     "the common word", None),
+    (re.compile(r"\b(afresh|mistakable|somewhat of)\b", re.IGNORECASE), "'again', or the common word", None),
+    (re.compile(r"[.;:] (Were|Had) (it|they|the|that|this)\b"), "'if', with the subject first", None),
+    (re.compile(r"\bof its own making\b", re.IGNORECASE), "'of its own'", None),
+    (re.compile(r"\bmixture\b", re.IGNORECASE), "'mix'", None),
+    (re.compile(r"\b(one|ones|two) and the other(s)? of which\b", re.IGNORECASE), "two sentences", None),
 ]
-BEGINS_WITHOUT_SUBJECT = re.compile(r"(It|Its|The same|Of|Of which)\b(?! course)")
+BEGINS_WITHOUT_SUBJECT = re.compile(r"(It|Its|The same|Of|Of which|What|Those|Else|Whose|Nor)\b(?! course)")
 
 C_PROSE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 SHELL_PROSE = re.compile(r"(?:^|\s)#[^\n]*|\"[^\"\n]*\"", re.MULTILINE)

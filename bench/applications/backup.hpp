@@ -1,5 +1,5 @@
 #pragma once
-// What dedup reads and writes: a backup with many files twice, and its packed form.
+// The input and output of dedup: a backup with many files twice, and its packed form.
 //
 // Packed: for each chunk either 1, the number of its compressed bytes (4 bytes) and those; or 2 and which of the chunks that
 // are packed with their bytes is meant (8 bytes).

@@ -1,5 +1,5 @@
 #pragma once
-// What a deduplicating program knows of the chunks that it has met: a durable hash table with a mutex for each bucket.
+// The chunks that a deduplicating program has met: a durable hash table with a mutex for each bucket.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #pragma once
-// What a workload is written against: a memory engine, or a store of keys and values.
+// The interface that workloads are written against: a memory engine, or a store of keys and values.
 //
 // A structure or an application is written once, as a template over a MemoryEngine, and says what every such system must be
 // told: where an operation begins and ends, which variables are durable, which bytes it is about to write, of which type a block is.

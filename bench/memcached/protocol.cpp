@@ -77,7 +77,7 @@ const char* fault_of_value(std::string_view value, std::uint32_t key) noexcept
     int difference = 0;
     for_each_word(value.size(),
                   [&](std::size_t at, std::size_t bytes) { difference |= std::memcmp(value.data() + at, &word, bytes); });
-    return difference == 0 ? nullptr : "is not whole: it is a mixture of two values, or damaged";
+    return difference == 0 ? nullptr : "is not whole: it is a mix of two values, or damaged";
 }
 
 void append_request(std::string& out, Protocol protocol, const Request& request, std::size_t value_bytes, std::uint64_t version)

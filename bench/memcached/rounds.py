@@ -14,7 +14,7 @@ COUNTERS = ("checkpoints", "bytes_written", "dirty_pages_total", "precopied_page
 
 
 class Slices:
-    """Those of one server in a cell."""
+    """The slices of one server in a cell."""
 
     def __init__(self, server):
         self.server = server

@@ -111,7 +111,7 @@ class Server:
         return dict(line.split(" ", 2)[1:] for line in self.ask("stats") if line.startswith("STAT "))
 
     def statistics(self):
-        """Those of its runtime; None: it has none."""
+        """The statistics of its runtime; None: it has none."""
         return self.tool.stats(self.pool) if self.pool else None
 
     def settle(self):

@@ -1,6 +1,6 @@
 #ifndef BENCH_NVHOOKS_STORE_H
 #define BENCH_NVHOOKS_STORE_H
-/* What the driver (ycsb_worker.cpp) and the tests know of a durable map from 64-bit keys to values of 1024 bytes.
+/* The interface of a durable map to the driver (ycsb_worker.cpp) and the tests, from 64-bit keys to values of 1024 bytes.
  * Implemented by hash_map.c and btree.c, once for every layer, and by hash_map_pmdk.c and btree_pmdk.c, annotated by
  * hand for libpmemobj. All but store_open and store_close may be called by any thread. */
 

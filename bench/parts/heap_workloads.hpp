@@ -1,5 +1,5 @@
 #pragma once
-// What the benchmark runs: the patterns of glibc's own benchmarks, rewritten.
+// The workloads of the benchmark: the patterns of glibc's own benchmarks, rewritten.
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 #pragma once
-// What is inserted: keys of 32 bytes as YCSB has them, values of the size that is asked for.
+// The inserted records: keys of 32 bytes as YCSB has them, values of the size that is asked for.
 
 #include <array>
 #include <cstddef>

@@ -1,5 +1,5 @@
 #pragma once
-// What the engine and the kernel count for this process, and the stop times of a slice.
+// The counters of the engine and the kernel for this process, and the stop times of a slice.
 
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
 #pragma once
-// What one measured process is asked to do, from its command line: name=value words after the workload's name.
+// The task of one measured process, from its command line: name=value words after the workload's name.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #pragma once
-// What jobs on the current engine share.
+// The common part of jobs on the current engine.
 
 #include "../engines/current.hpp"
 #include "../worker/workload.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// What the workloads on a store of keys and values share: the store, its progress, and what they found wrong.
+// The common part of the workloads on a store of keys and values: the store, its progress, and what they found wrong.
 
 #include <array>
 #include <atomic>

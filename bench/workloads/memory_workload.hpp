@@ -1,5 +1,5 @@
 #pragma once
-// What the workloads on one structure in the current engine's memory share.
+// The common part of the workloads on one structure in the current engine's memory.
 
 #include <atomic>
 #include <cstdint>

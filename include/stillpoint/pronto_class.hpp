@@ -1,5 +1,5 @@
 #pragma once
-// What a durable class says of itself, and what the runtime is told of it; the errors. The part of pronto.hpp that knows classes: include
+// The declarations of a durable class, and its description to the runtime; the errors. The part of pronto.hpp that knows classes: include
 // that.
 
 #include <array>

@@ -1,5 +1,5 @@
 #pragma once
-// What a crash may leave of a mapped pool: for each cache line, the bytes that were durable last, or any that it has held
+// The states that a crash may leave of a mapped pool: for each cache line, the bytes that were durable last, or any that it has held
 // since. Lines become durable in any order; a line that was written back is durable once its thread has fenced.
 
 #include <algorithm>

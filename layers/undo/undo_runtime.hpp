@@ -1,5 +1,5 @@
 #pragma once
-// What the sources of the runtime share: the open pool, and what each thread keeps for its FASE.
+// The common state of the sources of the runtime: the open pool, and what each thread keeps for its FASE.
 
 #include <cstddef>
 #include <cstdint>

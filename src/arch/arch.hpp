@@ -1,5 +1,5 @@
 #pragma once
-// What an instruction set must supply for bytes to become durable. x86_64.hpp, aarch64.hpp and
+// The operations that an instruction set must supply for bytes to become durable. x86_64.hpp, aarch64.hpp and
 // counting.hpp each model it; nothing above src/arch names an instruction.
 
 #include <concepts>

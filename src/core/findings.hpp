@@ -1,5 +1,5 @@
 #pragma once
-// What a check finds. It continues after each finding where it can, so that one look shows all damage.
+// The findings of a check, which continues after each finding where it can, so that one look shows all damage.
 
 #include <cstdint>
 

@@ -140,9 +140,9 @@ std::uint32_t take_from(std::uint32_t span, const SizeClass& size_class, CachedB
 
 /// Blocks that come back mostly belong to few spans, and lie next to each other: their bits are
 /// collected in a register. Under the lock of the list.
-class Returning {
+class ReturnedBlocks {
 public:
-    Returning(std::uint32_t home, std::uint32_t size_class) noexcept
+    ReturnedBlocks(std::uint32_t home, std::uint32_t size_class) noexcept
         : central_(state.central[home][size_class]), home_(home), all_(class_by_tag[size_class].blocks),
           empty_kept_(empty_spans_kept(size_class))
     {
@@ -313,7 +313,7 @@ void central_give(std::uint32_t size_class, CachedBlock* blocks, std::uint32_t c
         // Read before its lock is taken: if the span changes its home meanwhile, this turn does nothing and the next does better.
         const std::uint32_t home = home_of(span_of(blocks[0]));
         const std::lock_guard hold(state.central[home][size_class].lock);
-        Returning returning(home, size_class);
+        ReturnedBlocks returning(home, size_class);
         std::uint32_t others = 0;
         for (std::uint32_t i = 0; i < count; ++i) {
             if (!returning.add(blocks[i])) {

@@ -32,16 +32,16 @@ constexpr std::uint32_t no_block = UINT32_MAX;
 }
 
 /// A live block, found from its address.
-struct Located {
+struct LocatedBlock {
     std::uint64_t span;
     SpanInfo info;
     std::uint8_t* mark;      ///< nullptr for large runs
     std::size_t usable_bytes;  ///< 0: no live block begins at the address
 };
 
-Located locate(const void* address) noexcept
+LocatedBlock locate(const void* address) noexcept
 {
-    Located found{};
+    LocatedBlock found{};
     const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(state.spans_base);
     found.span = offset >> span_shift;
     if (found.span >= state.spans_max) {
@@ -64,7 +64,7 @@ Located locate(const void* address) noexcept
 
 [[noreturn, gnu::cold, gnu::noinline]] void die_of_bad_pointer(const void* address, const char* call) noexcept
 {
-    const Located found = locate(address);
+    const LocatedBlock found = locate(address);
     const char* reason = "it is not an address of durable memory that the heap gave out";
     if (found.span < state.span_count.load(std::memory_order_relaxed)) {
         if (found.mark != nullptr) {
@@ -226,7 +226,7 @@ void clear_logged_mark(void* block, std::uint32_t tag, std::uint8_t* mark) noexc
     if (block == nullptr) {
         return;
     }
-    const Located found = locate(block);
+    const LocatedBlock found = locate(block);
     if (found.usable_bytes == 0) {
         die_of_bad_pointer(block, "free");
     }
@@ -375,7 +375,7 @@ void* Heap::reallocate(void* block, std::size_t size_bytes, AboutToDie about_to_
     if (block == nullptr) {
         return allocate(size_bytes);
     }
-    const Located found = locate(block);
+    const LocatedBlock found = locate(block);
     if (found.usable_bytes == 0) {
         die_of_bad_pointer(block, "realloc");
     }
@@ -407,7 +407,7 @@ std::size_t Heap::usable_size(const void* block) const noexcept
     if (block == nullptr) {
         return 0;
     }
-    const Located found = locate(block);
+    const LocatedBlock found = locate(block);
     if (found.usable_bytes == 0) {
         die_of_bad_pointer(block, "usable_size");
     }

@@ -1,5 +1,5 @@
 #pragma once
-// What the heap keeps in the image, and where (docs/internals/format/heap.md has the bytes):
+// The tables that the heap keeps in the image, and where (docs/internals/format/heap.md has the bytes):
 //
 //   heap_offset: span table | coarse marks | padding to 64 KiB | span 0 | span 1 | ...
 //   TableFormat::logged: layout table | span words | padding to 64 KiB | span 0 | ...

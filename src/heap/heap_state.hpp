@@ -270,7 +270,7 @@ void add_spans(std::uint64_t new_span_count) noexcept;
                                          std::uint32_t scan_budget) noexcept;
 /// Each block goes to the home of its span. Changes the order of `blocks`.
 void central_give(std::uint32_t size_class, CachedBlock* blocks, std::uint32_t count) noexcept;
-/// Looks at a span that has not been looked at since attach(); it becomes that home's.
+/// Looks at a span that has not been examined since attach(); it becomes that home's.
 void make_known(std::uint32_t home, std::uint32_t span) noexcept;
 /// Turns small spans without a live block into free spans: the ones that lists keep back, and unknown ones, for which up to about
 /// `scan_budget` pages are loaded per class; what is examined becomes that home's.

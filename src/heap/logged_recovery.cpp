@@ -26,7 +26,7 @@ void for_each_live_block(const SpanTableView& table, std::uint64_t span, const S
 enum class Settled { no, line_must_be_written, taken_back };
 
 /// Takes the variable back, or, where `leaves` is set, says only whether it must be. The line must also be written of one of the durable
-/// epoch itself: an earlier recovery may have taken it back in the caches, and been killed before it was durable. Its memory then still has
+/// epoch: an earlier recovery may have rolled it back in the caches, and been killed before it was durable. Its memory then still has
 /// the epoch that a later commit would vouch for.
 Settled settle(std::byte* variable, unsigned kind, std::uint64_t durable, bool after_crash, bool leaves) noexcept
 {

@@ -28,9 +28,9 @@ bool is_inconsistent(const pthread_mutex_t& mutex) noexcept
 
 /// One condition wait. If it is left by cancellation, the destructor runs while libc unwinds, after
 /// the mutex was acquired again and before the program's cleanup handlers: they run inside the FASE.
-class Wait {
+class ConditionWait {
 public:
-    Wait(const void* condition, pthread_mutex_t* mutex) noexcept
+    ConditionWait(const void* condition, pthread_mutex_t* mutex) noexcept
         : use_of_condition_(condition, SyncObjectKind::condition),
           // Around the wait the thread is outside its FASE with the mutex held, for an instant: a
           // checkpoint may see that.
@@ -43,15 +43,15 @@ public:
     {
     }
     /// The uses end after it: no capture may miss what the call has left in the two.
-    ~Wait()
+    ~ConditionWait()
     {
         if (outside_) {
             get_inside();
         }
         stillpoint::note_lock_store(condition_, sizeof(pthread_cond_t));
     }
-    Wait(const Wait&) = delete;
-    Wait& operator=(const Wait&) = delete;
+    ConditionWait(const ConditionWait&) = delete;
+    ConditionWait& operator=(const ConditionWait&) = delete;
 
     /// The result of the intercepted function, given what the real one did.
     int finish(int result) noexcept
@@ -115,7 +115,7 @@ pthread_mutex_t* posix_mutex(mtx_t* mutex) noexcept
     return reinterpret_cast<pthread_mutex_t*>(mutex);
 }
 
-int finish_c11(Wait& wait, int result) noexcept
+int finish_c11(ConditionWait& wait, int result) noexcept
 {
     const int finished = wait.finish(0);
     return finished == 0 ? result : thrd_error;
@@ -125,21 +125,21 @@ int finish_c11(Wait& wait, int result) noexcept
 
 SHIM int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex)
 {
-    Wait wait{condition, mutex};
+    ConditionWait wait{condition, mutex};
     return wait.finish(REAL(pthread_cond_wait)(condition, mutex));
 }
 
 SHIM int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
                                 const timespec* deadline)
 {
-    Wait wait{condition, mutex};
+    ConditionWait wait{condition, mutex};
     return wait.finish(REAL(pthread_cond_timedwait)(condition, mutex, deadline));
 }
 
 SHIM int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                                 const timespec* deadline)
 {
-    Wait wait{condition, mutex};
+    ConditionWait wait{condition, mutex};
     return wait.finish(REAL(pthread_cond_clockwait)(condition, mutex, clock, deadline));
 }
 
@@ -161,13 +161,13 @@ SHIM int pthread_cond_destroy(pthread_cond_t* condition) noexcept
 
 SHIM int cnd_wait(cnd_t* condition, mtx_t* mutex)
 {
-    Wait wait{condition, posix_mutex(mutex)};
+    ConditionWait wait{condition, posix_mutex(mutex)};
     return finish_c11(wait, REAL(cnd_wait)(condition, mutex));
 }
 
 SHIM int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* deadline)
 {
-    Wait wait{condition, posix_mutex(mutex)};
+    ConditionWait wait{condition, posix_mutex(mutex)};
     return finish_c11(wait, REAL(cnd_timedwait)(condition, mutex, deadline));
 }
 

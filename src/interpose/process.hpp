@@ -1,5 +1,5 @@
 #pragma once
-// What the shims of this folder share about the process they run in.
+// The state of the process that the shims of this folder share.
 
 namespace stillpoint::interpose {
 

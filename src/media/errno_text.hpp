@@ -1,5 +1,5 @@
 #pragma once
-// What an errno of a pool file means to its user.
+// The meaning of an errno of a pool file to its user.
 
 #include "stillpoint/error.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the byte-addressable media share: a file mapped at an address that does not change, written
+// The common part of the byte-addressable media: a file mapped at an address that does not change, written
 // by stores, write backs and fences.
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 #pragma once
-// What the runtime asks of the system about threads: their names, fences in other threads, their end.
+// The system calls of the runtime about threads: their names, fences in other threads, their end.
 
 #include <atomic>
 #include <cerrno>

@@ -1,6 +1,6 @@
 // Crashes inside create(), open() and grow(), at every write, sync and resize:
 //   - After a kill or a power cut the file opens, with the old facts or the new ones, never a
-//     mixture, and never older ones than a call that returned has promised.
+//     mix, and never older ones than a call that returned has promised.
 //   - An unfinished creation is not_a_pool and says so, or a whole, empty pool.
 //   - Opening after the crash may crash in the same way, any number of times.
 //   - Canary: with any one sync left out that the protocol needs, these tests fail.
@@ -67,7 +67,7 @@ std::optional<std::string> judge(const Bytes& content, const Promise& promise)
     const std::uint64_t segments = static_cast<std::uint64_t>(
         std::countr_zero(facts.image_bytes) - std::countr_zero(4 * mib) + 1);
     if (!std::has_single_bit(facts.image_bytes) || opened->segments().size() != segments) {
-        return "a mixture: image " + std::to_string(facts.image_bytes) + " in " +
+        return "a mix: image " + std::to_string(facts.image_bytes) + " in " +
                std::to_string(opened->segments().size()) + " segments";
     }
     return std::nullopt;

@@ -1,5 +1,5 @@
 #pragma once
-// What every engine with checkpoints tells of one: words of the statistics page.
+// The figures of a checkpoint that every engine with checkpoints reports: words of the statistics page.
 
 #include <cstdint>
 

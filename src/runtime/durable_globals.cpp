@@ -41,9 +41,9 @@ std::string joined(const std::vector<std::string>& texts, std::string_view separ
 }
 
 /// One start: what the program has, what the pool keeps, and what becomes of both.
-class Restoring {
+class GlobalsRestore {
 public:
-    Restoring(Engine& engine, Heap& heap, const Heap::Options& options) : engine_(engine), heap_(heap), options_(options) {}
+    GlobalsRestore(Engine& engine, Heap& heap, const Heap::Options& options) : engine_(engine), heap_(heap), options_(options) {}
 
     Result<void> run(bool accept)
     {
@@ -151,7 +151,7 @@ private:
         }
     }
 
-    [[nodiscard]] const Kept& kept_at(std::size_t k) const { return blocks_[kept_places_[k].of].variables[kept_places_[k].index]; }
+    [[nodiscard]] const KeptVariable& kept_at(std::size_t k) const { return blocks_[kept_places_[k].of].variables[kept_places_[k].index]; }
     [[nodiscard]] bool is_gone(std::size_t k) const { return !matching_.kept_is_taken[k] && !kept_at(k).retired; }
     [[nodiscard]] bool is_new(std::size_t i) const { return matching_.of_present[i] == nothing && !present_[i].name.empty(); }
 
@@ -275,7 +275,7 @@ private:
             for (const os::SectionVariable& variable : section.variables) {
                 plan.values.push_back({variable_of(section, variable), nullptr, variable.offset, false});
             }
-            for (const Kept& kept : block.variables) {
+            for (const KeptVariable& kept : block.variables) {
                 if (kept.retired) {
                     plan.values.push_back({kept.variable, block.memory + kept.offset, 0, true});
                 }
@@ -398,7 +398,7 @@ private:
 
 Result<void> restore_durable_globals(Engine& engine, Heap& heap, const Heap::Options& sound, bool accept)
 {
-    return Restoring(engine, heap, sound).run(accept);
+    return GlobalsRestore(engine, heap, sound).run(accept);
 }
 
 bool has_durable_globals()

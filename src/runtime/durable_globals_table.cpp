@@ -94,7 +94,7 @@ Result<Block> read_block(const Heap::Options& heap, layout::DurableGlobals& entr
     for (std::uint64_t i = 0; i < trailer.record_count; ++i) {
         layout::GlobalsRecord record{};
         std::memcpy(&record, table + i * sizeof record, sizeof record);
-        Kept kept;
+        KeptVariable kept;
         kept.offset = record.offset;
         kept.retired = record.retired != 0;
         kept.variable.size = record.size;

@@ -46,7 +46,7 @@ static_assert(sizeof(GlobalsTrailer) == 48 && std::is_trivially_copyable_v<Globa
 namespace stillpoint::durable_globals {
 
 /// A variable that the pool keeps.
-struct Kept {
+struct KeptVariable {
     Variable variable;
     std::uint64_t offset = 0;  ///< in the block
     bool retired = false;
@@ -58,7 +58,7 @@ struct Block {
     bool has_table = false;  ///< false: written by a version that knew no names
     std::uint64_t identity = 0;
     std::uint64_t section_bytes = 0;
-    std::vector<Kept> variables;
+    std::vector<KeptVariable> variables;
 };
 
 /// Reads what an entry of the image header names: a live block of a sound heap, which need not be attached. Errors: pool_corrupt.

@@ -1,5 +1,5 @@
 #pragma once
-// What lies at a durable address, in the user's words: for messages.
+// The description of a durable address, in the user's words: for messages.
 
 #include <cstddef>
 #include <cstdint>

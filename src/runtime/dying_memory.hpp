@@ -1,5 +1,5 @@
 #pragma once
-// What the runtime knows by the address of an object in durable memory ends with the object. Every way by which a block is freed,
+// The runtime's knowledge by the address of an object in durable memory ends with the object. Every way by which a block is freed,
 // moved or made smaller comes here first: inside the FASE that does it, and before another thread can be given the memory.
 
 #include <atomic>

@@ -1,5 +1,5 @@
 #pragma once
-// What an engine shows of a pool that is not open, besides what every pool has: a table, printed by `stillpoint info` with the option of
+// The facts that an engine shows of a closed pool, besides those of every pool: a table, printed by `stillpoint info` with the option of
 // its name, and verified by `stillpoint check`.
 
 #include <cstddef>

@@ -18,7 +18,7 @@ struct ThreadRecord;  // thread_registry.hpp
 
 /// Starts or continues a FASE because `lock` is about to be acquired. Held here while the gate is shut, if outermost.
 void fase_enter(const void* lock) noexcept;
-/// Takes back a fase_enter whose acquire failed, and ends what fase_enter began after a release.
+/// Undoes a fase_enter whose acquire failed, and ends what fase_enter began after a release.
 void fase_leave(const void* lock) noexcept;
 /// sp_fase_begin's work: fase_enter(nullptr), by the program and not by a call of the runtime.
 void fase_enter_section() noexcept;

@@ -19,7 +19,7 @@ namespace stillpoint {
 namespace {
 
 /// One signal that is ours first.
-struct Watched {
+struct WatchedSignal {
     int number;
     std::atomic<FaultHandler> handler{nullptr};
     /// The program's action. A handler may read it at any instruction of a writer, so each new one
@@ -52,10 +52,10 @@ const void* instruction_of([[maybe_unused]] const ucontext_t& context) noexcept
 #endif
 }
 
-constinit Watched segv{SIGSEGV};
-constinit Watched bus{SIGBUS};
+constinit WatchedSignal segv{SIGSEGV};
+constinit WatchedSignal bus{SIGBUS};
 
-Watched* watched(int number) noexcept
+WatchedSignal* watched(int number) noexcept
 {
     return number == SIGSEGV ? &segv : number == SIGBUS ? &bus : nullptr;
 }
@@ -93,7 +93,7 @@ extern "C" void stillpoint_on_fault(int number, siginfo_t* info, void* context)
 {
     const int saved_errno = errno;
     const bool sent = info->si_code <= 0;  // By kill, raise or sigqueue: nobody's page.
-    Watched& signal = *watched(number);
+    WatchedSignal& signal = *watched(number);
     instruction = instruction_of(*static_cast<const ucontext_t*>(context));
     const FaultHandler handler = signal.handler.load(std::memory_order_acquire);
     if (!sent && handler != nullptr && handler(info->si_addr)) {
@@ -124,7 +124,7 @@ const void* faulting_instruction() noexcept { return instruction; }
 
 bool fault_handler_installed(int number) noexcept
 {
-    const Watched* const signal = watched(number);
+    const WatchedSignal* const signal = watched(number);
     return signal != nullptr && signal->program_action.load(std::memory_order_acquire) != nullptr;
 }
 
@@ -157,7 +157,7 @@ bool fault_signal_stays_unblocked(int number) noexcept
 
 Result<void> fault_handler_install(int number, FaultHandler handler)
 {
-    Watched& signal = *watched(number);
+    WatchedSignal& signal = *watched(number);
     signal.handler.store(handler, std::memory_order_release);
     if (fault_handler_installed(number)) {
         return {};
@@ -186,7 +186,7 @@ Result<void> fault_handler_install(int number, FaultHandler handler)
 
 void fault_handler_exchange(int number, const struct sigaction* wanted, struct sigaction* previous) noexcept
 {
-    Watched& signal = *watched(number);
+    WatchedSignal& signal = *watched(number);
     const std::scoped_lock writer{signal.writers};
     const struct sigaction before = *signal.program_action.load(std::memory_order_relaxed);
     if (wanted != nullptr) {

@@ -37,11 +37,11 @@ struct Slots {
 constinit Slots slots{};
 
 /// The calling thread's announcements. initial-exec: a signal handler must not allocate.
-struct Mine {
+struct ThreadAnnouncements {
     std::uint32_t held;  ///< slots announced and not withdrawn
     Slot hint;           ///< 1 + where to begin
 };
-constinit thread_local Mine mine [[gnu::tls_model("initial-exec")]] = {0, 0};
+constinit thread_local ThreadAnnouncements mine [[gnu::tls_model("initial-exec")]] = {0, 0};
 
 [[nodiscard]] std::uintptr_t self() noexcept { return reinterpret_cast<std::uintptr_t>(&mine); }
 

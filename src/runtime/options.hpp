@@ -29,7 +29,7 @@ struct Options {
 #define OPTION_FLAG(name, initial, sentence) bool name = initial;
 #include "runtime/options.inc"
 #include "runtime/option_macros_end.inc"
-    /// What was set of the engines' own options, by name (static text): own_option().
+    /// The values of the engines' own options, by name (static text): own_option().
     std::map<std::string_view, OptionValue> own;
     /// One bit for each row that somebody has set, by the order of option_rows(): is_given().
     std::uint64_t given = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// What works with limits in this program.
+// The parts of this program that work with limits.
 
 namespace stillpoint {
 

@@ -54,13 +54,13 @@ std::uintptr_t address_of(Use use) noexcept { return use & ((Use{1} << kind_shif
 SyncObjectKind kind_of(Use use) noexcept { return static_cast<SyncObjectKind>((use & ~call_bit) >> kind_shift); }
 const void* object_of(Use use) noexcept { return reinterpret_cast<const void*>(address_of(use)); }
 
-/// Beside the records: uses of a thread beyond what its record has room for, and locks of threads that have ended.
-struct Beside {
+/// A use for which the record of its thread has no room, or a lock of a thread that has ended.
+struct OverflowUse {
     std::atomic<Use> use;
     std::atomic<int> thread_id;  ///< of the thread that has ended; 0: it runs
     kernel_writes::Slot slot;     ///< of a mutex that the kernel is about to mark
 };
-constinit std::array<Beside, 1024> beside{};
+constinit std::array<OverflowUse, 1024> overflow_uses{};
 constinit std::atomic<std::uint32_t> beside_end{0};  ///< no entry from here on has ever been used
 constinit os::FutexLock beside_lock{};
 constinit bool full_reported = false;
@@ -91,13 +91,13 @@ bool put_beside(Use use, int thread_id) noexcept
 {
     const os::SignalsBlocked blocked;  // A handler may come here too.
     const std::scoped_lock hold{beside_lock};
-    for (std::uint32_t i = 0; i < beside.size(); ++i) {
-        if (beside[i].use.load(std::memory_order_relaxed) == 0) {
+    for (std::uint32_t i = 0; i < overflow_uses.size(); ++i) {
+        if (overflow_uses[i].use.load(std::memory_order_relaxed) == 0) {
             regions.add(address_of(use));
-            beside[i].thread_id.store(thread_id, std::memory_order_relaxed);
-            beside[i].slot = kind_of(use) == SyncObjectKind::orphaned_mutex ? kernel_locks::begin_after_thread(object_of(use))
+            overflow_uses[i].thread_id.store(thread_id, std::memory_order_relaxed);
+            overflow_uses[i].slot = kind_of(use) == SyncObjectKind::orphaned_mutex ? kernel_locks::begin_after_thread(object_of(use))
                                                                            : kernel_writes::no_slot;
-            beside[i].use.store(use, std::memory_order_release);
+            overflow_uses[i].use.store(use, std::memory_order_release);
             if (beside_end.load(std::memory_order_relaxed) <= i) {
                 beside_end.store(i + 1, std::memory_order_relaxed);
             }
@@ -114,7 +114,7 @@ bool put_beside(Use use, int thread_id) noexcept
     return false;
 }
 
-bool take_out_beside(Beside& entry, Use use) noexcept
+bool take_out_overflow_use(OverflowUse& entry, Use use) noexcept
 {
     const os::SignalsBlocked blocked;
     const std::scoped_lock hold{beside_lock};
@@ -127,11 +127,11 @@ bool take_out_beside(Beside& entry, Use use) noexcept
 }
 
 template <class Visit>
-bool any_beside(Visit&& visit) noexcept
+bool any_overflow_use(Visit&& visit) noexcept
 {
     const std::uint32_t end = beside_end.load(std::memory_order_relaxed);  // The fences of a capture order it.
     for (std::uint32_t i = 0; i < end; ++i) {
-        if (const Use use = beside[i].use.load(std::memory_order_acquire); use != 0 && visit(beside[i], use)) {
+        if (const Use use = overflow_uses[i].use.load(std::memory_order_acquire); use != 0 && visit(overflow_uses[i], use)) {
             return true;
         }
     }
@@ -203,7 +203,7 @@ void end_call(const void* object, SyncObjectKind kind) noexcept
     const Use use = use_of(object, kind) | call_bit;
     // Not found: the object was destroyed meanwhile, which libc allows when the thread was woken.
     if (!take_from(*fase::own_record, use)) {
-        any_beside([use](Beside& entry, Use other) { return other == use && take_out_beside(entry, use); });
+        any_overflow_use([use](OverflowUse& entry, Use other) { return other == use && take_out_overflow_use(entry, use); });
     }
     wait_for_capture();
 }
@@ -218,7 +218,8 @@ void end_lock_slowly(const void* lock) noexcept
     for (const auto kind : {SyncObjectKind::mutex, SyncObjectKind::rwlock, SyncObjectKind::spinlock}) {
         const Use use = use_of(lock, kind);
         bool ended = fase::own_record != nullptr && take_from(*fase::own_record, use);
-        ended = ended || any_beside([use](Beside& entry, Use other) { return other == use && take_out_beside(entry, use); });
+        ended = ended ||
+                any_overflow_use([use](OverflowUse& entry, Use other) { return other == use && take_out_overflow_use(entry, use); });
         // Another thread may have acquired it.
         for (ThreadWalk walk; !ended && walk.current() != nullptr; walk.advance()) {
             ended = take_from(*walk.current(), use);
@@ -288,9 +289,9 @@ void forget(const void* address, std::size_t size) noexcept
             }
         }
     }
-    any_beside([&](Beside& entry, Use use) {
+    any_overflow_use([&](OverflowUse& entry, Use use) {
         if (dies(use)) {
-            take_out_beside(entry, use);
+            take_out_overflow_use(entry, use);
         }
         return false;
     });
@@ -322,12 +323,12 @@ void for_each(Visit visit, void* context) noexcept
             }
         }
     }
-    any_beside([&](Beside& entry, Use use) {
+    any_overflow_use([&](OverflowUse& entry, Use use) {
         const int thread_id = entry.thread_id.load(std::memory_order_relaxed);
         if (thread_id != 0 && !is_still_left_behind(use, thread_id)) {
             // The kernel has marked nothing, as a tracker of marks sees it.
             note_lock_store(object_of(use), sync_object_bytes(kind_of(use)));
-            take_out_beside(entry, use);
+            take_out_overflow_use(entry, use);
         } else {
             visit(context, object_of(use), kind_of(use));
         }

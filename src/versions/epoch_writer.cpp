@@ -106,7 +106,7 @@ Result<bool> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_pa
     if (!certain && first_time && content == newest.load(std::memory_order_relaxed)) {
         return false;
     }
-    if (manner_.leaves_out_zero_pages && !certain && first_time && content == hash_of_zeroes_ &&
+    if (write_rules_.leaves_out_zero_pages && !certain && first_time && content == hash_of_zeroes_ &&
         table_.consistent(image_page).epoch == 0) {
         return false;
     }
@@ -198,7 +198,7 @@ Result<void> EpochWriter::flush_gathered()
     std::size_t first = 0;
     std::uint64_t batch_bytes = 0;
     for (std::size_t i = 0; i < gathered.size(); ++i) {
-        if (i > first && batch_bytes + gathered[i].size > manner_.batch_bytes_max) {
+        if (i > first && batch_bytes + gathered[i].size > write_rules_.batch_bytes_max) {
             if (auto written = write_batch(gathered.subspan(first, i - first)); !written) {
                 return written;
             }

@@ -34,7 +34,7 @@ struct EpochFacts {
 /// Threads: the checkpoint thread only; the medium's lock keeps a growing pool apart.
 class EpochWriter {
 public:
-    struct Manner {
+    struct WriteRules {
         /// A page of zeroes without a durable copy, which means zeroes, is not written unless it is certain that it was.
         bool leaves_out_zero_pages = false;
         /// The medium's lock is never held for more than this, apart from a sync. A multiple of page_bytes.
@@ -43,12 +43,12 @@ public:
 
     EpochWriter(Pool& pool, VersionTable& table, LocationAllocator& locations,
                 os::FutexLock& medium_lock) noexcept
-        : EpochWriter(pool, table, locations, medium_lock, Manner{})
+        : EpochWriter(pool, table, locations, medium_lock, WriteRules{})
     {
     }
     EpochWriter(Pool& pool, VersionTable& table, LocationAllocator& locations,
-                os::FutexLock& medium_lock, const Manner& manner) noexcept
-        : pool_(pool), table_(table), locations_(locations), medium_lock_(medium_lock), manner_(manner)
+                os::FutexLock& medium_lock, const WriteRules& write_rules) noexcept
+        : pool_(pool), table_(table), locations_(locations), medium_lock_(medium_lock), write_rules_(write_rules)
     {
     }
 
@@ -110,7 +110,7 @@ private:
     /// that a killed process left in the caches, which read as if they were durable.
     os::ReservedBitmap written_here_;
     os::ReservedArray<TablePage> table_pages_;  ///< on their way to the medium
-    Manner manner_;
+    WriteRules write_rules_;
     std::uint64_t hash_of_zeroes_ = 0;
 };
 

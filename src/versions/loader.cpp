@@ -64,17 +64,17 @@ void Loader::sort_copies()
     }
     if (!source_.medium->byte_addressable()) {
         std::sort(order_.data(), order_.data() + count,
-                  [](const Located& a, const Located& b) { return a.location < b.location; });
+                  [](const LocatedPage& a, const LocatedPage& b) { return a.location < b.location; });
     }
     order_count_ = count;
 }
 
-bool Loader::is_read_with(const Located& copy, const Located& next) const noexcept
+bool Loader::is_read_with(const LocatedPage& copy, const LocatedPage& next) const noexcept
 {
     return source_.medium->byte_addressable() || next.location == copy.location + 1;
 }
 
-std::span<const Loader::Located> Loader::take_run() noexcept
+std::span<const Loader::LocatedPage> Loader::take_run() noexcept
 {
     const std::lock_guard guard(order_lock_);
     const std::uint64_t first = order_next_;
@@ -91,7 +91,7 @@ std::span<const Loader::Located> Loader::take_run() noexcept
 }
 
 /// One read for those that lie next to each other in the file.
-Result<void> Loader::read_run(std::span<const Located> run, std::byte* buffer) const
+Result<void> Loader::read_run(std::span<const LocatedPage> run, std::byte* buffer) const
 {
     for (std::size_t begin = 0; begin < run.size();) {
         std::size_t end = begin + 1;
@@ -248,7 +248,7 @@ void Loader::end_process_unless_loaded(const Failure& failure, std::uint64_t ima
 }
 
 /// Copies that are neighbours in the image too are placed by one system call.
-void Loader::load_run(std::span<const Located> run, std::byte* buffer) noexcept
+void Loader::load_run(std::span<const LocatedPage> run, std::byte* buffer) noexcept
 {
     const auto read = read_run(run, buffer);
     for (std::size_t begin = 0; begin < run.size();) {
@@ -270,7 +270,7 @@ void Loader::load_run(std::span<const Located> run, std::byte* buffer) noexcept
     }
 }
 
-void Loader::load_unclaimed(std::span<const Located> run, std::byte* buffer) noexcept
+void Loader::load_unclaimed(std::span<const LocatedPage> run, std::byte* buffer) noexcept
 {
     for (std::size_t begin = 0; begin < run.size();) {
         std::size_t end = begin;
@@ -291,17 +291,17 @@ void Loader::load_page(std::uint64_t image_page, std::byte* buffer) noexcept
         place(image_page, 1, zeroes_.data());  // Where it is present this only wakes who waits.
         return;
     }
-    const Located copy{slots_[image_page].location, static_cast<std::uint32_t>(image_page)};
+    const LocatedPage copy{slots_[image_page].location, static_cast<std::uint32_t>(image_page)};
     load_run({&copy, 1}, buffer);
 }
 
 void Loader::load_neighbours(std::uint64_t first, std::uint64_t end, std::byte* buffer) noexcept
 {
-    std::array<Located, window_pages_max> run;
+    std::array<LocatedPage, window_pages_max> run;
     for (std::uint64_t page = first; page < end;) {
         std::size_t length = 0;
         for (; page < end && slots_[page].epoch != 0; ++page) {
-            const Located copy{slots_[page].location, static_cast<std::uint32_t>(page)};
+            const LocatedPage copy{slots_[page].location, static_cast<std::uint32_t>(page)};
             if (length != 0 && !is_read_with(run[length - 1], copy)) {
                 break;
             }

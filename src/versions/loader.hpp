@@ -71,7 +71,7 @@ private:
     static constexpr std::uint64_t batch_pages = 256;         ///< read at once from block media
     static constexpr std::uint64_t batch_pages_mapped = 64;   ///< read at once where reading is copying: what a CPU's cache takes
 
-    struct Located {
+    struct LocatedPage {
         std::uint32_t location;
         std::uint32_t image_page;
     };
@@ -88,15 +88,15 @@ private:
     static void read_ahead(void* reader);
     static void copy_share_beside(void* reader);
     void sort_copies();
-    [[nodiscard]] bool is_read_with(const Located& copy, const Located& next) const noexcept;
+    [[nodiscard]] bool is_read_with(const LocatedPage& copy, const LocatedPage& next) const noexcept;
     /// The next copies that are read together, at most a batch; none: all are taken.
-    [[nodiscard]] std::span<const Located> take_run() noexcept;
-    [[nodiscard]] Result<void> read_run(std::span<const Located> run, std::byte* buffer) const;
+    [[nodiscard]] std::span<const LocatedPage> take_run() noexcept;
+    [[nodiscard]] Result<void> read_run(std::span<const LocatedPage> run, std::byte* buffer) const;
     [[nodiscard]] Result<void> verify(std::uint64_t image_page, const std::byte* bytes) const;
     void copy_share(Reader& reader, void (*progress)(std::uint64_t done, std::uint64_t total), Findings* findings);
     [[nodiscard]] Result<void> copy_runs(Reader& reader, void (*progress)(std::uint64_t done, std::uint64_t total), Findings* findings);
-    void load_run(std::span<const Located> run, std::byte* buffer) noexcept;
-    void load_unclaimed(std::span<const Located> run, std::byte* buffer) noexcept;
+    void load_run(std::span<const LocatedPage> run, std::byte* buffer) noexcept;
+    void load_unclaimed(std::span<const LocatedPage> run, std::byte* buffer) noexcept;
     void load_page(std::uint64_t image_page, std::byte* buffer) noexcept;
     void load_neighbours(std::uint64_t first, std::uint64_t end, std::byte* buffer) noexcept;
     void serve_fault(std::uint64_t image_page, std::byte* buffer) noexcept;
@@ -114,7 +114,7 @@ private:
     os::Userfaultfd* uffd_ = nullptr;
     mutable os::ReservedArray<std::uint64_t> loaded_;  ///< a bit for each page
     os::ReservedArray<std::uint64_t> claimed_;         ///< likewise: a thread is loading it, or has
-    os::ReservedArray<Located> order_;
+    os::ReservedArray<LocatedPage> order_;
     os::FutexLock order_lock_;  ///< of the next three
     std::uint64_t order_count_ = 0;
     std::uint64_t order_next_ = 0;

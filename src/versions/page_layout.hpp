@@ -1,5 +1,5 @@
 #pragma once
-// What an engine of page versions keeps in a segment of the pool file. Structures and constants only; docs/internals/format
+// The bytes that an engine of page versions keeps in a segment of the pool file. Structures and constants only; docs/internals/format
 // explains them with a byte example.
 //
 //   segment:  version table of its image pages | data pages, two for each image page | a part of the engine's own, if it has one

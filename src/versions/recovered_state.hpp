@@ -1,5 +1,5 @@
 #pragma once
-// What recovery and the offline tools both need: the version table as of the durable epoch, and
+// The common part of recovery and the offline tools: the version table as of the durable epoch, and
 // the free locations that follow from it [PMThreads §4.3].
 
 #include "core/findings.hpp"

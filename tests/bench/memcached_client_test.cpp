@@ -2,7 +2,7 @@
 //
 // Invariants:
 // - A reply is taken when it is whole, wherever the network cut it, and not before.
-// - A value of another key, a mixture of two values, another length and an error line are wrong replies.
+// - A value of another key, a mix of two values, another length and an error line are wrong replies.
 // - Load sends every key once; the open loop's times do not depend on when it is asked; the closed loop ends in time.
 
 #include <algorithm>

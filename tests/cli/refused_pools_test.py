@@ -97,7 +97,7 @@ class RefusedPools(CommandLineTest):
             before = pool.read_bytes()
             done = subprocess.run([str(word) for word in words], preexec_fn=limit, capture_output=True, text=True, check=False,
                                   timeout=600)
-            if done.returncode != 0:  # Else all that this medium maps fits.
+            if done.returncode != 0:  # Otherwise everything that this medium maps fits.
                 self.assert_refused(done, 71, "ulimit -v|address")
                 self.assertTrue(pool.read_bytes() == before, f"the pool was changed. {done.stderr}")
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a checkpoint costs its medium, counted: lines written back, fences, syncs, pages. The figures are golden: a
+// The cost of a checkpoint to its medium, counted: lines written back, fences, syncs, pages. The figures are golden: a
 // changed one is a line in a diff that somebody reviews.
 
 #include <string>

@@ -1,5 +1,5 @@
 #pragma once
-// What an image holds, page by page: taken of the live memory at a capture, and of a recovered image.
+// The contents of an image, page by page: taken of the live memory at a capture, and of a recovered image.
 
 #include <cstdint>
 #include <cstring>

@@ -1,5 +1,5 @@
 #pragma once
-// What recovery makes of a crash image, and whether that is a state the crash may leave.
+// The result of recovery from a crash image, and whether that is a state the crash may leave.
 
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
 #pragma once
-// What the explorer tells people and machines.
+// The reports of the explorer to people and machines.
 
 #include <string>
 #include <vector>

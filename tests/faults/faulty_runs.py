@@ -48,7 +48,7 @@ class FaultyRun(CommandLineTest):
         self.assertEqual(done.stdout, "", "the program was started")
 
     def trackers(self):
-        """Those that this kernel has."""
+        """The trackers that this kernel has."""
         done = self.run_program(pool=self.folder / "probe.pool", options={"--tracker": "uffd"})
         return ("uffd", "mprotect") if done.returncode == 0 else ("mprotect",)
 

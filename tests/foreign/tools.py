@@ -8,7 +8,7 @@ BANK = "$BANK --accounts 50 --threads 2 --transfers 5000"
 AFTERWARDS = "./run $BANK --transfers 6000\n"
 HOLDS = (r"at the start: sum 50000 of 50000, 5000 transfers, .* 0 bad statements, .*: holds",
          r"at the end: sum 50000 of 50000, 6000 transfers, seen by accounts 12000, 0 bad statements, .*: holds")
-# Nor by a kill: the bank compares with what it has acknowledged.
+# A kill damages nothing either: the bank compares with what it has acknowledged.
 KILLED = "./run $BANK --transfers 1 --acknowledge ledger\n"
 RESUMED = (r"resumed after a crash; [1-9]\d* transfers done, [1-9]\d* acknowledged", r"at the end: .* 0 bad statements, .*: holds")
 BACKGROUND = "./run $BANK --accounts 50 --threads 2 --transfers 100000000 --acknowledge ledger >/dev/null & pid=$!\n" \

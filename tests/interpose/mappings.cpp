@@ -88,7 +88,7 @@ bool refuses_socket(char* at)
     return refused(mmap(at, place_bytes, PROT_READ, MAP_SHARED | MAP_FIXED, connection_with("", 0), 0));
 }
 
-/// What is too small for whole pages it copies, to durable memory here.
+/// The kernel copies parts that are too small for whole pages, here to durable memory.
 bool receives_without_copy(char* at)
 {
     static const char sent[] = "received";

@@ -1,6 +1,6 @@
 #ifndef STILLPOINT_TESTS_PROGRAM_H
 #define STILLPOINT_TESTS_PROGRAM_H
-/* What generated programs are made of (program_generator.py writes them, programs.py kills them).
+/* The parts that generated programs are made of (program_generator.py writes them, programs.py kills them).
  *
  * A program has parts (durable structures that can be verified), locks that guard them, sections (FASEs that change several
  * parts) and steps (sections, and what threads do outside of sections). Each thread takes random steps of its list.

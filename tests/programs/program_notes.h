@@ -1,6 +1,6 @@
 #ifndef STILLPOINT_TESTS_PROGRAM_NOTES_H
 #define STILLPOINT_TESTS_PROGRAM_NOTES_H
-/* What generated programs note outside the pool: how far they are, what has finished, what they were told is durable. And what
+/* The notes of generated programs outside the pool: how far they are, what has finished, what they were told is durable. And what
  * every one of them needs besides that: findings, random numbers, the end. */
 
 #include <stdbool.h>

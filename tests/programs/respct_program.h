@@ -1,6 +1,6 @@
 #ifndef STILLPOINT_TESTS_RESPCT_PROGRAM_H
 #define STILLPOINT_TESTS_RESPCT_PROGRAM_H
-/* What generated programs with restart points are made of (respct_generator.py writes them, programs.py kills them).
+/* The parts that generated programs with restart points are made of (respct_generator.py writes them, programs.py kills them).
  *
  * As in program.h, but a section lies between two restart points, and what its variables need is told: logged variables, or
  * add_modified. The model is the same: every section counts itself in its worker's frame and, for each part that it touches, in

@@ -1,5 +1,5 @@
 #pragma once
-// What every scenario asks: a copy holds each finished FASE and no open one; at the end nothing is left behind.
+// The checks of every scenario: a copy holds each finished FASE and no open one; at the end nothing is left behind.
 
 #include <cstdint>
 

@@ -1,5 +1,5 @@
 #pragma once
-// What stands behind the shims in the explorer: glibc's mutex (its real algorithm on the mutex's own words), its
+// The model of libc behind the shims in the explorer: glibc's mutex (its real algorithm on the mutex's own words), its
 // spinlock, and a condition variable that wakes in the order of arrival and for no other reason.
 
 #include <cstdint>

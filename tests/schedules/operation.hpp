@@ -1,5 +1,5 @@
 #pragma once
-// What the code under exploration asks of the explorer: one Operation for each access to memory that threads share,
+// The requests of the code under exploration to the explorer: one Operation for each access to memory that threads share,
 // each fence, and each call that waits for, or wakes, another thread.
 
 #include <atomic>

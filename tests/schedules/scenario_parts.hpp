@@ -1,5 +1,5 @@
 #pragma once
-// What the files of scenarios share.
+// The common part of the files of scenarios.
 
 #include "interpose/real.hpp"
 #include "runtime/fase_gate.hpp"

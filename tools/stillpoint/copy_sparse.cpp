@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "crash_test.hpp"
+#include "crash_rounds.hpp"
 #include "os/descriptor.hpp"
 #include "os/file_size_limit.hpp"
 

@@ -11,9 +11,9 @@ namespace {
 constexpr double far_point_max = 4096;
 
 /// SplitMix64 (Steele, Lea, Flood): one step from any state is well mixed, so that rounds need no history.
-class Dice {
+class SplitMix64 {
 public:
-    Dice(std::uint64_t seed, std::uint64_t round) noexcept : state_(seed * 0x9e3779b97f4a7c15u + round) { next(); }
+    SplitMix64(std::uint64_t seed, std::uint64_t round) noexcept : state_(seed * 0x9e3779b97f4a7c15u + round) { next(); }
 
     /// In [0, 1).
     double next() noexcept
@@ -39,7 +39,7 @@ std::string Moment::describe() const
 
 Moment MomentChooser::of_round(std::uint64_t round) noexcept
 {
-    Dice dice(seed_, round);
+    SplitMix64 dice(seed_, round);
     const bool at_point = moments_ == Moments::persist || (moments_ == Moments::both && dice.next() < 0.5);
     Moment moment;
     if (!at_point) {

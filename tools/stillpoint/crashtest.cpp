@@ -7,7 +7,7 @@
 
 #include "command.hpp"
 #include "command_words.hpp"
-#include "crash_test.hpp"
+#include "crash_rounds.hpp"
 #include "json.hpp"
 #include "os/clock.hpp"
 #include "program.hpp"
@@ -36,7 +36,7 @@ constexpr int exit_code_failed = 1;
 constexpr int exit_code_signal = 128;
 
 struct CrashTestArguments {
-    CrashTestPlan plan;
+    CrashPlan plan;
     RuntimeFlags runtime;
     double kills = 0;  ///< 0: not said
     std::string check;
@@ -50,9 +50,9 @@ std::string_view word_for(Moments moments)
 }
 
 /// The command that does the same kills again, up to and with the one that failed.
-std::string command_to_repeat(const CrashTestArguments& arguments, const CrashTestFailure& failure)
+std::string command_to_repeat(const CrashTestArguments& arguments, const CrashFailure& failure)
 {
-    const CrashTestPlan& plan = arguments.plan;
+    const CrashPlan& plan = arguments.plan;
     std::vector<std::string> words = {"stillpoint", "crashtest", "--seed", std::to_string(plan.seed), "--kills",
                                       std::to_string(failure.kills + 1), "--moments", std::string(word_for(plan.moments)),
                                       "--min-ms", text_of("{}", plan.min_ms), "--max-ms", text_of("{}", plan.max_ms)};
@@ -75,7 +75,7 @@ std::string command_to_repeat(const CrashTestArguments& arguments, const CrashTe
 
 void print_row(std::string_view name, const std::string& value) { print("  {:<34} {}\n", name, value); }
 
-void print_summary(const CrashTestArguments& arguments, const CrashTest& test)
+void print_summary(const CrashTestArguments& arguments, const CrashRounds& test)
 {
     const CrashTestFigures& figures = test.figures();
     print("{}: {} kills in {:.1f} s, seed {}\n", arguments.plan.program.front(), figures.kills,
@@ -95,7 +95,7 @@ void print_summary(const CrashTestArguments& arguments, const CrashTest& test)
                                                   figures.epochs_observed));
 }
 
-void print_json(const CrashTestArguments& arguments, const CrashTest& test)
+void print_json(const CrashTestArguments& arguments, const CrashRounds& test)
 {
     const CrashTestFigures& figures = test.figures();
     Json json;
@@ -121,7 +121,7 @@ void print_json(const CrashTestArguments& arguments, const CrashTest& test)
         .number("epochs_lost", figures.epochs_lost)
         .number("elapsed_ns", figures.elapsed_ns)
         .begin_array("failures");
-    for (const CrashTestFailure& failure : test.failures()) {
+    for (const CrashFailure& failure : test.failures()) {
         json.begin_object()
             .number("round", failure.round)
             .number("kills", failure.kills)
@@ -133,10 +133,10 @@ void print_json(const CrashTestArguments& arguments, const CrashTest& test)
     print("{}\n", json.end_array().end_object().str());
 }
 
-int report(const CrashTestArguments& arguments, const CrashTest& test)
+int report(const CrashTestArguments& arguments, const CrashRounds& test)
 {
     arguments.json ? print_json(arguments, test) : print_summary(arguments, test);
-    for (const CrashTestFailure& failure : test.failures()) {
+    for (const CrashFailure& failure : test.failures()) {
         report_error(exit_code_failed, text_of("round {}: {}", failure.round, failure.what));
         if (!failure.kept_pool.empty()) {
             print_error("  the pool is kept: {}\n", failure.kept_pool);
@@ -169,7 +169,7 @@ tl::expected<void, Refusal> examine(const std::string& name)
 
 std::string error_in(CrashTestArguments& arguments)
 {
-    CrashTestPlan& plan = arguments.plan;
+    CrashPlan& plan = arguments.plan;
     if (plan.program.empty()) {
         return "which program? stillpoint crashtest [OPTIONS] -- PROGRAM [ARGUMENTS]";
     }
@@ -194,7 +194,7 @@ int crashtest(CrashTestArguments& arguments, bool quiet)
     if (const std::string error = error_in(arguments); !error.empty()) {
         return report_error(exit_codes::usage, error);
     }
-    CrashTestPlan& plan = arguments.plan;
+    CrashPlan& plan = arguments.plan;
     for (const std::vector<std::string>* const words : {&plan.program, &plan.checker}) {
         if (words->empty()) {
             continue;
@@ -211,7 +211,7 @@ int crashtest(CrashTestArguments& arguments, bool quiet)
     plan.seed = arguments.has_seed ? plan.seed : os::wall_clock_ns() / 1000 % 1'000'000'000;
     plan.progress = !quiet && isatty(STDERR_FILENO) == 1;
     catch_interruption();
-    CrashTest test(plan);
+    CrashRounds test(plan);
     if (const auto ready = test.prepare(); !ready) {
         return report_failure(ready.error());
     }
@@ -239,7 +239,7 @@ std::string take_seed(const std::string& text, CrashTestArguments& arguments)
 
 void add_options(CommandLine& line, const std::shared_ptr<CrashTestArguments>& arguments)
 {
-    CrashTestPlan& plan = arguments->plan;
+    CrashPlan& plan = arguments->plan;
     line.option("--pool", "PATH", [arguments](const std::string& text) {
         arguments->plan.pool = text;
         return std::string(text.empty() ? "the path of the pool is empty" : "");

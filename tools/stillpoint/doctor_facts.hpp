@@ -45,7 +45,7 @@ struct FileSystemFacts {
 
 [[nodiscard]] CpuFacts probe_cpu();
 [[nodiscard]] KernelFacts probe_kernel();
-/// `path`: a folder, or a file whose folder is meant. Errors: pool_missing; pool_read_only (may not be looked at).
+/// `path`: a folder, or a file whose folder is meant. Errors: pool_missing; pool_read_only (may not be read).
 [[nodiscard]] Result<FileSystemFacts> probe_file_system(const std::string& path);
 
 /// The conclusions from the facts.

@@ -137,22 +137,22 @@ int run_and_wait(const std::string& program, const std::vector<std::string>& com
     return status;
 }
 
-struct Examined {
+struct Instrumentation {
     lint::Rules rules;
     const EngineDriver* engine;  ///< that the program's layer is for; nullptr: any
 };
 
-tl::expected<Examined, Refusal> examine_instrumentation(const std::string& program)
+tl::expected<Instrumentation, Refusal> examine_instrumentation(const std::string& program)
 {
     const std::vector<std::string> layers = layers_in(program);
     const auto has = [&layers](std::string_view layer) { return std::find(layers.begin(), layers.end(), layer) != layers.end(); };
     for (const EngineDriver& engine : engine_drivers()) {
         if (!engine.lint.layer.empty() && has(engine.lint.layer)) {
-            return Examined{lint::Rules::restart_points, &engine};
+            return Instrumentation{lint::Rules::restart_points, &engine};
         }
     }
     if (has("lint")) {
-        return Examined{lint::Rules::fases, nullptr};
+        return Instrumentation{lint::Rules::fases, nullptr};
     }
     const std::string how = "compile and link it with `stillpoint cc --lint -g` (C++: `stillpoint c++ --lint -g`)";
     return tl::unexpected(Refusal{

@@ -22,10 +22,10 @@ namespace {
 using lint::Kind;
 using lint::Place;
 using lint::Report;
-using lint::Spot;
+using lint::ModuleAddress;
 using lint::Target;
 
-std::string module_of(const Report& report, const Spot& spot)
+std::string module_of(const Report& report, const ModuleAddress& spot)
 {
     return spot.module < report.module_count.load() && spot.module < lint::modules_max ? report.modules[spot.module].path : "";
 }
@@ -37,7 +37,7 @@ bool is_outermost(const LintFrame& frame) { return frame.function == "main" || f
 
 std::string base_name(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
 
-/// Places that are complete and were not taken back.
+/// Places that are complete and were not withdrawn.
 std::vector<const Place*> places_in(const Report& report)
 {
     std::vector<const Place*> places;
@@ -90,7 +90,7 @@ std::string target_text(const Report& report, const Place& place, const LintSymb
     return {};
 }
 
-void add_frames(const Report& report, const Spot& spot, const LintSymbols& symbols, std::vector<LintFrame>& frames)
+void add_frames(const Report& report, const ModuleAddress& spot, const LintSymbols& symbols, std::vector<LintFrame>& frames)
 {
     const std::string module = module_of(report, spot);
     const auto known = symbols.code(module, spot.offset - 1);

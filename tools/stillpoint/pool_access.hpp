@@ -50,7 +50,7 @@ struct HandleFacts {
 [[nodiscard]] Result<Verification> verify(const OpenedPool& opened, bool progress,
                                           const std::function<void(const HandleFacts&)>& visit);
 
-/// Verifies as above, but continues after damage, which is a result. Errors: io; pool_corrupt where nothing can be looked at.
+/// Verifies as above, but continues after damage, which is a result. Errors: io; pool_corrupt where nothing can be read.
 [[nodiscard]] Result<Verification> verify_all(const OpenedPool& opened, bool progress,
                                               const std::function<void(const HandleFacts&)>& visit);
 

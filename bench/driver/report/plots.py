@@ -219,7 +219,7 @@ def sooner_plots(run):
 
 
 def plots_of_run(run):
-    """Those of all workloads together."""
+    """The plots of all workloads together."""
     return ratio_plots(run) + sooner_plots(run)
 
 
@@ -228,5 +228,5 @@ def plots_of_cell(cell):
 
 
 def plots_of_workload(run, workload):
-    """Those across the cells of a workload."""
+    """The plots across the cells of a workload."""
     return list(itertools.chain.from_iterable(axis_plots(run, workload, axis) for axis in AXES))

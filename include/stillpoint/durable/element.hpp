@@ -1,5 +1,5 @@
 #pragma once
-// What the durable containers keep of a T, and take as argument: std::string is kept as pronto::string and taken as std::string_view,
+// How the durable containers store a T, and take it as argument: std::string is kept as pronto::string and taken as std::string_view,
 // std::vector<T> of trivially copyable elements as pronto::vector<T> and std::span<const T>; all others as they are.
 
 #include <span>

@@ -98,7 +98,7 @@ bool Capture::add(std::uint64_t image_page, bool certain, const Shadow& shadow) 
     return true;
 }
 
-std::uint64_t Capture::add_kernel_writes(const Shadow& shadow, Look look) noexcept
+std::uint64_t Capture::add_kernel_writes(const Shadow& shadow, ScanMode scan_mode) noexcept
 {
     struct Found {
         Capture* capture;
@@ -115,7 +115,7 @@ std::uint64_t Capture::add_kernel_writes(const Shadow& shadow, Look look) noexce
     };
     const auto begin = reinterpret_cast<std::uintptr_t>(shadow.base());
     Found found{this, &shadow, false, 0};
-    if (look == Look::stop) {
+    if (scan_mode == ScanMode::stop) {
         kernel_writes::visit_in_flight(begin, begin + shadow.bytes(), add_run, &found);
     }
     found.certain = true;
@@ -173,14 +173,14 @@ void Capture::visit_pages(std::span<const os::AsyncRequests::Range> ranges, cons
     }
 }
 
-bool Capture::requests_go_on(const Shadow& shadow, Look look, std::uint64_t found) noexcept
+bool Capture::requests_go_on(const Shadow& shadow, ScanMode scan_mode, std::uint64_t found) noexcept
 {
     const std::uint64_t now_ns = os::monotonic_ns();
     if (!requests_.is_open()) {
         const auto base = reinterpret_cast<std::uintptr_t>(shadow.base());
         requests_.open(base, base + index_of_.capacity() * page_bytes);
     }
-    if (look == Look::stop) {
+    if (scan_mode == ScanMode::stop) {
         return requests_.look(os::AsyncRequests::Depth::known);
     }
     constexpr std::uint64_t rarely_ns = 1'000'000'000;
@@ -198,18 +198,18 @@ bool Capture::requests_go_on(const Shadow& shadow, Look look, std::uint64_t foun
                                        : os::AsyncRequests::Depth::known);
 }
 
-std::uint64_t Capture::add_async_writes(const Shadow& shadow, Look look, std::uint64_t found) noexcept
+std::uint64_t Capture::add_async_writes(const Shadow& shadow, ScanMode scan_mode, std::uint64_t found) noexcept
 {
-    const bool busy = requests_go_on(shadow, look, found);
+    const bool busy = requests_go_on(shadow, scan_mode, found);
     if (busy) {
         carry_found(collect_number_);
     }
     visit_pages(requests_.no_longer_registered(), shadow, [this](std::uint64_t page) { carry(page); });
     std::uint64_t added = 0;
-    if (look == Look::stop) {
+    if (scan_mode == ScanMode::stop) {
         visit_pages(requests_.registered(), shadow, [&](std::uint64_t page) { added += add(page, false, shadow) ? 1U : 0U; });
     }
-    if (look == Look::stop || !busy) {
+    if (scan_mode == ScanMode::stop || !busy) {
         added += add_carried(shadow);
     }
     if (!busy) {
@@ -258,7 +258,7 @@ void Capture::search_pieces(void* context, std::uint64_t begin, std::uint64_t en
             constexpr std::uintptr_t background_step_bytes = 16 * mib;
             const std::uintptr_t end_of_step = search.pacer != nullptr ? std::min(stop, at + background_step_bytes) : stop;
             std::size_t count = 0;
-            at = search.tracker->collect(at, end_of_step, search.look, piece.runs.data() + piece.run_count,
+            at = search.tracker->collect(at, end_of_step, search.scan_mode, piece.runs.data() + piece.run_count,
                                          piece.runs.capacity() - piece.run_count, count);
             if (at == 0) {
                 piece.error = errno;
@@ -272,7 +272,7 @@ void Capture::search_pieces(void* context, std::uint64_t begin, std::uint64_t en
     }
 }
 
-Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow, Look look, CopyTeam* team,
+Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow, ScanMode scan_mode, CopyTeam* team,
                                        Pacer* pacer) noexcept
 {
     // A walk over less than this is over before an assistant is awake.
@@ -281,7 +281,7 @@ Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow, L
     const bool shared = team != nullptr && image_pages > worth_sharing_pages;
     const std::uint64_t piece_count = shared ? pieces_max : 1;
     Search search{this, &tracker, reinterpret_cast<std::uintptr_t>(shadow.base()), image_pages,
-                  round_up((image_pages + piece_count - 1) / piece_count, HotChunks::chunk_pages), look, pacer};
+                  round_up((image_pages + piece_count - 1) / piece_count, HotChunks::chunk_pages), scan_mode, pacer};
     if (shared) {
         team->share(piece_count, 1, &search_pieces, &search);
     } else {
@@ -306,8 +306,8 @@ Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow, L
             }
         }
     }
-    found += add_async_writes(shadow, look, found);
-    found += add_kernel_writes(shadow, look);
+    found += add_async_writes(shadow, scan_mode, found);
+    found += add_kernel_writes(shadow, scan_mode);
     if (team != nullptr) {
         team->copy(copies_.data(), copy_count_);
     } else {

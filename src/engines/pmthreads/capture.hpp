@@ -35,7 +35,7 @@ public:
     /// or a failure (the kernel refused the scan).
     /// `team` copies in a stop; otherwise it is nullptr, and `pacer` is told of each page that the calling thread copies.
     /// Pages without staging memory are appended to unstaged().
-    [[nodiscard]] Result<std::uint64_t> collect(Tracker& tracker, const Shadow& shadow, Look look, CopyTeam* team,
+    [[nodiscard]] Result<std::uint64_t> collect(Tracker& tracker, const Shadow& shadow, ScanMode scan_mode, CopyTeam* team,
                                                 Pacer* pacer) noexcept;
 
     /// Image pages of the epoch, in the order in which they were first found. The first
@@ -93,7 +93,7 @@ private:
         std::uintptr_t base;
         std::uint64_t pages;
         std::uint64_t pages_in_piece;
-        Look look;
+        ScanMode scan_mode;
         Pacer* pacer;  ///< nullptr in a stop
     };
     static constexpr std::uint64_t pieces_max = 8;
@@ -102,13 +102,13 @@ private:
     /// False: this collect has the page already.
     bool add(std::uint64_t image_page, bool certain, const Shadow& shadow) noexcept;
     /// Stores by the kernel, which trackers do not see as they arrive (kernel_writes.hpp).
-    [[nodiscard]] std::uint64_t add_kernel_writes(const Shadow& shadow, Look look) noexcept;
+    [[nodiscard]] std::uint64_t add_kernel_writes(const Shadow& shadow, ScanMode scan_mode) noexcept;
     /// Between finding and copying.
-    [[nodiscard]] std::uint64_t add_async_writes(const Shadow& shadow, Look look, std::uint64_t found) noexcept;
+    [[nodiscard]] std::uint64_t add_async_writes(const Shadow& shadow, ScanMode scan_mode, std::uint64_t found) noexcept;
     [[nodiscard]] std::uint64_t add_carried(const Shadow& shadow) noexcept;
     template <class Visit>
     static void visit_pages(std::span<const os::AsyncRequests::Range> ranges, const Shadow& shadow, Visit&& visit) noexcept;
-    [[nodiscard]] bool requests_go_on(const Shadow& shadow, Look look, std::uint64_t found) noexcept;
+    [[nodiscard]] bool requests_go_on(const Shadow& shadow, ScanMode scan_mode, std::uint64_t found) noexcept;
     void carry_found(std::uint32_t since_collect) noexcept;
     void carry(std::uint64_t image_page) noexcept;
     void forget_carried(std::uint64_t older_than_ns) noexcept;

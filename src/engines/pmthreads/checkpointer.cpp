@@ -97,7 +97,7 @@ Result<void> Checkpointer::pre_copy() noexcept
     constexpr std::uint64_t small_rest_pages = 1024;
     std::uint64_t found_before = UINT64_MAX;
     for (unsigned pass = 0; pass < passes_max; ++pass) {
-        auto found = capture_.collect(*parts_.tracker, *parts_.shadow, Look::background, nullptr, &pacer_);
+        auto found = capture_.collect(*parts_.tracker, *parts_.shadow, ScanMode::background, nullptr, &pacer_);
         if (!found) {
             return pass_on(found.error());
         }
@@ -127,7 +127,7 @@ void Checkpointer::capture_in_stop(void* self) noexcept
     here.announced_.absorb(*here.parts_.table, *here.parts_.locations);
     const SyncObjectsCapture capture(&prepare_store, &here);
     here.mirrored_.update([&](std::byte* address, std::size_t size) { prepare_store(&here, address, size); });
-    auto found = here.capture_.collect(*here.parts_.tracker, *here.parts_.shadow, Look::stop, &here.team_, nullptr);
+    auto found = here.capture_.collect(*here.parts_.tracker, *here.parts_.shadow, ScanMode::stop, &here.team_, nullptr);
     here.stop_outcome_ = found ? here.write_unstaged() : Result<void>(pass_on(found.error()));
     const bool awaited = here.parts_.clock->wanted() >= here.parts_.clock->running();
     here.watch_.at_capture(here.capture_.page_count() != 0, !here.last_ && !awaited);

@@ -54,16 +54,16 @@ public:
     /// Clear, membarrier; the caller copies afterwards. A thread that stored and found its card set did so
     /// before the clear: the membarrier makes its store visible to the copy. In a quiescent state every
     /// mark is there, every store is visible, and nobody who comes later can see the cards as they were.
-    [[nodiscard]] std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, Look look,
+    [[nodiscard]] std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, ScanMode scan_mode,
                                          WrittenRun* runs, std::size_t capacity,
                                          std::size_t& count) noexcept override
     {
         count = 0;
-        if (look == Look::background && !has_membarrier_) {
+        if (scan_mode == ScanMode::background && !has_membarrier_) {
             return end;
         }
         const std::uintptr_t stopped = take_cards(begin, end, runs, capacity, count);
-        if (look == Look::background && count != 0) {
+        if (scan_mode == ScanMode::background && count != 0) {
             os::order_copies_after_clear();
         }
         return stopped;

@@ -35,13 +35,13 @@ protected:
 
     /// The runs that looks at [first, last) find with room for `capacity` runs, as pairs of pages.
     std::vector<std::pair<std::uint64_t, std::uint64_t>> collect(std::uint64_t first = 0, std::uint64_t last = pages,
-                                                                 std::size_t capacity = pages, Look look = Look::stop)
+                                                                 std::size_t capacity = pages, ScanMode scan_mode = ScanMode::stop)
     {
         std::vector<std::pair<std::uint64_t, std::uint64_t>> found;
         std::vector<WrittenRun> runs(capacity);
         for (std::uintptr_t at = page_address(first); at < page_address(last);) {
             std::size_t count = 0;
-            at = tracker_->collect(at, page_address(last), look, runs.data(), capacity, count);
+            at = tracker_->collect(at, page_address(last), scan_mode, runs.data(), capacity, count);
             for (std::size_t i = 0; i < count; ++i) {
                 EXPECT_TRUE(runs[i].certain);
                 found.emplace_back((runs[i].begin - window_base) / page_bytes, (runs[i].end - window_base) / page_bytes);
@@ -62,7 +62,7 @@ TEST_F(HooksTracker, FindsMarkedPagesOnceAndJoinsNeighbours)
     EXPECT_EQ(collect(), (Runs{{0, 1}, {7, 10}, {63, 65}, {200, 201}, {511, 512}}));
     EXPECT_EQ(collect(), Runs{});
     mark(9);
-    EXPECT_EQ(collect(0, pages, pages, Look::background), (Runs{{9, 10}}));
+    EXPECT_EQ(collect(0, pages, pages, ScanMode::background), (Runs{{9, 10}}));
 }
 
 TEST_F(HooksTracker, MarksEveryPageThatAStoreTouchesAndNoneOutsideTheWindow)

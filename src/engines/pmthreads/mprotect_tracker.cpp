@@ -36,14 +36,14 @@ public:
 
     /// The bit is taken before the page is protected: a write in between faults only after the
     /// protection, and its handler sets the bit again.
-    [[nodiscard]] std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, Look look,
+    [[nodiscard]] std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, ScanMode scan_mode,
                                          WrittenRun* runs, std::size_t capacity,
                                          std::size_t& count) noexcept override
     {
         count = 0;
         // A page that is open and not marked yet may have been written by another thread's FASE, though the thread
         // in the handler is outside one and is not waited for. A handler waits for nobody.
-        while (look == Look::stop && opening_.load(std::memory_order_acquire) != 0) {
+        while (scan_mode == ScanMode::stop && opening_.load(std::memory_order_acquire) != 0) {
             os::yield_cpu();
         }
         std::uint64_t page = pages_.index_of(begin);
@@ -61,7 +61,7 @@ public:
             if (busy == first) {
                 // The kernel would answer EFAULT. The marks stay until the call has returned.
                 page = end_of_written(first, busy_end);
-                if (look == Look::stop) {
+                if (scan_mode == ScanMode::stop) {
                     runs[count++] = {pages_.address_of(first), pages_.address_of(page), false};
                 }
                 continue;

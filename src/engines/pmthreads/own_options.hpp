@@ -1,5 +1,5 @@
 #pragma once
-// What is set of this engine's own options (options.inc in this folder).
+// The values of this engine's own options (options.inc in this folder).
 
 #include "runtime/options.hpp"
 

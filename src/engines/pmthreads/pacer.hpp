@@ -38,7 +38,7 @@ public:
     void step_done() noexcept
     {
         if (deadline_ns_ != 0) {
-            look();
+            scan_mode();
         }
     }
 
@@ -47,7 +47,7 @@ private:
     static constexpr std::uint64_t work_ns = 50'000;
     static constexpr std::uint64_t sleep_factor = 3;
 
-    void look() noexcept
+    void scan_mode() noexcept
     {
         const std::uint64_t now_ns = os::monotonic_ns();
         const std::uint64_t worked_ns = now_ns - worked_since_ns_;

@@ -1,5 +1,5 @@
 #pragma once
-// What pmthreads keeps in a pool file; docs/internals/format/pmthreads.md explains it with a byte example.
+// The bytes that pmthreads keeps in a pool file; docs/internals/format/pmthreads.md explains it with a byte example.
 //
 //   engine area (4 pages):  commit record, even epochs, copy 0 | copy 1 | odd epochs, copy 0 | copy 1
 //   segment:                as versions/page_layout.hpp has it, without a part of its own

@@ -18,8 +18,8 @@ struct WrittenRun {
     bool certain;  ///< false: the pages are not armed at all; compare before writing them out
 };
 
-/// When the tracker is asked.
-enum class Look {
+/// When the tracker looks for written pages.
+enum class ScanMode {
     background,  ///< the program runs and writes on
     stop,        ///< in a quiescent state: everything written since the last stop must be found
 };
@@ -43,7 +43,7 @@ public:
     /// Outside a quiescent state a page may be written again at once: it is then found by the
     /// next call. So: arm first, copy afterwards.
     [[nodiscard]] virtual std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end,
-                                                 Look look, WrittenRun* runs,
+                                                 ScanMode scan_mode, WrittenRun* runs,
                                                  std::size_t capacity,
                                                  std::size_t& count) noexcept = 0;
     /// The page, found without certainty, was not written.

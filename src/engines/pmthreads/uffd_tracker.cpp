@@ -40,7 +40,7 @@ public:
         return arm(reinterpret_cast<std::uintptr_t>(begin), size);
     }
 
-    [[nodiscard]] std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, Look look,
+    [[nodiscard]] std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, ScanMode scan_mode,
                                          WrittenRun* runs, std::size_t capacity,
                                          std::size_t& count) noexcept override
     {
@@ -52,7 +52,7 @@ public:
         while (at < end && count < capacity) {
             const std::uintptr_t hot_end = end_of_hot(at, end);
             if (hot_end != at) {
-                if (look == Look::stop) {
+                if (scan_mode == ScanMode::stop) {
                     runs[count++] = {at, hot_end, false};
                 }
                 at = hot_end;

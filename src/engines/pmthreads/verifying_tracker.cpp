@@ -103,13 +103,13 @@ public:
         return pages_.add(begin, size);
     }
 
-    [[nodiscard]] std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, Look look, WrittenRun* runs,
+    [[nodiscard]] std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, ScanMode scan_mode, WrittenRun* runs,
                                          std::size_t capacity, std::size_t& count) noexcept override
     {
-        if (look == Look::stop) {
+        if (scan_mode == ScanMode::stop) {
             return verify(begin, end, runs, capacity, count);
         }
-        const std::uintptr_t stopped = marks_->collect(begin, end, look, runs, capacity, count);
+        const std::uintptr_t stopped = marks_->collect(begin, end, scan_mode, runs, capacity, count);
         for (std::size_t i = 0; i < count; ++i) {
             arm(runs[i].begin, runs[i].end);
         }
@@ -264,7 +264,7 @@ private:
         WrittenRun marked[HotChunks::chunk_pages];
         std::size_t marked_count = 0;
         // There is room for every run of a chunk.
-        [[maybe_unused]] const auto stopped = marks_->collect(begin, end, Look::stop, marked, HotChunks::chunk_pages, marked_count);
+        [[maybe_unused]] const auto stopped = marks_->collect(begin, end, ScanMode::stop, marked, HotChunks::chunk_pages, marked_count);
         std::uint64_t written = 0;
         for (std::size_t i = 0; i < marked_count; ++i) {
             for (std::uintptr_t page = marked[i].begin; page < marked[i].end; page += page_bytes) {

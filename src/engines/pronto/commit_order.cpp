@@ -11,20 +11,20 @@ namespace stillpoint::pronto::commit_order {
 namespace {
 
 /// A lock that an operation has held and released, and the operation has not committed.
-struct Released {
+struct ReleasedLock {
     const void* lock;
     const Operation* operation;
     std::uint64_t acquired;  ///< when: a number from `clock`
 };
 
-struct Acquired {
+struct AcquiredLock {
     const void* lock;
     std::uint64_t when;
 };
 
 /// Locks that the calling thread's operation holds. More are not watched.
-struct Held {
-    std::array<Acquired, 32> locks;
+struct HeldLocks {
+    std::array<AcquiredLock, 32> locks;
     std::uint32_t count;
     const Operation* operation;
 };
@@ -32,11 +32,11 @@ struct Held {
 constinit std::atomic<bool> watching{false};
 constinit std::atomic<std::uint64_t> clock{0};
 constinit std::atomic<std::uint64_t> reports{0};
-constinit thread_local Held held [[gnu::tls_model("initial-exec")]] = {};
+constinit thread_local HeldLocks held [[gnu::tls_model("initial-exec")]] = {};
 
 // No malloc here: the lock may be the program's allocator's.
 constinit os::FutexLock released_lock;
-constinit std::array<Released, 512> released{};
+constinit std::array<ReleasedLock, 512> released{};
 constinit std::uint32_t released_count = 0;
 
 const Operation* own_operation() noexcept
@@ -94,7 +94,7 @@ void committing(const Operation& operation) noexcept
     }
     const std::lock_guard guard(released_lock);
     for (std::uint32_t i = 0; i < released_count; ++i) {
-        const Released& other = released[i];
+        const ReleasedLock& other = released[i];
         if (other.operation == &operation || other.operation->object != operation.object) {
             continue;
         }

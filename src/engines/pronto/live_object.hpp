@@ -1,5 +1,5 @@
 #pragma once
-// What the running process knows of an object, of a thread's log and of an operation in progress.
+// The state that the running process has of an object, of a thread's log and of an operation in progress.
 
 #include <array>
 #include <atomic>

@@ -1,5 +1,5 @@
 #pragma once
-// What pronto keeps in a pool file, and where.
+// The bytes that pronto keeps in a pool file, and where.
 //
 //   engine area (4 pages):  commit record, even epochs, copy 0 | copy 1 | odd epochs, copy 0 | copy 1
 //   segment:                as versions/page_layout.hpp has it | log pages, in chunks

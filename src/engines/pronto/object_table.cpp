@@ -165,37 +165,37 @@ void ObjectTable::release(Session& session, ObjectRecord& record) noexcept
     release_block(*session.heap, &record);
 }
 
-Result<void> ObjectTable::construct(LiveObject& object, const Wish& wish)
+Result<void> ObjectTable::construct(LiveObject& object, const ObjectRequest& request)
 {
     const InsideObject inside(object);
-    wish.type->construct(object.object, wish.arguments, wish.argument_bytes);
+    request.type->construct(object.object, request.arguments, request.argument_bytes);
     if (!verify_replay_) {
         return {};
     }
-    void* const block = session_->heap->allocate_aligned(64, object_offset + wish.type->size_bytes);
+    void* const block = session_->heap->allocate_aligned(64, object_offset + request.type->size_bytes);
     if (block == nullptr) {
-        wish.type->destroy(object.object);
+        request.type->destroy(object.object);
         return pass_on(Heap::last_failure());
     }
     std::byte* const twin = static_cast<std::byte*>(block) + object_offset;
     object.record->twin_address = reinterpret_cast<std::uintptr_t>(twin);
     try {
-        wish.type->construct(twin, wish.arguments, wish.argument_bytes);
+        request.type->construct(twin, request.arguments, request.argument_bytes);
     } catch (...) {
-        wish.type->destroy(object.object);
+        request.type->destroy(object.object);
         throw;
     }
     return {};
 }
 
-Result<LiveObject*> ObjectTable::create(Session& session, const Wish& wish)
+Result<LiveObject*> ObjectTable::create(Session& session, const ObjectRequest& request)
 {
     const FaseGuard fase;
-    auto record = allocate(session, *wish.type);
+    auto record = allocate(session, *request.type);
     if (!record) {
         return pass_on(record.error());
     }
-    auto object = add_live(**record, wish.name, wish.type);
+    auto object = add_live(**record, request.name, request.type);
     if (!object) {
         release(session, **record);
         return object;
@@ -209,7 +209,7 @@ Result<LiveObject*> ObjectTable::create(Session& session, const Wish& wish)
             undo();
             return pass_on(matched.error());
         }
-        if (auto constructed = construct(**object, wish); !constructed) {
+        if (auto constructed = construct(**object, request); !constructed) {
             undo();
             return pass_on(constructed.error());
         }
@@ -220,12 +220,12 @@ Result<LiveObject*> ObjectTable::create(Session& session, const Wish& wish)
     // Destructors, here and in remove(), may free blocks, which takes the directory's lock.
     const auto inserted = [&] {
         const std::lock_guard guard(session.directory_lock);
-        return session.directory->insert(wish.name, reinterpret_cast<std::uintptr_t>(*record), object_offset + wish.type->size_bytes);
+        return session.directory->insert(request.name, reinterpret_cast<std::uintptr_t>(*record), object_offset + request.type->size_bytes);
     }();
     if (!inserted) {
         {
             const InsideObject inside(**object);
-            wish.type->destroy((*object)->object);
+            request.type->destroy((*object)->object);
         }
         undo();
         return pass_on(inserted.error());
@@ -234,23 +234,23 @@ Result<LiveObject*> ObjectTable::create(Session& session, const Wish& wish)
     return object;
 }
 
-Result<void> ObjectTable::check_wish(const LiveObject& object, const Wish& wish) const
+Result<void> ObjectTable::check_wish(const LiveObject& object, const ObjectRequest& request) const
 {
     switch (object.state.load(std::memory_order_acquire)) {
     case LiveObject::open: break;
-    case LiveObject::deleted: return fail(SP_E_HANDLE_MISSING, 0, "the durable object \"{}\" was deleted", wish.name);
+    case LiveObject::deleted: return fail(SP_E_HANDLE_MISSING, 0, "the durable object \"{}\" was deleted", request.name);
     default: return pass_on(object.refusal);
     }
-    if (object.type != wish.type) {
-        return fail(SP_E_OBJECT_TYPE, 0, "the durable object \"{}\" is of the type {}, not {}", wish.name, object.type->name,
-                    wish.type->name);
+    if (object.type != request.type) {
+        return fail(SP_E_OBJECT_TYPE, 0, "the durable object \"{}\" is of the type {}, not {}", request.name, object.type->name,
+                    request.type->name);
     }
     return {};
 }
 
-Result<void*> ObjectTable::open(Session& session, const Wish& wish)
+Result<void*> ObjectTable::open(Session& session, const ObjectRequest& request)
 {
-    if (!Directory::valid_handle(wish.name)) {
+    if (!Directory::valid_handle(request.name)) {
         return fail(SP_E_INVALID_ARGUMENT, 0, "the name of a durable object has 1 to {} bytes", Directory::handle_bytes_max);
     }
     const TableGuard guard(lock_, lock_owner_);
@@ -264,13 +264,13 @@ Result<void*> ObjectTable::open(Session& session, const Wish& wish)
     const auto entry = [&] {
         const FaseGuard fase;
         const std::lock_guard directory_guard(session.directory_lock);
-        return session.directory->find(wish.name);
+        return session.directory->find(request.name);
     }();
-    if (!entry && (wish.flags & SP_PRONTO_MUST_EXIST) != 0) {
-        return fail(SP_E_HANDLE_MISSING, 0, "there is no durable object \"{}\"", wish.name);
+    if (!entry && (request.flags & SP_PRONTO_MUST_EXIST) != 0) {
+        return fail(SP_E_HANDLE_MISSING, 0, "there is no durable object \"{}\"", request.name);
     }
     if (!entry) {
-        auto created = create(session, wish);
+        auto created = create(session, request);
         if (!created) {
             return pass_on(created.error());
         }
@@ -285,16 +285,16 @@ Result<void*> ObjectTable::open(Session& session, const Wish& wish)
     }
     LiveObject* const object = live_at(entry->address);
     if (object == nullptr) {
-        return fail(SP_E_POOL_CORRUPT, 0, "\"{}\" was made by other means than as a durable object, or after the recovery", wish.name);
+        return fail(SP_E_POOL_CORRUPT, 0, "\"{}\" was made by other means than as a durable object, or after the recovery", request.name);
     }
     if (object->state.load(std::memory_order_relaxed) == LiveObject::unrecovered) {
-        object->type = wish.type;
-        recover(*object, (wish.flags & SP_PRONTO_ACCEPT_CHANGED_METHODS) != 0);
+        object->type = request.type;
+        recover(*object, (request.flags & SP_PRONTO_ACCEPT_CHANGED_METHODS) != 0);
         if (auto durable = make_recovery_durable(); !durable) {
             return pass_on(durable.error());
         }
     }
-    if (auto fits = check_wish(*object, wish); !fits) {
+    if (auto fits = check_wish(*object, request); !fits) {
         return pass_on(fits.error());
     }
     return object->object;

@@ -24,7 +24,7 @@ namespace stillpoint::pronto {
 
 class ObjectTable {
 public:
-    struct Wish {
+    struct ObjectRequest {
         const sp_pronto_type* type;
         const char* name;
         unsigned flags;
@@ -40,7 +40,7 @@ public:
     /// Finds the logs in the pool's file; chunks without one are free from now on. Before the program runs. Errors: io, no_memory.
     [[nodiscard]] Result<void> read_logs(const Pool& pool);
     /// sp_pronto_object's and sp_pronto_delete's work.
-    [[nodiscard]] Result<void*> open(Session& session, const Wish& wish);
+    [[nodiscard]] Result<void*> open(Session& session, const ObjectRequest& request);
     [[nodiscard]] Result<void> remove(Session& session, const char* name);
 
     /// The object at that address, or nullptr. Any thread, no lock.
@@ -84,14 +84,14 @@ private:
     /// Before operations are logged that an older snapshot and log would not be understood with: new methods, and numbers behind a gap.
     [[nodiscard]] Result<void> make_recovery_durable();
 
-    [[nodiscard]] Result<LiveObject*> create(Session& session, const Wish& wish);
+    [[nodiscard]] Result<LiveObject*> create(Session& session, const ObjectRequest& request);
     [[nodiscard]] Result<ObjectRecord*> allocate(Session& session, const sp_pronto_type& type);
-    [[nodiscard]] Result<void> construct(LiveObject& object, const Wish& wish);
+    [[nodiscard]] Result<void> construct(LiveObject& object, const ObjectRequest& request);
     void release(Session& session, ObjectRecord& record) noexcept;
     [[nodiscard]] Result<LiveObject*> add_live(ObjectRecord& record, std::string_view name, const sp_pronto_type* type);
     [[nodiscard]] LiveObject* live_at(std::uintptr_t record_address) const noexcept;
     [[nodiscard]] std::span<const ScannedChunk> chunks_of(std::uint64_t identity) const;
-    [[nodiscard]] Result<void> check_wish(const LiveObject& object, const Wish& wish) const;
+    [[nodiscard]] Result<void> check_wish(const LiveObject& object, const ObjectRequest& request) const;
 
     SnapshotLinks links_;
     LogSpace& space_;

@@ -102,7 +102,7 @@ void OperationLog::commit_to_mirror(Operation& operation)
 
 Result<void> OperationLog::finish_commit(Operation& operation, bool early)
 {
-    if (lines_) {
+    if (byte_addressable_) {
         auto done = commit_lines(operation);
         leave_fase(operation);
         operation.state = done ? Operation::committed : Operation::failed;

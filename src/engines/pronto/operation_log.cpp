@@ -26,7 +26,7 @@ OperationLog::OperationLog(const SnapshotLinks& links, const Settings& settings)
     : links_(links),
       settings_(settings),
       medium_(&links.pool->medium()),
-      lines_(medium_->byte_addressable()),
+      byte_addressable_(medium_->byte_addressable()),
       objects_(links_, space_, settings.verify_replay, settings.accept_damaged_log)
 {
 }
@@ -35,7 +35,7 @@ OperationLog::~OperationLog() { stop(); }
 
 Result<void> OperationLog::recover(const Pool& pool)
 {
-    if (auto done = space_.reserve(pool.facts().image_bytes_max / page_bytes, !lines_); !done) {
+    if (auto done = space_.reserve(pool.facts().image_bytes_max / page_bytes, !byte_addressable_); !done) {
         return done;
     }
     for (const Segment& segment : pool.segments()) {
@@ -49,7 +49,7 @@ Result<void> OperationLog::run()
     if (settings_.check_commit_order) {
         commit_order::begin();
     }
-    if (lines_) {
+    if (byte_addressable_) {
         siblings_.prepare(*medium_, settings_.siblings);
         return {};
     }
@@ -91,7 +91,7 @@ void OperationLog::add_segment(const Segment& segment) noexcept
 
 void OperationLog::snapshot_durable() noexcept
 {
-    if (!lines_) {
+    if (!byte_addressable_) {
         group_.drain();  // A chunk that is given to another log must not be written for this one any more.
     }
     objects_.release_retired_chunks();
@@ -256,7 +256,7 @@ bool OperationLog::start_chunk(LiveObject& object)
     header.checksum = chunk_checksum(header);
     space_.state(chunk) = {header.sequence, sizeof header, 0, 0, object.chunk, no_chunk, false};
     object.chunk = chunk;
-    if (lines_) {
+    if (byte_addressable_) {
         medium_->append_lines(space_.file_offset(chunk), &header, sizeof header);
         medium_->append_lines(space_.file_offset(chunk) + header_copy_offset, &header, sizeof header);
         if (!is_removed(Canary::chunk_header_fence)) {
@@ -316,7 +316,7 @@ void OperationLog::start_logging(sp_pronto_operation& memory) noexcept
         return;
     }
     operation.state = Operation::logging;
-    if (!lines_) {
+    if (!byte_addressable_) {
         return;
     }
     ThreadLog& thread = *operation.thread;
@@ -429,7 +429,7 @@ Result<void> OperationLog::end(sp_pronto_operation& memory, bool by_exception)
 
 Result<void> OperationLog::wait_read(const void* address)
 {
-    const LiveObject* const object = lines_ ? nullptr : objects_.find(address);
+    const LiveObject* const object = byte_addressable_ ? nullptr : objects_.find(address);
     if (object == nullptr) {
         return {};  // On byte-addressable media nothing is to be seen before it is durable.
     }
@@ -449,7 +449,7 @@ Result<void> OperationLog::numbers(const void* address, std::uint64_t* committed
         *committed = number;
     }
     if (durable != nullptr) {
-        *durable = lines_ && completed == number ? number : object->durable.load(std::memory_order_acquire);
+        *durable = byte_addressable_ && completed == number ? number : object->durable.load(std::memory_order_acquire);
     }
     return {};
 }

@@ -85,7 +85,7 @@ private:
     SnapshotLinks links_;
     Settings settings_;
     Medium* medium_;
-    const bool lines_;  ///< byte-addressable: entries are stored where they become durable
+    const bool byte_addressable_;  ///< byte-addressable: entries are stored where they become durable
     LogSpace space_;
     GroupCommit group_;
     Siblings siblings_;

@@ -1,5 +1,5 @@
 #pragma once
-// What an object's record must be before anything of it is used: the same for a start and for a check.
+// The rules that an object's record must satisfy before anything of it is used: the same for a start and for a check.
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,5 @@
 #pragma once
-// What pronto keeps beside the snapshots: structures and constants only. docs/internals/format/pronto.md explains them.
+// The bytes that pronto keeps besides the snapshots: structures and constants only. docs/internals/format/pronto.md explains them.
 //
 //   log part of a segment:  chunks of chunk_bytes; each belongs to one object, or to none
 //   chunk:                  ChunkHeader | entries, each at a multiple of a cache line | ChunkHeader once more

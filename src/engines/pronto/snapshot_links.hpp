@@ -1,5 +1,5 @@
 #pragma once
-// What the semantic log needs of the engine's snapshots.
+// The interface of the engine's snapshots to the semantic log.
 
 #include <cstddef>
 #include <cstdint>

@@ -301,17 +301,17 @@ Result<void> SnapshotPieces::freeze() noexcept
     return outcome;
 }
 
-SnapshotPieces::Copied SnapshotPieces::copy_next_frozen() noexcept
+SnapshotPieces::CopyResult SnapshotPieces::copy_next_frozen() noexcept
 {
     while (next_frozen_ < frozen_count_ && state(frozen_[next_frozen_]).load(std::memory_order_acquire) != frozen) {
         ++next_frozen_;
     }
     if (next_frozen_ == frozen_count_) {
-        return Copied::nothing_frozen;
+        return CopyResult::nothing_frozen;
     }
     const std::uint32_t slot = staging_.take(staging_.reserved_for_handlers());
     if (slot == SnapshotStaging::none) {
-        return Copied::no_slot;
+        return CopyResult::no_slot;
     }
     const std::uint32_t piece = frozen_[next_frozen_++];
     std::uint32_t expected = frozen;
@@ -322,7 +322,7 @@ SnapshotPieces::Copied SnapshotPieces::copy_next_frozen() noexcept
         state(piece).store(clean, std::memory_order_release);
     }
     tell_progress();
-    return Copied::one;
+    return CopyResult::one;
 }
 
 std::uint64_t SnapshotPieces::captured_bytes_of(std::uint32_t piece) const noexcept

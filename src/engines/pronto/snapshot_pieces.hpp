@@ -47,13 +47,13 @@ public:
     [[nodiscard]] Result<void> freeze() noexcept;
     [[nodiscard]] std::uint64_t frozen_count() const noexcept { return frozen_count_; }
 
-    enum class Copied : std::uint8_t {
+    enum class CopyResult : std::uint8_t {
         one,             ///< a piece was copied to staging, or was by a handler
         no_slot,         ///< all staging memory that this thread may take is in use
         nothing_frozen,  ///< every piece has its copy, or a handler makes it now
     };
     /// Copies the next frozen piece.
-    [[nodiscard]] Copied copy_next_frozen() noexcept;
+    [[nodiscard]] CopyResult copy_next_frozen() noexcept;
     /// Bytes of the image that lie in the piece, as of the last freeze().
     [[nodiscard]] std::uint64_t captured_bytes_of(std::uint32_t piece) const noexcept;
 

@@ -16,14 +16,14 @@ namespace stillpoint::pronto {
 namespace {
 
 /// The log is written between the batches of a snapshot.
-constexpr versions::EpochWriter::Manner manner{.leaves_out_zero_pages = true, .batch_bytes_max = 4 * mib};
+constexpr versions::EpochWriter::WriteRules write_rules{.leaves_out_zero_pages = true, .batch_bytes_max = 4 * mib};
 
 }  // namespace
 
 SnapshotThread::SnapshotThread(const Parts& parts, const Settings& settings) noexcept
     : parts_(parts),
       settings_(settings),
-      writer_(*parts.pool, *parts.table, *parts.locations, *parts.medium_lock, manner),
+      writer_(*parts.pool, *parts.table, *parts.locations, *parts.medium_lock, write_rules),
       turns_(settings.interval_ns, &take_turn, this)
 {
 }
@@ -130,7 +130,7 @@ Result<void> SnapshotThread::write_frozen() noexcept
     while (written < parts_.pieces->frozen_count()) {
         const std::uint32_t seen = parts_.pieces->progress();
         const auto copied = parts_.pieces->copy_next_frozen();
-        if (copied == SnapshotPieces::Copied::one) {
+        if (copied == SnapshotPieces::CopyResult::one) {
             continue;
         }
         const auto filled = parts_.staging->next_filled();

@@ -1,5 +1,5 @@
 #pragma once
-// What each thread that does operations has to itself: a place for the arguments, and how it logs.
+// The state of each thread that does operations: a place for the arguments, and how it logs.
 
 #include <atomic>
 #include <cstddef>

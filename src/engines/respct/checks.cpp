@@ -71,10 +71,10 @@ const Session* checked_session() noexcept
 }
 
 /// The target of a write, and where it lies, for a message.
-struct Subject {
+struct WriteTarget {
     char text[160];
 
-    Subject(const Session& session, std::string_view what, const void* address) noexcept
+    WriteTarget(const Session& session, std::string_view what, const void* address) noexcept
     {
         const Heap::Block block = stillpoint_is_persistent(address) ? session.heap->find_block(address) : Heap::Block{nullptr, 0};
         const auto end =
@@ -87,14 +87,15 @@ struct Subject {
     }
 };
 
-[[noreturn, gnu::cold, gnu::noinline]] void die(Line line, const Subject& subject, std::string_view wrong, std::string_view remedy) noexcept
+[[noreturn, gnu::cold, gnu::noinline]] void die(Line line, const WriteTarget& subject, std::string_view wrong,
+                                                std::string_view remedy) noexcept
 {
     os::log(os::Severity::error, "{}:{}: {} {}. {}. The program ends here, so that a crash cannot make it worse", line.file, line.number,
             subject.text, wrong, remedy);
     std::abort();
 }
 
-void die_of_conflict(Line line, const Subject& subject, std::string_view wrong, Line other, std::string_view remedy) noexcept
+void die_of_conflict(Line line, const WriteTarget& subject, std::string_view wrong, Line other, std::string_view remedy) noexcept
 {
     char text[320];
     const auto end = fmt::format_to_n(text, sizeof text, "{} {}:{}", wrong, other.file, other.number);

@@ -1,5 +1,5 @@
 #pragma once
-// What tools ask of a pool that no process has open.
+// The functions that tools call on a pool that no process has open.
 
 #include "core/findings.hpp"
 #include "core/result.hpp"

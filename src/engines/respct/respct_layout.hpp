@@ -1,5 +1,5 @@
 #pragma once
-// What respct keeps in a pool file. Structures and constants only; docs/internals/format/respct.md explains them.
+// The bytes that respct keeps in a pool file. Structures and constants only; docs/internals/format/respct.md explains them.
 //
 //   engine area (4 pages):  commit records (pool/commit_layout.hpp)
 //   segment:                the image's pages, one for one; the first begins at a multiple of 2 MiB

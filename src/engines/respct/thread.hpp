@@ -1,5 +1,5 @@
 #pragma once
-// What one thread is to the engine respct: whether it stands at a restart point, its frame, and the lines it has written.
+// The state of one thread in the engine respct: whether it stands at a restart point, its frame, and the lines it has written.
 //
 // Between two restart points a thread is inside a FASE of its own (fase.hpp), which a restart point leaves and enters again if a
 // checkpoint wants it. So quiescence.cpp, which waits for FASEs, waits for restart points.

@@ -1,5 +1,5 @@
 #pragma once
-// What the checks of debug builds know of each logged variable, in DRAM: whether it was initialised since its block was allocated, and who
+// State of each logged variable for the checks of debug builds, in DRAM: whether it was initialised since its block was allocated, and who
 // updated it under which locks, after Eraser [Savage et al., TOCS 1997]: one thread may update as it likes; from the second thread on
 // the locks common to all updates must not become none. Threads that have ended count no more.
 //

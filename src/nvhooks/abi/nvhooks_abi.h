@@ -1,6 +1,6 @@
 #ifndef STILLPOINT_NVHOOKS_ABI_H
 #define STILLPOINT_NVHOOKS_ABI_H
-/* What instrumented code and a runtime agree on. The compiler pass, the runtime, the shims of layers/
+/* The agreement between instrumented code and a runtime. The compiler pass, the runtime, the shims of layers/
  * and the tests include this file; it includes nothing. C and C++.
  *
  * Instrumented code calls the hooks of [NVHooks Table 4.1] by the names below, as far as the layer's

@@ -1,5 +1,5 @@
 #pragma once
-// What the mangled name of a C++ function says of its parameters: those to constant objects are not written through.
+// Facts about parameters from the mangled name of a C++ function: those to constant objects are not written through.
 
 #include "llvm/IR/InstrTypes.h"
 

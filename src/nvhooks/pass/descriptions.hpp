@@ -1,5 +1,5 @@
 #pragma once
-// What functions that the pass does not compile do to the memory that they are given [NVHooks 4.1.1, Figure 4.3; Breeze 3.2.4].
+// Descriptions of functions that the pass does not compile: their effects on memory [NVHooks 4.1.1, Figure 4.3; Breeze 3.2.4].
 // From three places: the built-in tables (libc.yaml, libstdcxx.yaml), the layer's files, and `annotate` attributes.
 // Format: docs/guide/nvhooks-descriptions.md.
 

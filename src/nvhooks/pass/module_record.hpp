@@ -1,5 +1,5 @@
 #pragma once
-// What an instrumented object says of itself, and how its functions are kept apart from those of other compilers.
+// The record of an instrumented object, and how its functions are kept apart from those of other compilers.
 
 #include "layer.hpp"
 #include "llvm/IR/Module.h"

@@ -8,9 +8,9 @@
 
 namespace stillpoint::nvhooks {
 
-llvm::SmallVector<Neighbours::Following, 2> Neighbours::following_blocks() const
+llvm::SmallVector<Neighbours::LoopExit, 2> Neighbours::following_blocks() const
 {
-    llvm::SmallVector<Following, 2> blocks;
+    llvm::SmallVector<LoopExit, 2> blocks;
     llvm::BasicBlock *exit = loop_.getUniqueExitBlock();
     blocks.push_back({exit, loop_.getExitingBlock()});
     if (!passes(*exit, nullptr)) {
@@ -105,7 +105,7 @@ bool Neighbours::join(const llvm::SCEV *start, std::uint64_t bytes, const llvm::
     return false;
 }
 
-bool Neighbours::cover_other_paths(const Site &site, const Following &following, Sites &others)
+bool Neighbours::cover_other_paths(const Site &site, const LoopExit &following, Sites &others)
 {
     struct Path {
         llvm::Instruction *end;
@@ -148,7 +148,7 @@ bool Neighbours::cover_other_paths(const Site &site, const Following &following,
 void Neighbours::absorb(const llvm::SCEV *&lowest, const llvm::SCEV *&size, Site &of_loop, Sites &others)
 {
     const llvm::BasicBlock *before = loop_.getLoopPreheader();
-    for (const Following &following : following_blocks()) {
+    for (const LoopExit &following : following_blocks()) {
         for (Site &site : sites_) {
             if (site.removed || site.hoisted || site.kind != kind_ || !site.is_plain() || !is_certain(site, *following.block)) {
                 continue;

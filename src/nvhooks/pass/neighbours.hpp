@@ -1,5 +1,5 @@
 #pragma once
-// What a program writes right after a loop, and next to what the loop wrote, joins the loop's hook: the element that an insertion into an
+// A store right after a loop, and next to what the loop wrote, joins the loop's hook: the element that an insertion into an
 // array fills after a loop has moved the others. A step of coalesce-loops.
 
 #include "llvm/Analysis/PostDominators.h"
@@ -23,18 +23,18 @@ public:
 
 private:
     /// A block that follows the loop, and the one that leads there from the loop.
-    struct Following {
+    struct LoopExit {
         llvm::BasicBlock *block;
         llvm::BasicBlock *from;
     };
-    [[nodiscard]] llvm::SmallVector<Following, 2> following_blocks() const;
+    [[nodiscard]] llvm::SmallVector<LoopExit, 2> following_blocks() const;
     [[nodiscard]] bool is_certain(const Site &site, const llvm::BasicBlock &from) const;
     /// Whether control passes the instructions in front of `end` (null: all) for certain, and inside one FASE.
     [[nodiscard]] bool passes(const llvm::BasicBlock &block, const llvm::Instruction *end) const;
     /// First byte of the access, as it is where control comes from `from`.
     [[nodiscard]] const llvm::SCEV *start_from(const Site &site, llvm::BasicBlock &block, llvm::BasicBlock &from) const;
     [[nodiscard]] bool join(const llvm::SCEV *start, std::uint64_t bytes, const llvm::SCEV *&lowest, const llvm::SCEV *&size) const;
-    [[nodiscard]] bool cover_other_paths(const Site &site, const Following &following, Sites &others);
+    [[nodiscard]] bool cover_other_paths(const Site &site, const LoopExit &following, Sites &others);
 
     FunctionScope &scope_;
     const llvm::PostDominatorTree &post_dominators_;

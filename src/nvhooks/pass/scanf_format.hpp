@@ -1,5 +1,5 @@
 #pragma once
-// What a scanf format says of the pointers that follow it.
+// The facts that a scanf format says of the pointers that follow it.
 
 #include "descriptions.hpp"
 

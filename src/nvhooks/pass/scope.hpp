@@ -1,5 +1,5 @@
 #pragma once
-// What the passes over one function share: configuration, analyses, and what ends a FASE.
+// The common state of the passes over one function: configuration, analyses, and what ends a FASE.
 
 #include "configuration.hpp"
 #include "llvm/Analysis/LoopInfo.h"

@@ -1,5 +1,5 @@
 #pragma once
-// What a description says of a number of bytes, or of an address: `strlen(arg1) + 1`, `arg0 + strlen(arg0)`.
+// The expression in a description for a number of bytes, or of an address: `strlen(arg1) + 1`, `arg0 + strlen(arg0)`.
 // Language: docs/guide/nvhooks-descriptions.md. Parsed once when a file is read, emitted as IR at each call.
 
 #include <cstdint>

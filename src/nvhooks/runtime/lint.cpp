@@ -120,11 +120,11 @@ void fill(Place& place, const Finding& finding)
 }
 
 /// The word that this thread recorded as possible last: note_pointer() comes next, if the word was stored as a pointer.
-struct LastPossible {
+struct LastPossiblePointer {
     const void* location;
     Place* place;
 };
-constinit thread_local LastPossible last_possible [[gnu::tls_model("initial-exec")]] = {nullptr, nullptr};
+constinit thread_local LastPossiblePointer last_possible_pointer [[gnu::tls_model("initial-exec")]] = {nullptr, nullptr};
 
 }  // namespace
 
@@ -188,15 +188,15 @@ void note_write(const void* address, std::size_t size_bytes, const void* caller)
     }
     visit_volatile_addresses(address, size_bytes, [&](const std::uint64_t* word, std::uint64_t value) {
         remember(word);
-        last_possible = {word, add({Kind::possible_pointer, word, sizeof *word, value, caller, nullptr, nullptr})};
+        last_possible_pointer = {word, add({Kind::possible_pointer, word, sizeof *word, value, caller, nullptr, nullptr})};
     });
 }
 
 void note_pointer(const void* location, const void* value, const void* caller) noexcept
 {
-    if (last_possible.location == location && last_possible.place != nullptr) {
-        last_possible.place->count.fetch_sub(1, std::memory_order_relaxed);
-        last_possible = {nullptr, nullptr};
+    if (last_possible_pointer.location == location && last_possible_pointer.place != nullptr) {
+        last_possible_pointer.place->count.fetch_sub(1, std::memory_order_relaxed);
+        last_possible_pointer = {nullptr, nullptr};
     }
     const auto address = reinterpret_cast<std::uint64_t>(value);
     if (may_be_volatile(address)) {

@@ -1,5 +1,5 @@
 #pragma once
-// What one thread has done to durable memory, for lint_restart_points.cpp. What counts since its last restart point only is forgotten by
+// The accesses of one thread to durable memory, for lint_restart_points.cpp. What counts since its last restart point only is forgotten by
 // a number: no table is swept.
 
 #include <array>

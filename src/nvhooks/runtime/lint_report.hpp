@@ -1,5 +1,5 @@
 #pragma once
-// What the runtime tells `stillpoint lint`: a file that both map, so that nothing is lost when the program crashes.
+// The report of the runtime to `stillpoint lint`: a file that both map, so that nothing is lost when the program crashes.
 //
 // The tool makes the file, of LintReport's size and all zeroes but for the magic, and names it in the variable below.
 // Numbers are the machine's own: both ends run on it. Places are found by their key (open addressing).
@@ -42,7 +42,7 @@ enum class Rules : std::uint32_t {
 enum class Target : std::uint32_t { none, own_stack, heap, code, data, constant, file, anonymous, unmapped };
 
 /// An address in a loaded module, as its file counts them: the same in every run.
-struct Spot {
+struct ModuleAddress {
     std::uint64_t offset;  ///< from where the module was loaded; the address itself with no_module
     std::uint16_t module;
 };
@@ -59,9 +59,9 @@ struct Place {
     std::uint64_t value;    ///< of the pointer
     Target target;
     std::uint32_t frame_count;
-    Spot target_spot;       ///< with Target::code, data and constant; of the read, with unlogged
+    ModuleAddress target_spot;       ///< with Target::code, data and constant; of the read, with unlogged
     char name[40];          ///< of the function that is called, with blocking_call
-    Spot frames[frames_max];  ///< return addresses, innermost first; none with found_pointer
+    ModuleAddress frames[frames_max];  ///< return addresses, innermost first; none with found_pointer
 };
 
 struct Module {

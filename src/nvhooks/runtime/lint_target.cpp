@@ -113,7 +113,7 @@ Target target_in_maps(std::uint64_t address, std::uint64_t own_frame)
 
 struct Walk {
     std::uint64_t caller;
-    Spot* frames;
+    ModuleAddress* frames;
     std::uint32_t capacity;
     std::uint32_t count;
     Report* report;
@@ -139,7 +139,7 @@ int find_own_module(dl_phdr_info* module, std::size_t /*size*/, void* context)
     return 0;
 }
 
-struct WayOut {
+struct CallerSearch {
     Range own;
     std::uint64_t caller;
     unsigned outwards;
@@ -147,7 +147,7 @@ struct WayOut {
 
 _Unwind_Reason_Code look_for_program(_Unwind_Context* context, void* argument)
 {
-    auto& way = *static_cast<WayOut*>(argument);
+    auto& way = *static_cast<CallerSearch*>(argument);
     way.caller = _Unwind_GetIP(context);
     if (way.caller - way.own.begin < way.own.end - way.own.begin) {
         return _URC_NO_REASON;
@@ -187,11 +187,11 @@ Place* place_of(Report& report, std::uint64_t key, bool& is_new) noexcept
     return nullptr;
 }
 
-Spot spot_of(std::uint64_t address, Report& report) noexcept
+ModuleAddress spot_of(std::uint64_t address, Report& report) noexcept
 {
     Search search{address, &report, {}};
     dl_iterate_phdr(&look_into_module, &search);
-    return search.facts.target == Target::none ? Spot{address, no_module} : search.facts.spot;
+    return search.facts.target == Target::none ? ModuleAddress{address, no_module} : search.facts.spot;
 }
 
 TargetFacts facts_of_target(std::uint64_t address, const void* frame, Report& report) noexcept
@@ -208,13 +208,13 @@ TargetFacts facts_of_target(std::uint64_t address, const void* frame, Report& re
 
 const void* program_caller(unsigned outwards) noexcept
 {
-    WayOut way{{}, 0, outwards};
+    CallerSearch way{{}, 0, outwards};
     dl_iterate_phdr(&find_own_module, &way.own);
     _Unwind_Backtrace(&look_for_program, &way);
     return reinterpret_cast<const void*>(way.caller);
 }
 
-std::uint32_t call_stack(const void* caller, Spot* frames, std::uint32_t frames_size, Report& report) noexcept
+std::uint32_t call_stack(const void* caller, ModuleAddress* frames, std::uint32_t frames_size, Report& report) noexcept
 {
     Walk walk{reinterpret_cast<std::uint64_t>(caller), frames, frames_size, 0, &report};
     _Unwind_Backtrace(&take_frame, &walk);

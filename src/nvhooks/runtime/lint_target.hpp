@@ -1,5 +1,5 @@
 #pragma once
-// What an address of volatile memory belongs to, and where code was called from.
+// The owner of an address of volatile memory, and where code was called from.
 
 #include <cstdint>
 
@@ -9,7 +9,7 @@ namespace stillpoint::lint {
 
 struct TargetFacts {
     Target target = Target::none;
-    Spot spot{0, no_module};
+    ModuleAddress spot{0, no_module};
 };
 
 /// The place with this key, counted once more; `is_new`: the caller has to fill it, and set `ready`. nullptr: there is
@@ -21,12 +21,12 @@ struct TargetFacts {
 [[nodiscard]] TargetFacts facts_of_target(std::uint64_t address, const void* frame, Report& report) noexcept;
 
 /// The module that `address` lies in, entered into the report's table.
-[[nodiscard]] Spot spot_of(std::uint64_t address, Report& report) noexcept;
+[[nodiscard]] ModuleAddress spot_of(std::uint64_t address, Report& report) noexcept;
 
 /// The innermost return address of the calling thread that lies in the program, not in this library; or the one `outwards` beyond it.
 [[nodiscard]] const void* program_caller(unsigned outwards) noexcept;
 
 /// Return addresses of the calling thread from `caller` outwards. Returns how many.
-[[nodiscard]] std::uint32_t call_stack(const void* caller, Spot* frames, std::uint32_t frames_size, Report& report) noexcept;
+[[nodiscard]] std::uint32_t call_stack(const void* caller, ModuleAddress* frames, std::uint32_t frames_size, Report& report) noexcept;
 
 }  // namespace stillpoint::lint

@@ -1,5 +1,5 @@
 #pragma once
-// What the programs over durable objects share: a named object that may not be there, and snapshots.
+// The common part of the programs over durable objects: a named object that may not be there, and snapshots.
 
 #include <stdexcept>
 #include <string>

@@ -1,4 +1,4 @@
-#include "crash_test.hpp"
+#include "crash_rounds.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -53,26 +53,26 @@ std::string own_path()
 
 }  // namespace
 
-CrashTest::CrashTest(const CrashTestPlan& plan)
+CrashRounds::CrashRounds(const CrashPlan& plan)
     : plan_(plan), chooser_(plan.seed, plan.moments, plan.min_ms, plan.max_ms), self_(own_path())
 {
 }
 
-CrashTest::~CrashTest()
+CrashRounds::~CrashRounds()
 {
     if (folder_.empty()) {
         return;
     }
     std::error_code ignored;
     const bool keeps_a_pool = std::ranges::any_of(
-        failures_, [&](const CrashTestFailure& failure) { return failure.kept_pool.starts_with(folder_ + "/"); });
+        failures_, [&](const CrashFailure& failure) { return failure.kept_pool.starts_with(folder_ + "/"); });
     if (!keeps_a_pool) {
         std::filesystem::remove_all(folder_, ignored);
     }
     std::filesystem::remove(pool_ + ".checked", ignored);
 }
 
-Result<void> CrashTest::prepare()
+Result<void> CrashRounds::prepare()
 {
     const char* const parent = std::getenv("TMPDIR");
     folder_ = text_of("{}/stillpoint-crashtest-XXXXXX", parent != nullptr && *parent != '\0' ? parent : "/tmp");
@@ -95,7 +95,7 @@ Result<void> CrashTest::prepare()
     return verified ? Result<void>{} : pass_on(verified.error());
 }
 
-ChildPlan CrashTest::run_of(const std::vector<std::string>& words, const std::string& pool, const std::string& fault) const
+ChildPlan CrashRounds::run_of(const std::vector<std::string>& words, const std::string& pool, const std::string& fault) const
 {
     ChildPlan plan{{self_, "run", "--quiet", "--pool", pool, "--"}, plan_.environment, path_of_output()};
     plan.words.insert(plan.words.end(), words.begin(), words.end());
@@ -104,7 +104,7 @@ ChildPlan CrashTest::run_of(const std::vector<std::string>& words, const std::st
     return plan;
 }
 
-bool CrashTest::is_over() const
+bool CrashRounds::is_over() const
 {
     // A program that always ends before it is killed must not be started forever.
     const bool is_in_vain = static_cast<double>(figures_.rounds) >= 4 * plan_.kills + 100;
@@ -114,7 +114,7 @@ bool CrashTest::is_over() const
            interruption() != 0;
 }
 
-void CrashTest::run()
+void CrashRounds::run()
 {
     begin_ns_ = os::monotonic_ns();
     while (!is_over()) {
@@ -131,7 +131,7 @@ void CrashTest::run()
     figures_.elapsed_ns = os::monotonic_ns() - begin_ns_;
 }
 
-void CrashTest::show_progress()
+void CrashRounds::show_progress()
 {
     const std::uint64_t now = os::monotonic_ns();
     if (plan_.progress && now - shown_ns_ > second_ns / 5) {
@@ -140,7 +140,7 @@ void CrashTest::show_progress()
     }
 }
 
-void CrashTest::round(const Moment& moment, bool counts_as_kill)
+void CrashRounds::round(const Moment& moment, bool counts_as_kill)
 {
     ++figures_.rounds;
     moment_text_ = moment.describe();
@@ -174,7 +174,7 @@ void CrashTest::round(const Moment& moment, bool counts_as_kill)
     }
 }
 
-bool CrashTest::ends_by_itself(Child& child, std::uint64_t deadline_ns)
+bool CrashRounds::ends_by_itself(Child& child, std::uint64_t deadline_ns)
 {
     const bool had_pool = exists(pool_);
     std::optional<StatisticsView> view;
@@ -200,7 +200,7 @@ bool CrashTest::ends_by_itself(Child& child, std::uint64_t deadline_ns)
     return ended;
 }
 
-void CrashTest::count_kill(const Moment& moment, bool at_point)
+void CrashRounds::count_kill(const Moment& moment, bool at_point)
 {
     ++figures_.kills;
     chooser_.note(moment, at_point);
@@ -210,7 +210,7 @@ void CrashTest::count_kill(const Moment& moment, bool at_point)
     }
 }
 
-bool CrashTest::examine_pool()
+bool CrashRounds::examine_pool()
 {
     if (!exists(pool_)) {
         ++figures_.killed_without_pool;
@@ -254,7 +254,7 @@ bool CrashTest::examine_pool()
     return plan_.checker.empty() || ask_checker();
 }
 
-bool CrashTest::ask_checker()
+bool CrashRounds::ask_checker()
 {
     // On a copy: the program itself is to meet the pool as the crash has left it.
     const std::string copy = pool_ + ".checked";
@@ -281,7 +281,7 @@ bool CrashTest::ask_checker()
     return false;
 }
 
-void CrashTest::new_pool()
+void CrashRounds::new_pool()
 {
     std::error_code ignored;
     std::filesystem::remove(pool_, ignored);
@@ -290,7 +290,7 @@ void CrashTest::new_pool()
     acknowledged_ = 0;
 }
 
-void CrashTest::fail(const std::string& what)
+void CrashRounds::fail(const std::string& what)
 {
     std::string kept = pool_;
     if (plan_.keep_going && exists(pool_)) {

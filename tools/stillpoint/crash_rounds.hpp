@@ -15,7 +15,7 @@
 
 namespace stillpoint::tool {
 
-struct CrashTestPlan {
+struct CrashPlan {
     std::vector<std::string> program;
     std::vector<std::string> checker;  ///< empty: none
     std::string pool;                  ///< empty: one in a temporary folder
@@ -50,21 +50,21 @@ struct CrashTestFigures {
     std::uint64_t elapsed_ns = 0;
 };
 
-struct CrashTestFailure {
+struct CrashFailure {
     std::uint64_t round;
     std::uint64_t kills;  ///< up to and with this one
     std::string what;     ///< one sentence, with the end of the output after it
     std::string kept_pool;
 };
 
-class CrashTest {
+class CrashRounds {
 public:
     /// `plan` outlives it.
-    explicit CrashTest(const CrashTestPlan& plan);
+    explicit CrashRounds(const CrashPlan& plan);
     /// Removes the temporary folder, unless the pool of a failure is there.
-    ~CrashTest();
-    CrashTest(const CrashTest&) = delete;
-    CrashTest& operator=(const CrashTest&) = delete;
+    ~CrashRounds();
+    CrashRounds(const CrashRounds&) = delete;
+    CrashRounds& operator=(const CrashRounds&) = delete;
 
     /// Makes the temporary folder. Errors: io, and those of a pool that was named and is not sound.
     [[nodiscard]] Result<void> prepare();
@@ -72,7 +72,7 @@ public:
     void run();
 
     [[nodiscard]] const CrashTestFigures& figures() const noexcept { return figures_; }
-    [[nodiscard]] const std::vector<CrashTestFailure>& failures() const noexcept { return failures_; }
+    [[nodiscard]] const std::vector<CrashFailure>& failures() const noexcept { return failures_; }
 
 private:
     [[nodiscard]] bool is_over() const;
@@ -90,7 +90,7 @@ private:
     void fail(const std::string& what);
     void show_progress();
 
-    const CrashTestPlan& plan_;
+    const CrashPlan& plan_;
     MomentChooser chooser_;
     std::string self_;    ///< this executable
     std::string folder_;  ///< temporary
@@ -101,7 +101,7 @@ private:
     std::uint64_t begin_ns_ = 0;
     std::uint64_t shown_ns_ = 0;
     CrashTestFigures figures_;
-    std::vector<CrashTestFailure> failures_;
+    std::vector<CrashFailure> failures_;
 };
 
 /// Copies a file with its holes. Errors: io, no_space.
