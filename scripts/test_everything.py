@@ -29,7 +29,7 @@ def say(text):
 
 
 class Failed(Exception):
-    """What failed, in a sentence."""
+    """The failure, in a sentence."""
 
 
 class Steps:
@@ -71,7 +71,7 @@ class Steps:
 
 
 class TwoAtATime:
-    """What is shown, and what goes on beside it."""
+    """The shown output of one command, and that of the one that runs at the same time."""
 
     def __init__(self):
         self.shown, self.beside = None, None
