@@ -56,7 +56,8 @@ void read_options(std::string_view text)
         demand(option_value(options, row) == option_value(second, row));
     }
     const bool sizes_fit = options.pool_size_mb <= options.pool_max_mb;
-    const bool marks_exist = !own_option<bool>(options, "verify_marks") || own_option<std::string_view>(options, "tracker") == "hooks";
+    const auto rows = option_rows();
+    const bool marks_exist = !own_option<bool>(options, rows, "verify_marks") || own_option<std::string_view>(options, rows, "tracker") == "hooks";
     demand(check_options(options).has_value() == (sizes_fit && marks_exist));
 }
 
