@@ -35,7 +35,7 @@
 namespace {
 
 using stillpoint::window_base;
-using stillpoint::pmthreads::Look;
+using stillpoint::pmthreads::ScanMode;
 using stillpoint::pmthreads::Tracker;
 using stillpoint::pmthreads::WrittenRun;
 
@@ -169,7 +169,7 @@ void look(Tracker& tracker, std::uintptr_t base, std::uint64_t heap_bytes, std::
 {
     for (std::uintptr_t at = base; at < base + heap_bytes;) {
         std::size_t count = 0;
-        at = tracker.collect(at, base + heap_bytes, Look::stop, runs.data(), runs.size(), count);
+        at = tracker.collect(at, base + heap_bytes, ScanMode::stop, runs.data(), runs.size(), count);
         if (at == 0) {
             throw std::runtime_error("the tracker cannot look");
         }
