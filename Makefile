@@ -152,7 +152,8 @@ faults: build-tests
 mutations: configure
 	$(only) engines_test
 	$(call say,Damaging every bit, sector and page of a pool)
-	@STILLPOINT_MUTATIONS=all build/bin/engines_test --gtest_filter='Mutations.*:*DamageAfterwards*:*RespctMutations*'
+	@seq 0 7 | STILLPOINT_MUTATIONS=all GTEST_TOTAL_SHARDS=8 GTEST_BRIEF=1 xargs -P $(shell expr 2 \* $(JOBS)) -I{} env GTEST_SHARD_INDEX={} \
+	    build/bin/engines_test --gtest_filter='Mutations.*:*DamageAfterwards*:*RespctMutations*:*ProntoMutations*'
 
 CYCLES ?= 20
 guest: build-tests

@@ -57,7 +57,8 @@ void read_options(std::string_view text)
     }
     const bool sizes_fit = options.pool_size_mb <= options.pool_max_mb;
     const auto rows = option_rows();
-    const bool marks_exist = !own_option<bool>(options, rows, "verify_marks") || own_option<std::string_view>(options, rows, "tracker") == "hooks";
+    const bool hooks = own_option<std::string_view>(options, rows, "tracker") == "hooks";
+    const bool marks_exist = hooks || !own_option<bool>(options, rows, "verify_marks");
     demand(check_options(options).has_value() == (sizes_fit && marks_exist));
 }
 
