@@ -4,8 +4,6 @@
 
 #include "api/registry.hpp"
 
-#include <array>
-
 #include "engines/pmthreads/pmthreads_engine.hpp"
 #include "engines/pronto/pronto_engine.hpp"
 #include "engines/respct/respct_engine.hpp"
@@ -14,7 +12,7 @@ namespace stillpoint {
 
 std::span<const EngineDriver> engine_drivers() noexcept
 {
-    static const std::array<EngineDriver, 3> drivers = {pmthreads::driver(), respct::driver(), pronto::driver()};
+    static const EngineDriver drivers[] = {pmthreads::driver(), respct::driver(), pronto::driver()};
     return drivers;
 }
 

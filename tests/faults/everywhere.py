@@ -1,4 +1,4 @@
-"""Every call that can fail, made to fail: everywhere.py [--seconds N] [--seed N]. Without --seconds, all; with it, some of them.
+"""Every call that can fail, made to fail: everywhere.py [--seconds N] [--seed N] [--engine NAME]. Without --seconds, all; else some.
 
 A whole life (creation, epochs, growth, end) and a second one on the same pool are run with one fault each: the n-th read, write,
 sync or allocation of space fails or does half of its work, once or from then on, for each n until no call is left; and the n-th
@@ -21,7 +21,8 @@ from pathlib import Path
 BUILD = Path(os.environ.get("STILLPOINT_BUILD", Path(__file__).resolve().parents[2] / "build"))
 TOOL = BUILD / "bin/stillpoint"
 Engine = collections.namedtuple("Engine", "name program commits")  # commits: of one life
-ENGINES = (Engine("pmthreads", "faults_files", 3), Engine("respct", "faults_lines", 3), Engine("pronto", "faults_objects", 4))
+# Engines whose programs are written in a way of their own. Any other engine of the build has the program under locks.
+OTHER_PROGRAMS = {engine.name: engine for engine in (Engine("respct", "faults_lines", 3), Engine("pronto", "faults_objects", 4))}
 MEDIA = (("file", "power"), ("file", "process"), ("memory", "power"), ("memory", "process"))
 CALLS = (("read", "EIO"), ("read", "short"), ("write", "EIO"), ("write", "ENOSPC"), ("write", "short"), ("sync", "EIO"),
          ("fallocate", "ENOSPC"), ("fallocate", "EIO"), ("memory", "ENOMEM"))
@@ -107,15 +108,21 @@ class Driver:
             raise Wrong(f"afterwards check says {checked.stdout}{checked.stderr}")
 
 
-def all_series():
-    for engine, (medium, durability), (point, what), always, reopened in itertools.product(ENGINES, MEDIA, CALLS, (False, True),
+def engines_of_the_build():
+    listed = subprocess.run([TOOL, "tables", "engines"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    names = [line.split()[0] for line in listed.splitlines()]
+    return {name: OTHER_PROGRAMS.get(name, Engine(name, "faults_files", 3)) for name in names}
+
+
+def all_series(engines):
+    for engine, (medium, durability), (point, what), always, reopened in itertools.product(engines, MEDIA, CALLS, (False, True),
                                                                                            (False, True)):
         yield Series(engine, medium, durability, point, what, always, reopened)
 
 
-def every_run(outcomes):
+def every_run(engines, outcomes):
     """Each call of each series, until one is not met any more. `outcomes` has the newest one."""
-    for series in all_series():
+    for series in all_series(engines):
         for number in range(1, MOST + 1):
             yield series, number
             if not outcomes[-1].met:
@@ -126,11 +133,11 @@ def kind_of(series):
     return series.engine.name, series.medium, series.point, series.reopened
 
 
-def some_runs(outcomes, seed):
+def some_runs(engines, outcomes, seed):
     """Forever, each run as likely as another. How many calls a life has is the same for all faults of a kind, nearly, and is
     learnt on the way."""
     random_source = random.Random(seed)
-    every = list(all_series())
+    every = list(all_series(engines))
     calls = collections.defaultdict(lambda: USUAL_MOST)
     while True:
         series, = random_source.choices(every, [calls[kind_of(one)] for one in every])
@@ -144,7 +151,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=0)
     parser.add_argument("--seed", type=int, default=1)
+    known = engines_of_the_build()
+    parser.add_argument("--engine", choices=list(known), help="of this one alone")
     arguments = parser.parse_args()
+    engines = [known[arguments.engine]] if arguments.engine else list(known.values())
     folder = Path(tempfile.mkdtemp(prefix="everywhere-", dir=BUILD))
     deadline = time.monotonic() + arguments.seconds if arguments.seconds else None
     driver = Driver(folder)
@@ -153,7 +163,7 @@ def main():
     wrong = 0
     total = 0
     try:
-        for series, number in some_runs(outcomes, arguments.seed) if deadline else every_run(outcomes):
+        for series, number in some_runs(engines, outcomes, arguments.seed) if deadline else every_run(engines, outcomes):
             row = figures[series.point]
             try:
                 outcome = driver.one(series, number)

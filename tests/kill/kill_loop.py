@@ -160,10 +160,11 @@ class Loop:
         self.random = random.Random(options.seed)
         self.tool = Tool(options.binaries)
         # A folder of its own inside: what else lies there is not this program's to delete.
-        self.folder = options.folder / f"kill-loop-{options.program}-{options.seed}"
+        name = "-".join(["kill-loop", options.program, *([options.engine] if options.engine else []), str(options.seed)])
+        self.folder = options.folder / name
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
-        self.pool = Path(options.pool_folder or self.folder) / f"kill-loop-{options.program}-{options.seed}.pool"
+        self.pool = Path(options.pool_folder or self.folder) / f"{name}.pool"
         self.pool.unlink(missing_ok=True)
         self.output = self.folder / "output.txt"
         self.program = PROGRAMS[options.program](self)
@@ -173,7 +174,7 @@ class Loop:
     def words(self, last):
         options = {"interval_ms": self.options.interval_ms, "tracker": self.options.tracker,
                    "medium": self.options.medium, "durability": self.options.durability,
-                   "pool_size_mb": self.program.pool_size_mb, "engine": self.program.engine}
+                   "pool_size_mb": self.program.pool_size_mb, "engine": self.options.engine or self.program.engine}
         return self.tool.run_words(self.pool, options, self.program.name, self.program.arguments(last))
 
     def delay_s(self):
@@ -258,6 +259,7 @@ def main():
     parser.add_argument("--program", choices=list(PROGRAMS), default="bank")
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--engine", help="another one than the program is written for")
     parser.add_argument("--medium", default="auto", help="as of `stillpoint run`")
     parser.add_argument("--tracker", default="auto", help="as of `stillpoint run`")
     parser.add_argument("--durability", default="power", help="as of `stillpoint run`")
