@@ -102,10 +102,10 @@ class FeaturesSurviveACrash(DurableCase):
     def test_flush_all_with_a_delay_comes_after_the_restart(self):
         client, raw = self.start()
         client.set("a", b"1")
-        client.flush_all(delay=2)
+        client.flush_all(delay=5)  # Seconds: a busy machine takes more than one to start the server again.
         client, raw = self.crash(raw)
         self.assertEqual(client.get("a"), b"1")
-        time.sleep(3.2)
+        time.sleep(6.2)
         self.assertIsNone(client.get("a"))
 
     def test_the_meta_protocol_and_its_marks(self):
