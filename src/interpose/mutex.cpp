@@ -32,7 +32,7 @@ namespace {
 [[gnu::noinline]] int lock_nested(pthread_mutex_t* mutex) noexcept
 {
     stillpoint::ThreadRecord& record = *fase::own_record;
-    if (fase::gate.bits.load(std::memory_order_acquire) != 0) [[unlikely]] {
+    if (fase::gate.bits.load(std::memory_order_relaxed) != 0) [[unlikely]] {  // enter_nested() looks again, and acquires.
         fase::enter_nested(record, mutex, LockKind::mutex);
         return stillpoint::interpose::call_resolved<&Addresses::pthread_mutex_lock>(mutex);
     }
@@ -48,7 +48,8 @@ namespace {
 [[gnu::noinline]] int unlock_otherwise(pthread_mutex_t* mutex) noexcept
 {
     stillpoint::ThreadRecord& record = *fase::own_record;
-    if (record.depth.load(std::memory_order_relaxed) < 2 || fase::gate.bits.load(std::memory_order_relaxed) != 0 ||
+    // leave_counted() looks at the rest of the gate.
+    if (record.depth.load(std::memory_order_relaxed) < 2 || (fase::gate.bits.load(std::memory_order_relaxed) & fase::libc_only) != 0 ||
         !stillpoint::is_plain_mutex(*mutex) || !stillpoint::try_unlock_plain(*mutex)) {
         return unlock_through_libc(mutex);
     }

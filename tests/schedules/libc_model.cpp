@@ -39,6 +39,7 @@ std::uint32_t count_robust_locks_held(void (*)(void*) noexcept) noexcept { retur
 namespace schedules {
 
 constinit char last_message[256] = {};
+constinit std::uint32_t mutex_calls_of_libc = 0;
 constinit std::uint32_t robust_locks_held = 0;
 
 void note_message(std::string_view text) noexcept
@@ -67,6 +68,7 @@ void own(pthread_mutex_t* mutex) noexcept
 // glibc 2.36: nptl/lowlevellock.c and nptl/pthread_mutex_lock.c, the plain kind.
 int lock_mutex(pthread_mutex_t* mutex) noexcept
 {
+    ++mutex_calls_of_libc;
     FutexWord& word = word_of(mutex);
     std::uint32_t seen = 0;
     if (!word.compare_exchange_strong(seen, 1, std::memory_order_acquire)) {
@@ -90,6 +92,7 @@ int try_lock_mutex(pthread_mutex_t* mutex) noexcept
 
 int unlock_mutex(pthread_mutex_t* mutex) noexcept
 {
+    ++mutex_calls_of_libc;
     mutex->__data.__owner = 0;
     --mutex->__data.__nusers;
     if (word_of(mutex).exchange(0, std::memory_order_release) == 2) {

@@ -15,6 +15,9 @@ void install_libc_model() noexcept;
 extern char last_message[256];
 void note_message(std::string_view text) noexcept;
 
+/// How often libc's functions for mutexes were called; a scenario sets it to 0.
+extern std::uint32_t mutex_calls_of_libc;
+
 /// By the thread that ends next; set by its scenario.
 extern std::uint32_t robust_locks_held;
 

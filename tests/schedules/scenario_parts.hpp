@@ -41,6 +41,13 @@ void left_behind_or_checkpoint(int thread);
 void finish_with_a_fase_open() noexcept;
 void robust_owner_or_checkpoint(int thread);
 
+// scenarios_of_locks.cpp: mutexes, one inside another, and spinlocks.
+void mutex_or_checkpoint(int thread);
+void try_lock_or_checkpoint(int thread);
+void spinlock_or_checkpoint(int thread);
+void nested_by_count(int);
+void nested_mutexes_or_checkpoint(int thread);
+
 // scenarios_of_pauses.cpp: FASEs that pause.
 void paused_or_checkpoint(int thread);
 void sleeper_in_a_pause_or_checkpoint(int thread);

@@ -121,60 +121,6 @@ void nested_or_checkpoint(int thread)
     require(!inside_fase(), "a FASE went on after its last lock");
 }
 
-// ---- Locks, through the shims --------------------------------------------------------------------------------
-
-void mutex_or_checkpoint(int thread)
-{
-    if (thread < 2) {
-        write_under(shared.mutex, 0);
-    } else {
-        must_take_checkpoint();
-    }
-}
-
-void try_lock_or_checkpoint(int thread)
-{
-    if (thread == 2) {
-        must_take_checkpoint();
-    } else if (thread == 1) {
-        write_under(shared.mutex, 0);
-    } else if (pthread_mutex_trylock(&shared.mutex) == 0) {
-        write_word(0);
-        last_write_is_done();
-        pthread_mutex_unlock(&shared.mutex);
-    } else {
-        require(!inside_fase(), "a lock that was not acquired began a FASE");
-    }
-}
-
-void spinlock_or_checkpoint(int thread)
-{
-    if (thread == 2) {
-        must_take_checkpoint();
-        return;
-    }
-    pthread_spin_lock(&shared.spinlock);
-    write_word(0);
-    last_write_is_done();
-    pthread_spin_unlock(&shared.spinlock);
-}
-
-/// Two mutexes in one order, the inner one also taken alone: a thread inside may wait for one that is held.
-void nested_mutexes_or_checkpoint(int thread)
-{
-    if (thread == 2) {
-        must_take_checkpoint();
-    } else if (thread == 1) {
-        write_under(shared.other, 1);
-    } else {
-        pthread_mutex_lock(&shared.mutex);
-        write_word(0);
-        write_under(shared.other, 1, false);
-        last_write_is_done();
-        pthread_mutex_unlock(&shared.mutex);
-    }
-}
-
 // ---- Condition waits -----------------------------------------------------------------------------------------
 
 void consumer_producer_or_checkpoint(int thread)
@@ -348,6 +294,25 @@ void ignored_or_checkpoint(int thread)
     }
 }
 
+/// An ignored lock inside a FASE: neither is its depth counted, nor does its release end anything.
+void ignored_inside_or_checkpoint(int thread)
+{
+    if (thread == 1) {
+        must_take_checkpoint();
+        return;
+    }
+    pthread_mutex_lock(&shared.mutex);
+    pthread_mutex_lock(&shared.other);
+    require(fase::own_record->depth.load(std::memory_order_relaxed) == 1, "an ignored lock counts inside a FASE");
+    write_word(0);
+    pthread_mutex_unlock(&shared.other);
+    require(fase::own_record->depth.load(std::memory_order_relaxed) == 1, "the release of an ignored lock counts inside a FASE");
+    write_word(0);
+    last_write_is_done();
+    pthread_mutex_unlock(&shared.mutex);
+    require(!inside_fase(), "a FASE went on after its last lock");
+}
+
 // ---- The beginning of the accounting -------------------------------------------------------------------------
 
 void begin_without_accounting() noexcept {}
@@ -453,6 +418,10 @@ constexpr Scenario all[] = {
      blocked_outside_or_checkpoint, finish_clean, 1},
     {"ignored", "an ignored lock is held during the checkpoint", 3, begin_with_an_ignored_lock,
      ignored_or_checkpoint, finish_clean, 2},
+    {"ignored-inside", "an ignored lock inside a FASE", 2, begin_with_an_ignored_lock,
+     ignored_inside_or_checkpoint, finish_clean, 1},
+    {"nested-by-count", "which function locks a mutex inside another", 1, begin_with_membarrier,
+     nested_by_count, finish_clean},
     {"activation", "the accounting begins while a thread uses locks", 2, begin_without_accounting,
      writer_or_activation, finish_clean},
     {"runtime-lock", "three threads with the runtime's own lock", 3, begin_without_accounting,

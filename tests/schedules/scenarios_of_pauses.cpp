@@ -24,6 +24,8 @@ void paused_or_checkpoint(int thread)
         fase_resume();
         fase_resume();
         require(inside_fase(), "a FASE is over after its pause");
+        require(fase::own_record->lock.load(std::memory_order_relaxed) == reinterpret_cast<std::uintptr_t>(&shared.mutex),
+                "a FASE goes on after its pause under another lock");
         write_word(0);
         last_write_is_done();
         pthread_mutex_unlock(&shared.mutex);
