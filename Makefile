@@ -25,7 +25,7 @@ launcher = $$(command -v ccache >/dev/null 2>&1 && echo "-DCMAKE_C_COMPILER_LAUN
 only = @cmake --build --preset release -j $(JOBS) --target
 say = @printf '\n== %s\n' "$(1)"
 
-.PHONY: all build demo test check asan tsan kill-loop soak faults mutations fuzz bench style format-check docs site install
+.PHONY: all build demo test check asan tsan kill-loop soak faults mutations fuzz bench style format format-check docs site install
 .PHONY: performance papers memcached-bench memcached-demo memcached-soak explore canaries nvhooks-fuzz schedules guest clean help
 .PHONY: programs foreign
 .PHONY: configure build-tests build-bench setup setup-test setup-memcached kyotocabinet-kills tmp
@@ -40,6 +40,7 @@ help:
 	@echo "make check        only the tests of the release build"
 	@echo "make asan, tsan   only the unit tests under AddressSanitizer + UBSan, or ThreadSanitizer"
 	@echo "make style        only the checks of style, layering and documents"
+	@echo "make format       lay out C and C++ as .clang-format says (format-check: say only what is not)"
 	@echo "make docs         write the generated documents again: options, statistics, tables of figures"
 	@echo "make site         make the documents into a site with search: build/site/index.html (10 seconds)"
 	@echo "make kill-loop    kill word-index, bank and the ledgers of respct and pronto 200 times each: nothing is lost"
@@ -119,8 +120,13 @@ asan tsan: setup-test tmp
 style:
 	@python3 scripts/check_includes.py
 	@python3 scripts/tidy.py
+	@python3 scripts/format.py --check
 
-format-check: style
+format:
+	@python3 scripts/format.py
+
+format-check:
+	@python3 scripts/format.py --check
 
 docs: build
 	@python3 scripts/generate_docs.py

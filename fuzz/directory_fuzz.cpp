@@ -67,9 +67,7 @@ void run_against_map(std::byte* base, const std::uint8_t* data, std::size_t size
                 model[name] = address;
             }
             break;
-        default:
-            demand(directory.erase(name).has_value() == known);
-            model.erase(name);
+        default: demand(directory.erase(name).has_value() == known); model.erase(name);
         }
         demand(directory.check(image_size).has_value());
     }

@@ -54,8 +54,8 @@ struct Live {
 std::byte* new_image()
 {
     void* const wanted = reinterpret_cast<void*>(window_base);
-    static void* const memory = mmap(wanted, image_bytes_max, PROT_READ | PROT_WRITE,
-                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    static void* const memory = mmap(wanted, image_bytes_max, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+                                     0);
     demand(memory == wanted);
     madvise(memory, image_bytes_max, MADV_DONTNEED);
     return static_cast<std::byte*>(memory);

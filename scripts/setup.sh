@@ -18,7 +18,7 @@ guest_packages="qemu-system-x86 qemu-utils busybox-static e2fsprogs cpio"
 # is left out, without a runtime or a peer what needs it. Matplotlib draws the plots of the benchmark's report, and
 # Chromium opens it in a test. Foreign programs that are tested with Stillpoint: what fetches and builds Kyoto Cabinet's source, and
 # Tokyo Cabinet's own test programs; and valgrind. A compiler and an emulator for AArch64, for the arch layer there.
-test_packages="clang-19 libclang-rt-19-dev llvm-19-dev libpmemobj-dev liblmdb-dev librocksdb-dev libsqlite3-dev
+test_packages="clang-19 clang-format-19 libclang-rt-19-dev llvm-19-dev libpmemobj-dev liblmdb-dev librocksdb-dev libsqlite3-dev
 python3-matplotlib chromium-headless-shell
 dpkg-dev zlib1g-dev tokyocabinet-bin valgrind g++-aarch64-linux-gnu qemu-user
 $guest_packages $memcached_packages"

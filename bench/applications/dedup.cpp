@@ -38,8 +38,8 @@ class Dedup final : public EngineJob {
 public:
     Dedup(const Shape& shape, std::size_t size_bytes)
         : EngineJob(shape), size_bytes_(size_bytes), chunks_max_(size_bytes / chunk_bytes_min + 1),
-          table_("bench.dedup.table", std::bit_ceil(size_bytes / 4096 + 16)),
-          pipeline_(E::named<Pipeline>("bench.dedup")), arrivals_(E::named<Arrival>("bench.dedup.arrivals", chunks_max_)),
+          table_("bench.dedup.table", std::bit_ceil(size_bytes / 4096 + 16)), pipeline_(E::named<Pipeline>("bench.dedup")),
+          arrivals_(E::named<Arrival>("bench.dedup.arrivals", chunks_max_)),
           output_(E::named<std::byte>("bench.dedup.output", output_bytes_max()))
     {
     }

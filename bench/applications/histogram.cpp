@@ -100,9 +100,6 @@ private:
 }  // namespace
 
 /// size: bytes of each image.
-Work make_histogram(const Shape& shape)
-{
-    return {nullptr, std::make_unique<Histogram>(shape, shape.size_or(48'000'000, 300'000))};
-}
+Work make_histogram(const Shape& shape) { return {nullptr, std::make_unique<Histogram>(shape, shape.size_or(48'000'000, 300'000))}; }
 
 }  // namespace bench

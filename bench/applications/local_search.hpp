@@ -176,8 +176,7 @@ private:
     {
         const std::int64_t cost = points_.cost(point, candidate_);
         const bool joins = order_ == Order::join_first || cost < old.cost || (order_ == Order::move && is_closing_[old.centre] != 0);
-        const bool stays_centre = order_ != Order::join_first && old.is_centre != 0 &&
-                                  !(order_ == Order::move && is_closing_[point] != 0);
+        const bool stays_centre = order_ != Order::join_first && old.is_centre != 0 && !(order_ == Order::move && is_closing_[point] != 0);
         return {joins ? candidate_ : old.centre, point == candidate_ || stays_centre, joins ? cost : old.cost};
     }
 

@@ -21,7 +21,8 @@ constexpr std::uint64_t rows_each = 4;  // computed together
 
 class MatrixMultiply final : public EngineJob {
 public:
-    MatrixMultiply(const Shape& shape, std::uint64_t rows) : EngineJob(shape), rows_(std::max<std::uint64_t>(rows, 1)),
+    MatrixMultiply(const Shape& shape, std::uint64_t rows)
+        : EngineJob(shape), rows_(std::max<std::uint64_t>(rows, 1)),
           elements_each_(shape.operation_size != 0 ? shape.operation_size : rows_each * rows_)
     {
     }
@@ -144,9 +145,6 @@ private:
 }  // namespace
 
 /// size: rows of each matrix.
-Work make_matrix_multiply(const Shape& shape)
-{
-    return {nullptr, std::make_unique<MatrixMultiply>(shape, shape.size_or(704, 64))};
-}
+Work make_matrix_multiply(const Shape& shape) { return {nullptr, std::make_unique<MatrixMultiply>(shape, shape.size_or(704, 64))}; }
 
 }  // namespace bench

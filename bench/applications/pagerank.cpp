@@ -59,8 +59,8 @@ class PageRank {
 public:
     PageRank(const std::string& name, const PowerLawGraph& graph, Team& team)
         : graph_(graph), team_(team), blocks_((graph.nodes() + block_nodes - 1) / block_nodes), sums_(blocks_),
-          state_(static_cast<State*>(E::root(name.c_str(), sizeof(State)))),
-          ranks_{copy(name + ".even"), copy(name + ".odd")}, iterations_(state_->iterations)
+          state_(static_cast<State*>(E::root(name.c_str(), sizeof(State)))), ranks_{copy(name + ".even"), copy(name + ".odd")},
+          iterations_(state_->iterations)
     {
     }
 
@@ -116,10 +116,7 @@ private:
         Writer writers[16];  ///< guards the blocks that thread i writes
     };
 
-    double* copy(const std::string& name) const
-    {
-        return static_cast<double*>(E::root(name.c_str(), graph_.nodes() * sizeof(double)));
-    }
+    double* copy(const std::string& name) const { return static_cast<double*>(E::root(name.c_str(), graph_.nodes() * sizeof(double))); }
     std::span<double> block_of(std::uint64_t iteration, std::uint32_t block) const
     {
         const std::uint32_t first = block * block_nodes;
@@ -187,7 +184,7 @@ public:
             return std::to_string(pagerank_->iterations()) + " iterations instead of " + std::to_string(expected_iterations_);
         }
         return std::memcmp(ranks.data(), expected_.data(), ranks.size_bytes()) == 0 ? std::string()
-                                                                                   : "the ranks differ from those of one thread";
+                                                                                    : "the ranks differ from those of one thread";
     }
     std::uint64_t items() const override { return graph_->sources.size(); }
     bool goes_on_after_a_crash() const override { return !pagerank_->has_converged(); }

@@ -14,8 +14,7 @@ constexpr unsigned percent_within_site = 80;
 
 }  // namespace
 
-PowerLawGraph::PowerLawGraph(std::uint32_t nodes, std::uint32_t links_mean)
-    : first_source(nodes + 1), inverse_out_degrees(nodes)
+PowerLawGraph::PowerLawGraph(std::uint32_t nodes, std::uint32_t links_mean) : first_source(nodes + 1), inverse_out_degrees(nodes)
 {
     Random random(7);
     const Zipf popularity(nodes, 0.6);

@@ -52,9 +52,8 @@ public:
                 gather(page, batch);
                 bytes += pages_[page].size();
             }
-            context.changed_bytes += table_->add(batch, [&](List& list, const WordBatch::Seen& seen) {
-                context.changed_bytes += append(list, seen.document);
-            });
+            context.changed_bytes += table_->add(
+                batch, [&](List& list, const WordBatch::Seen& seen) { context.changed_bytes += append(list, seen.document); });
         }
         wait_for_all();
         const Part stripes = part_of(context.thread, word_stripes);
@@ -174,9 +173,6 @@ private:
 }  // namespace
 
 /// size: bytes of pages.
-Work make_reverse_index(const Shape& shape)
-{
-    return {nullptr, std::make_unique<ReverseIndex>(shape, shape.size_or(64'000'000, 200'000))};
-}
+Work make_reverse_index(const Shape& shape) { return {nullptr, std::make_unique<ReverseIndex>(shape, shape.size_or(64'000'000, 200'000))}; }
 
 }  // namespace bench

@@ -129,9 +129,6 @@ private:
 }  // namespace
 
 /// size: words in the dictionary.
-Work make_string_match(const Shape& shape)
-{
-    return {nullptr, std::make_unique<StringMatch>(shape, shape.size_or(3'000'000, 20'000))};
-}
+Work make_string_match(const Shape& shape) { return {nullptr, std::make_unique<StringMatch>(shape, shape.size_or(3'000'000, 20'000))}; }
 
 }  // namespace bench

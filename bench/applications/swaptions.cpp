@@ -149,8 +149,7 @@ class Swaptions final : public EngineJob {
 public:
     Swaptions(const Shape& shape, std::uint64_t trials)
         : EngineJob(shape), block_trials_(shape.operation_size != 0 ? shape.operation_size : usual_block_trials),
-          blocks_((trials + block_trials_ - 1) / block_trials_),
-          results_(E::named<Result>("bench.swaptions", swaptions))
+          blocks_((trials + block_trials_ - 1) / block_trials_), results_(E::named<Result>("bench.swaptions", swaptions))
     {
     }
 
@@ -195,8 +194,8 @@ public:
             const double mean = sums.swap / trials;
             const double error = std::sqrt((sums.swap_squares / trials - mean * mean) / trials);
             if (std::abs(mean - swap_today(portfolio_[number])) > 6 * error) {
-                return "the swap of swaption " + std::to_string(number) + " is worth " + std::to_string(mean) +
-                       " by simulation, but " + std::to_string(swap_today(portfolio_[number])) + " by the curve";
+                return "the swap of swaption " + std::to_string(number) + " is worth " + std::to_string(mean) + " by simulation, but " +
+                       std::to_string(swap_today(portfolio_[number])) + " by the curve";
             }
         }
         return {};

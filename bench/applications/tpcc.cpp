@@ -86,8 +86,7 @@ private:
         wanted.customer = skewed(random, 1023, tables_->customers_each());
         wanted.line_count = static_cast<std::uint32_t>(5 + random.below(lines_max - 4));
         for (std::uint32_t i = 0; i < wanted.line_count; ++i) {
-            wanted.lines[i] = {skewed(random, 8191, tables_->items()),
-                               random.below(100) == 0 ? other_warehouse(random, home) : home,
+            wanted.lines[i] = {skewed(random, 8191, tables_->items()), random.below(100) == 0 ? other_warehouse(random, home) : home,
                                static_cast<std::uint32_t>(1 + random.below(10))};
         }
         return random.below(100) == 0 ? std::nullopt : std::optional(wanted);

@@ -94,8 +94,8 @@ void Tables::fill_district(District& district, Random& random) const
                                   static_cast<std::uint32_t>(5 + random.below(lines_max - 4)));
         E::init(order->carrier, is_new ? 0u : 1u);
         for (std::uint32_t line = 0; line < order->line_count; ++line) {
-            order->lines()[line] = {number, line + 1, static_cast<std::uint32_t>(random.below(item_count_)), 0, 5, is_new ? 0u : 1u,
-                                    static_cast<Cents>(1 + random.below(999'999)), {}};
+            order->lines()[line] = {number, line + 1,         static_cast<std::uint32_t>(random.below(item_count_)), 0,
+                                    5,      is_new ? 0u : 1u, static_cast<Cents>(1 + random.below(999'999)),         {}};
         }
         E::init(district.orders[number % rows_kept], order);
         if (is_new) {
@@ -126,8 +126,8 @@ std::string Tables::fault() const
         }
         const Cents ytd = warehouse(number).ytd;
         if (ytd != sum) {
-            return "3.3.2.1: warehouse " + std::to_string(number) + " has taken " + std::to_string(ytd) +
-                   " cents, its districts " + std::to_string(sum);
+            return "3.3.2.1: warehouse " + std::to_string(number) + " has taken " + std::to_string(ytd) + " cents, its districts " +
+                   std::to_string(sum);
         }
     }
     return {};
@@ -176,8 +176,8 @@ std::string Tables::district_fault(std::uint32_t number) const
                std::to_string(new_max) + ", to be delivered from " + std::to_string(one.next_delivery) + " on";
     }
     if (lines_found != lines_promised) {
-        return "3.3.2.4: " + where + "the orders have " + std::to_string(lines_promised) + " lines, " +
-               std::to_string(lines_found) + " are whole";
+        return "3.3.2.4: " + where + "the orders have " + std::to_string(lines_promised) + " lines, " + std::to_string(lines_found) +
+               " are whole";
     }
     return {};
 }

@@ -83,10 +83,7 @@ private:
 
 class Vacation final : public Workload {
 public:
-    Vacation(const Shape&, std::uint64_t offers_each)
-        : offers_each_(offers_each), agency_(E::named<Agency>("bench.vacation"))
-    {
-    }
+    Vacation(const Shape&, std::uint64_t offers_each) : offers_each_(offers_each), agency_(E::named<Agency>("bench.vacation")) {}
 
     void load() override
     {
@@ -133,8 +130,8 @@ public:
                     ++used[one->offer];
                 }
                 if (count != customer->reservation_count || count > reservations_max || customer->number % buckets() != i) {
-                    return "customer " + std::to_string(customer->number) + " has " + std::to_string(count) +
-                           " reservations instead of " + std::to_string(customer->reservation_count);
+                    return "customer " + std::to_string(customer->number) + " has " + std::to_string(count) + " reservations instead of " +
+                           std::to_string(customer->reservation_count);
                 }
             }
         }

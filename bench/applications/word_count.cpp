@@ -77,8 +77,8 @@ public:
             });
         }
         if (wrong != 0 || words != expected_.size()) {
-            return std::to_string(words) + " words instead of " + std::to_string(expected_.size()) + ", of which " +
-                   std::to_string(wrong) + " have a wrong count";
+            return std::to_string(words) + " words instead of " + std::to_string(expected_.size()) + ", of which " + std::to_string(wrong) +
+                   " have a wrong count";
         }
         for (std::size_t i = 0; i < expected_top_.size(); ++i) {
             const Entry& entry = top_->entries[i];
@@ -179,9 +179,6 @@ private:
 }  // namespace
 
 /// size: bytes of text.
-Work make_word_count(const Shape& shape)
-{
-    return {nullptr, std::make_unique<WordCount>(shape, shape.size_or(16'000'000, 200'000))};
-}
+Work make_word_count(const Shape& shape) { return {nullptr, std::make_unique<WordCount>(shape, shape.size_or(16'000'000, 200'000))}; }
 
 }  // namespace bench

@@ -95,8 +95,7 @@ concept MemoryEngine = requires(const Shape& shape, void* block, std::size_t siz
 /// A store of keys and values: a structure over a memory engine, or a database.
 /// Threads: `thread` is the caller's number, below the number of threads the store was made for.
 template <class S>
-concept KeyValueStore = requires(S& store, unsigned thread, std::uint64_t key, std::span<std::byte> out,
-                                 std::span<const std::byte> value) {
+concept KeyValueStore = requires(S& store, unsigned thread, std::uint64_t key, std::span<std::byte> out, std::span<const std::byte> value) {
     /// False: there is no such key. `out` is as long as the store's values.
     { store.get(thread, key, out) } -> std::same_as<bool>;
     /// Inserts the key or overwrites its value, as one operation.

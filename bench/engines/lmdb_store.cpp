@@ -155,9 +155,6 @@ std::optional<std::uint64_t> LmdbStore::key_at(MDB_cursor_op first, std::uint64_
 
 std::optional<std::uint64_t> LmdbStore::lowest_key_below(std::uint64_t limit) { return key_at(MDB_FIRST, limit, MDB_FIRST); }
 
-std::optional<std::uint64_t> LmdbStore::highest_key_below(std::uint64_t limit)
-{
-    return key_at(MDB_SET_RANGE, limit, MDB_PREV);
-}
+std::optional<std::uint64_t> LmdbStore::highest_key_below(std::uint64_t limit) { return key_at(MDB_SET_RANGE, limit, MDB_PREV); }
 
 }  // namespace bench

@@ -91,15 +91,9 @@ std::string in_hex(std::uint64_t number)
 }
 
 /// Ranges are made durable by msync, one by one: a fill of a million keys would take hours.
-bool is_filled_apart(const Shape& shape)
-{
-    return shape.durability == "power" && std::getenv("PMEM_IS_PMEM_FORCE") == nullptr;
-}
+bool is_filled_apart(const Shape& shape) { return shape.durability == "power" && std::getenv("PMEM_IS_PMEM_FORCE") == nullptr; }
 
-Directory& directory_of(PMEMobjpool* pool)
-{
-    return *static_cast<Directory*>(pmemobj_direct(pmemobj_root(pool, sizeof(Directory))));
-}
+Directory& directory_of(PMEMobjpool* pool) { return *static_cast<Directory*>(pmemobj_direct(pmemobj_root(pool, sizeof(Directory)))); }
 
 void check_base(PMEMobjpool* pool, const std::string& path)
 {
@@ -145,8 +139,7 @@ void PmemobjPool::open(const Shape& shape)
         unlink(pool_path.c_str());  // of a process that was killed
         exists = false;
     }
-    pool_ = exists ? pmemobj_open(pool_path.c_str(), layout_name)
-                   : pmemobj_create(pool_path.c_str(), layout_name, pool_mib << 20, 0600);
+    pool_ = exists ? pmemobj_open(pool_path.c_str(), layout_name) : pmemobj_create(pool_path.c_str(), layout_name, pool_mib << 20, 0600);
     if (pool_ == nullptr) {
         give_up(pool_path + ": " + pmemobj_errormsg());
     }
@@ -243,10 +236,7 @@ PMEMoid PmemobjPool::make_object(std::size_t size_bytes)
     return made;
 }
 
-void* PmemobjPool::allocate(std::size_t size_bytes)
-{
-    return pmemobj_direct(make_object(size_bytes == 0 ? 1 : size_bytes));
-}
+void* PmemobjPool::allocate(std::size_t size_bytes) { return pmemobj_direct(make_object(size_bytes == 0 ? 1 : size_bytes)); }
 
 void* PmemobjPool::allocate_aligned(std::size_t alignment_bytes, std::size_t size_bytes)
 {

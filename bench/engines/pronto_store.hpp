@@ -31,10 +31,7 @@ namespace pronto = stillpoint::pronto;
 /// The names of the classes that lie in the pool, and how a structure is made for `size` keys.
 struct ProntoHashMap : HashMap<ProntoMemory> {
     static constexpr char object_name[] = "bench.hash_map_object";
-    ProntoHashMap(std::uint64_t size, std::size_t value_bytes)
-        : HashMap("", std::bit_ceil(size / 2 + (size < 2 ? 1 : 0)), value_bytes)
-    {
-    }
+    ProntoHashMap(std::uint64_t size, std::size_t value_bytes) : HashMap("", std::bit_ceil(size / 2 + (size < 2 ? 1 : 0)), value_bytes) {}
 };
 struct ProntoTree : BTree<ProntoMemory> {
     static constexpr char object_name[] = "bench.btree_object";

@@ -47,10 +47,7 @@ std::uint64_t number_of(const rocksdb::Slice& key)
     return std::endian::native == std::endian::little ? __builtin_bswap64(number) : number;
 }
 
-rocksdb::Slice slice_of(std::span<const std::byte> bytes)
-{
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
+rocksdb::Slice slice_of(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
 bool is_synced()
 {

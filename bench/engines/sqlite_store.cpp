@@ -14,8 +14,7 @@ std::uint64_t unsigned_key(sqlite3_int64 key) noexcept { return static_cast<std:
 
 }  // namespace
 
-SqliteStore::SqliteStore(const Shape& shape, const char* name, std::uint64_t)
-    : pool_mib_(shape.pool_mib), connections_(shape.threads)
+SqliteStore::SqliteStore(const Shape& shape, const char* name, std::uint64_t) : pool_mib_(shape.pool_mib), connections_(shape.threads)
 {
     const std::string path = shape.folder + "/" + name + ".sqlite";
     for (Connection& connection : connections_) {
@@ -36,8 +35,8 @@ SqliteStore::~SqliteStore()
 void SqliteStore::connect(Connection& connection, const std::string& path, const Shape& shape) const
 {
     // NOMUTEX: a connection is used by one thread at a time.
-    if (sqlite3_open_v2(path.c_str(), &connection.database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-                        nullptr) != SQLITE_OK) {
+    if (sqlite3_open_v2(path.c_str(), &connection.database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr) !=
+        SQLITE_OK) {
         failed(connection, path.c_str());
     }
     sqlite3_busy_timeout(connection.database, 60'000);

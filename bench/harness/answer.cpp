@@ -26,10 +26,7 @@ std::string quoted(std::string_view text)
 
 }  // namespace
 
-void Answer::name(std::string_view name)
-{
-    fields_ += (fields_.empty() ? "" : ", ") + quoted(name) + ": ";
-}
+void Answer::name(std::string_view name) { fields_ += (fields_.empty() ? "" : ", ") + quoted(name) + ": "; }
 
 Answer& Answer::number(std::string_view field, std::uint64_t value)
 {

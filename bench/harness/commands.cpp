@@ -74,10 +74,7 @@ std::string Settings::text(const std::string& name, const std::string& usual) co
     return found != values_.end() ? found->second : usual;
 }
 
-void Commands::add(const std::string& name, std::size_t numbers, Handler handler)
-{
-    commands_[name] = {numbers, std::move(handler)};
-}
+void Commands::add(const std::string& name, std::size_t numbers, Handler handler) { commands_[name] = {numbers, std::move(handler)}; }
 
 void Commands::obey(const std::string& line)
 {

@@ -8,8 +8,8 @@ namespace bench {
 
 void out_of_memory(std::string_view why)
 {
-    std::fprintf(stderr, "bench: no memory for the workload's data%s%.*s\n", why.empty() ? "" : ": ",
-                 static_cast<int>(why.size()), why.data());
+    std::fprintf(stderr, "bench: no memory for the workload's data%s%.*s\n", why.empty() ? "" : ": ", static_cast<int>(why.size()),
+                 why.data());
     std::_Exit(EX_OSERR);
 }
 

@@ -50,8 +50,7 @@ SliceThreads::~SliceThreads()
     }
 }
 
-SliceThreads::Slice SliceThreads::run(std::uint64_t slice_ns, const Work& work, std::uint64_t look_ns,
-                                      const std::function<void()>& look)
+SliceThreads::Slice SliceThreads::run(std::uint64_t slice_ns, const Work& work, std::uint64_t look_ns, const std::function<void()>& look)
 {
     std::unique_lock locked(lock_);
     const std::uint64_t begin_ns = monotonic_ns();

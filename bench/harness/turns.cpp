@@ -3,8 +3,7 @@
 namespace bench {
 
 TurnThreads::TurnThreads(TurnWorkload& workload, unsigned threads)
-    : workload_(workload),
-      work_([this](unsigned thread, std::uint64_t deadline_ns) {
+    : workload_(workload), work_([this](unsigned thread, std::uint64_t deadline_ns) {
           Random own = random_[thread];  // on this thread's stack: the list's neighbours share cache lines
           std::uint64_t done = 0;
           while (monotonic_ns() < deadline_ns) {

@@ -18,10 +18,7 @@ namespace {
 
 constexpr std::size_t input_bytes_min = 64 * 1024;
 
-[[noreturn]] void lost(const char* what)
-{
-    give_up(fmt::format("{}: {}", what, std::strerror(errno)));
-}
+[[noreturn]] void lost(const char* what) { give_up(fmt::format("{}: {}", what, std::strerror(errno))); }
 
 int connected(const std::string& host, std::uint16_t port)
 {

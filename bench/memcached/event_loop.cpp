@@ -40,8 +40,7 @@ EventLoop::EventLoop(const Target& target, std::uint64_t seed, std::uint64_t dra
     }
     prctl(PR_SET_TIMERSLACK, 1);  // an arrival is due when it is due, not 50 us later
     for (std::size_t number = 0; number < target.connections; ++number) {
-        connections_.push_back(
-            std::make_unique<Connection>(target.host, target.port, target.protocol, target.value_bytes, target.depth));
+        connections_.push_back(std::make_unique<Connection>(target.host, target.port, target.protocol, target.value_bytes, target.depth));
         watch(poller_, EPOLL_CTL_ADD, connections_.back()->descriptor(), number, false);
         with_room_.push_back(number);
     }

@@ -126,8 +126,8 @@ void print_result(const Call& call, const bench::Tally& tally, std::uint64_t wal
                call.traffic.keys, call.target.value_bytes);
     fmt::print("\"operations\": {}, \"reads\": {}, \"updates\": {}, \"misses\": {}, \"requests_in_all\": {}, "
                "\"updates_in_all\": {}, \"unanswered\": {}, \"behind\": {}, ",
-               operations, tally.reads, tally.updates, tally.misses, tally.requests_in_all, tally.updates_in_all,
-               tally.unanswered, tally.is_behind);
+               operations, tally.reads, tally.updates, tally.misses, tally.requests_in_all, tally.updates_in_all, tally.unanswered,
+               tally.is_behind);
     fmt::print("\"interrupted\": {}, \"wall_ns\": {}, \"rate_per_s\": {:.1f}, \"client_cpu_ns\": {}, ", is_interrupted != 0, wall_ns,
                seconds > 0 ? static_cast<double>(operations) / seconds : 0.0, bench::process_cpu_ns());
     fmt::print("\"latency_ns\": {{\"p50\": {}, \"p99\": {}, \"p99.9\": {}, \"max\": {}}}", percentile(tally.latencies, operations, 0.5),
@@ -148,7 +148,7 @@ void print_result(const Call& call, const bench::Tally& tally, std::uint64_t wal
 /// SIGINT and SIGTERM are let in while the loop waits, and end it there.
 void catch_interrupts()
 {
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = [](int) { is_interrupted = 1; };
     sigset_t both;
     sigemptyset(&both);

@@ -75,8 +75,7 @@ const char* fault_of_value(std::string_view value, std::uint32_t key) noexcept
     }
     const std::uint64_t word = filling(key, head[1]);
     int difference = 0;
-    for_each_word(value.size(),
-                  [&](std::size_t at, std::size_t bytes) { difference |= std::memcmp(value.data() + at, &word, bytes); });
+    for_each_word(value.size(), [&](std::size_t at, std::size_t bytes) { difference |= std::memcmp(value.data() + at, &word, bytes); });
     return difference == 0 ? nullptr : "is not whole: it is a mix of two values, or damaged";
 }
 

@@ -107,13 +107,10 @@ private:
 std::unique_ptr<Schedule> make_schedule(const Traffic& traffic, std::uint64_t start_ns)
 {
     switch (traffic.mode) {
-    case Mode::closed:
-        return std::make_unique<ClosedLoop>(traffic);
-    case Mode::open:
-        return std::make_unique<OpenLoop>(traffic, start_ns);
+    case Mode::closed: return std::make_unique<ClosedLoop>(traffic);
+    case Mode::open: return std::make_unique<OpenLoop>(traffic, start_ns);
     case Mode::load:
-    case Mode::check:
-        break;
+    case Mode::check: break;
     }
     return std::make_unique<EachKey>(traffic);
 }

@@ -23,25 +23,25 @@ struct node {
     uint32_t level;      /* 0: a leaf */
     uint32_t count;      /* keys */
     struct key keys[keys_max];
-    void *slots[keys_max + 1]; /* leaf: value of keys[i]; else slots[i] is the child with the keys below keys[i] */
+    void* slots[keys_max + 1]; /* leaf: value of keys[i]; else slots[i] is the child with the keys below keys[i] */
 };
 
 /* Zeroed memory is an empty tree. */
 struct tree {
     durable_rwlock lock; /* guards `root` */
-    struct node *root;
+    struct node* root;
 };
 
 /* The nodes that a thread has write-locked, from the top. */
 struct held {
-    struct node *nodes[height_max];
+    struct node* nodes[height_max];
     uint32_t count;
     bool tree;
 };
 
-static struct tree *tree;
+static struct tree* tree;
 
-static void make_key(struct key *key, uint64_t number)
+static void make_key(struct key* key, uint64_t number)
 {
     static const char digits[] = "0123456789abcdef";
     memcpy(key->text, "customer", 8);
@@ -52,7 +52,7 @@ static void make_key(struct key *key, uint64_t number)
 }
 
 /* The first key that is not below `key`. */
-static uint32_t position(const struct node *node, const struct key *key)
+static uint32_t position(const struct node* node, const struct key* key)
 {
     uint32_t low = 0;
     uint32_t high = node->count;
@@ -67,18 +67,18 @@ static uint32_t position(const struct node *node, const struct key *key)
     return low;
 }
 
-static bool holds(const struct node *leaf, uint32_t at, const struct key *key)
+static bool holds(const struct node* leaf, uint32_t at, const struct key* key)
 {
     return at < leaf->count && memcmp(leaf->keys[at].text, key->text, key_bytes) == 0;
 }
 
-static uint32_t child_index(const struct node *node, const struct key *key)
+static uint32_t child_index(const struct node* node, const struct key* key)
 {
     const uint32_t at = position(node, key);
     return holds(node, at, key) ? at + 1 : at;
 }
 
-static void lock_node(struct node *node, bool for_write)
+static void lock_node(struct node* node, bool for_write)
 {
     if (for_write) {
         durable_write_lock(&node->lock);
@@ -88,10 +88,10 @@ static void lock_node(struct node *node, bool for_write)
 }
 
 /* The leaf for `key`, locked, and no other lock held; NULL in an empty tree. */
-static struct node *find_leaf(const struct key *key, bool for_write)
+static struct node* find_leaf(const struct key* key, bool for_write)
 {
     durable_read_lock(&tree->lock);
-    struct node *node = tree->root;
+    struct node* node = tree->root;
     if (node == NULL) {
         durable_unlock(&tree->lock);
         return NULL;
@@ -99,7 +99,7 @@ static struct node *find_leaf(const struct key *key, bool for_write)
     lock_node(node, for_write && node->level == 0);
     durable_unlock(&tree->lock);
     while (node->level > 0) {
-        struct node *child = node->slots[child_index(node, key)];
+        struct node* child = node->slots[child_index(node, key)];
         lock_node(child, for_write && node->level == 1);
         durable_unlock(&node->lock);
         node = child;
@@ -107,9 +107,9 @@ static struct node *find_leaf(const struct key *key, bool for_write)
     return node;
 }
 
-static struct node *make_node(uint32_t level)
+static struct node* make_node(uint32_t level)
 {
-    struct node *node = durable_allocate(sizeof *node);
+    struct node* node = durable_allocate(sizeof *node);
     if (node != NULL) {
         memset(node, 0, sizeof *node);
         node->level = level;
@@ -118,7 +118,7 @@ static struct node *make_node(uint32_t level)
 }
 
 /* Puts `key` at `at`, and `slot` at `at` in a leaf, after it in an inner node. There is room. */
-static void insert_at(struct node *node, uint32_t at, const struct key *key, void *slot)
+static void insert_at(struct node* node, uint32_t at, const struct key* key, void* slot)
 {
     const uint32_t slot_at = node->level == 0 ? at : at + 1;
     for (uint32_t i = node->count; i > at; --i) {
@@ -133,9 +133,9 @@ static void insert_at(struct node *node, uint32_t at, const struct key *key, voi
 }
 
 /* Moves the upper half of a full node to a new one; *separator is the lowest key of the new one's subtree. */
-static struct node *split(struct node *node, struct key *separator)
+static struct node* split(struct node* node, struct key* separator)
 {
-    struct node *right = make_node(node->level);
+    struct node* right = make_node(node->level);
     if (right == NULL) {
         return NULL;
     }
@@ -155,7 +155,7 @@ static struct node *split(struct node *node, struct key *separator)
     return right;
 }
 
-static void unlock_held(struct held *held)
+static void unlock_held(struct held* held)
 {
     for (uint32_t i = 0; i < held->count; ++i) {
         durable_unlock(&held->nodes[i]->lock);
@@ -168,9 +168,9 @@ static void unlock_held(struct held *held)
 }
 
 /* Write-locks the way to the leaf; keeps what a split of the leaf can reach. The tree is not empty. */
-static void lock_way(struct held *held, const struct key *key)
+static void lock_way(struct held* held, const struct key* key)
 {
-    struct node *node = tree->root;
+    struct node* node = tree->root;
     for (;;) {
         durable_write_lock(&node->lock);
         if (node->count < keys_max) {
@@ -184,9 +184,9 @@ static void lock_way(struct held *held, const struct key *key)
     }
 }
 
-static void *make_value(const void *value)
+static void* make_value(const void* value)
 {
-    void *made = durable_allocate(STORE_VALUE_BYTES);
+    void* made = durable_allocate(STORE_VALUE_BYTES);
     if (made != NULL) {
         memcpy(made, value, STORE_VALUE_BYTES);
     }
@@ -194,26 +194,26 @@ static void *make_value(const void *value)
 }
 
 /* In a FASE, with the way locked: inserts into the leaf, and splits upwards as far as nodes are full. */
-static int insert_with_splits(struct held *held, const struct key *key, void *slot)
+static int insert_with_splits(struct held* held, const struct key* key, void* slot)
 {
     struct key upper = *key;
     for (uint32_t i = held->count; i-- > 0;) {
-        struct node *node = held->nodes[i];
+        struct node* node = held->nodes[i];
         if (node->count < keys_max) {
             insert_at(node, position(node, &upper), &upper, slot);
             return 0;
         }
         struct key separator;
-        struct node *right = split(node, &separator);
+        struct node* right = split(node, &separator);
         if (right == NULL) {
             return ENOMEM;
         }
-        struct node *into = memcmp(upper.text, separator.text, key_bytes) < 0 ? node : right;
+        struct node* into = memcmp(upper.text, separator.text, key_bytes) < 0 ? node : right;
         insert_at(into, position(into, &upper), &upper, slot);
         upper = separator;
         slot = right;
     }
-    struct node *root = make_node(tree->root->level + 1);
+    struct node* root = make_node(tree->root->level + 1);
     if (root == NULL) {
         return ENOMEM;
     }
@@ -223,7 +223,7 @@ static int insert_with_splits(struct held *held, const struct key *key, void *sl
     return 0;
 }
 
-static int put_with_way_locked(const struct key *key, const void *value)
+static int put_with_way_locked(const struct key* key, const void* value)
 {
     struct held held = {.count = 0, .tree = true};
     int failed = 0;
@@ -237,18 +237,18 @@ static int put_with_way_locked(const struct key *key, const void *value)
         failed = tree->root == NULL ? ENOMEM : 0;
     }
     if (held.count == 0 && failed == 0) { /* the tree was empty: nobody else can see its leaf yet */
-        void *made = make_value(value);
+        void* made = make_value(value);
         failed = made == NULL ? ENOMEM : 0;
         if (failed == 0) {
             insert_at(tree->root, 0, key, made);
         }
     } else if (failed == 0) {
-        struct node *leaf = held.nodes[held.count - 1];
+        struct node* leaf = held.nodes[held.count - 1];
         const uint32_t at = position(leaf, key);
         if (holds(leaf, at, key)) {
             memcpy(leaf->slots[at], value, STORE_VALUE_BYTES);
         } else {
-            void *made = make_value(value);
+            void* made = make_value(value);
             failed = made == NULL ? ENOMEM : insert_with_splits(&held, key, made);
         }
     }
@@ -257,11 +257,11 @@ static int put_with_way_locked(const struct key *key, const void *value)
     return failed != 0 ? failed : aborted;
 }
 
-int store_put(uint64_t number, const void *value)
+int store_put(uint64_t number, const void* value)
 {
     struct key key;
     make_key(&key, number);
-    struct node *leaf = find_leaf(&key, true);
+    struct node* leaf = find_leaf(&key, true);
     if (leaf == NULL) {
         return put_with_way_locked(&key, value);
     }
@@ -276,7 +276,7 @@ int store_put(uint64_t number, const void *value)
     if (there) {
         memcpy(leaf->slots[at], value, STORE_VALUE_BYTES);
     } else {
-        void *made = make_value(value);
+        void* made = make_value(value);
         failed = made == NULL ? ENOMEM : 0;
         if (failed == 0) {
             insert_at(leaf, at, &key, made);
@@ -287,11 +287,11 @@ int store_put(uint64_t number, const void *value)
     return failed != 0 ? failed : aborted;
 }
 
-bool store_get(uint64_t number, void *value)
+bool store_get(uint64_t number, void* value)
 {
     struct key key;
     make_key(&key, number);
-    struct node *leaf = find_leaf(&key, false);
+    struct node* leaf = find_leaf(&key, false);
     if (leaf == NULL) {
         return false;
     }
@@ -309,7 +309,7 @@ bool store_remove(uint64_t number)
 {
     struct key key;
     make_key(&key, number);
-    struct node *leaf = find_leaf(&key, true);
+    struct node* leaf = find_leaf(&key, true);
     if (leaf == NULL) {
         return false;
     }
@@ -330,10 +330,10 @@ bool store_remove(uint64_t number)
 }
 
 /* Keys below `node`, all in [low, high) and in order (NULL: no bound); -1 where something is wrong. */
-static long check_node(const struct node *node, const struct key *low, const struct key *high)
+static long check_node(const struct node* node, const struct key* low, const struct key* high)
 {
     for (uint32_t i = 0; i < node->count; ++i) {
-        const struct key *key = &node->keys[i];
+        const struct key* key = &node->keys[i];
         if ((i > 0 && memcmp(node->keys[i - 1].text, key->text, key_bytes) >= 0) ||
             (low != NULL && memcmp(low->text, key->text, key_bytes) > 0) ||
             (high != NULL && memcmp(key->text, high->text, key_bytes) >= 0)) {
@@ -345,10 +345,10 @@ static long check_node(const struct node *node, const struct key *low, const str
     }
     long all = 0;
     for (uint32_t i = 0; i <= node->count; ++i) {
-        const struct node *child = node->slots[i];
-        const long below = child->level + 1 != node->level ? -1
-                                                           : check_node(child, i == 0 ? low : &node->keys[i - 1],
-                                                                        i == node->count ? high : &node->keys[i]);
+        const struct node* child = node->slots[i];
+        const long below = child->level + 1 != node->level
+                               ? -1
+                               : check_node(child, i == 0 ? low : &node->keys[i - 1], i == node->count ? high : &node->keys[i]);
         if (below < 0) {
             return -1;
         }
@@ -359,7 +359,7 @@ static long check_node(const struct node *node, const struct key *low, const str
 
 long store_check(void) { return tree->root == NULL ? 0 : check_node(tree->root, NULL, NULL); }
 
-int store_open(const char *path, size_t size_bytes)
+int store_open(const char* path, size_t size_bytes)
 {
     const int failed = durable_open(path, size_bytes);
     if (failed != 0) {
@@ -370,5 +370,5 @@ int store_open(const char *path, size_t size_bytes)
 }
 
 void store_close(void) { durable_close(); }
-const char *store_name(void) { return "btree " DURABLE_LAYER; }
-const char *store_error(void) { return durable_error(); }
+const char* store_name(void) { return "btree " DURABLE_LAYER; }
+const char* store_error(void) { return durable_error(); }

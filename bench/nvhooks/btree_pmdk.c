@@ -39,15 +39,15 @@ struct tree {
 
 /* The nodes that a thread has write-locked, from the top. */
 struct held {
-    struct node *nodes[height_max];
+    struct node* nodes[height_max];
     uint32_t count;
     bool tree;
 };
 
-static PMEMobjpool *pool;
-static struct tree *tree;
+static PMEMobjpool* pool;
+static struct tree* tree;
 
-static void make_key(struct key *key, uint64_t number)
+static void make_key(struct key* key, uint64_t number)
 {
     static const char digits[] = "0123456789abcdef";
     memcpy(key->text, "customer", 8);
@@ -58,7 +58,7 @@ static void make_key(struct key *key, uint64_t number)
 }
 
 /* The first key that is not below `key`. */
-static uint32_t position(const struct node *node, const struct key *key)
+static uint32_t position(const struct node* node, const struct key* key)
 {
     uint32_t low = 0;
     uint32_t high = node->count;
@@ -73,18 +73,18 @@ static uint32_t position(const struct node *node, const struct key *key)
     return low;
 }
 
-static bool holds(const struct node *leaf, uint32_t at, const struct key *key)
+static bool holds(const struct node* leaf, uint32_t at, const struct key* key)
 {
     return at < leaf->count && memcmp(leaf->keys[at].text, key->text, key_bytes) == 0;
 }
 
-static uint32_t child_index(const struct node *node, const struct key *key)
+static uint32_t child_index(const struct node* node, const struct key* key)
 {
     const uint32_t at = position(node, key);
     return holds(node, at, key) ? at + 1 : at;
 }
 
-static void lock_node(struct node *node, bool for_write)
+static void lock_node(struct node* node, bool for_write)
 {
     if (for_write) {
         pmemobj_rwlock_wrlock(pool, &node->lock);
@@ -94,10 +94,10 @@ static void lock_node(struct node *node, bool for_write)
 }
 
 /* The leaf for `key`, locked, and no other lock held; NULL in an empty tree. */
-static struct node *find_leaf(const struct key *key, bool for_write)
+static struct node* find_leaf(const struct key* key, bool for_write)
 {
     pmemobj_rwlock_rdlock(pool, &tree->lock);
-    struct node *node = D_RW(tree->root);
+    struct node* node = D_RW(tree->root);
     if (node == NULL) {
         pmemobj_rwlock_unlock(pool, &tree->lock);
         return NULL;
@@ -105,7 +105,7 @@ static struct node *find_leaf(const struct key *key, bool for_write)
     lock_node(node, for_write && node->level == 0);
     pmemobj_rwlock_unlock(pool, &tree->lock);
     while (node->level > 0) {
-        struct node *child = pmemobj_direct(node->slots[child_index(node, key)]);
+        struct node* child = pmemobj_direct(node->slots[child_index(node, key)]);
         lock_node(child, for_write && node->level == 1);
         pmemobj_rwlock_unlock(pool, &node->lock);
         node = child;
@@ -122,7 +122,7 @@ static TOID(struct node) make_node(uint32_t level)
 }
 
 /* Snapshots what insert_at changes; not for new nodes. */
-static void log_insert(struct node *node, uint32_t at)
+static void log_insert(struct node* node, uint32_t at)
 {
     const uint32_t slot_at = node->level == 0 ? at : at + 1;
     const uint32_t slots = node->count + (node->level == 0 ? 0 : 1);
@@ -132,7 +132,7 @@ static void log_insert(struct node *node, uint32_t at)
 }
 
 /* Puts `key` at `at`, and `slot` at `at` in a leaf, after it in an inner node. There is room. */
-static void insert_at(struct node *node, uint32_t at, const struct key *key, PMEMoid slot)
+static void insert_at(struct node* node, uint32_t at, const struct key* key, PMEMoid slot)
 {
     const uint32_t slot_at = node->level == 0 ? at : at + 1;
     const uint32_t slots = node->count + (node->level == 0 ? 0 : 1);
@@ -144,10 +144,10 @@ static void insert_at(struct node *node, uint32_t at, const struct key *key, PME
 }
 
 /* Moves the upper half of a full node to a new one; *separator is the lowest key of the new one's subtree. */
-static TOID(struct node) split(struct node *node, struct key *separator)
+static TOID(struct node) split(struct node* node, struct key* separator)
 {
     TOID(struct node) made = make_node(node->level);
-    struct node *right = D_RW(made);
+    struct node* right = D_RW(made);
     const uint32_t half = node->count / 2;
     const uint32_t from = node->level == 0 ? half : half + 1; /* an inner node's middle key moves up */
     const uint32_t moved = node->count - from;
@@ -160,7 +160,7 @@ static TOID(struct node) split(struct node *node, struct key *separator)
     return made;
 }
 
-static void unlock_held(struct held *held)
+static void unlock_held(struct held* held)
 {
     for (uint32_t i = 0; i < held->count; ++i) {
         pmemobj_rwlock_unlock(pool, &held->nodes[i]->lock);
@@ -173,9 +173,9 @@ static void unlock_held(struct held *held)
 }
 
 /* Write-locks the way to the leaf; keeps what a split of the leaf can reach. The tree is not empty. */
-static void lock_way(struct held *held, const struct key *key)
+static void lock_way(struct held* held, const struct key* key)
 {
-    struct node *node = D_RW(tree->root);
+    struct node* node = D_RW(tree->root);
     for (;;) {
         pmemobj_rwlock_wrlock(pool, &node->lock);
         if (node->count < keys_max) {
@@ -189,26 +189,26 @@ static void lock_way(struct held *held, const struct key *key)
     }
 }
 
-static PMEMoid make_value(const void *value)
+static PMEMoid make_value(const void* value)
 {
     const PMEMoid made = pmemobj_tx_alloc(STORE_VALUE_BYTES, 0);
     memcpy(pmemobj_direct(made), value, STORE_VALUE_BYTES);
     return made;
 }
 
-static void overwrite(PMEMoid slot, const void *value)
+static void overwrite(PMEMoid slot, const void* value)
 {
-    void *bytes = pmemobj_direct(slot);
+    void* bytes = pmemobj_direct(slot);
     pmemobj_tx_add_range_direct(bytes, STORE_VALUE_BYTES);
     memcpy(bytes, value, STORE_VALUE_BYTES);
 }
 
 /* With the way locked: inserts into the leaf, and splits upwards as far as nodes are full. */
-static void insert_with_splits(struct held *held, const struct key *key, PMEMoid slot)
+static void insert_with_splits(struct held* held, const struct key* key, PMEMoid slot)
 {
     struct key upper = *key;
     for (uint32_t i = held->count; i-- > 0;) {
-        struct node *node = held->nodes[i];
+        struct node* node = held->nodes[i];
         if (node->count < keys_max) {
             const uint32_t at = position(node, &upper);
             log_insert(node, at);
@@ -217,7 +217,7 @@ static void insert_with_splits(struct held *held, const struct key *key, PMEMoid
         }
         struct key separator;
         TOID(struct node) right = split(node, &separator);
-        struct node *into = D_RW(right);
+        struct node* into = D_RW(right);
         uint32_t at = position(into, &upper);
         if (memcmp(upper.text, separator.text, key_bytes) < 0) {
             into = node;
@@ -229,14 +229,14 @@ static void insert_with_splits(struct held *held, const struct key *key, PMEMoid
         slot = right.oid;
     }
     TOID(struct node) made = make_node(D_RO(tree->root)->level + 1);
-    struct node *root = D_RW(made);
+    struct node* root = D_RW(made);
     root->slots[0] = tree->root.oid;
     insert_at(root, 0, &upper, slot);
     TX_ADD_FIELD_DIRECT(tree, root);
     tree->root = made;
 }
 
-static int put_with_way_locked(const struct key *key, const void *value)
+static int put_with_way_locked(const struct key* key, const void* value)
 {
     struct held held = {.count = 0, .tree = true};
     volatile int failed = 0; /* TX_BEGIN returns twice where the transaction aborts */
@@ -252,7 +252,7 @@ static int put_with_way_locked(const struct key *key, const void *value)
             TX_ADD_FIELD_DIRECT(tree, root);
             tree->root = made;
         } else {
-            struct node *leaf = held.nodes[held.count - 1];
+            struct node* leaf = held.nodes[held.count - 1];
             const uint32_t at = position(leaf, key);
             if (holds(leaf, at, key)) {
                 overwrite(leaf->slots[at], value);
@@ -267,11 +267,11 @@ static int put_with_way_locked(const struct key *key, const void *value)
     return failed;
 }
 
-int store_put(uint64_t number, const void *value)
+int store_put(uint64_t number, const void* value)
 {
     struct key key;
     make_key(&key, number);
-    struct node *leaf = find_leaf(&key, true);
+    struct node* leaf = find_leaf(&key, true);
     if (leaf == NULL) {
         return put_with_way_locked(&key, value);
     }
@@ -298,11 +298,11 @@ int store_put(uint64_t number, const void *value)
     return failed;
 }
 
-bool store_get(uint64_t number, void *value)
+bool store_get(uint64_t number, void* value)
 {
     struct key key;
     make_key(&key, number);
-    struct node *leaf = find_leaf(&key, false);
+    struct node* leaf = find_leaf(&key, false);
     if (leaf == NULL) {
         return false;
     }
@@ -320,7 +320,7 @@ bool store_remove(uint64_t number)
 {
     struct key key;
     make_key(&key, number);
-    struct node *leaf = find_leaf(&key, true);
+    struct node* leaf = find_leaf(&key, true);
     if (leaf == NULL) {
         return false;
     }
@@ -347,10 +347,10 @@ bool store_remove(uint64_t number)
 }
 
 /* Keys below `node`, all in [low, high) and in order (NULL: no bound); -1 where something is wrong. */
-static long check_node(const struct node *node, const struct key *low, const struct key *high)
+static long check_node(const struct node* node, const struct key* low, const struct key* high)
 {
     for (uint32_t i = 0; i < node->count; ++i) {
-        const struct key *key = &node->keys[i];
+        const struct key* key = &node->keys[i];
         if ((i > 0 && memcmp(node->keys[i - 1].text, key->text, key_bytes) >= 0) ||
             (low != NULL && memcmp(low->text, key->text, key_bytes) > 0) ||
             (high != NULL && memcmp(key->text, high->text, key_bytes) >= 0)) {
@@ -362,10 +362,10 @@ static long check_node(const struct node *node, const struct key *low, const str
     }
     long all = 0;
     for (uint32_t i = 0; i <= node->count; ++i) {
-        const struct node *child = pmemobj_direct(node->slots[i]);
-        const long below = child->level + 1 != node->level ? -1
-                                                           : check_node(child, i == 0 ? low : &node->keys[i - 1],
-                                                                        i == node->count ? high : &node->keys[i]);
+        const struct node* child = pmemobj_direct(node->slots[i]);
+        const long below = child->level + 1 != node->level
+                               ? -1
+                               : check_node(child, i == 0 ? low : &node->keys[i - 1], i == node->count ? high : &node->keys[i]);
         if (below < 0) {
             return -1;
         }
@@ -376,7 +376,7 @@ static long check_node(const struct node *node, const struct key *low, const str
 
 long store_check(void) { return TOID_IS_NULL(tree->root) ? 0 : check_node(D_RO(tree->root), NULL, NULL); }
 
-int store_open(const char *path, size_t size_bytes)
+int store_open(const char* path, size_t size_bytes)
 {
     pool = access(path, F_OK) == 0 ? pmemobj_open(path, POBJ_LAYOUT_NAME(btree))
                                    : pmemobj_create(path, POBJ_LAYOUT_NAME(btree), size_bytes, 0600);
@@ -388,5 +388,5 @@ int store_open(const char *path, size_t size_bytes)
 }
 
 void store_close(void) { pmemobj_close(pool); }
-const char *store_name(void) { return "btree hand-annotated"; }
-const char *store_error(void) { return pmemobj_errormsg(); }
+const char* store_name(void) { return "btree hand-annotated"; }
+const char* store_error(void) { return pmemobj_errormsg(); }

@@ -12,7 +12,7 @@ enum { instances = 64, buckets_at_first = 16, entries_per_bucket_max = 2 };
 
 struct entry {
     uint64_t key;
-    struct entry *next;
+    struct entry* next;
     unsigned char value[STORE_VALUE_BYTES];
 };
 
@@ -20,7 +20,7 @@ struct table {
     durable_rwlock lock; /* guards everything behind it */
     uint64_t entries;
     uint64_t buckets;
-    struct entry **bucket;
+    struct entry** bucket;
     char unused[32];
 };
 
@@ -29,7 +29,7 @@ struct map {
     struct table tables[instances];
 };
 
-static struct map *map;
+static struct map* map;
 
 static uint64_t hash(uint64_t key)
 {
@@ -37,25 +37,25 @@ static uint64_t hash(uint64_t key)
     return key ^ (key >> 29);
 }
 
-static struct table *table_of(uint64_t key) { return &map->tables[hash(key) % instances]; }
+static struct table* table_of(uint64_t key) { return &map->tables[hash(key) % instances]; }
 static uint64_t bucket_of(uint64_t key, uint64_t buckets) { return hash(key) / instances % buckets; }
 
-static struct entry *find(const struct table *table, uint64_t key)
+static struct entry* find(const struct table* table, uint64_t key)
 {
     if (table->buckets == 0) {
         return NULL;
     }
-    struct entry *entry = table->bucket[bucket_of(key, table->buckets)];
+    struct entry* entry = table->bucket[bucket_of(key, table->buckets)];
     while (entry != NULL && entry->key != key) {
         entry = entry->next;
     }
     return entry;
 }
 
-static int grow(struct table *table)
+static int grow(struct table* table)
 {
     const uint64_t buckets = table->buckets == 0 ? buckets_at_first : 2 * table->buckets;
-    struct entry **bucket = durable_allocate(buckets * sizeof *bucket);
+    struct entry** bucket = durable_allocate(buckets * sizeof *bucket);
     if (bucket == NULL) {
         return ENOMEM;
     }
@@ -63,8 +63,8 @@ static int grow(struct table *table)
         bucket[i] = NULL;
     }
     for (uint64_t i = 0; i < table->buckets; ++i) {
-        struct entry *next = NULL;
-        for (struct entry *entry = table->bucket[i]; entry != NULL; entry = next) {
+        struct entry* next = NULL;
+        for (struct entry* entry = table->bucket[i]; entry != NULL; entry = next) {
             const uint64_t at = bucket_of(entry->key, buckets);
             next = entry->next;
             entry->next = bucket[at];
@@ -77,13 +77,13 @@ static int grow(struct table *table)
     return 0;
 }
 
-static int insert(struct table *table, uint64_t key, const void *value)
+static int insert(struct table* table, uint64_t key, const void* value)
 {
-    struct entry *entry = durable_allocate(sizeof *entry);
+    struct entry* entry = durable_allocate(sizeof *entry);
     if (entry == NULL || (table->entries >= table->buckets * entries_per_bucket_max && grow(table) != 0)) {
         return ENOMEM;
     }
-    struct entry **bucket = &table->bucket[bucket_of(key, table->buckets)];
+    struct entry** bucket = &table->bucket[bucket_of(key, table->buckets)];
     entry->key = key;
     entry->next = *bucket;
     memcpy(entry->value, value, STORE_VALUE_BYTES);
@@ -92,13 +92,13 @@ static int insert(struct table *table, uint64_t key, const void *value)
     return 0;
 }
 
-int store_put(uint64_t key, const void *value)
+int store_put(uint64_t key, const void* value)
 {
-    struct table *table = table_of(key);
+    struct table* table = table_of(key);
     int failed = 0;
     durable_write_lock(&table->lock);
     durable_fase_begin();
-    struct entry *entry = find(table, key);
+    struct entry* entry = find(table, key);
     if (entry != NULL) {
         memcpy(entry->value, value, STORE_VALUE_BYTES);
     } else {
@@ -109,11 +109,11 @@ int store_put(uint64_t key, const void *value)
     return failed != 0 ? failed : aborted;
 }
 
-bool store_get(uint64_t key, void *value)
+bool store_get(uint64_t key, void* value)
 {
-    struct table *table = table_of(key);
+    struct table* table = table_of(key);
     durable_read_lock(&table->lock);
-    const struct entry *entry = find(table, key);
+    const struct entry* entry = find(table, key);
     if (entry != NULL) {
         memcpy(value, entry->value, STORE_VALUE_BYTES);
     }
@@ -123,12 +123,12 @@ bool store_get(uint64_t key, void *value)
 
 bool store_remove(uint64_t key)
 {
-    struct table *table = table_of(key);
+    struct table* table = table_of(key);
     durable_write_lock(&table->lock);
     durable_fase_begin();
-    struct entry *entry = find(table, key);
+    struct entry* entry = find(table, key);
     if (entry != NULL) {
-        struct entry **link = &table->bucket[bucket_of(key, table->buckets)];
+        struct entry** link = &table->bucket[bucket_of(key, table->buckets)];
         while (*link != entry) {
             link = &(*link)->next;
         }
@@ -145,10 +145,10 @@ long store_check(void)
 {
     long all = 0;
     for (int i = 0; i < instances; ++i) {
-        const struct table *table = &map->tables[i];
+        const struct table* table = &map->tables[i];
         uint64_t entries = 0;
         for (uint64_t b = 0; b < table->buckets; ++b) {
-            for (const struct entry *entry = table->bucket[b]; entry != NULL; entry = entry->next) {
+            for (const struct entry* entry = table->bucket[b]; entry != NULL; entry = entry->next) {
                 if (table_of(entry->key) != table || bucket_of(entry->key, table->buckets) != b) {
                     return -1;
                 }
@@ -163,7 +163,7 @@ long store_check(void)
     return all;
 }
 
-int store_open(const char *path, size_t size_bytes)
+int store_open(const char* path, size_t size_bytes)
 {
     const int failed = durable_open(path, size_bytes);
     if (failed != 0) {
@@ -174,5 +174,5 @@ int store_open(const char *path, size_t size_bytes)
 }
 
 void store_close(void) { durable_close(); }
-const char *store_name(void) { return "hash_map " DURABLE_LAYER; }
-const char *store_error(void) { return durable_error(); }
+const char* store_name(void) { return "hash_map " DURABLE_LAYER; }
+const char* store_error(void) { return durable_error(); }

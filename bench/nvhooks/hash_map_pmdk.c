@@ -38,8 +38,8 @@ struct map {
     struct table tables[instances];
 };
 
-static PMEMobjpool *pool;
-static struct map *map;
+static PMEMobjpool* pool;
+static struct map* map;
 
 static uint64_t hash(uint64_t key)
 {
@@ -47,16 +47,16 @@ static uint64_t hash(uint64_t key)
     return key ^ (key >> 29);
 }
 
-static struct table *table_of(uint64_t key) { return &map->tables[hash(key) % instances]; }
+static struct table* table_of(uint64_t key) { return &map->tables[hash(key) % instances]; }
 static uint64_t bucket_of(uint64_t key, uint64_t buckets) { return hash(key) / instances % buckets; }
 
-static struct entry *find(struct table *table, uint64_t key)
+static struct entry* find(struct table* table, uint64_t key)
 {
-    struct buckets *buckets = D_RW(table->buckets);
+    struct buckets* buckets = D_RW(table->buckets);
     if (buckets == NULL) {
         return NULL;
     }
-    struct entry *entry = D_RW(buckets->first[bucket_of(key, buckets->count)]);
+    struct entry* entry = D_RW(buckets->first[bucket_of(key, buckets->count)]);
     while (entry != NULL && entry->key != key) {
         entry = D_RW(entry->next);
     }
@@ -64,20 +64,19 @@ static struct entry *find(struct table *table, uint64_t key)
 }
 
 /* In a transaction. The new buckets, already in the table. */
-static struct buckets *grow(struct table *table)
+static struct buckets* grow(struct table* table)
 {
-    const struct buckets *old = D_RO(table->buckets);
+    const struct buckets* old = D_RO(table->buckets);
     const uint64_t count = old == NULL ? buckets_at_first : 2 * old->count;
-    TOID(struct buckets) made =
-        TX_ZALLOC(struct buckets, sizeof(struct buckets) + count * sizeof(TOID(struct entry)));
-    struct buckets *buckets = D_RW(made);
+    TOID(struct buckets) made = TX_ZALLOC(struct buckets, sizeof(struct buckets) + count * sizeof(TOID(struct entry)));
+    struct buckets* buckets = D_RW(made);
     buckets->count = count;
     for (uint64_t i = 0; old != NULL && i < old->count; ++i) {
         TOID(struct entry) moved = old->first[i];
         while (!TOID_IS_NULL(moved)) {
-            struct entry *entry = D_RW(moved);
+            struct entry* entry = D_RW(moved);
             const TOID(struct entry) next = entry->next;
-            TOID(struct entry) *first = &buckets->first[bucket_of(entry->key, count)];
+            TOID(struct entry)* first = &buckets->first[bucket_of(entry->key, count)];
             TX_ADD_FIELD_DIRECT(entry, next);
             entry->next = *first;
             *first = moved;
@@ -91,15 +90,15 @@ static struct buckets *grow(struct table *table)
 }
 
 /* In a transaction. */
-static void insert(struct table *table, uint64_t key, const void *value)
+static void insert(struct table* table, uint64_t key, const void* value)
 {
     TOID(struct entry) made = TX_NEW(struct entry);
-    struct buckets *buckets = D_RW(table->buckets);
+    struct buckets* buckets = D_RW(table->buckets);
     if (buckets == NULL || table->entries >= buckets->count * entries_per_bucket_max) {
         buckets = grow(table);
     }
-    struct entry *entry = D_RW(made);
-    TOID(struct entry) *first = &buckets->first[bucket_of(key, buckets->count)];
+    struct entry* entry = D_RW(made);
+    TOID(struct entry)* first = &buckets->first[bucket_of(key, buckets->count)];
     entry->key = key;
     entry->next = *first;
     memcpy(entry->value, value, STORE_VALUE_BYTES);
@@ -109,14 +108,14 @@ static void insert(struct table *table, uint64_t key, const void *value)
     table->entries += 1;
 }
 
-int store_put(uint64_t key, const void *value)
+int store_put(uint64_t key, const void* value)
 {
-    struct table *table = table_of(key);
+    struct table* table = table_of(key);
     volatile int failed = 0; /* TX_BEGIN returns twice where the transaction aborts */
     pmemobj_rwlock_wrlock(pool, &table->lock);
     TX_BEGIN(pool)
     {
-        struct entry *entry = find(table, key);
+        struct entry* entry = find(table, key);
         if (entry != NULL) {
             TX_ADD_FIELD_DIRECT(entry, value);
             memcpy(entry->value, value, STORE_VALUE_BYTES);
@@ -130,11 +129,11 @@ int store_put(uint64_t key, const void *value)
     return failed;
 }
 
-bool store_get(uint64_t key, void *value)
+bool store_get(uint64_t key, void* value)
 {
-    struct table *table = table_of(key);
+    struct table* table = table_of(key);
     pmemobj_rwlock_rdlock(pool, &table->lock);
-    const struct entry *entry = find(table, key);
+    const struct entry* entry = find(table, key);
     if (entry != NULL) {
         memcpy(value, entry->value, STORE_VALUE_BYTES);
     }
@@ -144,15 +143,15 @@ bool store_get(uint64_t key, void *value)
 
 bool store_remove(uint64_t key)
 {
-    struct table *table = table_of(key);
+    struct table* table = table_of(key);
     pmemobj_rwlock_wrlock(pool, &table->lock);
-    struct entry *entry = find(table, key);
+    struct entry* entry = find(table, key);
     if (entry != NULL) {
         TX_BEGIN(pool)
         {
-            struct buckets *buckets = D_RW(table->buckets);
-            TOID(struct entry) *link = &buckets->first[bucket_of(key, buckets->count)];
-            struct entry *linked = D_RW(*link);
+            struct buckets* buckets = D_RW(table->buckets);
+            TOID(struct entry)* link = &buckets->first[bucket_of(key, buckets->count)];
+            struct entry* linked = D_RW(*link);
             while (linked != entry) {
                 link = &linked->next;
                 linked = D_RW(*link);
@@ -174,11 +173,11 @@ long store_check(void)
 {
     long all = 0;
     for (int i = 0; i < instances; ++i) {
-        const struct table *table = &map->tables[i];
-        const struct buckets *buckets = D_RO(table->buckets);
+        const struct table* table = &map->tables[i];
+        const struct buckets* buckets = D_RO(table->buckets);
         uint64_t entries = 0;
         for (uint64_t b = 0; buckets != NULL && b < buckets->count; ++b) {
-            for (const struct entry *entry = D_RO(buckets->first[b]); entry != NULL; entry = D_RO(entry->next)) {
+            for (const struct entry* entry = D_RO(buckets->first[b]); entry != NULL; entry = D_RO(entry->next)) {
                 if (table_of(entry->key) != table || bucket_of(entry->key, buckets->count) != b) {
                     return -1;
                 }
@@ -193,7 +192,7 @@ long store_check(void)
     return all;
 }
 
-int store_open(const char *path, size_t size_bytes)
+int store_open(const char* path, size_t size_bytes)
 {
     pool = access(path, F_OK) == 0 ? pmemobj_open(path, POBJ_LAYOUT_NAME(hash_map))
                                    : pmemobj_create(path, POBJ_LAYOUT_NAME(hash_map), size_bytes, 0600);
@@ -205,5 +204,5 @@ int store_open(const char *path, size_t size_bytes)
 }
 
 void store_close(void) { pmemobj_close(pool); }
-const char *store_name(void) { return "hash_map hand-annotated"; }
-const char *store_error(void) { return pmemobj_errormsg(); }
+const char* store_name(void) { return "hash_map hand-annotated"; }
+const char* store_error(void) { return pmemobj_errormsg(); }

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-void phoenix_histogram(const unsigned char *pixels, size_t bytes, uint64_t *counts)
+void phoenix_histogram(const unsigned char* pixels, size_t bytes, uint64_t* counts)
 {
     for (size_t at = 0; at + 2 < bytes; at += 3) {
         counts[pixels[at]] += 1;
@@ -11,7 +11,7 @@ void phoenix_histogram(const unsigned char *pixels, size_t bytes, uint64_t *coun
     }
 }
 
-static void encipher(const char *word, size_t length, char *enciphered)
+static void encipher(const char* word, size_t length, char* enciphered)
 {
     for (size_t i = 0; i < length; ++i) {
         enciphered[i] = (char)(word[i] + 5);
@@ -19,9 +19,9 @@ static void encipher(const char *word, size_t length, char *enciphered)
     enciphered[length] = '\0';
 }
 
-uint64_t phoenix_string_match(const char *text, size_t bytes, char *scratch)
+uint64_t phoenix_string_match(const char* text, size_t bytes, char* scratch)
 {
-    static const char *const known[] = {"mjqqt", "|twqi", "ijjfyjw", "xynqqutnsy"};
+    static const char* const known[] = {"mjqqt", "|twqi", "ijjfyjw", "xynqqutnsy"};
     uint64_t found = 0;
     size_t begin = 0;
     for (size_t at = 0; at < bytes; ++at) {

@@ -15,12 +15,12 @@ extern "C" {
 #endif
 
 /* Opens the pool at `path`, made with `size_bytes` where there is none, and finds the map in it. 0 or an errno. */
-int store_open(const char *path, size_t size_bytes);
+int store_open(const char* path, size_t size_bytes);
 void store_close(void);
 
 /* Inserts the key, or overwrites its value. 0 or an errno. */
-int store_put(uint64_t key, const void *value);
-bool store_get(uint64_t key, void *value);
+int store_put(uint64_t key, const void* value);
+bool store_get(uint64_t key, void* value);
 /* False: there was no such key. */
 bool store_remove(uint64_t key);
 
@@ -28,9 +28,9 @@ bool store_remove(uint64_t key);
 long store_check(void);
 
 /* The name of the compiled program: "hash_map pmdk". */
-const char *store_name(void);
+const char* store_name(void);
 /* Why the last store_open failed. */
-const char *store_error(void);
+const char* store_error(void);
 
 #ifdef __cplusplus
 }

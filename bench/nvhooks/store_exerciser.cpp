@@ -190,8 +190,8 @@ int main(int count, char** words)
         bench::give_up(pool + ": " + std::strerror(failed) + ": " + store_error());
     }
     const bool equal = acknowledged != nullptr && operations == 0
-        ? bench::verify_killed(threads, acknowledged)
-        : bench::run(threads, operations, settings.number_from("generation", 1, 1000), acknowledged);
+                           ? bench::verify_killed(threads, acknowledged)
+                           : bench::run(threads, operations, settings.number_from("generation", 1, 1000), acknowledged);
     store_close();
     return equal ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -68,9 +68,9 @@ std::vector<std::uint32_t> draw_zipf(std::uint64_t entries, std::size_t count)
     std::vector<std::uint32_t> drawn(count);
     for (std::uint32_t& number : drawn) {
         const double u = static_cast<double>(random.next() >> 11) * 0x1p-53;
-        const double rank = u * zeta < 1.0 ? 0.0
-            : u * zeta < zeta2             ? 1.0
-                                           : static_cast<double>(entries) * std::pow(eta * u - eta + 1.0, alpha);
+        const double rank = u * zeta < 1.0     ? 0.0
+                            : u * zeta < zeta2 ? 1.0
+                                               : static_cast<double>(entries) * std::pow(eta * u - eta + 1.0, alpha);
         const auto scattered = (static_cast<std::uint64_t>(rank) + 1) * 0xc6a4a7935bd1e995u;
         number = static_cast<std::uint32_t>((scattered >> 16) % entries);
     }

@@ -51,13 +51,13 @@ void attach_heap()
     constexpr std::uint64_t bytes = 2 * gib;
     void* memory = mmap(reinterpret_cast<void*>(window_base), bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-    const auto attached = Heap::attach(
-        {.image_base = static_cast<std::byte*>(memory),
-         .heap_offset = page_bytes,
-         .image_bytes = bytes,
-         .image_bytes_max = bytes,
-         .grow = [](void*, std::uint64_t) -> Result<std::uint64_t> { return fail(SP_E_POOL_FULL, 0, "full"); },
-         .grow_context = nullptr});
+    const auto attached =
+        Heap::attach({.image_base = static_cast<std::byte*>(memory),
+                      .heap_offset = page_bytes,
+                      .image_bytes = bytes,
+                      .image_bytes_max = bytes,
+                      .grow = [](void*, std::uint64_t) -> Result<std::uint64_t> { return fail(SP_E_POOL_FULL, 0, "full"); },
+                      .grow_context = nullptr});
     if (memory == MAP_FAILED || !attached) {
         std::fprintf(stderr, "heap_bench: no heap: %s\n", attached ? "the window is taken" : attached.error().message);
         std::exit(1);
@@ -116,8 +116,8 @@ void compare(const Settings& settings, const std::string& name, unsigned threads
         fase_wall_ratio.push_back(fase.wall_ns / glibc.wall_ns);
     }
     worst_ratios.push_back(median(fase_ratio));
-    std::printf("%-28s %7u %9.1f %9.1f %7.2f %7.2f %9.2f\n", name.c_str(), threads, median(glibc_ns), median(heap_ns),
-                median(heap_ratio), median(fase_ratio), median(fase_wall_ratio));
+    std::printf("%-28s %7u %9.1f %9.1f %7.2f %7.2f %9.2f\n", name.c_str(), threads, median(glibc_ns), median(heap_ns), median(heap_ratio),
+                median(fase_ratio), median(fase_wall_ratio));
     std::fflush(stdout);
 }
 
@@ -144,8 +144,7 @@ void run_all(const Settings& settings)
         log_sum += std::log(ratio);
     }
     std::printf("\nratio to glibc with a FASE per call: geometric mean %.2f, worst %.2f\n",
-                std::exp(log_sum / static_cast<double>(worst_ratios.size())),
-                *std::max_element(worst_ratios.begin(), worst_ratios.end()));
+                std::exp(log_sum / static_cast<double>(worst_ratios.size())), *std::max_element(worst_ratios.begin(), worst_ratios.end()));
 }
 
 }  // namespace

@@ -98,19 +98,19 @@ int main()
     void* memory = mmap(reinterpret_cast<void*>(window_base), image_bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     image = static_cast<std::byte*>(memory);
-    const auto attached = Heap::attach(
-        {.image_base = image,
-         .heap_offset = page_bytes,
-         .image_bytes = image_bytes,
-         .image_bytes_max = image_bytes,
-         .grow = [](void*, std::uint64_t) -> Result<std::uint64_t> { return fail(SP_E_POOL_FULL, 0, "full"); },
-         .grow_context = nullptr});
+    const auto attached =
+        Heap::attach({.image_base = image,
+                      .heap_offset = page_bytes,
+                      .image_bytes = image_bytes,
+                      .image_bytes_max = image_bytes,
+                      .grow = [](void*, std::uint64_t) -> Result<std::uint64_t> { return fail(SP_E_POOL_FULL, 0, "full"); },
+                      .grow_context = nullptr});
     if (memory == MAP_FAILED || !attached) {
         std::fprintf(stderr, "heap_pages: no heap\n");
         return 1;
     }
-    std::printf("pages dirtied by %zu random frees in %llu MiB of live blocks, then by as many allocations that are written\n",
-                operations, static_cast<unsigned long long>(live_bytes / mib));
+    std::printf("pages dirtied by %zu random frees in %llu MiB of live blocks, then by as many allocations that are written\n", operations,
+                static_cast<unsigned long long>(live_bytes / mib));
     std::printf("%7s %10s %12s %12s %14s\n", "size", "live", "frees", "links would", "allocations");
     for (const std::size_t size_bytes : std::initializer_list<std::size_t>{16, 64, 256, 1024, 4096, 16384}) {
         measure_size(**attached, size_bytes);

@@ -81,8 +81,7 @@ public:
             const double u = static_cast<double>(random_.next() >> 11) * 0x1p-53;
             const auto low = static_cast<double>(least);
             const auto high = static_cast<double>(most);
-            size = static_cast<std::uint32_t>(inverse_square ? 1 / (1 / low - u * (1 / low - 1 / high))
-                                                             : low + u * (high - low));
+            size = static_cast<std::uint32_t>(inverse_square ? 1 / (1 / low - u * (1 / low - 1 / high)) : low + u * (high - low));
         }
     }
     template <class Allocator>

@@ -108,17 +108,15 @@ struct Pairs {
         }
         std::ranges::sort(ratios);
         const double best = std::ranges::min(intercepted) / std::ranges::min(plain);
-        fmt::print("{:<32} {:>8.1f} {:>12.1f} {:>13.3f} {:>14.3f}   {:.3f} to {:.3f}\n", name,
-                   1e9 * median(plain), 1e9 * median(intercepted), median(ratios), best,
-                   ratios[ratios.size() / 4], ratios[ratios.size() * 3 / 4]);
+        fmt::print("{:<32} {:>8.1f} {:>12.1f} {:>13.3f} {:>14.3f}   {:.3f} to {:.3f}\n", name, 1e9 * median(plain),
+                   1e9 * median(intercepted), median(ratios), best, ratios[ratios.size() / 4], ratios[ratios.size() * 3 / 4]);
         std::fflush(stdout);
     }
 };
 
 /// One thread: bursts of a fraction of a millisecond, so that both of a pair meet the same machine.
 template <class Lock>
-void compare_alone(const char* name, const Settings& settings, Lock& lock,
-                   Functions<Lock> intercepted, Functions<Lock> plain)
+void compare_alone(const char* name, const Settings& settings, Lock& lock, Functions<Lock> intercepted, Functions<Lock> plain)
 {
     constexpr int turns = 10'000;
     Pairs pairs;
@@ -133,8 +131,7 @@ void compare_alone(const char* name, const Settings& settings, Lock& lock,
 }
 
 template <class Lock>
-void compare_contended(const char* name, const Settings& settings, Lock& lock,
-                       Functions<Lock> intercepted, Functions<Lock> plain)
+void compare_contended(const char* name, const Settings& settings, Lock& lock, Functions<Lock> intercepted, Functions<Lock> plain)
 {
     Pairs pairs;
     for (int i = 0; i < settings.slices; ++i) {
@@ -146,13 +143,12 @@ void compare_contended(const char* name, const Settings& settings, Lock& lock,
 
 void run(const Settings& settings)
 {
-    fmt::print("{:<32} {:>8} {:>12} {:>13} {:>14}   {}\n", "lock + unlock", "plain ns",
-               "intercepted", "median ratio", "ratio of bests", "middle half of the pairs");
+    fmt::print("{:<32} {:>8} {:>12} {:>13} {:>14}   {}\n", "lock + unlock", "plain ns", "intercepted", "median ratio", "ratio of bests",
+               "middle half of the pairs");
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     using MutexFunction = int(pthread_mutex_t*);
-    const Functions<pthread_mutex_t> plain_mutex{
-        libc_function<MutexFunction>("pthread_mutex_lock"),
-        libc_function<MutexFunction>("pthread_mutex_unlock")};
+    const Functions<pthread_mutex_t> plain_mutex{libc_function<MutexFunction>("pthread_mutex_lock"),
+                                                 libc_function<MutexFunction>("pthread_mutex_unlock")};
     const Functions<pthread_mutex_t> mutex_functions{&pthread_mutex_lock, &pthread_mutex_unlock};
     compare_alone("mutex, uncontended", settings, mutex, mutex_functions, plain_mutex);
     compare_contended("mutex, 2 threads", settings, mutex, mutex_functions, plain_mutex);
@@ -164,20 +160,17 @@ void run(const Settings& settings)
     pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
     using RwlockFunction = int(pthread_rwlock_t*);
     auto* const plain_unlock = libc_function<RwlockFunction>("pthread_rwlock_unlock");
-    compare_alone<pthread_rwlock_t>("rwlock read, uncontended", settings, rwlock,
-                                    {&pthread_rwlock_rdlock, &pthread_rwlock_unlock},
+    compare_alone<pthread_rwlock_t>("rwlock read, uncontended", settings, rwlock, {&pthread_rwlock_rdlock, &pthread_rwlock_unlock},
                                     {libc_function<RwlockFunction>("pthread_rwlock_rdlock"), plain_unlock});
-    compare_alone<pthread_rwlock_t>("rwlock write, uncontended", settings, rwlock,
-                                    {&pthread_rwlock_wrlock, &pthread_rwlock_unlock},
+    compare_alone<pthread_rwlock_t>("rwlock write, uncontended", settings, rwlock, {&pthread_rwlock_wrlock, &pthread_rwlock_unlock},
                                     {libc_function<RwlockFunction>("pthread_rwlock_wrlock"), plain_unlock});
 
     pthread_spinlock_t spinlock{};
     pthread_spin_init(&spinlock, PTHREAD_PROCESS_PRIVATE);
     using SpinFunction = int(pthread_spinlock_t*);
-    compare_alone<pthread_spinlock_t>("spinlock, uncontended", settings, spinlock,
-                                            {&pthread_spin_lock, &pthread_spin_unlock},
-                                           {libc_function<SpinFunction>("pthread_spin_lock"),
-                                 libc_function<SpinFunction>("pthread_spin_unlock")});
+    compare_alone<pthread_spinlock_t>(
+        "spinlock, uncontended", settings, spinlock, {&pthread_spin_lock, &pthread_spin_unlock},
+        {libc_function<SpinFunction>("pthread_spin_lock"), libc_function<SpinFunction>("pthread_spin_unlock")});
 }
 
 void run_with_a_pool(const bench::Settings& words)

@@ -60,8 +60,7 @@ template <unsigned shift>
 {
     if constexpr (shift != no_mark) {
         if (address >> SP_WINDOW_SHIFT == SP_WINDOW_INDEX) [[likely]] {
-            auto* const card = reinterpret_cast<volatile std::uint8_t*>(
-                (address >> shift) + (table_of<shift> - (window_base >> shift)));
+            auto* const card = reinterpret_cast<volatile std::uint8_t*>((address >> shift) + (table_of<shift> - (window_base >> shift)));
             if (*card == 0) {
                 *card = 1;
             }
@@ -93,8 +92,7 @@ template <unsigned shift, class Places>
         *reinterpret_cast<volatile std::uint64_t*>(address) = i;
         mark<shift>(address);
     }
-    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count() /
-           static_cast<double>(stores);
+    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count() / static_cast<double>(stores);
 }
 
 template <unsigned shift>
@@ -190,9 +188,7 @@ void measure_tracker(const char* name, std::uintptr_t base, std::uint64_t heap_b
     std::vector<double> times;
     std::vector<double> idle;
     for (unsigned round = 0; round < rounds; ++round) {
-        write_pages(base, heap_bytes, round, [](std::uintptr_t address) {
-            stillpoint::note_store(reinterpret_cast<void*>(address), 8);
-        });
+        write_pages(base, heap_bytes, round, [](std::uintptr_t address) { stillpoint::note_store(reinterpret_cast<void*>(address), 8); });
         times.push_back(microseconds([&] { look(**tracker, base, heap_bytes, runs); }));
         idle.push_back(microseconds([&] { look(**tracker, base, heap_bytes, runs); }));
     }

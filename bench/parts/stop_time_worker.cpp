@@ -72,8 +72,7 @@ public:
             next_tick_ns_ = now_ns;  // after a pause there is nothing to catch up with
         }
         next_tick_ns_ += tick_ns;
-        const timespec until{static_cast<time_t>(next_tick_ns_ / 1'000'000'000u),
-                             static_cast<long>(next_tick_ns_ % 1'000'000'000u)};
+        const timespec until{static_cast<time_t>(next_tick_ns_ / 1'000'000'000u), static_cast<long>(next_tick_ns_ % 1'000'000'000u)};
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
         return pages_per_tick_;
     }

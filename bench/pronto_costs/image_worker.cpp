@@ -48,8 +48,7 @@ public:
     }
 
     explicit Image(std::uint64_t mib)
-        : page_count_(mib * (1u << 20) / page_size_bytes),
-          words_(static_cast<std::uint64_t*>(sp_aligned_alloc(page_size_bytes, mib << 20)))
+        : page_count_(mib * (1u << 20) / page_size_bytes), words_(static_cast<std::uint64_t*>(sp_aligned_alloc(page_size_bytes, mib << 20)))
     {
         if (words_ == nullptr) {
             give_up(std::string("no durable memory: ") + sp_last_error());

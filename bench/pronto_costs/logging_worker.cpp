@@ -114,9 +114,8 @@ void run(const Settings& settings)
 {
     Comparison comparison(settings);
     Commands commands;
-    commands.add("compare", 2, [&](const Commands::Numbers& numbers, Answer& answer) {
-        comparison.compare(numbers[0], numbers[1], answer);
-    });
+    commands.add("compare", 2,
+                 [&](const Commands::Numbers& numbers, Answer& answer) { comparison.compare(numbers[0], numbers[1], answer); });
     commands.serve(Answer().number("spins_per_us", spins_per_us()));
 }
 

@@ -16,8 +16,7 @@ class Side {
 public:
     static constexpr const char* name = "pmemobj";
 
-    explicit Side(const Settings& settings)
-        : pool(settings.text("folder") + "/maps.pool", settings.number("pool_mib", 2048), sizeof(Root))
+    explicit Side(const Settings& settings) : pool(settings.text("folder") + "/maps.pool", settings.number("pool_mib", 2048), sizeof(Root))
     {
     }
     void begin() noexcept {}

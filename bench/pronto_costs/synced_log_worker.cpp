@@ -34,8 +34,7 @@ public:
     {
         const std::vector<char> zeroes(1u << 20);
         for (std::size_t at = 0; at < log_bytes; at += zeroes.size()) {
-            check(file_ >= 0 && pwrite(file_, zeroes.data(), zeroes.size(), static_cast<off_t>(at)) ==
-                                    static_cast<ssize_t>(zeroes.size()));
+            check(file_ >= 0 && pwrite(file_, zeroes.data(), zeroes.size(), static_cast<off_t>(at)) == static_cast<ssize_t>(zeroes.size()));
         }
         check(fsync(file_) == 0);
     }

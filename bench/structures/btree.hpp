@@ -26,8 +26,7 @@ public:
     static constexpr unsigned threads_max = 16;
 
     /// Finds the tree by its name, or makes an empty one.
-    BTree(const char* name, std::size_t value_bytes)
-        : tree_(static_cast<Tree*>(E::root(name, sizeof(Tree)))), value_bytes_(value_bytes)
+    BTree(const char* name, std::size_t value_bytes) : tree_(static_cast<Tree*>(E::root(name, sizeof(Tree)))), value_bytes_(value_bytes)
     {
         Exclusive exclusive(*tree_);
         if (tree_->root == nullptr) {
@@ -214,8 +213,7 @@ private:
     // The tree is locked as a whole. Full inner nodes are split on the way down, so a split never climbs.
     void put_with_split(std::uint64_t key, std::span<const std::byte> value)
     {
-        if (tree_->height > 0 ? inner_of(tree_->root)->count == inner_children
-                              : leaf_of(tree_->root)->count == leaf_entries) {
+        if (tree_->height > 0 ? inner_of(tree_->root)->count == inner_children : leaf_of(tree_->root)->count == leaf_entries) {
             auto* grown = static_cast<Inner*>(E::allocate_aligned(64, sizeof(Inner)));
             E::init(grown->count, 1u);
             grown->children[0] = static_cast<void*>(tree_->root);
@@ -246,8 +244,7 @@ private:
                                 : split_leaf(*leaf_of(parent.children[at]), separator);
         E::about_to_write(parent.children + at + 1, (parent.count - at) * sizeof(void*));
         E::about_to_write(parent.keys + at, (parent.count - at) * sizeof(std::uint64_t));
-        std::move_backward(parent.children + at + 1, parent.children + parent.count,
-                           parent.children + parent.count + 1);
+        std::move_backward(parent.children + at + 1, parent.children + parent.count, parent.children + parent.count + 1);
         std::move_backward(parent.keys + at, parent.keys + parent.count - 1, parent.keys + parent.count);
         parent.children[at + 1] = right;
         parent.keys[at] = separator;
@@ -283,8 +280,7 @@ private:
         if (level == 0) {
             const Leaf& leaf = *leaf_of(node);
             return std::is_sorted(leaf.keys, leaf.keys + leaf.count) &&
-                   std::all_of(leaf.keys, leaf.keys + leaf.count,
-                               [=](std::uint64_t key) { return key >= low && key < high; });
+                   std::all_of(leaf.keys, leaf.keys + leaf.count, [=](std::uint64_t key) { return key >= low && key < high; });
         }
         const Inner& inner = *inner_of(node);
         for (std::uint32_t i = 0; i < inner.count; ++i) {

@@ -22,8 +22,7 @@ class HashMapOf {
     using Node = typename Nodes::Node;
 
 public:
-    HashMapOf(const char* name, std::uint64_t buckets, std::size_t value_bytes)
-        : map_(E::template named<Map>(name)), nodes_(value_bytes)
+    HashMapOf(const char* name, std::uint64_t buckets, std::size_t value_bytes) : map_(E::template named<Map>(name)), nodes_(value_bytes)
     {
         typename E::template Operation<1> operation;
         operation.lock(map_->making);

@@ -13,8 +13,8 @@ namespace bench {
 
 namespace {
 
-constexpr const char* engine_counters[] = {"checkpoints", "stretched_intervals", "withdrawn_attempts", "dirty_pages_total",
-                                           "bytes_written", "medium_syncs", "lines_written_back", "fences"};
+constexpr const char* engine_counters[] = {"checkpoints",   "stretched_intervals", "withdrawn_attempts", "dirty_pages_total",
+                                           "bytes_written", "medium_syncs",        "lines_written_back", "fences"};
 
 }  // namespace
 

@@ -50,7 +50,9 @@ constexpr const char* why_not(StoresSeen needed)
                                            : "it does not see what libstdc++ stores in functions that are compiled already";
 }
 constexpr const char* in_place =
-    CurrentEngine::rolls_back_bytes ? nullptr : "it overwrites plain bytes that a crash must roll back, and the engine rolls back logged variables only";
+    CurrentEngine::rolls_back_bytes
+        ? nullptr
+        : "it overwrites plain bytes that a crash must roll back, and the engine rolls back logged variables only";
 #elif BENCH_HAS_MEMORY
 constexpr const char* why_left_out = "it is built for structures under locks alone";
 #elif defined(BENCH_PRONTO)
@@ -60,22 +62,22 @@ constexpr const char* why_left_out = "a database gives no memory for a structure
 #endif
 
 constexpr WorkloadRow rows[] = {
-#define SIZED_ROW(name, family, unit, mix, values, operations, sentence, make, why_not) \
+#define SIZED_ROW(name, family, unit, mix, values, operations, sentence, make, why_not)                                                    \
     {#name, family, unit, mix, values, operations, sentence, make, why_not},
-#define ROW(name, family, unit, mix, values, sentence, make, why_not) \
+#define ROW(name, family, unit, mix, values, sentence, make, why_not)                                                                      \
     SIZED_ROW(name, family, unit, mix, values, "fixed", sentence, make, why_not)
 #define KEY_VALUE(name, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, make_##name, nullptr)
 #define QUEUE(name, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, make_##name, nullptr)
 #if BENCH_HAS_PROGRAMS
 #define MEMORY(name, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, make_##name, nullptr)
-#define BATCHED(name, operations, family, unit, mix, values, sentence) \
+#define BATCHED(name, operations, family, unit, mix, values, sentence)                                                                     \
     SIZED_ROW(name, family, unit, mix, values, operations, sentence, make_##name, nullptr)
 #define IN_PLACE(name, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, make_##name, in_place)
 #define IN_PLACE_KEY_VALUE IN_PLACE
-#define CONTAINER(name, needs, family, unit, mix, values, sentence) \
+#define CONTAINER(name, needs, family, unit, mix, values, sentence)                                                                        \
     ROW(name, family, unit, mix, values, sentence, make_##name, why_not(StoresSeen::needs))
 #else
-#define BATCHED(name, operations, family, unit, mix, values, sentence) \
+#define BATCHED(name, operations, family, unit, mix, values, sentence)                                                                     \
     SIZED_ROW(name, family, unit, mix, values, operations, sentence, nullptr, why_left_out)
 #define IN_PLACE(name, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, nullptr, why_left_out)
 #define IN_PLACE_KEY_VALUE KEY_VALUE

@@ -59,9 +59,9 @@ private:
         if (!is_sorted) {
             return "the keys of the list are not in order";
         }
-        return length == list_.length() ? std::string()
-                                        : "the list has " + std::to_string(length) + " elements, and its updates have counted " +
-                                              std::to_string(list_.length());
+        return length == list_.length()
+                   ? std::string()
+                   : "the list has " + std::to_string(length) + " elements, and its updates have counted " + std::to_string(list_.length());
     }
 
     std::uint64_t keys_;

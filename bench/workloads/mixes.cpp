@@ -73,10 +73,7 @@ private:
 
 }  // namespace
 
-Work make_hash_map(const Shape& shape)
-{
-    return {std::make_unique<HashMapMix>(shape, shape.size_or(2'000'000, 2000)), nullptr};
-}
+Work make_hash_map(const Shape& shape) { return {std::make_unique<HashMapMix>(shape, shape.size_or(2'000'000, 2000)), nullptr}; }
 
 Work make_btree(const Shape& shape) { return {std::make_unique<TreeMix>(shape, shape.size_or(1'000'000, 2000)), nullptr}; }
 

@@ -92,9 +92,6 @@ private:
 
 }  // namespace
 
-Work make_page_regions(const Shape& shape)
-{
-    return {std::make_unique<PageRegions>(shape, shape.size_or(1000, 64)), nullptr};
-}
+Work make_page_regions(const Shape& shape) { return {std::make_unique<PageRegions>(shape, shape.size_or(1000, 64)), nullptr}; }
 
 }  // namespace bench

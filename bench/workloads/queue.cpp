@@ -10,8 +10,7 @@ namespace {
 
 class QueueWorkload final : public Workload {
 public:
-    QueueWorkload(const Shape& shape, std::uint64_t elements)
-        : elements_(elements), queue_(shape, "bench.queue"), progress_(queue_, shape)
+    QueueWorkload(const Shape& shape, std::uint64_t elements) : elements_(elements), queue_(shape, "bench.queue"), progress_(queue_, shape)
     {
     }
 
@@ -62,9 +61,6 @@ private:
 
 }  // namespace
 
-Work make_queue(const Shape& shape)
-{
-    return {std::make_unique<QueueWorkload>(shape, shape.size_or(1000, 100)), nullptr};
-}
+Work make_queue(const Shape& shape) { return {std::make_unique<QueueWorkload>(shape, shape.size_or(1000, 100)), nullptr}; }
 
 }  // namespace bench

@@ -41,7 +41,7 @@ enum {
 };
 
 typedef struct statement_line {
-    struct statement_line *older;
+    struct statement_line* older;
     int64_t amount;
     int64_t balance_after;
 } statement_line;
@@ -50,7 +50,7 @@ typedef struct account {
     pthread_mutex_t lock; /* guards the rest of the account */
     int64_t balance;
     uint64_t transfers;
-    statement_line *newest;
+    statement_line* newest;
     uint32_t lines;
 } account;
 
@@ -65,7 +65,7 @@ typedef struct bank {
     uint64_t account_count;
     uint64_t thread_count;
     uint64_t blocks_at_start; /* live blocks of the heap before the first transfer */
-    account *accounts;
+    account* accounts;
 } bank;
 
 typedef struct arguments {
@@ -73,30 +73,29 @@ typedef struct arguments {
     uint64_t threads;
     uint64_t transfers;
     uint64_t acknowledge_ms;
-    const char *acknowledge_path;
+    const char* acknowledge_path;
 } arguments;
 
 typedef struct teller {
-    bank *bank;
+    bank* bank;
     uint64_t number;
     uint64_t target;            /* transfers of this thread, earlier runs included */
     _Atomic uint64_t completed; /* transfers whose FASE has ended; volatile */
 } teller;
 
-static const char help_text[] =
-    "Usage: bank [options]\n"
-    "Moves money between accounts until every thread has made its share of the transfers.\n"
-    "  --accounts N           accounts of a new bank, 2 to 1048576 (default 1000)\n"
-    "  --threads N            threads of a new bank, 1 to 64 (default 4)\n"
-    "  --transfers N          transfers to make in all, earlier runs included (default 1000000)\n"
-    "  --acknowledge FILE     append each durable epoch and the transfers it is known to hold\n"
-    "  --acknowledge-ms N     pause between two acknowledgements (default 5)\n"
-    "Example:\n"
-    "  stillpoint run --pool bank.pool -- bank --transfers 5000000 --acknowledge bank.ack\n"
-    "Exit codes: 0 done; 1 an invariant is broken; 3 an acknowledged transfer is missing; 64 wrong arguments;\n"
-    "65 the pool holds another bank; 71 no memory, thread or file.\n";
+static const char help_text[] = "Usage: bank [options]\n"
+                                "Moves money between accounts until every thread has made its share of the transfers.\n"
+                                "  --accounts N           accounts of a new bank, 2 to 1048576 (default 1000)\n"
+                                "  --threads N            threads of a new bank, 1 to 64 (default 4)\n"
+                                "  --transfers N          transfers to make in all, earlier runs included (default 1000000)\n"
+                                "  --acknowledge FILE     append each durable epoch and the transfers it is known to hold\n"
+                                "  --acknowledge-ms N     pause between two acknowledgements (default 5)\n"
+                                "Example:\n"
+                                "  stillpoint run --pool bank.pool -- bank --transfers 5000000 --acknowledge bank.ack\n"
+                                "Exit codes: 0 done; 1 an invariant is broken; 3 an acknowledged transfer is missing; 64 wrong arguments;\n"
+                                "65 the pool holds another bank; 71 no memory, thread or file.\n";
 
-static uint64_t next_random(uint64_t *state) /* xorshift64* */
+static uint64_t next_random(uint64_t* state) /* xorshift64* */
 {
     *state ^= *state >> 12;
     *state ^= *state << 25;
@@ -105,9 +104,9 @@ static uint64_t next_random(uint64_t *state) /* xorshift64* */
 }
 
 /* Adds a line to the statement and frees the oldest. The account's lock is held. */
-static int write_statement(account *of, int64_t amount)
+static int write_statement(account* of, int64_t amount)
 {
-    statement_line *line = sp_malloc(sizeof *line);
+    statement_line* line = sp_malloc(sizeof *line);
     if (line == NULL) {
         return -1;
     }
@@ -126,12 +125,12 @@ static int write_statement(account *of, int64_t amount)
 }
 
 /* One FASE. Locks are taken in the order of addresses, so that two transfers cannot wait for each other. */
-static int transfer(bank *in, uint64_t teller_number, uint64_t from_index, uint64_t to_index, int64_t amount)
+static int transfer(bank* in, uint64_t teller_number, uint64_t from_index, uint64_t to_index, int64_t amount)
 {
-    account *from = &in->accounts[from_index];
-    account *to = &in->accounts[to_index];
-    account *first = from < to ? from : to;
-    account *second = from < to ? to : from;
+    account* from = &in->accounts[from_index];
+    account* to = &in->accounts[to_index];
+    account* first = from < to ? from : to;
+    account* second = from < to ? to : from;
     pthread_mutex_lock(&first->lock);
     pthread_mutex_lock(&second->lock);
     from->balance -= amount;
@@ -146,10 +145,10 @@ static int transfer(bank *in, uint64_t teller_number, uint64_t from_index, uint6
     return failed;
 }
 
-static void *run_teller(void *argument)
+static void* run_teller(void* argument)
 {
-    teller *self = argument;
-    bank *in = self->bank;
+    teller* self = argument;
+    bank* in = self->bank;
     uint64_t done = in->counters[self->number].transfers;
     uint64_t random = (self->number + 1) * UINT64_C(0x9e3779b97f4a7c15) + done;
     while (done < self->target) {
@@ -167,11 +166,11 @@ static void *run_teller(void *argument)
 }
 
 /* Makes the accounts, in one FASE: a crash inside leaves none of it. The lock need not be durable. */
-static int found_bank(bank *new_bank, const arguments *given)
+static int found_bank(bank* new_bank, const arguments* given)
 {
     static pthread_mutex_t founding = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&founding);
-    account *accounts = sp_calloc(given->accounts, sizeof *accounts);
+    account* accounts = sp_calloc(given->accounts, sizeof *accounts);
     if (accounts != NULL) {
         for (uint64_t i = 0; i < given->accounts; ++i) {
             pthread_mutex_init(&accounts[i].lock, NULL);
@@ -187,10 +186,10 @@ static int found_bank(bank *new_bank, const arguments *given)
     return accounts != NULL ? 0 : -1;
 }
 
-static bool statement_holds(const account *of)
+static bool statement_holds(const account* of)
 {
     uint32_t lines = 0;
-    const statement_line *line = of->newest;
+    const statement_line* line = of->newest;
     int64_t balance = of->balance;
     for (; line != NULL && lines <= statement_lines; line = line->older, ++lines) {
         if (line->balance_after != balance) {
@@ -201,7 +200,7 @@ static bool statement_holds(const account *of)
     return line == NULL && lines == of->lines;
 }
 
-static uint64_t transfers_made(const bank *of)
+static uint64_t transfers_made(const bank* of)
 {
     uint64_t made = 0;
     for (uint64_t i = 0; i < of->thread_count; ++i) {
@@ -211,14 +210,14 @@ static uint64_t transfers_made(const bank *of)
 }
 
 /* No other thread may be running. Prints what it found; false: an invariant is broken. */
-static bool audit(const bank *of, const char *when)
+static bool audit(const bank* of, const char* when)
 {
     int64_t sum = 0;
     uint64_t seen = 0;
     uint64_t lines = 0;
     uint64_t bad_statements = 0;
     for (uint64_t i = 0; i < of->account_count; ++i) {
-        const account *one = &of->accounts[i];
+        const account* one = &of->accounts[i];
         sum += one->balance;
         seen += one->transfers;
         lines += one->lines;
@@ -230,12 +229,10 @@ static bool audit(const bank *of, const char *when)
     const bool has_heap = sp_heap_stats(&heap) == SP_OK && of->blocks_at_start != 0;
     const bool leaked = has_heap && heap.live_blocks != of->blocks_at_start + lines;
     const bool holds = sum == expected && seen == 2 * made && bad_statements == 0 && !leaked;
-    printf("bank: %s: sum %" PRId64 " of %" PRId64 ", %" PRIu64 " transfers, seen by accounts %" PRIu64
-           ", %" PRIu64 " bad statements, ",
+    printf("bank: %s: sum %" PRId64 " of %" PRId64 ", %" PRIu64 " transfers, seen by accounts %" PRIu64 ", %" PRIu64 " bad statements, ",
            when, sum, expected, made, seen, bad_statements);
     if (has_heap) {
-        printf("heap %" PRIu64 " of %" PRIu64 " blocks: %s\n", heap.live_blocks, of->blocks_at_start + lines,
-               holds ? "holds" : "BROKEN");
+        printf("heap %" PRIu64 " of %" PRIu64 " blocks: %s\n", heap.live_blocks, of->blocks_at_start + lines, holds ? "holds" : "BROKEN");
     } else {
         printf("heap not counted: %s\n", holds ? "holds" : "BROKEN");
     }
@@ -244,11 +241,11 @@ static bool audit(const bank *of, const char *when)
 }
 
 /* Reads the last whole line "epoch transfers" of the file, if there is one. */
-static void last_acknowledged(const char *path, uint64_t *epoch, uint64_t *transfers)
+static void last_acknowledged(const char* path, uint64_t* epoch, uint64_t* transfers)
 {
     *epoch = 0;
     *transfers = 0;
-    FILE *file = fopen(path, "re");
+    FILE* file = fopen(path, "re");
     if (file == NULL) {
         return;
     }
@@ -256,8 +253,7 @@ static void last_acknowledged(const char *path, uint64_t *epoch, uint64_t *trans
     while (fgets(line, sizeof line, file) != NULL) {
         uint64_t seen_epoch = 0;
         uint64_t seen_transfers = 0;
-        if (strchr(line, '\n') != NULL &&
-            sscanf(line, "%" SCNu64 " %" SCNu64, &seen_epoch, &seen_transfers) == 2) {
+        if (strchr(line, '\n') != NULL && sscanf(line, "%" SCNu64 " %" SCNu64, &seen_epoch, &seen_transfers) == 2) {
             *epoch = seen_epoch;
             *transfers = seen_transfers;
         }
@@ -266,7 +262,7 @@ static void last_acknowledged(const char *path, uint64_t *epoch, uint64_t *trans
 }
 
 /* The order is the point: FASEs end; then their number is read; then the epoch; then the wait; then the reply. */
-static int acknowledge_once(int file, teller *tellers, uint64_t count)
+static int acknowledge_once(int file, teller* tellers, uint64_t count)
 {
     uint64_t completed = 0;
     for (uint64_t i = 0; i < count; ++i) {
@@ -289,18 +285,17 @@ static int acknowledge_once(int file, teller *tellers, uint64_t count)
 
 typedef struct acknowledger {
     int file;
-    teller *tellers;
+    teller* tellers;
     uint64_t teller_count;
     uint64_t pause_ms;
     atomic_bool end;
     bool failed;
 } acknowledger;
 
-static void *run_acknowledger(void *argument)
+static void* run_acknowledger(void* argument)
 {
-    acknowledger *self = argument;
-    const struct timespec pause = {.tv_sec = (time_t)(self->pause_ms / 1000),
-                                   .tv_nsec = (long)(self->pause_ms % 1000) * 1000000};
+    acknowledger* self = argument;
+    const struct timespec pause = {.tv_sec = (time_t)(self->pause_ms / 1000), .tv_nsec = (long)(self->pause_ms % 1000) * 1000000};
     while (!atomic_load(&self->end) && !self->failed) {
         self->failed = acknowledge_once(self->file, self->tellers, self->teller_count) != 0;
         nanosleep(&pause, NULL);
@@ -309,12 +304,11 @@ static void *run_acknowledger(void *argument)
 }
 
 /* Starts the tellers, and the acknowledger where one is wanted, and waits for them. */
-static int run_threads(bank *in, const arguments *given)
+static int run_threads(bank* in, const arguments* given)
 {
     static teller tellers[threads_max];
     pthread_t threads[threads_max];
-    acknowledger ack = {.file = -1, .tellers = tellers, .teller_count = in->thread_count,
-                        .pause_ms = given->acknowledge_ms};
+    acknowledger ack = {.file = -1, .tellers = tellers, .teller_count = in->thread_count, .pause_ms = given->acknowledge_ms};
     pthread_t ack_thread;
     for (uint64_t i = 0; i < in->thread_count; ++i) {
         tellers[i].bank = in;
@@ -348,9 +342,9 @@ static int run_threads(bank *in, const arguments *given)
     return ack.failed ? EX_OSERR : EXIT_SUCCESS;
 }
 
-static bool parse_number(const char *text, uint64_t minimum, uint64_t maximum, uint64_t *out)
+static bool parse_number(const char* text, uint64_t minimum, uint64_t maximum, uint64_t* out)
 {
-    char *end = NULL;
+    char* end = NULL;
     errno = 0;
     const unsigned long long value = strtoull(text, &end, 10);
     if (errno != 0 || end == text || *end != '\0' || text[0] == '-' || value < minimum || value > maximum) {
@@ -361,7 +355,7 @@ static bool parse_number(const char *text, uint64_t minimum, uint64_t maximum, u
     return true;
 }
 
-static bool parse(int count, char **words, arguments *out)
+static bool parse(int count, char** words, arguments* out)
 {
     static const struct option options[] = {{"accounts", required_argument, NULL, 'a'},
                                             {"threads", required_argument, NULL, 't'},
@@ -386,9 +380,9 @@ static bool parse(int count, char **words, arguments *out)
 }
 
 /* Opens the bank and checks it against the file of acknowledgements. */
-static int open_bank(const arguments *given, bank **out)
+static int open_bank(const arguments* given, bank** out)
 {
-    bank *found = sp_root("bank", sizeof(bank));
+    bank* found = sp_root("bank", sizeof(bank));
     if (found == NULL) {
         fprintf(stderr, "bank: no durable root: %s %s\n", strerror(errno), sp_last_error());
         return EX_DATAERR;
@@ -398,35 +392,35 @@ static int open_bank(const arguments *given, bank **out)
         return EX_OSERR;
     }
     *out = found;
-    static const char *const kinds[] = {"volatile", "fresh pool", "pool closed normally", "resumed after a crash"};
+    static const char* const kinds[] = {"volatile", "fresh pool", "pool closed normally", "resumed after a crash"};
     uint64_t epoch = 0;
     uint64_t acknowledged = 0;
     if (given->acknowledge_path != NULL) {
         last_acknowledged(given->acknowledge_path, &epoch, &acknowledged);
     }
     const uint64_t made = transfers_made(found);
-    printf("bank: start: %s; %" PRIu64 " transfers done, %" PRIu64 " acknowledged at epoch %" PRIu64 "\n",
-           kinds[sp_start_kind()], made, acknowledged, epoch);
+    printf("bank: start: %s; %" PRIu64 " transfers done, %" PRIu64 " acknowledged at epoch %" PRIu64 "\n", kinds[sp_start_kind()], made,
+           acknowledged, epoch);
     fflush(stdout);
     if (!audit(found, "at the start")) {
         return exit_broken;
     }
     if (acknowledged > made) {
-        fprintf(stderr, "bank: LOST: %" PRIu64 " transfers were acknowledged at epoch %" PRIu64 ", %" PRIu64 " are here\n",
-                acknowledged, epoch, made);
+        fprintf(stderr, "bank: LOST: %" PRIu64 " transfers were acknowledged at epoch %" PRIu64 ", %" PRIu64 " are here\n", acknowledged,
+                epoch, made);
         return exit_lost_ack;
     }
     return EXIT_SUCCESS;
 }
 
-int main(int count, char **words)
+int main(int count, char** words)
 {
     arguments given = {.accounts = 1000, .threads = 4, .transfers = 1000000, .acknowledge_ms = 5};
     if (!parse(count, words, &given)) {
         fputs(help_text, stderr);
         return EX_USAGE;
     }
-    bank *opened = NULL;
+    bank* opened = NULL;
     int code = open_bank(&given, &opened);
     if (code == EXIT_SUCCESS) {
         code = run_threads(opened, &given);

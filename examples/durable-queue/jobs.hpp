@@ -21,10 +21,7 @@ namespace pronto = stillpoint::pronto;
 class Jobs : public pronto::object<Jobs> {
 public:
     static constexpr char type_name[] = "durable-queue.jobs";
-    static constexpr auto methods()
-    {
-        return pronto::methods(pronto::method<&Jobs::put>("put"), pronto::method<&Jobs::finish>("finish"));
-    }
+    static constexpr auto methods() { return pronto::methods(pronto::method<&Jobs::put>("put"), pronto::method<&Jobs::finish>("finish")); }
 
     /// The next job of a producer, under a number that is the producer's and the job's place in his row.
     std::uint64_t put(std::uint32_t producer, std::string_view text)

@@ -16,10 +16,10 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-int main(int count, char **words)
+int main(int count, char** words)
 {
     const int steps = count > 1 ? atoi(words[1]) : 5;
-    int *integer = NULL;
+    int* integer = NULL;
     if (crashed()) {
         integer = nvrecover(NULL, sizeof *integer, "Integer");
     }

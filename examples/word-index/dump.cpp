@@ -62,12 +62,10 @@ void write_files(const Index& index, Canonical& canonical, IndexSummary& summary
     }
 }
 
-void write_word(const Word& word, std::vector<Posting>& sorted, Canonical& canonical,
-                IndexSummary& summary)
+void write_word(const Word& word, std::vector<Posting>& sorted, Canonical& canonical, IndexSummary& summary)
 {
     sorted.assign(word.postings, word.postings + word.posting_count);
-    std::sort(sorted.begin(), sorted.end(),
-              [](const Posting& a, const Posting& b) { return a.file < b.file; });
+    std::sort(sorted.begin(), sorted.end(), [](const Posting& a, const Posting& b) { return a.file < b.file; });
     std::uint64_t occurrences = 0;
     for (std::size_t i = 0; i < sorted.size(); ++i) {
         occurrences += sorted[i].count;
@@ -102,8 +100,7 @@ IndexSummary summarise(const Index& index, std::FILE* out)
             words.push_back(word);
         }
     }
-    std::sort(words.begin(), words.end(),
-              [](const Word* a, const Word* b) { return a->view() < b->view(); });
+    std::sort(words.begin(), words.end(), [](const Word* a, const Word* b) { return a->view() < b->view(); });
 
     IndexSummary summary;
     Canonical canonical(out);

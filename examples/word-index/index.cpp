@@ -56,8 +56,7 @@ Word* make_word(std::string_view text, std::uint64_t hash)
         sp_free(word);
         return nullptr;
     }
-    *word = Word{nullptr, postings, hash, 0, first_posting_capacity,
-                 static_cast<std::uint32_t>(text.size())};
+    *word = Word{nullptr, postings, hash, 0, first_posting_capacity, static_cast<std::uint32_t>(text.size())};
     std::memcpy(word->text(), text.data(), text.size());
     return word;
 }
@@ -108,8 +107,8 @@ bool Indexer::open(const Tree& tree, std::string& error)
         return false;
     }
     if (index_->directory != tree.directory) {
-        error = std::string("the pool holds the index of ") + index_->directory + ", not of " +
-                tree.directory + ": name that directory, or another pool";
+        error = std::string("the pool holds the index of ") + index_->directory + ", not of " + tree.directory +
+                ": name that directory, or another pool";
         return false;
     }
     for (std::uint32_t file = index_->next_file; file-- > 0;) {

@@ -53,10 +53,7 @@ struct Word {
     std::uint32_t length;
 
     [[nodiscard]] char* text() noexcept { return reinterpret_cast<char*>(this + 1); }
-    [[nodiscard]] std::string_view view() const noexcept
-    {
-        return {reinterpret_cast<const char*>(this + 1), length};
-    }
+    [[nodiscard]] std::string_view view() const noexcept { return {reinterpret_cast<const char*>(this + 1), length}; }
 };
 
 struct Bucket {

@@ -43,17 +43,16 @@ struct Run {
 
 constexpr unsigned threads_max = 256;
 
-constexpr char help_text[] =
-    "Usage: word-index [options] [DIRECTORY]\n"
-    "Builds an inverted index of the files below DIRECTORY (default /usr/include).\n"
-    "  --threads N       worker threads, 1 to 256 (default: as many as there are CPUs)\n"
-    "  --dump FILE       write the finished index as sorted text\n"
-    "  --progress FILE   append a line \"monotonic-nanoseconds files-done\" for each finished file\n"
-    "Examples:\n"
-    "  word-index --threads 4 /usr/share/doc\n"
-    "  stillpoint run --pool index.pool -- word-index --dump index.txt\n"
-    "Exit codes: 0 done; 1 the index is wrong or cannot be written; 64 wrong arguments; 65 the pool holds\n"
-    "another directory's index; 66 no such directory; 71 no memory or no thread.\n";
+constexpr char help_text[] = "Usage: word-index [options] [DIRECTORY]\n"
+                             "Builds an inverted index of the files below DIRECTORY (default /usr/include).\n"
+                             "  --threads N       worker threads, 1 to 256 (default: as many as there are CPUs)\n"
+                             "  --dump FILE       write the finished index as sorted text\n"
+                             "  --progress FILE   append a line \"monotonic-nanoseconds files-done\" for each finished file\n"
+                             "Examples:\n"
+                             "  word-index --threads 4 /usr/share/doc\n"
+                             "  stillpoint run --pool index.pool -- word-index --dump index.txt\n"
+                             "Exit codes: 0 done; 1 the index is wrong or cannot be written; 64 wrong arguments; 65 the pool holds\n"
+                             "another directory's index; 66 no such directory; 71 no memory or no thread.\n";
 
 std::uint64_t monotonic_ns() noexcept
 {
@@ -94,8 +93,7 @@ void index_one_file(Run& run, const Task& task, Tallies& tallies)
             }
         }
     }
-    const std::uint32_t done =
-        run.indexer.finish(task.file, readable ? FileState::done : FileState::unreadable);
+    const std::uint32_t done = run.indexer.finish(task.file, readable ? FileState::done : FileState::unreadable);
     report_progress(run.progress_file, done);
 }
 
@@ -137,9 +135,7 @@ std::uint64_t count_changes(const Index& index, const Tree& tree)
     while (listed < index.file_count || found < tree.entries.size()) {
         const bool no_more_listed = listed == index.file_count;
         const bool no_more_found = found == tree.entries.size();
-        const int order = no_more_listed  ? 1
-                          : no_more_found ? -1
-                                          : std::strcmp(index.files[listed].path, tree.entries[found].path.c_str());
+        const int order = no_more_listed ? 1 : no_more_found ? -1 : std::strcmp(index.files[listed].path, tree.entries[found].path.c_str());
         if (order == 0) {
             const File& file = index.files[listed];
             const TreeEntry& entry = tree.entries[found];
@@ -159,12 +155,12 @@ void say_how_it_begins(const Indexer& indexer, const Tree& tree, unsigned thread
     const char* const kinds[] = {"volatile", "fresh pool", "pool closed normally", "resumed after a crash"};
     std::printf("word-index: start: %s; %" PRIu32 " of %" PRIu32 " files done, %" PRIu32
                 " interrupted and to be repeated; %s, %u threads\n",
-                kinds[sp_start_kind()], index.files_done, index.file_count, indexer.interrupted(),
-                index.directory, threads);
+                kinds[sp_start_kind()], index.files_done, index.file_count, indexer.interrupted(), index.directory, threads);
     const std::uint64_t changes = count_changes(index, tree);
     if (changes > 0) {
         std::printf("word-index: warning: %" PRIu64 " files were added, removed or changed since this index was "
-                    "begun; it keeps to its list\n", changes);
+                    "begun; it keeps to its list\n",
+                    changes);
     }
     std::fflush(stdout);
 }
@@ -187,13 +183,13 @@ int report(const Index& index, const std::string& dump_path)
             return EXIT_FAILURE;
         }
     }
-    std::printf("word-index: done: %" PRIu32 " files (%" PRIu64 " unreadable), %.1f MB, %" PRIu64 " words, %" PRIu64
-                " postings, %" PRIu64 " occurrences; digest %016" PRIx64 "\n",
-                index.file_count, summary.unreadable_files, static_cast<double>(summary.bytes) / 1e6,
-                summary.words, summary.postings, summary.occurrences, summary.digest);
+    std::printf("word-index: done: %" PRIu32 " files (%" PRIu64 " unreadable), %.1f MB, %" PRIu64 " words, %" PRIu64 " postings, %" PRIu64
+                " occurrences; digest %016" PRIx64 "\n",
+                index.file_count, summary.unreadable_files, static_cast<double>(summary.bytes) / 1e6, summary.words, summary.postings,
+                summary.occurrences, summary.digest);
     if (summary.doubled > 0 || index.files_done != index.file_count) {
-        std::fprintf(stderr, "word-index: WRONG: %" PRIu64 " doubled postings, %" PRIu32 " of %" PRIu32 " files\n",
-                     summary.doubled, index.files_done, index.file_count);
+        std::fprintf(stderr, "word-index: WRONG: %" PRIu64 " doubled postings, %" PRIu32 " of %" PRIu32 " files\n", summary.doubled,
+                     index.files_done, index.file_count);
         return EXIT_FAILURE;
     }
     return EXIT_SUCCESS;
@@ -213,8 +209,7 @@ bool parse(int count, char** words, Arguments& arguments)
         switch (found) {
         case 't': {
             const auto parsed = std::from_chars(optarg, end, arguments.threads);
-            if (parsed.ec != std::errc() || parsed.ptr != end || arguments.threads < 1 ||
-                arguments.threads > threads_max) {
+            if (parsed.ec != std::errc() || parsed.ptr != end || arguments.threads < 1 || arguments.threads > threads_max) {
                 std::fprintf(stderr, "word-index: --threads takes a number from 1 to %u\n", threads_max);
                 return false;
             }

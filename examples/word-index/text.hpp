@@ -21,10 +21,7 @@ struct Tally {
 
 struct TextHash {
     using is_transparent = void;
-    std::size_t operator()(std::string_view text) const noexcept
-    {
-        return std::hash<std::string_view>{}(text);
-    }
+    std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
 };
 
 using Tallies = std::unordered_map<std::string, Tally, TextHash, std::equal_to<>>;

@@ -19,8 +19,7 @@ bool walk(const std::string& directory, Tree& tree, std::string& error)
     }
     tree.directory = root.string();
     const std::size_t prefix = tree.directory == "/" ? 1 : tree.directory.size() + 1;
-    auto entry = fs::recursive_directory_iterator(
-        root, fs::directory_options::skip_permission_denied, failed);
+    auto entry = fs::recursive_directory_iterator(root, fs::directory_options::skip_permission_denied, failed);
     for (; !failed && entry != fs::recursive_directory_iterator(); entry.increment(failed)) {
         const std::string& path = entry->path().native();
         struct stat facts{};
@@ -28,15 +27,14 @@ bool walk(const std::string& directory, Tree& tree, std::string& error)
         if (lstat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
             continue;
         }
-        tree.entries.push_back({path.substr(prefix), static_cast<std::uint64_t>(facts.st_size),
-                                facts.st_mtim.tv_sec * 1'000'000'000 + facts.st_mtim.tv_nsec});
+        tree.entries.push_back(
+            {path.substr(prefix), static_cast<std::uint64_t>(facts.st_size), facts.st_mtim.tv_sec * 1'000'000'000 + facts.st_mtim.tv_nsec});
     }
     if (failed) {
         error = directory + ": " + failed.message();
         return false;
     }
-    std::sort(tree.entries.begin(), tree.entries.end(),
-              [](const TreeEntry& a, const TreeEntry& b) { return a.path < b.path; });
+    std::sort(tree.entries.begin(), tree.entries.end(), [](const TreeEntry& a, const TreeEntry& b) { return a.path < b.path; });
     return true;
 }
 

@@ -43,7 +43,7 @@ typedef enum sp_error {
 
 /* One sentence, without a newline, that says what `code` means. Never NULL; unknown codes
  * get a sentence of their own. The text is static: any thread, any time. */
-const char *sp_error_string(int code);
+const char* sp_error_string(int code);
 
 #ifdef __cplusplus
 }

@@ -19,27 +19,27 @@ extern "C" {
  * release that ends it. Bytes outside durable memory are ignored, so that it may be called for any
  * buffer. Any thread; async-signal-safe; never fails. Durable with the checkpoint that the
  * FASE belongs to. Cost: a few instructions, and one more for each further 4 KiB. */
-void sp_mark_written(const void *address, size_t size_bytes);
+void sp_mark_written(const void* address, size_t size_bytes);
 
 /* ---- The hooks that instrumented code may call [NVHooks Table 4.1] ---------------------- */
 /* Code compiled with `marks: calls` calls these; with `marks: cards`, the default, it has the
  * marks in line and calls none. An adaptation layer's shim defines its own in their place. */
 
 /* Whether `address` is durable memory: lies in the window. */
-bool nvhooks_is_nvm(const void *address);
+bool nvhooks_is_nvm(const void* address);
 /* Pointers into durable memory are absolute here: returns its argument. */
-void *nvhooks_to_absolute_ptr(uintptr_t pointer);
+void* nvhooks_to_absolute_ptr(uintptr_t pointer);
 /* These do nothing, except under `stillpoint lint`: the program writes a shadow in place, so only stores are announced. */
-void nvhooks_pre_nvm_read(const void *address, size_t size_bytes);
-void nvhooks_post_nvm_read(const void *address, size_t size_bytes);
-void nvhooks_pre_nvm_write(void *address, size_t size_bytes);
+void nvhooks_pre_nvm_read(const void* address, size_t size_bytes);
+void nvhooks_post_nvm_read(const void* address, size_t size_bytes);
+void nvhooks_pre_nvm_write(void* address, size_t size_bytes);
 /* As sp_mark_written. `stillpoint lint` also reports the store if the thread is in no FASE. */
-void nvhooks_post_nvm_write(void *address, size_t size_bytes);
+void nvhooks_post_nvm_write(void* address, size_t size_bytes);
 /* Does nothing, except under `stillpoint lint`: reports a `value` that points outside durable memory. */
-void nvhooks_pointer_stored(void *location, const void *value);
+void nvhooks_pointer_stored(void* location, const void* value);
 /* Does nothing, except under `stillpoint lint` of a program with restart points: reports a call in which the thread holds
  * checkpoints off. */
-void nvhooks_blocking_call(const char *function, uintptr_t first_argument, uintptr_t second_argument);
+void nvhooks_blocking_call(const char* function, uintptr_t first_argument, uintptr_t second_argument);
 
 #ifdef __cplusplus
 }

@@ -16,15 +16,15 @@ bool crashed(void);
 /* Allocates `size_bytes` of durable memory under the name `handle` (1 to 79 bytes), zeroed.
  * If the name exists already, the new block gets it, and the old block is freed.
  * A NULL handle allocates without a name. Aligned to 16 bytes. NULL and errno ENOMEM, EINVAL or ENOSPC. */
-void *nvmalloc(size_t size_bytes, const char *handle);
+void* nvmalloc(size_t size_bytes, const char* handle);
 
 /* Finds the object named `handle`. Where `destination` is not NULL, min(size_bytes, its size)
  * bytes are also copied there, as the papers' programs expect. Returns the durable object
  * itself, or NULL with errno ENOENT if there is none of that name. */
-void *nvrecover(void *destination, size_t size_bytes, const char *handle);
+void* nvrecover(void* destination, size_t size_bytes, const char* handle);
 
 /* Frees a block of nvmalloc and its name. NULL is allowed. */
-void nvfree(void *block);
+void nvfree(void* block);
 
 #ifdef __cplusplus
 }

@@ -27,11 +27,7 @@ extern "C" {
 
 /* ---- Types ----------------------------------------------------------------------------- */
 
-enum {
-    SP_PRONTO_NAME_BYTES_MAX = 63,
-    SP_PRONTO_SIGNATURE_BYTES_MAX = 255,
-    SP_PRONTO_METHODS_MAX = 256
-};
+enum { SP_PRONTO_NAME_BYTES_MAX = 63, SP_PRONTO_SIGNATURE_BYTES_MAX = 255, SP_PRONTO_METHODS_MAX = 256 };
 
 /* The promises of a method. */
 enum {
@@ -42,31 +38,31 @@ enum {
 };
 
 typedef struct sp_pronto_method {
-    const char *name;      /* 1 to SP_PRONTO_NAME_BYTES_MAX bytes: its identity, unique in the type, kept in the pool */
-    const char *signature; /* its argument types, at most SP_PRONTO_SIGNATURE_BYTES_MAX bytes: compared as text */
+    const char* name;      /* 1 to SP_PRONTO_NAME_BYTES_MAX bytes: its identity, unique in the type, kept in the pool */
+    const char* signature; /* its argument types, at most SP_PRONTO_SIGNATURE_BYTES_MAX bytes: compared as text */
     uint32_t promises;     /* SP_PRONTO_UNCHANGED_BY_EXCEPTION or 0 */
     /* Decodes the arguments and calls the method on the object. SP_E_POOL_CORRUPT: they do not decode. May throw what the
      * method throws: the operation did not throw when it was logged, so the object is refused. */
-    int (*replay)(void *object, const void *arguments, size_t bytes);
+    int (*replay)(void* object, const void* arguments, size_t bytes);
 } sp_pronto_method;
 
 typedef struct sp_pronto_type {
-    const char *name; /* 1 to SP_PRONTO_NAME_BYTES_MAX bytes: its identity, kept in the pool with each object */
+    const char* name; /* 1 to SP_PRONTO_NAME_BYTES_MAX bytes: its identity, kept in the pool with each object */
     size_t size_bytes;
     size_t alignment_bytes; /* at most 64 */
-    const sp_pronto_method *methods;
+    const sp_pronto_method* methods;
     size_t method_count;
     /* Makes an object in `memory` from encoded constructor arguments. May throw. */
-    void (*construct)(void *memory, const void *arguments, size_t bytes);
-    void (*destroy)(void *object); /* Ends it and frees what it has allocated. */
+    void (*construct)(void* memory, const void* arguments, size_t bytes);
+    void (*destroy)(void* object); /* Ends it and frees what it has allocated. */
     /* Whether two objects have the same state; NULL: not known. For the option verify_replay. */
-    int (*equal)(const void *one, const void *other);
+    int (*equal)(const void* one, const void* other);
 } sp_pronto_type;
 
 /* Makes a type known: `type` and all it points to stay valid until the process ends. Objects of the type can then be
  * recovered before they are asked for. The same pointer again does nothing. No pool need be open.
  * Errors: SP_E_INVALID_ARGUMENT (a rule above is broken, or another type has that name). */
-int sp_pronto_register(const sp_pronto_type *type);
+int sp_pronto_register(const sp_pronto_type* type);
 
 /* ---- Objects --------------------------------------------------------------------------- */
 
@@ -85,15 +81,14 @@ enum {
  *   SP_E_POOL_FULL; SP_E_NO_SPACE; SP_E_IO; SP_E_INSIDE_FASE; SP_E_DETACHED.
  * An exception of type->construct passes through, and nothing was made.
  * Cost: a hash look-up and a lock; a snapshot where the object is made; the first call, the recovery. */
-void *sp_pronto_object(const sp_pronto_type *type, const char *name, unsigned flags, const void *arguments, size_t bytes,
-                       int *error);
+void* sp_pronto_object(const sp_pronto_type* type, const char* name, unsigned flags, const void* arguments, size_t bytes, int* error);
 
 /* Destroys the object and forgets its name, durably. No thread may use it. Cost: a snapshot.
  * Errors: SP_E_HANDLE_MISSING; SP_E_NOT_OPEN; SP_E_OBJECT_TYPE (its type is not registered); SP_E_INSIDE_FASE; as sp_checkpoint. */
-int sp_pronto_delete(const char *name);
+int sp_pronto_delete(const char* name);
 
 /* 1 if sp_pronto_object has returned `object` and sp_pronto_delete has not destroyed it, otherwise 0. */
-int sp_pronto_is_object(const void *object);
+int sp_pronto_is_object(const void* object);
 
 /* ---- Operations ------------------------------------------------------------------------ */
 
@@ -110,38 +105,38 @@ typedef struct sp_pronto_operation {
  * NULL: nothing was begun, and *error has SP_E_OBJECT_REFUSED; SP_E_POOL_READ_ONLY; SP_E_IO; SP_E_NO_MEMORY; SP_E_DETACHED;
  *   SP_E_INVALID_ARGUMENT (not an object, or inside an operation on another object).
  * Every begun operation must be ended, by the same thread, the inner one first. */
-void *sp_pronto_begin(sp_pronto_operation *operation, void *object, uint32_t method, size_t bytes, int *error);
+void* sp_pronto_begin(sp_pronto_operation* operation, void* object, uint32_t method, size_t bytes, int* error);
 
 /* The arguments are in place: the runtime makes them durable from now on, while the caller continues [§5.2.1]. */
-void sp_pronto_start_logging(sp_pronto_operation *operation);
+void sp_pronto_start_logging(sp_pronto_operation* operation);
 
 /* Commits: the operation gets the object's next commit number and is durable on return, at the pool's durability level.
  * Call it inside the lock that orders operations which do not commute [equation 5.1].
  * Errors: SP_E_IO, SP_E_POOL_READ_ONLY, SP_E_NO_SPACE: the object has been changed, and it will not be durable. */
-int sp_pronto_commit(sp_pronto_operation *operation);
+int sp_pronto_commit(sp_pronto_operation* operation);
 
 /* Commits in the same order, but may return before the operation is durable: sp_pronto_end waits for that, when the lock has been
  * released. Then a reader of the object calls sp_pronto_wait_read before it tells anybody what it has read. */
-int sp_pronto_commit_early(sp_pronto_operation *operation);
+int sp_pronto_commit_early(sp_pronto_operation* operation);
 
 /* Ends the operation. One that was not committed is rolled out of the log: the program undid what it had changed, or its
  * method promises SP_PRONTO_UNCHANGED_BY_EXCEPTION, otherwise the object is refused from now on.
  * `by_exception`: nonzero if an exception ends it. An operation that is not committed and ends without one
  * has changed nothing. Errors: as sp_pronto_commit, after sp_pronto_commit_early. */
-int sp_pronto_end(sp_pronto_operation *operation, int by_exception);
+int sp_pronto_end(sp_pronto_operation* operation, int by_exception);
 
 /* Commits the calling thread's innermost logged operation, for a structure that does not see the `sp_pronto_operation` of the
  * wrapper around it. SP_OK where there is none (in a replay). Errors: as sp_pronto_commit. */
 int sp_pronto_commit_current(void);
 
 /* Waits until everything that was committed early on the object by now is durable. Cost without any: two loads. */
-int sp_pronto_wait_read(const void *object);
+int sp_pronto_wait_read(const void* object);
 
 /* ---- Facts ------------------------------------------------------------------------------ */
 
 /* Commit number of the newest operation on the object that has been committed, and of the newest that is durable with all before it.
  * They are never reused, not even after a crash. Either pointer may be NULL. */
-int sp_pronto_numbers(const void *object, uint64_t *committed, uint64_t *durable);
+int sp_pronto_numbers(const void* object, uint64_t* committed, uint64_t* durable);
 
 /* Takes a snapshot now and waits until it is durable, as sp_checkpoint does. */
 int sp_pronto_snapshot(void);

@@ -195,8 +195,9 @@ struct argument {
                   "an operation cannot have a pointer as argument: after a crash it points to nothing. Take what it points to by value, "
                   "std::string_view for characters, std::span<const T> for arrays");
     static_assert(!std::is_reference_v<T>, "the arguments of operations are values");
-    static_assert(!std::is_enum_v<T> || requires { T{0}; } || std::same_as<T, std::byte>,
-                  "an enum as argument of an operation has a stated underlying type: `enum class color : int`, or `enum color : int`");
+    static_assert(
+        !std::is_enum_v<T> || requires { T{0}; } || std::same_as<T, std::byte>,
+        "an enum as argument of an operation has a stated underlying type: `enum class color : int`, or `enum color : int`");
     static_assert(!std::is_class_v<T> || std::is_trivially_copyable_v<T>,
                   "this class is not trivially copyable: its bytes in the log would mean nothing. Specialise "
                   "stillpoint::pronto::argument<T>, with type_name, write() and read()");
@@ -396,10 +397,7 @@ struct argument<std::optional<T>> {
             out.put(*value);
         }
     }
-    static std::optional<T> read(reader& in)
-    {
-        return in.get<bool>() ? std::optional<T>(in.get<T>()) : std::nullopt;
-    }
+    static std::optional<T> read(reader& in) { return in.get<bool>() ? std::optional<T>(in.get<T>()) : std::nullopt; }
 };
 
 }  // namespace stillpoint::pronto

@@ -121,7 +121,7 @@ template <class Function>
 struct Signature;
 template <class Class, class Result, class... Parameters, bool IsNoexcept>
 struct Signature<Result (Class::*)(Parameters...) noexcept(IsNoexcept)> {
-    static_assert((!(std::is_lvalue_reference_v<Parameters> && !std::is_const_v<std::remove_reference_t<Parameters>>)&&...),
+    static_assert((!(std::is_lvalue_reference_v<Parameters> && !std::is_const_v<std::remove_reference_t<Parameters>>) && ...),
                   "an operation has no reference to non-const as parameter: return what it finds");
     using Values = std::tuple<std::remove_cvref_t<Parameters>...>;
     static constexpr std::size_t count = sizeof...(Parameters);
@@ -265,8 +265,8 @@ class TypeOf {
     }
 
     static constexpr auto methods = table(Self::methods());
-    static constexpr sp_pronto_type type = {
-        name.c_str(), sizeof(Self), alignof(Self), methods.data(), methods.size() - 1, &construct, &destroy, equal()};
+    static constexpr sp_pronto_type type = {name.c_str(),       sizeof(Self), alignof(Self), methods.data(),
+                                            methods.size() - 1, &construct,   &destroy,      equal()};
 
 public:
     /// Known before main, so that objects are recovered before they are asked for.

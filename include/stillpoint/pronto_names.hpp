@@ -88,8 +88,8 @@ template <class T>
 namespace detail {
 
 template <class T>
-inline constexpr bool is_letter =
-    std::same_as<T, char> || std::same_as<T, wchar_t> || std::same_as<T, char8_t> || std::same_as<T, char16_t> || std::same_as<T, char32_t>;
+inline constexpr bool is_letter = std::same_as<T, char> || std::same_as<T, wchar_t> || std::same_as<T, char8_t> ||
+                                  std::same_as<T, char16_t> || std::same_as<T, char32_t>;
 
 template <class T>
 constexpr auto scalar_name()

@@ -60,10 +60,10 @@ typedef struct sp_respct_member {
 /* A durable type. Recovery finds logged variables by type: memory for the type comes from slabs that hold nothing else.
  * Keep it unchanged and alive while a pool is open. The pool keeps up to 255 different layouts. */
 typedef struct sp_respct_layout {
-    const char *type_name; /* for messages and `stillpoint info`; cut after 47 bytes */
+    const char* type_name; /* for messages and `stillpoint info`; cut after 47 bytes */
     uint32_t size_bytes;   /* a multiple of alignment_bytes */
     uint32_t alignment_bytes; /* a power of two, at most 4096; at least that of each member */
-    const sp_respct_member *members; /* by offset, at most 24 runs */
+    const sp_respct_member* members; /* by offset, at most 24 runs */
     uint32_t member_count;
     uint32_t type;    /* the library's: zero at first */
     uint64_t session; /* likewise */
@@ -72,12 +72,12 @@ typedef struct sp_respct_layout {
 /* Memory for `count` objects of the type, with old bytes: initialise its logged variables by sp_respct_init or zeroes.
  * Free it by sp_free; freed memory is not given out again before the free is durable. NULL with errno: ENOMEM, EINVAL (a layout
  * that contradicts itself), ENOSPC (no room for another layout); sp_last_error() says more. */
-void *sp_respct_allocate(sp_respct_layout *layout, size_t count);
+void* sp_respct_allocate(sp_respct_layout* layout, size_t count);
 /* Allocates and zeroes: zeroes are logged variables of value 0, and free locks. */
-void *sp_respct_allocate_zeroed(sp_respct_layout *layout, size_t count);
+void* sp_respct_allocate_zeroed(sp_respct_layout* layout, size_t count);
 /* As sp_root: the named array of `count` objects, zeroed at its first call, the same one after a restart. NULL and errno as
  * sp_respct_allocate, and EINVAL where the name belongs to an object of another size. */
-void *sp_respct_root(const char *handle, sp_respct_layout *layout, size_t count);
+void* sp_respct_root(const char* handle, sp_respct_layout* layout, size_t count);
 
 /* ---- Logged variables ------------------------------------------------------------------------- */
 
@@ -87,11 +87,11 @@ extern uint64_t sp_respct_running;
 
 /* The first update of a logged variable in an epoch: puts its line on the calling thread's list of lines to write back at the end of
  * the epoch, and returns sp_respct_running. For the inline functions below. */
-uint64_t sp_respct_first_update(void *variable);
+uint64_t sp_respct_first_update(void* variable);
 
 /* After a write to durable memory that is not logged: puts its lines on that list [§3.2.2]. Two threads may not call it for one line
  * in turn without a common lock. Cost: some ns a line. */
-void sp_respct_add_modified(const void *address, size_t size_bytes);
+void sp_respct_add_modified(const void* address, size_t size_bytes);
 
 /* A logged variable of 8 bytes, for C; SP_RESPCT_LOGGED_8. A 64-byte line holds two. */
 typedef struct sp_respct_logged {
@@ -101,7 +101,7 @@ typedef struct sp_respct_logged {
 } __attribute__((aligned(32))) sp_respct_logged;
 
 /* Gives a new variable its first value: once, before any other use [Figure 4, init_InCLL]. */
-static inline void sp_respct_init(sp_respct_logged *variable, uint64_t value)
+static inline void sp_respct_init(sp_respct_logged* variable, uint64_t value)
 {
     const uint64_t running = sp_respct_first_update(variable);
     variable->value = value;
@@ -114,7 +114,7 @@ static inline void sp_respct_init(sp_respct_logged *variable, uint64_t value)
 /* Stores a value [Figure 4, update_InCLL]. Order: backup, epoch word, value; all in one line, so that they persist in this order
  * without any fence [§2.1, PCSO]. Under the variable's lock. Cost: a load, a comparison and the store; at the variable's first update in
  * an epoch some ns more. */
-static inline void sp_respct_update(sp_respct_logged *variable, uint64_t value)
+static inline void sp_respct_update(sp_respct_logged* variable, uint64_t value)
 {
     if ((variable->epoch_word | 1) != __atomic_load_n(&sp_respct_running, __ATOMIC_RELAXED)) {
         const uint64_t running = sp_respct_first_update(variable);
@@ -133,19 +133,19 @@ static inline void sp_respct_update(sp_respct_logged *variable, uint64_t value)
 /* A restart point [Figure 4, RP]. `id`: from 1; different for each place, the same in every run. Waits here while a checkpoint
  * begins. Stores `id` in the thread's frame, if it has one. Cost otherwise: some ns.
  * `file` and `line` are for the message that ends the program if the thread holds a lock. */
-void sp_respct_restart_point(int id, const char *file, unsigned line);
+void sp_respct_restart_point(int id, const char* file, unsigned line);
 #define SP_RESPCT_RP(id) sp_respct_restart_point((id), __FILE__, __LINE__)
 
 /* Binds the calling thread to its frame: an SP_RESPCT_LOGGED_4 variable in the pool, an int, that keeps the id of the thread's last restart
  * point. Its value at the start tells where this thread should continue: 0 is the beginning. NULL: no frame. Binding a frame that
  * another thread has ends the program. */
-void sp_respct_bind_frame(void *restart_point);
+void sp_respct_bind_frame(void* restart_point);
 
 /* Around a call that may block [§3.3.3, Figure 7]: between the two the thread counts as being at its last restart point, and touches
  * nothing durable. `mutex` is the one that the thread holds, or NULL: while a checkpoint is begun it is released and taken
  * again, since a thread on the way to its restart point may need it. They do not nest. */
 void sp_respct_checkpoint_allow(void);
-void sp_respct_checkpoint_prevent(pthread_mutex_t *mutex);
+void sp_respct_checkpoint_prevent(pthread_mutex_t* mutex);
 
 /* ---- Locks -------------------------------------------------------------------------------------- */
 
@@ -163,11 +163,11 @@ typedef struct sp_respct_condition {
 
 /* How many of them the calling thread holds; the highest bit: their calls have more to do. Never touch it. */
 extern __attribute__((tls_model("initial-exec"))) __thread uint32_t sp_respct_locks;
-void sp_respct_lock_slowly(sp_respct_mutex *mutex);
-bool sp_respct_try_lock_slowly(sp_respct_mutex *mutex);
-void sp_respct_unlock_slowly(sp_respct_mutex *mutex, uint32_t was);
+void sp_respct_lock_slowly(sp_respct_mutex* mutex);
+bool sp_respct_try_lock_slowly(sp_respct_mutex* mutex);
+void sp_respct_unlock_slowly(sp_respct_mutex* mutex, uint32_t was);
 
-static inline void sp_respct_lock(sp_respct_mutex *mutex)
+static inline void sp_respct_lock(sp_respct_mutex* mutex)
 {
     uint32_t unheld = 0;
     if ((sp_respct_locks >> 31) != 0 ||
@@ -179,7 +179,7 @@ static inline void sp_respct_lock(sp_respct_mutex *mutex)
 }
 
 /* False: it is held. */
-static inline bool sp_respct_try_lock(sp_respct_mutex *mutex)
+static inline bool sp_respct_try_lock(sp_respct_mutex* mutex)
 {
     uint32_t unheld = 0;
     if ((sp_respct_locks >> 31) != 0) {
@@ -192,7 +192,7 @@ static inline bool sp_respct_try_lock(sp_respct_mutex *mutex)
     return true;
 }
 
-static inline void sp_respct_unlock(sp_respct_mutex *mutex)
+static inline void sp_respct_unlock(sp_respct_mutex* mutex)
 {
     const uint32_t was = __atomic_exchange_n(&mutex->state, 0, __ATOMIC_RELEASE);
     if (was != 1) {
@@ -205,9 +205,9 @@ static inline void sp_respct_unlock(sp_respct_mutex *mutex)
 /* Waits as Figure 7 has it: allows checkpoints, releases the mutex, sleeps until a notification, takes the mutex and prevents checkpoints
  * again. May return without a reason: call it in a loop. Call it before the section's first write, since after a crash the thread enters
  * again from its restart point. */
-void sp_respct_wait(sp_respct_condition *condition, sp_respct_mutex *mutex);
-void sp_respct_notify_one(sp_respct_condition *condition);
-void sp_respct_notify_all(sp_respct_condition *condition);
+void sp_respct_wait(sp_respct_condition* condition, sp_respct_mutex* mutex);
+void sp_respct_notify_one(sp_respct_condition* condition);
+void sp_respct_notify_all(sp_respct_condition* condition);
 
 /* ---- Checks of debug builds ------------------------------------------------------------------- */
 /* The checked form of respct.hpp calls these functions, and C programs may. Each ends the program with a message that names `file`
@@ -221,13 +221,13 @@ void sp_respct_notify_all(sp_respct_condition *condition);
 
 /* Before an update: the variable lies in the pool, at a place where recovery finds it; the thread is not at a restart point; and no
  * thread has updated it without a lock in common with this one. */
-SP_RESPCT_ADDRESS_ONLY void sp_respct_check_update(const void *variable, unsigned kind, const char *file, unsigned line);
+SP_RESPCT_ADDRESS_ONLY void sp_respct_check_update(const void* variable, unsigned kind, const char* file, unsigned line);
 /* Before an init: it lies in the pool and was not initialised since it was allocated. */
-SP_RESPCT_ADDRESS_ONLY void sp_respct_check_init(const void *variable, unsigned kind, const char *file, unsigned line);
+SP_RESPCT_ADDRESS_ONLY void sp_respct_check_init(const void* variable, unsigned kind, const char* file, unsigned line);
 /* Before sp_respct_add_modified: the range lies in the pool. */
-SP_RESPCT_ADDRESS_ONLY void sp_respct_check_modified(const void *address, size_t size_bytes, const char *file, unsigned line);
+SP_RESPCT_ADDRESS_ONLY void sp_respct_check_modified(const void* address, size_t size_bytes, const char* file, unsigned line);
 /* Before a condition wait: nothing durable was written since the thread's restart point. */
-void sp_respct_check_wait(const char *file, unsigned line);
+void sp_respct_check_wait(const char* file, unsigned line);
 
 #ifdef __cplusplus
 }

@@ -241,5 +241,5 @@ private:
     int resumed_at_;
 };
 
-}
+}  // namespace STILLPOINT_RESPCT_FORM
 }  // namespace stillpoint::respct

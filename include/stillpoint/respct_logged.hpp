@@ -167,13 +167,8 @@ public:
     {
         make(T{}, where);
     }
-    explicit logged(const T& value, std::source_location where = std::source_location::current()) noexcept
-    {
-        make(value, where);
-    }
-    logged(const logged& other, std::source_location where = std::source_location::current()) noexcept : logged(other.get(), where)
-    {
-    }
+    explicit logged(const T& value, std::source_location where = std::source_location::current()) noexcept { make(value, where); }
+    logged(const logged& other, std::source_location where = std::source_location::current()) noexcept : logged(other.get(), where) {}
     ~logged() = default;
 
     [[nodiscard]] T get() const noexcept { return slots_[0].value; }
@@ -220,12 +215,14 @@ public:
     {
         return static_cast<T>(step(target, T{0}, T{1}).get() + T{1});
     }
+    // clang-format off
     logged& operator+=(detail::Operand<T> other) noexcept { return combine(other, [](auto a, auto b) { return a + b; }); }
     logged& operator-=(detail::Operand<T> other) noexcept { return combine(other, [](auto a, auto b) { return a - b; }); }
     logged& operator*=(detail::Operand<T> other) noexcept { return combine(other, [](auto a, auto b) { return a * b; }); }
     logged& operator|=(detail::Operand<T> other) noexcept { return combine(other, [](auto a, auto b) { return a | b; }); }
     logged& operator&=(detail::Operand<T> other) noexcept { return combine(other, [](auto a, auto b) { return a & b; }); }
     logged& operator^=(detail::Operand<T> other) noexcept { return combine(other, [](auto a, auto b) { return a ^ b; }); }
+    // clang-format on
 
     /// As operator=, for a caller that has the line.
     void store(const T& value, std::source_location where = std::source_location::current()) noexcept
@@ -338,5 +335,5 @@ private:
     std::uint64_t words_[words];  ///< the last one is the epoch word
 };
 
-}
+}  // namespace STILLPOINT_RESPCT_FORM
 }  // namespace stillpoint::respct

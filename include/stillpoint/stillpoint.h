@@ -46,10 +46,7 @@ extern "C" {
 #endif
 
 /* True if `address` lies in the window of durable memory: a shift and a compare. */
-static inline bool stillpoint_is_persistent(const void *address)
-{
-    return ((uintptr_t)address >> SP_WINDOW_SHIFT) == SP_WINDOW_INDEX;
-}
+static inline bool stillpoint_is_persistent(const void* address) { return ((uintptr_t)address >> SP_WINDOW_SHIFT) == SP_WINDOW_INDEX; }
 
 /* ---- Opening ------------------------------------------------------------------------- */
 
@@ -59,7 +56,7 @@ static inline bool stillpoint_is_persistent(const void *address)
  * form "interval_ms=50 tracker=mprotect"; the names are those of `stillpoint run --help`.
  * Errors: SP_E_ALREADY_OPEN; each SP_E_POOL_*; SP_E_WINDOW_TAKEN; SP_E_NO_SPACE; SP_E_IO;
  * SP_E_UNSUPPORTED; SP_E_INVALID_ARGUMENT (an unknown option). */
-int sp_open(const char *path, const char *options);
+int sp_open(const char* path, const char* options);
 
 /* Takes a last checkpoint and closes the pool; durable memory may not be touched afterwards.
  * A normal exit does this by itself. Errors: SP_E_NOT_OPEN, SP_E_INSIDE_FASE, SP_E_IO. */
@@ -78,7 +75,7 @@ sp_start sp_start_kind(void);
 /* The last error message of the calling thread, or "" if there was none: what failed, with
  * file, offset and system error, and what to do next. Every call of these headers that fails
  * sets it; one that succeeds leaves it as it is. Valid until the thread's next call. */
-const char *sp_last_error(void);
+const char* sp_last_error(void);
 
 /* ---- Durable memory ------------------------------------------------------------------ */
 /* As malloc, calloc, realloc, aligned_alloc and free, on durable memory. Each call is a FASE
@@ -88,26 +85,26 @@ const char *sp_last_error(void);
  * A named object (sp_root) that is freed loses its name; one that is reallocated keeps it, with the new size.
  * Alignment: 16 bytes, that of max_align_t; sp_aligned_alloc gives more (EINVAL: it is no power
  * of two up to 64 KiB). An object that must not share its cache lines needs sp_aligned_alloc(64, ...). */
-void *sp_malloc(size_t size_bytes);
-void *sp_calloc(size_t count, size_t size_bytes);
-void *sp_realloc(void *block, size_t size_bytes);
-void *sp_aligned_alloc(size_t alignment_bytes, size_t size_bytes); /* power of two, <= 64 KiB */
-void sp_free(void *block);                                         /* NULL is allowed */
-size_t sp_usable_size(const void *block);
+void* sp_malloc(size_t size_bytes);
+void* sp_calloc(size_t count, size_t size_bytes);
+void* sp_realloc(void* block, size_t size_bytes);
+void* sp_aligned_alloc(size_t alignment_bytes, size_t size_bytes); /* power of two, <= 64 KiB */
+void sp_free(void* block);                                         /* NULL is allowed */
+size_t sp_usable_size(const void* block);
 
 /* Allocates an object that the directory of handles names, or finds it again.
  * The first call for `handle` returns `size_bytes` of zeroes; later calls, in this run or
  * after a restart, return the same object. `handle`: 1 to 79 bytes. Alignment: 16 bytes.
  * NULL and errno: EINVAL (bad name, or another size than the object has), ENOMEM, ENOSPC
  * (directory full). Cost: a hash look-up and a lock. */
-void *sp_root(const char *handle, size_t size_bytes);
+void* sp_root(const char* handle, size_t size_bytes);
 
 /* Finds a named object without creating it: NULL with errno ENOENT if there is none (EINVAL: no
  * name can be that long). Its size goes to *size_bytes where that is not NULL. */
-void *sp_root_find(const char *handle, size_t *size_bytes);
+void* sp_root_find(const char* handle, size_t* size_bytes);
 
 /* Frees the named object and forgets its name. Errors: SP_E_HANDLE_MISSING, SP_E_INVALID_ARGUMENT. */
-int sp_root_delete(const char *handle);
+int sp_root_delete(const char* handle);
 
 /* A durable global variable: `SP_PERSISTENT int counter;` or `SP_PERSISTENT struct t table =
  * { 1 };` in the program or a shared library it links. It keeps its address and its
@@ -126,25 +123,25 @@ int sp_root_delete(const char *handle);
  * unnamed namespace in C++. */
 #define SP_PERSISTENT __attribute__((section("sp_persistent"), used))
 
-#define SP_PERSISTENT_VARIABLE(type, name)  \
-    extern __typeof__(type) name;           \
-    SP_PERSISTENT_RECORD_(type, name);      \
+#define SP_PERSISTENT_VARIABLE(type, name)                                                                                                 \
+    extern __typeof__(type) name;                                                                                                          \
+    SP_PERSISTENT_RECORD_(type, name);                                                                                                     \
     SP_PERSISTENT __typeof__(type) name
 #ifndef __cplusplus
-#define SP_PERSISTENT_STATIC(type, name)    \
-    static __typeof__(type) name;           \
-    SP_PERSISTENT_RECORD_(type, name);      \
+#define SP_PERSISTENT_STATIC(type, name)                                                                                                   \
+    static __typeof__(type) name;                                                                                                          \
+    SP_PERSISTENT_RECORD_(type, name);                                                                                                     \
     static SP_PERSISTENT __typeof__(type) name
 #endif
 
 /* The record that SP_PERSISTENT_VARIABLE leaves in the program. */
 struct sp_persistent_record {
-    const volatile void *address;
+    const volatile void* address;
     uint64_t size_bytes;
     uint64_t alignment_bytes;
-    const char *name;
-    const char *type;
-    const char *file;
+    const char* name;
+    const char* type;
+    const char* file;
 };
 #if defined(__has_attribute)
 #if __has_attribute(retain)
@@ -154,10 +151,9 @@ struct sp_persistent_record {
 #ifndef SP_PERSISTENT_RETAINED_
 #define SP_PERSISTENT_RETAINED_
 #endif
-#define SP_PERSISTENT_RECORD_(type, name)                                                     \
-    static const struct sp_persistent_record sp_persistent_record_##name                      \
-        __attribute__((section("sp_persistent_names"), used SP_PERSISTENT_RETAINED_)) = {     \
-            &name, sizeof(type), __alignof__(type), #name, #type, __FILE__}
+#define SP_PERSISTENT_RECORD_(type, name)                                                                                                  \
+    static const struct sp_persistent_record sp_persistent_record_##name __attribute__((                                                   \
+        section("sp_persistent_names"), used SP_PERSISTENT_RETAINED_)) = {&name, sizeof(type), __alignof__(type), #name, #type, __FILE__}
 
 /* ---- Failure-atomic sections ---------------------------------------------------------- */
 
@@ -177,7 +173,7 @@ void sp_fase_resume(void);
  * For locks that guard nothing durable and are held for long. Call it while the lock is
  * free. Ends when the lock is destroyed by its function (pthread_mutex_destroy and its like), or its durable memory
  * is freed: call one of them before the memory holds another lock. At most 1024 locks: then SP_E_NO_MEMORY. */
-int sp_lock_ignore(const void *lock);
+int sp_lock_ignore(const void* lock);
 
 /* ---- Epochs and acknowledgement -------------------------------------------------------- */
 
@@ -208,15 +204,15 @@ typedef struct sp_heap_statistics {
 
 /* Walks the heap's tables; the figures are exact while no other thread allocates.
  * Errors: SP_E_NOT_OPEN, SP_E_INVALID_ARGUMENT (NULL). */
-int sp_heap_stats(sp_heap_statistics *out);
+int sp_heap_stats(sp_heap_statistics* out);
 
 /* Reads one of the figures that `stillpoint stats` shows, by its name there ("stop_ns_p99"): docs/guide/statistics.md
  * lists them. Cost: a search of some 40 names and a load. Errors: SP_E_NOT_OPEN; SP_E_INVALID_ARGUMENT
  * (NULL, or an unknown name). */
-int sp_statistic(const char *name, uint64_t *value);
+int sp_statistic(const char* name, uint64_t* value);
 
 /* "1.0.0". */
-const char *sp_version(void);
+const char* sp_version(void);
 
 #ifdef __cplusplus
 }

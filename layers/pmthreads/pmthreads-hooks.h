@@ -24,7 +24,7 @@ typedef pthread_rwlock_t durable_rwlock;
 
 /* Under `stillpoint run --pool` the pool is open already, and `path` is not examined. A pool of libstillpoint grows by
  * itself: `size_bytes` is not needed. */
-static inline int durable_open(const char *path, size_t size_bytes)
+static inline int durable_open(const char* path, size_t size_bytes)
 {
     (void)size_bytes;
     if (sp_start_kind() != SP_START_VOLATILE) {
@@ -33,19 +33,19 @@ static inline int durable_open(const char *path, size_t size_bytes)
     return sp_open(path, "tracker=hooks") == SP_OK ? 0 : EIO;
 }
 static inline void durable_close(void) { (void)sp_close(); }
-static inline const char *durable_error(void) { return sp_last_error(); }
-static inline void *durable_root(size_t size_bytes) { return sp_root("durable-root", size_bytes); }
-static inline void *durable_allocate(size_t size_bytes) { return sp_malloc(size_bytes); }
-static inline void durable_release(void *block) { sp_free(block); }
+static inline const char* durable_error(void) { return sp_last_error(); }
+static inline void* durable_root(size_t size_bytes) { return sp_root("durable-root", size_bytes); }
+static inline void* durable_allocate(size_t size_bytes) { return sp_malloc(size_bytes); }
+static inline void durable_release(void* block) { sp_free(block); }
 static inline void durable_fase_begin(void) { sp_fase_begin(); }
 static inline int durable_fase_end(void)
 {
     sp_fase_end();
     return 0;
 }
-static inline void durable_read_lock(durable_rwlock *lock) { (void)pthread_rwlock_rdlock(lock); }
-static inline void durable_write_lock(durable_rwlock *lock) { (void)pthread_rwlock_wrlock(lock); }
-static inline void durable_unlock(durable_rwlock *lock) { (void)pthread_rwlock_unlock(lock); }
+static inline void durable_read_lock(durable_rwlock* lock) { (void)pthread_rwlock_rdlock(lock); }
+static inline void durable_write_lock(durable_rwlock* lock) { (void)pthread_rwlock_wrlock(lock); }
+static inline void durable_unlock(durable_rwlock* lock) { (void)pthread_rwlock_unlock(lock); }
 
 #ifdef __cplusplus
 }

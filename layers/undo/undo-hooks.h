@@ -29,27 +29,27 @@ extern "C" {
  * none. The size of a pool never changes. 0 or an errno; undo_error() says what is wrong and what to do.
  *   EBUSY another process, or this one, has a pool open   EINVAL not a pool, or damaged   EEXIST the window is taken
  *   ENOSPC the file system is full                        others: of the system call that failed */
-int undo_open(const char *path, size_t size_bytes);
+int undo_open(const char* path, size_t size_bytes);
 
 /* No thread may be in a FASE or touch durable memory afterwards. */
 void undo_close(void);
 
 /* "power", "process", or "none" where no pool is open. */
-const char *undo_durability(void);
+const char* undo_durability(void);
 
 /* The message of the calling thread's last failure; never NULL. */
-const char *undo_error(void);
+const char* undo_error(void);
 
 /* The root object: zeroed when first asked for, the same one ever after. NULL with errno: ENOMEM, or EINVAL where it was made
  * with another size. Not to be called by two threads at a time. */
-void *undo_root(size_t size_bytes);
+void* undo_root(size_t size_bytes);
 
 /* Allocates as part of the running FASE; the block is at a multiple of 16 and holds old bytes. NULL with errno: EINVAL outside of a
  * FASE, ENOMEM where the pool is full (the FASE continues). Cost: a log entry, some 100 ns. */
-void *undo_alloc(size_t size_bytes);
+void* undo_alloc(size_t size_bytes);
 
 /* Frees when the outermost FASE ends; outside of one, at once. NULL is allowed. */
-void undo_free(void *block);
+void undo_free(void* block);
 
 /* Nest. Cost of the outermost end: nothing where nothing was written, otherwise two fences and a write back for each line. */
 void undo_fase_begin(void);
@@ -64,30 +64,30 @@ typedef struct undo_rwlock {
     pthread_rwlock_t lock;
 } undo_rwlock;
 
-void undo_read_lock(undo_rwlock *lock);
-void undo_write_lock(undo_rwlock *lock);
-void undo_unlock(undo_rwlock *lock);
+void undo_read_lock(undo_rwlock* lock);
+void undo_write_lock(undo_rwlock* lock);
+void undo_unlock(undo_rwlock* lock);
 
 /* ---- The operations that every layer has (layers/README.md) ----------------------------------------------------- */
 
 #define DURABLE_LAYER "undo"
 typedef undo_rwlock durable_rwlock;
 
-static inline int durable_open(const char *path, size_t size_bytes) { return undo_open(path, size_bytes); }
+static inline int durable_open(const char* path, size_t size_bytes) { return undo_open(path, size_bytes); }
 static inline void durable_close(void) { undo_close(); }
-static inline const char *durable_error(void) { return undo_error(); }
-static inline void *durable_root(size_t size_bytes) { return undo_root(size_bytes); }
-static inline void *durable_allocate(size_t size_bytes) { return undo_alloc(size_bytes); }
-static inline void durable_release(void *block) { undo_free(block); }
+static inline const char* durable_error(void) { return undo_error(); }
+static inline void* durable_root(size_t size_bytes) { return undo_root(size_bytes); }
+static inline void* durable_allocate(size_t size_bytes) { return undo_alloc(size_bytes); }
+static inline void durable_release(void* block) { undo_free(block); }
 static inline void durable_fase_begin(void) { undo_fase_begin(); }
 static inline int durable_fase_end(void)
 {
     undo_fase_end();
     return 0;
 }
-static inline void durable_read_lock(durable_rwlock *lock) { undo_read_lock(lock); }
-static inline void durable_write_lock(durable_rwlock *lock) { undo_write_lock(lock); }
-static inline void durable_unlock(durable_rwlock *lock) { undo_unlock(lock); }
+static inline void durable_read_lock(durable_rwlock* lock) { undo_read_lock(lock); }
+static inline void durable_write_lock(durable_rwlock* lock) { undo_write_lock(lock); }
+static inline void durable_unlock(durable_rwlock* lock) { undo_unlock(lock); }
 
 #ifdef __cplusplus
 }

@@ -87,10 +87,7 @@ void end_outermost(Thread& thread) noexcept
     give_up_locks(thread);
 }
 
-bool durable(const void* address) noexcept
-{
-    return reinterpret_cast<std::uintptr_t>(address) >> UNDO_WINDOW_SHIFT == UNDO_WINDOW_INDEX;
-}
+bool durable(const void* address) noexcept { return reinterpret_cast<std::uintptr_t>(address) >> UNDO_WINDOW_SHIFT == UNDO_WINDOW_INDEX; }
 
 }  // namespace
 
@@ -132,8 +129,7 @@ void WrittenLines::write_back() noexcept
 void log_range(Thread& thread, const void* address, std::size_t size_bytes) noexcept
 {
     std::uint64_t offset = runtime.pool.offset_of(address);
-    if (!runtime.open || offset > runtime.pool.geometry().size_bytes ||
-        size_bytes > runtime.pool.geometry().size_bytes - offset) {
+    if (!runtime.open || offset > runtime.pool.geometry().size_bytes || size_bytes > runtime.pool.geometry().size_bytes - offset) {
         die("a store beyond the end of the pool, or after it was closed");
     }
     while (size_bytes > 0) {

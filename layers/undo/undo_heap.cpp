@@ -96,8 +96,8 @@ void* undo_alloc(std::size_t size_bytes)
         (void)fail(EINVAL, "undo_alloc outside of a FASE");
         return nullptr;
     }
-    const unsigned size_class =
-        size_bytes > runtime.pool.geometry().size_bytes ? size_classes : class_for(size_bytes + sizeof(BlockHeader));
+    const unsigned size_class = size_bytes > runtime.pool.geometry().size_bytes ? size_classes
+                                                                                : class_for(size_bytes + sizeof(BlockHeader));
     if (size_class == size_classes) {
         (void)fail(ENOMEM, "the requested block is larger than the pool");
         return nullptr;

@@ -153,9 +153,8 @@ std::string check(Root& root, const Acknowledged& acknowledged)
             ++nodes;
         }
         if (nodes != owner.nodes || owner.done < acknowledged.done[number]) {
-            return "thread " + std::to_string(number) + ": " + std::to_string(nodes) + " nodes of " +
-                   std::to_string(owner.nodes) + ", " + std::to_string(owner.done) + " steps, acknowledged " +
-                   std::to_string(acknowledged.done[number]);
+            return "thread " + std::to_string(number) + ": " + std::to_string(nodes) + " nodes of " + std::to_string(owner.nodes) + ", " +
+                   std::to_string(owner.done) + " steps, acknowledged " + std::to_string(acknowledged.done[number]);
         }
     }
     return "";

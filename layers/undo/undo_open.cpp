@@ -59,8 +59,7 @@ int make_pool(const char* path, std::uint64_t size_bytes) noexcept
         return fail(EINVAL, "a pool has 1 MiB to 1 TiB", path);
     }
     char unnamed[4096];
-    if (std::snprintf(unnamed, sizeof unnamed, "%s.%ld.new", path, static_cast<long>(getpid())) >=
-        static_cast<int>(sizeof unnamed)) {
+    if (std::snprintf(unnamed, sizeof unnamed, "%s.%ld.new", path, static_cast<long>(getpid())) >= static_cast<int>(sizeof unnamed)) {
         return fail(ENAMETOOLONG, "the path is too long", path);
     }
     const int file = ::open(unnamed, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -72,8 +71,8 @@ int make_pool(const char* path, std::uint64_t size_bytes) noexcept
     header.variables.run = 2;
     // Allocated now: a store into a hole of a full file system would be a SIGBUS.
     errno = allocate(file, header.geometry.size_bytes);
-    const bool made = errno == 0 && pwrite(file, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header) &&
-                      fsync(file) == 0 && link(unnamed, path) == 0;
+    const bool made = errno == 0 && pwrite(file, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header) && fsync(file) == 0 &&
+                      link(unnamed, path) == 0;
     const int code = made ? 0 : fail_system("the new pool cannot be written", path);
     unlink(unnamed);
     ::close(file);
@@ -113,9 +112,8 @@ std::uint64_t check_file(const char* path, int& code) noexcept
         return 0;
     }
     const ssize_t got = pread(pool_file, &header, sizeof header, 0);
-    const char* wrong = got != static_cast<ssize_t>(sizeof header)
-        ? "not a pool of the layer undo"
-        : Pool::check(header, static_cast<std::uint64_t>(facts.st_size));
+    const char* wrong = got != static_cast<ssize_t>(sizeof header) ? "not a pool of the layer undo"
+                                                                   : Pool::check(header, static_cast<std::uint64_t>(facts.st_size));
     code = wrong != nullptr ? fail(EINVAL, wrong, path) : 0;
     return wrong != nullptr ? 0 : static_cast<std::uint64_t>(facts.st_size);
 }

@@ -38,8 +38,8 @@ public:
         while (end_ - at_ >= sizeof(EntryHeader)) {
             const auto& entry = *reinterpret_cast<const EntryHeader*>(pool_.at(at_));
             const bool jump = entry.size == jump_mark;
-            if (entry.index != index_ || (!jump && entry.size > entry_bytes_max) ||
-                entry_bytes(entry.size) > end_ - at_ || entry_checksum(entry, &entry + 1, seed_) != entry.checksum) {
+            if (entry.index != index_ || (!jump && entry.size > entry_bytes_max) || entry_bytes(entry.size) > end_ - at_ ||
+                entry_checksum(entry, &entry + 1, seed_) != entry.checksum) {
                 return nullptr;
             }
             ++index_;
@@ -105,10 +105,7 @@ std::uint64_t entry_checksum(const EntryHeader& entry, const void* old_bytes, st
     return checksum64(old_bytes, entry.size == jump_mark ? 0 : entry.size, seed ^ mix64(entry.offset, shape));
 }
 
-std::uint64_t Pool::log_seed(std::uint32_t slot_number) const noexcept
-{
-    return mix64(slot(slot_number).sequence, slot_number + 1);
-}
+std::uint64_t Pool::log_seed(std::uint32_t slot_number) const noexcept { return mix64(slot(slot_number).sequence, slot_number + 1); }
 
 Geometry Pool::plan(std::uint64_t size_bytes) noexcept
 {
@@ -171,8 +168,7 @@ bool Pool::is_block(std::uint64_t offset) const noexcept
         return false;
     }
     const auto& block = *reinterpret_cast<const BlockHeader*>(at(offset));
-    return block.mark == block_mark && block.size_class < size_classes &&
-           class_bytes(block.size_class) <= shape.size_bytes - offset;
+    return block.mark == block_mark && block.size_class < size_classes && class_bytes(block.size_class) <= shape.size_bytes - offset;
 }
 
 const char* Pool::check_contents() const noexcept

@@ -28,10 +28,7 @@ public:
     {
         return reinterpret_cast<std::uint64_t*>(at(geometry().table_offset))[chunk];
     }
-    [[nodiscard]] std::uint64_t chunk_offset(std::uint64_t chunk) const noexcept
-    {
-        return geometry().chunks_offset + chunk * chunk_bytes;
-    }
+    [[nodiscard]] std::uint64_t chunk_offset(std::uint64_t chunk) const noexcept { return geometry().chunks_offset + chunk * chunk_bytes; }
     /// Whether [offset, offset + size) may be the subject of a log entry: variables, chunk table, lists of free blocks, chunks.
     [[nodiscard]] bool may_be_logged(std::uint64_t offset, std::uint64_t size) const noexcept;
     /// Whether a whole block's header lies there. Its mark and class are checked too.

@@ -62,13 +62,13 @@ int free_by_address()
 TEST(NamedObjects, ThatAreFreedLoseTheirNames)
 {
     with_every_engine({&free_by_address, [] {
-        std::size_t bytes = 0;
-        const auto* const first = static_cast<const std::uint64_t*>(sp_root_find("first", &bytes));
-        if (first == nullptr || *first != 9 || bytes != 128) {
-            return 1;
-        }
-        return sp_root_find("second", nullptr) == nullptr && sp_root_delete("first") == SP_OK ? 0 : 2;
-    }});
+                           std::size_t bytes = 0;
+                           const auto* const first = static_cast<const std::uint64_t*>(sp_root_find("first", &bytes));
+                           if (first == nullptr || *first != 9 || bytes != 128) {
+                               return 1;
+                           }
+                           return sp_root_find("second", nullptr) == nullptr && sp_root_delete("first") == SP_OK ? 0 : 2;
+                       }});
 }
 
 int reallocate_by_address()
@@ -93,9 +93,9 @@ int reallocate_by_address()
 TEST(NamedObjects, ThatAreReallocatedKeepTheirNames)
 {
     with_every_engine({&reallocate_by_address, [] {
-        const auto* const object = static_cast<const char*>(sp_root("object", 100));
-        return object != nullptr && std::strcmp(object, "kept") == 0 ? 0 : 1;
-    }});
+                           const auto* const object = static_cast<const char*>(sp_root("object", 100));
+                           return object != nullptr && std::strcmp(object, "kept") == 0 ? 0 : 1;
+                       }});
 }
 
 /// Names come and go while other threads free blocks of the same size.

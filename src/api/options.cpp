@@ -53,22 +53,20 @@ std::uint64_t bit_of(const OptionRow& row) noexcept { return std::uint64_t{1} <<
 
 /// Variables of that prefix that are no options: the session's mark of the process that opened the
 /// pool, the plan of the fault injection, what the tool and the project's own tests are told.
-constexpr std::string_view other_variables[] = {"owner",   "run",     "fault",      "fault_met", "lint_report", "runtime",
-                                                "clang",   "clangxx", "symbolizer", "build",     "source",      "binaries"};
+constexpr std::string_view other_variables[] = {"owner", "run",     "fault",      "fault_met", "lint_report", "runtime",
+                                                "clang", "clangxx", "symbolizer", "build",     "source",      "binaries"};
 
 bool same_name(std::string_view row_name, std::string_view given) noexcept
 {
-    return std::ranges::equal(row_name, given, [](char a, char b) {
-        return a == b || (a == '_' && b == '-');
-    });
+    return std::ranges::equal(row_name, given, [](char a, char b) { return a == b || (a == '_' && b == '-'); });
 }
 
 /// Into the field of a general option.
 void assign(Options& options, const OptionRow& row, const OptionValue& value)
 {
-#define ASSIGN(field)                                             \
-    if (row.name == #field) {                                     \
-        options.field = std::get<decltype(options.field)>(value); \
+#define ASSIGN(field)                                                                                                                      \
+    if (row.name == #field) {                                                                                                              \
+        options.field = std::get<decltype(options.field)>(value);                                                                          \
     }
 #define OPTION_TEXT(option, initial, sentence) ASSIGN(option)
 #define OPTION_CHOICE(option, initial, words, sentence) ASSIGN(option)
@@ -108,8 +106,8 @@ tl::unexpected<Failure> fail_unknown(std::string_view name)
         all += all.empty() ? "" : ", ";
         all += row.name;
     }
-    return fail(SP_E_INVALID_ARGUMENT, 0, "there is no option '{}'; did you mean '{}'? Options: {}",
-                name.substr(0, 64), nearest_option(name).name, all);
+    return fail(SP_E_INVALID_ARGUMENT, 0, "there is no option '{}'; did you mean '{}'? Options: {}", name.substr(0, 64),
+                nearest_option(name).name, all);
 }
 
 }  // namespace
@@ -129,8 +127,7 @@ const OptionRow* find_option(std::string_view name) noexcept
 
 const OptionRow& nearest_option(std::string_view name) noexcept
 {
-    return *std::ranges::min_element(
-        option_rows(), {}, [name](const OptionRow& row) { return edit_distance(row.name, name); });
+    return *std::ranges::min_element(option_rows(), {}, [name](const OptionRow& row) { return edit_distance(row.name, name); });
 }
 
 Result<void> parse_option(Options& options, std::string_view name, std::string_view value)
@@ -171,8 +168,7 @@ Result<void> parse_option_text(Options& options, std::string_view text)
         const auto equals = item.find('=');
         const OptionRow* row = find_option(item.substr(0, equals));
         if (equals == std::string_view::npos && row != nullptr && row->kind != OptionKind::flag) {
-            return fail(SP_E_INVALID_ARGUMENT, 0, "option {} needs a value: write {}=VALUE",
-                        row->name, row->name);
+            return fail(SP_E_INVALID_ARGUMENT, 0, "option {} needs a value: write {}=VALUE", row->name, row->name);
         }
         const auto value = equals == std::string_view::npos ? "true" : item.substr(equals + 1);
         if (auto parsed = parse_option(options, item.substr(0, equals), value); !parsed) {
@@ -190,9 +186,7 @@ std::string option_in(std::string_view variable_name)
         return {};
     }
     std::string name{variable_name.substr(option_environment_prefix.size())};
-    std::ranges::transform(name, name.begin(), [](char c) {
-        return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    });
+    std::ranges::transform(name, name.begin(), [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); });
     return std::ranges::find(other_variables, name) == std::end(other_variables) ? name : std::string{};
 }
 
@@ -213,8 +207,7 @@ Result<Options> options_from_environment()
             continue;
         }
         if (auto parsed = parse_option(options, name, text.substr(equals + 1)); !parsed) {
-            return fail(SP_E_INVALID_ARGUMENT, 0, "environment variable {}: {}", variable_name,
-                        parsed.error().text());
+            return fail(SP_E_INVALID_ARGUMENT, 0, "environment variable {}: {}", variable_name, parsed.error().text());
         }
     }
     return options;
@@ -226,8 +219,8 @@ void warn_of_unknown_variables()
         const auto variable_name = std::string_view(*variable).substr(0, std::string_view(*variable).find('='));
         const std::string name = option_in(variable_name);
         if (!name.empty() && find_option(name) == nullptr) {
-            os::log(os::Severity::warning, "{} is set but names no option; did you mean {}?",
-                    variable_name.substr(0, 80), nearest_option(name).environment_name());
+            os::log(os::Severity::warning, "{} is set but names no option; did you mean {}?", variable_name.substr(0, 80),
+                    nearest_option(name).environment_name());
         }
     }
 }
@@ -246,9 +239,9 @@ std::string option_value(const Options& options, const OptionRow& row)
     if (!row.engine.empty()) {
         return std::visit([](const auto& value) { return text_of(value); }, own_option_value(options, row));
     }
-#define VALUE(field)                   \
-    if (row.name == #field) {          \
-        return text_of(options.field); \
+#define VALUE(field)                                                                                                                       \
+    if (row.name == #field) {                                                                                                              \
+        return text_of(options.field);                                                                                                     \
     }
 #define OPTION_TEXT(option, initial, sentence) VALUE(option)
 #define OPTION_CHOICE(option, initial, words, sentence) VALUE(option)
@@ -263,8 +256,7 @@ std::string option_value(const Options& options, const OptionRow& row)
 Result<void> check_options(const Options& options)
 {
     if (is_given(options, "pool_size_mb") && options.pool_size_mb > options.pool_max_mb) {
-        return fail(SP_E_INVALID_ARGUMENT, 0,
-                    "option pool_size_mb ({}) is larger than pool_max_mb ({}); raise pool_max_mb",
+        return fail(SP_E_INVALID_ARGUMENT, 0, "option pool_size_mb ({}) is larger than pool_max_mb ({}); raise pool_max_mb",
                     options.pool_size_mb, options.pool_max_mb);
     }
     for (const EngineDriver& driver : engine_drivers()) {

@@ -26,8 +26,7 @@ namespace stillpoint {
 /// Sets one option from text. A flag takes 1, true, yes, on or 0, false, no, off.
 /// Errors: invalid_argument (unknown name: suggests the nearest and lists all; a value out of bounds or not
 ///   among the words: states them). `options` is unchanged then.
-[[nodiscard]] Result<void> parse_option(Options& options, std::string_view name,
-                                        std::string_view value);
+[[nodiscard]] Result<void> parse_option(Options& options, std::string_view name, std::string_view value);
 
 /// sp_open's text: "interval_ms=50 tracker=mprotect quiet"; a flag may stand alone.
 /// Errors as parse_option; rows before the bad one are set.

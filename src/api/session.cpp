@@ -33,10 +33,7 @@ std::atomic<bool> ending{false};
 /// writes durable memory already.
 std::atomic<Engine*> fault_engine{nullptr};
 
-Result<std::uint64_t> grow_image(void* context, std::uint64_t wanted)
-{
-    return static_cast<Engine*>(context)->grow(wanted);
-}
+Result<std::uint64_t> grow_image(void* context, std::uint64_t wanted) { return static_cast<Engine*>(context)->grow(wanted); }
 
 /// Tables, heap, directory and globals of a mapped image, before anything can capture it.
 Result<void> attach_image(Session& session, const EngineDriver& driver, const RecoveryReport& report, bool accept_globals)
@@ -72,8 +69,7 @@ Result<void> attach_image(Session& session, const EngineDriver& driver, const Re
     return restore_durable_globals(engine, *session.heap, heap_options, accept_globals);
 }
 
-void announce(const Session& session, const Options& options, const RecoveryReport& report,
-              std::string_view mechanism)
+void announce(const Session& session, const Options& options, const RecoveryReport& report, std::string_view mechanism)
 {
     const char* how = "new pool";
     if (session.start_kind == SP_START_CLEAN) {
@@ -88,9 +84,8 @@ void announce(const Session& session, const Options& options, const RecoveryRepo
     os::log(os::Severity::note,
             "{}: {} at epoch {} in {:.1f} ms ({} {}); engine {}, "
             "tracker {}, {}, durability {}, interval {} ms",
-            options.pool, how, report.epoch, static_cast<double>(report.recovery_ns) / 1e6,
-            report.pages_rolled_back, report.rolled_back, session.engine->pool_facts().engine_name,
-            session.engine->tracker_name(), mechanism, promise, options.interval_ms);
+            options.pool, how, report.epoch, static_cast<double>(report.recovery_ns) / 1e6, report.pages_rolled_back, report.rolled_back,
+            session.engine->pool_facts().engine_name, session.engine->tracker_name(), mechanism, promise, options.interval_ms);
 }
 
 }  // namespace
@@ -179,8 +174,7 @@ namespace {
 Result<void> open_session_of(Options options, SessionBegin begin)
 {
     if (open_session() != nullptr) {
-        return fail(SP_E_ALREADY_OPEN, 0, "this process has the pool {} open already",
-                    statistics().pool_path.data());
+        return fail(SP_E_ALREADY_OPEN, 0, "this process has the pool {} open already", statistics().pool_path.data());
     }
     const std::uint64_t begun_ns = os::monotonic_ns();
     os::set_quiet(options.quiet);
@@ -275,8 +269,8 @@ void tell_of_lost_end(const Session& session, const char* what, bool others_hold
     char holder[96] = "";
     if (const auto thread = figures.blocker_thread_id.load(std::memory_order_relaxed); others_hold && thread != 0) {
         const auto lock = reinterpret_cast<const void*>(figures.blocker_lock.load(std::memory_order_relaxed));
-        const auto end =
-            fmt::format_to_n(holder, sizeof holder - 1, "; thread {} was in a section to the end (outermost lock {})", thread, lock);
+        const auto end = fmt::format_to_n(holder, sizeof holder - 1, "; thread {} was in a section to the end (outermost lock {})", thread,
+                                          lock);
         *end.out = '\0';
     }
     const bool nothing = durable <= figures.recovered_epoch.load(std::memory_order_relaxed);
@@ -300,8 +294,10 @@ void session_end() noexcept
     }
     const AtRest here(session);
     if (inside_fase()) {
-        tell_of_lost_end(*session, "the program ends inside a failure-atomic section (a lock is held): no last checkpoint; the pool stays at "
-                                   "epoch", false);
+        tell_of_lost_end(*session,
+                         "the program ends inside a failure-atomic section (a lock is held): no last checkpoint; the pool stays at "
+                         "epoch",
+                         false);
         return;
     }
     call_end_hook(*session);
@@ -378,8 +374,10 @@ bool session_handle_lost_memory(void* address) noexcept
     }
     // The program's own memory: what stood there comes back from the pool only.
     end_process(fail(SP_E_IO, EIO,
-                      "the memory at {} is gone (SIGBUS: a hardware error, or a poisoned page); durable memory is as it was at "
-                      "epoch {}: start the program again", address, engine->durable_epoch()).value());
+                     "the memory at {} is gone (SIGBUS: a hardware error, or a poisoned page); durable memory is as it was at "
+                     "epoch {}: start the program again",
+                     address, engine->durable_epoch())
+                    .value());
 }
 
 bool session_needs_fault_handler() noexcept

@@ -27,10 +27,7 @@ std::optional<MediumKind> medium_choice(std::string_view choice)
 }
 
 /// Memory ends with the machine. Who names the medium memory asks for an emulation, and gets the level that is emulated.
-bool can_only_survive_the_process(const Options& options)
-{
-    return options.medium != "memory" && lies_in_memory(options.pool);
-}
+bool can_only_survive_the_process(const Options& options) { return options.medium != "memory" && lies_in_memory(options.pool); }
 
 /// The given level; else power where the medium can keep it.
 Durability durability_of_new_pool(const Options& options)
@@ -45,10 +42,11 @@ Result<void> check_promise(const Options& options, Durability durability, bool i
     if (durability == Durability::process || !can_only_survive_the_process(options)) {
         return {};
     }
-    return fail(SP_E_UNSUPPORTED, 0,
-                "{} {} in memory (tmpfs), which ends with the machine: durability power cannot be kept there. Put the pool on a disk, {} or "
-                "name the emulation of such a medium, --medium memory (option medium=memory)",
-                options.pool, is_new ? "would lie" : "lies", is_new ? "say --durability process (option durability=process)," : "");
+    return fail(
+        SP_E_UNSUPPORTED, 0,
+        "{} {} in memory (tmpfs), which ends with the machine: durability power cannot be kept there. Put the pool on a disk, {} or "
+        "name the emulation of such a medium, --medium memory (option medium=memory)",
+        options.pool, is_new ? "would lie" : "lies", is_new ? "say --durability process (option durability=process)," : "");
 }
 
 MediumOptions medium_options(const Options& options)
@@ -79,17 +77,19 @@ Result<std::uint64_t> size_of_new_pool(const Options& options, const EngineDrive
     const std::uint64_t maximum = options.pool_max_mb * mib;
     const std::uint64_t least = round_up(ImageGeometry::for_image(maximum, driver.table_format).heap_offset + page_bytes, mib);
     if (least > maximum) {
-        return fail(SP_E_INVALID_ARGUMENT, 0, "option pool_max_mb: {} is too small for the engine {}, whose tables alone take {} MiB; use {}",
-                    options.pool_max_mb, driver.format.name, least / mib, least / mib + 1);
+        return fail(SP_E_INVALID_ARGUMENT, 0,
+                    "option pool_max_mb: {} is too small for the engine {}, whose tables alone take {} MiB; use {}", options.pool_max_mb,
+                    driver.format.name, least / mib, least / mib + 1);
     }
     if (!is_given(options, "pool_size_mb")) {
         return std::max(std::min(options.pool_size_mb * mib, maximum), least);
     }
     if (options.pool_size_mb * mib < least) {
-        return fail(SP_E_INVALID_ARGUMENT, 0,
-                    "option pool_size_mb: {} is too small: the tables of the engine {}, in a pool that may grow to {} MiB, need {}; use {}, or "
-                    "leave the option out",
-                    options.pool_size_mb, driver.format.name, options.pool_max_mb, least / mib, least / mib);
+        return fail(
+            SP_E_INVALID_ARGUMENT, 0,
+            "option pool_size_mb: {} is too small: the tables of the engine {}, in a pool that may grow to {} MiB, need {}; use {}, or "
+            "leave the option out",
+            options.pool_size_mb, driver.format.name, options.pool_max_mb, least / mib, least / mib);
     }
     return options.pool_size_mb * mib;
 }
@@ -173,10 +173,11 @@ namespace {
 void tell_of_idle_size(const Options& options, const PoolFacts& facts)
 {
     if (is_given(options, "pool_size_mb") && options.pool_size_mb * mib > facts.image_bytes) {
-        os::log(os::Severity::warning,
-                "{}: the pool has {} MiB, and pool_size_mb ({}), the size that a new pool begins with, is ignored: this one grows by itself up "
-                "to {} MiB",
-                options.pool, facts.image_bytes / mib, options.pool_size_mb, facts.image_bytes_max / mib);
+        os::log(
+            os::Severity::warning,
+            "{}: the pool has {} MiB, and pool_size_mb ({}), the size that a new pool begins with, is ignored: this one grows by itself up "
+            "to {} MiB",
+            options.pool, facts.image_bytes / mib, options.pool_size_mb, facts.image_bytes_max / mib);
     }
 }
 

@@ -41,8 +41,7 @@ bool is_the_process_of_run() { return process_in(run_variable) == getpid(); }
 bool opens_at_the_start()
 {
     const char* const choice = os::environment_variable("STILLPOINT_OPEN");
-    return (choice != nullptr && std::string_view(choice) == "start") || os::loaded_modules_use_this_library() ||
-           has_durable_globals();
+    return (choice != nullptr && std::string_view(choice) == "start") || os::loaded_modules_use_this_library() || has_durable_globals();
 }
 
 /// The user hears once of variables that name no option: from this process, or from the one that `stillpoint run` became.

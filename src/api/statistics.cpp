@@ -88,8 +88,7 @@ int find_page_of(pid_t process, int& os_error)
     while (const dirent* entry = readdir(entries)) {
         char target[128];
         const ssize_t length = readlinkat(dirfd(entries), entry->d_name, target, sizeof target);
-        if (length > 0 &&
-            std::string_view{target, static_cast<std::size_t>(length)}.starts_with(memfd_link)) {
+        if (length > 0 && std::string_view{target, static_cast<std::size_t>(length)}.starts_with(memfd_link)) {
             // The process may put something else under that number meanwhile: a FIFO must not hold the reader up.
             found = openat(dirfd(entries), entry->d_name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
             os_error = errno;
@@ -109,8 +108,7 @@ Result<const Statistics*> map_foreign_page(int file, pid_t process)
     const int seals = fcntl(file, F_GET_SEALS);
     if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(file, &facts) != 0 ||
         facts.st_size < static_cast<off_t>(sizeof(Statistics::magic) + 8)) {
-        return fail(SP_E_POOL_CORRUPT, 0, "process {}: its statistics page is not a sealed one",
-                    process);
+        return fail(SP_E_POOL_CORRUPT, 0, "process {}: its statistics page is not a sealed one", process);
     }
     if (facts.st_size != static_cast<off_t>(statistics_file_bytes)) {
         return fail(SP_E_POOL_VERSION, 0,
@@ -120,8 +118,7 @@ Result<const Statistics*> map_foreign_page(int file, pid_t process)
     }
     void* mapped = mmap(nullptr, statistics_file_bytes, PROT_READ, MAP_SHARED, file, 0);
     if (mapped == MAP_FAILED) {
-        return fail(SP_E_IO, errno, "process {}: its statistics cannot be mapped: {}", process,
-                    strerror(errno));
+        return fail(SP_E_IO, errno, "process {}: its statistics cannot be mapped: {}", process, strerror(errno));
     }
     const auto* page = static_cast<const Statistics*>(mapped);
     if (page->magic != Statistics::expected_magic) {
@@ -167,10 +164,7 @@ std::vector<std::uint64_t> read_statistics(const Statistics& page)
     return values;
 }
 
-StatisticsView::StatisticsView(StatisticsView&& other) noexcept
-    : page_(std::exchange(other.page_, nullptr))
-{
-}
+StatisticsView::StatisticsView(StatisticsView&& other) noexcept : page_(std::exchange(other.page_, nullptr)) {}
 
 StatisticsView& StatisticsView::operator=(StatisticsView&& other) noexcept
 {
@@ -185,10 +179,7 @@ StatisticsView::~StatisticsView()
     }
 }
 
-std::string_view StatisticsView::program_name() const noexcept
-{
-    return terminated(page_->program_name);
-}
+std::string_view StatisticsView::program_name() const noexcept { return terminated(page_->program_name); }
 
 std::string_view StatisticsView::pool_path() const noexcept { return terminated(page_->pool_path); }
 
@@ -199,9 +190,8 @@ Result<StatisticsView> open_statistics(pid_t process)
     int os_error = 0;
     const int file = find_page_of(process, os_error);
     if (file == -2) {
-        return fail(SP_E_POOL_READ_ONLY, os_error,
-                    "process {}: its statistics cannot be read ({}); only its own user can",
-                    process, strerror(os_error));
+        return fail(SP_E_POOL_READ_ONLY, os_error, "process {}: its statistics cannot be read ({}); only its own user can", process,
+                    strerror(os_error));
     }
     if (file < 0) {
         return fail(SP_E_NOT_OPEN, os_error, "process {} has no pool open", process);

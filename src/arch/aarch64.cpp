@@ -25,16 +25,11 @@ bool AArch64::has(WriteBack method) noexcept
 }
 
 AArch64::AArch64(WriteBack method) noexcept
-    : method_(method),
-      step_bytes_(static_cast<std::uint8_t>(
-          smallest_line_bytes() < line_bytes ? smallest_line_bytes() : line_bytes))
+    : method_(method), step_bytes_(static_cast<std::uint8_t>(smallest_line_bytes() < line_bytes ? smallest_line_bytes() : line_bytes))
 {
 }
 
-AArch64 AArch64::detect() noexcept
-{
-    return AArch64{has(WriteBack::cvap) ? WriteBack::cvap : WriteBack::cvac};
-}
+AArch64 AArch64::detect() noexcept { return AArch64{has(WriteBack::cvap) ? WriteBack::cvap : WriteBack::cvac}; }
 
 void AArch64::copy_nontemporal(void* to, const void* from, std::size_t size) const noexcept
 {
@@ -53,10 +48,7 @@ void AArch64::copy_nontemporal(void* to, const void* from, std::size_t size) con
     }
 }
 
-std::string_view AArch64::write_back_name() const noexcept
-{
-    return method_ == WriteBack::cvap ? "dc cvap" : "dc cvac";
-}
+std::string_view AArch64::write_back_name() const noexcept { return method_ == WriteBack::cvap ? "dc cvap" : "dc cvac"; }
 
 }  // namespace stillpoint::arch
 

@@ -13,10 +13,7 @@ class Counting {
 public:
     static constexpr std::size_t line_bytes = 64;
 
-    void write_back(const void* line) noexcept
-    {
-        written_back.push_back(reinterpret_cast<std::uintptr_t>(line));
-    }
+    void write_back(const void* line) noexcept { written_back.push_back(reinterpret_cast<std::uintptr_t>(line)); }
     void fence() noexcept { ++fences; }
     void copy_nontemporal(void* to, const void* from, std::size_t size) noexcept
     {

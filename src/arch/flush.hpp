@@ -8,8 +8,7 @@
 namespace stillpoint::arch {
 
 /// The number of lines that overlap [offset, offset + size).
-constexpr std::size_t lines_in(std::uintptr_t offset, std::size_t size,
-                               std::size_t line_bytes) noexcept
+constexpr std::size_t lines_in(std::uintptr_t offset, std::size_t size, std::size_t line_bytes) noexcept
 {
     return size == 0 ? 0 : (offset + size - 1) / line_bytes - offset / line_bytes + 1;
 }

@@ -49,10 +49,7 @@ TEST(Flush, WritesBackOneLineForARangeInsideIt)
     EXPECT_EQ(flushed(127, 1), Lines{1});
 }
 
-TEST(Flush, WritesBackBothLinesOfATwoByteRangeThatStraddlesThem)
-{
-    EXPECT_EQ(flushed(63, 2), (Lines{0, 1}));
-}
+TEST(Flush, WritesBackBothLinesOfATwoByteRangeThatStraddlesThem) { EXPECT_EQ(flushed(63, 2), (Lines{0, 1})); }
 
 TEST(Flush, DoesNotTouchTheLineAfterARangeThatEndsOnALineBoundary)
 {
@@ -73,8 +70,7 @@ template <class Check>
 void for_each_method(Check check)
 {
 #if defined(__x86_64__)
-    for (const auto method : {X86_64::WriteBack::clflush, X86_64::WriteBack::clflushopt,
-                              X86_64::WriteBack::clwb}) {
+    for (const auto method : {X86_64::WriteBack::clflush, X86_64::WriteBack::clflushopt, X86_64::WriteBack::clwb}) {
 #else
     for (const auto method : {AArch64::WriteBack::cvac, AArch64::WriteBack::cvap}) {
 #endif
@@ -120,10 +116,7 @@ TEST(Native, CopiesEveryByteOfTheRangeAndNothingBesideIt)
     }
 }
 
-TEST(Native, NamesTheInstructionItChose)
-{
-    EXPECT_FALSE(Native::detect().write_back_name().empty());
-}
+TEST(Native, NamesTheInstructionItChose) { EXPECT_FALSE(Native::detect().write_back_name().empty()); }
 
 }  // namespace
 }  // namespace stillpoint::arch

@@ -42,10 +42,7 @@ public:
 
     void fence() const noexcept { _mm_sfence(); }
 
-    void copy_nontemporal(void* to, const void* from, std::size_t size) const noexcept
-    {
-        copy_(to, from, size);
-    }
+    void copy_nontemporal(void* to, const void* from, std::size_t size) const noexcept { copy_(to, from, size); }
 
     [[nodiscard]] std::string_view write_back_name() const noexcept;
 

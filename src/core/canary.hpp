@@ -23,12 +23,12 @@ inline namespace with_canaries {
 [[nodiscard]] bool is_removed(Canary canary) noexcept;
 /// Explored programs are small: what the product divides among threads from some size on is divided from a smaller one on.
 [[nodiscard]] bool shares_are_small() noexcept;
-}
+}  // namespace with_canaries
 #else
 inline namespace without_canaries {
 [[nodiscard]] constexpr bool is_removed(Canary) noexcept { return false; }
 [[nodiscard]] constexpr bool shares_are_small() noexcept { return false; }
-}
+}  // namespace without_canaries
 #endif
 
 }  // namespace stillpoint

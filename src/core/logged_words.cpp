@@ -32,8 +32,7 @@ void keep_backup(Word& word) noexcept
     const std::uint64_t last = word.epoch_word >> 1;
     if (last != epoch) {
         word.backup[is_removed(Canary::second_backup) ? (last + 1 == epoch ? last & 1 : epoch & 1) : epoch & 1] = load(word);
-        sync::AtomicRef<std::uint64_t>(word.epoch_word)
-            .store((epoch << 1) | std::uint64_t{last + 1 == epoch}, std::memory_order_release);
+        sync::AtomicRef<std::uint64_t>(word.epoch_word).store((epoch << 1) | std::uint64_t{last + 1 == epoch}, std::memory_order_release);
         if (!is_removed(Canary::note_first_update)) {
             note_store(&word, sizeof word);
         }

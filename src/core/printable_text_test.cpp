@@ -25,7 +25,9 @@ TEST(PrintableText, ShowsControlCharactersAsNumbers)
 {
     EXPECT_EQ(printable("a\x1b[2Jb\n"), "a\\x1b[2Jb\\x0a");
     EXPECT_EQ(printable("\x7f"), "\\x7f");
-    EXPECT_EQ(printable("\xc2\x9b" "31m"), "\\xc2\\x9b31m");
+    EXPECT_EQ(printable("\xc2\x9b"
+                        "31m"),
+              "\\xc2\\x9b31m");
 }
 
 TEST(PrintableText, StopsBeforeWhatDoesNotFit)

@@ -29,22 +29,17 @@ using Result = tl::expected<T, Failure>;
 /// Makes a Failure. The message says what is wrong and what to do next; it names the file
 /// and offset where there is one. A longer text than the buffer is cut.
 template <class... Args>
-[[nodiscard]] tl::unexpected<Failure> fail(sp_error code, int os_error,
-                                           fmt::format_string<Args...> format, Args&&... args)
+[[nodiscard]] tl::unexpected<Failure> fail(sp_error code, int os_error, fmt::format_string<Args...> format, Args&&... args)
 {
     Failure failure;
     failure.code = code;
     failure.os_error = os_error;
-    const auto end = fmt::format_to_n(failure.message, Failure::message_bytes_max, format,
-                                      std::forward<Args>(args)...);
+    const auto end = fmt::format_to_n(failure.message, Failure::message_bytes_max, format, std::forward<Args>(args)...);
     *end.out = '\0';
     return tl::unexpected<Failure>(failure);
 }
 
 /// Passes a failure of one Result type on as another's.
-[[nodiscard]] inline tl::unexpected<Failure> pass_on(const Failure& failure)
-{
-    return tl::unexpected<Failure>(failure);
-}
+[[nodiscard]] inline tl::unexpected<Failure> pass_on(const Failure& failure) { return tl::unexpected<Failure>(failure); }
 
 }  // namespace stillpoint

@@ -14,15 +14,9 @@ using Atomic = std::atomic<T>;
 template <class T>
 using AtomicRef = std::atomic_ref<T>;
 
-[[gnu::always_inline]] inline void fence(std::memory_order order) noexcept
-{
-    std::atomic_thread_fence(order);
-}
+[[gnu::always_inline]] inline void fence(std::memory_order order) noexcept { std::atomic_thread_fence(order); }
 
 /// Holds the compiler, not the CPU.
-[[gnu::always_inline]] inline void compiler_fence(std::memory_order order) noexcept
-{
-    std::atomic_signal_fence(order);
-}
+[[gnu::always_inline]] inline void compiler_fence(std::memory_order order) noexcept { std::atomic_signal_fence(order); }
 
 }  // namespace stillpoint::sync

@@ -4,6 +4,5 @@
 #define FMT_HEADER_ONLY 1
 #include <fmt/format.h>
 
-template void fmt::detail::vformat_to<char>(fmt::detail::buffer<char>&, fmt::string_view,
-                                            fmt::basic_format_args<fmt::buffer_context<char>>,
+template void fmt::detail::vformat_to<char>(fmt::detail::buffer<char>&, fmt::string_view, fmt::basic_format_args<fmt::buffer_context<char>>,
                                             fmt::detail::locale_ref);

@@ -26,10 +26,7 @@ constexpr std::uint64_t raw(ImagePage page) noexcept { return static_cast<std::u
 constexpr std::uint64_t raw(FilePage page) noexcept { return static_cast<std::uint64_t>(page); }
 constexpr std::uint64_t byte_offset(FilePage page) noexcept { return raw(page) * page_bytes; }
 
-constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) noexcept
-{
-    return (value + unit - 1) / unit * unit;
-}
+constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) noexcept { return (value + unit - 1) / unit * unit; }
 
 /// The window of durable addresses.
 inline constexpr std::uintptr_t window_base = SP_WINDOW_INDEX << SP_WINDOW_SHIFT;

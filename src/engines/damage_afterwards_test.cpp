@@ -106,8 +106,9 @@ TEST_P(DamageAfterwards, OfABitOfATablePageIsHarmless)
         }
         const std::uint64_t slot_bits = 8 * sizeof(versions::VersionSlot);
         for (std::uint64_t number = 0; number < 2 * slot_bits; number += step) {
-            const std::uint64_t in_page =
-                number < slot_bits ? number : 8 * offsetof(versions::TablePage, slots) + used * slot_bits + number - slot_bits;
+            const std::uint64_t in_page = number < slot_bits
+                                              ? number
+                                              : 8 * offsetof(versions::TablePage, slots) + used * slot_bits + number - slot_bits;
             SCOPED_TRACE("file page " + std::to_string(file_page) + " bit " + std::to_string(in_page));
             std::vector<std::byte> damaged = sound;
             damaged[file_page * page_bytes + in_page / 8] ^= std::byte(1U << (in_page % 8));

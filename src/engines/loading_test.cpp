@@ -27,10 +27,7 @@ constexpr std::size_t words_per_page = page_bytes / sizeof(std::uint64_t);
 constexpr std::size_t table_pages = 48 * mib / page_bytes;
 
 /// Long stretches of each kind, and a part where they alternate.
-std::uint64_t epoch_of(std::size_t page)
-{
-    return page < table_pages / 2 ? page / 700 % 3 : page * 2654435761U % 3;
-}
+std::uint64_t epoch_of(std::size_t page) { return page < table_pages / 2 ? page / 700 % 3 : page * 2654435761U % 3; }
 
 std::uint64_t value_of(std::size_t page) { return epoch_of(page) == 0 ? 0 : epoch_of(page) * 1'000'000'000 + page; }
 

@@ -89,32 +89,30 @@ protected:
     static bool sync_can_fail()
     {
         const std::string options = GetParam();
-        return options.find("durability=process") == std::string::npos &&
-               options.find("medium=memory") == std::string::npos;
+        return options.find("durability=process") == std::string::npos && options.find("medium=memory") == std::string::npos;
     }
 
     test::TemporaryDirectory directory_;
     std::string pool_ = directory_.file("test.pool");
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    Configurations, EnginesRecovery,
-    testing::Values("tracker=uffd recovery=lazy medium=file", "tracker=uffd recovery=eager medium=file",
-                    "tracker=mprotect medium=file", "tracker=uffd medium=memory",
-                    "tracker=mprotect medium=memory durability=process",
-                    "tracker=uffd medium=file durability=process", "tracker=uffd staging_max_mb=1",
-                    "tracker=hooks recovery=lazy medium=file staging_max_mb=1",
-                    "tracker=hooks recovery=eager medium=memory durability=process",
-                    "tracker=hooks verify_marks medium=file durability=process", "engine=pronto recovery=lazy medium=file",
-                    "engine=pronto recovery=eager medium=file staging_max_mb=1", "engine=pronto medium=memory",
-                    "engine=pronto medium=memory durability=process recovery=eager"),
-    [](const auto& configuration) {
-        std::string name = configuration.param;
-        for (char& letter : name) {
-            letter = std::isalnum(static_cast<unsigned char>(letter)) != 0 ? letter : '_';
-        }
-        return name;
-    });
+INSTANTIATE_TEST_SUITE_P(Configurations, EnginesRecovery,
+                         testing::Values("tracker=uffd recovery=lazy medium=file", "tracker=uffd recovery=eager medium=file",
+                                         "tracker=mprotect medium=file", "tracker=uffd medium=memory",
+                                         "tracker=mprotect medium=memory durability=process", "tracker=uffd medium=file durability=process",
+                                         "tracker=uffd staging_max_mb=1", "tracker=hooks recovery=lazy medium=file staging_max_mb=1",
+                                         "tracker=hooks recovery=eager medium=memory durability=process",
+                                         "tracker=hooks verify_marks medium=file durability=process",
+                                         "engine=pronto recovery=lazy medium=file",
+                                         "engine=pronto recovery=eager medium=file staging_max_mb=1", "engine=pronto medium=memory",
+                                         "engine=pronto medium=memory durability=process recovery=eager"),
+                         [](const auto& configuration) {
+                             std::string name = configuration.param;
+                             for (char& letter : name) {
+                                 letter = std::isalnum(static_cast<unsigned char>(letter)) != 0 ? letter : '_';
+                             }
+                             return name;
+                         });
 
 TEST_P(EnginesRecovery, KeepsWhatACheckpointMadeDurableAndNothingLater)
 {
@@ -243,8 +241,7 @@ TEST(EnginesTracking, DoesNotTakeUntouchedMemoryForWritten)
 TEST(EnginesTracking, ByMprotectOutlivesTheKernelsLimitOfMappings)
 {
     const test::TemporaryDirectory directory;
-    EXPECT_EQ(run_with_pool(directory.file("p"),
-                            std::string("tracker=mprotect pool_size_mb=512 durability=process") + manual,
+    EXPECT_EQ(run_with_pool(directory.file("p"), std::string("tracker=mprotect pool_size_mb=512 durability=process") + manual,
                             [] {
                                 constexpr std::size_t pages = 80'000;
                                 auto* bytes = static_cast<std::byte*>(sp_malloc(pages * page_bytes));
@@ -335,8 +332,7 @@ TEST_P(EnginesRecovery, AcknowledgesNothingThatAnErrorKeptFromTheMedium)
         set_all(2);
         const int refused = sp_checkpoint();
         const int still_refused = sp_wait_durable(sp_epoch(), 1000);
-        if (sp_durable_epoch() != durable || refused != SP_E_POOL_READ_ONLY ||
-            still_refused != SP_E_POOL_READ_ONLY) {
+        if (sp_durable_epoch() != durable || refused != SP_E_POOL_READ_ONLY || still_refused != SP_E_POOL_READ_ONLY) {
             return 1;
         }
         crash();

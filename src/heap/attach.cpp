@@ -29,9 +29,10 @@ Result<void> map_dram_tables() noexcept
     state.dram_bytes = info_bytes + link_bytes + bits_bytes + free_bytes + page_bytes;
     void* memory = mmap(nullptr, state.dram_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
-        return fail(SP_E_NO_MEMORY, errno,
-                    "no address space for the allocator's {} MiB of tables: raise the limit (ulimit -v), or make a pool with a smaller pool_max_mb",
-                    state.dram_bytes / mib);
+        return fail(
+            SP_E_NO_MEMORY, errno,
+            "no address space for the allocator's {} MiB of tables: raise the limit (ulimit -v), or make a pool with a smaller pool_max_mb",
+            state.dram_bytes / mib);
     }
     state.dram = memory;
     auto* at = static_cast<std::byte*>(memory);
@@ -85,9 +86,8 @@ Result<Heap*> Heap::attach(const Options& options)
         reinterpret_cast<std::uintptr_t>(options.image_base) % span_bytes != 0 || options.heap_offset % page_bytes != 0 ||
         options.image_bytes_max > window_bytes) {
         return fail(SP_E_INVALID_ARGUMENT, 0,
-                    "a heap at offset {} of an image of {} bytes, at most {}, at {}: not page aligned or too large",
-                    options.heap_offset, options.image_bytes, options.image_bytes_max,
-                    static_cast<const void*>(options.image_base));
+                    "a heap at offset {} of an image of {} bytes, at most {}, at {}: not page aligned or too large", options.heap_offset,
+                    options.image_bytes, options.image_bytes_max, static_cast<const void*>(options.image_base));
     }
     if (auto room = SpanTableView(options).check_room(); !room) {
         return pass_on(room.error());

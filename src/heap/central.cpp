@@ -13,10 +13,7 @@ namespace {
 /// A home keeps so many spans of a class without a live block: about 1000 blocks, but at most 4 MiB. A program that frees and
 /// allocates in turn then neither writes the span table each time, nor the words that all threads read when they free.
 /// They are given up before the image grows.
-std::uint32_t empty_spans_kept(std::uint32_t size_class) noexcept
-{
-    return std::clamp(1024 / class_by_tag[size_class].blocks, 4U, 64U);
-}
+std::uint32_t empty_spans_kept(std::uint32_t size_class) noexcept { return std::clamp(1024 / class_by_tag[size_class].blocks, 4U, 64U); }
 
 /// Before a home takes a free span, it takes one over from a home that has more with free blocks than this.
 std::uint32_t partial_spans_kept(std::uint32_t size_class) noexcept { return 2 * empty_spans_kept(size_class); }
@@ -107,14 +104,12 @@ void scan(std::uint32_t home, std::uint32_t span, std::uint32_t size_class) noex
         central.empty_spans += found == class_by_tag[size_class].blocks;
     }
     // Release: whoever sees the span as known may clear marks of it, after this scan.
-    state.info[span].store((span_info(span).value() << SpanInfo::value_shift) | size_class,
-                           std::memory_order_release);
+    state.info[span].store((span_info(span).value() << SpanInfo::value_shift) | size_class, std::memory_order_release);
 }
 
 /// Takes up to `wanted` blocks of one span; the first goes to end[-1], the next in front of it.
 /// Under the lock of the span's list.
-std::uint32_t take_from(std::uint32_t span, const SizeClass& size_class, CachedBlock* end,
-                        std::uint32_t wanted) noexcept
+std::uint32_t take_from(std::uint32_t span, const SizeClass& size_class, CachedBlock* end, std::uint32_t wanted) noexcept
 {
     SpanLink& link = state.links[span];
     auto& bits = state.free_bits[span];
@@ -375,9 +370,6 @@ void release_empty_spans(std::uint32_t home, std::uint32_t scan_budget) noexcept
     }
 }
 
-void list_unknown(std::uint32_t span, std::uint32_t size_class) noexcept
-{
-    push(state.unknown[size_class].first, span);
-}
+void list_unknown(std::uint32_t span, std::uint32_t size_class) noexcept { push(state.unknown[size_class].first, span); }
 
 }  // namespace stillpoint::heap

@@ -66,15 +66,14 @@ sp_heap_statistics Heap::statistics() const noexcept
 
 void Heap::visit_live_blocks(void (*visit)(void* context, const std::byte* block, std::size_t bytes), void* context) const noexcept
 {
-    visit_spans(
-        [visit, context](std::uint64_t span, std::uint64_t spans) { visit(context, span_address(span), spans * span_bytes); },
-        [visit, context](std::uint64_t span, const SizeClass& c, std::uint8_t* marks) {
-            for (std::uint32_t block = 0; block < c.blocks; ++block) {
-                if (load_mark(marks + block) != 0) {
-                    visit(context, span_address(span) + c.first_block + std::size_t{block} * c.block_bytes, c.block_bytes);
-                }
-            }
-        });
+    visit_spans([visit, context](std::uint64_t span, std::uint64_t spans) { visit(context, span_address(span), spans * span_bytes); },
+                [visit, context](std::uint64_t span, const SizeClass& c, std::uint8_t* marks) {
+                    for (std::uint32_t block = 0; block < c.blocks; ++block) {
+                        if (load_mark(marks + block) != 0) {
+                            visit(context, span_address(span) + c.first_block + std::size_t{block} * c.block_bytes, c.block_bytes);
+                        }
+                    }
+                });
 }
 
 namespace {
@@ -84,9 +83,10 @@ Result<void> check_marks(const SpanTableView& table, std::uint64_t span, std::ui
     const SizeClass& c = size_classes[size_class];
     for (std::uint32_t block = 0; block < c.blocks; ++block) {
         if (const std::uint8_t mark = table.mark(span, c, block); mark > 1) {
-            return fail(SP_E_POOL_CORRUPT, 0,
-                        "heap span {}: block {} of {} bytes has the allocation byte {}, which is neither 0 nor 1: the pool is damaged; restore it from a copy",
-                        span, block, c.block_bytes, mark);
+            return fail(
+                SP_E_POOL_CORRUPT, 0,
+                "heap span {}: block {} of {} bytes has the allocation byte {}, which is neither 0 nor 1: the pool is damaged; restore it from a copy",
+                span, block, c.block_bytes, mark);
         }
     }
     return {};

@@ -135,8 +135,8 @@ inline void* allocate_small(std::uint32_t size_class) noexcept
 [[gnu::noinline]] void* allocate_large(std::size_t size_bytes, std::uint16_t layout = 0) noexcept
 {
     if (size_bytes > state.options.image_bytes_max) {
-        failure_slot() = fail(SP_E_POOL_FULL, 0, "{} bytes were asked for, but durable memory never grows beyond {}",
-                              size_bytes, state.options.image_bytes_max)
+        failure_slot() = fail(SP_E_POOL_FULL, 0, "{} bytes were asked for, but durable memory never grows beyond {}", size_bytes,
+                              state.options.image_bytes_max)
                              .value();
         return nullptr;
     }

@@ -70,7 +70,7 @@ public:
     struct ObjectLayout {
         struct Member {
             std::uint32_t offset_bytes;  ///< of the first
-            std::uint16_t kind;          ///< of a logged variable, or a heap::member_kind
+            std::uint16_t kind;  ///< of a logged variable, or a heap::member_kind
             std::uint16_t count;
         };
         const char* type_name;  ///< for messages; nullptr: none
@@ -99,7 +99,7 @@ public:
 
     /// The live block that `address` lies in, for messages.
     struct Block {
-        const std::byte* begin;   ///< nullptr: none
+        const std::byte* begin;  ///< nullptr: none
         std::size_t usable_bytes;
     };
     [[nodiscard]] Block find_block(const void* address) const noexcept;
@@ -121,9 +121,9 @@ public:
     [[nodiscard]] static bool is_live_block(const Options& options, std::uint64_t offset, std::uint64_t size_bytes) noexcept;
     /// The owner of the bytes at that offset of a sound image. Needs no attached heap.
     enum class Owner {
-        heap,      ///< some of them are the heap's tables, or lie outside it, or in two blocks
-        nobody,    ///< a small block that is free
-        program,   ///< a live block, or spans without marks: the rest of a large run, or free ones
+        heap,  ///< some of them are the heap's tables, or lie outside it, or in two blocks
+        nobody,  ///< a small block that is free
+        program,  ///< a live block, or spans without marks: the rest of a large run, or free ones
     };
     [[nodiscard]] static Owner owner_of(const Options& options, std::uint64_t offset, std::uint64_t size_bytes) noexcept;
 

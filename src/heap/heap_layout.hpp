@@ -116,8 +116,7 @@ struct HeapLayout {
     std::uint64_t spans_max;
     std::uint64_t layouts_offset;  ///< TableFormat::logged only
 
-    [[nodiscard]] static constexpr HeapLayout of(std::uint64_t heap_offset, std::uint64_t image_bytes_max,
-                                                 TableFormat format) noexcept
+    [[nodiscard]] static constexpr HeapLayout of(std::uint64_t heap_offset, std::uint64_t image_bytes_max, TableFormat format) noexcept
     {
         // Counts the tables' own room as spans too: a table that is 0.03 % too long, and no
         // circular definition.
@@ -132,10 +131,8 @@ struct HeapLayout {
             return layout;
         }
         layout.span_table_offset = heap_offset;
-        layout.coarse_marks_offset =
-            round_up(layout.span_table_offset + table_entries * sizeof(SpanEntry), page_bytes);
-        layout.spans_offset =
-            round_up(layout.coarse_marks_offset + table_entries * coarse_marks_per_span, span_bytes);
+        layout.coarse_marks_offset = round_up(layout.span_table_offset + table_entries * sizeof(SpanEntry), page_bytes);
+        layout.spans_offset = round_up(layout.coarse_marks_offset + table_entries * coarse_marks_per_span, span_bytes);
         layout.spans_max = layout.spans_in(image_bytes_max);
         return layout;
     }

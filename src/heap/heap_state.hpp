@@ -44,15 +44,9 @@ struct SpanInfo {
     [[nodiscard]] std::uint64_t value() const noexcept { return word >> value_shift; }
     [[nodiscard]] bool is_large() const noexcept { return tag() == large_tag; }
     [[nodiscard]] bool is_known() const noexcept { return class_by_tag[tag()].blocks != 0; }
-    [[nodiscard]] bool is_unknown() const noexcept
-    {
-        return (tag() & unknown_bit) != 0 && class_by_tag[size_class()].blocks != 0;
-    }
+    [[nodiscard]] bool is_unknown() const noexcept { return (tag() & unknown_bit) != 0 && class_by_tag[size_class()].blocks != 0; }
     [[nodiscard]] bool is_small() const noexcept { return is_known() || is_unknown(); }
-    [[nodiscard]] std::uint32_t size_class() const noexcept
-    {
-        return tag() & ~static_cast<std::uint32_t>(unknown_bit);
-    }
+    [[nodiscard]] std::uint32_t size_class() const noexcept { return tag() & ~static_cast<std::uint32_t>(unknown_bit); }
     [[nodiscard]] std::uint8_t* marks() const noexcept { return reinterpret_cast<std::uint8_t*>(value()); }
 };
 static_assert(class_count < SpanInfo::unknown_bit && (typed_tag & SpanInfo::unknown_bit) == 0);
@@ -165,10 +159,7 @@ extern constinit HeapState state;
     return {state.info[span].load(std::memory_order_acquire)};
 }
 
-[[nodiscard]] inline std::byte* span_address(std::uint64_t span) noexcept
-{
-    return state.spans_base + (span << span_shift);
-}
+[[nodiscard]] inline std::byte* span_address(std::uint64_t span) noexcept { return state.spans_base + (span << span_shift); }
 
 /// After a store to a durable table of the heap: trackers that see no store by themselves.
 [[gnu::always_inline]] inline void note_table_store(const void* address, std::size_t size) noexcept

@@ -16,10 +16,7 @@ namespace {
 using heap::class_count;
 using heap::size_classes;
 
-bool is_aligned(const void* block, std::size_t alignment)
-{
-    return reinterpret_cast<std::uintptr_t>(block) % alignment == 0;
-}
+bool is_aligned(const void* block, std::size_t alignment) { return reinterpret_cast<std::uintptr_t>(block) % alignment == 0; }
 
 TEST(SizeClasses, GrowByAtMostAQuarterOfTheBlockUpToFourKib)
 {
@@ -238,11 +235,9 @@ TEST(Heap, ShowsEveryLiveBlockAndNoFreeOne)
         heap.deallocate(blocks[index]);
     }
     std::map<const void*, std::size_t> shown;
-    heap.visit_live_blocks(
-        [](void* context, const std::byte* block, std::size_t bytes) {
-            (*static_cast<std::map<const void*, std::size_t>*>(context))[block] = bytes;
-        },
-        &shown);
+    heap.visit_live_blocks([](void* context, const std::byte* block,
+                              std::size_t bytes) { (*static_cast<std::map<const void*, std::size_t>*>(context))[block] = bytes; },
+                           &shown);
     EXPECT_EQ(shown, expected);
 }
 

@@ -16,9 +16,8 @@
 namespace stillpoint::heap {
 
 inline constexpr std::array<std::uint32_t, 39> class_sizes = {
-    16,   32,   48,   64,   80,   96,   112,  128,  160,  192,   224,   256,   320,
-    384,  448,  512,  640,  768,  896,  1024, 1280, 1536, 1792,  2048,  2560,  3072,
-    3584, 4096, 4608, 5376, 6400, 7168, 8192, 9216, 10752, 13056, 16384, 21760, 32768};
+    16,   32,   48,   64,   80,   96,   112,  128,  160,  192,  224,  256,  320,  384,  448,   512,   640,   768,   896,  1024,
+    1280, 1536, 1792, 2048, 2560, 3072, 3584, 4096, 4608, 5376, 6400, 7168, 8192, 9216, 10752, 13056, 16384, 21760, 32768};
 
 /// Classes are numbered from 1: 0 is "no class" in every table.
 inline constexpr std::uint32_t class_count = class_sizes.size();
@@ -71,10 +70,7 @@ inline constexpr auto size_classes = [] {
     return table;
 }();
 
-[[nodiscard]] constexpr bool has_coarse_marks(const SizeClass& size_class) noexcept
-{
-    return size_class.block_bytes >= coarse_block_bytes;
-}
+[[nodiscard]] constexpr bool has_coarse_marks(const SizeClass& size_class) noexcept { return size_class.block_bytes >= coarse_block_bytes; }
 
 /// Alignment that every block of the class has.
 [[nodiscard]] constexpr std::size_t class_alignment(std::uint32_t size_class) noexcept
@@ -132,9 +128,6 @@ inline constexpr std::uint32_t tag_end = typed_tag + typed_count_max;
     const std::uint32_t blocks = static_cast<std::uint32_t>(span_bytes) / size_class.block_bytes;
     return blocks < 8 ? 8 : blocks > 512 ? 512 : blocks;
 }
-[[nodiscard]] constexpr std::uint32_t transfer_batch(const SizeClass& size_class) noexcept
-{
-    return cache_capacity(size_class) / 2;
-}
+[[nodiscard]] constexpr std::uint32_t transfer_batch(const SizeClass& size_class) noexcept { return cache_capacity(size_class) / 2; }
 
 }  // namespace stillpoint::heap

@@ -36,9 +36,8 @@ void publish(std::uint64_t span, std::uint64_t tag, std::uint64_t value) noexcep
 std::uint64_t marks_address(std::uint64_t span, const SizeClass& c) noexcept
 {
     if (state.tables_are_logged) {
-        const std::uint8_t* const marks = has_coarse_marks(c)
-                                              ? LoggedMark::first_in(&state.span_words[span]) + SpanWord::coarse_marks_shift
-                                              : LoggedMark::first_in(span_address(span) + fine_marks_offset(span, c));
+        const std::uint8_t* const marks = has_coarse_marks(c) ? LoggedMark::first_in(&state.span_words[span]) + SpanWord::coarse_marks_shift
+                                                              : LoggedMark::first_in(span_address(span) + fine_marks_offset(span, c));
         return reinterpret_cast<std::uint64_t>(marks);
     }
     if (has_coarse_marks(c)) {
@@ -300,10 +299,7 @@ std::uint32_t take_small_span(std::uint32_t size_class, std::uint32_t home) noex
     return static_cast<std::uint32_t>(span);
 }
 
-void return_small_span(std::uint32_t span) noexcept
-{
-    return_large_run(span, 1);
-}
+void return_small_span(std::uint32_t span) noexcept { return_large_run(span, 1); }
 
 std::byte* take_large_run(std::uint64_t spans, std::uint16_t layout) noexcept
 {

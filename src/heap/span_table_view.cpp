@@ -9,8 +9,8 @@ namespace stillpoint::heap {
 std::uint8_t SpanTableView::mark(std::uint64_t span, const SizeClass& c, std::uint32_t block) const noexcept
 {
     if (!is_logged()) {
-        const std::byte* const marks =
-            has_coarse_marks(c) ? base_ + layout_.coarse_marks_offset + span * coarse_marks_per_span : fine_marks(span, c);
+        const std::byte* const marks = has_coarse_marks(c) ? base_ + layout_.coarse_marks_offset + span * coarse_marks_per_span
+                                                           : fine_marks(span, c);
         return static_cast<std::uint8_t>(marks[block]);
     }
     if (has_coarse_marks(c)) {
@@ -22,9 +22,10 @@ std::uint8_t SpanTableView::mark(std::uint64_t span, const SizeClass& c, std::ui
 Result<void> SpanTableView::check_room() const
 {
     if (is_logged() && image_bytes_ < layout_.span_table_offset) {
-        return fail(SP_E_POOL_CORRUPT, 0,
-                    "{} bytes of durable memory cannot hold the tables in front of the heap, which take {}: the pool is damaged; restore it from a copy",
-                    image_bytes_, layout_.span_table_offset);
+        return fail(
+            SP_E_POOL_CORRUPT, 0,
+            "{} bytes of durable memory cannot hold the tables in front of the heap, which take {}: the pool is damaged; restore it from a copy",
+            image_bytes_, layout_.span_table_offset);
     }
     return {};
 }
@@ -48,34 +49,36 @@ Result<std::uint64_t> SpanTableView::validate(std::uint64_t span) const
     case SpanKind::small:
         if (payload - 1 < class_count && found.layout() != 0 &&
             class_alignment(static_cast<std::uint32_t>(payload)) < layout_alignment(layouts().records[found.layout() - 1])) {
-            return fail(SP_E_POOL_CORRUPT, 0,
-                        "heap span {} has blocks of {} bytes, in which objects of layout {} are not aligned: the pool is damaged; restore it from a copy",
-                        span, size_classes[payload].block_bytes, found.layout());
+            return fail(
+                SP_E_POOL_CORRUPT, 0,
+                "heap span {} has blocks of {} bytes, in which objects of layout {} are not aligned: the pool is damaged; restore it from a copy",
+                span, size_classes[payload].block_bytes, found.layout());
         }
         if (payload - 1 < class_count) {
             return 1;
         }
         return fail(SP_E_POOL_CORRUPT, 0,
-                    "heap span {} names size class {}, but there are only {}: the pool is damaged; restore it from a copy",
-                    span, payload, class_count);
+                    "heap span {} names size class {}, but there are only {}: the pool is damaged; restore it from a copy", span, payload,
+                    class_count);
     case SpanKind::large:
         if (payload == 0 || payload > spans_ - span) {
             return fail(SP_E_POOL_CORRUPT, 0,
-                        "heap span {} begins a run of {} spans, but {} are left: the pool is damaged; restore it from a copy",
-                        span, payload, spans_ - span);
+                        "heap span {} begins a run of {} spans, but {} are left: the pool is damaged; restore it from a copy", span,
+                        payload, spans_ - span);
         }
         for (std::uint64_t rest = span + 1; rest < span + payload; ++rest) {
             if (word(rest).entry().word != 0) {
-                return fail(SP_E_POOL_CORRUPT, 0,
-                            "heap span {} is in use inside the run of {} that begins at span {}: the pool is damaged; restore it from a copy",
-                            rest, payload, span);
+                return fail(
+                    SP_E_POOL_CORRUPT, 0,
+                    "heap span {} is in use inside the run of {} that begins at span {}: the pool is damaged; restore it from a copy", rest,
+                    payload, span);
             }
         }
         return payload;
     default: break;
     }
-    return fail(SP_E_POOL_CORRUPT, 0, "heap span {} has the meaningless entry {:#010x}: the pool is damaged; restore it from a copy",
-                span, entry.word);
+    return fail(SP_E_POOL_CORRUPT, 0, "heap span {} has the meaningless entry {:#010x}: the pool is damaged; restore it from a copy", span,
+                entry.word);
 }
 
 }  // namespace stillpoint::heap

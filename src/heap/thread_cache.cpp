@@ -143,10 +143,7 @@ ThreadCache* register_thread() noexcept
     return found;
 }
 
-std::uint32_t homes_in_use() noexcept
-{
-    return std::clamp(registry.made.load(std::memory_order_relaxed), std::uint32_t{1}, homes_max);
-}
+std::uint32_t homes_in_use() noexcept { return std::clamp(registry.made.load(std::memory_order_relaxed), std::uint32_t{1}, homes_max); }
 
 void flush_own_cache() noexcept
 {

@@ -86,14 +86,16 @@ Result<void> check_layouts(const SpanTableView& table)
 {
     const LayoutTable& layouts = table.layouts();
     if (layouts.count.value > LayoutTable::records_max) {
-        return fail(SP_E_POOL_CORRUPT, 0, "the heap's table names {} layouts, of which it can hold {}: the pool is damaged; restore it from a copy",
+        return fail(SP_E_POOL_CORRUPT, 0,
+                    "the heap's table names {} layouts, of which it can hold {}: the pool is damaged; restore it from a copy",
                     layouts.count.value, LayoutTable::records_max);
     }
     for (std::uint64_t i = 0; i < layouts.count.value; ++i) {
         const LayoutRecord& record = layouts.records[i];
         if (record.checksum != layout_checksum(record) || !members_are_sound(record) ||
             strnlen(record.type_name, sizeof record.type_name) == sizeof record.type_name) {
-            return fail(SP_E_POOL_CORRUPT, 0, "layout {} of the heap's typed spans is broken: the pool is damaged; restore it from a copy", i + 1);
+            return fail(SP_E_POOL_CORRUPT, 0, "layout {} of the heap's typed spans is broken: the pool is damaged; restore it from a copy",
+                        i + 1);
         }
     }
     return {};
@@ -118,9 +120,10 @@ Result<std::uint32_t> tag_for(std::uint16_t layout, std::uint32_t size_class) no
         return typed_tag + i;
     }
     if (count == typed_count_max) {
-        return fail(SP_E_NO_SPACE, 0,
-                    "the program has small objects of more than {} layouts and sizes; let types share a layout, or allocate them in larger arrays",
-                    typed_count_max);
+        return fail(
+            SP_E_NO_SPACE, 0,
+            "the program has small objects of more than {} layouts and sizes; let types share a layout, or allocate them in larger arrays",
+            typed_count_max);
     }
     state.typed[count] = {layout, static_cast<std::uint16_t>(size_class)};
     class_by_tag[typed_tag + count] = size_classes[size_class];
@@ -139,13 +142,13 @@ Result<std::uint16_t> Heap::find_layout(const ObjectLayout& layout) noexcept
         std::strncpy(wanted.type_name, layout.type_name, sizeof wanted.type_name - 1);
     }
     if (layout.members.size() > LayoutRecord::members_max) {
-        return fail(SP_E_INVALID_ARGUMENT, 0,
-                    "type {} has its logged variables and locks in more than {} places; put neighbours of one size into arrays, or split it",
-                    wanted.type_name, LayoutRecord::members_max);
+        return fail(
+            SP_E_INVALID_ARGUMENT, 0,
+            "type {} has its logged variables and locks in more than {} places; put neighbours of one size into arrays, or split it",
+            wanted.type_name, LayoutRecord::members_max);
     }
-    std::transform(layout.members.begin(), layout.members.end(), wanted.members, [](const ObjectLayout::Member& member) {
-        return LayoutRecord::Member{member.offset_bytes, member.kind, member.count};
-    });
+    std::transform(layout.members.begin(), layout.members.end(), wanted.members,
+                   [](const ObjectLayout::Member& member) { return LayoutRecord::Member{member.offset_bytes, member.kind, member.count}; });
     if (!members_are_sound(wanted) || !std::has_single_bit(layout.alignment_bytes) || layout.alignment_bytes > page_bytes ||
         layout.alignment_bytes < layout_alignment(wanted) || layout.size_bytes % layout.alignment_bytes != 0) {
         return fail(SP_E_INVALID_ARGUMENT, 0,
@@ -161,8 +164,7 @@ Result<std::uint16_t> Heap::find_layout(const ObjectLayout& layout) noexcept
         }
     }
     if (count == LayoutTable::records_max) {
-        return fail(SP_E_NO_SPACE, 0, "the pool already has {} layouts, the maximum; there is no room for {}", count,
-                    wanted.type_name);
+        return fail(SP_E_NO_SPACE, 0, "the pool already has {} layouts, the maximum; there is no room for {}", count, wanted.type_name);
     }
     LayoutRecord& record = state.layouts->records[count];
     std::memcpy(&record, &wanted, sizeof record);

@@ -65,10 +65,7 @@ SHIM int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* deadli
     return mark_changed(REAL(sem_clockwait)(semaphore, clock, deadline), semaphore);
 }
 
-SHIM int sem_trywait(sem_t* semaphore) noexcept
-{
-    return mark_changed(REAL(sem_trywait)(semaphore), semaphore);
-}
+SHIM int sem_trywait(sem_t* semaphore) noexcept { return mark_changed(REAL(sem_trywait)(semaphore), semaphore); }
 
 SHIM int sem_post(sem_t* semaphore) noexcept
 {

@@ -34,12 +34,8 @@ public:
         : use_of_condition_(condition, SyncObjectKind::condition),
           // Around the wait the thread is outside its FASE with the mutex held, for an instant: a
           // checkpoint may see that.
-          use_of_mutex_(mutex, SyncObjectKind::mutex),
-          kernel_call_on_condition_(static_cast<const pthread_cond_t*>(condition), this),
-          kernel_call_on_mutex_(mutex, this),
-          condition_(condition),
-          mutex_(mutex),
-          outside_(fase::suspend_for_wait(mutex))
+          use_of_mutex_(mutex, SyncObjectKind::mutex), kernel_call_on_condition_(static_cast<const pthread_cond_t*>(condition), this),
+          kernel_call_on_mutex_(mutex, this), condition_(condition), mutex_(mutex), outside_(fase::suspend_for_wait(mutex))
     {
     }
     /// The uses end after it: no capture may miss what the call has left in the two.
@@ -129,15 +125,13 @@ SHIM int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex)
     return wait.finish(REAL(pthread_cond_wait)(condition, mutex));
 }
 
-SHIM int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
-                                const timespec* deadline)
+SHIM int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* deadline)
 {
     ConditionWait wait{condition, mutex};
     return wait.finish(REAL(pthread_cond_timedwait)(condition, mutex, deadline));
 }
 
-SHIM int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
-                                const timespec* deadline)
+SHIM int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* deadline)
 {
     ConditionWait wait{condition, mutex};
     return wait.finish(REAL(pthread_cond_clockwait)(condition, mutex, clock, deadline));

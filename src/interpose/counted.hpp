@@ -28,8 +28,7 @@ template <Address address, class... Arguments>
 [[gnu::always_inline]] inline int call_address(Arguments... arguments) noexcept
 {
     using Function = int (*)(Arguments...) noexcept;
-    return reinterpret_cast<Function>((real::addresses.*address).load(std::memory_order_relaxed))(
-        arguments...);
+    return reinterpret_cast<Function>((real::addresses.*address).load(std::memory_order_relaxed))(arguments...);
 }
 
 /// The session's tracker protects pages, which the kernel may have to store to.
@@ -52,12 +51,9 @@ template <Address address, class Lock, class... Arguments>
 }
 
 /// The lock is held: 0, and for a robust mutex of a dead owner. C11 has no such result.
-[[gnu::always_inline]] inline bool is_held(int result) noexcept
-{
-    return result == 0 || result == EOWNERDEAD;
-}
-static_assert(thrd_success == 0 && thrd_error != EOWNERDEAD && thrd_busy != EOWNERDEAD &&
-              thrd_timedout != EOWNERDEAD && thrd_nomem != EOWNERDEAD);
+[[gnu::always_inline]] inline bool is_held(int result) noexcept { return result == 0 || result == EOWNERDEAD; }
+static_assert(thrd_success == 0 && thrd_error != EOWNERDEAD && thrd_busy != EOWNERDEAD && thrd_timedout != EOWNERDEAD &&
+              thrd_nomem != EOWNERDEAD);
 
 /// Not 0 from an acquire.
 [[gnu::noinline, gnu::cold]] inline int settle_result(const void* lock, int result) noexcept
@@ -85,8 +81,8 @@ template <LockKind kind, Address address, class Lock, class... Arguments>
 template <LockKind kind, Address address, class Lock, class... Arguments>
 [[gnu::noinline]] int acquire_without_record(Lock* lock, Arguments... arguments) noexcept
 {
-    if (fase::gate.accounting.load(std::memory_order_relaxed) ||
-        (real::addresses.*address).load(std::memory_order_relaxed) == nullptr) [[unlikely]] {
+    if (fase::gate.accounting.load(std::memory_order_relaxed) || (real::addresses.*address).load(std::memory_order_relaxed) == nullptr)
+        [[unlikely]] {
         return acquire_attaching<kind, address>(lock, arguments...);
     }
     return call_resolved<address>(lock, arguments...);
@@ -124,8 +120,8 @@ template <Address address, class Lock>
 template <Address address, class Lock>
 [[gnu::noinline]] int release_without_record(Lock* lock) noexcept
 {
-    if (fase::gate.accounting.load(std::memory_order_relaxed) ||
-        (real::addresses.*address).load(std::memory_order_relaxed) == nullptr) [[unlikely]] {
+    if (fase::gate.accounting.load(std::memory_order_relaxed) || (real::addresses.*address).load(std::memory_order_relaxed) == nullptr)
+        [[unlikely]] {
         return release_uncounted<address>(lock);
     }
     return call_resolved<address>(lock);

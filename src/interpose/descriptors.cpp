@@ -20,20 +20,11 @@ int refuse() noexcept
 
 }  // namespace
 
-SHIM int close(int file)
-{
-    return is_own_descriptor(file) ? refuse() : REAL(close)(file);
-}
+SHIM int close(int file) { return is_own_descriptor(file) ? refuse() : REAL(close)(file); }
 
-SHIM int dup2(int from, int to) noexcept
-{
-    return is_own_descriptor(to) ? refuse() : REAL(dup2)(from, to);
-}
+SHIM int dup2(int from, int to) noexcept { return is_own_descriptor(to) ? refuse() : REAL(dup2)(from, to); }
 
-SHIM int dup3(int from, int to, int flags) noexcept
-{
-    return is_own_descriptor(to) ? refuse() : REAL(dup3)(from, to, flags);
-}
+SHIM int dup3(int from, int to, int flags) noexcept { return is_own_descriptor(to) ? refuse() : REAL(dup3)(from, to, flags); }
 
 SHIM int close_range(unsigned first, unsigned last, int flags) noexcept
 {

@@ -25,8 +25,7 @@ namespace {
 bool is_executable(int folder, const char* path, int flags) noexcept
 {
     struct stat facts{};
-    return path != nullptr && fstatat(folder, path, &facts, flags & AT_EMPTY_PATH) == 0 &&
-           S_ISREG(facts.st_mode) &&
+    return path != nullptr && fstatat(folder, path, &facts, flags & AT_EMPTY_PATH) == 0 && S_ISREG(facts.st_mode) &&
            (facts.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0;
 }
 
@@ -134,8 +133,7 @@ SHIM int fexecve(int file, char* const arguments[], char* const environment[]) n
     return settle(REAL(fexecve)(file, arguments, environment), ended);
 }
 
-SHIM int execveat(int folder, const char* path, char* const arguments[], char* const environment[],
-                  int flags) noexcept
+SHIM int execveat(int folder, const char* path, char* const arguments[], char* const environment[], int flags) noexcept
 {
     const bool ended = end_session_before_exec(is_executable(folder, path, flags));
     return settle(REAL(execveat)(folder, path, arguments, environment, flags), ended);

@@ -22,8 +22,7 @@ std::size_t product(std::size_t size, std::size_t count) noexcept
 }
 
 /// Bytes of the items that fread returned. After the last whole one fread may have stored a part of another.
-[[gnu::always_inline]] inline std::size_t returned_items(KernelCall& call, std::size_t items, std::size_t size,
-                                                        std::size_t count) noexcept
+[[gnu::always_inline]] inline std::size_t returned_items(KernelCall& call, std::size_t items, std::size_t size, std::size_t count) noexcept
 {
     call.stored(product(size, items == count ? items : items + 1));
     return items;
@@ -82,16 +81,16 @@ SHIM ssize_t preadv64v2(int file, const iovec* parts, int count, off64_t offset,
 }
 
 /// Pages of another process; the kernel stores them here.
-SHIM ssize_t process_vm_readv(pid_t process, const iovec* parts, unsigned long count, const iovec* remote,
-                              unsigned long remote_count, unsigned long flags)
+SHIM ssize_t process_vm_readv(pid_t process, const iovec* parts, unsigned long count, const iovec* remote, unsigned long remote_count,
+                              unsigned long flags)
 {
     KernelCallParts call(parts, count);
     return call.returned(REAL(process_vm_readv)(process, parts, count, remote, remote_count, flags));
 }
 
 /// Into another process; or, with the remote addresses, into this one.
-SHIM ssize_t process_vm_writev(pid_t process, const iovec* parts, unsigned long count, const iovec* remote,
-                               unsigned long remote_count, unsigned long flags)
+SHIM ssize_t process_vm_writev(pid_t process, const iovec* parts, unsigned long count, const iovec* remote, unsigned long remote_count,
+                               unsigned long flags)
 {
     KernelCallParts call(process == getpid() ? remote : nullptr, remote_count);
     return call.returned(REAL(process_vm_writev)(process, parts, count, remote, remote_count, flags));
@@ -110,8 +109,7 @@ SHIM ssize_t recv(int file, void* buffer, size_t size, int flags)
     return call.returned(REAL(recv)(file, buffer, size, flags));
 }
 
-SHIM ssize_t recvfrom(int file, void* buffer, size_t size, int flags, sockaddr* address,
-                      socklen_t* address_bytes)
+SHIM ssize_t recvfrom(int file, void* buffer, size_t size, int flags, sockaddr* address, socklen_t* address_bytes)
 {
     KernelCall call(buffer, size);
     const KernelCall sender(address, address_bytes != nullptr ? *address_bytes : 0);
@@ -173,8 +171,8 @@ SHIM ssize_t __recv_chk(int file, void* buffer, size_t size, size_t buffer_bytes
     return call.returned(REAL(__recv_chk)(file, buffer, size, buffer_bytes, flags));
 }
 
-SHIM ssize_t __recvfrom_chk(int file, void* buffer, size_t size, size_t buffer_bytes, int flags,
-                            sockaddr* address, socklen_t* address_bytes)
+SHIM ssize_t __recvfrom_chk(int file, void* buffer, size_t size, size_t buffer_bytes, int flags, sockaddr* address,
+                            socklen_t* address_bytes)
 {
     KernelCall call(buffer, std::min(size, buffer_bytes));
     const KernelCall sender(address, address_bytes != nullptr ? *address_bytes : 0);

@@ -23,10 +23,7 @@ namespace {
     return acquire<LockKind::mutex, &Addresses::pthread_mutex_lock>(mutex);
 }
 
-[[gnu::noinline]] int unlock_through_libc(pthread_mutex_t* mutex) noexcept
-{
-    return release<&Addresses::pthread_mutex_unlock>(mutex);
-}
+[[gnu::noinline]] int unlock_through_libc(pthread_mutex_t* mutex) noexcept { return release<&Addresses::pthread_mutex_unlock>(mutex); }
 
 /// A plain mutex inside another lock. Nothing is published by it, so nobody waits for this thread's answer.
 [[gnu::noinline]] int lock_nested(pthread_mutex_t* mutex) noexcept
@@ -96,8 +93,7 @@ SHIM int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept
     if (entry != fase::Entry::inside) [[unlikely]] {
         return entry == fase::Entry::nested ? lock_nested(mutex) : lock_after_slow_entry(mutex);
     }
-    if (!stillpoint::try_lock_plain(*mutex, record->thread_id.load(std::memory_order_relaxed)))
-        [[unlikely]] {
+    if (!stillpoint::try_lock_plain(*mutex, record->thread_id.load(std::memory_order_relaxed))) [[unlikely]] {
         return stillpoint::interpose::call_resolved<&Addresses::pthread_mutex_lock>(mutex);
     }
     return 0;
@@ -113,8 +109,7 @@ SHIM int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* deadlin
     return acquire<LockKind::mutex, &Addresses::pthread_mutex_timedlock>(mutex, deadline);
 }
 
-SHIM int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
-                                 const timespec* deadline) noexcept
+SHIM int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, const timespec* deadline) noexcept
 {
     return acquire<LockKind::mutex, &Addresses::pthread_mutex_clocklock>(mutex, clock, deadline);
 }
@@ -125,8 +120,7 @@ SHIM int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept
     if (record == nullptr) [[unlikely]] {
         return release_without_record<&Addresses::pthread_mutex_unlock>(mutex);
     }
-    if (!stillpoint::is_plain_mutex(*mutex) || !fase::is_plain_leave(*record) ||
-        !stillpoint::try_unlock_plain(*mutex)) [[unlikely]] {
+    if (!stillpoint::is_plain_mutex(*mutex) || !fase::is_plain_leave(*record) || !stillpoint::try_unlock_plain(*mutex)) [[unlikely]] {
         return unlock_otherwise(mutex);
     }
     stillpoint::note_lock_store(mutex, sizeof *mutex);  // As release() does.

@@ -46,10 +46,7 @@ namespace stillpoint::interpose {
 
 void remember_home_process() noexcept { home_process.store(getpid(), std::memory_order_relaxed); }
 
-bool is_home_process() noexcept
-{
-    return home_process.load(std::memory_order_relaxed) == getpid();
-}
+bool is_home_process() noexcept { return home_process.load(std::memory_order_relaxed) == getpid(); }
 
 void register_process_handlers() noexcept
 {

@@ -16,8 +16,7 @@ namespace {
 /// Ends the program: a lock that cannot be taken for real must not seem to be taken.
 [[noreturn]] void end_for_missing(const char* name) noexcept
 {
-    os::log(os::Severity::error,
-            "the C library has no function {}; Stillpoint needs glibc 2.34 or newer", name);
+    os::log(os::Severity::error, "the C library has no function {}; Stillpoint needs glibc 2.34 or newer", name);
     while (true) {
         syscall(SYS_exit_group, EX_SOFTWARE);
     }
@@ -55,8 +54,7 @@ void* look_up(const char* name, const char* version) noexcept
 
 void resolve() noexcept
 {
-#define INTERCEPTED(name, version) \
-    addresses.name.store(look_up(#name, version), std::memory_order_relaxed);
+#define INTERCEPTED(name, version) addresses.name.store(look_up(#name, version), std::memory_order_relaxed);
 #include "interpose/intercepted.inc"
 #undef INTERCEPTED
 }

@@ -37,11 +37,9 @@ ssize_t __read_chk(int file, void* buffer, size_t size, size_t buffer_bytes);
 ssize_t __pread_chk(int file, void* buffer, size_t size, off_t offset, size_t buffer_bytes);
 ssize_t __pread64_chk(int file, void* buffer, size_t size, off64_t offset, size_t buffer_bytes);
 ssize_t __recv_chk(int file, void* buffer, size_t size, size_t buffer_bytes, int flags);
-ssize_t __recvfrom_chk(int file, void* buffer, size_t size, size_t buffer_bytes, int flags,
-                       sockaddr* address, socklen_t* address_bytes);
+ssize_t __recvfrom_chk(int file, void* buffer, size_t size, size_t buffer_bytes, int flags, sockaddr* address, socklen_t* address_bytes);
 size_t __fread_chk(void* buffer, size_t buffer_bytes, size_t size, size_t count, FILE* stream);
-size_t __fread_unlocked_chk(void* buffer, size_t buffer_bytes, size_t size, size_t count,
-                            FILE* stream);
+size_t __fread_unlocked_chk(void* buffer, size_t buffer_bytes, size_t size, size_t count, FILE* stream);
 int __ppoll_chk(pollfd* files, nfds_t count, const timespec* limit, const sigset_t* set, size_t files_bytes);
 // Headers declare bsd_signal for old standards only.
 sighandler_t bsd_signal(int number, sighandler_t handler) noexcept;
@@ -73,8 +71,6 @@ struct Addresses {
 }
 
 /// REAL(name)(arguments) calls the real function `name`.
-#define REAL(name)                       \
-    (reinterpret_cast<decltype(&::name)>( \
-        ::stillpoint::real::ready(::stillpoint::real::addresses.name)))
+#define REAL(name) (reinterpret_cast<decltype(&::name)>(::stillpoint::real::ready(::stillpoint::real::addresses.name)))
 
 }  // namespace stillpoint::real

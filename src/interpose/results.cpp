@@ -185,10 +185,7 @@ SHIM int socketpair(int domain, int type, int protocol, int* ends) noexcept
     return fills_bytes(ends, 2 * sizeof *ends, REAL(socketpair), domain, type, protocol, ends);
 }
 
-SHIM int accept(int file, sockaddr* address, socklen_t* bytes)
-{
-    return fills_address(address, bytes, REAL(accept), file, address, bytes);
-}
+SHIM int accept(int file, sockaddr* address, socklen_t* bytes) { return fills_address(address, bytes, REAL(accept), file, address, bytes); }
 
 SHIM int accept4(int file, sockaddr* address, socklen_t* bytes, int flags)
 {
@@ -311,24 +308,15 @@ SHIM pid_t wait4(pid_t child, int* state, int flags, rusage* usage) noexcept
     return fills(state, REAL(wait4), child, state, flags, usage);
 }
 
-SHIM int waitid(idtype_t which, id_t child, siginfo_t* facts, int flags)
-{
-    return fills(facts, REAL(waitid), which, child, facts, flags);
-}
+SHIM int waitid(idtype_t which, id_t child, siginfo_t* facts, int flags) { return fills(facts, REAL(waitid), which, child, facts, flags); }
 
 SHIM int getrusage(__rusage_who_t who, rusage* usage) noexcept { return fills(usage, REAL(getrusage), who, usage); }
 
 // The sanitizers' runtimes ask for a limit before instrumented code can run.
 #if !STILLPOINT_ADDRESS_SANITIZER && !STILLPOINT_THREAD_SANITIZER
-SHIM int getrlimit(__rlimit_resource_t resource, rlimit* limits) noexcept
-{
-    return fills(limits, REAL(getrlimit), resource, limits);
-}
+SHIM int getrlimit(__rlimit_resource_t resource, rlimit* limits) noexcept { return fills(limits, REAL(getrlimit), resource, limits); }
 
-SHIM int getrlimit64(__rlimit_resource_t resource, rlimit64* limits) noexcept
-{
-    return fills(limits, REAL(getrlimit64), resource, limits);
-}
+SHIM int getrlimit64(__rlimit_resource_t resource, rlimit64* limits) noexcept { return fills(limits, REAL(getrlimit64), resource, limits); }
 #endif
 
 SHIM int prlimit(pid_t process, __rlimit_resource resource, const rlimit* wanted, rlimit* previous) noexcept

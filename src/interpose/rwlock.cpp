@@ -24,8 +24,7 @@ SHIM int pthread_rwlock_timedrdlock(pthread_rwlock_t* rwlock, const timespec* de
     return acquire<LockKind::rwlock, &Addresses::pthread_rwlock_timedrdlock>(rwlock, deadline);
 }
 
-SHIM int pthread_rwlock_clockrdlock(pthread_rwlock_t* rwlock, clockid_t clock,
-                                    const timespec* deadline) noexcept
+SHIM int pthread_rwlock_clockrdlock(pthread_rwlock_t* rwlock, clockid_t clock, const timespec* deadline) noexcept
 {
     return acquire<LockKind::rwlock, &Addresses::pthread_rwlock_clockrdlock>(rwlock, clock, deadline);
 }
@@ -45,16 +44,12 @@ SHIM int pthread_rwlock_timedwrlock(pthread_rwlock_t* rwlock, const timespec* de
     return acquire<LockKind::rwlock, &Addresses::pthread_rwlock_timedwrlock>(rwlock, deadline);
 }
 
-SHIM int pthread_rwlock_clockwrlock(pthread_rwlock_t* rwlock, clockid_t clock,
-                                    const timespec* deadline) noexcept
+SHIM int pthread_rwlock_clockwrlock(pthread_rwlock_t* rwlock, clockid_t clock, const timespec* deadline) noexcept
 {
     return acquire<LockKind::rwlock, &Addresses::pthread_rwlock_clockwrlock>(rwlock, clock, deadline);
 }
 
-SHIM int pthread_rwlock_unlock(pthread_rwlock_t* rwlock) noexcept
-{
-    return release_surely<&Addresses::pthread_rwlock_unlock>(rwlock);
-}
+SHIM int pthread_rwlock_unlock(pthread_rwlock_t* rwlock) noexcept { return release_surely<&Addresses::pthread_rwlock_unlock>(rwlock); }
 
 SHIM int pthread_rwlock_destroy(pthread_rwlock_t* rwlock) noexcept
 {

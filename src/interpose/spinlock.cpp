@@ -19,10 +19,7 @@ SHIM int pthread_spin_trylock(pthread_spinlock_t* spinlock) noexcept
     return acquire<LockKind::spinlock, &Addresses::pthread_spin_trylock>(spinlock);
 }
 
-SHIM int pthread_spin_unlock(pthread_spinlock_t* spinlock) noexcept
-{
-    return release_surely<&Addresses::pthread_spin_unlock>(spinlock);
-}
+SHIM int pthread_spin_unlock(pthread_spinlock_t* spinlock) noexcept { return release_surely<&Addresses::pthread_spin_unlock>(spinlock); }
 
 SHIM int pthread_spin_destroy(pthread_spinlock_t* spinlock) noexcept
 {

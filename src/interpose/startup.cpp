@@ -18,17 +18,14 @@ bool comes_from_libc(const void* function) noexcept
 {
     Dl_info of_function{};
     Dl_info of_libc{};
-    return dladdr(function, &of_function) != 0 &&
-           dladdr(reinterpret_cast<const void*>(&gnu_get_libc_version), &of_libc) != 0 &&
+    return dladdr(function, &of_function) != 0 && dladdr(reinterpret_cast<const void*>(&gnu_get_libc_version), &of_libc) != 0 &&
            of_function.dli_fbase == of_libc.dli_fbase;
 }
 
 void choose_mutex_code() noexcept
 {
-    const stillpoint::MutexFunctions libc{REAL(pthread_mutex_lock), REAL(pthread_mutex_trylock),
-                                          REAL(pthread_mutex_unlock)};
-    if (!comes_from_libc(reinterpret_cast<const void*>(libc.lock)) ||
-        !stillpoint::plain_mutex_is_as_expected(libc)) {
+    const stillpoint::MutexFunctions libc{REAL(pthread_mutex_lock), REAL(pthread_mutex_trylock), REAL(pthread_mutex_unlock)};
+    if (!comes_from_libc(reinterpret_cast<const void*>(libc.lock)) || !stillpoint::plain_mutex_is_as_expected(libc)) {
         stillpoint::fase::gate.bits.fetch_or(stillpoint::fase::libc_only);
     }
 }

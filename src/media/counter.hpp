@@ -15,10 +15,7 @@ public:
     }
     /// For a figure that several threads add to.
     void add_shared(std::uint64_t amount) noexcept { value_.fetch_add(amount, std::memory_order_relaxed); }
-    [[nodiscard]] std::uint64_t get() const noexcept
-    {
-        return value_.load(std::memory_order_relaxed);
-    }
+    [[nodiscard]] std::uint64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }
 
 private:
     std::atomic<std::uint64_t> value_{0};

@@ -11,18 +11,14 @@ namespace stillpoint {
 class DaxMedium final : public MappedMedium {
 public:
     /// Errors: unsupported (the file system refuses MAP_SYNC), no_memory, io.
-    [[nodiscard]] static Result<std::unique_ptr<Medium>> open(PoolFile file,
-                                                              const MediumOptions& options);
+    [[nodiscard]] static Result<std::unique_ptr<Medium>> open(PoolFile file, const MediumOptions& options);
     [[nodiscard]] MediumKind kind() const noexcept override { return MediumKind::dax; }
 
 private:
     using MappedMedium::MappedMedium;
     void charge_lines(std::size_t) noexcept override {}
     void charge_pages(std::size_t) noexcept override {}
-    [[nodiscard]] std::string_view mechanism_prefix() const noexcept override
-    {
-        return "MAP_SYNC";
-    }
+    [[nodiscard]] std::string_view mechanism_prefix() const noexcept override { return "MAP_SYNC"; }
 };
 
 }  // namespace stillpoint

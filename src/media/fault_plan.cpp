@@ -21,17 +21,13 @@ struct Named {
 };
 
 constexpr Named<FaultPoint> point_names[] = {
-    {"read", FaultPoint::read},
-    {"write", FaultPoint::write},
-    {"sync", FaultPoint::sync},
-    {"fallocate", FaultPoint::allocate},
-    {"persist", FaultPoint::persist},
+    {"read", FaultPoint::read},          {"write", FaultPoint::write},     {"sync", FaultPoint::sync},
+    {"fallocate", FaultPoint::allocate}, {"persist", FaultPoint::persist},
 };
 
 constexpr Named<Fault> fault_names[] = {
-    {"EIO", {.error = EIO}},       {"ENOSPC", {.error = ENOSPC}}, {"EDQUOT", {.error = EDQUOT}},
-    {"EINTR", {.error = EINTR}},   {"EAGAIN", {.error = EAGAIN}}, {"EROFS", {.error = EROFS}},
-    {"EOPNOTSUPP", {.error = EOPNOTSUPP}},                        {"short", {.cut_short = true}},
+    {"EIO", {.error = EIO}},       {"ENOSPC", {.error = ENOSPC}}, {"EDQUOT", {.error = EDQUOT}},         {"EINTR", {.error = EINTR}},
+    {"EAGAIN", {.error = EAGAIN}}, {"EROFS", {.error = EROFS}},   {"EOPNOTSUPP", {.error = EOPNOTSUPP}}, {"short", {.cut_short = true}},
     {"kill", {.kill = true}},
 };
 
@@ -93,10 +89,8 @@ Result<FaultPlan> FaultPlan::parse(std::string_view text)
         const std::string_view number = take_until(rest, ':');
         std::uint64_t call = 0;
         const auto parsed = std::from_chars(number.data(), number.data() + number.size(), call);
-        const bool number_is_good = parsed.ec == std::errc{} &&
-                                    parsed.ptr == number.data() + number.size() && call > 0;
-        if (!point || !fault || !number_is_good || !is_possible(*point, *fault) ||
-            (!rest.empty() && rest != "always")) {
+        const bool number_is_good = parsed.ec == std::errc{} && parsed.ptr == number.data() + number.size() && call > 0;
+        if (!point || !fault || !number_is_good || !is_possible(*point, *fault) || (!rest.empty() && rest != "always")) {
             return fail(SP_E_INVALID_ARGUMENT, 0,
                         "fault rule \"{}\" is not understood; write point:what@n[:always] with "
                         "point read, write, sync, fallocate or persist and what EIO, ENOSPC, EDQUOT, EINTR, "

@@ -52,11 +52,9 @@ TEST(FaultPlan, CountsEachKindOfCallByItself)
 
 TEST(FaultPlan, RefusesTextThatIsNotARule)
 {
-    for (const char* const text :
-         {"write", "write:EIO", "write:EIO@", "write:EIO@0", "write:EIO@x", "write:EIO@1x",
-          "write:EWHAT@1", "append:EIO@1", "write:EIO@1:sometimes", "sync:short@1",
-          "persist:EIO@1", "persist:short@1", "persist:kill", ",", "@1:",
-          "write:EIO@1,,sync:EIO@1", "write:EIO@99999999999999999999"}) {
+    for (const char* const text : {"write", "write:EIO", "write:EIO@", "write:EIO@0", "write:EIO@x", "write:EIO@1x", "write:EWHAT@1",
+                                   "append:EIO@1", "write:EIO@1:sometimes", "sync:short@1", "persist:EIO@1", "persist:short@1",
+                                   "persist:kill", ",", "@1:", "write:EIO@1,,sync:EIO@1", "write:EIO@99999999999999999999"}) {
         const auto parsed = FaultPlan::parse(text);
         ASSERT_FALSE(parsed) << text;
         EXPECT_EQ(parsed.error().code, SP_E_INVALID_ARGUMENT);

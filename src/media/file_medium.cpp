@@ -19,8 +19,7 @@ constexpr unsigned retries_max = 1000;
 
 [[noreturn]] void refuse_bytes() noexcept
 {
-    os::log(os::Severity::error,
-            "internal error: a file medium was used as byte-addressable memory");
+    os::log(os::Severity::error, "internal error: a file medium was used as byte-addressable memory");
     std::abort();
 }
 
@@ -68,10 +67,7 @@ void FileMedium::open_ring()
     ring_is_usable_ = ring_ != nullptr;
 }
 
-bool FileMedium::writes_direct() const noexcept
-{
-    return direct_.valid() && ring_is_usable_ && file_.durability() == Durability::power;
-}
+bool FileMedium::writes_direct() const noexcept { return direct_.valid() && ring_is_usable_ && file_.durability() == Durability::power; }
 
 int FileMedium::write_fd() const noexcept { return writes_direct() ? direct_.get() : file_.fd(); }
 
@@ -96,10 +92,7 @@ MediumCounters FileMedium::counters() const noexcept
 
 Result<void> FileMedium::resize(std::uint64_t size) { return file_.grow(size); }
 
-Result<void> FileMedium::read(std::uint64_t offset, std::span<std::byte> destination) const
-{
-    return file_.read(offset, destination);
-}
+Result<void> FileMedium::read(std::uint64_t offset, std::span<std::byte> destination) const { return file_.read(offset, destination); }
 
 Result<void> FileMedium::write(std::span<const BlockWrite> batch)
 {
@@ -143,8 +136,7 @@ Result<void> FileMedium::finish_run(int fd, Run& run)
     while (run.size > 0) {
         const bool whole_pages = run.offset % page_bytes == 0;
         const int descriptor = whole_pages ? fd : file_.fd();  // O_DIRECT takes no broken pages.
-        const ssize_t written =
-            file_.write_once(descriptor, run.vectors, run.vector_count, run.offset);
+        const ssize_t written = file_.write_once(descriptor, run.vectors, run.vector_count, run.offset);
         write_calls_.add(1);
         if (written > 0) {
             bytes_written_.add(static_cast<std::uint64_t>(written));
@@ -198,9 +190,8 @@ Result<void> FileMedium::write_queued(std::span<const BlockWrite> batch)
         if (const int error = ring_->submit_and_wait(); error != 0 && error != EAGAIN && error != EBUSY) {
             // A sandbox that closed after the ring was made. The ring is not used again.
             ring_is_usable_ = false;
-            return ring_->unsubmitted() == flight.pending
-                       ? write_one_by_one(batch)
-                       : Result<void>{file_.fail_write(error, batch.front().offset, 0)};
+            return ring_->unsubmitted() == flight.pending ? write_one_by_one(batch)
+                                                          : Result<void>{file_.fail_write(error, batch.front().offset, 0)};
         }
         std::uint64_t slot = 0;
         int result = 0;
@@ -228,8 +219,7 @@ Result<void> FileMedium::start_run(InFlight& flight, unsigned slot_index)
     }
     if (fault.cut_short) {
         const iovec half{run.vectors->iov_base, run.vectors->iov_len / 2};
-        const ssize_t written =
-            pwritev(file_.fd(), &half, 1, static_cast<off_t>(run.offset));
+        const ssize_t written = pwritev(file_.fd(), &half, 1, static_cast<off_t>(run.offset));
         return end_run(slot, written < 0 ? -errno : static_cast<int>(written));
     }
     ring_->queue_write(write_fd(), run.vectors, run.vector_count, run.offset, slot_index);
@@ -251,8 +241,7 @@ Result<void> FileMedium::end_run(Slot& slot, int result)
     }
     // Short writes, interruptions and refusals of O_DIRECT are rare: their rest is written here
     // and now, by the path that knows how to treat them.
-    const bool try_again = result > 0 || result == -EINTR || result == -EAGAIN ||
-                           (result == -EINVAL && writes_direct());
+    const bool try_again = result > 0 || result == -EINTR || result == -EAGAIN || (result == -EINVAL && writes_direct());
     if (try_again) {
         return finish_run(write_fd(), slot.run);
     }
@@ -281,10 +270,7 @@ void FileMedium::detach_after_fork() noexcept
 }
 
 void FileMedium::store(std::uint64_t, const void*, std::size_t) noexcept { refuse_bytes(); }
-void FileMedium::store_nontemporal(std::uint64_t, const void*, std::size_t) noexcept
-{
-    refuse_bytes();
-}
+void FileMedium::store_nontemporal(std::uint64_t, const void*, std::size_t) noexcept { refuse_bytes(); }
 void FileMedium::write_back(std::uint64_t, std::size_t) noexcept { refuse_bytes(); }
 void FileMedium::fence() noexcept { refuse_bytes(); }
 

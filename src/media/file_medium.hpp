@@ -27,17 +27,13 @@ public:
     [[nodiscard]] MediumKind kind() const noexcept override { return MediumKind::file; }
     [[nodiscard]] std::string_view path() const noexcept override { return file_.path(); }
     [[nodiscard]] Durability durability() const noexcept override { return file_.durability(); }
-    void set_durability(Durability durability) noexcept override
-    {
-        file_.set_durability(durability);
-    }
+    void set_durability(Durability durability) noexcept override { file_.set_durability(durability); }
     [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return file_.size_bytes(); }
     [[nodiscard]] std::string_view mechanism() const noexcept override;
     [[nodiscard]] MediumCounters counters() const noexcept override;
     [[nodiscard]] Result<void> publish() override { return file_.publish(); }
     [[nodiscard]] Result<void> resize(std::uint64_t size) override;
-    [[nodiscard]] Result<void> read(std::uint64_t offset,
-                                    std::span<std::byte> destination) const override;
+    [[nodiscard]] Result<void> read(std::uint64_t offset, std::span<std::byte> destination) const override;
     [[nodiscard]] Result<void> write(std::span<const BlockWrite> batch) override;
     [[nodiscard]] Result<void> sync() override;
     [[nodiscard]] Result<void> check_intact() override;
@@ -47,8 +43,7 @@ public:
     [[nodiscard]] bool byte_addressable() const noexcept override { return false; }
     [[nodiscard]] const std::byte* mapping() const noexcept override { return nullptr; }
     void store(std::uint64_t offset, const void* data, std::size_t size) noexcept override;
-    void store_nontemporal(std::uint64_t offset, const void* data,
-                           std::size_t size) noexcept override;
+    void store_nontemporal(std::uint64_t offset, const void* data, std::size_t size) noexcept override;
     void write_back(std::uint64_t offset, std::size_t size) noexcept override;
     void fence() noexcept override;
 

@@ -62,8 +62,7 @@ TEST_P(FileMediumTest, ReadsBackWhatWasWritten)
 {
     const auto medium = create(8);
     const auto pages = numbered_pages(3);
-    const BlockWrite batch[] = {write_of(pages[0], 0), write_of(pages[1], 3),
-                                write_of(pages[2], 7)};
+    const BlockWrite batch[] = {write_of(pages[0], 0), write_of(pages[1], 3), write_of(pages[2], 7)};
     ASSERT_TRUE(medium->write(batch));
     ASSERT_TRUE(medium->sync());
     EXPECT_EQ(page_value(*medium, 0), 1u);
@@ -85,8 +84,7 @@ TEST_P(FileMediumTest, MergesWritesThatAreNeighboursInTheFile)
     const auto pages = numbered_pages(6);
     // Backwards in memory, so that every page needs a vector of its own.
     const BlockWrite batch[] = {write_of(pages[5], 0), write_of(pages[4], 1), write_of(pages[3], 2),
-                                write_of(pages[2], 8), write_of(pages[1], 9),
-                                write_of(pages[0], 15)};
+                                write_of(pages[2], 8), write_of(pages[1], 9), write_of(pages[0], 15)};
     ASSERT_TRUE(medium->write(batch));
     EXPECT_EQ(medium->counters().write_calls, 3u);
     EXPECT_EQ(medium->counters().bytes_written, 6 * page_bytes);
@@ -133,8 +131,7 @@ TEST_P(FileMediumTest, FinishesWritesThatTheSystemCutsShort)
 {
     const auto medium = create(16, "write:short@1,write:short@2,write:short@5");
     const auto pages = numbered_pages(4);
-    const BlockWrite batch[] = {write_of(pages[3], 0), write_of(pages[1], 1),
-                                write_of(pages[2], 6), write_of(pages[0], 9)};
+    const BlockWrite batch[] = {write_of(pages[3], 0), write_of(pages[1], 1), write_of(pages[2], 6), write_of(pages[0], 9)};
     ASSERT_TRUE(medium->write(batch));
     EXPECT_EQ(medium->counters().bytes_written, 4 * page_bytes);
     EXPECT_EQ(page_value(*medium, 0), 4u);
@@ -165,8 +162,7 @@ TEST_P(FileMediumTest, NamesFileAndOffsetOfAFailedWriteAndFreezes)
 {
     const auto medium = create(16, "write:EIO@2");
     const auto pages = numbered_pages(3);
-    const BlockWrite batch[] = {write_of(pages[0], 0), write_of(pages[1], 5),
-                                write_of(pages[2], 9)};
+    const BlockWrite batch[] = {write_of(pages[0], 0), write_of(pages[1], 5), write_of(pages[2], 9)};
     const auto written = medium->write(batch);
     ASSERT_FALSE(written);
     EXPECT_EQ(written.error().code, SP_E_IO);
@@ -241,18 +237,15 @@ TEST_P(FileMediumTest, IsReadByOtherThreadsWhileOneWritesElsewhere)
     EXPECT_FALSE(wrong);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Ways, FileMediumTest,
-    testing::Values(Way{"RingAndDirect", false, false, Durability::power},
-                    Way{"RingAndPageCache", false, true, Durability::power},
-                    Way{"Pwritev", true, false, Durability::power},
-                    Way{"Process", false, false, Durability::process}),
-    [](const auto& way) { return std::string{way.param.name}; });
+INSTANTIATE_TEST_SUITE_P(Ways, FileMediumTest,
+                         testing::Values(Way{"RingAndDirect", false, false, Durability::power},
+                                         Way{"RingAndPageCache", false, true, Durability::power},
+                                         Way{"Pwritev", true, false, Durability::power}, Way{"Process", false, false, Durability::process}),
+                         [](const auto& way) { return std::string{way.param.name}; });
 
 class FileMediumFaultTest : public testing::Test {
 protected:
-    std::unique_ptr<Medium> create(const std::string& faults,
-                                   Durability durability = Durability::power)
+    std::unique_ptr<Medium> create(const std::string& faults, Durability durability = Durability::power)
     {
         MediumOptions options;
         options.path = directory_.file("pool");
@@ -266,7 +259,7 @@ protected:
 
     [[nodiscard]] off_t size_on_disk() const
     {
-        struct stat facts {};
+        struct stat facts{};
         EXPECT_EQ(stat(directory_.file("pool").c_str(), &facts), 0);
         return facts.st_size;
     }

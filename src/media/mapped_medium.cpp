@@ -32,12 +32,8 @@ bool store_word(std::byte* target, const void* data, std::size_t size) noexcept
 }  // namespace
 
 MappedMedium::MappedMedium(PoolFile file, const MediumOptions& options, os::FileMapping::Mode mode)
-    : file_(std::move(file)),
-      mode_(file_.writable() ? mode : os::FileMapping::Mode::read_only),
-      arch_(arch::Native::detect()),
-      caches_are_persistent_(options.caches_are_persistent.has_value()
-                                 ? *options.caches_are_persistent
-                                 : os::caches_are_persistent())
+    : file_(std::move(file)), mode_(file_.writable() ? mode : os::FileMapping::Mode::read_only), arch_(arch::Native::detect()),
+      caches_are_persistent_(options.caches_are_persistent.has_value() ? *options.caches_are_persistent : os::caches_are_persistent())
 {
 }
 
@@ -45,9 +41,8 @@ Result<void> MappedMedium::map()
 {
     const std::uint64_t size = file_.size_bytes();
     if (const int error = mapping_.reserve(reserve_bytes, size); error != 0) {
-        return fail(SP_E_NO_MEMORY, error,
-                    "cannot reserve {} bytes of address space for {}: {}; raise the limit (ulimit -v)",
-                    size, file_.path(), describe_errno(error));
+        return fail(SP_E_NO_MEMORY, error, "cannot reserve {} bytes of address space for {}: {}; raise the limit (ulimit -v)", size,
+                    file_.path(), describe_errno(error));
     }
     if (const int error = mapping_.extend(file_.fd(), size, mode_); error != 0) {
         if (error == EOPNOTSUPP || error == EINVAL) {
@@ -56,8 +51,7 @@ Result<void> MappedMedium::map()
                         "refuses MAP_SYNC; mount it with -o dax, or use the file medium",
                         file_.path());
         }
-        return fail(SP_E_IO, error, "cannot map {} bytes of {}: {}", size, file_.path(),
-                    describe_errno(error));
+        return fail(SP_E_IO, error, "cannot map {} bytes of {}: {}", size, file_.path(), describe_errno(error));
     }
     describe_mechanism();
     return {};
@@ -66,12 +60,10 @@ Result<void> MappedMedium::map()
 void MappedMedium::describe_mechanism() noexcept
 {
     needs_write_back_ = !caches_are_persistent_ && file_.durability() == Durability::power;
-    const std::string_view write_back = needs_write_back_ ? arch_.write_back_name()
-                                        : caches_are_persistent_
-                                            ? "no write back (persistent caches)"
-                                            : "no write back (durability process)";
-    const auto end = fmt::format_to_n(mechanism_, sizeof mechanism_ - 1, "{}, {}",
-                                      mechanism_prefix(), write_back);
+    const std::string_view write_back = needs_write_back_        ? arch_.write_back_name()
+                                        : caches_are_persistent_ ? "no write back (persistent caches)"
+                                                                 : "no write back (durability process)";
+    const auto end = fmt::format_to_n(mechanism_, sizeof mechanism_ - 1, "{}, {}", mechanism_prefix(), write_back);
     *end.out = '\0';
 }
 
@@ -105,8 +97,7 @@ Result<void> MappedMedium::resize(std::uint64_t size)
         }
     }
     if (const int error = mapping_.extend(file_.fd(), size, mode_); error != 0) {
-        return fail(SP_E_IO, error, "cannot map {} up to byte {}: {}", file_.path(), size,
-                    describe_errno(error));
+        return fail(SP_E_IO, error, "cannot map {} up to byte {}: {}", file_.path(), size, describe_errno(error));
     }
     return {};
 }
@@ -174,8 +165,7 @@ void MappedMedium::store(std::uint64_t offset, const void* data, std::size_t siz
     observe(MediumEvent::store, offset, data, size);
     std::byte* const target = mapping_.base() + offset;
     // One instruction for what must not tear; memcpy promises nothing of that kind.
-    if (!store_word<std::uint64_t>(target, data, size) &&
-        !store_word<std::uint32_t>(target, data, size) &&
+    if (!store_word<std::uint64_t>(target, data, size) && !store_word<std::uint32_t>(target, data, size) &&
         !store_word<std::uint16_t>(target, data, size)) {
         std::memcpy(target, data, size);
     }
@@ -184,8 +174,7 @@ void MappedMedium::store(std::uint64_t offset, const void* data, std::size_t siz
     }
 }
 
-void MappedMedium::store_nontemporal(std::uint64_t offset, const void* data,
-                                     std::size_t size) noexcept
+void MappedMedium::store_nontemporal(std::uint64_t offset, const void* data, std::size_t size) noexcept
 {
     file_.faults().persist();
     observe(MediumEvent::nontemporal_store, offset, data, size);

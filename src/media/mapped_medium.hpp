@@ -20,16 +20,12 @@ public:
     [[nodiscard]] Durability durability() const noexcept final { return file_.durability(); }
     void set_durability(Durability durability) noexcept final;
     /// The mapped bytes: less than the file has after a growth that found no memory for the mapping.
-    [[nodiscard]] std::uint64_t size_bytes() const noexcept final
-    {
-        return std::min(file_.size_bytes(), mapping_.size());
-    }
+    [[nodiscard]] std::uint64_t size_bytes() const noexcept final { return std::min(file_.size_bytes(), mapping_.size()); }
     [[nodiscard]] std::string_view mechanism() const noexcept final { return mechanism_; }
     [[nodiscard]] MediumCounters counters() const noexcept final;
     [[nodiscard]] Result<void> publish() final { return file_.publish(); }
     [[nodiscard]] Result<void> resize(std::uint64_t size) final;
-    [[nodiscard]] Result<void> read(std::uint64_t offset,
-                                    std::span<std::byte> destination) const final;
+    [[nodiscard]] Result<void> read(std::uint64_t offset, std::span<std::byte> destination) const final;
     [[nodiscard]] Result<void> write(std::span<const BlockWrite> batch) final;
     [[nodiscard]] Result<void> sync() final;
     [[nodiscard]] Result<void> check_intact() final { return file_.check_intact(); }
@@ -39,8 +35,7 @@ public:
     [[nodiscard]] bool byte_addressable() const noexcept final { return true; }
     [[nodiscard]] const std::byte* mapping() const noexcept final { return mapping_.base(); }
     void store(std::uint64_t offset, const void* data, std::size_t size) noexcept final;
-    void store_nontemporal(std::uint64_t offset, const void* data,
-                           std::size_t size) noexcept final;
+    void store_nontemporal(std::uint64_t offset, const void* data, std::size_t size) noexcept final;
     void append_lines(std::uint64_t offset, const void* data, std::size_t size) noexcept final;
     [[nodiscard]] bool has_lost_pages() const noexcept final { return file_.has_lost_pages(); }
     void write_back(std::uint64_t offset, std::size_t size) noexcept final;

@@ -88,8 +88,7 @@ TEST_F(MappedMediumTest, WritesABatchPastTheCachesWithOneFence)
 {
     const auto medium = create();
     const auto pages = test::numbered_pages(3);
-    const BlockWrite batch[] = {test::write_of(pages[0], 0), test::write_of(pages[1], 5),
-                                test::write_of(pages[2], 15)};
+    const BlockWrite batch[] = {test::write_of(pages[0], 0), test::write_of(pages[1], 5), test::write_of(pages[2], 15)};
     ASSERT_TRUE(medium->write(batch));
     const MediumCounters counters = medium->counters();
     EXPECT_EQ(counters.fences, 1u);
@@ -137,8 +136,7 @@ TEST_F(MappedMediumTest, GrowsWithoutMovingItsMapping)
     const auto medium = create();
     const std::byte* const before = medium->mapping();
     const auto address = reinterpret_cast<std::uintptr_t>(before);
-    EXPECT_TRUE(address + medium->size_bytes() <= window_base ||
-                address >= window_base + window_bytes);
+    EXPECT_TRUE(address + medium->size_bytes() <= window_base || address >= window_base + window_bytes);
     const std::uint64_t word = 42;
     medium->store(8, &word, sizeof word);
     ASSERT_TRUE(medium->resize(1024 * page_bytes));
@@ -189,8 +187,7 @@ TEST_F(MappedMediumTest, IsNotInheritedByAChild)
     if (child == 0) {
         int ends[2];
         // A system call looks, since looking by a load would kill the child.
-        const bool readable =
-            pipe(ends) == 0 && write(ends[1], medium->mapping(), 1) == 1;
+        const bool readable = pipe(ends) == 0 && write(ends[1], medium->mapping(), 1) == 1;
         _exit(readable ? 1 : 0);
     }
     int status = 0;

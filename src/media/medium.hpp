@@ -63,8 +63,7 @@ public:
 
     /// Reads exactly destination.size() bytes. No alignment is asked.
     /// Errors: pool_truncated (the file ends before), io.
-    [[nodiscard]] virtual Result<void> read(std::uint64_t offset,
-                                            std::span<std::byte> destination) const = 0;
+    [[nodiscard]] virtual Result<void> read(std::uint64_t offset, std::span<std::byte> destination) const = 0;
 
     /// In a child after fork: closes what the child inherited, without touching the parent's lock or
     /// its I/O in flight. A mapping is not inherited at all. Nothing else may be called after it.
@@ -103,14 +102,10 @@ public:
     virtual void store(std::uint64_t offset, const void* data, std::size_t size) noexcept = 0;
     /// Stores by non-temporal copy: needs no write_back, unordered until fence().
     /// `offset` and `size` are multiples of cache_line_bytes.
-    virtual void store_nontemporal(std::uint64_t offset, const void* data,
-                                   std::size_t size) noexcept = 0;
+    virtual void store_nontemporal(std::uint64_t offset, const void* data, std::size_t size) noexcept = 0;
     /// As store_nontemporal, by any number of threads at a time, besides the one that the other members are called by, to places
     /// that nobody else stores to. fence(), of the same thread, may be called beside others too.
-    virtual void append_lines(std::uint64_t offset, const void* data, std::size_t size) noexcept
-    {
-        store_nontemporal(offset, data, size);
-    }
+    virtual void append_lines(std::uint64_t offset, const void* data, std::size_t size) noexcept { store_nontemporal(offset, data, size); }
     /// The quick part of check_intact(): a mapped byte is known to be gone. Any thread; one load.
     [[nodiscard]] virtual bool has_lost_pages() const noexcept { return false; }
     /// Starts the write back of each line that overlaps the range.

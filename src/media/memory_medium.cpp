@@ -38,27 +38,17 @@ Result<std::unique_ptr<Medium>> MemoryMedium::open(PoolFile file, const MediumOp
 }
 
 MemoryMedium::MemoryMedium(PoolFile file, const MediumOptions& options)
-    : MappedMedium(std::move(file), options, os::FileMapping::Mode::shared),
-      line_latency_ns_(options.line_latency_ns),
-      page_latency_ns_(options.page_latency_ns),
-      bytes_per_s_(options.bandwidth_mb_per_s * mib)
+    : MappedMedium(std::move(file), options, os::FileMapping::Mode::shared), line_latency_ns_(options.line_latency_ns),
+      page_latency_ns_(options.page_latency_ns), bytes_per_s_(options.bandwidth_mb_per_s * mib)
 {
-    const auto end = fmt::format_to_n(prefix_, sizeof prefix_ - 1,
-                                      "emulated ({} ns/line, {} ns/page, {} MiB/s)",
-                                      line_latency_ns_, page_latency_ns_,
-                                      options.bandwidth_mb_per_s);
+    const auto end = fmt::format_to_n(prefix_, sizeof prefix_ - 1, "emulated ({} ns/line, {} ns/page, {} MiB/s)", line_latency_ns_,
+                                      page_latency_ns_, options.bandwidth_mb_per_s);
     *end.out = '\0';
 }
 
-void MemoryMedium::charge_lines(std::size_t lines) noexcept
-{
-    charge(lines * line_latency_ns_, lines * cache_line_bytes);
-}
+void MemoryMedium::charge_lines(std::size_t lines) noexcept { charge(lines * line_latency_ns_, lines * cache_line_bytes); }
 
-void MemoryMedium::charge_pages(std::size_t bytes) noexcept
-{
-    charge((bytes + page_bytes - 1) / page_bytes * page_latency_ns_, bytes);
-}
+void MemoryMedium::charge_pages(std::size_t bytes) noexcept { charge((bytes + page_bytes - 1) / page_bytes * page_latency_ns_, bytes); }
 
 void MemoryMedium::charge(std::uint64_t latency_ns, std::uint64_t bytes) noexcept
 {

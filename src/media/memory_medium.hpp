@@ -13,8 +13,7 @@ namespace stillpoint {
 class MemoryMedium final : public MappedMedium {
 public:
     /// Errors: no_memory, io.
-    [[nodiscard]] static Result<std::unique_ptr<Medium>> open(PoolFile file,
-                                                              const MediumOptions& options);
+    [[nodiscard]] static Result<std::unique_ptr<Medium>> open(PoolFile file, const MediumOptions& options);
     [[nodiscard]] MediumKind kind() const noexcept override { return MediumKind::memory; }
 
 private:

@@ -33,8 +33,7 @@ MediumKind best_kind(const PoolFile& file) noexcept
         return MediumKind::memory;
     }
     const bool can_be_probed = file.size_bytes() >= page_bytes;
-    return can_be_probed && os::FileMapping::grants_direct(file.fd()) ? MediumKind::dax
-                                                                      : MediumKind::file;
+    return can_be_probed && os::FileMapping::grants_direct(file.fd()) ? MediumKind::dax : MediumKind::file;
 }
 
 Result<std::unique_ptr<Medium>> medium_over(PoolFile file, const MediumOptions& options)
@@ -45,8 +44,7 @@ Result<std::unique_ptr<Medium>> medium_over(PoolFile file, const MediumOptions& 
     case MediumKind::memory: return MemoryMedium::open(std::move(file), options);
     case MediumKind::sim: break;
     }
-    return fail(SP_E_UNSUPPORTED, 0, "a simulated medium has no path: {} cannot be opened as one",
-                options.path);
+    return fail(SP_E_UNSUPPORTED, 0, "a simulated medium has no path: {} cannot be opened as one", options.path);
 }
 
 }  // namespace
@@ -72,7 +70,7 @@ Result<std::unique_ptr<Medium>> create_medium(const MediumOptions& options, std:
 
 bool lies_in_memory(const std::string& path)
 {
-    struct statfs system {};
+    struct statfs system{};
     if (statfs(path.c_str(), &system) != 0 && statfs(folder_of(path).c_str(), &system) != 0) {
         return false;
     }
@@ -104,8 +102,7 @@ Result<std::unique_ptr<Medium>> open_medium(const MediumOptions& options)
 
 Result<std::unique_ptr<Medium>> open_medium_read_only(const MediumOptions& options, bool lock)
 {
-    auto file = PoolFile::open(
-        options, lock ? PoolFile::Access::read_locked : PoolFile::Access::read_unlocked);
+    auto file = PoolFile::open(options, lock ? PoolFile::Access::read_locked : PoolFile::Access::read_unlocked);
     if (!file) {
         return pass_on(file.error());
     }

@@ -47,8 +47,7 @@ void set_medium_opener(MediumOpener* opener) noexcept;
 /// page_bytes). The name appears durably only with the first sync after this.
 /// Errors: pool_exists, no_space (the file is removed again), pool_read_only (permission),
 ///   unsupported (a forced kind that this file system cannot give), io.
-[[nodiscard]] Result<std::unique_ptr<Medium>> create_medium(const MediumOptions& options,
-                                                            std::uint64_t size);
+[[nodiscard]] Result<std::unique_ptr<Medium>> create_medium(const MediumOptions& options, std::uint64_t size);
 
 /// The file, or the folder where it would be made, is memory (tmpfs, ramfs): what lies there ends with the machine. `run`, `info`
 /// and `doctor` go by this. False where it cannot be seen.
@@ -64,8 +63,7 @@ void set_medium_opener(MediumOpener* opener) noexcept;
 
 /// Opens for reading only, with a shared lock if `lock`: `info` and `check`. Writes fail with
 /// pool_read_only. Errors as open_medium.
-[[nodiscard]] Result<std::unique_ptr<Medium>> open_medium_read_only(const MediumOptions& options,
-                                                                    bool lock);
+[[nodiscard]] Result<std::unique_ptr<Medium>> open_medium_read_only(const MediumOptions& options, bool lock);
 
 /// The process that holds the exclusive lock on `path`, or 0: for messages and `stats`.
 [[nodiscard]] int lock_holder_pid(const std::string& path);

@@ -62,7 +62,7 @@ TEST_F(OpenTest, CreatesAnAllocatedFileThatOnlyItsOwnerCanRead)
     const mode_t old_mask = umask(0);
     const auto medium = create();
     umask(old_mask);
-    struct stat facts {};
+    struct stat facts{};
     ASSERT_EQ(stat(options_.path.c_str(), &facts), 0);
     EXPECT_EQ(facts.st_mode & 07777u, 0600u);
     EXPECT_EQ(facts.st_size, off_t{four_pages});
@@ -190,10 +190,7 @@ TEST_F(OpenTest, FreesTheLockWithTheMedium)
     EXPECT_TRUE(open_medium(options_));
 }
 
-TEST_F(OpenTest, SeesNoHolderOfAFileThatDoesNotExist)
-{
-    EXPECT_EQ(lock_holder_pid(options_.path), 0);
-}
+TEST_F(OpenTest, SeesNoHolderOfAFileThatDoesNotExist) { EXPECT_EQ(lock_holder_pid(options_.path), 0); }
 
 TEST_F(OpenTest, AChildThatDetachesLeavesTheParentsLockAndItsWritesAlone)
 {
@@ -283,8 +280,7 @@ bool forbid(unsigned number)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     sock_fprog program{.len = 4, .filter = filter};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
 }
 
 int write_two_pages(Medium& medium)
@@ -332,8 +328,7 @@ TEST_F(OpenTest, ReportsAFileSystemThatIsReallyFull)
     constexpr int not_permitted = 77;
     const int result = in_child([&] {
         const std::string place = directory_.path();
-        if (unshare(CLONE_NEWNS) != 0 ||
-            mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
             mount("tmpfs", place.c_str(), "tmpfs", 0, "size=1m") != 0) {
             return not_permitted;
         }
@@ -345,7 +340,7 @@ TEST_F(OpenTest, ReportsAFileSystemThatIsReallyFull)
         if (!medium || (*medium)->resize(2 * mib).error().code != SP_E_NO_SPACE) {
             return 2;
         }
-        struct stat facts {};
+        struct stat facts{};
         if (stat(options_.path.c_str(), &facts) != 0 || facts.st_size != off_t{mib / 2}) {
             return 3;
         }

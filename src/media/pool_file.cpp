@@ -27,8 +27,7 @@ constexpr unsigned retries_max = 1000;  ///< after EAGAIN: a file that stays bus
 
 Result<FaultPlan> plan_of(const MediumOptions& options)
 {
-    return options.faults.empty() ? FaultPlan::from_environment()
-                                  : FaultPlan::parse(options.faults);
+    return options.faults.empty() ? FaultPlan::from_environment() : FaultPlan::parse(options.faults);
 }
 
 }  // namespace
@@ -36,8 +35,7 @@ Result<FaultPlan> plan_of(const MediumOptions& options)
 Result<PoolFile> PoolFile::create(const MediumOptions& options, std::uint64_t size)
 {
     if (size == 0 || size % page_bytes != 0) {
-        return fail(SP_E_INVALID_ARGUMENT, 0, "a pool file of {} bytes: must be whole pages of {}",
-                    size, page_bytes);
+        return fail(SP_E_INVALID_ARGUMENT, 0, "a pool file of {} bytes: must be whole pages of {}", size, page_bytes);
     }
     auto plan = plan_of(options);
     if (!plan) {
@@ -50,13 +48,10 @@ Result<PoolFile> PoolFile::create(const MediumOptions& options, std::uint64_t si
     file.open_directory();
     if (const int error = file.open_new(options.publish_later); error != 0) {
         if (error == EEXIST) {
-            return fail(SP_E_POOL_EXISTS, error,
-                        "cannot create {}: the file exists already; open it, or remove it first",
-                        options.path);
+            return fail(SP_E_POOL_EXISTS, error, "cannot create {}: the file exists already; open it, or remove it first", options.path);
         }
         const sp_error code = code_of_errno(error);
-        return fail(code, error, "cannot create {}: {}; {}", options.path, describe_errno(error),
-                    advice_for_errno(error));
+        return fail(code, error, "cannot create {}: {}; {}", options.path, describe_errno(error), advice_for_errno(error));
     }
     auto ready = file.lock_and_inspect();
     if (ready) {
@@ -79,7 +74,7 @@ Result<PoolFile> PoolFile::create(const MediumOptions& options, std::uint64_t si
 /// errno, or 0.
 int PoolFile::open_new(bool unnamed) noexcept
 {
-    struct stat facts {};
+    struct stat facts{};
     if (unnamed && lstat(path_.c_str(), &facts) == 0) {
         return EEXIST;  // publish() would refuse; this is sooner.
     }
@@ -105,12 +100,10 @@ Result<void> PoolFile::publish()
     if (linkat(AT_FDCWD, own_name, AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) != 0) {
         const int error = errno;
         if (error == EEXIST) {
-            return fail(SP_E_POOL_EXISTS, error,
-                        "cannot create {}: another process has just made it; start the program again", path_);
+            return fail(SP_E_POOL_EXISTS, error, "cannot create {}: another process has just made it; start the program again", path_);
         }
         const sp_error code = code_of_errno(error);
-        return fail(code, error, "cannot name the new pool {}: {}; {}", path_, describe_errno(error),
-                    advice_for(code));
+        return fail(code, error, "cannot name the new pool {}: {}; {}", path_, describe_errno(error), advice_for(code));
     }
     unnamed_ = false;
     observe(MediumEvent::name);
@@ -130,26 +123,23 @@ Result<PoolFile> PoolFile::open(const MediumOptions& options, Access access)
     file.access_ = access;
     const bool shared = access == Access::write && lies_in_shared_folder(options.path);
     // Looked at before it is opened, since opening a device or a FIFO can do something.
-    struct stat facts {};
+    struct stat facts{};
     int error = stat(options.path.c_str(), &facts) == 0 ? 0 : errno;
     if (error == 0 && !S_ISREG(facts.st_mode)) {
         return fail(SP_E_NOT_A_POOL, 0, "{} is not a regular file; name a pool file", options.path);
     }
     if (error == 0) {
         const int mode = (access == Access::write ? O_RDWR : O_RDONLY) | (shared ? O_NOFOLLOW : 0);
-        file.file_ =
-            os::Descriptor{::open(options.path.c_str(), mode | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+        file.file_ = os::Descriptor{::open(options.path.c_str(), mode | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
         error = file.file_.valid() ? 0 : errno;
         if (error == ELOOP && shared) {
             return fail(SP_E_POOL_READ_ONLY, error,
-                        "{} is a symbolic link in a folder where everybody may make files; name the pool file itself",
-                        options.path);
+                        "{} is a symbolic link in a folder where everybody may make files; name the pool file itself", options.path);
         }
     }
     if (error != 0) {
         const sp_error code = code_of_errno(error);
-        return fail(code, error, "cannot open {}: {}; {}", options.path, describe_errno(error),
-                    advice_for(code));
+        return fail(code, error, "cannot open {}: {}; {}", options.path, describe_errno(error), advice_for(code));
     }
     if (auto ready = file.lock_and_inspect(); !ready) {
         return pass_on(ready.error());
@@ -172,28 +162,24 @@ Result<void> PoolFile::lock_and_inspect()
 {
     file_.claim();
     if (access_ != Access::read_unlocked) {
-        const auto kind =
-            access_ == Access::write ? os::LockKind::exclusive : os::LockKind::shared;
+        const auto kind = access_ == Access::write ? os::LockKind::exclusive : os::LockKind::shared;
         int holder = 0;
         if (const int error = os::lock_file(fd(), kind, path_, holder); error == EWOULDBLOCK) {
             if (holder != 0) {
-                return fail(SP_E_POOL_LOCKED, error,
-                            "{} is open in process {}; stop that process, or use another pool",
-                            path_, holder);
+                return fail(SP_E_POOL_LOCKED, error, "{} is open in process {}; stop that process, or use another pool", path_, holder);
             }
-            return fail(SP_E_POOL_LOCKED, error,
-                        "{} is open in another process; stop it, or use another pool", path_);
+            return fail(SP_E_POOL_LOCKED, error, "{} is open in another process; stop it, or use another pool", path_);
         } else if (error != 0) {
-            return fail(SP_E_IO, error, "cannot lock {}: {}; use a file system that has locks",
-                        path_, describe_errno(error));
+            return fail(SP_E_IO, error, "cannot lock {}: {}; use a file system that has locks", path_, describe_errno(error));
         }
         if (os::await_queued_writes(fd()) != 0) {
             return fail(SP_E_POOL_LOCKED, 0,
                         "{}: writes of a process that was killed are still on their way to the disk; try "
-                        "again later, or see the kernel's log (dmesg) for the device", path_);
+                        "again later, or see the kernel's log (dmesg) for the device",
+                        path_);
         }
     }
-    struct stat facts {};
+    struct stat facts{};
     if (fstat(fd(), &facts) != 0) {
         return fail(SP_E_IO, errno, "cannot inspect {}: {}", path_, describe_errno(errno));
     }
@@ -201,14 +187,12 @@ Result<void> PoolFile::lock_and_inspect()
         return fail(SP_E_NOT_A_POOL, 0, "{} is not a regular file; name a pool file", path_);
     }
     if (facts.st_nlink == 0 && !unnamed_) {  // Removed between open and lock.
-        return fail(SP_E_POOL_MISSING, 0, "{} was removed while it was being opened; try again",
-                    path_);
+        return fail(SP_E_POOL_MISSING, 0, "{} was removed while it was being opened; try again", path_);
     }
     size_bytes_ = static_cast<std::uint64_t>(facts.st_size);
     identity_ = {facts.st_dev, facts.st_ino};
-    struct statfs system {};
-    lives_in_memory_ = fstatfs(fd(), &system) == 0 &&
-                       (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC);
+    struct statfs system{};
+    lives_in_memory_ = fstatfs(fd(), &system) == 0 && (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC);
     return {};
 }
 
@@ -218,8 +202,7 @@ Result<void> PoolFile::grow(std::uint64_t size)
         return allowed;
     }
     if (size < size_bytes_ || size % page_bytes != 0) {
-        return fail(SP_E_INVALID_ARGUMENT, 0, "{} cannot be resized from {} to {} bytes", path_,
-                    size_bytes_, size);
+        return fail(SP_E_INVALID_ARGUMENT, 0, "{} cannot be resized from {} to {} bytes", path_, size_bytes_, size);
     }
     if (size == size_bytes_) {
         return {};
@@ -251,8 +234,7 @@ int PoolFile::allocate_once(std::uint64_t begin, std::uint64_t size) noexcept
         return fault.error;
     }
     const os::FileSizeSignalHeld held;
-    return fallocate(fd(), 0, static_cast<off_t>(begin), static_cast<off_t>(size)) == 0 ? 0
-                                                                                        : errno;
+    return fallocate(fd(), 0, static_cast<off_t>(begin), static_cast<off_t>(size)) == 0 ? 0 : errno;
 }
 
 Result<void> PoolFile::allocate(std::uint64_t begin, std::uint64_t end)
@@ -270,12 +252,10 @@ Result<void> PoolFile::allocate(std::uint64_t begin, std::uint64_t end)
     }
     const sp_error code = code_of_errno(error);
     if (code == SP_E_NO_SPACE) {
-        return fail(code, error,
-                    "no space for {} more bytes of {}: {}; {}, or choose a smaller pool", end - begin, path_,
+        return fail(code, error, "no space for {} more bytes of {}: {}; {}, or choose a smaller pool", end - begin, path_,
                     describe_errno(error), advice_for_errno(error));
     }
-    return fail(code, error, "cannot allocate bytes {} to {} of {}: {}; {}", begin, end, path_,
-                describe_errno(error), advice_for(code));
+    return fail(code, error, "cannot allocate bytes {} to {} of {}: {}; {}", begin, end, path_, describe_errno(error), advice_for(code));
 }
 
 int PoolFile::fill_with_zeroes(std::uint64_t begin, std::uint64_t end) noexcept
@@ -283,8 +263,7 @@ int PoolFile::fill_with_zeroes(std::uint64_t begin, std::uint64_t end) noexcept
     static constexpr std::array<std::byte, 64 * kib> zeroes{};
     unsigned tries = 0;
     while (begin < end) {
-        const iovec vector{const_cast<std::byte*>(zeroes.data()),
-                           std::min<std::uint64_t>(zeroes.size(), end - begin)};
+        const iovec vector{const_cast<std::byte*>(zeroes.data()), std::min<std::uint64_t>(zeroes.size(), end - begin)};
         const ssize_t written = write_once(fd(), &vector, 1, begin);
         if (written < 0) {
             if ((errno == EINTR || errno == EAGAIN) && ++tries < retries_max) {
@@ -302,8 +281,7 @@ Result<void> PoolFile::read(std::uint64_t offset, std::span<std::byte> destinati
     // The kernel's own read-ahead is too small for a table of megabytes on a fast disk.
     constexpr std::size_t large = mib;
     if (destination.size() >= large) {
-        posix_fadvise(fd(), static_cast<off_t>(offset), static_cast<off_t>(destination.size()),
-                      POSIX_FADV_WILLNEED);
+        posix_fadvise(fd(), static_cast<off_t>(offset), static_cast<off_t>(destination.size()), POSIX_FADV_WILLNEED);
     }
     std::size_t done = 0;
     unsigned tries = 0;
@@ -315,16 +293,14 @@ Result<void> PoolFile::read(std::uint64_t offset, std::span<std::byte> destinati
             wanted = std::max<std::size_t>(wanted / 2, 1);
         }
         errno = fault.error;
-        const ssize_t got = fault.error != 0 ? -1
-                                             : pread(fd(), destination.data() + done, wanted,
-                                                     static_cast<off_t>(at));
+        const ssize_t got = fault.error != 0 ? -1 : pread(fd(), destination.data() + done, wanted, static_cast<off_t>(at));
         if (got < 0) {
             const int error = errno;
             if ((error == EINTR || error == EAGAIN) && ++tries < retries_max) {
                 continue;
             }
-            return fail(SP_E_IO, error, "reading {} bytes at offset {} of {} failed: {}; {}",
-                        wanted, at, path_, describe_errno(error), advice_for(SP_E_IO));
+            return fail(SP_E_IO, error, "reading {} bytes at offset {} of {} failed: {}; {}", wanted, at, path_, describe_errno(error),
+                        advice_for(SP_E_IO));
         }
         if (got == 0) {
             return fail(SP_E_POOL_TRUNCATED, 0,
@@ -337,8 +313,7 @@ Result<void> PoolFile::read(std::uint64_t offset, std::span<std::byte> destinati
     return {};
 }
 
-ssize_t PoolFile::write_once(int descriptor, const iovec* vectors, int count,
-                             std::uint64_t offset) noexcept
+ssize_t PoolFile::write_once(int descriptor, const iovec* vectors, int count, std::uint64_t offset) noexcept
 {
     faults_.persist();
     const Fault fault = faults_.next(FaultPoint::write);
@@ -371,17 +346,14 @@ Result<void> PoolFile::check_writable() const
 
 Result<void> PoolFile::check_range(std::uint64_t offset, std::uint64_t size) const
 {
-    if (offset % page_bytes != 0 || size % page_bytes != 0 || offset > size_bytes_ ||
-        size > size_bytes_ - offset) {
-        return fail(SP_E_INVALID_ARGUMENT, 0,
-                    "a write of {} bytes at offset {} is not made of whole pages inside {} ({} bytes)",
-                    size, offset, path_, size_bytes_);
+    if (offset % page_bytes != 0 || size % page_bytes != 0 || offset > size_bytes_ || size > size_bytes_ - offset) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "a write of {} bytes at offset {} is not made of whole pages inside {} ({} bytes)", size,
+                    offset, path_, size_bytes_);
     }
     return {};
 }
 
-tl::unexpected<Failure> PoolFile::fail_write(int error, std::uint64_t offset,
-                                             std::uint64_t size) noexcept
+tl::unexpected<Failure> PoolFile::fail_write(int error, std::uint64_t offset, std::uint64_t size) noexcept
 {
     frozen_ = true;
     const sp_error code = code_of_errno(error) == SP_E_NO_SPACE ? SP_E_NO_SPACE : SP_E_IO;

@@ -49,8 +49,7 @@ public:
 
     /// One pwritev as the system does it: may be short, may fail with any errno. `fd` is fd() or
     /// another descriptor of the same file. Takes part in fault injection.
-    [[nodiscard]] ssize_t write_once(int fd, const iovec* vectors, int count,
-                                     std::uint64_t offset) noexcept;
+    [[nodiscard]] ssize_t write_once(int fd, const iovec* vectors, int count, std::uint64_t offset) noexcept;
 
     /// fdatasync, which takes the size along; the first one of a run is sync_metadata(). Nothing under
     /// Durability::process. A failure freezes the file. Returns whether a system call was made. Errors: no_space, io,
@@ -70,7 +69,7 @@ public:
     /// Whether `fd` is this file, by device and inode.
     [[nodiscard]] bool is_same_file(int fd) const noexcept
     {
-        struct stat facts {};
+        struct stat facts{};
         return is_descriptor_of_this(fd, facts);
     }
     /// A page of the file's mapping was lost: check_intact() fails from here on. Async-signal-safe.
@@ -82,8 +81,7 @@ public:
 
     /// Turns a refused write into a Failure and freezes the file: what a failed write left on the
     /// disk is unknown, and the kernel may forget the error, so that no later sync() may succeed.
-    [[nodiscard]] tl::unexpected<Failure> fail_write(int error, std::uint64_t offset,
-                                                     std::uint64_t size) noexcept;
+    [[nodiscard]] tl::unexpected<Failure> fail_write(int error, std::uint64_t offset, std::uint64_t size) noexcept;
 
     [[nodiscard]] FaultPlan& faults() const noexcept { return faults_; }
 

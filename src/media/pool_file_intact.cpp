@@ -21,7 +21,7 @@ Result<void> PoolFile::check_intact(int other)
 {
     const char* what = nullptr;
     sp_error code = SP_E_IO;
-    struct stat facts {};
+    struct stat facts{};
     if (lost_page_.load(std::memory_order_acquire)) {
         what = "a page of it that was mapped is gone: the file was truncated, or its medium failed";
     } else if ((other >= 0 && !is_descriptor_of_this(other, facts)) || !is_descriptor_of_this(fd(), facts)) {

@@ -10,7 +10,7 @@ namespace {
 /// All zero where it cannot be seen.
 struct stat facts_of_folder(const std::string& path)
 {
-    struct stat facts {};
+    struct stat facts{};
     const std::size_t slash = path.rfind('/');
     const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
     if (stat(folder.c_str(), &facts) != 0) {

@@ -44,8 +44,8 @@ Result<void> map_card_table()
                     "there and nowhere else (/proc/self/maps shows who uses them)",
                     store_marks::table_address, store_marks::table_address + NVHOOKS_CARD_TABLE_BYTES);
     }
-    return fail(SP_E_NO_MEMORY, error, "cannot reserve {} MiB of addresses at {:#x} for the card table: {}",
-                NVHOOKS_CARD_TABLE_BYTES / mib, store_marks::table_address, std::strerror(error));
+    return fail(SP_E_NO_MEMORY, error, "cannot reserve {} MiB of addresses at {:#x} for the card table: {}", NVHOOKS_CARD_TABLE_BYTES / mib,
+                store_marks::table_address, std::strerror(error));
 }
 
 }  // namespace stillpoint::os

@@ -20,10 +20,9 @@ public:
     explicit FileView(const char* path)
     {
         const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-        struct stat facts {};
+        struct stat facts{};
         if (descriptor >= 0 && fstat(descriptor, &facts) == 0 && facts.st_size > 0) {
-            void* view = mmap(nullptr, static_cast<std::size_t>(facts.st_size), PROT_READ, MAP_PRIVATE,
-                              descriptor, 0);
+            void* view = mmap(nullptr, static_cast<std::size_t>(facts.st_size), PROT_READ, MAP_PRIVATE, descriptor, 0);
             if (view != MAP_FAILED) {
                 bytes_ = static_cast<const std::byte*>(view);
                 size_ = static_cast<std::size_t>(facts.st_size);
@@ -46,8 +45,7 @@ public:
     [[nodiscard]] const T* at(std::uint64_t offset, std::uint64_t count = 1) const
     {
         const std::uint64_t bytes = count * sizeof(T);
-        if (offset > size_ || bytes / sizeof(T) != count || bytes > size_ - offset ||
-            offset % alignof(T) != 0) {
+        if (offset > size_ || bytes / sizeof(T) != count || bytes > size_ - offset || offset % alignof(T) != 0) {
             return nullptr;
         }
         return reinterpret_cast<const T*>(bytes_ + offset);
@@ -67,7 +65,7 @@ private:
 };
 
 struct Sections {
-    const ElfW(Shdr)* headers = nullptr;
+    const ElfW(Shdr) * headers = nullptr;
     std::size_t count = 0;
     std::uint64_t names_offset = 0;
 };
@@ -75,8 +73,7 @@ struct Sections {
 inline Sections sections_of(const FileView& file)
 {
     const auto* header = file.at<ElfW(Ehdr)>(0);
-    if (header == nullptr || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-        header->e_shentsize != sizeof(ElfW(Shdr))) {
+    if (header == nullptr || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_shentsize != sizeof(ElfW(Shdr))) {
         return {};
     }
     Sections sections;

@@ -38,9 +38,8 @@ std::uint64_t hash_of_symbols(const FileView& file, const Sections& sections, co
             }
         }
     }
-    std::sort(symbols.begin(), symbols.end(), [](const Symbol& a, const Symbol& b) {
-        return a.offset != b.offset ? a.offset < b.offset : a.name < b.name;
-    });
+    std::sort(symbols.begin(), symbols.end(),
+              [](const Symbol& a, const Symbol& b) { return a.offset != b.offset ? a.offset < b.offset : a.name < b.name; });
     std::uint64_t hash = 0;
     for (const Symbol& symbol : symbols) {
         hash = mix64(mix64(hash, symbol.offset), mix64(symbol.size, checksum64(symbol.name.data(), symbol.name.size(), 0)));

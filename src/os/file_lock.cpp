@@ -38,13 +38,11 @@ int holder_in_line(const char* line, const struct stat& file) noexcept
     unsigned device_minor = 0;
     unsigned long long inode = 0;
     char mode[8] = {};
-    if (std::sscanf(line, "%*d: FLOCK %*s %7s %d %x:%x:%llu", mode, &pid, &device_major,
-                    &device_minor, &inode) != 5 ||
+    if (std::sscanf(line, "%*d: FLOCK %*s %7s %d %x:%x:%llu", mode, &pid, &device_major, &device_minor, &inode) != 5 ||
         std::strcmp(mode, "WRITE") != 0 || pid <= 0) {
         return 0;
     }
-    const bool same = device_major == major(file.st_dev) && device_minor == minor(file.st_dev) &&
-                      inode == file.st_ino;
+    const bool same = device_major == major(file.st_dev) && device_minor == minor(file.st_dev) && inode == file.st_ino;
     return same ? pid : 0;
 }
 
@@ -114,7 +112,7 @@ constexpr timespec pause_between{0, 10'000'000};
 /// One byte far behind the end of any file: it keeps clear of locks that others may take on real bytes.
 struct flock queued_writes_mark() noexcept
 {
-    struct flock mark {};
+    struct flock mark{};
     mark.l_type = F_WRLCK;
     mark.l_whence = SEEK_SET;
     mark.l_start = off_t{1} << 62;
@@ -161,7 +159,7 @@ int lock_file(int fd, LockKind kind, const std::string& path, int& holder) noexc
 
 int exclusive_lock_holder(const std::string& path) noexcept
 {
-    struct stat file {};
+    struct stat file{};
     if (stat(path.c_str(), &file) != 0) {
         return 0;
     }

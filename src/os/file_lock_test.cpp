@@ -27,10 +27,7 @@ protected:
     }
     ~FileLock() override { unlink(path_.c_str()); }
 
-    [[nodiscard]] Descriptor another() const
-    {
-        return Descriptor{open(path_.c_str(), O_RDWR | O_CLOEXEC)};
-    }
+    [[nodiscard]] Descriptor another() const { return Descriptor{open(path_.c_str(), O_RDWR | O_CLOEXEC)}; }
 
     std::string path_;
     Descriptor file_;

@@ -19,8 +19,7 @@ bool overlaps_window(const void* begin, std::uint64_t size) noexcept
 /// Address space without memory behind it, or nullptr with errno.
 std::byte* reserve_range(std::uint64_t size) noexcept
 {
-    void* const range = mmap(nullptr, size, PROT_NONE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const range = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range == MAP_FAILED) {
         return nullptr;
     }
@@ -72,8 +71,7 @@ int FileMapping::extend(int fd, std::uint64_t size, Mode mode) noexcept
     std::byte* const place = base_ + size_;
     if (const int error = map_at(place, fd, size_, size - size_, mode); error != 0) {
         // A refused MAP_FIXED may have unmapped what lay there: keep the reservation whole.
-        mmap(place, size - size_, PROT_NONE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        mmap(place, size - size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
         madvise(place, size - size_, MADV_DONTFORK);
         return error;
     }
@@ -84,7 +82,7 @@ int FileMapping::extend(int fd, std::uint64_t size, Mode mode) noexcept
 int FileMapping::map_at(std::byte* address, int fd, std::uint64_t offset, std::uint64_t size, Mode mode) noexcept
 {
     const int protection = mode == Mode::read_only ? PROT_READ : PROT_READ | PROT_WRITE;
-    const int flags = mode == Mode::shared_direct ? MAP_SHARED_VALIDATE | MAP_SYNC
+    const int flags = mode == Mode::shared_direct  ? MAP_SHARED_VALIDATE | MAP_SYNC
                       : mode == Mode::private_copy ? MAP_PRIVATE | MAP_NORESERVE
                                                    : MAP_SHARED;
     if (map_own(address, size, protection, flags | MAP_FIXED, fd, static_cast<off_t>(offset)) == MAP_FAILED) {
@@ -108,14 +106,13 @@ bool FileMapping::replace_page(void* address) noexcept
     if (base_ == nullptr || offset >= size_) {
         return false;
     }
-    return mmap(base_ + offset / page_bytes * page_bytes, page_bytes, PROT_READ | PROT_WRITE,
-                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+    return mmap(base_ + offset / page_bytes * page_bytes, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+                0) != MAP_FAILED;
 }
 
 bool FileMapping::grants_direct(int fd) noexcept
 {
-    void* const probe =
-        mmap(nullptr, page_bytes, PROT_READ, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
+    void* const probe = mmap(nullptr, page_bytes, PROT_READ, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
     if (probe == MAP_FAILED) {
         return false;
     }

@@ -53,7 +53,7 @@ public:
 
 private:
     std::byte* base_ = nullptr;
-    std::uint64_t size_ = 0;      ///< Mapped, in whole pages.
+    std::uint64_t size_ = 0;  ///< Mapped, in whole pages.
     std::uint64_t reserved_ = 0;
 };
 

@@ -17,9 +17,7 @@ namespace {
 Descriptor file_of(std::uint64_t size, const char* parent = nullptr)
 {
     const char* const temporary = std::getenv("TMPDIR");
-    std::string path = parent != nullptr      ? parent
-                       : temporary != nullptr ? temporary
-                                              : ".";
+    std::string path = parent != nullptr ? parent : temporary != nullptr ? temporary : ".";
     path += "/file-mapping-XXXXXX";
     Descriptor file{mkstemp(path.data())};
     unlink(path.c_str());
@@ -49,8 +47,7 @@ TEST(FileMapping, TakesLessAddressSpaceWhereThereIsNotAsMuchAsItWants)
     EXPECT_GE(mapping.reserved(), 4 * page_bytes);
     EXPECT_LT(mapping.reserved(), std::uint64_t{1} << 62);
     const auto begin = reinterpret_cast<std::uintptr_t>(mapping.base());
-    EXPECT_TRUE(begin >= window_base + window_bytes ||
-                begin + mapping.reserved() <= window_base);
+    EXPECT_TRUE(begin >= window_base + window_bytes || begin + mapping.reserved() <= window_base);
 }
 
 TEST(FileMapping, RefusesToGrowBeyondItsReservation)
@@ -68,8 +65,7 @@ TEST(FileMapping, StaysUsableAfterTheKernelRefusesADirectMapping)
     EXPECT_FALSE(FileMapping::grants_direct(file.get()));
     FileMapping mapping;
     ASSERT_EQ(mapping.reserve(mib, page_bytes), 0);
-    EXPECT_EQ(mapping.extend(file.get(), page_bytes, FileMapping::Mode::shared_direct),
-              EOPNOTSUPP);
+    EXPECT_EQ(mapping.extend(file.get(), page_bytes, FileMapping::Mode::shared_direct), EOPNOTSUPP);
     EXPECT_EQ(mapping.size(), 0u);
     ASSERT_EQ(mapping.extend(file.get(), page_bytes, FileMapping::Mode::shared), 0);
     EXPECT_EQ(mapping.base()[0], std::byte{});

@@ -15,8 +15,7 @@ namespace stillpoint::os {
 
 /// Sleeps while `word` is `expected`, until woken or until `deadline_ns` on the monotonic clock
 /// (UINT64_MAX: no deadline). May return for no reason. Preserves errno.
-inline void futex_wait(const sync::Atomic<std::uint32_t>& word, std::uint32_t expected,
-                       std::uint64_t deadline_ns = UINT64_MAX) noexcept
+inline void futex_wait(const sync::Atomic<std::uint32_t>& word, std::uint32_t expected, std::uint64_t deadline_ns = UINT64_MAX) noexcept
 {
     const int saved_errno = errno;
     timespec deadline{};

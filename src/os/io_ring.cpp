@@ -33,8 +33,7 @@ IoRing::~IoRing()
     }
 }
 
-void IoRing::queue_write(int fd, const iovec* vectors, int count, std::uint64_t offset,
-                         std::uint64_t tag) noexcept
+void IoRing::queue_write(int fd, const iovec* vectors, int count, std::uint64_t offset, std::uint64_t tag) noexcept
 {
     io_uring_sqe* const entry = io_uring_get_sqe(&ring_);  // Never full: `entries` bounds the caller.
     io_uring_prep_writev(entry, fd, vectors, static_cast<unsigned>(count), offset);

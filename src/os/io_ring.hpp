@@ -20,8 +20,7 @@ public:
     ~IoRing();
 
     /// Queues one write. `vectors` must stay until its completion. At most `entries` at once.
-    void queue_write(int fd, const iovec* vectors, int count, std::uint64_t offset,
-                     std::uint64_t tag) noexcept;
+    void queue_write(int fd, const iovec* vectors, int count, std::uint64_t offset, std::uint64_t tag) noexcept;
 
     /// Hands over everything queued and waits for at least one completion; retries EINTR. 0 or
     /// the errno of the refusal. No malloc.

@@ -16,12 +16,12 @@ constexpr std::string_view offered_prefixes[] = {"sp_", "nv", "crashed"};
 /// The entries of the dynamic section that concern symbols.
 struct DynamicFacts {
     const char* names = nullptr;
-    const ElfW(Sym)* symbols = nullptr;
-    const ElfW(Rela)* tables[2] = {nullptr, nullptr};
+    const ElfW(Sym) * symbols = nullptr;
+    const ElfW(Rela) * tables[2] = {nullptr, nullptr};
     std::size_t table_bytes[2] = {0, 0};
 };
 
-const ElfW(Dyn)* dynamic_section(const dl_phdr_info& module) noexcept
+const ElfW(Dyn) * dynamic_section(const dl_phdr_info& module) noexcept
 {
     for (std::size_t i = 0; i < module.dlpi_phnum; ++i) {
         if (module.dlpi_phdr[i].p_type == PT_DYNAMIC) {
@@ -94,8 +94,7 @@ bool contains(const dl_phdr_info& module, const void* address) noexcept
 {
     for (std::size_t i = 0; i < module.dlpi_phnum; ++i) {
         const auto& segment = module.dlpi_phdr[i];
-        if (segment.p_type == PT_LOAD &&
-            reinterpret_cast<std::uintptr_t>(address) - module.dlpi_addr - segment.p_vaddr < segment.p_memsz) {
+        if (segment.p_type == PT_LOAD && reinterpret_cast<std::uintptr_t>(address) - module.dlpi_addr - segment.p_vaddr < segment.p_memsz) {
             return true;
         }
     }

@@ -19,8 +19,7 @@ bool region_domain_is_cpu_cache(const char* devices, const char* region) noexcep
     std::snprintf(path, sizeof path, "%s/%s/persistence_domain", devices, region);
     const Descriptor file{open(path, O_RDONLY | O_CLOEXEC)};
     char text[32] = {};
-    return file.valid() && read(file.get(), text, sizeof text - 1) > 0 &&
-           std::strcmp(text, "cpu_cache\n") == 0;
+    return file.valid() && read(file.get(), text, sizeof text - 1) > 0 && std::strcmp(text, "cpu_cache\n") == 0;
 }
 
 }  // namespace

@@ -37,11 +37,9 @@ public:
     {
         release();
         const std::size_t bytes = round_up(capacity * sizeof(T) + 1, page_bytes);
-        void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED) {
-            return fail(SP_E_NO_MEMORY, errno, "cannot reserve {} bytes of address space for {}",
-                        bytes, purpose);
+            return fail(SP_E_NO_MEMORY, errno, "cannot reserve {} bytes of address space for {}", bytes, purpose);
         }
         elements_ = static_cast<T*>(memory);
         capacity_ = capacity;
@@ -60,8 +58,7 @@ public:
     {
         const std::size_t begin = round_up(first * sizeof(T), page_bytes);
         if (begin < mapped_bytes_) {
-            madvise(reinterpret_cast<std::byte*>(elements_) + begin, mapped_bytes_ - begin,
-                    MADV_DONTNEED);
+            madvise(reinterpret_cast<std::byte*>(elements_) + begin, mapped_bytes_ - begin, MADV_DONTNEED);
         }
     }
 
@@ -96,10 +93,7 @@ public:
         return words_.reserve((bits + 63) / 64 + 1, purpose);
     }
     [[nodiscard]] std::uint64_t bits() const noexcept { return bits_; }
-    [[nodiscard]] bool test(std::uint64_t bit) const noexcept
-    {
-        return ((words_[bit / 64] >> (bit % 64)) & 1u) != 0;
-    }
+    [[nodiscard]] bool test(std::uint64_t bit) const noexcept { return ((words_[bit / 64] >> (bit % 64)) & 1u) != 0; }
     void set(std::uint64_t bit) noexcept { words_[bit / 64] |= std::uint64_t{1} << (bit % 64); }
     void clear(std::uint64_t bit) noexcept { words_[bit / 64] &= ~(std::uint64_t{1} << (bit % 64)); }
     void assign(std::uint64_t bit, bool value) noexcept { value ? set(bit) : clear(bit); }

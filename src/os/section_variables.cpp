@@ -57,13 +57,10 @@ std::string source_name(std::string_view symbol)
 
 bool is_known(const std::vector<SectionVariable>& variables, std::uint64_t offset)
 {
-    return std::ranges::any_of(variables, [offset](const SectionVariable& known) {
-        return offset - known.offset < known.size;
-    });
+    return std::ranges::any_of(variables, [offset](const SectionVariable& known) { return offset - known.offset < known.size; });
 }
 
-void add_symbols(VariableSection& found, const FileView& file, const Sections& sections, std::uint64_t section_address,
-                 ElfW(Word) kind)
+void add_symbols(VariableSection& found, const FileView& file, const Sections& sections, std::uint64_t section_address, ElfW(Word) kind)
 {
     for (std::size_t i = 0; i < sections.count; ++i) {
         const auto& table = sections.headers[i];
@@ -87,8 +84,8 @@ void add_symbols(VariableSection& found, const FileView& file, const Sections& s
                 continue;
             }
             const bool is_local = symbol.st_info >> 4 == STB_LOCAL;
-            found.variables.push_back({source_name(file.text(names + symbol.st_name)), is_local ? scope : "", "", offset,
-                                       symbol.st_size, 0});
+            found.variables.push_back(
+                {source_name(file.text(names + symbol.st_name)), is_local ? scope : "", "", offset, symbol.st_size, 0});
         }
     }
 }
@@ -162,8 +159,7 @@ struct Search {
     const char* records;
 };
 
-void add_names(VariableSection& found, const FileView& file, const Sections& headers, const LoadedSection& section,
-               const char* records)
+void add_names(VariableSection& found, const FileView& file, const Sections& headers, const LoadedSection& section, const char* records)
 {
     // The records of every module are examined: an address tells whose they are.
     visit_sections(records, &add_records, &found);

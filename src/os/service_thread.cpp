@@ -62,8 +62,7 @@ Result<void> ServiceThread::start(const char* name, void (*run)(void*), void* co
     const int error = create(&thread_, nullptr, &entry, this);
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, sizeof before);
     if (error != 0) {
-        return fail(SP_E_NO_MEMORY, error, "cannot start the thread {} ({})", name,
-                    std::strerror(error));
+        return fail(SP_E_NO_MEMORY, error, "cannot start the thread {} ({})", name, std::strerror(error));
     }
     running_ = true;
     return {};

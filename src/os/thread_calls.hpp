@@ -18,10 +18,7 @@ namespace stillpoint::os {
 [[nodiscard]] inline int thread_id() noexcept { return gettid(); }
 
 /// True if this process has no such thread any more.
-[[nodiscard]] inline bool thread_is_gone(int thread) noexcept
-{
-    return syscall(SYS_tgkill, getpid(), thread, 0) != 0 && errno == ESRCH;
-}
+[[nodiscard]] inline bool thread_is_gone(int thread) noexcept { return syscall(SYS_tgkill, getpid(), thread, 0) != 0 && errno == ESRCH; }
 
 inline void yield_cpu() noexcept { sched_yield(); }
 
@@ -52,10 +49,7 @@ public:
         const std::uint64_t all = ~std::uint64_t{0};
         syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &saved_mask_, sizeof all);
     }
-    ~SignalsBlocked()
-    {
-        syscall(SYS_rt_sigprocmask, SIG_SETMASK, &saved_mask_, nullptr, sizeof saved_mask_);
-    }
+    ~SignalsBlocked() { syscall(SYS_rt_sigprocmask, SIG_SETMASK, &saved_mask_, nullptr, sizeof saved_mask_); }
     SignalsBlocked(const SignalsBlocked&) = delete;
     SignalsBlocked& operator=(const SignalsBlocked&) = delete;
 

@@ -62,9 +62,7 @@ Result<Userfaultfd> Userfaultfd::open(Purpose purpose)
         descriptor = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | user_mode_only);
     }
     if (descriptor < 0) {
-        return fail(SP_E_UNSUPPORTED, errno,
-                    "the kernel refuses userfaultfd ({}); use the tracker mprotect",
-                    std::strerror(errno));
+        return fail(SP_E_UNSUPPORTED, errno, "the kernel refuses userfaultfd ({}); use the tracker mprotect", std::strerror(errno));
     }
     const int wake_descriptor = claim_descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     Userfaultfd result(claim_descriptor(static_cast<int>(descriptor)), wake_descriptor, scope, purpose);
@@ -107,9 +105,8 @@ Result<void> Userfaultfd::register_range(const std::byte* begin, std::size_t siz
         return {};
     }
     if (ioctl(descriptor_, UFFDIO_REGISTER, &request) != 0) {
-        return fail(SP_E_UNSUPPORTED, errno,
-                    "userfaultfd does not accept {} bytes at {} ({}); use the tracker mprotect",
-                    size, static_cast<const void*>(begin), std::strerror(errno));
+        return fail(SP_E_UNSUPPORTED, errno, "userfaultfd does not accept {} bytes at {} ({}); use the tracker mprotect", size,
+                    static_cast<const void*>(begin), std::strerror(errno));
     }
     return {};
 }
@@ -130,8 +127,7 @@ std::uintptr_t Userfaultfd::wait_for_fault() noexcept
             return lost;
         }
         uffd_msg message{};
-        if ((ready[0].revents & POLLIN) != 0 &&
-            read(descriptor_, &message, sizeof message) == sizeof message &&
+        if ((ready[0].revents & POLLIN) != 0 && read(descriptor_, &message, sizeof message) == sizeof message &&
             message.event == UFFD_EVENT_PAGEFAULT) {
             return static_cast<std::uintptr_t>(message.arg.pagefault.address);
         }
@@ -172,9 +168,7 @@ Result<PagemapScanner> PagemapScanner::open()
 {
     const int descriptor = claim_descriptor(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
     if (descriptor < 0) {
-        return fail(SP_E_UNSUPPORTED, errno,
-                    "cannot open /proc/self/pagemap ({}); use the tracker mprotect",
-                    std::strerror(errno));
+        return fail(SP_E_UNSUPPORTED, errno, "cannot open /proc/self/pagemap ({}); use the tracker mprotect", std::strerror(errno));
     }
     PagemapScanner scanner(descriptor);
     ScanArguments probe{};
@@ -194,8 +188,7 @@ PagemapScanner::~PagemapScanner()
     }
 }
 
-std::uintptr_t PagemapScanner::collect_written(std::uintptr_t begin, std::uintptr_t end, PageRun* runs,
-                                               std::size_t capacity,
+std::uintptr_t PagemapScanner::collect_written(std::uintptr_t begin, std::uintptr_t end, PageRun* runs, std::size_t capacity,
                                                std::size_t& count) const noexcept
 {
     constexpr std::size_t regions_max = 512;

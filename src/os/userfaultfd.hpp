@@ -25,10 +25,8 @@ public:
     [[nodiscard]] static Result<Userfaultfd> open(Purpose purpose = Purpose::tracking);
 
     Userfaultfd(Userfaultfd&& other) noexcept
-        : descriptor_(std::exchange(other.descriptor_, -1)),
-          wake_descriptor_(std::exchange(other.wake_descriptor_, -1)),
-          scope_(other.scope_),
-          purpose_(other.purpose_)
+        : descriptor_(std::exchange(other.descriptor_, -1)), wake_descriptor_(std::exchange(other.wake_descriptor_, -1)),
+          scope_(other.scope_), purpose_(other.purpose_)
     {
     }
     Userfaultfd& operator=(Userfaultfd&& other) noexcept
@@ -99,8 +97,8 @@ public:
     /// again. Returns where the walk stopped: call again from there while it is below `end`.
     /// 0: the kernel refused (errno).
     /// Cost: about 2 ns for each clean page walked, 50 ns for each written one.
-    [[nodiscard]] std::uintptr_t collect_written(std::uintptr_t begin, std::uintptr_t end, PageRun* runs,
-                                                 std::size_t capacity, std::size_t& count) const noexcept;
+    [[nodiscard]] std::uintptr_t collect_written(std::uintptr_t begin, std::uintptr_t end, PageRun* runs, std::size_t capacity,
+                                                 std::size_t& count) const noexcept;
 
 private:
     explicit PagemapScanner(int descriptor) noexcept : descriptor_(descriptor) {}

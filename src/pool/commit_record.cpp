@@ -22,8 +22,7 @@ std::uint64_t record_checksum(const CommitRecord& record) noexcept
 bool is_valid(const CommitRecord& record, const Pool& pool, std::uint64_t parity) noexcept
 {
     const bool sound = record.checksum == record_checksum(record) || is_removed(Canary::commit_checksum);
-    return record.magic == commit_magic && sound && record.pool_uuid == pool.facts().uuid &&
-           record.parity == parity && record.epoch != 0 &&
+    return record.magic == commit_magic && sound && record.pool_uuid == pool.facts().uuid && record.parity == parity && record.epoch != 0 &&
            (record.epoch % 2 == parity || is_removed(Canary::commit_parity));
 }
 
@@ -80,9 +79,7 @@ Result<std::optional<CommitRecord>> load_commit_record(const Pool& pool, Finding
         for (std::size_t copy = 0; copy < copies; ++copy) {
             CommitRecord record{};
             const std::uint64_t offset = byte_offset(FilePage{page_of(pool, parity, copy)});
-            if (auto read = pool.medium().read(
-                    offset, {reinterpret_cast<std::byte*>(&record), sizeof record});
-                !read) {
+            if (auto read = pool.medium().read(offset, {reinterpret_cast<std::byte*>(&record), sizeof record}); !read) {
                 unreadable = read.error();  // The twin may do.
                 pair_is_unreadable = true;
                 pair_is_damaged = true;
@@ -95,9 +92,10 @@ Result<std::optional<CommitRecord>> load_commit_record(const Pool& pool, Finding
                 continue;
             }
             if (record.epoch > epoch_max) {  // No torn write: its checksum holds.
-                return fail(SP_E_POOL_CORRUPT, 0,
-                            "{}: the commit record in file page {} has epoch {}, which no pool reaches: the pool is damaged; restore it from a copy",
-                            pool.medium().path(), page_of(pool, parity, copy), record.epoch);
+                return fail(
+                    SP_E_POOL_CORRUPT, 0,
+                    "{}: the commit record in file page {} has epoch {}, which no pool reaches: the pool is damaged; restore it from a copy",
+                    pool.medium().path(), page_of(pool, parity, copy), record.epoch);
             }
             pair_has_record = true;
             if (!newest || record.epoch > newest->epoch) {
@@ -107,7 +105,8 @@ Result<std::optional<CommitRecord>> load_commit_record(const Pool& pool, Finding
         if (findings != nullptr && pair_has_record && pair_is_damaged) {
             findings->remark(fail(SP_E_POOL_CORRUPT, 0,
                                   "{}: one of the two commit records in file pages {} and {} is damaged; the other one is used",
-                                  pool.medium().path(), page_of(pool, parity, 0), page_of(pool, parity, 1)).value());
+                                  pool.medium().path(), page_of(pool, parity, 0), page_of(pool, parity, 1))
+                                 .value());
         }
         if (pair_is_unreadable && !pair_has_record) {
             return pass_on(unreadable);  // The unreadable copy may have held the newest epoch.
@@ -118,8 +117,7 @@ Result<std::optional<CommitRecord>> load_commit_record(const Pool& pool, Finding
     }
     // An interrupted write damages one pair, and while the first epoch is written the other is empty.
     if (damaged_pairs == 2) {
-        return fail(SP_E_POOL_CORRUPT, 0,
-                    "{}: no commit record is valid (file pages {} to {}); restore the pool from a copy",
+        return fail(SP_E_POOL_CORRUPT, 0, "{}: no commit record is valid (file pages {} to {}); restore the pool from a copy",
                     pool.medium().path(), page_of(pool, 0, 0), page_of(pool, 1, 1));
     }
     return newest;
@@ -142,8 +140,7 @@ RunFacts facts_of_runs(const Pool& pool, const std::optional<CommitRecord>& reco
     // A run that ends in a crash has one epoch in flight, perhaps, and the next one running. Their
     // numbers may be known outside and are never used again; nor are those of runs since the last
     // commit that committed nothing. The step is odd, so the record in force is not overwritten.
-    const std::uint64_t runs_since =
-        pool.facts().generation > committed_generation ? pool.facts().generation - committed_generation : 0;
+    const std::uint64_t runs_since = pool.facts().generation > committed_generation ? pool.facts().generation - committed_generation : 0;
     facts.after_crash = record ? !facts.clean : runs_since != 0;
     const bool numbers_may_be_known = facts.after_crash && !is_removed(Canary::skipped_numbers);
     facts.next_epoch = facts.epoch + 1 + (numbers_may_be_known ? 2 * runs_since : 0);
@@ -168,16 +165,15 @@ Result<void> mend_torn_commit_records(Pool& pool)
         std::array<bool, copies> valid{};
         for (std::size_t copy = 0; copy < copies; ++copy) {
             // A page that cannot be read is written too: a write may make a disk replace a bad sector.
-            valid[copy] = medium.read(byte_offset(FilePage{page_of(pool, parity, copy)}),
-                                      std::as_writable_bytes(std::span(&records[copy], 1)))
-                              .has_value() &&
-                          is_valid(records[copy], pool, parity);
+            valid[copy] =
+                medium.read(byte_offset(FilePage{page_of(pool, parity, copy)}), std::as_writable_bytes(std::span(&records[copy], 1)))
+                    .has_value() &&
+                is_valid(records[copy], pool, parity);
         }
         for (std::size_t copy = 0; copy < copies; ++copy) {
             const std::size_t other = 1 - copy;
             const bool stale = valid[other] && (!valid[copy] || records[copy].epoch < records[other].epoch);
-            const bool torn = !valid[0] && !valid[1] &&
-                              std::memcmp(&records[copy], zeroes.data(), sizeof(CommitRecord)) != 0;
+            const bool torn = !valid[0] && !valid[1] && std::memcmp(&records[copy], zeroes.data(), sizeof(CommitRecord)) != 0;
             if (!stale && !torn) {
                 continue;
             }

@@ -16,8 +16,7 @@ namespace stillpoint {
 
 /// The newest valid record, of which one copy may be damaged (a remark to `findings`); empty where no epoch was ever committed.
 /// Errors: pool_corrupt (records that are neither valid nor what an interrupted write leaves), io.
-[[nodiscard]] Result<std::optional<CommitRecord>> load_commit_record(const Pool& pool,
-                                                                     Findings* findings = nullptr);
+[[nodiscard]] Result<std::optional<CommitRecord>> load_commit_record(const Pool& pool, Findings* findings = nullptr);
 
 /// The history of the runs before this one, as a record, or the lack of one, gives it.
 struct RunFacts {

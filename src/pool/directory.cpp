@@ -33,8 +33,7 @@ bool tail_is_zero(const DirectoryRecord& record) noexcept
 {
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(&record);
     const std::size_t begin = offsetof(DirectoryRecord, handle) + name_of(record).size();
-    return std::all_of(bytes + begin, bytes + sizeof record,
-                       [](std::uint8_t byte) { return byte == 0; });
+    return std::all_of(bytes + begin, bytes + sizeof record, [](std::uint8_t byte) { return byte == 0; });
 }
 
 void note_record_store(const DirectoryRecord& record) noexcept
@@ -52,35 +51,22 @@ auto corrupt(fmt::format_string<Args...> format, Args&&... args)
 
 }  // namespace
 
-Directory::Directory(std::byte* base, const ImageGeometry& geometry) noexcept
-    : base_(base), geometry_(geometry)
-{
-}
+Directory::Directory(std::byte* base, const ImageGeometry& geometry) noexcept : base_(base), geometry_(geometry) {}
 
-DirectoryRecord* Directory::records() const noexcept
-{
-    return reinterpret_cast<DirectoryRecord*>(base_ + geometry_.directory_offset);
-}
+DirectoryRecord* Directory::records() const noexcept { return reinterpret_cast<DirectoryRecord*>(base_ + geometry_.directory_offset); }
 
-DirectoryEntry Directory::entry_of(const DirectoryRecord& record) noexcept
-{
-    return {name_of(record), record.address, record.size};
-}
+DirectoryEntry Directory::entry_of(const DirectoryRecord& record) noexcept { return {name_of(record), record.address, record.size}; }
 
 std::uint64_t Directory::home_of(std::uint64_t hash) const noexcept
 {
     return hash & (geometry_.directory_capacity - 1);  // The capacity is a power of two.
 }
 
-std::uint64_t Directory::next_slot(std::uint64_t slot) const noexcept
-{
-    return (slot + 1) & (geometry_.directory_capacity - 1);
-}
+std::uint64_t Directory::next_slot(std::uint64_t slot) const noexcept { return (slot + 1) & (geometry_.directory_capacity - 1); }
 
 bool Directory::valid_handle(std::string_view handle) noexcept
 {
-    return !handle.empty() && handle.size() <= handle_bytes_max &&
-           handle.find('\0') == std::string_view::npos;
+    return !handle.empty() && handle.size() <= handle_bytes_max && handle.find('\0') == std::string_view::npos;
 }
 
 DirectoryRecord* Directory::locate(std::string_view handle) const noexcept
@@ -109,12 +95,10 @@ std::optional<DirectoryEntry> Directory::find(std::string_view handle) const noe
     return record == nullptr ? std::nullopt : std::optional(entry_of(*record));
 }
 
-Result<void> Directory::insert(std::string_view handle, std::uintptr_t address,
-                               std::uint64_t size_bytes)
+Result<void> Directory::insert(std::string_view handle, std::uintptr_t address, std::uint64_t size_bytes)
 {
     if (!valid_handle(handle)) {
-        return fail(SP_E_INVALID_ARGUMENT, 0, "handle of {} bytes: it must have 1 to {}, none of them 0",
-                    handle.size(), handle_bytes_max);
+        return fail(SP_E_INVALID_ARGUMENT, 0, "handle of {} bytes: it must have 1 to {}, none of them 0", handle.size(), handle_bytes_max);
     }
     if (locate(handle) != nullptr) {
         return fail(SP_E_INVALID_ARGUMENT, 0, "handle \"{}\" exists already", handle);
@@ -136,11 +120,11 @@ Result<void> Directory::insert(std::string_view handle, std::uintptr_t address,
     }
     return fail(SP_E_DIRECTORY_FULL, 0,
                 "handle \"{}\": all {} entries of the directory are in use; delete a handle, or create "
-                "the pool with a larger maximum", handle, geometry_.directory_capacity);
+                "the pool with a larger maximum",
+                handle, geometry_.directory_capacity);
 }
 
-Result<void> Directory::replace(std::string_view handle, std::uintptr_t address,
-                                std::uint64_t size_bytes)
+Result<void> Directory::replace(std::string_view handle, std::uintptr_t address, std::uint64_t size_bytes)
 {
     DirectoryRecord* record = locate(handle);
     if (record == nullptr) {
@@ -210,8 +194,7 @@ Result<void> Directory::check_record(std::uint64_t slot, std::uint64_t image_byt
     const auto& header = *reinterpret_cast<const layout::ImageHeader*>(base_);
     const DirectoryRecord& record = records()[slot];
     if (record.hash == 0) {
-        if (record.address != 0 || record.size != 0 || record.handle[0] != '\0' ||
-            !tail_is_zero(record)) {
+        if (record.address != 0 || record.size != 0 || record.handle[0] != '\0' || !tail_is_zero(record)) {
             return corrupt("handle directory, entry {}: hash is 0 but other fields are not", slot);
         }
         return {};
@@ -222,23 +205,24 @@ Result<void> Directory::check_record(std::uint64_t slot, std::uint64_t image_byt
     }
     if (!tail_is_zero(record)) {
         return corrupt("handle directory, entry {}: handle is not terminated, or bytes after it "
-                       "are not zero", slot);
+                       "are not zero",
+                       slot);
     }
     if (record.hash != hash_of(name)) {
-        return corrupt("handle directory, entry {} (\"{}\"): hash does not belong to the handle",
-                       slot, name);
+        return corrupt("handle directory, entry {} (\"{}\"): hash does not belong to the handle", slot, name);
     }
     // Unsigned subtraction: an address below the base becomes a huge offset.
     const std::uint64_t offset = record.address - header.base_address;
-    if (offset < geometry_.heap_offset || offset > image_bytes ||
-        record.size > image_bytes - offset) {
+    if (offset < geometry_.heap_offset || offset > image_bytes || record.size > image_bytes - offset) {
         return corrupt("handle directory, entry {} (\"{}\"): address {:#x} + {} bytes is not in "
-                       "the heap", slot, name, record.address, record.size);
+                       "the heap",
+                       slot, name, record.address, record.size);
     }
     // The probe for its own name must end here: a free slot or the same name before it is found.
     if (locate(name) != &record) {
         return corrupt("handle directory, entry {} (\"{}\"): a look-up does not find it: its probe "
-                       "run is broken, or the handle is there twice", slot, name);
+                       "run is broken, or the handle is there twice",
+                       slot, name);
     }
     return {};
 }

@@ -33,11 +33,9 @@ public:
     [[nodiscard]] static bool valid_handle(std::string_view handle) noexcept;
     [[nodiscard]] std::optional<DirectoryEntry> find(std::string_view handle) const noexcept;
     /// Errors: directory_full; invalid_argument (bad handle, or it exists already).
-    [[nodiscard]] Result<void> insert(std::string_view handle, std::uintptr_t address,
-                                      std::uint64_t size_bytes);
+    [[nodiscard]] Result<void> insert(std::string_view handle, std::uintptr_t address, std::uint64_t size_bytes);
     /// Gives an existing name to another object. Errors: handle_missing.
-    [[nodiscard]] Result<void> replace(std::string_view handle, std::uintptr_t address,
-                                       std::uint64_t size_bytes);
+    [[nodiscard]] Result<void> replace(std::string_view handle, std::uintptr_t address, std::uint64_t size_bytes);
     /// Errors: handle_missing.
     [[nodiscard]] Result<void> erase(std::string_view handle);
     /// Finds the name of an address (a walk over the table).

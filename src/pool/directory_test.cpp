@@ -23,10 +23,7 @@ constexpr std::uint64_t image_size = 4 * mib;
 struct TestImage {
     TestImage() { format_image(base, image_size); }
 
-    std::uintptr_t address(std::uint64_t offset) const
-    {
-        return reinterpret_cast<std::uintptr_t>(base) + offset;
-    }
+    std::uintptr_t address(std::uint64_t offset) const { return reinterpret_cast<std::uintptr_t>(base) + offset; }
     layout::DirectoryRecord& record(std::uint64_t slot)
     {
         return reinterpret_cast<layout::DirectoryRecord*>(base + geometry.directory_offset)[slot];
@@ -68,10 +65,8 @@ TEST(Directory, TakesNamesOfOneToSeventyNineBytes)
     TestImage image;
     const std::string longest(79, 'x');
     EXPECT_EQ(image.directory.insert("", image.heap, 1).error().code, SP_E_INVALID_ARGUMENT);
-    EXPECT_EQ(image.directory.insert(std::string(80, 'x'), image.heap, 1).error().code,
-              SP_E_INVALID_ARGUMENT);
-    EXPECT_EQ(image.directory.insert(std::string_view("a\0b", 3), image.heap, 1).error().code,
-              SP_E_INVALID_ARGUMENT);
+    EXPECT_EQ(image.directory.insert(std::string(80, 'x'), image.heap, 1).error().code, SP_E_INVALID_ARGUMENT);
+    EXPECT_EQ(image.directory.insert(std::string_view("a\0b", 3), image.heap, 1).error().code, SP_E_INVALID_ARGUMENT);
     EXPECT_FALSE(image.directory.find(""));
     EXPECT_FALSE(image.directory.find(std::string(80, 'x')));
     ASSERT_TRUE(image.directory.insert("x", image.heap, 1));
@@ -115,8 +110,8 @@ TEST(Directory, SaysThatItIsFullAndWorksOnAfterADeletion)
         ASSERT_TRUE(image.directory.erase("new" + std::to_string(i)));
     }
     ASSERT_TRUE(image.directory.check(image_size));
-    EXPECT_TRUE(std::all_of(image.memory.begin() + static_cast<long>(image.geometry.directory_offset / 8),
-                            image.memory.end(), [](std::uint64_t word) { return word == 0; }))
+    EXPECT_TRUE(std::all_of(image.memory.begin() + static_cast<long>(image.geometry.directory_offset / 8), image.memory.end(),
+                            [](std::uint64_t word) { return word == 0; }))
         << "an empty table is all zero again: no tombstones";
 }
 
@@ -191,8 +186,7 @@ TEST(Directory, CheckFindsEverySingleBitFlipInAnEntryButInItsAddressAndSize)
         for (std::size_t bit = 0; bit < sizeof(layout::DirectoryRecord) * 8; ++bit) {
             const std::size_t at = bit / 8;
             bytes[at] = static_cast<std::uint8_t>(bytes[at] ^ (1U << (bit % 8)));
-            if (at < offsetof(layout::DirectoryRecord, address) ||
-                at >= offsetof(layout::DirectoryRecord, handle)) {
+            if (at < offsetof(layout::DirectoryRecord, address) || at >= offsetof(layout::DirectoryRecord, handle)) {
                 EXPECT_FALSE(image.directory.check(image_size)) << "slot " << slot << " bit " << bit;
             }
             (void)image.directory.find("a");  // Never undefined behaviour, whatever is there.
@@ -204,14 +198,25 @@ TEST(Directory, CheckFindsEverySingleBitFlipInAnEntryButInItsAddressAndSize)
 
 TEST(Directory, CheckFindsAddressesOutsideTheHeap)
 {
-    struct Case { std::uint64_t offset; std::uint64_t size; bool good; };
+    struct Case {
+        std::uint64_t offset;
+        std::uint64_t size;
+        bool good;
+    };
     TestImage image;
     const std::uint64_t heap = image.geometry.heap_offset;
     const Case cases[] = {
-        {heap, 1, true},           {heap, image_size - heap, true}, {heap, image_size - heap + 1, false},
-        {heap - 1, 1, false},      {0, 1, false},                   {image_size, 1, false},
-        {image_size, 0, true},     {heap, UINT64_MAX, false},       {image_size - 1, 1, true},
-        {UINT64_MAX, 1, false},    {image_size + 1, 0, false},
+        {heap, 1, true},
+        {heap, image_size - heap, true},
+        {heap, image_size - heap + 1, false},
+        {heap - 1, 1, false},
+        {0, 1, false},
+        {image_size, 1, false},
+        {image_size, 0, true},
+        {heap, UINT64_MAX, false},
+        {image_size - 1, 1, true},
+        {UINT64_MAX, 1, false},
+        {image_size + 1, 0, false},
     };
     for (const Case& one : cases) {
         ASSERT_TRUE(image.directory.insert("a", image.address(one.offset), one.size));

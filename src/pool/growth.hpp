@@ -20,16 +20,14 @@ namespace stillpoint::growth {
 inline constexpr std::uint64_t granule_bytes = mib;
 
 /// Size after `current` where nobody asks for more. `current` <= `maximum` <= window_bytes.
-[[nodiscard]] constexpr std::uint64_t next_image_bytes(std::uint64_t current,
-                                                       std::uint64_t maximum) noexcept
+[[nodiscard]] constexpr std::uint64_t next_image_bytes(std::uint64_t current, std::uint64_t maximum) noexcept
 {
     const std::uint64_t step = std::max(std::min(current, gib), current / 8);
     return std::min(round_up(current + step, granule_bytes), maximum);
 }
 
 /// Segments that the policy still appends on the way from `current` to `maximum`.
-[[nodiscard]] constexpr std::size_t segments_to_maximum(std::uint64_t current,
-                                                        std::uint64_t maximum) noexcept
+[[nodiscard]] constexpr std::size_t segments_to_maximum(std::uint64_t current, std::uint64_t maximum) noexcept
 {
     std::size_t count = 0;
     for (; current < maximum; current = next_image_bytes(current, maximum)) {

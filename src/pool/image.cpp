@@ -49,12 +49,11 @@ Result<void> check_durable_globals(const ImageHeader& header)
         if (strnlen(globals.name, sizeof globals.name) == sizeof globals.name) {
             return corrupt("image header: durable globals {}: the name is not terminated", i);
         }
-        if (globals.image_offset < header.heap_offset ||
-            globals.image_offset > header.image_bytes_max ||
+        if (globals.image_offset < header.heap_offset || globals.image_offset > header.image_bytes_max ||
             globals.size > header.image_bytes_max - globals.image_offset) {
             return corrupt("image header: durable globals {}: {} bytes at offset {} are not in the "
-                           "heap, offsets {} to {}", i, globals.size, globals.image_offset,
-                           header.heap_offset, header.image_bytes_max);
+                           "heap, offsets {} to {}",
+                           i, globals.size, globals.image_offset, header.heap_offset, header.image_bytes_max);
         }
     }
     return {};
@@ -64,21 +63,18 @@ Result<void> check_durable_globals(const ImageHeader& header)
 
 ImageGeometry ImageGeometry::for_image(std::uint64_t image_bytes_max, TableFormat format) noexcept
 {
-    const std::uint64_t handles =
-        std::clamp(std::bit_floor(image_bytes_max / bytes_per_handle), directory_capacity_min,
-                   directory_capacity_max);
+    const std::uint64_t handles = std::clamp(std::bit_floor(image_bytes_max / bytes_per_handle), directory_capacity_min,
+                                             directory_capacity_max);
     ImageGeometry geometry{};
     geometry.directory_offset = sizeof(ImageHeader);
     geometry.directory_capacity = handles;
-    geometry.sync_objects_offset =
-        geometry.directory_offset + handles * sizeof(layout::DirectoryRecord);
+    geometry.sync_objects_offset = geometry.directory_offset + handles * sizeof(layout::DirectoryRecord);
     geometry.sync_objects_capacity = handles * sync_objects_per_handle;
     const std::uint64_t end = geometry.sync_objects_offset + geometry.sync_objects_capacity * sizeof(layout::SyncObjectRecord);
     geometry.table_pages = (end + page_bytes - 1) / page_bytes;
     geometry.copies_offset = geometry.table_pages * page_bytes;
     geometry.copy_records_offset = geometry.copies_offset + geometry.table_pages * page_bytes;
-    const std::uint64_t records_end =
-        round_up(geometry.copy_records_offset + geometry.table_pages * cache_line_bytes, page_bytes);
+    const std::uint64_t records_end = round_up(geometry.copy_records_offset + geometry.table_pages * cache_line_bytes, page_bytes);
     geometry.heap_offset = round_up(format == TableFormat::plain ? end : records_end, heap_alignment);
     return geometry;
 }
@@ -109,8 +105,7 @@ TableFormat table_format_of(const std::byte* base) noexcept
     return static_cast<TableFormat>(reinterpret_cast<const ImageHeader*>(base)->table_format);
 }
 
-Result<void> check_image(const std::byte* base, TableFormat format, std::uint64_t image_bytes_max,
-                         std::uintptr_t base_address)
+Result<void> check_image(const std::byte* base, TableFormat format, std::uint64_t image_bytes_max, std::uintptr_t base_address)
 {
     const auto& header = *reinterpret_cast<const ImageHeader*>(base);
     if (std::memcmp(header.magic, layout::image_magic, sizeof header.magic) != 0) {
@@ -121,9 +116,8 @@ Result<void> check_image(const std::byte* base, TableFormat format, std::uint64_
         return corrupt("image header: the checksum does not hold");
     }
     if (header.version != layout::image_version) {
-        return fail(SP_E_POOL_VERSION, 0,
-                    "image header: version {}, this library reads version {}; use a newer Stillpoint",
-                    header.version, layout::image_version);
+        return fail(SP_E_POOL_VERSION, 0, "image header: version {}, this library reads version {}; use a newer Stillpoint", header.version,
+                    layout::image_version);
     }
     if (header.table_format > static_cast<std::uint32_t>(TableFormat::logged)) {
         return fail(SP_E_POOL_VERSION, 0, "image header: table format {} is not known to this library; use a newer Stillpoint",
@@ -134,19 +128,14 @@ Result<void> check_image(const std::byte* base, TableFormat format, std::uint64_
     }
     const ImageGeometry geometry = ImageGeometry::for_image(image_bytes_max, format);
     if (header.header_bytes != sizeof header || header.image_bytes_max != image_bytes_max ||
-        header.directory_offset != geometry.directory_offset ||
-        header.directory_capacity != geometry.directory_capacity ||
-        header.sync_objects_offset != geometry.sync_objects_offset ||
-        header.sync_objects_capacity != geometry.sync_objects_capacity ||
-        header.heap_offset != geometry.heap_offset ||
-        header.directory_entry_bytes != sizeof(layout::DirectoryRecord) ||
+        header.directory_offset != geometry.directory_offset || header.directory_capacity != geometry.directory_capacity ||
+        header.sync_objects_offset != geometry.sync_objects_offset || header.sync_objects_capacity != geometry.sync_objects_capacity ||
+        header.heap_offset != geometry.heap_offset || header.directory_entry_bytes != sizeof(layout::DirectoryRecord) ||
         header.sync_object_bytes != sizeof(layout::SyncObjectRecord)) {
-        return corrupt("image header: its tables are not those of an image of at most {} bytes",
-                       image_bytes_max);
+        return corrupt("image header: its tables are not those of an image of at most {} bytes", image_bytes_max);
     }
     if (base_address != 0 && header.base_address != base_address) {
-        return corrupt("image header: made for base address {:#x}, the pool has {:#x}",
-                       header.base_address, base_address);
+        return corrupt("image header: made for base address {:#x}, the pool has {:#x}", header.base_address, base_address);
     }
     return check_durable_globals(header);
 }

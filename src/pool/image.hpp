@@ -33,8 +33,7 @@ struct ImageGeometry {
 
 /// Writes the image header into a fresh, zeroed image, mapped at the pool's base address. Call
 /// inside a FASE. The tables after it are valid when zero.
-void format_image(std::byte* base, std::uint64_t image_bytes_max,
-                  layout::TableFormat format = layout::TableFormat::plain) noexcept;
+void format_image(std::byte* base, std::uint64_t image_bytes_max, layout::TableFormat format = layout::TableFormat::plain) noexcept;
 
 /// The format that a checked image's header names.
 [[nodiscard]] layout::TableFormat table_format_of(const std::byte* base) noexcept;

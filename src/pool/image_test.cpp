@@ -17,17 +17,12 @@ namespace {
 
 TEST(ImageGeometry, PlacesTheTablesWithoutOverlapForEveryMaximum)
 {
-    for (std::uint64_t maximum = Pool::image_bytes_min; maximum <= window_bytes;
-         maximum = maximum * 9 / 8 / page_bytes * page_bytes) {
+    for (std::uint64_t maximum = Pool::image_bytes_min; maximum <= window_bytes; maximum = maximum * 9 / 8 / page_bytes * page_bytes) {
         const ImageGeometry geometry = ImageGeometry::for_image(maximum);
         EXPECT_EQ(geometry.directory_offset, page_bytes);
         EXPECT_EQ(geometry.directory_capacity & (geometry.directory_capacity - 1), 0U);
-        EXPECT_GE(geometry.sync_objects_offset,
-                  geometry.directory_offset +
-                      geometry.directory_capacity * sizeof(layout::DirectoryRecord));
-        EXPECT_GE(geometry.heap_offset,
-                  geometry.sync_objects_offset +
-                      geometry.sync_objects_capacity * sizeof(layout::SyncObjectRecord));
+        EXPECT_GE(geometry.sync_objects_offset, geometry.directory_offset + geometry.directory_capacity * sizeof(layout::DirectoryRecord));
+        EXPECT_GE(geometry.heap_offset, geometry.sync_objects_offset + geometry.sync_objects_capacity * sizeof(layout::SyncObjectRecord));
         EXPECT_EQ(geometry.heap_offset % (64 * kib), 0U);
         EXPECT_LT(geometry.heap_offset, Pool::image_bytes_min) << "a small image of a large pool";
     }
@@ -85,11 +80,13 @@ TEST_F(ImageHeaderTest, IsRefusedWithDurableGlobalsOutsideTheHeap)
     const std::uint64_t heap = header.heap_offset;
     auto& globals = header.durable_globals[31];
     std::memcpy(globals.name, "program", 8);
-    struct Case { std::uint64_t offset; std::uint64_t size; bool good; };
-    const Case cases[] = {{heap, 100, true},          {heap, maximum - heap, true},
-                          {heap - 1, 1, false},       {heap, maximum - heap + 1, false},
-                          {maximum, 0, true},         {maximum + 1, 0, false},
-                          {heap, UINT64_MAX, false},  {UINT64_MAX, 2, false}};
+    struct Case {
+        std::uint64_t offset;
+        std::uint64_t size;
+        bool good;
+    };
+    const Case cases[] = {{heap, 100, true},  {heap, maximum - heap, true}, {heap - 1, 1, false},      {heap, maximum - heap + 1, false},
+                          {maximum, 0, true}, {maximum + 1, 0, false},      {heap, UINT64_MAX, false}, {UINT64_MAX, 2, false}};
     for (const Case& one : cases) {
         globals.image_offset = one.offset;
         globals.size = one.size;

@@ -51,8 +51,7 @@ Result<std::uint64_t> segment_file_pages(const EngineFormat& format, std::uint64
     const std::uint64_t file_pages = format.segment_file_pages(image_pages);
     // 64 TiB: far above two copies of the largest image, far below any overflow.
     if (file_pages == 0 || file_pages > (std::uint64_t{1} << 34)) {
-        return invalid("engine {}: {} file pages for a segment of {} image pages", format.name,
-                       file_pages, image_pages);
+        return invalid("engine {}: {} file pages for a segment of {} image pages", format.name, file_pages, image_pages);
     }
     return file_pages;
 }
@@ -62,26 +61,25 @@ Result<void> check_options(const Pool::CreateOptions& options)
     const EngineFormat& format = options.format;
     if (!valid_engine_name(format.name) || format.segment_file_pages == nullptr) {
         return invalid("engine name \"{}\" is not 1 to 15 characters of a-z, 0-9, '-' and '_', or "
-                       "the engine does not size its segments", format.name);
+                       "the engine does not size its segments",
+                       format.name);
     }
     if (format.area_pages > (std::uint64_t{1} << 34)) {
         return invalid("engine {}: an area of {} pages", format.name, format.area_pages);
     }
     if (options.image_bytes % page_bytes != 0 || options.image_bytes < Pool::image_bytes_min) {
-        return invalid("pool size {} is not a multiple of {} from {} on", options.image_bytes,
-                       page_bytes, Pool::image_bytes_min);
+        return invalid("pool size {} is not a multiple of {} from {} on", options.image_bytes, page_bytes, Pool::image_bytes_min);
     }
-    if (options.image_bytes_max % page_bytes != 0 ||
-        options.image_bytes_max < options.image_bytes || options.image_bytes_max > window_bytes) {
-        return invalid("pool maximum {} is not a multiple of {} from {} (the size) to {}",
-                       options.image_bytes_max, page_bytes, options.image_bytes, window_bytes);
+    if (options.image_bytes_max % page_bytes != 0 || options.image_bytes_max < options.image_bytes ||
+        options.image_bytes_max > window_bytes) {
+        return invalid("pool maximum {} is not a multiple of {} from {} (the size) to {}", options.image_bytes_max, page_bytes,
+                       options.image_bytes, window_bytes);
     }
-    if (options.base_address % layout::base_address_alignment != 0 ||
-        options.base_address < window_base ||
+    if (options.base_address % layout::base_address_alignment != 0 || options.base_address < window_base ||
         options.base_address - window_base > window_bytes - options.image_bytes_max) {
         return invalid("base address {:#x} is not a multiple of {:#x}, or {} bytes from there leave "
-                       "the window at {:#x}", options.base_address, layout::base_address_alignment,
-                       options.image_bytes_max, window_base);
+                       "the window at {:#x}",
+                       options.base_address, layout::base_address_alignment, options.image_bytes_max, window_base);
     }
     return {};
 }
@@ -103,19 +101,17 @@ tl::unexpected<Failure> too_short(const Medium& medium)
 {
     const std::uint64_t size = medium.size_bytes();
     if (size == 0) {
-        return fail(SP_E_NOT_A_POOL, 0,
-                    "{}: not a pool: the file is empty; delete it, or check the path", medium.path());
+        return fail(SP_E_NOT_A_POOL, 0, "{}: not a pool: the file is empty; delete it, or check the path", medium.path());
     }
     std::uint8_t magic[sizeof layout::superblock_magic] = {};
-    const bool readable =
-        size >= sizeof magic && medium.read(0, std::as_writable_bytes(std::span(magic))).has_value();
+    const bool readable = size >= sizeof magic && medium.read(0, std::as_writable_bytes(std::span(magic))).has_value();
     if (readable && std::memcmp(magic, layout::superblock_magic, sizeof magic) == 0) {
         return fail(SP_E_POOL_TRUNCATED, 0,
                     "{}: the file was cut to {} bytes, less than its superblocks; restore it from a "
-                    "copy", medium.path(), size);
+                    "copy",
+                    medium.path(), size);
     }
-    return fail(SP_E_NOT_A_POOL, 0, "{}: not a pool: the file has only {} bytes; check the path",
-                medium.path(), size);
+    return fail(SP_E_NOT_A_POOL, 0, "{}: not a pool: the file has only {} bytes; check the path", medium.path(), size);
 }
 
 }  // namespace
@@ -150,8 +146,7 @@ Result<Pool> Pool::create(std::unique_ptr<Medium> medium, const CreateOptions& o
         return pass_on(file_bytes.error());
     }
     if (medium->size_bytes() < *file_bytes) {
-        return invalid("{}: {} bytes are too few for this pool, it needs {}", medium->path(),
-                       medium->size_bytes(), *file_bytes);
+        return invalid("{}: {} bytes are too few for this pool, it needs {}", medium->path(), medium->size_bytes(), *file_bytes);
     }
     Pool pool;
     pool.superblock_ = new_superblock();
@@ -212,8 +207,7 @@ Result<void> Pool::format_medium()
         }
     }
     // Page 1 as well: a file that was not fresh must not keep an old superblock there.
-    const std::uint64_t area_end =
-        (superblock_->engine_area_first_page + superblock_->engine_area_pages) * page_bytes;
+    const std::uint64_t area_end = (superblock_->engine_area_first_page + superblock_->engine_area_pages) * page_bytes;
     if (!is_removed(Canary::area_zeroes)) {
         if (auto zeroed = write_zeroes(*medium_, page_bytes, area_end); !zeroed) {
             return zeroed;
@@ -227,8 +221,7 @@ Result<void> Pool::format_medium()
     return write_superblocks();
 }
 
-Result<Pool> Pool::open(std::unique_ptr<Medium> medium, const EngineFormat& expected, bool read_only,
-                        bool record_later)
+Result<Pool> Pool::open(std::unique_ptr<Medium> medium, const EngineFormat& expected, bool read_only, bool record_later)
 {
     if (medium->size_bytes() < layout::superblock_copies * page_bytes) {
         return too_short(*medium);
@@ -254,7 +247,8 @@ Result<Pool> Pool::open(std::unique_ptr<Medium> medium, const EngineFormat& expe
     if (size < pool.superblock_->file_bytes) {
         return fail(SP_E_POOL_TRUNCATED, 0,
                     "{}: the file has {} bytes, its superblock says {}: its end is missing; restore "
-                    "it from a copy", pool.medium_->path(), size, pool.superblock_->file_bytes);
+                    "it from a copy",
+                    pool.medium_->path(), size, pool.superblock_->file_bytes);
     }
     if (auto checked = pool.check_engine(expected); !checked) {
         return pass_on(checked.error());
@@ -284,15 +278,14 @@ Result<void> Pool::check_engine(const EngineFormat& expected) const
     }
     const Superblock& block = *superblock_;
     if (expected.name != std::string_view(block.engine_name)) {
-        return fail(SP_E_POOL_ENGINE, 0,
-                    "{}: the pool belongs to engine {}, not to {}; run it with --engine {}",
-                    medium_->path(), block.engine_name, expected.name, block.engine_name);
+        return fail(SP_E_POOL_ENGINE, 0, "{}: the pool belongs to engine {}, not to {}; run it with --engine {}", medium_->path(),
+                    block.engine_name, expected.name, block.engine_name);
     }
     if (block.engine_layout_version > expected.layout_version) {
         return fail(SP_E_POOL_VERSION, 0,
                     "{}: the pool has layout version {} of engine {}, this library reads up to "
-                    "version {}; use a newer Stillpoint", medium_->path(),
-                    block.engine_layout_version, expected.name, expected.layout_version);
+                    "version {}; use a newer Stillpoint",
+                    medium_->path(), block.engine_layout_version, expected.name, expected.layout_version);
     }
     if (block.engine_layout_version < expected.layout_version) {
         return fail(SP_E_POOL_VERSION, 0,
@@ -301,17 +294,15 @@ Result<void> Pool::check_engine(const EngineFormat& expected) const
                     medium_->path(), block.engine_layout_version, expected.name, expected.layout_version);
     }
     if (block.engine_area_pages < expected.area_pages) {
-        return fail(SP_E_POOL_CORRUPT, 0, "{}: engine area of {} pages, {} needs {}",
-                    medium_->path(), block.engine_area_pages, expected.name, expected.area_pages);
+        return fail(SP_E_POOL_CORRUPT, 0, "{}: engine area of {} pages, {} needs {}", medium_->path(), block.engine_area_pages,
+                    expected.name, expected.area_pages);
     }
     for (std::uint32_t i = 0; expected.segment_file_pages != nullptr && i < block.segment_count; ++i) {
         const layout::SegmentRecord& segment = block.segments[i];
         const std::uint64_t needed = expected.segment_file_pages(segment.image_pages);
         if (segment.file_pages < needed) {
-            return fail(SP_E_POOL_CORRUPT, 0,
-                        "{}: segment {} has {} file pages for {} image pages, {} needs {}",
-                        medium_->path(), i, segment.file_pages, segment.image_pages, expected.name,
-                        needed);
+            return fail(SP_E_POOL_CORRUPT, 0, "{}: segment {} has {} file pages for {} image pages, {} needs {}", medium_->path(), i,
+                        segment.file_pages, segment.image_pages, expected.name, needed);
         }
     }
     return {};
@@ -321,23 +312,21 @@ Result<void> Pool::grow(std::uint64_t image_bytes, const EngineFormat& format)
 {
     if (read_only_ || frozen_) {
         return fail(SP_E_POOL_READ_ONLY, 0, "{}: cannot grow: {}", medium_->path(),
-                    read_only_ ? "the pool is open for reading only"
-                               : "an earlier write of its superblock failed");
+                    read_only_ ? "the pool is open for reading only" : "an earlier write of its superblock failed");
     }
     const std::uint64_t present = facts_.image_bytes;
     const std::uint64_t maximum = superblock_->image_bytes_max;
     if (image_bytes > maximum || present == maximum) {
         return fail(SP_E_POOL_FULL, 0,
                     "{}: {} bytes of durable memory asked, the pool's maximum is {}; a larger maximum is "
-                    "set when a pool is created (--pool-max-mb)", medium_->path(), image_bytes,
-                    maximum);
+                    "set when a pool is created (--pool-max-mb)",
+                    medium_->path(), image_bytes, maximum);
     }
     if (segment_count_ == segments_max) {
-        return fail(SP_E_POOL_FULL, 0, "{}: all {} segments are in use at {} of at most {} bytes",
-                    medium_->path(), segments_max, present, maximum);
+        return fail(SP_E_POOL_FULL, 0, "{}: all {} segments are in use at {} of at most {} bytes", medium_->path(), segments_max, present,
+                    maximum);
     }
-    const std::uint64_t least = std::min(
-        maximum, round_up(std::max(image_bytes, present + 1), growth::granule_bytes));
+    const std::uint64_t least = std::min(maximum, round_up(std::max(image_bytes, present + 1), growth::granule_bytes));
     const std::uint64_t wanted = std::max(least, growth::next_image_bytes(present, maximum));
     if (opening_unrecorded_) {
         return plan_segment(least, format);
@@ -345,8 +334,7 @@ Result<void> Pool::grow(std::uint64_t image_bytes, const EngineFormat& format)
     auto grown = append_segment(wanted, format);
     // A disk that is nearly full may still hold what was asked for; but small segments must not
     // use up the records that the way to the maximum needs.
-    const bool spare = superblock_->segment_count + 1 + growth::segments_to_maximum(least, maximum) <=
-                       segments_max;
+    const bool spare = superblock_->segment_count + 1 + growth::segments_to_maximum(least, maximum) <= segments_max;
     if (!grown && grown.error().code == SP_E_NO_SPACE && !frozen_ && least < wanted && spare) {
         grown = append_segment(least, format);
     }
@@ -485,8 +473,7 @@ void Pool::take_facts()
     segment_count_ = block.segment_count;
     for (std::size_t i = 0; i < segment_count_; ++i) {
         const layout::SegmentRecord& record = block.segments[i];
-        segments_[i] = {record.first_image_page, record.image_pages, record.first_file_page,
-                        record.file_pages};
+        segments_[i] = {record.first_image_page, record.image_pages, record.first_file_page, record.file_pages};
     }
 }
 

@@ -90,8 +90,7 @@ public:
     /// else. The engine area is zeroed here; segments are zero because the medium allocates
     /// them so. The pool gets the medium's durability. Cost: 3 syncs.
     /// Errors: invalid_argument (also: the medium is smaller than file_bytes_for()), no_space, io.
-    [[nodiscard]] static Result<Pool> create(std::unique_ptr<Medium> medium,
-                                             const CreateOptions& options);
+    [[nodiscard]] static Result<Pool> create(std::unique_ptr<Medium> medium, const CreateOptions& options);
 
     /// Reads and validates both superblocks, takes the valid one with the larger sequence number, rewrites a
     /// bad copy, and (unless `read_only`) increments the generation durably.
@@ -101,8 +100,7 @@ public:
     /// Also sets the medium's durability to the pool's. Cost: 3 syncs, none where `read_only`.
     /// `record_later`: writes nothing; facts() has the new generation already. For a caller that may
     /// yet refuse the pool, which must then be as it was.
-    [[nodiscard]] static Result<Pool> open(std::unique_ptr<Medium> medium,
-                                           const EngineFormat& expected, bool read_only = false,
+    [[nodiscard]] static Result<Pool> open(std::unique_ptr<Medium> medium, const EngineFormat& expected, bool read_only = false,
                                            bool record_later = false);
 
     /// Checks `expected` as open() does; for a caller that learns from facts() whose pool it is. Errors: pool_engine, pool_version,
@@ -124,10 +122,7 @@ public:
     [[nodiscard]] Result<void> grow(std::uint64_t image_bytes, const EngineFormat& format);
 
     [[nodiscard]] const PoolFacts& facts() const noexcept { return facts_; }
-    [[nodiscard]] std::span<const Segment> segments() const noexcept
-    {
-        return {segments_.data(), segment_count_};
-    }
+    [[nodiscard]] std::span<const Segment> segments() const noexcept { return {segments_.data(), segment_count_}; }
     [[nodiscard]] Medium& medium() const noexcept { return *medium_; }
     /// Opened for reading only: the generation is the one that the last writer had.
     [[nodiscard]] bool read_only() const noexcept { return read_only_; }

@@ -61,14 +61,11 @@ std::optional<std::string> judge(const Bytes& content, const Promise& promise)
     }
     const PoolFacts& facts = opened->facts();
     if (facts.generation < promise.generation || facts.image_bytes < promise.image_bytes) {
-        return "a promise was broken: generation " + std::to_string(facts.generation) + ", image " +
-               std::to_string(facts.image_bytes);
+        return "a promise was broken: generation " + std::to_string(facts.generation) + ", image " + std::to_string(facts.image_bytes);
     }
-    const std::uint64_t segments = static_cast<std::uint64_t>(
-        std::countr_zero(facts.image_bytes) - std::countr_zero(4 * mib) + 1);
+    const std::uint64_t segments = static_cast<std::uint64_t>(std::countr_zero(facts.image_bytes) - std::countr_zero(4 * mib) + 1);
     if (!std::has_single_bit(facts.image_bytes) || opened->segments().size() != segments) {
-        return "a mix: image " + std::to_string(facts.image_bytes) + " in " +
-               std::to_string(opened->segments().size()) + " segments";
+        return "a mix: image " + std::to_string(facts.image_bytes) + " in " + std::to_string(opened->segments().size()) + " segments";
     }
     return std::nullopt;
 }
@@ -131,27 +128,25 @@ TEST(PoolCrash, LeavesAPoolWhenItStrikesInsideOpenOrGrow)
 
 TEST(PoolCrash, LeavesAPoolWhenAPowerCutStrikesTheOpenAfterAKill)
 {
-    for_each_crash(*disk_with_pool(), {1, 4 * mib}, open_and_grow_twice,
-                   [](const FakeDisk& killed, const Promise& promise) {
-                       const auto complaint = explore(killed, promise, open_and_grow_twice);
-                       ASSERT_FALSE(complaint) << *complaint;
-                   });
+    for_each_crash(*disk_with_pool(), {1, 4 * mib}, open_and_grow_twice, [](const FakeDisk& killed, const Promise& promise) {
+        const auto complaint = explore(killed, promise, open_and_grow_twice);
+        ASSERT_FALSE(complaint) << *complaint;
+    });
 }
 
 TEST(PoolCrash, LeavesAPoolWhenPowerCutsStrikeOneOpenAfterAnother)
 {
     std::set<std::uint64_t> images;  // Many crashes leave the same bytes under the same promise.
-    for_each_crash(*disk_with_pool(), {1, 4 * mib}, open_and_grow_twice,
-                   [&](const FakeDisk& first, const Promise& promise) {
-                       first.for_each_power_cut([&](const Bytes& content) {
-                           const std::uint64_t seed = promise.generation * 1024 + promise.image_bytes;
-                           if (!images.insert(checksum64(content.data(), content.size(), seed)).second) {
-                               return;
-                           }
-                           const auto complaint = explore(FakeDisk(content), promise, open_once);
-                           ASSERT_FALSE(complaint) << *complaint;
-                       });
-                   });
+    for_each_crash(*disk_with_pool(), {1, 4 * mib}, open_and_grow_twice, [&](const FakeDisk& first, const Promise& promise) {
+        first.for_each_power_cut([&](const Bytes& content) {
+            const std::uint64_t seed = promise.generation * 1024 + promise.image_bytes;
+            if (!images.insert(checksum64(content.data(), content.size(), seed)).second) {
+                return;
+            }
+            const auto complaint = explore(FakeDisk(content), promise, open_once);
+            ASSERT_FALSE(complaint) << *complaint;
+        });
+    });
     EXPECT_GT(images.size(), 30U);
 }
 
@@ -188,8 +183,7 @@ std::optional<std::string> judge_creation(const Bytes& content, bool returned, b
     }
     const bool zero = std::all_of(content.begin() + 2 * page_bytes, content.begin() + 6 * page_bytes,
                                   [](std::byte byte) { return byte == std::byte{0}; });
-    return zero && opened->facts().generation == 1 ? std::nullopt
-                                                   : std::optional<std::string>("half formatted");
+    return zero && opened->facts().generation == 1 ? std::nullopt : std::optional<std::string>("half formatted");
 }
 
 std::optional<std::string> explore_creation(std::byte fill, std::uint64_t ignored_sync)
@@ -232,12 +226,11 @@ TEST(PoolCrashCanary, IsCaughtWhenOpenOrGrowLeaveOutASync)
     // the last update the second sync is needed only by the next one.
     for (std::uint64_t ignored = 0; ignored < 6; ++ignored) {
         bool caught = false;
-        for_each_crash(*disk_with_pool(), {1, 4 * mib}, open_and_grow_twice,
-                       [&](const FakeDisk& killed, const Promise& promise) {
-                           FakeDisk start = killed;
-                           start.ignored_sync = ignored;
-                           caught = caught || explore(start, promise, open_and_grow_twice).has_value();
-                       });
+        for_each_crash(*disk_with_pool(), {1, 4 * mib}, open_and_grow_twice, [&](const FakeDisk& killed, const Promise& promise) {
+            FakeDisk start = killed;
+            start.ignored_sync = ignored;
+            caught = caught || explore(start, promise, open_and_grow_twice).has_value();
+        });
         EXPECT_TRUE(caught) << "sync " << ignored;
     }
 }

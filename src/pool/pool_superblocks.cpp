@@ -69,11 +69,9 @@ Result<void> Pool::write_superblocks()
     seal_superblock(*superblock_);
     const std::size_t order[layout::superblock_copies] = {first_copy_, 1 - first_copy_};
     for (const std::size_t copy : order) {
-        const BlockWrite write{copy * page_bytes, reinterpret_cast<const std::byte*>(superblock_.get()),
-                               page_bytes};
+        const BlockWrite write{copy * page_bytes, reinterpret_cast<const std::byte*>(superblock_.get()), page_bytes};
         auto done = medium_->write({&write, 1});
-        const bool no_sync = is_removed(copy == order[0] ? Canary::first_superblock_sync
-                                                         : Canary::second_superblock_sync);
+        const bool no_sync = is_removed(copy == order[0] ? Canary::first_superblock_sync : Canary::second_superblock_sync);
         if (done && !no_sync) {
             done = medium_->sync();
         }

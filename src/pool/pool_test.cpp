@@ -12,10 +12,7 @@
 namespace stillpoint::testing {
 namespace {
 
-bool says(const Failure& failure, std::string_view words)
-{
-    return failure.text().find(words) != std::string_view::npos;
-}
+bool says(const Failure& failure, std::string_view words) { return failure.text().find(words) != std::string_view::npos; }
 
 TEST(PoolCreate, IsFoundAgainByOpenWithTheSameFacts)
 {
@@ -52,8 +49,7 @@ TEST(PoolCreate, GivesEveryPoolItsOwnVersion4Uuid)
     const std::string text = to_text(first.facts().uuid);
     EXPECT_EQ(text.size(), 36U);
     EXPECT_EQ(text[14], '4');
-    EXPECT_EQ(to_text(Uuid{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 255}),
-              "00010203-0405-0607-0809-0a0b0c0d0eff");
+    EXPECT_EQ(to_text(Uuid{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 255}), "00010203-0405-0607-0809-0a0b0c0d0eff");
 }
 
 TEST(PoolCreate, ZeroesTheEngineAreaOfAFileThatIsNotFresh)
@@ -61,8 +57,7 @@ TEST(PoolCreate, ZeroesTheEngineAreaOfAFileThatIsNotFresh)
     const auto size = Pool::file_bytes_for(test_options()).value();
     auto disk = std::make_shared<FakeDisk>(Bytes(size, std::byte{0xaa}));
     ASSERT_TRUE(Pool::create(attach(disk), test_options()));
-    EXPECT_TRUE(std::all_of(disk->durable.begin() + 2 * page_bytes,
-                            disk->durable.begin() + 6 * page_bytes,
+    EXPECT_TRUE(std::all_of(disk->durable.begin() + 2 * page_bytes, disk->durable.begin() + 6 * page_bytes,
                             [](std::byte byte) { return byte == std::byte{0}; }));
 }
 
@@ -73,8 +68,7 @@ TEST(PoolCreate, RefusesOptionsThatBreakARule)
         change(options);
         const auto bytes = Pool::file_bytes_for(options);
         const auto made = Pool::create(attach(std::make_shared<FakeDisk>(1 * mib)), options);
-        return !bytes && bytes.error().code == SP_E_INVALID_ARGUMENT && !made &&
-               made.error().code == SP_E_INVALID_ARGUMENT;
+        return !bytes && bytes.error().code == SP_E_INVALID_ARGUMENT && !made && made.error().code == SP_E_INVALID_ARGUMENT;
     };
     using O = Pool::CreateOptions;
     EXPECT_TRUE(refused([](O& o) { o.format.name = ""; }));
@@ -82,9 +76,7 @@ TEST(PoolCreate, RefusesOptionsThatBreakARule)
     EXPECT_TRUE(refused([](O& o) { o.format.name = "Upper"; }));
     EXPECT_TRUE(refused([](O& o) { o.format.area_pages = UINT64_MAX; }));
     EXPECT_TRUE(refused([](O& o) { o.format.segment_file_pages = nullptr; }));
-    EXPECT_TRUE(refused([](O& o) {
-        o.format.segment_file_pages = [](std::uint64_t) { return UINT64_MAX; };
-    }));
+    EXPECT_TRUE(refused([](O& o) { o.format.segment_file_pages = [](std::uint64_t) { return UINT64_MAX; }; }));
     EXPECT_TRUE(refused([](O& o) { o.image_bytes = 4 * mib + 1; }));
     EXPECT_TRUE(refused([](O& o) { o.image_bytes = 4 * mib - page_bytes; }));
     EXPECT_TRUE(refused([](O& o) { o.image_bytes_max = 2 * mib; }));
@@ -97,9 +89,8 @@ TEST(PoolCreate, RefusesOptionsThatBreakARule)
 
 TEST(PoolCreate, RefusesAMediumThatIsTooSmall)
 {
-    const auto made = Pool::create(
-        attach(std::make_shared<FakeDisk>(Pool::file_bytes_for(test_options()).value() - page_bytes)),
-        test_options());
+    const auto made = Pool::create(attach(std::make_shared<FakeDisk>(Pool::file_bytes_for(test_options()).value() - page_bytes)),
+                                   test_options());
     ASSERT_FALSE(made);
     EXPECT_EQ(made.error().code, SP_E_INVALID_ARGUMENT);
 }
@@ -360,8 +351,7 @@ TEST(PoolGrow, ZeroesWhatLiesBehindTheEndOfTheFile)
 
 TEST(PoolGrow, ReachesOneTebibyteWithinTheSegmentTable)
 {
-    for (std::uint64_t first = Pool::image_bytes_min; first <= window_bytes;
-         first = first * 3 / 2 / page_bytes * page_bytes) {
+    for (std::uint64_t first = Pool::image_bytes_min; first <= window_bytes; first = first * 3 / 2 / page_bytes * page_bytes) {
         EXPECT_LE(1 + growth::segments_to_maximum(first, window_bytes), Pool::segments_max);
     }
     std::uint64_t last = 0;

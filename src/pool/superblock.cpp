@@ -34,9 +34,8 @@ auto corrupt(std::string_view path, fmt::format_string<Args...> format, Args&&..
 {
     char reason[256];
     const auto end = fmt::format_to_n(reason, sizeof reason, format, std::forward<Args>(args)...);
-    return fail(SP_E_POOL_CORRUPT, 0,
-                "{}: superblock: {}; restore the file from a copy, or delete it to start with an empty pool",
-                path, std::string_view(reason, static_cast<std::size_t>(end.out - reason)));
+    return fail(SP_E_POOL_CORRUPT, 0, "{}: superblock: {}; restore the file from a copy, or delete it to start with an empty pool", path,
+                std::string_view(reason, static_cast<std::size_t>(end.out - reason)));
 }
 
 Result<void> validate_version(const Superblock& block, std::string_view path)
@@ -45,17 +44,13 @@ Result<void> validate_version(const Superblock& block, std::string_view path)
         return fail(SP_E_POOL_VERSION, 0,
                     "{}: the pool has format version {}, this library reads versions {} to {}; "
                     "use a newer Stillpoint",
-                    path, block.format_version, layout::pool_format_version_oldest,
-                    layout::pool_format_version);
+                    path, block.format_version, layout::pool_format_version_oldest, layout::pool_format_version);
     }
     if (block.format_version < layout::pool_format_version_oldest) {
-        return fail(SP_E_POOL_VERSION, 0,
-                    "{}: the pool has format version {}, this library reads versions {} to {}",
-                    path, block.format_version, layout::pool_format_version_oldest,
-                    layout::pool_format_version);
+        return fail(SP_E_POOL_VERSION, 0, "{}: the pool has format version {}, this library reads versions {} to {}", path,
+                    block.format_version, layout::pool_format_version_oldest, layout::pool_format_version);
     }
-    const std::uint64_t unknown =
-        block.feature_bits & layout::features_incompatible_mask & ~layout::features_known;
+    const std::uint64_t unknown = block.feature_bits & layout::features_incompatible_mask & ~layout::features_known;
     if (unknown != 0) {
         return fail(SP_E_POOL_VERSION, 0,
                     "{}: the pool uses features {:#x} that this library (format version {}) does "
@@ -68,8 +63,7 @@ Result<void> validate_version(const Superblock& block, std::string_view path)
 Result<void> validate_identity(const Superblock& block, std::string_view path)
 {
     if (block.superblock_bytes != sizeof(Superblock) || block.page_bytes != page_bytes) {
-        return corrupt(path, "superblock_bytes is {} and page_bytes {}; both are 4096",
-                       block.superblock_bytes, block.page_bytes);
+        return corrupt(path, "superblock_bytes is {} and page_bytes {}; both are 4096", block.superblock_bytes, block.page_bytes);
     }
     if (block.sequence == 0 || block.sequence > counter_max) {
         return corrupt(path, "sequence is {}", block.sequence);
@@ -91,8 +85,7 @@ Result<void> validate_identity(const Superblock& block, std::string_view path)
     if (block.durability > 1) {
         return corrupt(path, "durability is {}, not 0 (process) or 1 (power)", block.durability);
     }
-    const bool extended = (block.feature_bits & layout::features_compatible_mask &
-                           ~layout::features_known) != 0;
+    const bool extended = (block.feature_bits & layout::features_compatible_mask & ~layout::features_known) != 0;
     if (!extended && !all_zero(block.reserved, sizeof block.reserved)) {
         return corrupt(path, "reserved bytes are not zero");
     }
@@ -102,23 +95,19 @@ Result<void> validate_identity(const Superblock& block, std::string_view path)
 Result<void> validate_image(const Superblock& block, std::string_view path)
 {
     if (block.image_bytes_max > window_bytes || block.image_bytes_max % page_bytes != 0) {
-        return corrupt(path, "image_bytes_max is {}: not a multiple of {} up to {}",
-                       block.image_bytes_max, page_bytes, window_bytes);
+        return corrupt(path, "image_bytes_max is {}: not a multiple of {} up to {}", block.image_bytes_max, page_bytes, window_bytes);
     }
-    if (block.image_bytes < layout::image_bytes_min || block.image_bytes > block.image_bytes_max ||
-        block.image_bytes % page_bytes != 0) {
-        return corrupt(path, "image_bytes is {}: not a multiple of {} from {} to {}",
-                       block.image_bytes, page_bytes, layout::image_bytes_min, block.image_bytes_max);
+    if (block.image_bytes < layout::image_bytes_min || block.image_bytes > block.image_bytes_max || block.image_bytes % page_bytes != 0) {
+        return corrupt(path, "image_bytes is {}: not a multiple of {} from {} to {}", block.image_bytes, page_bytes,
+                       layout::image_bytes_min, block.image_bytes_max);
     }
     if (block.base_address % layout::base_address_alignment != 0) {
-        return corrupt(path, "base_address {:#x} is not a multiple of {:#x}", block.base_address,
-                       layout::base_address_alignment);
+        return corrupt(path, "base_address {:#x} is not a multiple of {:#x}", block.base_address, layout::base_address_alignment);
     }
     // The subtraction cannot wrap: both operands of the comparison are at most window_bytes.
-    if (block.base_address < window_base ||
-        block.base_address - window_base > window_bytes - block.image_bytes_max) {
-        return corrupt(path, "base_address {:#x} with image_bytes_max {} leaves the window at {:#x}",
-                       block.base_address, block.image_bytes_max, window_base);
+    if (block.base_address < window_base || block.base_address - window_base > window_bytes - block.image_bytes_max) {
+        return corrupt(path, "base_address {:#x} with image_bytes_max {} leaves the window at {:#x}", block.base_address,
+                       block.image_bytes_max, window_base);
     }
     return {};
 }
@@ -131,16 +120,13 @@ Result<void> validate_segments(const Superblock& block, std::string_view path)
         return corrupt(path, "file_bytes is {}", block.file_bytes);
     }
     const std::uint64_t file_pages = block.file_bytes / page_bytes;
-    if (block.engine_area_first_page < layout::superblock_copies ||
-        block.engine_area_first_page > file_pages ||
+    if (block.engine_area_first_page < layout::superblock_copies || block.engine_area_first_page > file_pages ||
         block.engine_area_pages > file_pages - block.engine_area_first_page) {
-        return corrupt(path, "engine area of {} pages at page {} is not inside pages {} to {}",
-                       block.engine_area_pages, block.engine_area_first_page,
-                       layout::superblock_copies, file_pages);
+        return corrupt(path, "engine area of {} pages at page {} is not inside pages {} to {}", block.engine_area_pages,
+                       block.engine_area_first_page, layout::superblock_copies, file_pages);
     }
     if (block.segment_count == 0 || block.segment_count > layout::superblock_segments_max) {
-        return corrupt(path, "segment_count is {}, not 1 to {}", block.segment_count,
-                       layout::superblock_segments_max);
+        return corrupt(path, "segment_count is {}, not 1 to {}", block.segment_count, layout::superblock_segments_max);
     }
     const std::uint64_t image_pages = block.image_bytes / page_bytes;
     std::uint64_t next_image_page = 0;
@@ -149,22 +135,20 @@ Result<void> validate_segments(const Superblock& block, std::string_view path)
         const layout::SegmentRecord& segment = block.segments[i];
         if (segment.first_image_page != next_image_page || segment.image_pages == 0 ||
             segment.image_pages > image_pages - next_image_page) {
-            return corrupt(path, "segment {}: image pages {} + {} do not follow page {} of {}", i,
-                           segment.first_image_page, segment.image_pages, next_image_page,
-                           image_pages);
+            return corrupt(path, "segment {}: image pages {} + {} do not follow page {} of {}", i, segment.first_image_page,
+                           segment.image_pages, next_image_page, image_pages);
         }
-        if (segment.first_file_page < next_file_page || segment.first_file_page > file_pages ||
-            segment.file_pages == 0 ||
+        if (segment.first_file_page < next_file_page || segment.first_file_page > file_pages || segment.file_pages == 0 ||
             segment.file_pages > file_pages - segment.first_file_page) {
-            return corrupt(path, "segment {}: file pages {} + {} are not inside pages {} to {}", i,
-                           segment.first_file_page, segment.file_pages, next_file_page, file_pages);
+            return corrupt(path, "segment {}: file pages {} + {} are not inside pages {} to {}", i, segment.first_file_page,
+                           segment.file_pages, next_file_page, file_pages);
         }
         next_image_page += segment.image_pages;
         next_file_page = segment.first_file_page + segment.file_pages;
     }
     if (next_image_page != image_pages || next_file_page != file_pages) {
-        return corrupt(path, "segments end at image page {} and file page {}, not at {} and {}",
-                       next_image_page, next_file_page, image_pages, file_pages);
+        return corrupt(path, "segments end at image page {} and file page {}, not at {} and {}", next_image_page, next_file_page,
+                       image_pages, file_pages);
     }
     const auto unused = std::span(block.segments).subspan(block.segment_count);
     if (!all_zero(unused.data(), unused.size_bytes())) {
@@ -191,9 +175,8 @@ std::string_view to_text(SuperblockState state) noexcept
 bool valid_engine_name(std::string_view name) noexcept
 {
     return !name.empty() && name.size() < sizeof(Superblock::engine_name) &&
-           std::all_of(name.begin(), name.end(), [](char c) {
-               return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
-           });
+           std::all_of(
+               name.begin(), name.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_'; });
 }
 
 std::uint64_t superblock_checksum(const Superblock& superblock) noexcept
@@ -207,17 +190,13 @@ std::uint64_t superblock_checksum(const Superblock& superblock) noexcept
     return checksum64(bytes + after, sizeof(Superblock) - after, head);
 }
 
-void seal_superblock(Superblock& superblock) noexcept
-{
-    superblock.checksum = superblock_checksum(superblock);
-}
+void seal_superblock(Superblock& superblock) noexcept { superblock.checksum = superblock_checksum(superblock); }
 
 SuperblockState judge_superblock(const Superblock& copy) noexcept
 {
     if (has_magic(copy, layout::superblock_magic)) {
-        return copy.checksum == superblock_checksum(copy) || is_removed(Canary::superblock_checksum)
-                   ? SuperblockState::good
-                   : SuperblockState::damaged;
+        return copy.checksum == superblock_checksum(copy) || is_removed(Canary::superblock_checksum) ? SuperblockState::good
+                                                                                                     : SuperblockState::damaged;
     }
     if (has_magic(copy, layout::unfinished_magic)) {
         return SuperblockState::unfinished;
@@ -227,17 +206,14 @@ SuperblockState judge_superblock(const Superblock& copy) noexcept
 
 Result<std::size_t> choose_superblock(const SuperblockPair& pair, std::string_view path)
 {
-    const auto is = [&](std::size_t copy, SuperblockState state) {
-        return pair.states[copy] == state;
-    };
+    const auto is = [&](std::size_t copy, SuperblockState state) { return pair.states[copy] == state; };
     const auto either = [&](SuperblockState state) { return is(0, state) || is(1, state); };
     using State = SuperblockState;
 
     if (is(0, State::good) && is(1, State::good)) {
         const std::uint64_t sequence0 = pair.copies[0].sequence;
         const std::uint64_t sequence1 = pair.copies[1].sequence;
-        if (sequence0 == sequence1 &&
-            std::memcmp(&pair.copies[0], &pair.copies[1], sizeof pair.copies[0]) != 0) {
+        if (sequence0 == sequence1 && std::memcmp(&pair.copies[0], &pair.copies[1], sizeof pair.copies[0]) != 0) {
             return corrupt(path, "its two copies differ under one sequence number, {}", sequence0);
         }
         return std::size_t{sequence0 >= sequence1 ? 0U : 1U};
@@ -268,14 +244,12 @@ Result<std::size_t> choose_superblock(const SuperblockPair& pair, std::string_vi
                     "restore the file from a copy",
                     path, to_text(pair.states[0]), page_bytes, to_text(pair.states[1]));
     }
-    return fail(SP_E_NOT_A_POOL, 0,
-                "{}: not a pool: no magic number in its first two pages; check the path", path);
+    return fail(SP_E_NOT_A_POOL, 0, "{}: not a pool: no magic number in its first two pages; check the path", path);
 }
 
 Result<void> validate_superblock(const Superblock& superblock, std::string_view path)
 {
-    for (auto* const step :
-         {validate_version, validate_identity, validate_image, validate_segments}) {
+    for (auto* const step : {validate_version, validate_identity, validate_image, validate_segments}) {
         if (auto checked = step(superblock, path); !checked) {
             return checked;
         }

@@ -34,14 +34,12 @@ struct SuperblockPair {
 /// Index of the copy in force: the good one with the larger sequence number.
 /// Errors: not_a_pool (foreign, or its creation was never finished), pool_corrupt (no good
 ///   copy, or two different ones with one sequence number), io (neither could be read).
-[[nodiscard]] Result<std::size_t> choose_superblock(const SuperblockPair& pair,
-                                                    std::string_view path);
+[[nodiscard]] Result<std::size_t> choose_superblock(const SuperblockPair& pair, std::string_view path);
 
 /// Holds every field against every other, with checked arithmetic. It does not look at the size of the
 /// file. After it, every segment lies inside file_bytes and the image inside the window.
 /// Errors: pool_version (a format version or a feature that is not known here), pool_corrupt.
-[[nodiscard]] Result<void> validate_superblock(const layout::Superblock& superblock,
-                                               std::string_view path);
+[[nodiscard]] Result<void> validate_superblock(const layout::Superblock& superblock, std::string_view path);
 
 /// True for 1 to 15 characters of a-z, 0-9, '-' and '_'.
 [[nodiscard]] bool valid_engine_name(std::string_view name) noexcept;

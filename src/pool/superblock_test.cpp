@@ -18,10 +18,7 @@ namespace {
 
 constexpr std::size_t bits_of_copy = page_bytes * 8;
 
-void flip(Bytes& content, std::size_t copy, std::size_t bit)
-{
-    content[copy * page_bytes + bit / 8] ^= std::byte{1} << (bit % 8);
-}
+void flip(Bytes& content, std::size_t copy, std::size_t bit) { content[copy * page_bytes + bit / 8] ^= std::byte{1} << (bit % 8); }
 
 TEST(Superblock, NeverAcceptsAFlippedBitOfOneCopyAndUsesTheOther)
 {
@@ -49,8 +46,7 @@ TEST(Superblock, RepairsACopyWithAFlippedBitWhenThePoolIsOpenedForWriting)
             const auto opened = open_pool(disk);
             ASSERT_TRUE(opened) << opened.error().message;
             ASSERT_TRUE(opened->facts().superblock_repaired) << "copy " << copy << " byte " << byte;
-            ASSERT_EQ(std::memcmp(&superblock_of(disk->durable, 0), &superblock_of(disk->durable, 1),
-                                  page_bytes), 0);
+            ASSERT_EQ(std::memcmp(&superblock_of(disk->durable, 0), &superblock_of(disk->durable, 1), page_bytes), 0);
             ASSERT_EQ(judge_superblock(superblock_of(disk->durable, copy)), SuperblockState::good);
         }
     }
@@ -64,8 +60,7 @@ TEST(Superblock, RefusesThePoolWhenTheSameBitIsFlippedInBothCopies)
         flip(disk->cached, 1, bit);
         const auto opened = open_pool(disk);
         ASSERT_FALSE(opened) << "bit " << bit;
-        const sp_error wanted =
-            bit < 8 * sizeof(layout::superblock_magic) ? SP_E_NOT_A_POOL : SP_E_POOL_CORRUPT;
+        const sp_error wanted = bit < 8 * sizeof(layout::superblock_magic) ? SP_E_NOT_A_POOL : SP_E_POOL_CORRUPT;
         ASSERT_EQ(opened.error().code, wanted) << "bit " << bit;
         flip(disk->cached, 0, bit);
         flip(disk->cached, 1, bit);
@@ -107,8 +102,7 @@ TEST(Superblock, KeepsTheOtherCopyWhenOneIsTornAtAnySector)
                     }
                     const auto from = begin + static_cast<long>(prefix ? 0 : cut);
                     const auto to = begin + static_cast<long>(prefix ? cut : page_bytes);
-                    std::copy(new_content.begin() + from, new_content.begin() + to,
-                              content.begin() + from);
+                    std::copy(new_content.begin() + from, new_content.begin() + to, content.begin() + from);
                     const auto opened = open_content(content, true);
                     ASSERT_TRUE(opened) << opened.error().message;
                     const auto generation = opened->facts().generation;
@@ -190,20 +184,13 @@ layout::Superblock example_superblock()
 
 /// Offset, and the 16 bytes there; all others are zero. A change here is a change of the format.
 const std::pair<std::size_t, const char*> example_bytes[] = {
-    {   0, "93 53 54 50 4f 4f 0d 0a 01 00 00 00 00 10 00 00"},
-    {  16, "f9 70 8e 68 e8 b9 33 d7 07 00 00 00 00 00 00 00"},
-    {  32, "00 11 22 33 44 55 46 77 88 99 aa bb cc dd ee ff"},
-    {  48, "70 6d 74 68 72 65 61 64 73 00 00 00 00 00 00 00"},
-    {  64, "01 00 00 00 00 10 00 00 00 00 00 00 00 00 00 00"},
-    {  80, "00 00 00 00 00 48 00 00 00 00 00 08 00 00 00 00"},
-    {  96, "00 00 00 00 04 00 00 00 06 00 00 00 00 00 00 00"},
-    { 112, "00 20 41 10 00 00 00 00 02 00 00 00 00 00 00 00"},
-    { 128, "10 00 00 00 00 00 00 00 80 3b b1 6a 00 00 00 00"},
-    { 144, "01 00 00 00 02 00 00 00 00 00 00 00 00 00 00 00"},
-    {2048, "00 00 00 00 00 00 00 00 00 40 00 00 00 00 00 00"},
-    {2064, "12 00 00 00 00 00 00 00 00 82 00 00 00 00 00 00"},
-    {2080, "00 40 00 00 00 00 00 00 00 40 00 00 00 00 00 00"},
-    {2096, "12 82 00 00 00 00 00 00 00 82 00 00 00 00 00 00"},
+    {0, "93 53 54 50 4f 4f 0d 0a 01 00 00 00 00 10 00 00"},    {16, "f9 70 8e 68 e8 b9 33 d7 07 00 00 00 00 00 00 00"},
+    {32, "00 11 22 33 44 55 46 77 88 99 aa bb cc dd ee ff"},   {48, "70 6d 74 68 72 65 61 64 73 00 00 00 00 00 00 00"},
+    {64, "01 00 00 00 00 10 00 00 00 00 00 00 00 00 00 00"},   {80, "00 00 00 00 00 48 00 00 00 00 00 08 00 00 00 00"},
+    {96, "00 00 00 00 04 00 00 00 06 00 00 00 00 00 00 00"},   {112, "00 20 41 10 00 00 00 00 02 00 00 00 00 00 00 00"},
+    {128, "10 00 00 00 00 00 00 00 80 3b b1 6a 00 00 00 00"},  {144, "01 00 00 00 02 00 00 00 00 00 00 00 00 00 00 00"},
+    {2048, "00 00 00 00 00 00 00 00 00 40 00 00 00 00 00 00"}, {2064, "12 00 00 00 00 00 00 00 00 82 00 00 00 00 00 00"},
+    {2080, "00 40 00 00 00 00 00 00 00 40 00 00 00 00 00 00"}, {2096, "12 82 00 00 00 00 00 00 00 82 00 00 00 00 00 00"},
 };
 
 TEST(Superblock, HasTheBytesThatTheFormatPageShows)
@@ -251,15 +238,18 @@ const Hostile hostile_fields[] = {
     {"uuid zero", SP_E_POOL_CORRUPT, [](S& s) { std::memset(s.uuid, 0, sizeof s.uuid); }},
     {"name not terminated", SP_E_POOL_CORRUPT, [](S& s) { std::memset(s.engine_name, 'a', 16); }},
     {"name empty", SP_E_POOL_CORRUPT, [](S& s) { std::memset(s.engine_name, 0, 16); }},
-    {"name with rest", SP_E_POOL_CORRUPT, [](S& s) { s.engine_name[15] = 0; s.engine_name[14] = 'x'; }},
+    {"name with rest", SP_E_POOL_CORRUPT,
+     [](S& s) {
+         s.engine_name[15] = 0;
+         s.engine_name[14] = 'x';
+     }},
     {"name with escape", SP_E_POOL_CORRUPT, [](S& s) { s.engine_name[0] = '\x1b'; }},
     {"durability", SP_E_POOL_CORRUPT, [](S& s) { s.durability = 2; }},
     {"reserved", SP_E_POOL_CORRUPT, [](S& s) { s.reserved[1895] = 1; }},
     {"base below window", SP_E_POOL_CORRUPT, [](S& s) { s.base_address = window_base - 2 * mib; }},
     {"base zero", SP_E_POOL_CORRUPT, [](S& s) { s.base_address = 0; }},
     {"base beyond", SP_E_POOL_CORRUPT, [](S& s) { s.base_address = window_base + window_bytes; }},
-    {"base too late", SP_E_POOL_CORRUPT,
-     [](S& s) { s.base_address = window_base + window_bytes - 62 * mib; }},
+    {"base too late", SP_E_POOL_CORRUPT, [](S& s) { s.base_address = window_base + window_bytes - 62 * mib; }},
     {"base wraps", SP_E_POOL_CORRUPT, [](S& s) { s.base_address = huge - 2 * mib + 1; }},
     {"base unaligned", SP_E_POOL_CORRUPT, [](S& s) { s.base_address += page_bytes; }},
     {"image zero", SP_E_POOL_CORRUPT, [](S& s) { s.image_bytes = 0; }},
@@ -267,7 +257,10 @@ const Hostile hostile_fields[] = {
     {"image above max", SP_E_POOL_CORRUPT, [](S& s) { s.image_bytes = 65 * mib; }},
     {"image huge", SP_E_POOL_CORRUPT, [](S& s) { s.image_bytes = huge & ~std::uint64_t{4095}; }},
     {"image below minimum", SP_E_POOL_CORRUPT,
-     [](S& s) { s.image_bytes = page_bytes; s.segments[0].image_pages = 1; }},
+     [](S& s) {
+         s.image_bytes = page_bytes;
+         s.segments[0].image_pages = 1;
+     }},
     {"max huge", SP_E_POOL_CORRUPT, [](S& s) { s.image_bytes_max = huge & ~std::uint64_t{4095}; }},
     {"max no pages", SP_E_POOL_CORRUPT, [](S& s) { s.image_bytes_max += 7; }},
     {"max beyond window", SP_E_POOL_CORRUPT, [](S& s) { s.image_bytes_max = window_bytes + page_bytes; }},
@@ -275,7 +268,10 @@ const Hostile hostile_fields[] = {
     {"file huge", SP_E_POOL_CORRUPT, [](S& s) { s.file_bytes = huge & ~std::uint64_t{4095}; }},
     {"file longer than segments", SP_E_POOL_CORRUPT, [](S& s) { s.file_bytes += page_bytes; }},
     {"file longer than the file", SP_E_POOL_TRUNCATED,
-     [](S& s) { s.file_bytes += page_bytes; s.segments[0].file_pages += 1; }},
+     [](S& s) {
+         s.file_bytes += page_bytes;
+         s.segments[0].file_pages += 1;
+     }},
     {"area over superblock", SP_E_POOL_CORRUPT, [](S& s) { s.engine_area_first_page = 1; }},
     {"area beyond", SP_E_POOL_CORRUPT, [](S& s) { s.engine_area_first_page = 1000; }},
     {"area wraps", SP_E_POOL_CORRUPT, [](S& s) { s.engine_area_pages = huge; }},
@@ -293,14 +289,26 @@ const Hostile hostile_fields[] = {
     {"segment file 0", SP_E_POOL_CORRUPT, [](S& s) { s.segments[0].file_pages = 0; }},
     {"segment file huge", SP_E_POOL_CORRUPT, [](S& s) { s.segments[0].file_pages = huge; }},
     {"segment file wraps", SP_E_POOL_CORRUPT,
-     [](S& s) { s.segments[0].first_file_page = huge - 3; s.segments[0].file_pages = 14; }},
+     [](S& s) {
+         s.segments[0].first_file_page = huge - 3;
+         s.segments[0].file_pages = 14;
+     }},
     {"segment over superblock", SP_E_POOL_CORRUPT,
-     [](S& s) { s.segments[0].first_file_page = 0; s.segments[0].file_pages = 10; }},
+     [](S& s) {
+         s.segments[0].first_file_page = 0;
+         s.segments[0].file_pages = 10;
+     }},
     {"segment over area", SP_E_POOL_CORRUPT,
-     [](S& s) { s.segments[0].first_file_page = 5; s.segments[0].file_pages = 5; }},
+     [](S& s) {
+         s.segments[0].first_file_page = 5;
+         s.segments[0].file_pages = 5;
+     }},
     {"segment beyond file", SP_E_POOL_CORRUPT, [](S& s) { s.segments[0].file_pages = 5; }},
     {"segment too small for its engine", SP_E_POOL_CORRUPT,
-     [](S& s) { s.segments[0].first_file_page = 7; s.segments[0].file_pages = 3; }},
+     [](S& s) {
+         s.segments[0].first_file_page = 7;
+         s.segments[0].file_pages = 3;
+     }},
     {"segments overlap", SP_E_POOL_CORRUPT,
      [](S& s) {
          s.segment_count = 2;
@@ -343,8 +351,8 @@ TEST(Superblock, AcceptsOrRefusesRandomFieldsWithoutUndefinedBehaviour)
 {
     const Bytes good = disk_with_pool()->durable;
     std::mt19937_64 random(3);
-    const std::uint64_t interesting[] = {0, 1, 2, 4, 5, 6, 10, 1024, 4096, 4 * mib, 64 * mib, window_base,
-                                         window_bytes, huge, huge - 4095, std::uint64_t{1} << 63};
+    const std::uint64_t interesting[] = {
+        0, 1, 2, 4, 5, 6, 10, 1024, 4096, 4 * mib, 64 * mib, window_base, window_bytes, huge, huge - 4095, std::uint64_t{1} << 63};
     auto disk = std::make_shared<FakeDisk>(good);
     int accepted = 0;
     for (int i = 0; i < 30'000; ++i) {

@@ -30,8 +30,7 @@ std::string to_text(const Uuid& uuid)
 {
     std::string text;
     for (std::size_t i = 0; i < uuid.size(); ++i) {
-        fmt::format_to(std::back_inserter(text), "{}{:02x}",
-                       i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+        fmt::format_to(std::back_inserter(text), "{}{:02x}", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
     }
     return text;
 }

@@ -23,8 +23,7 @@ public:
     /// One turn, on the thread.
     using Take = CheckpointTurn (*)(void* engine, const Facts& facts) noexcept;
 
-    CheckpointTurns(std::uint64_t interval_ns, Take take, void* engine) noexcept
-        : interval_ns_(interval_ns), take_(take), engine_(engine)
+    CheckpointTurns(std::uint64_t interval_ns, Take take, void* engine) noexcept : interval_ns_(interval_ns), take_(take), engine_(engine)
     {
     }
     CheckpointTurns(const CheckpointTurns&) = delete;

@@ -53,11 +53,9 @@ void CopyTeam::take_shares(std::uint32_t job) noexcept
         if (begin >= count) {
             return;
         }
-        const std::uint64_t end =
-            std::min(begin + at_a_time_.load(std::memory_order_acquire), count);
+        const std::uint64_t end = std::min(begin + at_a_time_.load(std::memory_order_acquire), count);
         // Success means that the job has shares left, so that what was read above is its own.
-        if (!next_.compare_exchange_weak(next, next - begin + end, std::memory_order_acq_rel,
-                                         std::memory_order_acquire)) {
+        if (!next_.compare_exchange_weak(next, next - begin + end, std::memory_order_acq_rel, std::memory_order_acquire)) {
             continue;
         }
         work(context, begin, end);

@@ -115,11 +115,8 @@ private:
     void find_homes()
     {
         homes_.assign(sections_.size(), {});
-        const auto same_name = [](const os::VariableSection& section, const Block& block) {
-            return section.module == block.entry->name;
-        };
-        claim([&](const auto& section, const auto& block) { return same_name(section, block) && is_same_layout(section, block); },
-              true);
+        const auto same_name = [](const os::VariableSection& section, const Block& block) { return section.module == block.entry->name; };
+        claim([&](const auto& section, const auto& block) { return same_name(section, block) && is_same_layout(section, block); }, true);
         claim([&](const auto& section, const auto& block) { return is_same_layout(section, block); }, true);
         claim(same_name, false);
     }
@@ -133,8 +130,8 @@ private:
             }
         }
         for (std::size_t b = 0; b < blocks_.size(); ++b) {
-            const bool is_used_as_it_is = std::ranges::any_of(
-                homes_, [b](const Home& home) { return home.block == b && home.same_layout; });
+            const bool is_used_as_it_is = std::ranges::any_of(homes_,
+                                                              [b](const Home& home) { return home.block == b && home.same_layout; });
             for (std::size_t v = 0; v < blocks_[b].variables.size() && !is_used_as_it_is; ++v) {
                 kept_.push_back(blocks_[b].variables[v].variable);
                 kept_places_.push_back({b, v});
@@ -167,7 +164,8 @@ private:
             const bool is_old_and_other = homes_[s].block != nothing && !homes_[s].same_layout && !blocks_[homes_[s].block].has_table;
             if (is_old_and_other || (homes_[s].block == nothing && is_kept_elsewhere)) {
                 problems.push_back(text_of("all of {}: an earlier Stillpoint has kept them without their names; run the program that "
-                                               "wrote them once with this one", sections_[s].module));
+                                           "wrote them once with this one",
+                                           sections_[s].module));
             }
         }
         bool any_gone = false;
@@ -178,7 +176,8 @@ private:
             const os::VariableSection& section = sections_[present_places_[i].of];
             if (present_[i].name.empty() && any_gone) {
                 problems.push_back(text_of("{} bytes of {} without a name: it is stripped. Keep its symbols, or declare the variables "
-                                               "with SP_PERSISTENT_VARIABLE", present_[i].size, section.module));
+                                           "with SP_PERSISTENT_VARIABLE",
+                                           present_[i].size, section.module));
             }
         }
         for (std::size_t k = 0; k < kept_.size(); ++k) {
@@ -198,13 +197,13 @@ private:
             }
             if (kept_[k].name.empty()) {
                 problems.push_back(text_of("{}: the pool has {} bytes of {} without names, which was stripped then", present_[i].name,
-                                               kept_[k].size, kept_[k].module));
+                                           kept_[k].size, kept_[k].module));
                 return;
             }
             const bool same_type = kept_[k].type.empty() || present_[i].type.empty() || kept_[k].type == present_[i].type;
             if (kept_[k].size == present_[i].size && same_type) {
-                problems.push_back(text_of("{} is gone and {} is new, of the same size: is it the same variable?", kept_[k].name,
-                                               present_[i].name));
+                problems.push_back(
+                    text_of("{} is gone and {} is new, of the same size: is it the same variable?", kept_[k].name, present_[i].name));
                 return;
             }
         }
@@ -214,10 +213,11 @@ private:
     {
         const std::vector<std::string> problems = find_problems();
         if (!problems.empty() && !accept) {
-            return fail(SP_E_GLOBALS_CHANGED, 0,
-                        "SP_PERSISTENT variables of the pool and of the program cannot be matched: {}. Run the program that wrote the pool, "
-                        "or let what cannot be matched begin with its initial value (option changed_globals=accept)",
-                        joined(problems, "; ").substr(0, 300));
+            return fail(
+                SP_E_GLOBALS_CHANGED, 0,
+                "SP_PERSISTENT variables of the pool and of the program cannot be matched: {}. Run the program that wrote the pool, "
+                "or let what cannot be matched begin with its initial value (option changed_globals=accept)",
+                joined(problems, "; ").substr(0, 300));
         }
         if (!problems.empty()) {
             os::log(os::Severity::warning, "SP_PERSISTENT variables begin with their initial values where they cannot be matched: {}",
@@ -252,7 +252,8 @@ private:
             if (section.has_unnamed()) {
                 os::log(os::Severity::warning,
                         "{} is stripped: another build of it will not find its SP_PERSISTENT variables. Keep its symbols, or declare them "
-                        "with SP_PERSISTENT_VARIABLE", section.module);
+                        "with SP_PERSISTENT_VARIABLE",
+                        section.module);
             }
         }
     }

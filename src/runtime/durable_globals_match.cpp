@@ -13,13 +13,13 @@ struct Rule {
     bool scope;
     bool whole_name;  ///< else the last part of it: the pool may know the name without its namespaces, or the program
 };
-constexpr std::array<Rule, 5> rules{{{true, true, true}, {false, true, true}, {true, false, true}, {false, false, true},
-                                     {false, false, false}}};
+constexpr std::array<Rule, 5> rules{
+    {{true, true, true}, {false, true, true}, {true, false, true}, {false, false, true}, {false, false, false}}};
 
 bool agree(const Rule& rule, const Variable& a, const Variable& b)
 {
-    return !a.name.empty() && !b.name.empty() && (!rule.module || a.module == b.module) &&
-           (!rule.scope || a.scope == b.scope) && (rule.whole_name ? a.name == b.name : a.base() == b.base());
+    return !a.name.empty() && !b.name.empty() && (!rule.module || a.module == b.module) && (!rule.scope || a.scope == b.scope) &&
+           (rule.whole_name ? a.name == b.name : a.base() == b.base());
 }
 
 class Matcher {
@@ -75,8 +75,8 @@ private:
         for (std::size_t i = 0; i < present_.size(); ++i) {
             for (std::size_t k = 0; k < kept_.size() && result_.of_present[i] == nothing; ++k) {
                 if (!result_.kept_is_taken[k] && agree(loosest, present_[i], kept_[k])) {
-                    result_.refused.push_back(text_of("{}: there are several of that name, in the pool or in the program",
-                                                          present_[i].name));
+                    result_.refused.push_back(
+                        text_of("{}: there are several of that name, in the pool or in the program", present_[i].name));
                     break;
                 }
             }

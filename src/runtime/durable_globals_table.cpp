@@ -136,8 +136,8 @@ Result<std::byte*> write_block(std::byte* image_base, Heap& heap, const Plan& pl
         if (__builtin_add_overflow(values_end, value.retired ? value.variable.size : 0, &values_end) || values_end > window_bytes) {
             return damaged(entry, "variables that the program no longer has take more memory than there is");
         }
-        table.set_record(i, {offsets.back(), value.variable.size, table.add_text(value.variable.name),
-                             table.add_text(value.variable.scope), table.add_text(value.variable.type), value.retired ? 1u : 0u});
+        table.set_record(i, {offsets.back(), value.variable.size, table.add_text(value.variable.name), table.add_text(value.variable.scope),
+                             table.add_text(value.variable.type), value.retired ? 1u : 0u});
     }
     layout::GlobalsTrailer trailer{{}, plan.identity, plan.section_bytes, values_end, plan.values.size(), 0};
     std::memcpy(trailer.magic, layout::globals_magic, sizeof trailer.magic);

@@ -119,9 +119,7 @@ struct EngineDriver {
     /// `progress(done, total)` may be null. Damage is told to `findings`, and the check continues; null: it is an error. Errors: io;
     /// pool_corrupt where nothing more can be examined.
     Result<RecoveryReport> (*check)(const Pool& pool, Findings* findings,
-                                    Result<void> (*visit_image)(void* context, std::byte* base,
-                                                                std::uint64_t image_bytes),
-                                    void* context,
+                                    Result<void> (*visit_image)(void* context, std::byte* base, std::uint64_t image_bytes), void* context,
                                     void (*progress)(std::uint64_t done, std::uint64_t total));
     /// Format of the tables of new images.
     layout::TableFormat table_format;

@@ -15,12 +15,10 @@ Result<void> EpochClock::wait_durable(std::uint64_t epoch, std::uint64_t deadlin
             return {};
         }
         if (failed()) {
-            return fail(SP_E_POOL_READ_ONLY, failure_.os_error,
-                        "epoch {} will never be durable: {}", epoch, failure_.text());
+            return fail(SP_E_POOL_READ_ONLY, failure_.os_error, "epoch {} will never be durable: {}", epoch, failure_.text());
         }
         if (os::monotonic_ns() >= deadline_ns) {
-            return fail(SP_E_TIMED_OUT, 0, "epoch {} is not durable yet; the newest durable epoch is {}",
-                        epoch, durable());
+            return fail(SP_E_TIMED_OUT, 0, "epoch {} is not durable yet; the newest durable epoch is {}", epoch, durable());
         }
         os::futex_wait(changes_, seen, deadline_ns);
     }

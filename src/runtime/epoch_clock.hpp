@@ -17,14 +17,8 @@ public:
         running_.store(running, std::memory_order_release);
         durable_.store(durable, std::memory_order_release);
     }
-    [[nodiscard]] std::uint64_t running() const noexcept
-    {
-        return running_.load(std::memory_order_acquire);
-    }
-    [[nodiscard]] std::uint64_t durable() const noexcept
-    {
-        return durable_.load(std::memory_order_acquire);
-    }
+    [[nodiscard]] std::uint64_t running() const noexcept { return running_.load(std::memory_order_acquire); }
+    [[nodiscard]] std::uint64_t durable() const noexcept { return durable_.load(std::memory_order_acquire); }
 
     /// In a stop: the running epoch ends and the next begins. Returns the one that ended.
     std::uint64_t advance() noexcept { return running_.fetch_add(1, std::memory_order_acq_rel); }
@@ -49,10 +43,7 @@ public:
     [[nodiscard]] const Failure& failure() const noexcept { return failure_; }
 
     /// Newest epoch that somebody waits for: an epoch without writes is then committed too.
-    [[nodiscard]] std::uint64_t wanted() const noexcept
-    {
-        return wanted_.load(std::memory_order_acquire);
-    }
+    [[nodiscard]] std::uint64_t wanted() const noexcept { return wanted_.load(std::memory_order_acquire); }
 
     /// Errors: timed_out; the failure of fail_for_good().
     [[nodiscard]] Result<void> wait_durable(std::uint64_t epoch, std::uint64_t deadline_ns) noexcept;

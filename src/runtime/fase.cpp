@@ -52,17 +52,10 @@ void withdraw_publication(ThreadRecord& record, std::uint32_t depth) noexcept
 void note_ignored(const void* lock, LockKind kind) noexcept
 {
     switch (kind) {
-    case LockKind::mutex:
-        sync_uses::begin_lock(lock, SyncObjectKind::mutex);
-        break;
-    case LockKind::rwlock:
-        sync_uses::begin_lock(lock, SyncObjectKind::rwlock);
-        break;
-    case LockKind::spinlock:
-        sync_uses::begin_lock(lock, SyncObjectKind::spinlock);
-        break;
-    case LockKind::section:
-        break;
+    case LockKind::mutex: sync_uses::begin_lock(lock, SyncObjectKind::mutex); break;
+    case LockKind::rwlock: sync_uses::begin_lock(lock, SyncObjectKind::rwlock); break;
+    case LockKind::spinlock: sync_uses::begin_lock(lock, SyncObjectKind::spinlock); break;
+    case LockKind::section: break;
     }
 }
 
@@ -92,8 +85,7 @@ void enter_first(const void* lock, LockKind kind) noexcept
     }
 }
 
-void enter_slowly(ThreadRecord& record, const void* lock, LockKind kind,
-                  std::uint32_t depth) noexcept
+void enter_slowly(ThreadRecord& record, const void* lock, LockKind kind, std::uint32_t depth) noexcept
 {
     if (held_locks::are_listed()) [[unlikely]] {
         held_locks::add(record, lock, depth);
@@ -166,14 +158,12 @@ void leave_slowly(ThreadRecord& record, const void* lock) noexcept
 bool suspend_for_wait(const void* mutex) noexcept
 {
     ThreadRecord* const record = own_record;
-    if (record == nullptr || record->depth.load(std::memory_order_relaxed) != 1 ||
-        is_ignored(mutex)) {
+    if (record == nullptr || record->depth.load(std::memory_order_relaxed) != 1 || is_ignored(mutex)) {
         return false;
     }
     // The one lock that is counted must be this mutex, not another beside an uncounted mutex.
     const auto outermost = record->lock.load(std::memory_order_relaxed);
-    if (outermost != reinterpret_cast<std::uintptr_t>(mutex) &&
-        (outermost & ThreadRecord::released_bit) == 0) {
+    if (outermost != reinterpret_cast<std::uintptr_t>(mutex) && (outermost & ThreadRecord::released_bit) == 0) {
         return false;
     }
     leave(mutex);
@@ -285,8 +275,7 @@ Result<void> fase_activate(FaseBarrier barrier)
                     "the process has no thread-specific key left (PTHREAD_KEYS_MAX); Stillpoint "
                     "needs one");
     }
-    const bool membarrier =
-        barrier == FaseBarrier::automatic && os::register_for_membarrier();
+    const bool membarrier = barrier == FaseBarrier::automatic && os::register_for_membarrier();
     if (membarrier) {
         fase::gate.bits.fetch_and(~static_cast<std::uint32_t>(fase::fences_needed), std::memory_order_relaxed);
     } else {
@@ -320,8 +309,7 @@ Result<void> fase_ignore_lock(const void* lock)
         return fail(SP_E_INVALID_ARGUMENT, 0, "sp_lock_ignore: the lock is NULL");
     }
     if (!fase::ignored_locks.add(lock)) {
-        return fail(SP_E_NO_MEMORY, 0, "sp_lock_ignore: {} locks are ignored already, the maximum",
-                    IgnoredLocks::capacity);
+        return fail(SP_E_NO_MEMORY, 0, "sp_lock_ignore: {} locks are ignored already, the maximum", IgnoredLocks::capacity);
     }
     fase::gate.bits.fetch_or(fase::locks_ignored);
     return {};

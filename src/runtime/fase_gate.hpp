@@ -41,13 +41,11 @@ struct alignas(128) Departures {
 [[gnu::visibility("hidden")]] extern constinit Departures departures;
 
 /// initial-exec: one instruction, and never a call that may allocate.
-extern constinit thread_local ThreadRecord* own_record
-    [[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]];
+extern constinit thread_local ThreadRecord* own_record [[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]];
 
 void enter_first(const void* lock, LockKind kind) noexcept;
 void enter_nested(ThreadRecord& record, const void* lock, LockKind kind) noexcept;
-[[gnu::cold]] void enter_slowly(ThreadRecord& record, const void* lock, LockKind kind,
-                  std::uint32_t depth) noexcept;
+[[gnu::cold]] void enter_slowly(ThreadRecord& record, const void* lock, LockKind kind, std::uint32_t depth) noexcept;
 void leave_slowly(ThreadRecord& record, const void* lock) noexcept;
 /// Tells a checkpointer that waits that a thread is outside now.
 [[gnu::cold]] void announce_departure() noexcept;
@@ -82,8 +80,7 @@ enum class Entry { inside, gate_not_clear, nested };
 /// True if leave_outermost may be used: one lock is held, and the gate is clear.
 [[gnu::always_inline]] inline bool is_plain_leave(const ThreadRecord& record) noexcept
 {
-    return record.depth.load(std::memory_order_relaxed) == 1 &&
-           gate.bits.load(std::memory_order_relaxed) == 0;
+    return record.depth.load(std::memory_order_relaxed) == 1 && gate.bits.load(std::memory_order_relaxed) == 0;
 }
 
 /// True if announce_departure must follow.
@@ -109,8 +106,7 @@ enum class Entry { inside, gate_not_clear, nested };
     return true;
 }
 
-[[gnu::always_inline]] inline void enter_counted(ThreadRecord& record, const void* lock,
-                                                 LockKind kind) noexcept
+[[gnu::always_inline]] inline void enter_counted(ThreadRecord& record, const void* lock, LockKind kind) noexcept
 {
     const Entry entry = try_enter(record, lock);
     if (entry == Entry::gate_not_clear) [[unlikely]] {

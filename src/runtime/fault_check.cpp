@@ -19,8 +19,7 @@ std::atomic<void*> checked_page{nullptr};
 
 bool open_checked_page(void* address) noexcept
 {
-    return address == checked_page.load(std::memory_order_relaxed) &&
-           mprotect(address, page_bytes, PROT_READ | PROT_WRITE) == 0;
+    return address == checked_page.load(std::memory_order_relaxed) && mprotect(address, page_bytes, PROT_READ | PROT_WRITE) == 0;
 }
 
 constexpr std::uint64_t expected = 0x57111b017;

@@ -55,10 +55,7 @@ const void* instruction_of([[maybe_unused]] const ucontext_t& context) noexcept
 constinit WatchedSignal segv{SIGSEGV};
 constinit WatchedSignal bus{SIGBUS};
 
-WatchedSignal* watched(int number) noexcept
-{
-    return number == SIGSEGV ? &segv : number == SIGBUS ? &bus : nullptr;
-}
+WatchedSignal* watched(int number) noexcept { return number == SIGSEGV ? &segv : number == SIGBUS ? &bus : nullptr; }
 
 /// Does as the kernel does without a handler: ends the process with a core dump. A fault happens
 /// again by itself when the handler returns; a signal that was sent must be sent again.
@@ -105,8 +102,7 @@ extern "C" void stillpoint_on_fault(int number, siginfo_t* info, void* context)
     if ((action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_IGN && sent) {
         return;
     }
-    if ((action.sa_flags & SA_SIGINFO) == 0 &&
-        (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN)) {
+    if ((action.sa_flags & SA_SIGINFO) == 0 && (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN)) {
         end_by_default_action(number, sent);
         return;
     }
@@ -164,8 +160,7 @@ Result<void> fault_handler_install(int number, FaultHandler handler)
     }
     struct sigaction previous{};
     if (__sigaction(number, nullptr, &previous) != 0) {
-        return fail(SP_E_IO, errno, "the program's handler of signal {} cannot be read: {}", number,
-                    strerror(errno));
+        return fail(SP_E_IO, errno, "the program's handler of signal {} cannot be read: {}", number, strerror(errno));
     }
     signal.set_program_action(previous);
     struct sigaction ours{};

@@ -46,8 +46,8 @@ Locks of_this_thread() noexcept
 {
     Locks found = own.locks;
     const ThreadRecord* const record = fase::own_record;
-    found.is_complete = own.unlisted == 0 && (found.is_complete || record == nullptr ||
-                                              holds_none(*record, record->depth.load(std::memory_order_relaxed)));
+    found.is_complete = own.unlisted == 0 &&
+                        (found.is_complete || record == nullptr || holds_none(*record, record->depth.load(std::memory_order_relaxed)));
     return found;
 }
 

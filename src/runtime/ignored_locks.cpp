@@ -53,8 +53,7 @@ void IgnoredLocks::erase(std::size_t slot) noexcept
     --used_;
     locks_[slot].store(removed, std::memory_order_relaxed);
     // The end of a probe run needs no marks: nothing lies after them. Keeps misses short.
-    while (locks_[(slot + 1) % slots].load(std::memory_order_relaxed) == 0 &&
-           locks_[slot].load(std::memory_order_relaxed) == removed) {
+    while (locks_[(slot + 1) % slots].load(std::memory_order_relaxed) == 0 && locks_[slot].load(std::memory_order_relaxed) == removed) {
         locks_[slot].store(0, std::memory_order_relaxed);
         slot = (slot + slots - 1) % slots;
     }

@@ -327,8 +327,7 @@ void take_stored(std::uintptr_t begin, std::uintptr_t end, void (*visit)(void* c
         for (Word set = shared(stored_pages->above[above]).exchange(0, std::memory_order_acquire); set != 0; set &= set - 1) {
             const std::uint64_t index = above * word_bits + static_cast<unsigned>(__builtin_ctzll(set));
             for (Word bits = shared(stored_pages->pages[index]).exchange(0, std::memory_order_acquire); bits != 0; bits &= bits - 1) {
-                const std::uintptr_t page =
-                    window_begin + (index * word_bits + static_cast<unsigned>(__builtin_ctzll(bits))) * page_bytes;
+                const std::uintptr_t page = window_begin + (index * word_bits + static_cast<unsigned>(__builtin_ctzll(bits))) * page_bytes;
                 if (page >= begin && page < end) {
                     visit(context, {page, page + page_bytes});
                 }

@@ -30,13 +30,14 @@ std::vector<std::uint64_t> pages_of(void (*walk)(std::uintptr_t, std::uintptr_t,
                                     std::uint64_t first, std::uint64_t end)
 {
     std::vector<std::uint64_t> pages;
-    walk(window + first * page_bytes, window + end * page_bytes,
-         [](void* context, PageRun run) {
-             for (std::uintptr_t page = run.begin; page < run.end; page += page_bytes) {
-                 static_cast<std::vector<std::uint64_t>*>(context)->push_back((page - window) / page_bytes);
-             }
-         },
-         &pages);
+    walk(
+        window + first * page_bytes, window + end * page_bytes,
+        [](void* context, PageRun run) {
+            for (std::uintptr_t page = run.begin; page < run.end; page += page_bytes) {
+                static_cast<std::vector<std::uint64_t>*>(context)->push_back((page - window) / page_bytes);
+            }
+        },
+        &pages);
     return pages;
 }
 

@@ -125,9 +125,8 @@ bool refuses_advice(const iovec* parts, std::size_t count, int advice) noexcept
     if (parts == nullptr || count > 1024 || is_harmless(advice)) {  // IOV_MAX. Otherwise the system call will say so.
         return false;
     }
-    return std::any_of(parts, parts + count, [](const iovec& part) {
-        return mapping_calls::refuses(MappingCall::advise, part.iov_base, part.iov_len);
-    });
+    return std::any_of(parts, parts + count,
+                       [](const iovec& part) { return mapping_calls::refuses(MappingCall::advise, part.iov_base, part.iov_len); });
 }
 
 bool refuses_attaching(int segment, const void* address, int flags) noexcept

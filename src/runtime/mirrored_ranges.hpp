@@ -30,9 +30,8 @@ public:
     [[nodiscard]] bool changed() const noexcept
     {
         const std::span<const MirroredRange> known(ranges_.data(), count_);
-        return std::any_of(known.begin(), known.end(), [](const MirroredRange& range) {
-            return std::memcmp(range.image_copy, range.program_memory, range.size) != 0;
-        });
+        return std::any_of(known.begin(), known.end(),
+                           [](const MirroredRange& range) { return std::memcmp(range.image_copy, range.program_memory, range.size) != 0; });
     }
 
     /// Only what changed is stored: each stored page is a page to write. Before each store prepare(address, size) is called:

@@ -131,8 +131,7 @@ Result<void*> root_in_pool(Session& session, std::string_view handle, size_t siz
             return no_live_block(handle);
         }
         if (entry->size_bytes != size_bytes) {
-            return fail(SP_E_HANDLE_SIZE, 0,
-                        "the durable object \"{}\" has {} bytes, not {}: was its type changed?", handle,
+            return fail(SP_E_HANDLE_SIZE, 0, "the durable object \"{}\" has {} bytes, not {}: was its type changed?", handle,
                         entry->size_bytes, size_bytes);
         }
         return reinterpret_cast<void*>(entry->address);
@@ -141,8 +140,7 @@ Result<void*> root_in_pool(Session& session, std::string_view handle, size_t siz
     if (!block) {
         return block;
     }
-    if (auto inserted = insert_name(session, handle, *block, size_bytes);
-        !inserted) {
+    if (auto inserted = insert_name(session, handle, *block, size_bytes); !inserted) {
         session.heap->deallocate(*block);
         return pass_on(inserted.error());
     }
@@ -189,16 +187,18 @@ void* named_object(const char* handle, std::size_t size_bytes, std::size_t align
         std::size_t alignment;
         std::size_t size;
     } request{alignment_bytes, size_bytes == 0 ? 1 : size_bytes};
-    return find_or_make(handle, size_bytes, alignment_bytes, [](void* context, Session& session) -> Result<void*> {
-        const auto& wanted = *static_cast<const Request*>(context);
-        void* const block = session.heap->allocate_aligned(wanted.alignment, wanted.size);
-        if (block == nullptr) {
-            return pass_on(Heap::last_failure());
-        }
-        session.heap->clear_block(block, wanted.size);
-        return block;
-    }, &request);
+    return find_or_make(
+        handle, size_bytes, alignment_bytes,
+        [](void* context, Session& session) -> Result<void*> {
+            const auto& wanted = *static_cast<const Request*>(context);
+            void* const block = session.heap->allocate_aligned(wanted.alignment, wanted.size);
+            if (block == nullptr) {
+                return pass_on(Heap::last_failure());
+            }
+            session.heap->clear_block(block, wanted.size);
+            return block;
+        },
+        &request);
 }
-
 
 }  // namespace stillpoint

@@ -35,12 +35,11 @@ Result<OptionValue> parse_number(const OptionRow& row, std::string_view text)
     std::uint64_t number = 0;
     const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
     if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) {
-        return fail(SP_E_INVALID_ARGUMENT, 0, "option {}: '{}' is not a whole number from {} to {}",
-                    row.name, text, row.minimum, row.maximum);
+        return fail(SP_E_INVALID_ARGUMENT, 0, "option {}: '{}' is not a whole number from {} to {}", row.name, text, row.minimum,
+                    row.maximum);
     }
     if (number < row.minimum || number > row.maximum) {
-        return fail(SP_E_INVALID_ARGUMENT, 0, "option {}: {} is not between {} and {}", row.name,
-                    number, row.minimum, row.maximum);
+        return fail(SP_E_INVALID_ARGUMENT, 0, "option {}: {} is not between {} and {}", row.name, number, row.minimum, row.maximum);
     }
     return OptionValue{number};
 }

@@ -16,17 +16,14 @@
 namespace stillpoint {
 
 /// Locking and unlocking a mutex of this kind cannot fail.
-[[gnu::always_inline]] inline bool is_plain_mutex(const pthread_mutex_t& mutex) noexcept
-{
-    return mutex.__data.__kind == 0;
-}
+[[gnu::always_inline]] inline bool is_plain_mutex(const pthread_mutex_t& mutex) noexcept { return mutex.__data.__kind == 0; }
 
 /// True: acquired. False: somebody holds it; nothing is changed. Plain mutexes only.
 [[gnu::always_inline]] inline bool try_lock_plain(pthread_mutex_t& mutex, int thread_id) noexcept
 {
     int seen = 0;
-    if (!sync::AtomicRef{mutex.__data.__lock}.compare_exchange_strong(
-            seen, 1, std::memory_order_acquire, std::memory_order_relaxed)) [[unlikely]] {
+    if (!sync::AtomicRef{mutex.__data.__lock}.compare_exchange_strong(seen, 1, std::memory_order_acquire, std::memory_order_relaxed))
+        [[unlikely]] {
         return false;
     }
     mutex.__data.__owner = thread_id;
@@ -41,8 +38,8 @@ namespace stillpoint {
     mutex.__data.__owner = 0;  // Before the release: afterwards it is the next holder's.
     --mutex.__data.__nusers;
     int seen = 1;
-    if (sync::AtomicRef{mutex.__data.__lock}.compare_exchange_strong(
-            seen, 0, std::memory_order_release, std::memory_order_relaxed)) [[likely]] {
+    if (sync::AtomicRef{mutex.__data.__lock}.compare_exchange_strong(seen, 0, std::memory_order_release, std::memory_order_relaxed))
+        [[likely]] {
         return true;
     }
     mutex.__data.__owner = owner;

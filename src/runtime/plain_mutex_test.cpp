@@ -14,8 +14,7 @@ namespace {
 
 TEST(PlainMutex, IsWhatThisGlibcMakesOfOne)
 {
-    EXPECT_TRUE(plain_mutex_is_as_expected(
-        {&pthread_mutex_lock, &pthread_mutex_trylock, &pthread_mutex_unlock}));
+    EXPECT_TRUE(plain_mutex_is_as_expected({&pthread_mutex_lock, &pthread_mutex_trylock, &pthread_mutex_unlock}));
 }
 
 TEST(PlainMutex, ExcludesThreadsThatLockItInLineAndThroughLibc)

@@ -39,10 +39,7 @@ bool owned_by_another_process() noexcept
     return owner != 0 && owner != getpid();
 }
 
-bool is_later_program_of_run() noexcept
-{
-    return process_in(run_variable) != 0 && os::environment_variable(owner_variable) != nullptr;
-}
+bool is_later_program_of_run() noexcept { return process_in(run_variable) != 0 && os::environment_variable(owner_variable) != nullptr; }
 
 void reserve_owner_variable() noexcept { os::put_environment_variable(owner_text); }
 

@@ -37,10 +37,11 @@ Result<void> check_program_fits()
                     window_base, window_base + window_bytes);
     }
     if (&__msan_init != nullptr) {
-        return fail(SP_E_UNSUPPORTED, 0,
-                    "this program runs under MemorySanitizer, which reports everything that this library writes as uninitialised, since the "
-                    "library was built without it. Run it volatile (no --pool, no sp_open), or with a pool under valgrind, "
-                    "compiled without the sanitizer");
+        return fail(
+            SP_E_UNSUPPORTED, 0,
+            "this program runs under MemorySanitizer, which reports everything that this library writes as uninitialised, since the "
+            "library was built without it. Run it volatile (no --pool, no sp_open), or with a pool under valgrind, "
+            "compiled without the sanitizer");
     }
     return {};
 }

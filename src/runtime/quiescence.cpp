@@ -69,9 +69,7 @@ void name_blocker(StopReport& report, const ThreadRecord& record) noexcept
 {
     report.blocker_thread_id = record.thread_id.load(std::memory_order_relaxed);
     const auto lock = record.lock.load(std::memory_order_relaxed);
-    report.blocker_lock = lock == ThreadRecord::no_lock
-                              ? nullptr
-                              : reinterpret_cast<const void*>(lock & ~ThreadRecord::released_bit);
+    report.blocker_lock = lock == ThreadRecord::no_lock ? nullptr : reinterpret_cast<const void*>(lock & ~ThreadRecord::released_bit);
 }
 
 }  // namespace
@@ -84,8 +82,7 @@ StopReport stop_threads(std::uint64_t attempt_ns, void (*stopped)(void*), void* 
         return report;
     }
     const auto begin_ns = os::monotonic_ns();
-    const auto deadline_ns =
-        attempt_ns > UINT64_MAX - 1 - begin_ns ? UINT64_MAX - 1 : begin_ns + attempt_ns;
+    const auto deadline_ns = attempt_ns > UINT64_MAX - 1 - begin_ns ? UINT64_MAX - 1 : begin_ns + attempt_ns;
     shut_gate();
     const ThreadRecord* inside = wait_until_outside(deadline_ns);
     const auto quiescent_ns = os::monotonic_ns();

@@ -21,7 +21,6 @@ struct StopReport {
 /// thread, which must be outside a FASE; it must not acquire intercepted locks or call malloc
 /// (a held thread may hold malloc's lock).
 /// Threads: one caller at a time (the engine's checkpoint thread).
-[[nodiscard]] StopReport stop_threads(std::uint64_t attempt_ns, void (*stopped)(void*),
-                                      void* context) noexcept;
+[[nodiscard]] StopReport stop_threads(std::uint64_t attempt_ns, void (*stopped)(void*), void* context) noexcept;
 
 }  // namespace stillpoint

@@ -50,14 +50,12 @@ protected:
     void SetUp() override { ASSERT_TRUE(fase_activate(GetParam())); }
 };
 
-INSTANTIATE_TEST_SUITE_P(Barriers, Quiescence,
-                         testing::Values(FaseBarrier::automatic, FaseBarrier::fences));
+INSTANTIATE_TEST_SUITE_P(Barriers, Quiescence, testing::Values(FaseBarrier::automatic, FaseBarrier::fences));
 
 TEST_P(Quiescence, IsReachedAtOnceWhenNoThreadIsInside)
 {
     bool called = false;
-    const auto report =
-        stop_threads(long_attempt, [](void* flag) { *static_cast<bool*>(flag) = true; }, &called);
+    const auto report = stop_threads(long_attempt, [](void* flag) { *static_cast<bool*>(flag) = true; }, &called);
     EXPECT_TRUE(report.reached);
     EXPECT_TRUE(called);
 }

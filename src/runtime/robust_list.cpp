@@ -25,16 +25,14 @@ std::uint32_t count_robust_locks_held(void (*visit)(void* mutex) noexcept) noexc
     for (auto link = reinterpret_cast<std::uintptr_t>(head->list.next) & ~std::uintptr_t{1};
          link != end && link != 0 && entries < entries_max; ++entries) {
         // Bit 0 marks priority inheritance. The futex word is the mutex's first member.
-        auto* mutex = reinterpret_cast<pthread_mutex_t*>(
-            link + static_cast<std::uintptr_t>(head->futex_offset));
+        auto* mutex = reinterpret_cast<pthread_mutex_t*>(link + static_cast<std::uintptr_t>(head->futex_offset));
         constexpr int type_bits = 3;
         const bool recursive = (mutex->__data.__kind & type_bits) == PTHREAD_MUTEX_RECURSIVE;
         held += recursive ? mutex->__data.__count : 1;
         if (visit != nullptr) {
             visit(mutex);
         }
-        link = reinterpret_cast<std::uintptr_t>(reinterpret_cast<robust_list*>(link)->next) &
-               ~std::uintptr_t{1};
+        link = reinterpret_cast<std::uintptr_t>(reinterpret_cast<robust_list*>(link)->next) & ~std::uintptr_t{1};
     }
     return held;
 }

@@ -55,8 +55,7 @@ void warn_if_not_durable(Session* session) noexcept
         warn_if_owned_elsewhere();
         return;
     }
-    if (session->detached.load(std::memory_order_relaxed) &&
-        !session->detached_told.exchange(true, std::memory_order_relaxed)) {
+    if (session->detached.load(std::memory_order_relaxed) && !session->detached_told.exchange(true, std::memory_order_relaxed)) {
         os::log(os::Severity::warning,
                 "process {} is a child made by fork: it works on a private copy of its parent's durable "
                 "memory, and nothing it writes there will survive",

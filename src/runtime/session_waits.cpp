@@ -14,8 +14,7 @@ Result<Session*> session_to_wait_in()
         return fail(SP_E_DETACHED, 0, "a child made by fork has no pool: nothing becomes durable here");
     }
     if (inside_fase()) {
-        return fail(SP_E_INSIDE_FASE, 0,
-                    "the calling thread holds a lock: release it first, or the checkpoint waits for the caller");
+        return fail(SP_E_INSIDE_FASE, 0, "the calling thread holds a lock: release it first, or the checkpoint waits for the caller");
     }
     return session;
 }

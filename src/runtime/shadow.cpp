@@ -8,12 +8,11 @@
 
 namespace stillpoint {
 
-Result<void> Shadow::map(std::uintptr_t base, std::uint64_t image_bytes,
-                         std::uint64_t image_bytes_max, Pages pages)
+Result<void> Shadow::map(std::uintptr_t base, std::uint64_t image_bytes, std::uint64_t image_bytes_max, Pages pages)
 {
     void* const wanted = reinterpret_cast<void*>(base);
-    void* const mapped = os::map_own(wanted, image_bytes_max, PROT_NONE,
-                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    void* const mapped = os::map_own(wanted, image_bytes_max, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+                                     -1, 0);
     if (mapped == MAP_FAILED || mapped != wanted) {
         const int error = errno;
         if (mapped != MAP_FAILED) {
@@ -26,8 +25,8 @@ Result<void> Shadow::map(std::uintptr_t base, std::uint64_t image_bytes,
                         "them)",
                         base, base + image_bytes_max);
         }
-        return fail(SP_E_NO_MEMORY, error, "cannot reserve {} MiB of addresses at {:#x}: {}",
-                    image_bytes_max / mib, base, std::strerror(error));
+        return fail(SP_E_NO_MEMORY, error, "cannot reserve {} MiB of addresses at {:#x}: {}", image_bytes_max / mib, base,
+                    std::strerror(error));
     }
     base_ = static_cast<std::byte*>(mapped);
     bytes_max_ = image_bytes_max;
@@ -46,8 +45,7 @@ Result<void> Shadow::map(std::uintptr_t base, std::uint64_t image_bytes,
 Result<void> Shadow::make_accessible(std::uint64_t image_bytes)
 {
     if (os::protect_own(base_ + bytes(), image_bytes - bytes(), PROT_READ | PROT_WRITE) != 0) {
-        return fail(SP_E_NO_MEMORY, errno, "cannot make {} MiB of durable memory accessible: {}",
-                    image_bytes / mib, std::strerror(errno));
+        return fail(SP_E_NO_MEMORY, errno, "cannot make {} MiB of durable memory accessible: {}", image_bytes / mib, std::strerror(errno));
     }
     return {};
 }

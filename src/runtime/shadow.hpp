@@ -24,26 +24,16 @@ public:
 
     /// Reserves the addresses of the largest image and makes the present one accessible.
     /// Errors: window_taken (with what is there), no_memory.
-    [[nodiscard]] Result<void> map(std::uintptr_t base, std::uint64_t image_bytes,
-                                   std::uint64_t image_bytes_max, Pages pages);
+    [[nodiscard]] Result<void> map(std::uintptr_t base, std::uint64_t image_bytes, std::uint64_t image_bytes_max, Pages pages);
     /// Makes addresses up to `image_bytes` accessible; bytes() stays until publish(), so that nobody
     /// looks for written pages where the tracker does not know them yet. Errors: no_memory.
     [[nodiscard]] Result<void> make_accessible(std::uint64_t image_bytes);
-    void publish(std::uint64_t image_bytes) noexcept
-    {
-        bytes_.store(image_bytes, std::memory_order_release);
-    }
+    void publish(std::uint64_t image_bytes) noexcept { bytes_.store(image_bytes, std::memory_order_release); }
     void unmap() noexcept;
 
     [[nodiscard]] std::byte* base() const noexcept { return base_; }
-    [[nodiscard]] std::uint64_t bytes() const noexcept
-    {
-        return bytes_.load(std::memory_order_acquire);
-    }
-    [[nodiscard]] std::byte* page(std::uint64_t image_page) const noexcept
-    {
-        return base_ + image_page * page_bytes;
-    }
+    [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_acquire); }
+    [[nodiscard]] std::byte* page(std::uint64_t image_page) const noexcept { return base_ + image_page * page_bytes; }
 
 private:
     std::byte* base_ = nullptr;

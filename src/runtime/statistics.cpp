@@ -44,8 +44,7 @@ Result<Statistics*> map_fresh_page(int file)
     }
     void* page = mmap(nullptr, statistics_file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (page == MAP_FAILED) {
-        return fail(SP_E_NO_MEMORY, errno, "the statistics page cannot be mapped: {}",
-                    strerror(errno));
+        return fail(SP_E_NO_MEMORY, errno, "the statistics page cannot be mapped: {}", strerror(errno));
     }
     // Kernels before 5.1 lack FUTURE_WRITE; the other seals are what readers insist on.
     if (fcntl(file, F_ADD_SEALS, wanted_seals) != 0) {
@@ -58,8 +57,7 @@ Result<Statistics*> map_fresh_page(int file)
 
 Statistics& statistics() noexcept { return *current.load(std::memory_order_acquire); }
 
-Result<void> statistics_open(std::string_view pool_path,
-                             const std::array<std::uint8_t, 16>& pool_uuid, std::string_view engine_name,
+Result<void> statistics_open(std::string_view pool_path, const std::array<std::uint8_t, 16>& pool_uuid, std::string_view engine_name,
                              const StatisticsTable& table)
 {
     statistics_close();
@@ -83,8 +81,7 @@ Result<void> statistics_open(std::string_view pool_path,
     copy_text(page.program_name, program_invocation_short_name);
     char absolute[PATH_MAX];
     const std::string path{pool_path};
-    copy_text(page.pool_path,
-              realpath(path.c_str(), absolute) != nullptr ? std::string_view{absolute} : pool_path);
+    copy_text(page.pool_path, realpath(path.c_str(), absolute) != nullptr ? std::string_view{absolute} : pool_path);
     std::atomic_thread_fence(std::memory_order_release);
     page.magic = Statistics::expected_magic;  // Last: a reader that sees it sees the rest.
     shared_file = file;

@@ -46,7 +46,7 @@ struct StatisticRow {
     std::string_view name;
     std::string_view unit;
     std::string_view sentence;
-    std::atomic<std::uint64_t> Statistics::*field = nullptr;  ///< of a general row
+    std::atomic<std::uint64_t> Statistics::* field = nullptr;  ///< of a general row
     std::string_view engine = {};                             ///< whose own statistic this is; empty: of all engines
     std::size_t engine_word = 0;                              ///< its place in Statistics::engine_words
 };
@@ -63,9 +63,8 @@ struct StatisticsTable {
 
 /// Moves the words into a fresh shared page (mode 0600, sealed against resizing and foreign
 /// writers, close-on-exec) and zeroes them. Errors: io, no_memory; the words stay private then.
-[[nodiscard]] Result<void> statistics_open(std::string_view pool_path,
-                                           const std::array<std::uint8_t, 16>& pool_uuid, std::string_view engine_name,
-                                           const StatisticsTable& table);
+[[nodiscard]] Result<void> statistics_open(std::string_view pool_path, const std::array<std::uint8_t, 16>& pool_uuid,
+                                           std::string_view engine_name, const StatisticsTable& table);
 /// Back to private memory; readers that have the page mapped keep its last state.
 void statistics_close() noexcept;
 

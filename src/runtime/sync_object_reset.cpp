@@ -81,12 +81,10 @@ bool reset_semaphore(sem_t& semaphore) noexcept
 
 bool is_mutex(const __pthread_mutex_s& state) noexcept
 {
-    const bool owner_plausible = (state.__owner >= 0 && state.__owner <= int{thread_id_max}) ||
-                                 state.__owner == mutex_inconsistent ||
+    const bool owner_plausible = (state.__owner >= 0 && state.__owner <= int{thread_id_max}) || state.__owner == mutex_inconsistent ||
                                  state.__owner == mutex_not_recoverable;
     return (state.__kind & ~mutex_kind_bits) == 0 && owner_plausible &&
-           (static_cast<unsigned>(state.__lock) & FUTEX_TID_MASK) <= thread_id_max &&
-           state.__nusers <= thread_id_max;
+           (static_cast<unsigned>(state.__lock) & FUTEX_TID_MASK) <= thread_id_max && state.__nusers <= thread_id_max;
 }
 
 bool reset_mutex(pthread_mutex_t& mutex) noexcept
@@ -122,8 +120,7 @@ bool reset_orphaned_mutex(pthread_mutex_t& mutex) noexcept
 bool reset_rwlock(pthread_rwlock_t& rwlock) noexcept
 {
     auto& state = rwlock.__data;
-    if (state.__flags > 2 || !is_shared_flag(state.__shared) || state.__cur_writer < 0 ||
-        state.__cur_writer > int{thread_id_max}) {
+    if (state.__flags > 2 || !is_shared_flag(state.__shared) || state.__cur_writer < 0 || state.__cur_writer > int{thread_id_max}) {
         return false;
     }
     const auto flags = state.__flags;
@@ -154,27 +151,20 @@ bool reset_spinlock(pthread_spinlock_t& spinlock) noexcept
 std::size_t sync_object_bytes(SyncObjectKind kind) noexcept
 {
     switch (kind) {
-    case SyncObjectKind::condition:
-        return sizeof(pthread_cond_t);
-    case SyncObjectKind::barrier:
-        return sizeof(pthread_barrier_t);
-    case SyncObjectKind::semaphore:
-        return sizeof(sem_t);
+    case SyncObjectKind::condition: return sizeof(pthread_cond_t);
+    case SyncObjectKind::barrier: return sizeof(pthread_barrier_t);
+    case SyncObjectKind::semaphore: return sizeof(sem_t);
     case SyncObjectKind::mutex:
-    case SyncObjectKind::orphaned_mutex:
-        return sizeof(pthread_mutex_t);
-    case SyncObjectKind::rwlock:
-        return sizeof(pthread_rwlock_t);
-    case SyncObjectKind::spinlock:
-        return sizeof(pthread_spinlock_t);
+    case SyncObjectKind::orphaned_mutex: return sizeof(pthread_mutex_t);
+    case SyncObjectKind::rwlock: return sizeof(pthread_rwlock_t);
+    case SyncObjectKind::spinlock: return sizeof(pthread_spinlock_t);
     }
     return 0;
 }
 
 bool sync_object_is_aligned(const void* object, SyncObjectKind kind) noexcept
 {
-    const std::size_t alignment =
-        kind == SyncObjectKind::spinlock ? alignof(pthread_spinlock_t) : alignof(pthread_mutex_t);
+    const std::size_t alignment = kind == SyncObjectKind::spinlock ? alignof(pthread_spinlock_t) : alignof(pthread_mutex_t);
     static_assert(alignof(pthread_cond_t) == alignof(pthread_mutex_t) && alignof(pthread_barrier_t) == alignof(pthread_mutex_t) &&
                   alignof(sem_t) == alignof(pthread_mutex_t) && alignof(pthread_rwlock_t) == alignof(pthread_mutex_t));
     return reinterpret_cast<std::uintptr_t>(object) % alignment == 0;
@@ -193,9 +183,7 @@ std::uint32_t sync_object_fingerprint(const void* object, SyncObjectKind kind) n
         fixed[1] = static_cast<std::uint32_t>(state.shared);
         break;
     }
-    case SyncObjectKind::semaphore:
-        fixed[0] = static_cast<std::uint32_t>(static_cast<const SemaphoreState*>(object)->shared);
-        break;
+    case SyncObjectKind::semaphore: fixed[0] = static_cast<std::uint32_t>(static_cast<const SemaphoreState*>(object)->shared); break;
     case SyncObjectKind::mutex:
     case SyncObjectKind::orphaned_mutex:
         fixed[0] = static_cast<std::uint32_t>(static_cast<const pthread_mutex_t*>(object)->__data.__kind);
@@ -217,21 +205,14 @@ bool reset_sync_object(void* object, SyncObjectKind kind) noexcept
         return false;
     }
     switch (kind) {
-    case SyncObjectKind::condition:
-        return reset_condition(*static_cast<pthread_cond_t*>(object));
-    case SyncObjectKind::barrier:
-        return reset_barrier(*static_cast<pthread_barrier_t*>(object));
-    case SyncObjectKind::semaphore:
-        return reset_semaphore(*static_cast<sem_t*>(object));
-    case SyncObjectKind::mutex:
-        return reset_mutex(*static_cast<pthread_mutex_t*>(object));
-    case SyncObjectKind::orphaned_mutex:
-        return reset_orphaned_mutex(*static_cast<pthread_mutex_t*>(object));
-    case SyncObjectKind::rwlock:
-        return reset_rwlock(*static_cast<pthread_rwlock_t*>(object));
+    case SyncObjectKind::condition: return reset_condition(*static_cast<pthread_cond_t*>(object));
+    case SyncObjectKind::barrier: return reset_barrier(*static_cast<pthread_barrier_t*>(object));
+    case SyncObjectKind::semaphore: return reset_semaphore(*static_cast<sem_t*>(object));
+    case SyncObjectKind::mutex: return reset_mutex(*static_cast<pthread_mutex_t*>(object));
+    case SyncObjectKind::orphaned_mutex: return reset_orphaned_mutex(*static_cast<pthread_mutex_t*>(object));
+    case SyncObjectKind::rwlock: return reset_rwlock(*static_cast<pthread_rwlock_t*>(object));
     case SyncObjectKind::spinlock:
-        return reset_spinlock(*const_cast<pthread_spinlock_t*>(
-            static_cast<volatile pthread_spinlock_t*>(object)));
+        return reset_spinlock(*const_cast<pthread_spinlock_t*>(static_cast<volatile pthread_spinlock_t*>(object)));
     }
     return false;
 }

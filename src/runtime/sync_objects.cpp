@@ -61,21 +61,21 @@ Result<void> check_record(const SyncObjectRecord& record, std::uint64_t index, c
 {
     const auto size = static_cast<std::uint32_t>(record.kind) <= UINT8_MAX ? sync_object_bytes(kind_of(record)) : 0;
     if (size == 0) {
-        return fail(SP_E_POOL_CORRUPT, 0, "synchronisation object {}: unknown kind {}", index,
-                    record.kind);
+        return fail(SP_E_POOL_CORRUPT, 0, "synchronisation object {}: unknown kind {}", index, record.kind);
     }
     if (record.address % alignof(pthread_spinlock_t) != 0 || owner_of(heap, image_address, record) == Heap::Owner::heap) {
-        return fail(SP_E_POOL_CORRUPT, 0,
-                    "synchronisation object {}: address {:#x} is not inside a block of the heap: the pool is damaged; restore it from a copy", index,
-                    record.address);
+        return fail(
+            SP_E_POOL_CORRUPT, 0,
+            "synchronisation object {}: address {:#x} is not inside a block of the heap: the pool is damaged; restore it from a copy",
+            index, record.address);
     }
     return {};
 }
 
 Result<void> map_found(std::uint64_t capacity)
 {
-    void* memory = mmap(nullptr, capacity * sizeof(SyncObjectRecord), PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* memory = mmap(nullptr, capacity * sizeof(SyncObjectRecord), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                        -1, 0);
     if (memory == MAP_FAILED) {
         return fail(SP_E_NO_MEMORY, errno, "no memory for the table of synchronisation objects");
     }
@@ -88,7 +88,7 @@ void make_unique() noexcept
 {
     const auto end = seen + found_count;
     std::sort(seen, end, [](const SyncObjectRecord& a, const SyncObjectRecord& b) {
-        return a.address != b.address ? a.address < b.address : (a.kind & UINT8_MAX) > (b.kind & UINT8_MAX);
+        return a.address != b.address ? a.address<b.address : (a.kind & UINT8_MAX)>(b.kind & UINT8_MAX);
     });
     found_count = static_cast<std::uint64_t>(
         std::unique(seen, end, [](const SyncObjectRecord& a, const SyncObjectRecord& b) { return a.address == b.address; }) - seen);
@@ -134,11 +134,12 @@ void reset_recorded(const Heap::Options& heap) noexcept
         note_store(&record, sizeof record);
     }
     if (unproven != 0) {
-        os::log(os::Severity::warning,
-                "{} condition variables, barriers, semaphores and mutexes were in use at some time before this start, as an earlier version "
-                "of Stillpoint has noted; whether they still are cannot be known, so they are left as they are. If threads wait forever, "
-                "have the program initialise them again",
-                unproven);
+        os::log(
+            os::Severity::warning,
+            "{} condition variables, barriers, semaphores and mutexes were in use at some time before this start, as an earlier version "
+            "of Stillpoint has noted; whether they still are cannot be known, so they are left as they are. If threads wait forever, "
+            "have the program initialise them again",
+            unproven);
     }
 }
 
@@ -181,13 +182,11 @@ void sync_objects_detach() noexcept
     full_reported = false;
 }
 
-void sync_objects_add_mirror(const std::byte* program_memory, std::byte* image_copy,
-                             std::size_t size) noexcept
+void sync_objects_add_mirror(const std::byte* program_memory, std::byte* image_copy, std::size_t size) noexcept
 {
     const auto count = sync_uses::mirror_count.load(std::memory_order_relaxed);
     if (count < mirrors.size()) {
-        mirrors[count] = {reinterpret_cast<std::uintptr_t>(program_memory),
-                          reinterpret_cast<std::uintptr_t>(image_copy), size};
+        mirrors[count] = {reinterpret_cast<std::uintptr_t>(program_memory), reinterpret_cast<std::uintptr_t>(image_copy), size};
         sync_uses::mirror_count.store(count + 1, std::memory_order_release);
     }
 }

@@ -30,8 +30,7 @@ void sync_objects_detach() noexcept;
 
 /// Objects in `program_memory` (SP_PERSISTENT variables) are recorded under the address of their
 /// durable copy, which is the same in the next run. At most 32 ranges; before threads run.
-void sync_objects_add_mirror(const std::byte* program_memory, std::byte* image_copy,
-                             std::size_t size) noexcept;
+void sync_objects_add_mirror(const std::byte* program_memory, std::byte* image_copy, std::size_t size) noexcept;
 
 /// Around all that a stop reads of the image: the table is made first. On the checkpoint thread. `prepare` is called before
 /// each store into the table: SIGSEGV is blocked in that thread, so a tracker that takes stores as faults must not meet one.

@@ -105,8 +105,7 @@ TEST_F(SyncObjects, ResetByRecoveryAreTheirBytesButASemaphoresValue)
 TEST_F(SyncObjects, FreeAMutexOfEachKindAndKeepTheKind)
 {
     std::size_t offset = 256;
-    for (const int type : {PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE,
-                           PTHREAD_MUTEX_ERRORCHECK}) {
+    for (const int type : {PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK}) {
         auto& mutex = at<pthread_mutex_t>(offset);
         offset += sizeof mutex;
         pthread_mutexattr_t attributes;
@@ -238,8 +237,8 @@ TEST_F(SyncObjects, AreNotWrittenWhereTheRecordDoesNotFitTheBytes)
 
 TEST_F(SyncObjects, WhoseBytesAreSomethingElseAreLeftAlone)
 {
-    for (const auto kind : {SyncObjectKind::condition, SyncObjectKind::barrier, SyncObjectKind::semaphore,
-                            SyncObjectKind::mutex, SyncObjectKind::rwlock, SyncObjectKind::orphaned_mutex}) {
+    for (const auto kind : {SyncObjectKind::condition, SyncObjectKind::barrier, SyncObjectKind::semaphore, SyncObjectKind::mutex,
+                            SyncObjectKind::rwlock, SyncObjectKind::orphaned_mutex}) {
         std::memset(heap, 0x5a, 64);
         const SyncUse use(heap, kind);
         capture();
@@ -312,9 +311,12 @@ TEST_F(SyncObjects, ThatARecordPutsIntoTheHeapsTablesAreRefused)
     spans[0] = heap::SpanEntry::large(2);
     spans[2] = heap::SpanEntry::small(size_class);
     const std::uintptr_t small_span = window_base + heap_layout.spans_offset + 2 * heap::span_bytes;
-    const std::uintptr_t refused[] = {window_base + heap_layout.span_table_offset, window_base + heap_layout.coarse_marks_offset + 64,
-                                      window_base + heap_layout.spans_offset - 16, small_span,  // its marks
-                                      small_span - 8, small_span + small.first_block + small.block_bytes - 8};
+    const std::uintptr_t refused[] = {window_base + heap_layout.span_table_offset,
+                                      window_base + heap_layout.coarse_marks_offset + 64,
+                                      window_base + heap_layout.spans_offset - 16,
+                                      small_span,  // its marks
+                                      small_span - 8,
+                                      small_span + small.first_block + small.block_bytes - 8};
     for (const std::uintptr_t address : refused) {
         table()[0] = {address, static_cast<std::uint64_t>(SyncObjectKind::semaphore)};
         EXPECT_FALSE(sync_objects_check(heap_options(), window_base, geometry)) << std::hex << address - window_base;

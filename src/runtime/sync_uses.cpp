@@ -96,7 +96,7 @@ bool put_beside(Use use, int thread_id) noexcept
             regions.add(address_of(use));
             overflow_uses[i].thread_id.store(thread_id, std::memory_order_relaxed);
             overflow_uses[i].slot = kind_of(use) == SyncObjectKind::orphaned_mutex ? kernel_locks::begin_after_thread(object_of(use))
-                                                                           : kernel_writes::no_slot;
+                                                                                   : kernel_writes::no_slot;
             overflow_uses[i].use.store(use, std::memory_order_release);
             if (beside_end.load(std::memory_order_relaxed) <= i) {
                 beside_end.store(i + 1, std::memory_order_relaxed);

@@ -26,9 +26,9 @@ enum class SyncObjectKind : std::uint8_t {
     condition = 1,
     barrier = 2,
     semaphore = 3,
-    mutex = 4,           ///< waited with, or held without a FASE
-    rwlock = 5,          ///< held without a FASE
-    spinlock = 6,        ///< held without a FASE
+    mutex = 4,  ///< waited with, or held without a FASE
+    rwlock = 5,  ///< held without a FASE
+    spinlock = 6,  ///< held without a FASE
     orphaned_mutex = 7,  ///< robust, left locked by a thread that ended
 };
 

@@ -31,8 +31,10 @@ static_assert(sizeof(RecordChunk) <= RecordChunk::bytes);
 
 void end_for_uncounted_thread(const char* what) noexcept
 {
-    os::log(os::Severity::error, "no memory for {} (thread {}); the program ends here, because a thread that is not counted could "
-            "spoil a checkpoint", what, os::thread_id());
+    os::log(os::Severity::error,
+            "no memory for {} (thread {}); the program ends here, because a thread that is not counted could "
+            "spoil a checkpoint",
+            what, os::thread_id());
     syscall(SYS_exit_group, EX_OSERR);
     __builtin_unreachable();
 }
@@ -81,8 +83,7 @@ RecordChunk* append_chunk() noexcept
 template <class Visit>
 void for_each_record(Visit&& visit) noexcept
 {
-    for (auto* chunk = first_chunk.load(std::memory_order_relaxed); chunk != nullptr;
-         chunk = chunk->next.load(std::memory_order_relaxed)) {
+    for (auto* chunk = first_chunk.load(std::memory_order_relaxed); chunk != nullptr; chunk = chunk->next.load(std::memory_order_relaxed)) {
         const auto used = chunk->used.load(std::memory_order_relaxed);
         for (std::size_t i = 0; i < used; ++i) {
             visit(chunk->records[i]);
@@ -105,8 +106,7 @@ void recycle(ThreadRecord& record) noexcept
 void reclaim_records_of_ended_threads() noexcept
 {
     for_each_record([](ThreadRecord& record) {
-        if (record.state.load(std::memory_order_relaxed) == ThreadRecord::live &&
-            record.depth.load(std::memory_order_relaxed) == 0 &&
+        if (record.state.load(std::memory_order_relaxed) == ThreadRecord::live && record.depth.load(std::memory_order_relaxed) == 0 &&
             os::thread_is_gone(record.thread_id.load(std::memory_order_relaxed))) {
             recycle(record);
         }
@@ -115,8 +115,7 @@ void reclaim_records_of_ended_threads() noexcept
 
 ThreadRecord& take_record() noexcept
 {
-    if (unused_records == nullptr && last_chunk != nullptr &&
-        last_chunk->used.load(std::memory_order_relaxed) == RecordChunk::capacity) {
+    if (unused_records == nullptr && last_chunk != nullptr && last_chunk->used.load(std::memory_order_relaxed) == RecordChunk::capacity) {
         reclaim_records_of_ended_threads();
     }
     if (unused_records != nullptr) {
@@ -140,8 +139,7 @@ void report_fase_left_behind(const ThreadRecord& record) noexcept
     os::log(os::Severity::warning,
             "thread {} ended while it holds the lock at {:#x}; until that lock is released no "
             "checkpoint can be taken",
-            record.thread_id.load(std::memory_order_relaxed),
-            record.lock.load(std::memory_order_relaxed) & ~ThreadRecord::released_bit);
+            record.thread_id.load(std::memory_order_relaxed), record.lock.load(std::memory_order_relaxed) & ~ThreadRecord::released_bit);
 }
 
 /// Destructor of the key. Other keys' destructors may still use locks in later rounds, so the thread is detached
@@ -159,9 +157,7 @@ extern "C" void detach_thread(void* argument)
     // A robust mutex passes to its next owner with EOWNERDEAD: the kernel ends what it guarded.
     const auto depth = record.depth.load(std::memory_order_relaxed);
     if (depth != 0) {
-        const auto robust = count_robust_locks_held([](void* mutex) noexcept {
-            sync_uses::mutex_orphaned(mutex);
-        });
+        const auto robust = count_robust_locks_held([](void* mutex) noexcept { sync_uses::mutex_orphaned(mutex); });
         for (std::uint32_t i = 0; i < (robust < depth ? robust : depth); ++i) {
             fase_leave(nullptr);
         }
@@ -211,10 +207,7 @@ bool thread_registry_start() noexcept
     return key_made;
 }
 
-void thread_registry_enable(bool enable) noexcept
-{
-    fase::gate.accounting.store(enable, std::memory_order_release);
-}
+void thread_registry_enable(bool enable) noexcept { fase::gate.accounting.store(enable, std::memory_order_release); }
 
 void thread_registry_reset_after_fork() noexcept
 {

@@ -13,8 +13,9 @@ bool is_alignment(std::size_t alignment_bytes) noexcept
     if (alignment_bytes != 0 && (alignment_bytes & (alignment_bytes - 1)) == 0 && alignment_bytes <= alignment_bytes_max) {
         return true;
     }
-    report_as_errno(fail(SP_E_INVALID_ARGUMENT, EINVAL, "an alignment of {} bytes is not a power of two up to {}", alignment_bytes,
-                         alignment_bytes_max).value());
+    report_as_errno(
+        fail(SP_E_INVALID_ARGUMENT, EINVAL, "an alignment of {} bytes is not a power of two up to {}", alignment_bytes, alignment_bytes_max)
+            .value());
     return false;
 }
 

@@ -24,9 +24,8 @@ Result<void> EpochWriter::reserve(std::uint64_t image_pages_max)
     if (auto done = superseded_.reserve(image_pages_max, "the copies of an epoch"); !done) {
         return done;
     }
-    if (auto done = written_here_.reserve(
-            file_pages_max(pool_.facts().file_bytes / page_bytes, image_pages_max, Pool::segments_max),
-            "the map of written pool pages");
+    if (auto done = written_here_.reserve(file_pages_max(pool_.facts().file_bytes / page_bytes, image_pages_max, Pool::segments_max),
+                                          "the map of written pool pages");
         !done) {
         return done;
     }
@@ -69,8 +68,7 @@ Result<std::uint32_t> EpochWriter::choose_location(std::uint64_t image_page)
         run_ = locations_.take_run(pool_.medium().byte_addressable() ? 1 : run_pages_max);
     }
     if (run_.count == 0) {
-        return fail(SP_E_POOL_FULL, 0, "{}: no free page for a working copy; the pool is damaged",
-                    pool_.medium().path());
+        return fail(SP_E_POOL_FULL, 0, "{}: no free page for a working copy; the pool is damaged", pool_.medium().path());
     }
     --run_.count;
     return run_.first++;
@@ -92,8 +90,7 @@ void EpochWriter::prefetch_older_copy(std::uint64_t image_page, std::uint32_t lo
     arch::prefetch(pool_.medium().mapping() + byte_offset(FilePage{location}), page_bytes);
 }
 
-Result<bool> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_page,
-                                     const std::byte* bytes, bool certain)
+Result<bool> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_page, const std::byte* bytes, bool certain)
 {
     while (pending_end_ <= index) {
         pending_[pending_end_++] = {};

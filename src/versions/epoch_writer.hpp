@@ -41,13 +41,12 @@ public:
         std::uint64_t batch_bytes_max = UINT64_MAX;
     };
 
-    EpochWriter(Pool& pool, VersionTable& table, LocationAllocator& locations,
-                os::FutexLock& medium_lock) noexcept
+    EpochWriter(Pool& pool, VersionTable& table, LocationAllocator& locations, os::FutexLock& medium_lock) noexcept
         : EpochWriter(pool, table, locations, medium_lock, WriteRules{})
     {
     }
-    EpochWriter(Pool& pool, VersionTable& table, LocationAllocator& locations,
-                os::FutexLock& medium_lock, const WriteRules& write_rules) noexcept
+    EpochWriter(Pool& pool, VersionTable& table, LocationAllocator& locations, os::FutexLock& medium_lock,
+                const WriteRules& write_rules) noexcept
         : pool_(pool), table_(table), locations_(locations), medium_lock_(medium_lock), write_rules_(write_rules)
     {
     }
@@ -63,8 +62,7 @@ public:
     /// written. Neighbouring indexes with neighbouring bytes become one large write.
     /// Returns whether anything is written. Errors: io, no_space, pool_full (no free location: cannot
     /// happen with two data pages for each page).
-    [[nodiscard]] Result<bool> write_page(std::uint64_t index, std::uint64_t image_page,
-                                          const std::byte* bytes, bool certain);
+    [[nodiscard]] Result<bool> write_page(std::uint64_t index, std::uint64_t image_page, const std::byte* bytes, bool certain);
     /// Hands what write_page gathered to the medium.
     [[nodiscard]] Result<void> flush_gathered();
     /// Switches the roles of all pages written since begin(), and returns when the epoch is durable.

@@ -69,7 +69,7 @@ protected:
     /// The engine's destructor stops it: the loader's threads use what the engine serves first touches with.
     Loader loader_;
     EpochClock clock_;
-    os::FutexLock medium_lock_;    ///< checkpoint thread against a growing pool
+    os::FutexLock medium_lock_;  ///< checkpoint thread against a growing pool
     std::uint64_t pages_end_ = 0;  ///< one past the last image page with a durable copy
 
 private:

@@ -63,8 +63,7 @@ void Loader::sort_copies()
         }
     }
     if (!source_.medium->byte_addressable()) {
-        std::sort(order_.data(), order_.data() + count,
-                  [](const LocatedPage& a, const LocatedPage& b) { return a.location < b.location; });
+        std::sort(order_.data(), order_.data() + count, [](const LocatedPage& a, const LocatedPage& b) { return a.location < b.location; });
     }
     order_count_ = count;
 }
@@ -117,8 +116,7 @@ Result<void> Loader::verify(std::uint64_t image_page, const std::byte* bytes) co
         return fail(SP_E_POOL_CORRUPT, 0,
                     "{}: the copy of image page {} at file offset {} does not match its checksum "
                     "(written in epoch {}); run `stillpoint check` and restore the pool from a copy",
-                    source_.medium->path(), image_page, byte_offset(FilePage{copy.location}),
-                    copy.epoch);
+                    source_.medium->path(), image_page, byte_offset(FilePage{copy.location}), copy.epoch);
     }
     if (source_.content_hashes != nullptr) {
         // Before the page is placed, and only the first: later ones are of copies that the page has outlived.
@@ -168,8 +166,7 @@ void Loader::copy_share_beside(void* reader)
     self.loader->copy_share(self, nullptr, nullptr);
 }
 
-Result<void> Loader::load_all(std::byte* destination,
-                              void (*progress)(std::uint64_t done, std::uint64_t total), Findings* findings)
+Result<void> Loader::load_all(std::byte* destination, void (*progress)(std::uint64_t done, std::uint64_t total), Findings* findings)
 {
     destination_ = destination;
     sort_copies();
@@ -211,9 +208,7 @@ Result<void> Loader::start_lazy(std::byte* destination, os::Userfaultfd& uffd)
 
 bool Loader::is_loaded(std::uint64_t image_page) const noexcept
 {
-    return ((std::atomic_ref<std::uint64_t>(loaded_[image_page / 64]).load(std::memory_order_acquire) >>
-             (image_page % 64)) &
-            1u) != 0;
+    return ((std::atomic_ref<std::uint64_t>(loaded_[image_page / 64]).load(std::memory_order_acquire) >> (image_page % 64)) & 1u) != 0;
 }
 
 bool Loader::claim(std::uint64_t image_page) noexcept

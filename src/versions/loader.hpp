@@ -45,8 +45,7 @@ public:
 
     /// Reads all pages into memory that is accessible and not tracked.
     /// Errors: pool_corrupt (page and file offset), pool_truncated, io.
-    [[nodiscard]] Result<void> load_all(std::byte* destination,
-                                        void (*progress)(std::uint64_t done, std::uint64_t total) = nullptr,
+    [[nodiscard]] Result<void> load_all(std::byte* destination, void (*progress)(std::uint64_t done, std::uint64_t total) = nullptr,
                                         Findings* findings = nullptr);
 
     /// Serves first touches from now on, and reads ahead in the background. `uffd` reports absent
@@ -58,10 +57,7 @@ public:
     void stop() noexcept;
     void detach_after_fork() noexcept;
 
-    [[nodiscard]] std::uint64_t pages_loaded() const noexcept
-    {
-        return loaded_count_.load(std::memory_order_relaxed);
-    }
+    [[nodiscard]] std::uint64_t pages_loaded() const noexcept { return loaded_count_.load(std::memory_order_relaxed); }
 
 private:
     static constexpr std::size_t threads_max = 8;

@@ -33,8 +33,7 @@ void LocationAllocator::give_back(std::uint32_t location) noexcept
     ++free_pages_;
 }
 
-LocationAllocator::Run LocationAllocator::find_from(std::uint64_t begin, std::uint64_t end,
-                                                    std::uint32_t wanted,
+LocationAllocator::Run LocationAllocator::find_from(std::uint64_t begin, std::uint64_t end, std::uint32_t wanted,
                                                     std::uint32_t at_least) const noexcept
 {
     std::uint64_t page = begin;
@@ -53,11 +52,8 @@ LocationAllocator::Run LocationAllocator::find_from(std::uint64_t begin, std::ui
         while (stop < limit) {
             const std::uint64_t used_here = ~free_.word(stop / 64) >> (stop % 64);
             const std::uint64_t in_word = 64 - stop % 64;
-            const std::uint64_t run =
-                used_here == 0
-                    ? in_word
-                    : std::min<std::uint64_t>(in_word,
-                                              static_cast<unsigned>(std::countr_zero(used_here)));
+            const std::uint64_t run = used_here == 0 ? in_word
+                                                     : std::min<std::uint64_t>(in_word, static_cast<unsigned>(std::countr_zero(used_here)));
             stop += run;
             if (run < in_word) {
                 break;

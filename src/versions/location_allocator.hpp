@@ -39,8 +39,7 @@ public:
 private:
     static constexpr std::uint32_t longest_preferred = 64;
 
-    [[nodiscard]] Run find_from(std::uint64_t begin, std::uint64_t end, std::uint32_t wanted,
-                                std::uint32_t at_least) const noexcept;
+    [[nodiscard]] Run find_from(std::uint64_t begin, std::uint64_t end, std::uint32_t wanted, std::uint32_t at_least) const noexcept;
 
     os::ReservedBitmap free_;
     std::uint64_t end_ = 0;  ///< one past the highest known page

@@ -18,9 +18,7 @@ Result<RecoveryReport> inspect_pool(const Pool& pool)
 }
 
 Result<RecoveryReport> check_pool(const Pool& pool, Findings* findings,
-                                  Result<void> (*visit_image)(void* context, std::byte* base,
-                                                              std::uint64_t image_bytes),
-                                  void* context,
+                                  Result<void> (*visit_image)(void* context, std::byte* base, std::uint64_t image_bytes), void* context,
                                   void (*progress)(std::uint64_t done, std::uint64_t total))
 {
     VersionTable table;

@@ -11,9 +11,7 @@ namespace stillpoint::versions {
 
 /// EngineDriver::check.
 [[nodiscard]] Result<RecoveryReport> check_pool(const Pool& pool, Findings* findings,
-                                                Result<void> (*visit_image)(void* context, std::byte* base,
-                                                                            std::uint64_t image_bytes),
-                                                void* context,
-                                                void (*progress)(std::uint64_t done, std::uint64_t total));
+                                                Result<void> (*visit_image)(void* context, std::byte* base, std::uint64_t image_bytes),
+                                                void* context, void (*progress)(std::uint64_t done, std::uint64_t total));
 
 }  // namespace stillpoint::versions

@@ -7,8 +7,7 @@ namespace stillpoint::versions {
 
 namespace {
 
-Result<void> take_consistent_copies(const Pool& pool, const VersionTable& table,
-                                    LocationAllocator& locations, RecoveredState& state,
+Result<void> take_consistent_copies(const Pool& pool, const VersionTable& table, LocationAllocator& locations, RecoveredState& state,
                                     Findings* findings)
 {
     for (std::uint64_t page = 0; page < table.image_pages(); ++page) {
@@ -34,8 +33,7 @@ Result<void> take_consistent_copies(const Pool& pool, const VersionTable& table,
 
 }  // namespace
 
-Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table,
-                                     LocationAllocator& locations, Findings* findings)
+Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table, LocationAllocator& locations, Findings* findings)
 {
     const PoolFacts& facts = pool.facts();
     auto record = load_commit_record(pool, findings);
@@ -55,11 +53,10 @@ Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table,
         return pass_on(done.error());
     }
     // Every segment that the pool may still get, besides what the file has now.
-    const std::uint64_t pages_to_address =
-        file_pages_max(facts.file_bytes / page_bytes, image_pages_max, Pool::segments_max);
+    const std::uint64_t pages_to_address = file_pages_max(facts.file_bytes / page_bytes, image_pages_max, Pool::segments_max);
     if (pages_to_address > UINT32_MAX) {
-        return fail(SP_E_POOL_CORRUPT, 0, "{}: a pool of {} pages is more than the engine {} can address",
-                    pool.medium().path(), pages_to_address, facts.engine_name);
+        return fail(SP_E_POOL_CORRUPT, 0, "{}: a pool of {} pages is more than the engine {} can address", pool.medium().path(),
+                    pages_to_address, facts.engine_name);
     }
     if (auto done = locations.reserve(pages_to_address); !done) {
         return pass_on(done.error());

@@ -21,8 +21,7 @@ struct RecoveredState {
 /// Loads `table` and fills `locations`. Writes nothing: a crash here changes nothing.
 /// With `findings` it continues after damage, leaving out what is damaged: for a check, not for a start.
 /// Errors: pool_corrupt (a location used twice or outside, the digest), pool_truncated, io, no_memory.
-[[nodiscard]] Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table,
-                                                   LocationAllocator& locations,
+[[nodiscard]] Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table, LocationAllocator& locations,
                                                    Findings* findings = nullptr);
 
 /// Byte-addressable media: where a process was killed, and not the machine, recovery has read what may still be in the CPU's caches

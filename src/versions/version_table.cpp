@@ -17,8 +17,7 @@ std::uint64_t weight(std::uint64_t image_page, const VersionSlot& slot) noexcept
     if (slot.epoch == 0) {
         return 0;
     }
-    const std::uint64_t where_and_what =
-        (std::uint64_t{slot.location} << 32) | std::uint64_t{slot.checksum};
+    const std::uint64_t where_and_what = (std::uint64_t{slot.location} << 32) | std::uint64_t{slot.checksum};
     return mix64(mix64(image_page, slot.epoch), where_and_what);
 }
 
@@ -34,13 +33,9 @@ bool is_zero(const TablePage& page) noexcept
 
 }  // namespace
 
-std::uint64_t content_hash(const std::byte* page, std::uint64_t seed) noexcept
-{
-    return checksum64(page, page_bytes, seed);
-}
+std::uint64_t content_hash(const std::byte* page, std::uint64_t seed) noexcept { return checksum64(page, page_bytes, seed); }
 
-std::uint32_t page_checksum(std::uint64_t content_hash, std::uint64_t image_page,
-                            std::uint64_t epoch) noexcept
+std::uint32_t page_checksum(std::uint64_t content_hash, std::uint64_t image_page, std::uint64_t epoch) noexcept
 {
     const std::uint64_t sum = mix64(content_hash, image_page * 0x9e3779b97f4a7c15u + epoch);
     return static_cast<std::uint32_t>(sum ^ (sum >> 32));
@@ -79,8 +74,7 @@ bool VersionTable::is_data_page(std::uint64_t location) const noexcept
     for (std::size_t i = 0; i < segment_count_; ++i) {
         const Segment& segment = segments_[i].segment;
         const std::uint64_t first = first_data_page(segment);
-        if (location >= first &&
-            location - first < data_pages_per_image_page * segment.image_pages) {
+        if (location >= first && location - first < data_pages_per_image_page * segment.image_pages) {
             return true;
         }
     }
@@ -252,8 +246,7 @@ Result<void> VersionTable::load_segment(const Medium& medium, const TableOfSegme
     return {};
 }
 
-Result<void> VersionTable::load(const Medium& medium, std::span<const Segment> segments,
-                                std::uint64_t durable_epoch, Findings* findings)
+Result<void> VersionTable::load(const Medium& medium, std::span<const Segment> segments, std::uint64_t durable_epoch, Findings* findings)
 {
     Reading reading{durable_epoch, findings, {}, {}};
     if (auto reserved = reading.copies.reserve(table_places * chunk_copies, "reading the version table"); !reserved) {

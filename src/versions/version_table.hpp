@@ -25,8 +25,7 @@ namespace stillpoint::versions {
 /// Hash of the 4096 bytes of a page; `seed` is VersionTable::hash_seed().
 [[nodiscard]] std::uint64_t content_hash(const std::byte* page, std::uint64_t seed) noexcept;
 /// Checksum of a page copy: its content hash, bound to its image page and epoch.
-[[nodiscard]] std::uint32_t page_checksum(std::uint64_t content_hash, std::uint64_t image_page,
-                                          std::uint64_t epoch) noexcept;
+[[nodiscard]] std::uint32_t page_checksum(std::uint64_t content_hash, std::uint64_t image_page, std::uint64_t epoch) noexcept;
 /// TablePage::checksum of the page whose first slot is that of `first_image_page`.
 [[nodiscard]] std::uint64_t table_page_checksum(const TablePage& page, std::uint64_t first_image_page, std::uint64_t seed) noexcept;
 
@@ -43,8 +42,8 @@ public:
     /// cannot be read is passed over; whether what is left is the newest, digest() tells. Each slot's location is a data page.
     /// Errors: pool_corrupt (with the page), pool_truncated.
     /// With `findings` a damaged slot counts as empty.
-    [[nodiscard]] Result<void> load(const Medium& medium, std::span<const Segment> segments,
-                                    std::uint64_t durable_epoch, Findings* findings = nullptr);
+    [[nodiscard]] Result<void> load(const Medium& medium, std::span<const Segment> segments, std::uint64_t durable_epoch,
+                                    Findings* findings = nullptr);
 
     /// A segment was appended: its pages have no copies.
     void extend(const Segment& segment) noexcept;

@@ -50,12 +50,14 @@ std::vector<Failing> failures_of_arguments()
         {"sp_lock_ignore", "needs a lock", [] { return sp_lock_ignore(nullptr); }, SP_E_INVALID_ARGUMENT},
         {"sp_calloc", "objects of", [] { return errno_of(sp_calloc(huge, 3)); }, ENOMEM},
         {"sp_malloc", "bytes", [] { return errno_of(sp_malloc(huge)); }, ENOMEM},
-        {"sp_realloc", "bytes", [] {
+        {"sp_realloc", "bytes",
+         [] {
              void* const block = sp_malloc(8);
              const int code = errno_of(sp_realloc(block, huge));
              sp_free(block);  // A block that cannot be made larger stays as it is.
              return code;
-         }, ENOMEM},
+         },
+         ENOMEM},
         {"sp_aligned_alloc", "alignment of 3 ", [] { return errno_of(sp_aligned_alloc(3, 8)); }, EINVAL},
         {"sp_aligned_alloc", "alignment of 131072 ", [] { return errno_of(sp_aligned_alloc(131072, 8)); }, EINVAL},
         {"sp_aligned_alloc", "bytes", [] { return errno_of(sp_aligned_alloc(64, huge)); }, ENOMEM},
@@ -114,10 +116,12 @@ std::vector<Failing> failures_of_waits(int error, const char* text)
 std::vector<Failing> failures_without_a_pool()
 {
     return {
-        {"sp_heap_stats", "no pool is open", [] {
+        {"sp_heap_stats", "no pool is open",
+         [] {
              sp_heap_statistics figures;
              return sp_heap_stats(&figures);
-         }, SP_E_NOT_OPEN},
+         },
+         SP_E_NOT_OPEN},
         {"sp_statistic", "no pool is open", [] { return sp_statistic("epoch", &number); }, SP_E_NOT_OPEN},
     };
 }
@@ -186,6 +190,7 @@ TEST_P(LastErrorWith, every_failure_in_a_child_of_fork_has_a_text_of_its_own)
 INSTANTIATE_TEST_SUITE_P(Engines, LastErrorWith, ::testing::Values("pmthreads", "respct", "pronto"));
 
 /// Functions that report no failure: what they return is no error, or nothing.
+// clang-format off
 const std::set<std::string> cannot_fail = {
     "sp_start_kind", "sp_last_error", "sp_free", "sp_usable_size", "sp_fase_begin", "sp_fase_end", "sp_fase_pause", "sp_fase_resume",
     "sp_epoch", "sp_durable_epoch", "sp_version", "sp_error_string", "crashed", "nvfree", "sp_pronto_is_object",
@@ -193,6 +198,7 @@ const std::set<std::string> cannot_fail = {
     "sp_respct_checkpoint_allow", "sp_respct_checkpoint_prevent", "sp_respct_lock_slowly", "sp_respct_try_lock_slowly",
     "sp_respct_unlock_slowly", "sp_respct_wait", "sp_respct_notify_one", "sp_respct_notify_all", "sp_respct_check_wait",
     "sp_mark_written"};
+// clang-format on
 
 std::set<std::string> declared_functions()
 {

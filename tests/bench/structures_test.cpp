@@ -67,8 +67,7 @@ void act_as_model(auto& store, Model& model, unsigned thread, unsigned stride, u
             ASSERT_EQ(store.remove(thread, key), found != model.end());
             model.erase(key);
             break;
-        default:
-            ASSERT_EQ(get(store, thread, key), found != model.end() ? std::optional(found->second) : std::nullopt);
+        default: ASSERT_EQ(get(store, thread, key), found != model.end() ? std::optional(found->second) : std::nullopt);
         }
     }
 }
@@ -199,14 +198,9 @@ TEST(CoupledList, AnswersAsTheModelDoesAndIsSorted)
     for (unsigned i = 0; i < 30'000; ++i) {
         const std::uint64_t key = random.below(200);
         switch (random.below(3)) {
-        case 0:
-            ASSERT_EQ(list.insert(0, key, key_number(key)), model.insert(key).second);
-            break;
-        case 1:
-            ASSERT_EQ(list.remove(0, key), model.erase(key) == 1);
-            break;
-        default:
-            ASSERT_EQ(list.find(key), model.contains(key) ? std::optional(key_number(key)) : std::nullopt);
+        case 0: ASSERT_EQ(list.insert(0, key, key_number(key)), model.insert(key).second); break;
+        case 1: ASSERT_EQ(list.remove(0, key), model.erase(key) == 1); break;
+        default: ASSERT_EQ(list.find(key), model.contains(key) ? std::optional(key_number(key)) : std::nullopt);
         }
     }
     EXPECT_EQ(keys_of(list), std::vector(model.begin(), model.end()));

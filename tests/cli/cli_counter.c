@@ -13,7 +13,7 @@
 
 static long count_this_run(void)
 {
-    long *runs = sp_root("runs", sizeof *runs);
+    long* runs = sp_root("runs", sizeof *runs);
     if (runs == NULL) {
         fprintf(stderr, "cli_counter: %s\n", sp_last_error());
         exit(3);
@@ -24,7 +24,7 @@ static long count_this_run(void)
     return now;
 }
 
-static int start(char **command)
+static int start(char** command)
 {
     const pid_t child = fork();
     if (child == 0) {
@@ -36,9 +36,9 @@ static int start(char **command)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-int main(int argc, char **argv)
+int main(int argc, char** argv)
 {
-    const char *what = argc > 1 ? argv[1] : "exit";
+    const char* what = argc > 1 ? argv[1] : "exit";
     printf("run %ld start %d\n", count_this_run(), (int)sp_start_kind());
     fflush(stdout);
     if (strcmp(what, "kill") == 0) {

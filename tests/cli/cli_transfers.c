@@ -24,13 +24,13 @@ struct bank {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct bank *bank;
+static struct bank* bank;
 static int world = -1;
 
 static void open_world(void)
 {
     char path[4096];
-    const char *folder = getenv("CRASHTEST_FOLDER");
+    const char* folder = getenv("CRASHTEST_FOLDER");
     if (folder != NULL) {
         snprintf(path, sizeof path, "%s/told", folder);
         world = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -78,9 +78,9 @@ static int verify(void)
     return 0;
 }
 
-int main(int argc, char **argv)
+int main(int argc, char** argv)
 {
-    const char *what = argc > 1 ? argv[1] : "good";
+    const char* what = argc > 1 ? argv[1] : "good";
     const long last = argc > 2 ? atol(argv[2]) : 0;
     open_world();
     bank = sp_root("bank", sizeof *bank);

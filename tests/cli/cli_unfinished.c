@@ -17,10 +17,10 @@ enum { count = 400 };
 
 struct state {
     pthread_mutex_t lock;
-    void *blocks[count];
+    void* blocks[count];
 };
 
-static void replace_some(struct state *state, int step)
+static void replace_some(struct state* state, int step)
 {
     for (int i = 0; i < count; i += step) {
         sp_free(state->blocks[i]);
@@ -33,14 +33,14 @@ static void replace_some(struct state *state, int step)
     }
 }
 
-int main(int argc, char **argv)
+int main(int argc, char** argv)
 {
     printf("run start %d\n", (int)sp_start_kind());
     fflush(stdout);
     if (argc > 1 && strcmp(argv[1], "look") == 0) {
         return 0;
     }
-    struct state *state = sp_root("state", sizeof *state);
+    struct state* state = sp_root("state", sizeof *state);
     if (state == NULL) {
         return 3;
     }

@@ -4,5 +4,5 @@
 
 __attribute__((constructor)) static void take_an_address(void)
 {
-    mmap((void *)(0x48ul << 40), 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    mmap((void*)(0x48ul << 40), 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 }

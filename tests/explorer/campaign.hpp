@@ -27,8 +27,8 @@ struct Campaign {
     std::function<CampaignResult(const CampaignSettings&)> run;
 };
 
-inline constexpr sim::Profile every_profile[] = {sim::Profile::process, sim::Profile::persistent_caches,
-                                                 sim::Profile::cache_line, sim::Profile::page};
+inline constexpr sim::Profile every_profile[] = {sim::Profile::process, sim::Profile::persistent_caches, sim::Profile::cache_line,
+                                                 sim::Profile::page};
 
 /// The campaign of that name: Explorer on this plan.
 [[nodiscard]] Campaign exploration(std::string name, ProgramPlan plan);

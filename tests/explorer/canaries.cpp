@@ -9,13 +9,10 @@ namespace stillpoint {
 namespace {
 std::atomic<int> removed{-1};
 std::atomic<bool> small_shares{true};
-}
+}  // namespace
 
 inline namespace with_canaries {
-bool is_removed(Canary canary) noexcept
-{
-    return removed.load(std::memory_order_relaxed) == static_cast<int>(canary);
-}
+bool is_removed(Canary canary) noexcept { return removed.load(std::memory_order_relaxed) == static_cast<int>(canary); }
 bool shares_are_small() noexcept { return small_shares.load(std::memory_order_relaxed); }
 }  // namespace with_canaries
 
@@ -141,15 +138,12 @@ const std::vector<CanaryEntry>& canaries()
 std::vector<Campaign> campaigns_against(const CanaryEntry& canary)
 {
     std::vector<Campaign> campaigns;
-    const auto add = [&](std::vector<Campaign> more) {
-        std::move(more.begin(), more.end(), std::back_inserter(campaigns));
-    };
+    const auto add = [&](std::vector<Campaign> more) { std::move(more.begin(), more.end(), std::back_inserter(campaigns)); };
     std::vector<Campaign> conformance = conformance_campaigns();
     // mprotect is everywhere, and trackers have no part in what a crash leaves, but for the marks that one of them needs.
     const bool of_marks = canary.name.ends_with("-store-marks");
     std::erase_if(conformance, [of_marks](const Campaign& campaign) {
-        return campaign.name.find("/uffd/") != std::string::npos ||
-               (campaign.name.find("/hooks/") != std::string::npos) != of_marks;
+        return campaign.name.find("/uffd/") != std::string::npos || (campaign.name.find("/hooks/") != std::string::npos) != of_marks;
     });
     add(std::move(conformance));
     add(object_campaigns());

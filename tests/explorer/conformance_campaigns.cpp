@@ -124,9 +124,8 @@ std::vector<Campaign> conformance_campaigns()
                     plan.engine = engine;
                     plan.tracker = tracker;
                     plan.profile = profile;
-                    campaigns.push_back(exploration(engine + "/" + tracker + "/" + std::string(to_text(profile)) + "/" +
-                                                        std::string(workload.name),
-                                                    plan));
+                    campaigns.push_back(
+                        exploration(engine + "/" + tracker + "/" + std::string(to_text(profile)) + "/" + std::string(workload.name), plan));
                 }
             }
         }

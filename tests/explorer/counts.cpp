@@ -39,9 +39,7 @@ Counts count(const std::vector<sim::Event>& events)
             continue;
         }
         switch (event.kind) {
-        case sim::EventKind::write_back:
-            counts.lines_written_back += arch::lines_in(event.offset, event.size, cache_line_bytes);
-            break;
+        case sim::EventKind::write_back: counts.lines_written_back += arch::lines_in(event.offset, event.size, cache_line_bytes); break;
         case sim::EventKind::nontemporal_store: counts.nontemporal_bytes += event.size; break;
         case sim::EventKind::fence: ++counts.fences; break;
         case sim::EventKind::block_write:
@@ -63,8 +61,7 @@ std::string count_checkpoints(const std::string& scratch)
     constexpr std::uint64_t operations = 20;
     std::string text = fmt::format("{} checkpoints, one after each operation; totals\n{:<12} {:<10} {:<10} {:>6} {:>9} {:>7} "
                                    "{:>7} {:>8} {:>6}\n",
-                                   operations, "engine", "profile", "workload", "lines", "nt-bytes", "fences", "writes",
-                                   "pages", "syncs");
+                                   operations, "engine", "profile", "workload", "lines", "nt-bytes", "fences", "writes", "pages", "syncs");
     ProgramRunner runner(scratch);
     for (const EngineDriver& driver : engine_drivers()) {
         for (const sim::Profile profile : {sim::Profile::cache_line, sim::Profile::page}) {
@@ -81,9 +78,9 @@ std::string count_checkpoints(const std::string& scratch)
                     throw std::runtime_error(run.problem);
                 }
                 const Counts counts = count(run.events);
-                text += fmt::format("{:<12} {:<10} {:<10} {:>6} {:>9} {:>7} {:>7} {:>8} {:>6}\n", plan.engine,
-                                    to_text(profile), workload, counts.lines_written_back, counts.nontemporal_bytes,
-                                    counts.fences, counts.block_writes, counts.block_bytes / page_bytes, counts.syncs);
+                text += fmt::format("{:<12} {:<10} {:<10} {:>6} {:>9} {:>7} {:>7} {:>8} {:>6}\n", plan.engine, to_text(profile), workload,
+                                    counts.lines_written_back, counts.nontemporal_bytes, counts.fences, counts.block_writes,
+                                    counts.block_bytes / page_bytes, counts.syncs);
             }
         }
     }

@@ -26,10 +26,9 @@ struct Pool {
 };
 
 enum class Kind { zeroes, noise, one_bit, stale, other_sector, unreadable, stale_twins };
-constexpr Kind kinds[] = {Kind::zeroes,       Kind::noise,      Kind::one_bit,    Kind::stale,
-                          Kind::other_sector, Kind::unreadable, Kind::stale_twins};
-constexpr const char* kind_names[] = {"zeroed",     "noise", "one bit flipped", "stale", "a copy of another",
-                                      "unreadable", "stale, and its twin too"};
+constexpr Kind kinds[] = {Kind::zeroes, Kind::noise, Kind::one_bit, Kind::stale, Kind::other_sector, Kind::unreadable, Kind::stale_twins};
+constexpr const char* kind_names[] = {
+    "zeroed", "noise", "one bit flipped", "stale", "a copy of another", "unreadable", "stale, and its twin too"};
 
 using Sector = std::array<std::byte, sim::sector_bytes>;
 
@@ -119,7 +118,7 @@ public:
         auto medium = std::make_unique<sim::ImageMedium>(sound.content, byte_addressable(plan));
         const auto pool = stillpoint::Pool::open(std::move(medium), driver.format, true);
         twins_end_ = (superblock_pages + commit_area_pages) * page_bytes;
-        for (const Segment& segment : pool && driver.sums_program_bytes ? pool->segments() : std::span<const Segment>()) {
+        for (const Segment& segment : pool&& driver.sums_program_bytes ? pool->segments() : std::span<const Segment>()) {
             version_tables_.push_back(segment);
         }
         if (pool && driver.table_format == layout::TableFormat::logged) {
@@ -134,10 +133,7 @@ public:
     }
 
     /// The parts that the pool has twice there: superblocks, commit records, version tables. One bad sector must not cost anything.
-    [[nodiscard]] bool have_twins(std::uint64_t offset) const noexcept
-    {
-        return offset < twins_end_ || twin_in_version_table(offset) != 0;
-    }
+    [[nodiscard]] bool have_twins(std::uint64_t offset) const noexcept { return offset < twins_end_ || twin_in_version_table(offset) != 0; }
 
     /// Where the other copy of that sector of a version table is; 0: it is of no table.
     [[nodiscard]] std::uint64_t twin_in_version_table(std::uint64_t offset) const noexcept
@@ -242,11 +238,10 @@ void damage_pool(const std::string& name, const ProgramPlan& plan, const Campaig
             const bool may_refuse = kind == Kind::stale_twins || !noticed.have_twins(offset);
             if (!harmless && !(may_refuse && recovered.kind == Recovered::Kind::refused)) {
                 ++result.figures.violations;
-                result.violations.push_back({name,
-                                             "sector at offset " + std::to_string(offset) + " " +
-                                                 kind_names[static_cast<std::size_t>(kind)],
-                                             "recovered epoch " + std::to_string(recovered.epoch) + " of " +
-                                                 std::to_string(sound.epoch) + ": " + judge(recovered, history)});
+                result.violations.push_back(
+                    {name, "sector at offset " + std::to_string(offset) + " " + kind_names[static_cast<std::size_t>(kind)],
+                     "recovered epoch " + std::to_string(recovered.epoch) + " of " + std::to_string(sound.epoch) + ": " +
+                         judge(recovered, history)});
                 return;
             }
         }

@@ -72,9 +72,7 @@ int run_campaigns(const Arguments& arguments)
         campaign.run = [run = campaign.run](const CampaignSettings& settings) { return expect_violation(run(settings)); };
         campaigns.push_back(std::move(campaign));
     }
-    std::erase_if(campaigns, [&](const Campaign& campaign) {
-        return campaign.name.find(arguments.campaign) == std::string::npos;
-    });
+    std::erase_if(campaigns, [&](const Campaign& campaign) { return campaign.name.find(arguments.campaign) == std::string::npos; });
     if (campaigns.empty()) {
         fmt::print(stderr, "explore: no campaign has \"{}\" in its name; --list names them\n", arguments.campaign);
         return 64;
@@ -93,8 +91,8 @@ int run_campaigns(const Arguments& arguments)
     const bool whole = run_jobs(jobs, arguments.jobs, [&](std::size_t index, const CampaignResult& result) {
         report.campaign_ended(campaigns[index].name, result, ++done, campaigns.size());
     });
-    report.summary(seconds_since(begun), arguments.jobs,
-                   fmt::format("explore --states {} --seed {}", arguments.states, arguments.seed), !whole);
+    report.summary(seconds_since(begun), arguments.jobs, fmt::format("explore --states {} --seed {}", arguments.states, arguments.seed),
+                   !whole);
     return report.failed() ? found_violations : whole ? 0 : 130;
 }
 
@@ -107,9 +105,7 @@ CampaignResult hunt(const Arguments& arguments, const CanaryEntry& canary)
     alarm(static_cast<unsigned>(seconds) + hang_seconds);  // Without what was removed, code may loop forever.
     CampaignResult total;
     std::vector<Campaign> campaigns = campaigns_against(canary);
-    std::erase_if(campaigns, [&](const Campaign& campaign) {
-        return campaign.name.find(arguments.campaign) == std::string::npos;
-    });
+    std::erase_if(campaigns, [&](const Campaign& campaign) { return campaign.name.find(arguments.campaign) == std::string::npos; });
     struct Pass {
         std::size_t campaigns;
         std::uint64_t states;
@@ -117,8 +113,8 @@ CampaignResult hunt(const Arguments& arguments, const CanaryEntry& canary)
     };
     // Where it is likeliest to show: many programs, since much depends on where they are killed; then many images
     // of fewer; then everywhere.
-    const Pass passes[] = {{1, 15'000, canary.program_states}, {1, 30'000, 5'000}, {1, 30'000, 1'000},
-                           {1, 60'000, 500}, {campaigns.size(), 2'000, 1'000}, {1, 100'000, 2'000}};
+    const Pass passes[] = {{1, 15'000, canary.program_states}, {1, 30'000, 5'000}, {1, 30'000, 1'000}, {1, 60'000, 500},
+                           {campaigns.size(), 2'000, 1'000},   {1, 100'000, 2'000}};
     std::uint64_t seed = arguments.seed;
     for (const Pass& pass : passes) {
         for (std::size_t i = 0; i < std::min(pass.campaigns, campaigns.size()); ++i) {
@@ -132,8 +128,8 @@ CampaignResult hunt(const Arguments& arguments, const CanaryEntry& canary)
             CampaignResult result = campaigns[i].run(settings);
             total.figures.add(result.figures);
             if (!result.violations.empty()) {
-                total.skipped = fmt::format("{} after {} states, {:.1f} s: {}", campaigns[i].name,
-                                            total.figures.states, seconds_since(begun), result.violations.front().what);
+                total.skipped = fmt::format("{} after {} states, {:.1f} s: {}", campaigns[i].name, total.figures.states,
+                                            seconds_since(begun), result.violations.front().what);
                 return total;
             }
         }
@@ -144,9 +140,7 @@ CampaignResult hunt(const Arguments& arguments, const CanaryEntry& canary)
 int run_canaries(const Arguments& arguments)
 {
     std::vector<CanaryEntry> chosen = canaries();
-    std::erase_if(chosen, [&](const CanaryEntry& entry) {
-        return !arguments.canary.empty() && entry.name != arguments.canary;
-    });
+    std::erase_if(chosen, [&](const CanaryEntry& entry) { return !arguments.canary.empty() && entry.name != arguments.canary; });
     if (chosen.empty()) {
         fmt::print(stderr, "explore: there is no canary \"{}\"; --list names them\n", arguments.canary);
         return 64;

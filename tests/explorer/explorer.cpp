@@ -26,8 +26,7 @@ bool stores_bytes(EventKind kind) noexcept
 /// Before these, the set of images is the largest since the one before.
 bool makes_durable(EventKind kind) noexcept
 {
-    return kind == EventKind::fence || kind == EventKind::sync || kind == EventKind::sync_failed ||
-           kind == EventKind::name_sync;
+    return kind == EventKind::fence || kind == EventKind::sync || kind == EventKind::sync_failed || kind == EventKind::name_sync;
 }
 
 /// A store that the process was killed in the middle of.
@@ -118,10 +117,7 @@ Explorer::Explorer(std::string name, ProgramPlan plan, const Limits& limits, std
 {
 }
 
-double Explorer::elapsed_seconds() const
-{
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
-}
+double Explorer::elapsed_seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count(); }
 
 bool Explorer::exhausted() const
 {
@@ -186,8 +182,7 @@ void Explorer::explore(const Crash& start, unsigned generation)
 /// only the fences that make the engine's records durable.
 std::vector<std::size_t> Explorer::moments_of(const std::vector<Event>& events) const
 {
-    const bool every_store =
-        plan_.profile == sim::Profile::process || plan_.profile == sim::Profile::persistent_caches;
+    const bool every_store = plan_.profile == sim::Profile::process || plan_.profile == sim::Profile::persistent_caches;
     std::vector<std::size_t> moments;
     if (plan_.torn_words) {
         for (const std::size_t store : stores_between(events, 2 * page_bytes, 6 * page_bytes)) {
@@ -201,8 +196,8 @@ std::vector<std::size_t> Explorer::moments_of(const std::vector<Event>& events) 
         return moments;
     }
     for (std::size_t i = 0; i < events.size(); ++i) {
-        const bool after_promise = i > 0 && (events[i - 1].kind == EventKind::acknowledge ||
-                                             events[i - 1].kind == EventKind::part_acknowledge);
+        const bool after_promise = i > 0 &&
+                                   (events[i - 1].kind == EventKind::acknowledge || events[i - 1].kind == EventKind::part_acknowledge);
         const bool after_store = every_store && i > 0 && stores_bytes(events[i - 1].kind);
         if (after_promise || after_store || makes_durable(events[i].kind)) {
             moments.push_back(i);
@@ -259,8 +254,7 @@ std::vector<std::size_t> Explorer::kill_moments(const std::vector<Event>& events
 void Explorer::explore_trace(const Crash& start, const ProgramRun& run, unsigned generation, std::vector<Crash>& next)
 {
     const std::vector<Event>& events = run.events;
-    const std::uint64_t left = std::min(limits_.program_states,
-                                        limits_.states > figures_.states ? limits_.states - figures_.states : 1);
+    const std::uint64_t left = std::min(limits_.program_states, limits_.states > figures_.states ? limits_.states - figures_.states : 1);
     const std::uint64_t moments_max = plan_.power_cuts_only ? 16 : std::max<std::uint64_t>(32, left / 4);
     const std::vector<std::size_t> moments = some_of(moments_of(events), moments_max);
     const bool goes_on = generation < limits_.generations;
@@ -268,8 +262,7 @@ void Explorer::explore_trace(const Crash& start, const ProgramRun& run, unsigned
     const unsigned cuts = goes_on ? std::max(1u, limits_.power_cuts >> (generation - 1)) : 0;
     const std::vector<std::size_t> kill_at = kill_moments(events, kills, generation);
     std::vector<std::size_t> cut_at(cuts);
-    std::generate(cut_at.begin(), cut_at.end(),
-                  [&] { return moments.empty() ? events.size() : moments[random_() % moments.size()]; });
+    std::generate(cut_at.begin(), cut_at.end(), [&] { return moments.empty() ? events.size() : moments[random_() % moments.size()]; });
 
     // Rather many programs than every image of a few.
     const std::uint64_t runs_to_come = 1 + (goes_on ? kills + cuts : 0);
@@ -285,9 +278,9 @@ void Explorer::explore_trace(const Crash& start, const ProgramRun& run, unsigned
     bool opened = false;
     std::size_t moment = 0;
     for (std::size_t i = 0; i <= events.size() && !exhausted(); ++i) {
-        const std::string where =
-            start.text + "; run " + std::to_string(generation) + ", event " + std::to_string(i) + " of " +
-            std::to_string(events.size()) + (i < events.size() ? ", before " + std::string(name_of(events[i].kind)) : "");
+        const std::string where = start.text + "; run " + std::to_string(generation) + ", event " + std::to_string(i) + " of " +
+                                  std::to_string(events.size()) +
+                                  (i < events.size() ? ", before " + std::string(name_of(events[i].kind)) : "");
         if (moment < moments.size() && moments[moment] == i) {
             ++moment;
             look_at_moment(model, history, where, budget, std::count(cut_at.begin(), cut_at.end(), i), next);
@@ -325,8 +318,8 @@ void Explorer::explore_trace(const Crash& start, const ProgramRun& run, unsigned
     }
 }
 
-void Explorer::look_at_moment(const sim::CrashModel& model, const History& history, const std::string& where,
-                              std::uint64_t budget, std::ptrdiff_t starts, std::vector<Crash>& next)
+void Explorer::look_at_moment(const sim::CrashModel& model, const History& history, const std::string& where, std::uint64_t budget,
+                              std::ptrdiff_t starts, std::vector<Crash>& next)
 {
     ++figures_.moments;
     sim::ImageChoice choice{std::min(limits_.exhaustive_max, 4 * budget), budget, plan_.torn_words};

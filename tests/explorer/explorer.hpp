@@ -70,10 +70,9 @@ private:
     void explore_trace(const Crash& start, const ProgramRun& run, unsigned generation, std::vector<Crash>& next);
     [[nodiscard]] std::vector<std::size_t> moments_of(const std::vector<sim::Event>& events) const;
     [[nodiscard]] std::vector<std::size_t> some_of(const std::vector<std::size_t>& moments, std::size_t most);
-    [[nodiscard]] std::vector<std::size_t> kill_moments(const std::vector<sim::Event>& events, unsigned kills,
-                                                        unsigned generation);
-    void look_at_moment(const sim::CrashModel& model, const History& history, const std::string& where,
-                        std::uint64_t budget, std::ptrdiff_t starts, std::vector<Crash>& next);
+    [[nodiscard]] std::vector<std::size_t> kill_moments(const std::vector<sim::Event>& events, unsigned kills, unsigned generation);
+    void look_at_moment(const sim::CrashModel& model, const History& history, const std::string& where, std::uint64_t budget,
+                        std::ptrdiff_t starts, std::vector<Crash>& next);
     /// Kept by image: many crashes leave the same bytes. Without the digests of its pages.
     [[nodiscard]] const Recovered& recovered_from(const sim::CrashImage& image);
     bool judge_image(const sim::CrashImage& image, const History& history, const std::string& where);

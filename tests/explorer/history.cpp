@@ -26,9 +26,7 @@ void History::apply(const sim::Event& event)
         told_ = std::max(told_, event.value);
         break;
     }
-    case sim::EventKind::operation:
-        std::memcpy(&operations_[event.value], event.data, sizeof(std::uint64_t));
-        break;
+    case sim::EventKind::operation: std::memcpy(&operations_[event.value], event.data, sizeof(std::uint64_t)); break;
     default: parts_.apply(event); break;
     }
 }

@@ -107,10 +107,9 @@ CampaignResult result_of(const Running& running, int status)
 
 }  // namespace
 
-bool run_jobs(const std::vector<Job>& jobs, unsigned at_a_time,
-              const std::function<void(std::size_t, const CampaignResult&)>& finished)
+bool run_jobs(const std::vector<Job>& jobs, unsigned at_a_time, const std::function<void(std::size_t, const CampaignResult&)>& finished)
 {
-    struct sigaction note {};
+    struct sigaction note{};
     note.sa_handler = [](int) { interrupted = 1; };
     sigaction(SIGINT, &note, nullptr);
     sigaction(SIGTERM, &note, nullptr);

@@ -20,10 +20,8 @@ struct alignas(page_bytes) Page {
 class Contract {
 public:
     Contract(MediumKind kind, const CampaignSettings& settings, CampaignResult& result, std::string name)
-        : kind_(kind), result_(result), name_(std::move(name)),
-          path_(settings.scratch + "/" + std::to_string(getpid()) + ".contract"),
-          model_(kind == MediumKind::file ? sim::Profile::page : sim::Profile::cache_line,
-                 sim::CrashImage{{}, false}),
+        : kind_(kind), result_(result), name_(std::move(name)), path_(settings.scratch + "/" + std::to_string(getpid()) + ".contract"),
+          model_(kind == MediumKind::file ? sim::Profile::page : sim::Profile::cache_line, sim::CrashImage{{}, false}),
           trace_(std::size_t{1} << 26), random_(settings.seed)
     {
     }

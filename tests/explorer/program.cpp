@@ -230,8 +230,7 @@ std::string how_it_ended(int status, const char* message)
         return std::string("the program died of signal ") + std::to_string(WTERMSIG(status)) + why;
     }
     if (WEXITSTATUS(status) != 0) {
-        return message[0] != '\0' ? std::string(message)
-                                  : "the program ended with exit code " + std::to_string(WEXITSTATUS(status));
+        return message[0] != '\0' ? std::string(message) : "the program ended with exit code " + std::to_string(WEXITSTATUS(status));
     }
     return "";
 }
@@ -248,10 +247,7 @@ bool byte_addressable(const ProgramPlan& plan) noexcept
     return plan.profile == sim::Profile::persistent_caches || plan.profile == sim::Profile::cache_line;
 }
 
-bool maps_its_file(const ProgramPlan& plan) noexcept
-{
-    return byte_addressable(plan) && find_engine(plan.engine)->trackers.empty();
-}
+bool maps_its_file(const ProgramPlan& plan) noexcept { return byte_addressable(plan) && find_engine(plan.engine)->trackers.empty(); }
 
 ProgramRunner::ProgramRunner(std::string scratch)
     : scratch_(std::move(scratch)), trace_(std::make_unique<sim::Trace>(trace_bytes)),
@@ -312,16 +308,15 @@ std::string ProgramRunner::check_unseen_bytes(const ProgramRun& run, const sim::
     const sim::CrashModel model = replayed(run, before);
     const std::string path = scratch_ + "/" + std::to_string(getpid()) + ".pool";
     const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    struct stat facts {};
+    struct stat facts{};
     std::string problem;
     if (fd < 0 || fstat(fd, &facts) != 0) {
         problem = model.visible().named ? "the file is gone" : "";
     } else if (static_cast<std::uint64_t>(facts.st_size) != model.visible().content.size_bytes()) {
         problem = "the file's size changed unseen, to " + std::to_string(facts.st_size);
     } else {
-        problem = changed_unseen(model, [fd](std::uint64_t at, std::byte* page) {
-            return pread(fd, page, page_bytes, static_cast<off_t>(at)) == page_bytes;
-        });
+        problem = changed_unseen(
+            model, [fd](std::uint64_t at, std::byte* page) { return pread(fd, page, page_bytes, static_cast<off_t>(at)) == page_bytes; });
     }
     close(fd);
     unlink(path.c_str());

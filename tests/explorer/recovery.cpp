@@ -181,8 +181,7 @@ std::string judge(const Recovered& recovered, const History& history)
         return epoch + " was never captured, or was lost before";
     }
     if (state->operations != recovered.operations) {
-        return epoch + " has " + std::to_string(recovered.operations) + " operations and had " +
-               std::to_string(state->operations);
+        return epoch + " has " + std::to_string(recovered.operations) + " operations and had " + std::to_string(state->operations);
     }
     if (state->image_digest == recovered.image_digest) {
         return "";

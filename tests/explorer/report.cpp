@@ -43,16 +43,15 @@ void Report::campaign_ended(const std::string& name, const CampaignResult& resul
         return;
     }
     if (done == 1) {
-        fmt::print("{:<44} {:>9} {:>9} {:>8} {:>6} {:>5} {:>7}\n", "campaign", "states", "distinct", "moments", "all",
-                   "runs", "s");
+        fmt::print("{:<44} {:>9} {:>9} {:>8} {:>6} {:>5} {:>7}\n", "campaign", "states", "distinct", "moments", "all", "runs", "s");
     }
     if (!result.skipped.empty()) {
         fmt::print("{:<44} skipped: {}\n", name, result.skipped);
     } else {
         const Figures& figures = result.figures;
-        fmt::print("{:<44} {:>9} {:>9} {:>8} {:>5.0f}% {:>5} {:>7.1f}{}{}\n", name, figures.states, figures.recoveries,
-                   figures.moments, percent(figures.exhausted, figures.moments), figures.runs, figures.seconds,
-                   figures.violations != 0 ? "  VIOLATION" : "", figures.cut_short ? "  out of time" : "");
+        fmt::print("{:<44} {:>9} {:>9} {:>8} {:>5.0f}% {:>5} {:>7.1f}{}{}\n", name, figures.states, figures.recoveries, figures.moments,
+                   percent(figures.exhausted, figures.moments), figures.runs, figures.seconds, figures.violations != 0 ? "  VIOLATION" : "",
+                   figures.cut_short ? "  out of time" : "");
     }
     if (isatty(STDOUT_FILENO) != 0 && done < of) {
         fmt::print(stderr, "{} of {} campaigns\r", done, of);
@@ -67,8 +66,8 @@ void Report::summary(double wall_seconds, unsigned jobs, const std::string& comm
         fmt::print("{{\"states\": {}, \"distinct_images\": {}, \"moments\": {}, \"moments_exhausted\": {}, \"runs\": {}, "
                    "\"violations\": {}, \"campaigns\": {}, \"skipped\": {}, \"seconds\": {:.1f}, "
                    "\"states_per_second_and_process\": {:.0f}, \"interrupted\": {}, \"findings\": [",
-                   total_.states, total_.recoveries, total_.moments, total_.exhausted, total_.runs, total_.violations,
-                   campaigns_, skipped_, wall_seconds, per_core, interrupted);
+                   total_.states, total_.recoveries, total_.moments, total_.exhausted, total_.runs, total_.violations, campaigns_, skipped_,
+                   wall_seconds, per_core, interrupted);
         for (std::size_t i = 0; i < violations_.size(); ++i) {
             fmt::print("{}{{\"campaign\": \"{}\", \"history\": \"{}\", \"what\": \"{}\"}}", i == 0 ? "" : ", ",
                        escaped(violations_[i].campaign), escaped(violations_[i].history), escaped(violations_[i].what));
@@ -77,14 +76,14 @@ void Report::summary(double wall_seconds, unsigned jobs, const std::string& comm
         return;
     }
     for (const Violation& violation : violations_) {
-        fmt::print("\nVIOLATION in {}\n  history: {}\n  state:   {}\n  repeat:  {} --campaign {}\n", violation.campaign,
-                   violation.history, violation.what, command, violation.campaign);
+        fmt::print("\nVIOLATION in {}\n  history: {}\n  state:   {}\n  repeat:  {} --campaign {}\n", violation.campaign, violation.history,
+                   violation.what, command, violation.campaign);
     }
     fmt::print("\n{} crash states ({} distinct images) at {} moments, {:.1f} % of them exhaustively; {} runs; {} "
                "violations\n{} campaigns{} in {:.1f} s with {} processes: {:.0f} states a second and process{}\n",
-               total_.states, total_.recoveries, total_.moments, percent(total_.exhausted, total_.moments), total_.runs,
-               total_.violations, campaigns_, skipped_ != 0 ? fmt::format(" ({} skipped)", skipped_) : "", wall_seconds,
-               jobs, per_core, interrupted ? "; interrupted" : "");
+               total_.states, total_.recoveries, total_.moments, percent(total_.exhausted, total_.moments), total_.runs, total_.violations,
+               campaigns_, skipped_ != 0 ? fmt::format(" ({} skipped)", skipped_) : "", wall_seconds, jobs, per_core,
+               interrupted ? "; interrupted" : "");
 }
 
 void Report::canary_ended(const CanaryEntry& canary, const std::string& caught_by, std::size_t done, std::size_t of)

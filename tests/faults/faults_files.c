@@ -24,13 +24,16 @@
 enum { pages = 64, page = 4096, cannot = 77 };
 
 struct state {
-    struct { long count; char rest[page - sizeof(long)]; } on[pages];
-    long *extra; /* of a block that the pool grew for, or NULL; its first and last word count too */
+    struct {
+        long count;
+        char rest[page - sizeof(long)];
+    } on[pages];
+    long* extra; /* of a block that the pool grew for, or NULL; its first and last word count too */
 };
 
 enum { extra_bytes = 6 << 20, extra_last = extra_bytes / sizeof(long) - 1 };
 
-static struct state *state;
+static struct state* state;
 
 static long count_of(void)
 {
@@ -67,10 +70,14 @@ static int commit(void)
 /* ---- Memory that is gone ---- */
 
 /* From Linux 6.6's headers. */
-struct poison { struct uffdio_range range; uint64_t mode; int64_t updated; };
+struct poison {
+    struct uffdio_range range;
+    uint64_t mode;
+    int64_t updated;
+};
 #define POISON_REQUEST _IOWR(UFFDIO, 0x08, struct poison)
 
-static void poison(void *address)
+static void poison(void* address)
 {
     const long file = syscall(SYS_userfaultfd, O_CLOEXEC);
     struct uffdio_api api = {.api = UFFD_API, .features = 1u << 14 /* UFFD_FEATURE_POISON */};
@@ -85,14 +92,14 @@ static void poison(void *address)
 }
 
 /* The begin of the pool's mapping, where its medium is mapped. */
-static char *mapping_of(const char *pool)
+static char* mapping_of(const char* pool)
 {
-    FILE *maps = fopen("/proc/self/maps", "re");
+    FILE* maps = fopen("/proc/self/maps", "re");
     char line[4200];
-    char *found = NULL;
+    char* found = NULL;
     while (found == NULL && maps != NULL && fgets(line, sizeof line, maps) != NULL) {
         if (strstr(line, pool) != NULL) {
-            found = (char *)strtoul(line, NULL, 16);
+            found = (char*)strtoul(line, NULL, 16);
         }
     }
     if (maps != NULL) {
@@ -101,9 +108,9 @@ static char *mapping_of(const char *pool)
     return found;
 }
 
-static int poison_the_medium(const char *pool)
+static int poison_the_medium(const char* pool)
 {
-    char *mapped = mapping_of(pool);
+    char* mapped = mapping_of(pool);
     if (mapped == NULL) {
         return cannot;
     }
@@ -118,7 +125,7 @@ static int poison_the_medium(const char *pool)
 /* ---- Descriptors ---- */
 
 /* Files of the program's own, which must never get bytes of the pool. */
-static int own_file(const char *name)
+static int own_file(const char* name)
 {
     const int file = open(name, O_RDWR | O_CREAT | O_TRUNC, 0600);
     if (write(file, "mine", 4) != 4) {
@@ -127,7 +134,7 @@ static int own_file(const char *name)
     return file;
 }
 
-static int tamper_with_descriptors(const char *how)
+static int tamper_with_descriptors(const char* how)
 {
     const int keep = own_file("own");
     if (strcmp(how, "closefrom") == 0) {
@@ -215,10 +222,10 @@ static int wait_for_a_line(void)
     }
 }
 
-int main(int argc, char **argv)
+int main(int argc, char** argv)
 {
-    const char *what = argc > 1 ? argv[1] : "";
-    const char *how = argc > 2 ? argv[2] : "";
+    const char* what = argc > 1 ? argv[1] : "";
+    const char* how = argc > 2 ? argv[2] : "";
     state = sp_root("state", sizeof *state);
     if (state == NULL) {
         fprintf(stderr, "faults_files: %s\n", sp_last_error());
@@ -245,7 +252,7 @@ int main(int argc, char **argv)
         return poison_the_medium(how);
     } else if (strcmp(what, "poison page") == 0) {
         /* The shadow is page aligned, the structure need not be: a page in its middle. */
-        poison((void *)(((uintptr_t)&state->on[20]) & ~(uintptr_t)(page - 1)));
+        poison((void*)(((uintptr_t)&state->on[20]) & ~(uintptr_t)(page - 1)));
         return (int)count_of();
     }
     return 2;

@@ -23,13 +23,13 @@
 #define SKIP_UNLESS(value, count) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, (count))
 #define ANSWER(value) BPF_STMT(BPF_RET | BPF_K, (value))
 
-static int install(struct sock_filter *filter, size_t count)
+static int install(struct sock_filter* filter, size_t count)
 {
     const struct sock_fprog program = {.len = (unsigned short)count, .filter = filter};
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0;
 }
 
-int main(int argc, char **argv)
+int main(int argc, char** argv)
 {
     if (argc < 4) {
         fputs("usage: faults_launcher userfaultfd|io_uring_setup|membarrier|pagemap_scan ERRNO COMMAND...\n", stderr);
@@ -39,15 +39,12 @@ int main(int argc, char **argv)
     const unsigned call = strcmp(argv[1], "io_uring_setup") == 0 ? SYS_io_uring_setup
                           : strcmp(argv[1], "membarrier") == 0   ? SYS_membarrier
                                                                  : SYS_userfaultfd;
-    struct sock_filter without_call[] = {
-        LOAD(nr), SKIP_UNLESS(call, 1), ANSWER(answer), ANSWER(SECCOMP_RET_ALLOW)};
+    struct sock_filter without_call[] = {LOAD(nr), SKIP_UNLESS(call, 1), ANSWER(answer), ANSWER(SECCOMP_RET_ALLOW)};
     /* The low half of the second argument: the same offset on the little-endian machines that there are. */
-    struct sock_filter without_scan[] = {LOAD(nr),      SKIP_UNLESS(SYS_ioctl, 3),
-                                         LOAD(args[1]), SKIP_UNLESS(PAGEMAP_SCAN_REQUEST, 1),
+    struct sock_filter without_scan[] = {LOAD(nr),       SKIP_UNLESS(SYS_ioctl, 3), LOAD(args[1]), SKIP_UNLESS(PAGEMAP_SCAN_REQUEST, 1),
                                          ANSWER(answer), ANSWER(SECCOMP_RET_ALLOW)};
-    const int failed = strcmp(argv[1], "pagemap_scan") == 0
-                           ? install(without_scan, sizeof without_scan / sizeof *without_scan)
-                           : install(without_call, sizeof without_call / sizeof *without_call);
+    const int failed = strcmp(argv[1], "pagemap_scan") == 0 ? install(without_scan, sizeof without_scan / sizeof *without_scan)
+                                                            : install(without_call, sizeof without_call / sizeof *without_call);
     if (failed) {
         perror("faults_launcher: no filter");
         return 125;

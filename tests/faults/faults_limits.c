@@ -32,7 +32,7 @@ static void grow(void)
 {
     enum { block_bytes = 1 << 20 };
     long blocks = 0;
-    char *block;
+    char* block;
     while ((block = sp_malloc(block_bytes)) != NULL) {
         memset(block, 1, block_bytes);
         ++blocks;
@@ -44,7 +44,7 @@ static void grow(void)
 static void take_checkpoints(void)
 {
     for (int i = 0; i < 3; ++i) {
-        char *block = sp_malloc(1 << 20);
+        char* block = sp_malloc(1 << 20);
         if (block != NULL) {
             memset(block, i, 1 << 20);
         }
@@ -54,7 +54,7 @@ static void take_checkpoints(void)
 }
 
 /* A write of the program's own beyond the limit raises its signal, as ever. */
-static void go_beyond_the_limit(const char *path)
+static void go_beyond_the_limit(const char* path)
 {
     struct rlimit limit;
     getrlimit(RLIMIT_FSIZE, &limit);
@@ -64,7 +64,7 @@ static void go_beyond_the_limit(const char *path)
     close(file);
 }
 
-int main(int argc, char **argv)
+int main(int argc, char** argv)
 {
     const int blocked = argc > 2 && strcmp(argv[2], "blocked") == 0;
     if (blocked) {

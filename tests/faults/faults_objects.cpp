@@ -20,10 +20,7 @@ namespace {
 class Counts : public pronto::object<Counts> {
 public:
     static constexpr char type_name[] = "counts";
-    static constexpr auto methods()
-    {
-        return pronto::methods(pronto::method<&Counts::add>("add"), pronto::method<&Counts::grow>("grow"));
-    }
+    static constexpr auto methods() { return pronto::methods(pronto::method<&Counts::add>("add"), pronto::method<&Counts::grow>("grow")); }
 
     void add(std::span<const long> ballast)
     {

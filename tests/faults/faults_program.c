@@ -20,7 +20,7 @@ struct counters {
     long second;
 };
 
-static struct counters *counters;
+static struct counters* counters;
 
 static void add_one(void)
 {
@@ -59,8 +59,8 @@ static int commits(int most)
 static int grow(void)
 {
     enum { block_bytes = 256 * 1024 };
-    void *last = NULL;
-    void *block = NULL;
+    void* last = NULL;
+    void* block = NULL;
     int count = 0;
     while ((block = sp_malloc(block_bytes)) != NULL && count < 1000) {
         memset(block, 1, 4096);
@@ -79,14 +79,14 @@ static int grow(void)
 /* A fault at an address near zero that no compiler sees through. */
 static void fault(void)
 {
-    static volatile int *volatile nowhere;
+    static volatile int* volatile nowhere;
     *nowhere = 1;
 }
 
 static pthread_barrier_t both;
 static void (*crash)(void);
 
-static void *crash_together(void *unused)
+static void* crash_together(void* unused)
 {
     add_one();
     pthread_barrier_wait(&both);
@@ -94,7 +94,7 @@ static void *crash_together(void *unused)
     return unused;
 }
 
-static int two_threads_crash(const char *how)
+static int two_threads_crash(const char* how)
 {
     crash = strcmp(how, "abort") == 0 ? abort : fault;
     pthread_barrier_init(&both, NULL, 2);
@@ -115,14 +115,14 @@ static void on_fault(int number)
     siglongjmp(after_fault, 1);
 }
 
-static void on_fault_with_facts(int number, siginfo_t *facts, void *context)
+static void on_fault_with_facts(int number, siginfo_t* facts, void* context)
 {
     handled = context != NULL && facts->si_addr == NULL ? handled : -1000;
     on_fault(number);
 }
 
 /* The program's own handler gets its own faults, again and again, and tracked pages stay tracked. */
-static int own_handler(const char *how)
+static int own_handler(const char* how)
 {
     if (strcmp(how, "signal") == 0) {
         signal(SIGSEGV, on_fault);
@@ -149,7 +149,7 @@ static int fork_a_user(void)
     const pid_t child = fork();
     if (child == 0) {
         add_one();
-        void *block = sp_malloc(100);
+        void* block = sp_malloc(100);
         sp_free(block);
         sp_free(sp_malloc(100));
         _exit(sp_checkpoint() == SP_E_DETACHED && sp_root_find("counters", NULL) == counters ? 0 : 1);
@@ -163,7 +163,7 @@ static int fork_a_user(void)
 
 static pthread_barrier_t is_held;
 
-static void *hold_for_ever(void *unused)
+static void* hold_for_ever(void* unused)
 {
     (void)unused;
     pthread_mutex_lock(&counters->lock);
@@ -186,7 +186,7 @@ static void let_another_hold(void)
     exit(0);
 }
 
-static void *allocate_for_ever(void *unused)
+static void* allocate_for_ever(void* unused)
 {
     for (;;) {
         pthread_mutex_lock(&counters->lock);
@@ -205,7 +205,7 @@ static void let_another_allocate(void)
 }
 
 /* One more than is checkpointed: whether the last one is found tells a clean end from a crash. */
-static int end(const char *how, char **argv)
+static int end(const char* how, char** argv)
 {
     add_one();
     if (strcmp(how, "exit") == 0) {
@@ -231,10 +231,10 @@ static int end(const char *how, char **argv)
     return 5;
 }
 
-int main(int argc, char **argv)
+int main(int argc, char** argv)
 {
-    const char *what = argc > 1 ? argv[1] : "";
-    const char *how = argc > 2 ? argv[2] : "";
+    const char* what = argc > 1 ? argv[1] : "";
+    const char* how = argc > 2 ? argv[2] : "";
     counters = sp_root("counters", sizeof *counters);
     if (counters == NULL) {
         fprintf(stderr, "faults_program: %s\n", sp_last_error());
@@ -255,7 +255,7 @@ int main(int argc, char **argv)
     } else if (strcmp(what, "held") == 0) {
         let_another_hold();
     } else if (strcmp(what, "end") == 0) {
-        return commit() != SP_OK || end(how, (char *[]){argc > 3 ? argv[3] : argv[0], NULL});
+        return commit() != SP_OK || end(how, (char*[]){argc > 3 ? argv[3] : argv[0], NULL});
     }
     return 0;
 }

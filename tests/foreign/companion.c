@@ -22,7 +22,7 @@ typedef struct companion {
     } page[pages];
 } companion;
 
-static void add_one(companion *of)
+static void add_one(companion* of)
 {
     pthread_mutex_lock(&of->lock);
     for (int i = 0; i < pages; ++i) {
@@ -31,7 +31,7 @@ static void add_one(companion *of)
     pthread_mutex_unlock(&of->lock);
 }
 
-static void *work(void *argument)
+static void* work(void* argument)
 {
     const struct timespec pause = {0, 500000};
     while (nanosleep(&pause, NULL) == 0) {
@@ -40,7 +40,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-static void check(const companion *found)
+static void check(const companion* found)
 {
     for (int i = 1; i < pages; ++i) {
         if (found->page[i].sections != found->page[0].sections) {
@@ -57,7 +57,7 @@ __attribute__((constructor)) static void start(void)
         return;
     }
     sp_fase_begin();
-    companion *const found = sp_root("companion", sizeof *found);
+    companion* const found = sp_root("companion", sizeof *found);
     if (found != NULL && !found->made) {
         found->made = pthread_mutex_init(&found->lock, NULL) == 0;
     }

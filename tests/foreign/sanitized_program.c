@@ -13,9 +13,9 @@
 enum { rounds = 1000, threads = 2 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t *count;
+static uint64_t* count;
 
-static void *work(void *unused)
+static void* work(void* unused)
 {
     for (int i = 0; i < rounds; ++i) {
         pthread_mutex_lock(&lock);
@@ -25,21 +25,21 @@ static void *work(void *unused)
     return unused;
 }
 
-static int make_bug(const char *kind)
+static int make_bug(const char* kind)
 {
     if (strcmp(kind, "heap") == 0) {
-        volatile char *block = malloc(8);
-        free((void *)block);
+        volatile char* block = malloc(8);
+        free((void*)block);
         return block[0];
     }
     volatile int largest = INT_MAX;
     return largest + 1;
 }
 
-int main(int argc, char **argv)
+int main(int argc, char** argv)
 {
     int first = 1;
-    const char *bug = NULL;
+    const char* bug = NULL;
     if (argc > 2 && strcmp(argv[1], "--bug") == 0) {
         bug = argv[2];
         first = 3;

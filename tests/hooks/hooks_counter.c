@@ -33,14 +33,14 @@ struct counters {
     long second;
     pthread_mutex_t lock;
     long guarded;
-    unsigned char *zeroed[4]; /* of different sizes: see block_bytes */
-    unsigned char *moved;
+    unsigned char* zeroed[4]; /* of different sizes: see block_bytes */
+    unsigned char* moved;
 };
 
 static const size_t block_bytes[4] = {3000, 4000, 12000, 100000};
 enum { moved_from_bytes = 3000, moved_to_bytes = 30000 };
 
-static void count(struct counters *counters, int forget)
+static void count(struct counters* counters, int forget)
 {
     sp_fase_begin();
     counters->first++;
@@ -52,10 +52,10 @@ static void count(struct counters *counters, int forget)
     sp_fase_end();
 }
 
-static void read_from_file(struct counters *counters)
+static void read_from_file(struct counters* counters)
 {
     const long values[2] = {41, 42};
-    FILE *file = tmpfile();
+    FILE* file = tmpfile();
     if (file == NULL || fwrite(values, sizeof values, 1, file) != 1 || fflush(file) != 0) {
         exit(3);
     }
@@ -71,7 +71,7 @@ static void read_from_file(struct counters *counters)
     fclose(file);
 }
 
-static void hold_lock_under_checkpoints(struct counters *counters)
+static void hold_lock_under_checkpoints(struct counters* counters)
 {
     pthread_mutex_lock(&counters->lock);
     counters->guarded++;
@@ -82,22 +82,22 @@ static void hold_lock_under_checkpoints(struct counters *counters)
     raise(SIGKILL);
 }
 
-static unsigned char *filled_block(size_t size_bytes, int byte)
+static unsigned char* filled_block(size_t size_bytes, int byte)
 {
-    unsigned char *block = sp_malloc(size_bytes);
+    unsigned char* block = sp_malloc(size_bytes);
     memset(block, byte, size_bytes);
     sp_mark_written(block, size_bytes);
     return block;
 }
 
 /* Nobody but the library stores into the blocks that come out of this. */
-static void make_blocks(struct counters *counters)
+static void make_blocks(struct counters* counters)
 {
     sp_fase_begin();
     for (int i = 0; i < 4; i++) {
         counters->zeroed[i] = filled_block(block_bytes[i], 0xff);
     }
-    unsigned char *old = filled_block(moved_from_bytes, 7);
+    unsigned char* old = filled_block(moved_from_bytes, 7);
     sp_free(filled_block(moved_to_bytes, 0xff));
     sp_fase_end();
     sp_checkpoint();
@@ -112,7 +112,7 @@ static void make_blocks(struct counters *counters)
     sp_fase_end();
 }
 
-static int verify_blocks(const struct counters *counters)
+static int verify_blocks(const struct counters* counters)
 {
     for (int i = 0; i < 4; i++) {
         for (size_t at = 0; at < block_bytes[i]; at++) {
@@ -131,9 +131,9 @@ static int verify_blocks(const struct counters *counters)
     return 0;
 }
 
-static int open_with_a_taken_table(const char *pool)
+static int open_with_a_taken_table(const char* pool)
 {
-    void *table = (void *)NVHOOKS_CARD_TABLE_FOR(SP_WINDOW_INDEX);
+    void* table = (void*)NVHOOKS_CARD_TABLE_FOR(SP_WINDOW_INDEX);
     if (mmap(table, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != table) {
         return 3;
     }
@@ -142,13 +142,13 @@ static int open_with_a_taken_table(const char *pool)
     return 0;
 }
 
-int main(int argc, char **argv)
+int main(int argc, char** argv)
 {
-    const char *what = argc > 1 ? argv[1] : "count";
+    const char* what = argc > 1 ? argv[1] : "count";
     if (strcmp(what, "taken") == 0) {
         return open_with_a_taken_table(argv[2]);
     }
-    struct counters *counters = sp_root("counters", sizeof *counters);
+    struct counters* counters = sp_root("counters", sizeof *counters);
     if (counters == NULL) {
         fprintf(stderr, "hooks_counter: %s\n", sp_last_error());
         return 3;

@@ -35,10 +35,10 @@ struct objects {
     char text[64];
 };
 
-static struct objects *objects;
+static struct objects* objects;
 
 /* Takes turns with main under the condition variable, so that waiters' state is in the page at checkpoints. */
-static void *take_turns(void *unused)
+static void* take_turns(void* unused)
 {
     (void)unused;
     pthread_mutex_lock(&objects->lock);
@@ -91,7 +91,7 @@ static void use_every_lock(void)
 
 static void allocate_and_free(void)
 {
-    void *blocks[64];
+    void* blocks[64];
     for (int i = 0; i < 64; i++) {
         blocks[i] = sp_calloc(1, (size_t)(40 << (i % 12)));
     }
@@ -105,7 +105,7 @@ static void allocate_and_free(void)
 
 static void read_into_durable_memory(void)
 {
-    FILE *file = fopen("/dev/zero", "r");
+    FILE* file = fopen("/dev/zero", "r");
     sp_fase_begin();
     if (file == NULL || fread(objects->text + 32, 32, 1, file) != 1) {
         exit(3);
@@ -114,9 +114,9 @@ static void read_into_durable_memory(void)
     fclose(file);
 }
 
-int main(int argc, char **argv)
+int main(int argc, char** argv)
 {
-    const char *what = argc > 1 ? argv[1] : "marked";
+    const char* what = argc > 1 ? argv[1] : "marked";
     objects = sp_root("objects", sizeof *objects);
     if (objects == NULL) {
         fprintf(stderr, "hooks_verify: %s\n", sp_last_error());

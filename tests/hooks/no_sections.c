@@ -22,15 +22,15 @@ struct pair {
     uint64_t other;
 };
 
-static const char *kind;
+static const char* kind;
 static uint64_t last_epoch;
-static struct pair *pairs;
+static struct pair* pairs;
 static atomic_int spinning;
 static _Atomic uint32_t futex_word;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool written_alone;
 
-static bool is(const char *name) { return strcmp(kind, name) == 0; }
+static bool is(const char* name) { return strcmp(kind, name) == 0; }
 
 /* As language runtimes make locks: libc is not asked. */
 static void futex_lock(void)
@@ -76,7 +76,7 @@ static void end(void)
     }
 }
 
-static void update(struct pair *pair)
+static void update(struct pair* pair)
 {
     if (is("heap")) {
         sp_free(sp_malloc(100));
@@ -105,14 +105,14 @@ static void write_until(uint64_t epoch)
     }
 }
 
-static void *writer(void *unused)
+static void* writer(void* unused)
 {
     (void)unused;
     write_until(last_epoch);
     return NULL;
 }
 
-int main(int count, char **words)
+int main(int count, char** words)
 {
     kind = words[1];
     const uint64_t epochs = count > 2 ? strtoull(words[2], NULL, 10) : 30;

@@ -3,15 +3,15 @@
 
 #include "unmarked_writer.h"
 
-__attribute__((noinline)) static void store_deep_inside(long *value)
+__attribute__((noinline)) static void store_deep_inside(long* value)
 {
     *value += 1;
     __asm__ volatile("" : : "r"(value) : "memory");
 }
 
-__attribute__((noinline)) void scribble(long *value) { store_deep_inside(value); }
+__attribute__((noinline)) void scribble(long* value) { store_deep_inside(value); }
 
-__attribute__((noinline)) void scribble_through_libc(void *to, const void *from, unsigned long size_bytes)
+__attribute__((noinline)) void scribble_through_libc(void* to, const void* from, unsigned long size_bytes)
 {
     memmove(to, from, size_bytes);
     __asm__ volatile("" : : "r"(to) : "memory");

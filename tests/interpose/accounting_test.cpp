@@ -91,8 +91,7 @@ TEST_F(Accounting, CountsEveryWayToLockAMutexOfEveryKind)
 {
     const auto realtime = soon(CLOCK_REALTIME);
     const auto monotonic = soon(CLOCK_MONOTONIC);
-    constexpr int types[] = {PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_ERRORCHECK, PTHREAD_MUTEX_RECURSIVE,
-                             PTHREAD_MUTEX_ADAPTIVE_NP};
+    constexpr int types[] = {PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_ERRORCHECK, PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ADAPTIVE_NP};
     for (const int type : types) {
         for (const int robust : {PTHREAD_MUTEX_STALLED, PTHREAD_MUTEX_ROBUST}) {
             Mutex m{type, robust};
@@ -104,8 +103,7 @@ TEST_F(Accounting, CountsEveryWayToLockAMutexOfEveryKind)
                 {"unlock", unlock, 0, -1},
                 {"timedlock", [&] { return pthread_mutex_timedlock(&m.mutex, &realtime); }, 0, 1},
                 {"unlock", unlock, 0, -1},
-                {"clocklock",
-                 [&] { return pthread_mutex_clocklock(&m.mutex, CLOCK_MONOTONIC, &monotonic); }, 0, 1},
+                {"clocklock", [&] { return pthread_mutex_clocklock(&m.mutex, CLOCK_MONOTONIC, &monotonic); }, 0, 1},
                 {"unlock", unlock, 0, -1},
             });
         }
@@ -119,8 +117,7 @@ TEST_F(Accounting, DoesNotCountAMutexThatIsBusyOrTimesOut)
     pthread_mutex_lock(&m.mutex);
     EXPECT_EQ(elsewhere([&] { return pthread_mutex_trylock(&m.mutex); }), EBUSY);
     EXPECT_EQ(elsewhere([&] { return pthread_mutex_timedlock(&m.mutex, &past); }), ETIMEDOUT);
-    EXPECT_EQ(elsewhere([&] { return pthread_mutex_clocklock(&m.mutex, CLOCK_REALTIME, &past); }),
-              ETIMEDOUT);
+    EXPECT_EQ(elsewhere([&] { return pthread_mutex_clocklock(&m.mutex, CLOCK_REALTIME, &past); }), ETIMEDOUT);
     EXPECT_EQ(elsewhere([&] { return pthread_mutex_clocklock(&m.mutex, 77, &past); }), EINVAL);
     EXPECT_EQ(depth(), 1);
     pthread_mutex_unlock(&m.mutex);
@@ -134,8 +131,7 @@ TEST_F(Accounting, DoesNotCountErrorsOfAnErrorCheckingMutex)
         {"unlock of a free one", [&] { return pthread_mutex_unlock(&m.mutex); }, EPERM, 0},
         {"lock", [&] { return pthread_mutex_lock(&m.mutex); }, 0, 1},
         {"lock again", [&] { return pthread_mutex_lock(&m.mutex); }, EDEADLK, 0},
-        {"unlock elsewhere",
-         [&] { return elsewhere([&] { return pthread_mutex_unlock(&m.mutex); }); }, EPERM, 0},
+        {"unlock elsewhere", [&] { return elsewhere([&] { return pthread_mutex_unlock(&m.mutex); }); }, EPERM, 0},
         {"unlock", [&] { return pthread_mutex_unlock(&m.mutex); }, 0, -1},
     });
 }
@@ -201,8 +197,7 @@ TEST_F(Accounting, CountsEveryWayToLockAReadWriteLock)
         {"rdlock again", [&] { return pthread_rwlock_rdlock(&l); }, 0, 1},
         {"tryrdlock", [&] { return pthread_rwlock_tryrdlock(&l); }, 0, 1},
         {"timedrdlock", [&] { return pthread_rwlock_timedrdlock(&l, &realtime); }, 0, 1},
-        {"clockrdlock", [&] { return pthread_rwlock_clockrdlock(&l, CLOCK_MONOTONIC, &monotonic); },
-         0, 1},
+        {"clockrdlock", [&] { return pthread_rwlock_clockrdlock(&l, CLOCK_MONOTONIC, &monotonic); }, 0, 1},
         {"trywrlock", [&] { return pthread_rwlock_trywrlock(&l); }, EBUSY, 0},
         {"unlock", unlock, 0, -1},
         {"unlock", unlock, 0, -1},
@@ -218,8 +213,7 @@ TEST_F(Accounting, CountsEveryWayToLockAReadWriteLock)
         {"unlock", unlock, 0, -1},
         {"timedwrlock", [&] { return pthread_rwlock_timedwrlock(&l, &realtime); }, 0, 1},
         {"unlock", unlock, 0, -1},
-        {"clockwrlock", [&] { return pthread_rwlock_clockwrlock(&l, CLOCK_MONOTONIC, &monotonic); },
-         0, 1},
+        {"clockwrlock", [&] { return pthread_rwlock_clockwrlock(&l, CLOCK_MONOTONIC, &monotonic); }, 0, 1},
         {"unlock", unlock, 0, -1},
     });
 }
@@ -231,10 +225,8 @@ TEST_F(Accounting, DoesNotCountAReadWriteLockThatTimesOut)
     pthread_rwlock_wrlock(&l);
     EXPECT_EQ(elsewhere([&] { return pthread_rwlock_timedrdlock(&l, &past); }), ETIMEDOUT);
     EXPECT_EQ(elsewhere([&] { return pthread_rwlock_timedwrlock(&l, &past); }), ETIMEDOUT);
-    EXPECT_EQ(elsewhere([&] { return pthread_rwlock_clockrdlock(&l, CLOCK_REALTIME, &past); }),
-              ETIMEDOUT);
-    EXPECT_EQ(elsewhere([&] { return pthread_rwlock_clockwrlock(&l, CLOCK_REALTIME, &past); }),
-              ETIMEDOUT);
+    EXPECT_EQ(elsewhere([&] { return pthread_rwlock_clockrdlock(&l, CLOCK_REALTIME, &past); }), ETIMEDOUT);
+    EXPECT_EQ(elsewhere([&] { return pthread_rwlock_clockwrlock(&l, CLOCK_REALTIME, &past); }), ETIMEDOUT);
     pthread_rwlock_unlock(&l);
     EXPECT_EQ(depth(), 0);
 }
@@ -263,8 +255,7 @@ TEST_F(Accounting, CountsC11Mutexes)
         {"trylock", [&] { return mtx_trylock(&m); }, thrd_success, 1},
         {"timedlock", [&] { return mtx_timedlock(&m, &past); }, thrd_success, 1},
         {"trylock elsewhere", [&] { return elsewhere([&] { return mtx_trylock(&m); }); }, thrd_busy, 0},
-        {"timedlock elsewhere",
-         [&] { return elsewhere([&] { return mtx_timedlock(&m, &past); }); }, thrd_timedout, 0},
+        {"timedlock elsewhere", [&] { return elsewhere([&] { return mtx_timedlock(&m, &past); }); }, thrd_timedout, 0},
         {"unlock", [&] { return mtx_unlock(&m); }, thrd_success, -1},
         {"unlock", [&] { return mtx_unlock(&m); }, thrd_success, -1},
         {"unlock", [&] { return mtx_unlock(&m); }, thrd_success, -1},

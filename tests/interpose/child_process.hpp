@@ -38,7 +38,4 @@ inline Ended in_child(const std::function<void()>& body)
     return ended;
 }
 
-inline void say(const char* text)
-{
-    [[maybe_unused]] const auto written = write(STDOUT_FILENO, text, std::strlen(text));
-}
+inline void say(const char* text) { [[maybe_unused]] const auto written = write(STDOUT_FILENO, text, std::strlen(text)); }

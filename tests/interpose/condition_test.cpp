@@ -196,12 +196,13 @@ TEST_F(ConditionWait, KeepsAQueueWholeWhileCheckpointsComeAndGo)
         int* torn;
     } context{halves, &torn};
     while (running != 0) {
-        (void)reach(5 * ms,
-                    [](void* argument) {
-                        auto& seen = *static_cast<Context*>(argument);
-                        *seen.torn += seen.halves[0] != seen.halves[1] ? 1 : 0;
-                    },
-                    &context);
+        (void)reach(
+            5 * ms,
+            [](void* argument) {
+                auto& seen = *static_cast<Context*>(argument);
+                *seen.torn += seen.halves[0] != seen.halves[1] ? 1 : 0;
+            },
+            &context);
         std::this_thread::yield();
     }
     producer.join();

@@ -20,10 +20,7 @@
 
 namespace {
 
-void* protected_page()
-{
-    return mmap(nullptr, stillpoint::page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-}
+void* protected_page() { return mmap(nullptr, stillpoint::page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
 
 std::atomic<void*> tracked_page{nullptr};  // These two are read by handlers.
 std::atomic<void*> page_of_handler{nullptr};
@@ -180,8 +177,8 @@ TEST(Fault, OfATrackedPageIsServedWhicheverCallTheProgramSetsItsHandlerBy)
 
 TEST(Fault, OfATrackedPageIsServedWhicheverCallBlocksTheSignal)
 {
-    const std::function<void()> calls[] = {
-        [] { sighold(SIGSEGV); }, [] { sigblock(-1); }, [] { sigsetmask(-1); }, [] { sigset(SIGSEGV, SIG_HOLD); }};
+    const std::function<void()> calls[] = {[] { sighold(SIGSEGV); }, [] { sigblock(-1); }, [] { sigsetmask(-1); },
+                                           [] { sigset(SIGSEGV, SIG_HOLD); }};
     for (const auto& call : calls) {
         const auto ended = in_child([&] {
             tracked_page = protected_page();
@@ -200,14 +197,13 @@ TEST(Fault, OfATrackedPageIsServedInAHandlerDuringAWaitWithAMask)
 {
     using Wait = int (*)(const sigset_t*);
     static constexpr timespec limit{5, 0};
-    constexpr Wait waits[] = {
-        [](const sigset_t* mask) { return sigsuspend(mask); },
-        [](const sigset_t* mask) { return pselect(0, nullptr, nullptr, nullptr, &limit, mask); },
-        [](const sigset_t* mask) { return ppoll(nullptr, 0, &limit, mask); },
-        [](const sigset_t* mask) {
-            epoll_event event{};
-            return epoll_pwait(epoll_create1(0), &event, 1, 5000, mask);
-        }};
+    constexpr Wait waits[] = {[](const sigset_t* mask) { return sigsuspend(mask); },
+                              [](const sigset_t* mask) { return pselect(0, nullptr, nullptr, nullptr, &limit, mask); },
+                              [](const sigset_t* mask) { return ppoll(nullptr, 0, &limit, mask); },
+                              [](const sigset_t* mask) {
+                                  epoll_event event{};
+                                  return epoll_pwait(epoll_create1(0), &event, 1, 5000, mask);
+                              }};
     for (const auto wait : waits) {
         const auto ended = in_child([wait] {
             tracked_page = protected_page();

@@ -176,23 +176,28 @@ const Entry entries[] = {
     {"getcwd", [](Page page) { return getcwd(page.text(), path_bytes) != nullptr; }},
     {"readlink", [](Page page) { return readlink("/proc/self/exe", page.text(), path_bytes) > 0; }},
     {"readlinkat", [](Page page) { return readlinkat(AT_FDCWD, "/proc/self/exe", page.text(), path_bytes) > 0; }},
-    {"getxattr", [](Page page) {
+    {"getxattr",
+     [](Page page) {
          const int file = opened("kernel-stores-attribute", O_RDWR | O_CREAT);
          if (fsetxattr(file, "user.a", "value", 5, 0) != 0) {
              return true;  // A file system without attributes.
          }
          return getxattr("kernel-stores-attribute", "user.a", page.text(), 5) == 5 &&
                 lgetxattr("kernel-stores-attribute", "user.a", page.text() + second, 5) == 5;
-     }, true},
-    {"fgetxattr", [](Page page) {
+     },
+     true},
+    {"fgetxattr",
+     [](Page page) {
          const int file = opened("kernel-stores-attribute", O_RDWR | O_CREAT);
          return fsetxattr(file, "user.a", "value", 5, 0) != 0 || fgetxattr(file, "user.a", page.text(), 5) == 5;
-     }, true},
+     },
+     true},
     {"getdents64", [](Page page) { return getdents64(opened("/", O_RDONLY | O_DIRECTORY), page.text(), page_bytes) > 0; }},
     {"sendfile", [](Page page) { return sendfile(writable_file(), opened("/proc/self/exe"), page.as<off_t>(), 64) == 64; }},
     {"sendfile64", [](Page page) { return sendfile64(writable_file(), opened("/proc/self/exe"), page.as<off64_t>(), 64) == 64; }},
     {"splice", [](Page page) { return splice(full_pipe(64), nullptr, writable_file(), page.as<off64_t>(), 64, 0) == 64; }},
-    {"copy_file_range", [](Page page) {
+    {"copy_file_range",
+     [](Page page) {
          const int from = writable_file();
          auto* const to_offset = page.as<off64_t>(second);
          return ftruncate(from, 8192) == 0 && copy_file_range(from, page.as<off64_t>(), writable_file(), to_offset, 64, 0) == 64;
@@ -203,36 +208,38 @@ const Entry entries[] = {
     {"accept", [](Page page) { return accept(with_connection(), page.as<sockaddr>(), length_in(page)) >= 0; }},
     {"accept4", [](Page page) { return accept4(with_connection(), page.as<sockaddr>(), length_in(page), SOCK_CLOEXEC) >= 0; }},
     {"getsockname", [](Page page) { return getsockname(with_connection(), page.as<sockaddr>(), length_in(page)) == 0; }},
-    {"getpeername", [](Page page) {
+    {"getpeername",
+     [](Page page) {
          const int file = accept(with_connection(), nullptr, nullptr);
          return getpeername(file, page.as<sockaddr>(), length_in(page)) == 0;
      }},
-    {"getsockopt", [](Page page) {
-         return getsockopt(with_connection(), SOL_SOCKET, SO_RCVBUF, page.as<int>(), length_in(page)) == 0;
-     }},
+    {"getsockopt", [](Page page) { return getsockopt(with_connection(), SOL_SOCKET, SO_RCVBUF, page.as<int>(), length_in(page)) == 0; }},
     {"ioctl", [](Page page) { return ioctl(full_pipe(9), FIONREAD, page.as<int>()) == 0; }},
     {"fcntl", [](Page page) { return fcntl(writable_file(), F_GETLK, page.as<struct flock>()) == 0; }},
     {"fcntl64", [](Page page) { return fcntl64(writable_file(), F_GETLK, page.as<struct flock64>()) == 0; }},
     {"poll", [](Page page) { return poll(page.as<pollfd>(), 2, 0) == 1; }},
     {"ppoll", [](Page page) { return ppoll(page.as<pollfd>(), 2, nullptr, nullptr) == 1; }},
-    {"select", [](Page page) {
+    {"select",
+     [](Page page) {
          timeval at_once{};
          return select(FD_SETSIZE, nullptr, nullptr, page.as<fd_set>(), &at_once) == 0;
      }},
-    {"pselect", [](Page page) {
+    {"pselect",
+     [](Page page) {
          const timespec at_once{};
          return pselect(FD_SETSIZE, nullptr, nullptr, page.as<fd_set>(), &at_once, nullptr) == 0;
      }},
     {"epoll_wait", [](Page page) { return epoll(page, [](int file, epoll_event* events) { return epoll_wait(file, events, 8, -1); }); }},
-    {"epoll_pwait", [](Page page) {
-         return epoll(page, [](int file, epoll_event* events) { return epoll_pwait(file, events, 8, -1, nullptr); });
-     }},
+    {"epoll_pwait",
+     [](Page page) { return epoll(page, [](int file, epoll_event* events) { return epoll_pwait(file, events, 8, -1, nullptr); }); }},
     {"eventfd_read", [](Page page) { return eventfd_read(eventfd(6, EFD_CLOEXEC), page.as<eventfd_t>()) == 0; }},
     {"msgrcv", message_of_system_v},
-    {"mq_receive", [](Page page) {
+    {"mq_receive",
+     [](Page page) {
          const mqd_t queue = queue_with_message();
          return (queue == mqd_t(-1) && errno != EFAULT) || mq_receive(queue, page.text(), 16, page.as<unsigned>(second)) == 7;
-     }, true},
+     },
+     true},
     {"wait", [](Page page) { return child() > 0 && wait(page.as<int>()) > 0; }},
     {"waitpid", [](Page page) { return waitpid(child(), page.as<int>(), 0) > 0; }},
     {"wait4", [](Page page) { return wait4(child(), page.as<int>(), 0, page.as<rusage>(second)) > 0; }},
@@ -243,24 +250,29 @@ const Entry entries[] = {
     {"uname", [](Page page) { return uname(page.as<utsname>()) == 0; }},
     {"sysinfo", [](Page page) { return sysinfo(page.as<struct sysinfo>()) == 0; }},
     {"times", [](Page page) { return times(page.as<tms>()) != clock_t(-1); }, true},
-    {"sigprocmask", [](Page page) {
+    {"sigprocmask",
+     [](Page page) {
          sigset_t none;
          sigemptyset(&none);
          return sigprocmask(SIG_BLOCK, &none, page.as<sigset_t>()) == 0 && pthread_sigmask(SIG_BLOCK, &none, page.as<sigset_t>()) == 0;
-     }, true},
+     },
+     true},
     {"getrandom", [](Page page) { return getrandom(page.text(), 64, 0) == 64; }},
-    {"process_vm_writev", [](Page page) {
+    {"process_vm_writev",
+     [](Page page) {
          static char bytes[] = "from this process";
          const iovec from{bytes, sizeof bytes};
          const iovec to{page.text(), sizeof bytes};
          return process_vm_writev(getpid(), &from, 1, &to, 1, 0) == sizeof bytes;
      }},
-    {"vmsplice from a pipe", [](Page page) {
+    {"vmsplice from a pipe",
+     [](Page page) {
          int ends[2];
          const iovec to{page.text(), 8};
          return pipe(ends) == 0 && write(ends[1], "received", 8) == 8 && vmsplice(ends[0], &to, 1, 0) == 8;
      }},
-    {"vmsplice of pages as a gift", [](Page page) {
+    {"vmsplice of pages as a gift",
+     [](Page page) {
          // The pipe has the page itself: what is stored into it afterwards is the program's own, and followed.
          int ends[2];
          const iovec gift{page.text(), page_bytes};
@@ -273,10 +285,9 @@ const Entry entries[] = {
          return true;
      }},
     {"futex with an owner", [](Page page) { return syscall(SYS_futex, page.text(), FUTEX_LOCK_PI, 0, nullptr, nullptr, 0) == 0; }},
-    {"futex of several processes",
-     [](Page page) { return syscall(SYS_futex, page.text(), FUTEX_WAKE, 1, nullptr, nullptr, 0) == 0; }, true},
-    {"private futex",
-     [](Page page) { return syscall(SYS_futex, page.text(), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0) == 0; }, true},
+    {"futex of several processes", [](Page page) { return syscall(SYS_futex, page.text(), FUTEX_WAKE, 1, nullptr, nullptr, 0) == 0; },
+     true},
+    {"private futex", [](Page page) { return syscall(SYS_futex, page.text(), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0) == 0; }, true},
 };
 
 struct State {
@@ -284,10 +295,7 @@ struct State {
     bool filled;
 };
 
-char* page_of(const State& state, const Entry& entry)
-{
-    return state.pages + 2 * page_bytes * static_cast<std::size_t>(&entry - entries);
-}
+char* page_of(const State& state, const Entry& entry) { return state.pages + 2 * page_bytes * static_cast<std::size_t>(&entry - entries); }
 
 void make(State& state)
 {

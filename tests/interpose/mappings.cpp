@@ -83,10 +83,7 @@ int connection_with(const char* bytes, std::size_t size)
 }
 
 /// The mapping of a socket that TCP_ZEROCOPY_RECEIVE needs.
-bool refuses_socket(char* at)
-{
-    return refused(mmap(at, place_bytes, PROT_READ, MAP_SHARED | MAP_FIXED, connection_with("", 0), 0));
-}
+bool refuses_socket(char* at) { return refused(mmap(at, place_bytes, PROT_READ, MAP_SHARED | MAP_FIXED, connection_with("", 0), 0)); }
 
 /// The kernel copies parts that are too small for whole pages, here to durable memory.
 bool receives_without_copy(char* at)
@@ -150,26 +147,23 @@ const Attempt attempts[] = {
     {"mmap of a file", [](char* at) { return refused(mmap(at, page_bytes, PROT_READ, MAP_SHARED | MAP_FIXED, memory_file(), 0)); }},
     {"mmap of one byte", [](char* at) { return refused(mmap(at, 1, both, fixed, -1, 0)); }},
     {"mmap by number", [](char* at) { return refused(syscall(SYS_mmap, at, page_bytes, both, fixed, -1, 0)); }},
-    {"mmap with MAP_FIXED_NOREPLACE", [](char* at) {
-         return mmap(at, page_bytes, both, fixed | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED && errno == EEXIST;
-     }},
-    {"mmap with a hint", [](char* at) {
+    {"mmap with MAP_FIXED_NOREPLACE",
+     [](char* at) { return mmap(at, page_bytes, both, fixed | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED && errno == EEXIST; }},
+    {"mmap with a hint",
+     [](char* at) {
          void* const other = mmap(at, page_bytes, both, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
          return other != MAP_FAILED && other != at && munmap(other, page_bytes) == 0;
      }},
     {"mmap of a socket", refuses_socket},
     {"munmap", [](char* at) { return refused(munmap(at, page_bytes)); }},
     {"munmap by number", [](char* at) { return refused(syscall(SYS_munmap, at, page_bytes)); }},
-    {"munmap of much more", [](char*) {
-         return refused(munmap(reinterpret_cast<void*>(0x100000000000), 0x600000000000));
-     }},
+    {"munmap of much more", [](char*) { return refused(munmap(reinterpret_cast<void*>(0x100000000000), 0x600000000000)); }},
     {"munmap of nothing", [](char* at) { return munmap(at, 0) == -1 && errno == EINVAL; }},
     {"mremap away", [](char* at) { return refused(mremap(at, page_bytes, page_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, elsewhere())); }},
     {"mremap shorter", [](char* at) { return refused(mremap(at, place_bytes, page_bytes, 0)); }},
     {"mremap onto", [](char* at) { return refused(mremap(elsewhere(), page_bytes, page_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at)); }},
-    {"mremap by number", [](char* at) {
-         return refused(syscall(SYS_mremap, elsewhere(), page_bytes, page_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at));
-     }},
+    {"mremap by number",
+     [](char* at) { return refused(syscall(SYS_mremap, elsewhere(), page_bytes, page_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at)); }},
     {"remap_file_pages", [](char* at) { return refused(remap_file_pages(at, page_bytes, 0, 0, 0)); }},
     {"mprotect", [](char* at) { return refused(mprotect(at, page_bytes, PROT_NONE)); }},
     {"mprotect to what it is", [](char* at) { return refused(mprotect(at, page_bytes, both)); }},
@@ -184,13 +178,15 @@ const Attempt attempts[] = {
     {"madvise GUARD_INSTALL", [](char* at) { return refused(madvise(at, page_bytes, 102)); }},
     {"process_madvise", [](char* at) { return refuses_process(at, MADV_DONTNEED); }},
     {"shmat", refuses_shared},
-    {"shmat without SHM_REMAP", [](char* at) {
+    {"shmat without SHM_REMAP",
+     [](char* at) {
          const int segment = segment_of(page_bytes);
          const bool failed = shmat(segment, at, 0) == reinterpret_cast<void*>(-1) && errno == EINVAL;
          shmctl(segment, IPC_RMID, nullptr);
          return failed;
      }},
-    {"harmless advice", [](char* at) {
+    {"harmless advice",
+     [](char* at) {
          return every_advice(at, {MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_DODUMP, MADV_DONTDUMP, MADV_COLD,
                                   MADV_PAGEOUT, MADV_POPULATE_READ, MADV_MERGEABLE, MADV_UNMERGEABLE});
      }},

@@ -16,7 +16,7 @@ static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static long counter;
 static int queued;
 
-static void *count(void *argument)
+static void* count(void* argument)
 {
     for (int i = 0; i < turns; i++) {
         pthread_mutex_lock(&mutex);
@@ -28,7 +28,7 @@ static void *count(void *argument)
     return argument;
 }
 
-static void *consume(void *argument)
+static void* consume(void* argument)
 {
     for (int i = 0; i < items; i++) {
         pthread_mutex_lock(&mutex);
@@ -55,9 +55,9 @@ static void produce(void)
     }
 }
 
-static void unlock(void *argument) { pthread_mutex_unlock(argument); }
+static void unlock(void* argument) { pthread_mutex_unlock(argument); }
 
-static void *wait_for_ever(void *argument)
+static void* wait_for_ever(void* argument)
 {
     pthread_mutex_lock(&mutex);
     pthread_cleanup_push(unlock, &mutex);
@@ -83,7 +83,7 @@ int main(void)
     pthread_create(&ids[0], NULL, wait_for_ever, NULL);
     usleep(1000);
     pthread_cancel(ids[0]);
-    void *result = NULL;
+    void* result = NULL;
     pthread_join(ids[0], &result);
     const int free_again = pthread_mutex_trylock(&mutex) == 0;
     const int child_status = system("exit 7");
@@ -93,7 +93,7 @@ int main(void)
     }
     int fork_status = 0;
     waitpid(child, &fork_status, 0);
-    printf("%ld %d %d %d %d %d\n", counter, queued, result == PTHREAD_CANCELED, free_again,
-           WEXITSTATUS(child_status), WEXITSTATUS(fork_status));
+    printf("%ld %d %d %d %d %d\n", counter, queued, result == PTHREAD_CANCELED, free_again, WEXITSTATUS(child_status),
+           WEXITSTATUS(fork_status));
     return 0;
 }

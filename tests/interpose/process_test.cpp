@@ -167,8 +167,7 @@ class KernelWrite : public testing::Test {
 protected:
     void SetUp() override
     {
-        buffer = static_cast<char*>(mmap(reinterpret_cast<void*>(stillpoint::window_base),
-                                         stillpoint::page_bytes, PROT_READ | PROT_WRITE,
+        buffer = static_cast<char*>(mmap(reinterpret_cast<void*>(stillpoint::window_base), stillpoint::page_bytes, PROT_READ | PROT_WRITE,
                                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0));
         ASSERT_NE(buffer, MAP_FAILED);
         file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);

@@ -14,7 +14,7 @@
 
 enum { page_bytes = 4096 };
 
-static char *page;
+static char* page;
 
 static void store(char value)
 {
@@ -46,10 +46,10 @@ static int pin(void)
     return 0;
 }
 
-int main(int argc, char **argv)
+int main(int argc, char** argv)
 {
-    const char *const way = argc > 1 ? argv[1] : "";
-    char **const root = sp_root("other", sizeof *root);
+    const char* const way = argc > 1 ? argv[1] : "";
+    char** const root = sp_root("other", sizeof *root);
     if (root == NULL) {
         fprintf(stderr, "io_other: %s\n", sp_last_error());
         return 2;

@@ -192,8 +192,11 @@ int run(const char* path, unsigned threads, std::uint64_t operations)
 {
     namespace pronto = stillpoint::pronto;
     told = open_told(path);
-    Ledger ledger{pronto::get_object<Bank>("bank"), pronto::get_object<Entries>("entries"), pronto::get_object<Texts>("texts"),
-                  pronto::get_object<Handovers>("handovers"), {}};
+    Ledger ledger{pronto::get_object<Bank>("bank"),
+                  pronto::get_object<Entries>("entries"),
+                  pronto::get_object<Texts>("texts"),
+                  pronto::get_object<Handovers>("handovers"),
+                  {}};
     const std::vector<Numbers> done = check(ledger, threads, "at the start");
     std::vector<std::thread> all;
     for (unsigned thread = 0; thread < threads; ++thread) {

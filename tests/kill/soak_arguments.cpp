@@ -34,8 +34,7 @@ bool parse(int argc, char** argv, unsigned threads_max, Arguments& arguments)
             return false;
         }
     }
-    return arguments.notes != nullptr && arguments.threads >= 1 && arguments.threads <= threads_max &&
-           arguments.phases != 0;
+    return arguments.notes != nullptr && arguments.threads >= 1 && arguments.threads <= threads_max && arguments.phases != 0;
 }
 
 }  // namespace soak

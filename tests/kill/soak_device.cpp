@@ -110,7 +110,7 @@ bool read_device(DeviceBlock& block, std::uint64_t random)
     static thread_local Ring ring;
     const auto way = rings_wanted && ring.there ? random / file_pages % 3 : 0;
     const bool whole = way != 0 ? ring.read(block.bytes, size, first * page_bytes, way == 2)
-                               : pread(device, block.bytes, size, static_cast<off_t>(first * page_bytes)) == static_cast<ssize_t>(size);
+                                : pread(device, block.bytes, size, static_cast<off_t>(first * page_bytes)) == static_cast<ssize_t>(size);
     block.first = 1 + first;
     ++block.reads;
     sp_mark_written(&block, sizeof block);

@@ -101,15 +101,12 @@ void stored(const T& object) noexcept
 
 [[noreturn]] void end(int code, const char* what, std::uint64_t wanted = 0, std::uint64_t found = 0)
 {
-    std::fprintf(stderr, "soak_program: %s (wanted %llu, found %llu)\n", what,
-                 static_cast<unsigned long long>(wanted), static_cast<unsigned long long>(found));
+    std::fprintf(stderr, "soak_program: %s (wanted %llu, found %llu)\n", what, static_cast<unsigned long long>(wanted),
+                 static_cast<unsigned long long>(found));
     _exit(code);
 }
 
-[[nodiscard]] unsigned char pattern_of(const Block& block) noexcept
-{
-    return static_cast<unsigned char>(block.value * 7 + block.size);
-}
+[[nodiscard]] unsigned char pattern_of(const Block& block) noexcept { return static_cast<unsigned char>(block.value * 7 + block.size); }
 
 void expect_equal(const char* what, std::uint64_t wanted, std::uint64_t found)
 {
@@ -155,8 +152,7 @@ void push(Worker& worker, std::minstd_rand& random)
         return;  // The pool is at its maximum; pops go on.
     }
     *block = {worker.first, random(), size};
-    std::memset(reinterpret_cast<unsigned char*>(block) + sizeof *block, pattern_of(*block),
-                pattern_end(*block) - sizeof *block);
+    std::memset(reinterpret_cast<unsigned char*>(block) + sizeof *block, pattern_of(*block), pattern_end(*block) - sizeof *block);
     sp_mark_written(block, pattern_end(*block));
     worker.first = block;
     ++worker.pushes;

@@ -20,10 +20,7 @@ struct Objects {
     pthread_cond_t condition;
 };
 
-Objects& objects_of(const Reused& reused) noexcept
-{
-    return *reinterpret_cast<Objects*>(reused.block + objects_at);
-}
+Objects& objects_of(const Reused& reused) noexcept { return *reinterpret_cast<Objects*>(reused.block + objects_at); }
 
 std::uint32_t integer_at(const Reused& reused, std::uint64_t place) noexcept
 {

@@ -34,7 +34,7 @@ struct timespec time_in_us(clockid_t clock, uint64_t microseconds)
     return now;
 }
 
-static void make_mutex(pthread_mutex_t *mutex, unsigned flags)
+static void make_mutex(pthread_mutex_t* mutex, unsigned flags)
 {
     pthread_mutexattr_t attributes;
     must(pthread_mutexattr_init(&attributes), "pthread_mutexattr_init");
@@ -56,7 +56,7 @@ static void make_mutex(pthread_mutex_t *mutex, unsigned flags)
     pthread_mutexattr_destroy(&attributes);
 }
 
-static void make_rwlock(pthread_rwlock_t *rwlock, unsigned flags)
+static void make_rwlock(pthread_rwlock_t* rwlock, unsigned flags)
 {
     pthread_rwlockattr_t attributes;
     must(pthread_rwlockattr_init(&attributes), "pthread_rwlockattr_init");
@@ -64,14 +64,13 @@ static void make_rwlock(pthread_rwlock_t *rwlock, unsigned flags)
         must(pthread_rwlockattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED), "pthread_rwlockattr_setpshared");
     }
     if ((flags & WRITERS) != 0) {
-        must(pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP),
-             "pthread_rwlockattr_setkind_np");
+        must(pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP), "pthread_rwlockattr_setkind_np");
     }
     must(pthread_rwlock_init(rwlock, &attributes), "pthread_rwlock_init");
     pthread_rwlockattr_destroy(&attributes);
 }
 
-void lock_make(struct lock *lock, void *object)
+void lock_make(struct lock* lock, void* object)
 {
     lock->object = object;
     switch (lock->kind) {
@@ -90,14 +89,14 @@ void lock_make(struct lock *lock, void *object)
 /// Durable locks are made once, in their first run; recovery must have left them free.
 void locks_begin(void)
 {
-    struct lock_slot *const durable = must_have(sp_root("locks", locks_max * sizeof *durable), "sp_root of the locks");
+    struct lock_slot* const durable = must_have(sp_root("locks", locks_max * sizeof *durable), "sp_root of the locks");
     for (unsigned i = 0; i < plan->lock_count; ++i) {
-        struct lock *const lock = &plan->locks[i];
+        struct lock* const lock = &plan->locks[i];
         if ((lock->flags & (DURABLE | GLOBAL)) == 0) {
             lock_make(lock, &volatile_slots[i].lock);
             continue;
         }
-        struct lock_slot *const slot = (lock->flags & DURABLE) != 0 ? &durable[i] : (struct lock_slot *)plan->global_locks + i;
+        struct lock_slot* const slot = (lock->flags & DURABLE) != 0 ? &durable[i] : (struct lock_slot*)plan->global_locks + i;
         lock->object = &slot->lock;
         if (slot->made == 0) {
             sp_fase_begin();
@@ -109,7 +108,7 @@ void locks_begin(void)
 }
 
 /// One attempt at a mutex.
-static int mutex_attempt(pthread_mutex_t *mutex, enum acquire_way way)
+static int mutex_attempt(pthread_mutex_t* mutex, enum acquire_way way)
 {
     struct timespec until;
     switch (way) {
@@ -120,9 +119,9 @@ static int mutex_attempt(pthread_mutex_t *mutex, enum acquire_way way)
     }
 }
 
-static void mutex_acquire(const struct lock *lock, enum acquire_way way)
+static void mutex_acquire(const struct lock* lock, enum acquire_way way)
 {
-    pthread_mutex_t *const mutex = lock->object;
+    pthread_mutex_t* const mutex = lock->object;
     if (way == BY_CLOCK && (lock->flags & INHERIT) != 0) {
         way = BY_TIMED; // The kernel's futex for priority inheritance knows one clock only.
     }
@@ -144,7 +143,7 @@ static void mutex_acquire(const struct lock *lock, enum acquire_way way)
     }
 }
 
-static int rwlock_attempt(pthread_rwlock_t *rwlock, enum acquire_way way, bool reads)
+static int rwlock_attempt(pthread_rwlock_t* rwlock, enum acquire_way way, bool reads)
 {
     struct timespec until;
     switch (way) {
@@ -160,7 +159,7 @@ static int rwlock_attempt(pthread_rwlock_t *rwlock, enum acquire_way way, bool r
     }
 }
 
-static void rwlock_acquire(pthread_rwlock_t *rwlock, enum acquire_way way, bool reads)
+static void rwlock_acquire(pthread_rwlock_t* rwlock, enum acquire_way way, bool reads)
 {
     int error = rwlock_attempt(rwlock, way, reads);
     while (error == EBUSY || error == ETIMEDOUT || error == EAGAIN) {
@@ -170,7 +169,7 @@ static void rwlock_acquire(pthread_rwlock_t *rwlock, enum acquire_way way, bool 
     must(error, "a lock call of a read-write lock");
 }
 
-static void spinlock_acquire(void *spinlock, enum acquire_way way)
+static void spinlock_acquire(void* spinlock, enum acquire_way way)
 {
     if (way != BY_TRY) {
         must(pthread_spin_lock(spinlock), "pthread_spin_lock");
@@ -181,7 +180,7 @@ static void spinlock_acquire(void *spinlock, enum acquire_way way)
     }
 }
 
-static void c11_acquire(void *object, enum acquire_way way)
+static void c11_acquire(void* object, enum acquire_way way)
 {
     int result = thrd_busy;
     while (result == thrd_busy || result == thrd_timedout) {
@@ -197,7 +196,7 @@ static void c11_acquire(void *object, enum acquire_way way)
     must(result != thrd_success, "a lock call of a mtx_t");
 }
 
-void lock_acquire(struct lock *lock, enum acquire_way way)
+void lock_acquire(struct lock* lock, enum acquire_way way)
 {
     switch (lock->kind) {
     case MUTEX: mutex_acquire(lock, way); return;
@@ -207,7 +206,7 @@ void lock_acquire(struct lock *lock, enum acquire_way way)
     }
 }
 
-void lock_read(struct lock *lock, enum acquire_way way)
+void lock_read(struct lock* lock, enum acquire_way way)
 {
     if (lock->kind == RWLOCK) {
         rwlock_acquire(lock->object, way, true);
@@ -216,7 +215,7 @@ void lock_read(struct lock *lock, enum acquire_way way)
     }
 }
 
-void lock_release(struct lock *lock)
+void lock_release(struct lock* lock)
 {
     switch (lock->kind) {
     case MUTEX: must(pthread_mutex_unlock(lock->object), "pthread_mutex_unlock"); return;

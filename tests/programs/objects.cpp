@@ -72,7 +72,4 @@ std::uint64_t objects_add(unsigned worker)
     return row.count();
 }
 
-std::uint64_t objects_verify(unsigned worker)
-{
-    return rows[worker]->is_right() ? rows[worker]->count() : UINT64_MAX;
-}
+std::uint64_t objects_verify(unsigned worker) { return rows[worker]->is_right() ? rows[worker]->count() : UINT64_MAX; }

@@ -17,7 +17,7 @@ enum { page_bytes = 4096, slot_count = 4 };
 
 struct slots {
     struct head head;
-    char *memory; // slot_count times parameter pages
+    char* memory; // slot_count times parameter pages
     struct {
         uint64_t at;       // first byte in the slot
         uint64_t length;   // 0: never filled
@@ -27,34 +27,28 @@ struct slots {
 };
 
 struct range {
-    char *to;
+    char* to;
     size_t length;
     uint64_t offset;
 };
 
-static size_t slot_bytes(const struct part *part)
-{
-    return (size_t)part->parameter * page_bytes;
-}
+static size_t slot_bytes(const struct part* part) { return (size_t)part->parameter * page_bytes; }
 
-static size_t slots_bytes(const struct part *part)
+static size_t slots_bytes(const struct part* part)
 {
     (void)part;
     return sizeof(struct slots);
 }
 
-static void slots_make(struct part *part)
+static void slots_make(struct part* part)
 {
-    struct slots *const slots = (struct slots *)part->head;
+    struct slots* const slots = (struct slots*)part->head;
     slots->memory = must_have(sp_aligned_alloc(page_bytes, slot_count * slot_bytes(part)), "sp_aligned_alloc");
 }
 
-static unsigned char source_byte(uint64_t offset)
-{
-    return (unsigned char)(source_word(offset & ~(uint64_t)7) >> (8 * (offset & 7)));
-}
+static unsigned char source_byte(uint64_t offset) { return (unsigned char)(source_word(offset & ~(uint64_t)7) >> (8 * (offset & 7))); }
 
-static uint64_t checksum_of(const char *bytes, size_t length)
+static uint64_t checksum_of(const char* bytes, size_t length)
 {
     uint64_t sum = 14695981039346656037u;
     for (size_t i = 0; i < length; ++i) {
@@ -63,7 +57,7 @@ static uint64_t checksum_of(const char *bytes, size_t length)
     return sum | 1;
 }
 
-static void verify_bytes(const char *what, const char *bytes, size_t length, uint64_t offset)
+static void verify_bytes(const char* what, const char* bytes, size_t length, uint64_t offset)
 {
     size_t i = 0;
     while (i < length) {
@@ -76,18 +70,18 @@ static void verify_bytes(const char *what, const char *bytes, size_t length, uin
             }
         }
         if ((unsigned char)bytes[i] != source_byte(offset + i)) {
-            fprintf(stderr, "program: %s: byte %zu of %zu, at %p\n", what, i, length, (const void *)(bytes + i));
+            fprintf(stderr, "program: %s: byte %zu of %zu, at %p\n", what, i, length, (const void*)(bytes + i));
             end_program(END_BROKEN, what, source_byte(offset + i), (unsigned char)bytes[i]);
         }
         ++i;
     }
 }
 
-static uint64_t slots_verify(const struct part *part)
+static uint64_t slots_verify(const struct part* part)
 {
-    const struct slots *const slots = (const struct slots *)part->head;
+    const struct slots* const slots = (const struct slots*)part->head;
     for (unsigned i = 0; i < slot_count; ++i) {
-        const char *const bytes = slots->memory + i * slot_bytes(part) + slots->slot[i].at;
+        const char* const bytes = slots->memory + i * slot_bytes(part) + slots->slot[i].at;
         if (slots->slot[i].checksum != 0) {
             expect_equal("the checksum of random bytes", slots->slot[i].checksum, checksum_of(bytes, slots->slot[i].length));
         } else {
@@ -117,7 +111,7 @@ static int source_file(bool direct)
 }
 
 /// A regular file is never short before its end, whatever the memory.
-static void must_read(ssize_t got, size_t wanted, const char *call)
+static void must_read(ssize_t got, size_t wanted, const char* call)
 {
     if (got < 0) {
         end_by_call(call, errno);
@@ -128,7 +122,7 @@ static void must_read(ssize_t got, size_t wanted, const char *call)
     }
 }
 
-static unsigned split(const struct range *range, struct iovec *pieces, size_t unit)
+static unsigned split(const struct range* range, struct iovec* pieces, size_t unit)
 {
     const size_t first = random_below(range->length / unit) * unit;
     pieces[0] = (struct iovec){range->to, first};
@@ -136,9 +130,9 @@ static unsigned split(const struct range *range, struct iovec *pieces, size_t un
     return 2;
 }
 
-static void fill_by_stream(const struct range *range)
+static void fill_by_stream(const struct range* range)
 {
-    FILE *const stream = fopen(source_path(), "re");
+    FILE* const stream = fopen(source_path(), "re");
     if (stream == NULL || fseek(stream, (long)range->offset, SEEK_SET) != 0) {
         end_by_call("fopen", errno);
     }
@@ -147,7 +141,7 @@ static void fill_by_stream(const struct range *range)
 }
 
 /// Through a socket or a pipe, in pieces that its buffer takes without a reader.
-static void fill_by_channel(const struct range *range, enum fill_way way)
+static void fill_by_channel(const struct range* range, enum fill_way way)
 {
     int ends[2];
     char piece[4096];
@@ -156,7 +150,7 @@ static void fill_by_channel(const struct range *range, enum fill_way way)
     }
     for (size_t done = 0; done < range->length;) {
         const size_t length = range->length - done < sizeof piece ? range->length - done : sizeof piece;
-        char *const to = range->to + done;
+        char* const to = range->to + done;
         must_read(pread(source_file(false), piece, length, (off_t)(range->offset + done)), length, "pread");
         must_read(write(ends[1], piece, length), length, "write");
         const struct range part = {to, length, 0};
@@ -172,16 +166,16 @@ static void fill_by_channel(const struct range *range, enum fill_way way)
     close(ends[1]);
 }
 
-uint64_t uring_read(int file, void *to, size_t size_bytes, uint64_t offset, bool is_fixed)
+uint64_t uring_read(int file, void* to, size_t size_bytes, uint64_t offset, bool is_fixed)
 {
     struct io_uring ring;
-    struct io_uring_cqe *completion;
+    struct io_uring_cqe* completion;
     must(-io_uring_queue_init(4, &ring, 0), "io_uring_queue_init");
     const struct iovec registered = {to, size_bytes};
     if (is_fixed) {
         must(-io_uring_register_buffers(&ring, &registered, 1), "io_uring_register_buffers");
     }
-    struct io_uring_sqe *const entry = io_uring_get_sqe(&ring);
+    struct io_uring_sqe* const entry = io_uring_get_sqe(&ring);
     if (is_fixed) {
         io_uring_prep_read_fixed(entry, file, to, (unsigned)size_bytes, offset, 0);
     } else {
@@ -202,16 +196,16 @@ uint64_t uring_read(int file, void *to, size_t size_bytes, uint64_t offset, bool
     return got;
 }
 
-static void fill_by_process_vm(const struct range *range)
+static void fill_by_process_vm(const struct range* range)
 {
-    char *const copy = must_have(malloc(range->length), "malloc");
+    char* const copy = must_have(malloc(range->length), "malloc");
     must_read(pread(source_file(false), copy, range->length, (off_t)range->offset), range->length, "pread");
     const struct iovec local = {copy, range->length}, remote = {range->to, range->length};
     must_read(process_vm_writev(getpid(), &local, 1, &remote, 1, 0), range->length, "process_vm_writev");
     free(copy);
 }
 
-static void fill_random(const struct range *range)
+static void fill_random(const struct range* range)
 {
     for (size_t done = 0; done < range->length;) {
         const ssize_t got = getrandom(range->to + done, range->length - done, 0);
@@ -222,14 +216,14 @@ static void fill_random(const struct range *range)
     }
 }
 
-static void fill_by_cpu(const struct range *range)
+static void fill_by_cpu(const struct range* range)
 {
     for (size_t i = 0; i < range->length; ++i) {
         range->to[i] = (char)source_byte(range->offset + i);
     }
 }
 
-static void fill(const struct range *range, enum fill_way way)
+static void fill(const struct range* range, enum fill_way way)
 {
     const off_t offset = (off_t)range->offset;
     struct iovec pieces[2];
@@ -248,9 +242,7 @@ static void fill(const struct range *range, enum fill_way way)
         }
         must_read(readv(source_file(false), pieces, (int)split(range, pieces, 1)), range->length, "readv");
         return;
-    case FILL_PREADV:
-        must_read(preadv(source_file(false), pieces, (int)split(range, pieces, 1), offset), range->length, "preadv");
-        return;
+    case FILL_PREADV: must_read(preadv(source_file(false), pieces, (int)split(range, pieces, 1), offset), range->length, "preadv"); return;
     case FILL_DIRECT: must_read(pread(source_file(true), range->to, range->length, offset), range->length, "pread, direct"); return;
     case FILL_DIRECT_READV:
         must_read(preadv(source_file(true), pieces, (int)split(range, pieces, page_bytes), offset), range->length, "preadv, direct");
@@ -275,9 +267,9 @@ static bool is_by_pages(enum fill_way way)
     return way == FILL_DIRECT || way == FILL_DIRECT_READV || way == FILL_URING_DIRECT || way == FILL_URING_FIXED;
 }
 
-void slots_fill(struct part *part, struct worker *worker, enum fill_way way, size_t size_bytes)
+void slots_fill(struct part* part, struct worker* worker, enum fill_way way, size_t size_bytes)
 {
-    struct slots *const slots = (struct slots *)part->head;
+    struct slots* const slots = (struct slots*)part->head;
     const uint64_t number = random_below(slot_count);
     const size_t unit = is_by_pages(way) ? page_bytes : 1;
     size_t length = size_bytes < slot_bytes(part) ? size_bytes : slot_bytes(part);

@@ -21,13 +21,13 @@ struct queue {
 static pthread_cond_t volatile_conditions[parts_max][2];
 enum { queue_room = 8, wait_us = 400 };
 
-static size_t queue_bytes(const struct part *part)
+static size_t queue_bytes(const struct part* part)
 {
     (void)part;
     return sizeof(struct queue);
 }
 
-static void make_condition(pthread_cond_t *condition, bool is_shared)
+static void make_condition(pthread_cond_t* condition, bool is_shared)
 {
     pthread_condattr_t attributes;
     must(pthread_condattr_init(&attributes), "pthread_condattr_init");
@@ -37,27 +37,24 @@ static void make_condition(pthread_cond_t *condition, bool is_shared)
     pthread_condattr_destroy(&attributes);
 }
 
-static void queue_make(struct part *part)
+static void queue_make(struct part* part)
 {
-    struct queue *const queue = (struct queue *)part->head;
+    struct queue* const queue = (struct queue*)part->head;
     make_condition(&queue->changed[0], (part->parameter & 2) != 0);
     make_condition(&queue->changed[1], (part->parameter & 4) != 0);
 }
 
-static void queue_begin(struct part *part)
+static void queue_begin(struct part* part)
 {
     make_condition(&volatile_conditions[part->index][0], false);
     make_condition(&volatile_conditions[part->index][1], false);
 }
 
-static uint64_t queued_value(uint64_t position)
-{
-    return position * 0x9e3779b97f4a7c15u;
-}
+static uint64_t queued_value(uint64_t position) { return position * 0x9e3779b97f4a7c15u; }
 
-static uint64_t queue_verify(const struct part *part)
+static uint64_t queue_verify(const struct part* part)
 {
-    const struct queue *const queue = (const struct queue *)part->head;
+    const struct queue* const queue = (const struct queue*)part->head;
     if (!part->is_running) {
         // Waiters of a run that is over would take signals, and stop pthread_cond_destroy forever. By glibc's own field.
         expect_equal("the waiters of a condition variable at a start", 0, queue->changed[0].__data.__wrefs >> 3);
@@ -72,16 +69,16 @@ static uint64_t queue_verify(const struct part *part)
     return 0;
 }
 
-static pthread_cond_t *condition_of(struct part *part, unsigned which)
+static pthread_cond_t* condition_of(struct part* part, unsigned which)
 {
-    struct queue *const queue = (struct queue *)part->head;
+    struct queue* const queue = (struct queue*)part->head;
     return (part->parameter & 1) != 0 ? &queue->changed[which] : &volatile_conditions[part->index][which];
 }
 
 /// At the section's begin, with this lock alone.
-static void queue_wait(struct part *part, struct lock *lock, unsigned which, uint64_t length_that_blocks)
+static void queue_wait(struct part* part, struct lock* lock, unsigned which, uint64_t length_that_blocks)
 {
-    const struct queue *const queue = (const struct queue *)part->head;
+    const struct queue* const queue = (const struct queue*)part->head;
     const struct timespec until = time_in_us(CLOCK_REALTIME, wait_us);
     const struct timespec by_clock = time_in_us(CLOCK_MONOTONIC, wait_us);
     const bool uses_clock = random_below(2) == 0;
@@ -96,9 +93,9 @@ static void queue_wait(struct part *part, struct lock *lock, unsigned which, uin
     must(error == ETIMEDOUT ? 0 : error, "a wait for a condition");
 }
 
-void queue_wait_and_put(struct part *part, struct worker *worker, struct lock *lock)
+void queue_wait_and_put(struct part* part, struct worker* worker, struct lock* lock)
 {
-    struct queue *const queue = (struct queue *)part->head;
+    struct queue* const queue = (struct queue*)part->head;
     queue_wait(part, lock, 0, queue_room);
     part_touch(part, worker);
     if (queue->put - queue->taken < queue_room) {
@@ -108,9 +105,9 @@ void queue_wait_and_put(struct part *part, struct worker *worker, struct lock *l
     must(pthread_cond_signal(condition_of(part, 1)), "pthread_cond_signal");
 }
 
-void queue_wait_and_take(struct part *part, struct worker *worker, struct lock *lock)
+void queue_wait_and_take(struct part* part, struct worker* worker, struct lock* lock)
 {
-    struct queue *const queue = (struct queue *)part->head;
+    struct queue* const queue = (struct queue*)part->head;
     queue_wait(part, lock, 1, 0);
     part_touch(part, worker);
     if (queue->put != queue->taken) {
@@ -142,30 +139,24 @@ struct reuse {
     uint64_t mode;
     uint64_t tag;
     uint64_t count; // of the integers
-    char *block;
+    char* block;
 };
 
-static size_t reuse_bytes(const struct part *part)
+static size_t reuse_bytes(const struct part* part)
 {
     (void)part;
     return sizeof(struct reuse);
 }
 
-static void reuse_make(struct part *part)
-{
-    (void)part;
-}
+static void reuse_make(struct part* part) { (void)part; }
 
-static uint32_t small_integer(uint64_t tag, uint64_t place)
-{
-    return (uint32_t)((tag + place) % 7);
-}
+static uint32_t small_integer(uint64_t tag, uint64_t place) { return (uint32_t)((tag + place) % 7); }
 
-static uint64_t reuse_verify(const struct part *part)
+static uint64_t reuse_verify(const struct part* part)
 {
-    const struct reuse *const reuse = (const struct reuse *)part->head;
+    const struct reuse* const reuse = (const struct reuse*)part->head;
     if (reuse->mode == MODE_INTEGERS) {
-        const uint32_t *const integers = (const uint32_t *)reuse->block;
+        const uint32_t* const integers = (const uint32_t*)reuse->block;
         for (uint64_t i = 0; i < reuse->count; ++i) {
             expect_equal("an integer where a synchronisation object was", small_integer(reuse->tag, i), integers[i]);
         }
@@ -175,7 +166,7 @@ static uint64_t reuse_verify(const struct part *part)
 
 const struct part_kind reuse_kind = {reuse_bytes, reuse_make, reuse_verify, NULL};
 
-static void objects_make(struct objects *objects, enum reuse_object object)
+static void objects_make(struct objects* objects, enum reuse_object object)
 {
     must(pthread_mutex_init(&objects->mutex, NULL), "pthread_mutex_init");
     switch (object) {
@@ -188,7 +179,7 @@ static void objects_make(struct objects *objects, enum reuse_object object)
     }
 }
 
-static void objects_destroy(struct objects *objects, enum reuse_object object)
+static void objects_destroy(struct objects* objects, enum reuse_object object)
 {
     must(pthread_mutex_destroy(&objects->mutex), "pthread_mutex_destroy");
     switch (object) {
@@ -202,15 +193,15 @@ static void objects_destroy(struct objects *objects, enum reuse_object object)
 }
 
 struct meeting {
-    struct objects *objects;
+    struct objects* objects;
     enum reuse_object object;
 };
 
 /// Each of two threads calls it.
-static void *objects_use(void *of_meeting)
+static void* objects_use(void* of_meeting)
 {
-    const struct meeting *const meeting = of_meeting;
-    struct objects *const objects = meeting->objects;
+    const struct meeting* const meeting = of_meeting;
+    struct objects* const objects = meeting->objects;
     const struct timespec until = time_in_us(CLOCK_REALTIME, 300);
     for (unsigned i = 0; i < 4; ++i) {
         must(pthread_mutex_lock(&objects->mutex), "pthread_mutex_lock");
@@ -243,9 +234,9 @@ static void *objects_use(void *of_meeting)
 
 enum { big_bytes = 3 * 4096, small_bytes = 2 * 4096 };
 
-static void fill_with_integers(struct reuse *reuse, size_t size_bytes)
+static void fill_with_integers(struct reuse* reuse, size_t size_bytes)
 {
-    uint32_t *const integers = (uint32_t *)reuse->block;
+    uint32_t* const integers = (uint32_t*)reuse->block;
     reuse->tag = next_random();
     reuse->count = size_bytes / 4;
     for (uint64_t i = 0; i < reuse->count; ++i) {
@@ -255,7 +246,7 @@ static void fill_with_integers(struct reuse *reuse, size_t size_bytes)
 }
 
 /// The objects lie in the last page of the block or, for those that stay, in the first.
-static void end_objects(struct reuse *reuse, enum reuse_end end)
+static void end_objects(struct reuse* reuse, enum reuse_end end)
 {
     size_t size_bytes = big_bytes;
     if (end == REUSE_SHRINK) {
@@ -271,11 +262,11 @@ static void end_objects(struct reuse *reuse, enum reuse_end end)
     fill_with_integers(reuse, size_bytes);
 }
 
-void reuse_as(struct part *part, struct worker *worker, unsigned section, struct lock *lock, enum reuse_object object,
-              enum reuse_end end, bool destroys)
+void reuse_as(struct part* part, struct worker* worker, unsigned section, struct lock* lock, enum reuse_object object, enum reuse_end end,
+              bool destroys)
 {
     static bool is_busy[parts_max]; // under the lock
-    struct reuse *const reuse = (struct reuse *)part->head;
+    struct reuse* const reuse = (struct reuse*)part->head;
     section_begin();
     lock_acquire(lock, BY_LOCK);
     const bool is_mine = !is_busy[part->index];
@@ -285,7 +276,7 @@ void reuse_as(struct part *part, struct worker *worker, unsigned section, struct
         part_touch(part, worker);
         must_have(reuse->block = sp_realloc(reuse->block, big_bytes), "sp_realloc");
         reuse->mode = MODE_OBJECT;
-        meeting.objects = (struct objects *)(reuse->block + (end == REUSE_SHRINK ? small_bytes + 256 : 512));
+        meeting.objects = (struct objects*)(reuse->block + (end == REUSE_SHRINK ? small_bytes + 256 : 512));
         objects_make(meeting.objects, object);
         section_ended(worker, section);
     }

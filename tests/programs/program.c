@@ -18,14 +18,11 @@ void objects_begin(unsigned worker_count) __attribute__((weak));
 uint64_t objects_add(unsigned worker) __attribute__((weak));
 uint64_t objects_verify(unsigned worker) __attribute__((weak));
 
-const struct plan *plan;
+const struct plan* plan;
 
-static struct worker *workers;
+static struct worker* workers;
 
-const char *source_path(void)
-{
-    return arguments.source;
-}
+const char* source_path(void) { return arguments.source; }
 
 uint64_t source_word(uint64_t offset)
 {
@@ -35,15 +32,9 @@ uint64_t source_word(uint64_t offset)
 
 // -- Workers and sections ---------------------------------------------------------------------
 
-struct worker *worker_of(unsigned id)
-{
-    return &workers[id];
-}
+struct worker* worker_of(unsigned id) { return &workers[id]; }
 
-struct worker *helper_of(const struct worker *worker)
-{
-    return &workers[threads_max + worker->id % threads_max];
-}
+struct worker* helper_of(const struct worker* worker) { return &workers[threads_max + worker->id % threads_max]; }
 
 void section_begin(void)
 {
@@ -52,7 +43,7 @@ void section_begin(void)
     }
 }
 
-void section_ended(struct worker *worker, unsigned section)
+void section_ended(struct worker* worker, unsigned section)
 {
     ++worker->by_section[section];
     ++worker->count;
@@ -65,25 +56,22 @@ void section_leave(void)
     }
 }
 
-void section_note(const struct worker *worker)
-{
-    note_finished(worker->id, worker->count);
-}
+void section_note(const struct worker* worker) { note_finished(worker->id, worker->count); }
 
-void section_end(const struct worker *worker)
+void section_end(const struct worker* worker)
 {
     section_leave();
     section_note(worker);
 }
 
-void part_touch(struct part *part, struct worker *worker)
+void part_touch(struct part* part, struct worker* worker)
 {
     ++part->head->touched[worker->id];
     ++worker->touched[part->index];
 }
 
 /// An operation that has returned is durable.
-void add_to_object(struct worker *worker)
+void add_to_object(struct worker* worker)
 {
     if (objects_add != NULL) {
         note_object(worker->id, objects_add((unsigned)worker->id));
@@ -116,9 +104,9 @@ static void make_source(void)
     rename(part, arguments.source);
 }
 
-static void find_part(unsigned index, void **heap_parts)
+static void find_part(unsigned index, void** heap_parts)
 {
-    struct part *const part = &plan->parts[index];
+    struct part* const part = &plan->parts[index];
     const size_t size_bytes = part->kind->size_bytes(part);
     char name[32];
     part->index = index;
@@ -149,7 +137,7 @@ static void find_part(unsigned index, void **heap_parts)
 static void verify_workers(void)
 {
     for (unsigned id = 0; id < workers_max; ++id) {
-        const struct worker *const worker = &workers[id];
+        const struct worker* const worker = &workers[id];
         uint64_t sections = 0;
         for (unsigned i = 0; i < sections_max; ++i) {
             sections += worker->by_section[i];
@@ -181,7 +169,7 @@ static void verify(void)
     uint64_t blocks = 3; // workers, locks, heap parts
     bool has_globals = plan->global_locks != NULL;
     for (unsigned i = 0; i < plan->part_count; ++i) {
-        const struct part *const part = &plan->parts[i];
+        const struct part* const part = &plan->parts[i];
         blocks += part->kind->verify(part) + (part->place == IN_GLOBAL ? 0 : 1);
         has_globals = has_globals || part->place == IN_GLOBAL;
     }
@@ -200,7 +188,7 @@ static void begin(void)
 {
     expect_start();
     workers = must_have(sp_root("workers", workers_max * sizeof *workers), "sp_root of the workers");
-    void **const heap_parts = must_have(sp_root("heap parts", parts_max * sizeof *heap_parts), "sp_root of the heap parts");
+    void** const heap_parts = must_have(sp_root("heap parts", parts_max * sizeof *heap_parts), "sp_root of the heap parts");
     if (workers[workers_max - 1].id == 0) {
         sp_fase_begin();
         for (unsigned i = 0; i < workers_max; ++i) {
@@ -230,11 +218,11 @@ static void begin(void)
 
 // -- Working and ending -----------------------------------------------------------------------
 
-static void *work(void *number)
+static void* work(void* number)
 {
     const unsigned id = (unsigned)(uintptr_t)number;
-    const struct thread_plan *const own = &plan->threads[id];
-    struct worker *const worker = &workers[id];
+    const struct thread_plan* const own = &plan->threads[id];
+    struct worker* const worker = &workers[id];
     random_begin(id + 16 * worker->count);
     if (plan->signal_interval_us != 0) {
         signals_of_this_thread(worker);
@@ -253,7 +241,7 @@ static void work_all(void)
     }
     acknowledger_begin(plan->wait_durable, plan->acknowledges_early);
     for (unsigned i = 0; i < plan->thread_count; ++i) {
-        must(pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)i), "pthread_create");
+        must(pthread_create(&threads[i], NULL, work, (void*)(uintptr_t)i), "pthread_create");
     }
     if (process_has_run_long_enough()) {
         return;
@@ -267,12 +255,13 @@ static void work_all(void)
     acknowledger_end();
 }
 
-int run_program(int argc, char **argv, const struct plan *of_program)
+int run_program(int argc, char** argv, const struct plan* of_program)
 {
     plan = of_program;
     if (!parse_arguments(argc, argv)) {
         fputs("usage: PROGRAM NOTES --source FILE [--expect KIND] [--complete] [--rounds N] [--end HOW] [--run-ms N] "
-              "[--open POOL OPTIONS] [--fase] [--verify] [--random N]\n", stderr);
+              "[--open POOL OPTIONS] [--fase] [--verify] [--random N]\n",
+              stderr);
         return END_CANNOT_RUN;
     }
     notes_begin();

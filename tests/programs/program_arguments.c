@@ -5,10 +5,10 @@
 
 struct arguments arguments = {.end = "return"};
 
-bool parse_arguments(int argc, char **argv)
+bool parse_arguments(int argc, char** argv)
 {
     for (int i = 1; i < argc; ++i) {
-        const char *const word = argv[i];
+        const char* const word = argv[i];
         if (strcmp(word, "--verify") == 0) {
             arguments.verify_only = true;
         } else if (strcmp(word, "--complete") == 0) {

@@ -20,6 +20,6 @@ extern struct arguments {
 } arguments;
 
 /* False: not of that form. */
-bool parse_arguments(int argc, char **argv);
+bool parse_arguments(int argc, char** argv);
 
 #endif

@@ -24,7 +24,7 @@ struct notes {
     _Atomic uint64_t objects[noted_workers_max];  ///< operations on each worker's durable object that have returned
 };
 
-static struct notes *notes;
+static struct notes* notes;
 static atomic_bool acknowledger_ends;
 static atomic_bool process_ends; ///< While threads go on: what they find from now on is no finding.
 static _Thread_local bool is_main;
@@ -41,28 +41,28 @@ static void rest_if_process_ends(void)
     }
 }
 
-void end_program(int code, const char *what, uint64_t wanted, uint64_t found)
+void end_program(int code, const char* what, uint64_t wanted, uint64_t found)
 {
     rest_if_process_ends();
     fprintf(stderr, "program: %s (wanted %llu, found %llu)\n", what, (unsigned long long)wanted, (unsigned long long)found);
     _exit(code);
 }
 
-void expect_equal(const char *what, uint64_t wanted, uint64_t found)
+void expect_equal(const char* what, uint64_t wanted, uint64_t found)
 {
     if (wanted != found) {
         end_program(END_BROKEN, what, wanted, found);
     }
 }
 
-void end_by_call(const char *call, int error)
+void end_by_call(const char* call, int error)
 {
     rest_if_process_ends();
     fprintf(stderr, "program: %s failed: %s; %s\n", call, strerror(error), sp_last_error());
     _exit(END_CALL_FAILED);
 }
 
-void *must_have(void *block, const char *call)
+void* must_have(void* block, const char* call)
 {
     if (block == NULL) {
         end_by_call(call, errno);
@@ -78,10 +78,7 @@ uint64_t next_random(void)
     return random_state * 0x2545f4914f6cdd1du;
 }
 
-uint64_t random_below(uint64_t limit)
-{
-    return limit == 0 ? 0 : (next_random() >> 11) % limit;
-}
+uint64_t random_below(uint64_t limit) { return limit == 0 ? 0 : (next_random() >> 11) % limit; }
 
 void random_begin(uint64_t salt)
 {
@@ -112,32 +109,20 @@ void notes_begin(void)
     random_begin(2000);
 }
 
-void note_stage(uint64_t stage)
-{
-    atomic_store(&notes->stage, stage);
-}
+void note_stage(uint64_t stage) { atomic_store(&notes->stage, stage); }
 
-static void raise_to(_Atomic uint64_t *noted, uint64_t value)
+static void raise_to(_Atomic uint64_t* noted, uint64_t value)
 {
     uint64_t old = atomic_load(noted);
     while (old < value && !atomic_compare_exchange_weak(noted, &old, value)) {
     }
 }
 
-void note_finished(uint64_t worker, uint64_t count)
-{
-    atomic_store(&notes->finished[worker], count);
-}
+void note_finished(uint64_t worker, uint64_t count) { atomic_store(&notes->finished[worker], count); }
 
-void note_object(uint64_t worker, uint64_t count)
-{
-    raise_to(&notes->objects[worker], count);
-}
+void note_object(uint64_t worker, uint64_t count) { raise_to(&notes->objects[worker], count); }
 
-uint64_t noted_objects(uint64_t worker)
-{
-    return atomic_load(&notes->objects[worker]);
-}
+uint64_t noted_objects(uint64_t worker) { return atomic_load(&notes->objects[worker]); }
 
 void expect_count(uint64_t worker, uint64_t count)
 {
@@ -153,7 +138,7 @@ void expect_count(uint64_t worker, uint64_t count)
 
 void expect_start(void)
 {
-    static const char *const names[] = {"volatile", "fresh", "clean", "crashed"};
+    static const char* const names[] = {"volatile", "fresh", "clean", "crashed"};
     const sp_start kind = sp_start_kind();
     if (kind == SP_START_VOLATILE) {
         end_program(END_CANNOT_RUN, "this run is volatile", 0, 0);
@@ -190,7 +175,7 @@ void acknowledge(bool by_checkpoint)
     raise_to(&notes->epoch, epoch);
 }
 
-static void *acknowledge_always(void *unused)
+static void* acknowledge_always(void* unused)
 {
     random_begin(1000);
     while (!atomic_load(&acknowledger_ends)) {
@@ -227,12 +212,12 @@ bool process_has_run_long_enough(void)
 }
 
 /// Becomes this program again, once, through a program that only executes it.
-static void execute_by(const char *wrapper, char *program)
+static void execute_by(const char* wrapper, char* program)
 {
     char rounds[24], seed[24];
     snprintf(rounds, sizeof rounds, "%llu", (unsigned long long)arguments.rounds);
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)arguments.seed + 1);
-    char *words[24];
+    char* words[24];
     unsigned count = 0;
     if (strcmp(wrapper, "sh") == 0) {
         words[count++] = "/bin/sh";
@@ -246,8 +231,14 @@ static void execute_by(const char *wrapper, char *program)
         words[count++] = "env";
         words[count++] = "WRAPPED=1";
     }
-    char *const own[] = {program, (char *)arguments.notes, "--source", (char *)arguments.source, "--expect", "clean", "--complete",
-                         "--rounds", rounds, "--random", seed, "--end", "return", arguments.fase ? "--fase" : NULL, NULL};
+    char* const own[] = {program,      (char*)arguments.notes,
+                         "--source",   (char*)arguments.source,
+                         "--expect",   "clean",
+                         "--complete", "--rounds",
+                         rounds,       "--random",
+                         seed,         "--end",
+                         "return",     arguments.fase ? "--fase" : NULL,
+                         NULL};
     for (unsigned i = 0; i < sizeof own / sizeof *own; ++i) {
         words[count++] = own[i];
     }
@@ -255,7 +246,7 @@ static void execute_by(const char *wrapper, char *program)
     end_by_call("execvp", errno);
 }
 
-void end_as_told(char *program)
+void end_as_told(char* program)
 {
     note_stage(3);
     if (strcmp(arguments.end, "_exit") == 0) {

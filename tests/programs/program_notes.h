@@ -38,23 +38,23 @@ void acknowledger_end(void);
 /* Waits as long as the command line says, if it says so; from then on what other threads find is no finding. */
 bool process_has_run_long_enough(void);
 /* By the way that the command line names; returns where main is to return. */
-void end_as_told(char *program);
+void end_as_told(char* program);
 
 void random_begin(uint64_t salt);
 uint64_t next_random(void);
 uint64_t random_below(uint64_t limit);
 
-__attribute__((noreturn)) void end_program(int code, const char *what, uint64_t wanted, uint64_t found);
-void expect_equal(const char *what, uint64_t wanted, uint64_t found);
+__attribute__((noreturn)) void end_program(int code, const char* what, uint64_t wanted, uint64_t found);
+void expect_equal(const char* what, uint64_t wanted, uint64_t found);
 /* A call that may not fail has failed: with its errno. */
-__attribute__((noreturn)) void end_by_call(const char *call, int error);
-static inline void must(int error, const char *call)
+__attribute__((noreturn)) void end_by_call(const char* call, int error);
+static inline void must(int error, const char* call)
 {
     if (error != 0) {
         end_by_call(call, error);
     }
 }
-void *must_have(void *block, const char *call);
+void* must_have(void* block, const char* call);
 
 #ifdef __cplusplus
 }

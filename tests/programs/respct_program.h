@@ -21,15 +21,15 @@ enum {
 };
 
 struct respct_worker; /* a thread, and its frame */
-typedef void respct_step(struct respct_worker *worker);
+typedef void respct_step(struct respct_worker* worker);
 
 /* Begins at restart point 1 + `section`, ends before the next one; it holds no lock at either. */
-void section_begin(struct respct_worker *worker, unsigned section);
-void section_ended(struct respct_worker *worker, unsigned section); /* before the first release */
-void section_end(struct respct_worker *worker);
+void section_begin(struct respct_worker* worker, unsigned section);
+void section_ended(struct respct_worker* worker, unsigned section); /* before the first release */
+void section_end(struct respct_worker* worker);
 /* A defect, which must be found: the two halves of section_ended() with a restart point between them. */
-void section_torn(struct respct_worker *worker, unsigned section);
-void section_torn_end(struct respct_worker *worker);
+void section_torn(struct respct_worker* worker, unsigned section);
+void section_torn_end(struct respct_worker* worker);
 
 /* ONE_WORD, PTHREAD and READ_WRITE lie in typed durable memory. */
 enum respct_lock_kind { ONE_WORD, PTHREAD, READ_WRITE, VOLATILE };
@@ -43,38 +43,38 @@ struct respct_part {
 };
 
 /* Logged words whose sum never changes. */
-void words_transfer(unsigned part, struct respct_worker *worker, unsigned times);
+void words_transfer(unsigned part, struct respct_worker* worker, unsigned times);
 /* A stack of blocks with a pattern. */
-void stack_push(unsigned part, struct respct_worker *worker);
-void stack_pop(unsigned part, struct respct_worker *worker);
+void stack_push(unsigned part, struct respct_worker* worker);
+void stack_pop(unsigned part, struct respct_worker* worker);
 /* Plain entries below a logged length; `told` is false where add_modified is left out, a defect. */
-void log_append(unsigned part, struct respct_worker *worker, unsigned count, bool told);
+void log_append(unsigned part, struct respct_worker* worker, unsigned count, bool told);
 /* Plain memory that is allocated, written and freed within the section. */
-void scratch(struct respct_worker *worker, size_t size_bytes);
+void scratch(struct respct_worker* worker, size_t size_bytes);
 
 /* Steps outside of sections. */
-void rest(struct respct_worker *worker, unsigned microseconds);
-void acknowledge_now(struct respct_worker *worker, bool by_checkpoint);
-void help_by_thread(struct respct_worker *worker, respct_step *section); /* by another thread, with a frame of its own */
-void fork_and_end(struct respct_worker *worker);
+void rest(struct respct_worker* worker, unsigned microseconds);
+void acknowledge_now(struct respct_worker* worker, bool by_checkpoint);
+void help_by_thread(struct respct_worker* worker, respct_step* section); /* by another thread, with a frame of its own */
+void fork_and_end(struct respct_worker* worker);
 
 struct respct_thread_plan {
-    respct_step *const *steps;
+    respct_step* const* steps;
     unsigned count;
 };
 
 struct respct_plan {
-    const struct respct_part *parts;
+    const struct respct_part* parts;
     unsigned part_count;
-    const enum respct_lock_kind *locks;
+    const enum respct_lock_kind* locks;
     unsigned lock_count;
-    const struct respct_thread_plan *threads;
+    const struct respct_thread_plan* threads;
     unsigned thread_count;
     bool wait_durable;       /* or sp_checkpoint, in the thread that acknowledges */
     bool acknowledges_early; /* a defect */
 };
 
-int run_respct_program(int argc, char **argv, const struct respct_plan *plan);
+int run_respct_program(int argc, char** argv, const struct respct_plan* plan);
 
 #ifdef __cplusplus
 }

@@ -14,14 +14,14 @@
 
 #include "program.h"
 
-extern char **environ;
+extern char** environ;
 
 // -- Threads that come and go -------------------------------------------------------------------
 
 /// One section by a thread that the worker waits for.
 struct task {
-    struct worker *worker;
-    step *section;
+    struct worker* worker;
+    step* section;
     pthread_barrier_t barrier;
     sem_t semaphore;
     pthread_mutex_t mutex;
@@ -30,26 +30,20 @@ struct task {
     bool is_waiting;
 };
 
-static struct task task_of(struct worker *worker, step *section)
-{
-    return (struct task){.worker = helper_of(worker), .section = section};
-}
+static struct task task_of(struct worker* worker, step* section) { return (struct task){.worker = helper_of(worker), .section = section}; }
 
-static void run_task(struct task *task)
-{
-    task->section(task->worker);
-}
+static void run_task(struct task* task) { task->section(task->worker); }
 
-static void *meet_and_run(void *of_task)
+static void* meet_and_run(void* of_task)
 {
-    struct task *const task = of_task;
+    struct task* const task = of_task;
     pthread_barrier_wait(&task->barrier);
     run_task(task);
     pthread_barrier_wait(&task->barrier);
     return NULL;
 }
 
-void help_by_barrier(struct worker *worker, step *section)
+void help_by_barrier(struct worker* worker, step* section)
 {
     struct task task = task_of(worker, section);
     pthread_t thread;
@@ -61,14 +55,11 @@ void help_by_barrier(struct worker *worker, step *section)
     pthread_barrier_destroy(&task.barrier);
 }
 
-static void unlock(void *mutex)
-{
-    pthread_mutex_unlock(mutex);
-}
+static void unlock(void* mutex) { pthread_mutex_unlock(mutex); }
 
-static void *run_and_wait_for_ever(void *of_task)
+static void* run_and_wait_for_ever(void* of_task)
 {
-    struct task *const task = of_task;
+    struct task* const task = of_task;
     int state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
     run_task(task);
@@ -82,11 +73,11 @@ static void *run_and_wait_for_ever(void *of_task)
     return NULL;
 }
 
-void help_by_cancel(struct worker *worker, step *section)
+void help_by_cancel(struct worker* worker, step* section)
 {
     struct task task = task_of(worker, section);
     pthread_t thread;
-    void *result;
+    void* result;
     must(pthread_mutex_init(&task.mutex, NULL), "pthread_mutex_init");
     must(pthread_cond_init(&task.never, NULL), "pthread_cond_init");
     must(pthread_create(&thread, NULL, run_and_wait_for_ever, &task), "pthread_create");
@@ -102,15 +93,15 @@ void help_by_cancel(struct worker *worker, step *section)
     pthread_mutex_destroy(&task.mutex);
 }
 
-static void *run_and_post(void *of_task)
+static void* run_and_post(void* of_task)
 {
-    struct task *const task = of_task;
+    struct task* const task = of_task;
     run_task(task);
     sem_post(&task->semaphore);
     return NULL;
 }
 
-static void wait_for(sem_t *semaphore)
+static void wait_for(sem_t* semaphore)
 {
     while (sem_wait(semaphore) != 0) {
         if (errno != EINTR) {
@@ -119,11 +110,11 @@ static void wait_for(sem_t *semaphore)
     }
 }
 
-void help_by_detach(struct worker *worker, step *section)
+void help_by_detach(struct worker* worker, step* section)
 {
     // A thread that is detached may touch the task after sem_wait has returned: the tasks outlive this call.
     static struct task tasks[threads_max];
-    struct task *const task = &tasks[worker->id % threads_max];
+    struct task* const task = &tasks[worker->id % threads_max];
     static atomic_bool is_made[threads_max];
     if (!atomic_exchange(&is_made[worker->id % threads_max], true)) {
         must(sem_init(&task->semaphore, 0, 0) != 0 ? errno : 0, "sem_init");
@@ -136,19 +127,16 @@ void help_by_detach(struct worker *worker, step *section)
     wait_for(&task->semaphore);
 }
 
-static void run_by_destructor(void *of_task)
-{
-    run_task(of_task);
-}
+static void run_by_destructor(void* of_task) { run_task(of_task); }
 
-static void *set_key(void *of_task)
+static void* set_key(void* of_task)
 {
-    struct task *const task = of_task;
+    struct task* const task = of_task;
     must(pthread_setspecific(task->key, task), "pthread_setspecific");
     return NULL;
 }
 
-void help_by_key(struct worker *worker, step *section)
+void help_by_key(struct worker* worker, step* section)
 {
     struct task task = task_of(worker, section);
     pthread_t thread;
@@ -158,14 +146,11 @@ void help_by_key(struct worker *worker, step *section)
     must(pthread_key_delete(task.key), "pthread_key_delete");
 }
 
-static _Thread_local struct task *once_task;
+static _Thread_local struct task* once_task;
 
-static void run_once(void)
-{
-    run_task(once_task);
-}
+static void run_once(void) { run_task(once_task); }
 
-void help_by_once(struct worker *worker, step *section)
+void help_by_once(struct worker* worker, step* section)
 {
     pthread_once_t control = PTHREAD_ONCE_INIT;
     struct task task = task_of(worker, section);
@@ -174,15 +159,15 @@ void help_by_once(struct worker *worker, step *section)
     must(pthread_once(&control, run_once), "pthread_once");
 }
 
-static void *wait_and_run(void *of_task)
+static void* wait_and_run(void* of_task)
 {
-    struct task *const task = of_task;
+    struct task* const task = of_task;
     wait_for(&task->semaphore);
     run_task(task);
     return NULL;
 }
 
-void help_by_semaphore(struct worker *worker, step *section)
+void help_by_semaphore(struct worker* worker, step* section)
 {
     struct task task = task_of(worker, section);
     pthread_t thread;
@@ -193,14 +178,14 @@ void help_by_semaphore(struct worker *worker, step *section)
     sem_destroy(&task.semaphore);
 }
 
-static void *run_and_return(void *of_task)
+static void* run_and_return(void* of_task)
 {
     run_task(of_task);
     return NULL;
 }
 
 /// The thread ends while it holds its robust mutex, with nothing half done: the next one to lock it is told so.
-void die_with_robust(struct worker *worker, step *section_that_keeps_the_lock)
+void die_with_robust(struct worker* worker, step* section_that_keeps_the_lock)
 {
     struct task task = task_of(worker, section_that_keeps_the_lock);
     pthread_t thread;
@@ -225,7 +210,7 @@ static void wait_for_child(pid_t child)
 }
 
 /// A store of the child is its own.
-void fork_and_scribble(struct part *part)
+void fork_and_scribble(struct part* part)
 {
     const pid_t child = fork();
     if (child < 0) {
@@ -240,9 +225,9 @@ void fork_and_scribble(struct part *part)
 }
 
 /// Calls that would take durable memory away, or hide what is stored there. Other threads use it meanwhile.
-void map_over(const struct part *part)
+void map_over(const struct part* part)
 {
-    char *const page = (char *)part->head - (uintptr_t)part->head % 4096;
+    char* const page = (char*)part->head - (uintptr_t)part->head % 4096;
     const size_t size = 4096 << random_below(3);
     const int both = PROT_READ | PROT_WRITE;
     long result = 0;
@@ -264,7 +249,7 @@ void map_over(const struct part *part)
 void spawn_true(void)
 {
     pid_t child;
-    char *const words[] = {"/bin/true", NULL};
+    char* const words[] = {"/bin/true", NULL};
     must(posix_spawn(&child, words[0], NULL, NULL, words, environ), "posix_spawn");
     wait_for_child(child);
 }
@@ -272,7 +257,7 @@ void spawn_true(void)
 // -- Sections that rest -------------------------------------------------------------------------
 
 /// Holds a lock, lets checkpoints pass, and continues.
-void pause_in_section(struct worker *worker, struct lock *lock)
+void pause_in_section(struct worker* worker, struct lock* lock)
 {
     (void)worker;
     section_begin();
@@ -288,7 +273,7 @@ void pause_in_section(struct worker *worker, struct lock *lock)
 }
 
 /// A checkpoint passes while it is held, and it is free again after a kill.
-void hold_ignored(struct worker *worker, unsigned microseconds)
+void hold_ignored(struct worker* worker, unsigned microseconds)
 {
     static _Thread_local bool is_ignored;
     if (!is_ignored) {
@@ -307,13 +292,13 @@ void hold_ignored(struct worker *worker, unsigned microseconds)
 
 // -- Signals and faults ---------------------------------------------------------------------------
 
-static _Thread_local struct worker *signalled;
+static _Thread_local struct worker* signalled;
 
 static void count_signal(int number)
 {
     (void)number;
     const int error = errno;
-    struct worker *const worker = signalled;
+    struct worker* const worker = signalled;
     if (worker != NULL) {
         sp_fase_begin();
         ++worker->signals[0];
@@ -331,14 +316,11 @@ void signals_begin(unsigned interval_us)
     setitimer(ITIMER_REAL, &interval, NULL);
 }
 
-void signals_of_this_thread(struct worker *worker)
-{
-    signalled = worker;
-}
+void signals_of_this_thread(struct worker* worker) { signalled = worker; }
 
-static _Thread_local char *guarded_page;
+static _Thread_local char* guarded_page;
 
-static void repair(int number, siginfo_t *information, void *context)
+static void repair(int number, siginfo_t* information, void* context)
 {
     (void)context;
     if (information->si_code <= 0) { // Somebody has sent it: the program dies of it.
@@ -346,7 +328,7 @@ static void repair(int number, siginfo_t *information, void *context)
         raise(number);
         return;
     }
-    char *const address = information->si_addr;
+    char* const address = information->si_addr;
     if (guarded_page == NULL || address < guarded_page || address >= guarded_page + 4096) {
         static const char message[] = "program: a fault that is not the program's came to its handler\n";
         (void)!write(STDERR_FILENO, message, sizeof message - 1);
@@ -367,10 +349,10 @@ void fault_and_repair(void)
     static pthread_once_t control = PTHREAD_ONCE_INIT;
     must(pthread_once(&control, set_repair), "pthread_once");
     if (guarded_page == NULL) {
-        void *const page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void* const page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         guarded_page = page != MAP_FAILED ? page : NULL;
     }
     must_have(guarded_page, "mmap");
     mprotect(guarded_page, 4096, PROT_NONE);
-    *(volatile char *)guarded_page = 1;
+    *(volatile char*)guarded_page = 1;
 }

@@ -72,7 +72,7 @@ namespace {
 
 /// Bytes of exactly their size, 8-byte aligned, so that a sanitizer sees what is read after them.
 struct Bytes {
-    explicit Bytes(std::size_t count) : size(count), place(new (std::align_val_t{8}) std::byte[count]) {}
+    explicit Bytes(std::size_t count) : size(count), place(new(std::align_val_t{8}) std::byte[count]) {}
     std::size_t size;
     struct Delete {
         void operator()(std::byte* block) const { ::operator delete[](block, std::align_val_t{8}); }

@@ -164,8 +164,7 @@ const std::map<std::string, Command> commands{
      }},
     {"contains",
      [](const std::string& key) {
-         std::printf("%d %d %s %s\n",
-                     pronto::get_object<durable::map<std::string, std::vector<std::uint8_t>>>("map").contains(key) ? 1 : 0,
+         std::printf("%d %d %s %s\n", pronto::get_object<durable::map<std::string, std::vector<std::uint8_t>>>("map").contains(key) ? 1 : 0,
                      pronto::get_object<durable::unordered_map<std::string, int>>("unordered").contains(key) ? 1 : 0,
                      pronto::get_object<durable::priority_queue<std::string>>("queue").top().c_str(),
                      pronto::get_object<durable::vector<std::string>>("vector").back().c_str());

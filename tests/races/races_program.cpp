@@ -324,9 +324,8 @@ void make_state()
 constexpr struct {
     const char* name;
     void (*run)();
-} modes[] = {{"locks", run_locks}, {"conditions", run_conditions}, {"births", run_births}, {"heap", run_heap},
-             {"durable", run_durable}, {"roots", run_roots}, {"forks", run_forks},
-             {"unlocked", run_unlocked}};
+} modes[] = {{"locks", run_locks},     {"conditions", run_conditions}, {"births", run_births}, {"heap", run_heap},
+             {"durable", run_durable}, {"roots", run_roots},           {"forks", run_forks},   {"unlocked", run_unlocked}};
 
 }  // namespace
 

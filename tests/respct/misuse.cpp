@@ -111,9 +111,10 @@ void second_init()
 
 void no_lock()
 {
-    in_two_threads([] { account().balance = 1; }, [] {
-        account().balance = 2;  // wrong: no_lock
-    });
+    in_two_threads([] { account().balance = 1; },
+                   [] {
+                       account().balance = 2;  // wrong: no_lock
+                   });
 }
 
 void different_locks()
@@ -123,22 +124,28 @@ void different_locks()
         const std::lock_guard lock(guard);
         ++all.balance;  // wrong: different_locks
     };
-    in_two_threads([&] { add_under(all.guard); }, [&] { add_under(all.another); add_under(all.guard); });
+    in_two_threads([&] { add_under(all.guard); },
+                   [&] {
+                       add_under(all.another);
+                       add_under(all.guard);
+                   });
 }
 
 void lock_left_out_later()
 {
     auto& all = account();
-    in_two_threads([&] {
-        const std::lock_guard lock(all.guard);
-        all.balance += 1;
-    }, [&] {
-        {
+    in_two_threads(
+        [&] {
             const std::lock_guard lock(all.guard);
-            all.balance += 2;
-        }
-        all.balance -= 2;  // wrong: lock_left_out_later
-    });
+            all.balance += 1;
+        },
+        [&] {
+            {
+                const std::lock_guard lock(all.guard);
+                all.balance += 2;
+            }
+            all.balance -= 2;  // wrong: lock_left_out_later
+        });
 }
 
 void at_a_restart_point()

@@ -48,10 +48,7 @@ bool names_somebody(const StopReport& report) noexcept
     return (thread >= 0 && thread < threads_with_names) || (report.blocker_thread_id == 0 && !stores_arrive_in_order());
 }
 
-void begin(FaseBarrier barrier) noexcept
-{
-    require(fase_activate(barrier).has_value(), "the accounting does not start");
-}
+void begin(FaseBarrier barrier) noexcept { require(fase_activate(barrier).has_value(), "the accounting does not start"); }
 
 }  // namespace
 
@@ -64,10 +61,7 @@ bool take_checkpoint(std::uint64_t attempt_ns) noexcept
     return report.reached;
 }
 
-void must_take_checkpoint() noexcept
-{
-    require(take_checkpoint(for_ever_ns), "an attempt without an end was withdrawn");
-}
+void must_take_checkpoint() noexcept { require(take_checkpoint(for_ever_ns), "an attempt without an end was withdrawn"); }
 
 void begin_with_membarrier() noexcept { begin(FaseBarrier::automatic); }
 void begin_after_departures() noexcept

@@ -233,8 +233,7 @@ bool Execution::is_private(const Operation& operation) noexcept
 
 bool Execution::is_mutated(const Operation& operation) const noexcept
 {
-    return mutant_ != nullptr && operation.site.line() == mutant_->site.line &&
-           operation.site.column() == mutant_->site.column &&
+    return mutant_ != nullptr && operation.site.line() == mutant_->site.line && operation.site.column() == mutant_->site.column &&
            std::string_view{operation.site.file_name()}.ends_with(mutant_->site.file);
 }
 
@@ -288,8 +287,7 @@ std::uint64_t Execution::perform(Operation& operation) noexcept
         case Mutant::Change::not_release:
             operation.order = acquires(operation.order) ? std::memory_order_acquire : std::memory_order_relaxed;
             break;
-        case Mutant::Change::blind:
-            break;
+        case Mutant::Change::blind: break;
         }
     }
     schedule(thread, operation);
@@ -299,14 +297,9 @@ std::uint64_t Execution::perform(Operation& operation) noexcept
 void Execution::schedule(Thread& thread, Operation& operation) noexcept
 {
     switch (operation.kind) {
-    case Kind::label:
-        thread.history = mix(1, operation.site.line());
-        return;
-    case Kind::yield:
-        return;
-    case Kind::compiler_fence:
-        memory_.access(running_, operation, 0);
-        return;
+    case Kind::label: thread.history = mix(1, operation.site.line()); return;
+    case Kind::yield: return;
+    case Kind::compiler_fence: memory_.access(running_, operation, 0); return;
     case Kind::plain_read:
     case Kind::plain_write:
         if (!memory_.plain(running_, operation)) {
@@ -321,8 +314,7 @@ void Execution::schedule(Thread& thread, Operation& operation) noexcept
         }
         break;
     case Kind::fence:
-    case Kind::membarrier:
-        break;
+    case Kind::membarrier: break;
     default:
         if (is_private(operation)) {
             perform_alone(operation);
@@ -337,10 +329,7 @@ void Execution::schedule(Thread& thread, Operation& operation) noexcept
 
 std::uint64_t perform(Operation& operation) noexcept { return execution().perform(operation); }
 
-int current_thread() noexcept
-{
-    return execution().running() >= 0 ? execution().running() : execution().registering();
-}
+int current_thread() noexcept { return execution().running() >= 0 ? execution().running() : execution().registering(); }
 
 bool has_ended(int thread) noexcept { return execution().has_ended(thread); }
 bool stores_arrive_in_order() noexcept { return execution().model() != Model::weak; }

@@ -91,10 +91,7 @@ public:
     [[nodiscard]] void* take_memory(std::size_t bytes) noexcept;
     void set_exit_destructor(void (*destructor)(void*)) noexcept { exit_destructor_ = destructor; }
     void set_exit_value(void* value) noexcept;
-    void block_signals(int more) noexcept
-    {
-        signals_blocked_ += running_ >= 0 && running_ == scenario_->interrupted ? more : 0;
-    }
+    void block_signals(int more) noexcept { signals_blocked_ += running_ >= 0 && running_ == scenario_->interrupted ? more : 0; }
     void thread_main() noexcept;
 
 private:

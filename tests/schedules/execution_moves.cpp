@@ -20,8 +20,7 @@ bool commute(const Footprint& a, const Footprint& b) noexcept
     if (a.everywhere || b.everywhere || (a.fences && b.fences) || (a.time && b.time)) {
         return false;
     }
-    return a.word < 0 || a.word != b.word ||
-           (a.effect != Footprint::writes && b.effect != Footprint::writes);
+    return a.word < 0 || a.word != b.word || (a.effect != Footprint::writes && b.effect != Footprint::writes);
 }
 
 bool Execution::enabled(int number) noexcept
@@ -31,8 +30,7 @@ bool Execution::enabled(int number) noexcept
         return false;
     }
     const Operation& operation = *thread.pending;
-    return operation.kind != Kind::await ||
-           memory_.latest(operation.address, operation.bytes) == operation.operand;
+    return operation.kind != Kind::await || memory_.latest(operation.address, operation.bytes) == operation.operand;
 }
 
 bool Execution::time_matters() const noexcept
@@ -41,9 +39,8 @@ bool Execution::time_matters() const noexcept
         if (thread.state == State::asleep) {
             return thread.deadline_ns < never_ns;
         }
-        return thread.state == State::ready &&
-               (thread.pending->kind == Kind::clock ||
-                (thread.pending->kind == Kind::futex_wait && thread.pending->deadline_ns < never_ns));
+        return thread.state == State::ready && (thread.pending->kind == Kind::clock ||
+                                                (thread.pending->kind == Kind::futex_wait && thread.pending->deadline_ns < never_ns));
     });
 }
 
@@ -61,9 +58,8 @@ void Execution::moves(std::vector<Move>& moves) noexcept
             moves.push_back({static_cast<std::uint8_t>(threads_max + t), 0});
         }
     }
-    const bool someone_would_wake =
-        std::any_of(sleepers_.begin(), sleepers_.end(),
-                    [this](int t) { return threads_[at(t)].deadline_ns < never_ns; });
+    const bool someone_would_wake = std::any_of(sleepers_.begin(), sleepers_.end(),
+                                                [this](int t) { return threads_[at(t)].deadline_ns < never_ns; });
     if (moves.empty() ? someone_would_wake : ticks_left_ > 0 && time_matters()) {
         moves.push_back({clock_agent, 0});
     }
@@ -88,8 +84,7 @@ Footprint Execution::footprint(int agent) const noexcept
                  (operation.kind == Kind::futex_wait && operation.deadline_ns < never_ns);
     if (operation.address != nullptr) {
         print.word = const_cast<Memory&>(memory_).word_at(operation.address);
-        print.effect = operation.kind == Kind::load || operation.kind == Kind::await ? Footprint::reads
-                                                                                     : Footprint::writes;
+        print.effect = operation.kind == Kind::load || operation.kind == Kind::await ? Footprint::reads : Footprint::writes;
     }
     return print;
 }
@@ -112,25 +107,18 @@ void Execution::apply(int number, unsigned choice) noexcept
     Thread& thread = threads_[at(number)];
     Operation& operation = *thread.pending;
     switch (operation.kind) {
-    case Kind::membarrier:
-        memory_.membarrier(number);
-        break;
+    case Kind::membarrier: memory_.membarrier(number); break;
     case Kind::futex_wait:
         running_ = number;
         wait_on_futex(thread, choice);
         break;
-    case Kind::futex_wake:
-        memory_.pass_queue_lock(number, operation);
-        break;
-    case Kind::clock:
-        operation.result = now_ns_;
-        break;
+    case Kind::futex_wake: memory_.pass_queue_lock(number, operation); break;
+    case Kind::clock: operation.result = now_ns_; break;
     case Kind::await:
         operation.kind = Kind::load;
         memory_.access(number, operation, 0);
         break;
-    default:
-        memory_.access(number, operation, choice);
+    default: memory_.access(number, operation, choice);
     }
     thread.history = mix(mix(thread.history, operation.result * 32 + static_cast<std::uint64_t>(operation.kind)),
                          static_cast<std::uint64_t>(operation.address == nullptr ? 0 : memory_.word_at(operation.address)));
@@ -148,8 +136,7 @@ void Execution::wait_on_futex(Thread& thread, unsigned choice) noexcept
 {
     Operation& operation = *thread.pending;
     const int number = running_;
-    const bool sleeps = memory_.read_under_queue_lock(number, operation, choice) == operation.operand &&
-                        operation.deadline_ns > now_ns_;
+    const bool sleeps = memory_.read_under_queue_lock(number, operation, choice) == operation.operand && operation.deadline_ns > now_ns_;
     operation.result = sleeps ? 1 : 0;
     if (sleeps) {
         thread.state = State::asleep;
@@ -230,9 +217,8 @@ std::string Execution::describe(Move move) const
     }
     const Operation& operation = *threads_[move.agent].pending;
     std::snprintf(text, sizeof text, "thread %d: %s %s operand %#llx%s at %s:%u", move.agent, name_of(operation.kind),
-                  name_of(operation.order), static_cast<unsigned long long>(operation.operand),
-                  move.choice != 0 ? " (an old store)" : "", short_path(operation.site.file_name()).c_str(),
-                  operation.site.line());
+                  name_of(operation.order), static_cast<unsigned long long>(operation.operand), move.choice != 0 ? " (an old store)" : "",
+                  short_path(operation.site.file_name()).c_str(), operation.site.line());
     return text;
 }
 

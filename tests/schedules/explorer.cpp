@@ -81,10 +81,7 @@ private:
         }
     }
 
-    [[nodiscard]] double seconds() const
-    {
-        return std::chrono::duration<double>(Clock::now() - begun_).count();
-    }
+    [[nodiscard]] double seconds() const { return std::chrono::duration<double>(Clock::now() - begun_).count(); }
     [[nodiscard]] bool violated() const { return !outcome_.violation.empty(); }
 
     void restart()
@@ -251,8 +248,7 @@ Outcome explore(const Scenario& scenario, Model model, const Mutant* mutant, con
     return Search{scenario, model, mutant, bounds}.run();
 }
 
-std::string replay(const Scenario& scenario, Model model, const Mutant* mutant, unsigned signal_at,
-                   const std::string& schedule)
+std::string replay(const Scenario& scenario, Model model, const Mutant* mutant, unsigned signal_at, const std::string& schedule)
 {
     Execution& here = execution();
     here.begin(scenario, model, mutant, signal_at);
@@ -265,9 +261,8 @@ std::string replay(const Scenario& scenario, Model model, const Mutant* mutant, 
             move.choice = static_cast<std::uint8_t>(std::strtoul(end + 1, &end, 10));
         }
         here.moves(possible);
-        if (std::none_of(possible.begin(), possible.end(), [move](Move other) {
-                return other.agent == move.agent && other.choice == move.choice;
-            })) {
+        if (std::none_of(possible.begin(), possible.end(),
+                         [move](Move other) { return other.agent == move.agent && other.choice == move.choice; })) {
             return "the schedule does not fit this scenario from here on: " + std::string{at};
         }
         std::printf("%s\n", here.describe(move).c_str());

@@ -30,7 +30,6 @@ struct Outcome {
 [[nodiscard]] Outcome explore(const Scenario& scenario, Model model, const Mutant* mutant, const Bounds& bounds);
 
 /// Carries out the moves of `schedule` and prints each step. Returns what does not hold; empty: all does.
-std::string replay(const Scenario& scenario, Model model, const Mutant* mutant, unsigned signal_at,
-                   const std::string& schedule);
+std::string replay(const Scenario& scenario, Model model, const Mutant* mutant, unsigned signal_at, const std::string& schedule);
 
 }  // namespace stillpoint::schedules

@@ -54,10 +54,7 @@ namespace {
 using FutexWord = sync::Atomic<std::uint32_t>;
 static_assert(sizeof(FutexWord) == sizeof(int));
 
-FutexWord& word_of(pthread_mutex_t* mutex) noexcept
-{
-    return *reinterpret_cast<FutexWord*>(&mutex->__data.__lock);
-}
+FutexWord& word_of(pthread_mutex_t* mutex) noexcept { return *reinterpret_cast<FutexWord*>(&mutex->__data.__lock); }
 
 void own(pthread_mutex_t* mutex) noexcept
 {
@@ -105,8 +102,7 @@ int lock_spin(pthread_spinlock_t* spinlock) noexcept
 {
     auto& word = *reinterpret_cast<FutexWord*>(const_cast<int*>(spinlock));
     while (word.exchange(1, std::memory_order_acquire) != 0) {
-        schedules::Operation operation{.kind = Kind::await, .order = std::memory_order_relaxed,
-                                       .address = &word, .bytes = sizeof word};
+        schedules::Operation operation{.kind = Kind::await, .order = std::memory_order_relaxed, .address = &word, .bytes = sizeof word};
         operation.site = std::source_location::current();
         perform(operation);
     }

@@ -43,8 +43,7 @@ void for_each_chosen(const Options& options, Visit visit)
 {
     for (const auto& [name, model] : models) {
         for (const Scenario& scenario : scenarios()) {
-            if ((options.scenario.empty() || options.scenario == scenario.name) &&
-                (options.model.empty() || options.model == name)) {
+            if ((options.scenario.empty() || options.scenario == scenario.name) && (options.model.empty() || options.model == name)) {
                 visit(scenario, model);
             }
         }
@@ -53,14 +52,14 @@ void for_each_chosen(const Options& options, Visit visit)
 
 void print_counterexample(const Scenario& scenario, Model model, const Outcome& outcome, long mutant)
 {
-    std::printf("    %s\n    replay: --replay '%s:%s:%ld:%u:%s:%s'\n", outcome.violation.c_str(), scenario.name,
-                name_of(model), mutant, outcome.signal_at, execution().shared_words().c_str(), outcome.schedule.c_str());
+    std::printf("    %s\n    replay: --replay '%s:%s:%ld:%u:%s:%s'\n", outcome.violation.c_str(), scenario.name, name_of(model), mutant,
+                outcome.signal_at, execution().shared_words().c_str(), outcome.schedule.c_str());
 }
 
 int explore_all(const Options& options, const Mutant* mutant)
 {
-    std::printf("%-18s %-5s %10s %10s %10s %-9s %10s %8s\n", "scenario", "model", "states", "schedules", "random", "coverage",
-                "violations", "seconds");
+    std::printf("%-18s %-5s %10s %10s %10s %-9s %10s %8s\n", "scenario", "model", "states", "schedules", "random", "coverage", "violations",
+                "seconds");
     int violations = 0;
     for_each_chosen(options, [&](const Scenario& scenario, Model model) {
         execution().forget_shared_words();
@@ -69,8 +68,8 @@ int explore_all(const Options& options, const Mutant* mutant)
         violations += holds ? 0 : 1;
         std::printf("%-18s %-5s %10llu %10llu %10llu %-9s %10d %8.2f\n", scenario.name, name_of(model),
                     static_cast<unsigned long long>(outcome.states), static_cast<unsigned long long>(outcome.schedules),
-                    static_cast<unsigned long long>(outcome.random_schedules), outcome.complete ? "complete" : "bounded",
-                    holds ? 0 : 1, outcome.seconds);
+                    static_cast<unsigned long long>(outcome.random_schedules), outcome.complete ? "complete" : "bounded", holds ? 0 : 1,
+                    outcome.seconds);
         if (!holds) {
             print_counterexample(scenario, model, outcome, options.mutant);
         }
@@ -119,8 +118,8 @@ bool is_killed(const Options& options, const Found& found, const Mutant& mutant,
             const Outcome outcome = explore(scenario, model, &mutant, options.bounds);
             if (!outcome.violation.empty()) {
                 killed = true;
-                std::printf("%4ld killed   %-70s %s, %s: %s\n", number, describe(mutant).c_str(), scenario.name,
-                            name_of(model), outcome.violation.c_str());
+                std::printf("%4ld killed   %-70s %s, %s: %s\n", number, describe(mutant).c_str(), scenario.name, name_of(model),
+                            outcome.violation.c_str());
             }
         });
     }
@@ -180,8 +179,8 @@ int replay_one(const Options& options)
     long mutant = -1;
     unsigned signal_at = 0;
     int used = 0;
-    if (std::sscanf(options.replay.c_str(),
-                    "%63[^:]:%7[^:]:%ld:%u:%511[^:]:%n", scenario, model, &mutant, &signal_at, shared, &used) != 5) {
+    if (std::sscanf(options.replay.c_str(), "%63[^:]:%7[^:]:%ld:%u:%511[^:]:%n", scenario, model, &mutant, &signal_at, shared, &used) !=
+        5) {
         std::fprintf(stderr, "schedules: a schedule is SCENARIO:MODEL:MUTANT:SIGNAL:SHARED:MOVES\n");
         return 2;
     }
@@ -195,9 +194,8 @@ int replay_one(const Options& options)
     std::string violated = "no such scenario";
     for_each_chosen(chosen, [&](const Scenario& here, Model in) {
         execution().set_shared_words(shared);
-        const Mutant* change = mutant >= 0 && static_cast<std::size_t>(mutant) < mutants.size()
-                                   ? &mutants[static_cast<std::size_t>(mutant)]
-                                   : nullptr;
+        const Mutant* change = mutant >= 0 && static_cast<std::size_t>(mutant) < mutants.size() ? &mutants[static_cast<std::size_t>(mutant)]
+                                                                                                : nullptr;
         violated = replay(here, in, change, signal_at, options.replay.substr(static_cast<std::size_t>(used)));
     });
     std::printf("%s\n", violated.empty() ? "everything holds" : violated.c_str());
@@ -239,9 +237,10 @@ bool parse(int count, char** arguments, Options& options)
         } else if (name == "--seed") {
             options.bounds.seed = std::strtoull(value, nullptr, 10);
         } else {
-            std::fprintf(stderr,
-                         "usage: schedules [--list] [--scenario NAME] [--model sc|tso|weak] [--seconds S] [--states N]\n"
-                         "                 [--random-seconds S] [--seed N] [--mutants [--first-mutant N] [--of TEXT] | --mutant N] [--replay SCHEDULE]\n");
+            std::fprintf(
+                stderr,
+                "usage: schedules [--list] [--scenario NAME] [--model sc|tso|weak] [--seconds S] [--states N]\n"
+                "                 [--random-seconds S] [--seed N] [--mutants [--first-mutant N] [--of TEXT] | --mutant N] [--replay SCHEDULE]\n");
             return false;
         }
     }

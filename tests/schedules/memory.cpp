@@ -16,10 +16,7 @@ std::uint64_t read_raw(const void* address, unsigned bytes) noexcept
     return value;
 }
 
-void write_raw(void* address, std::uint64_t value, unsigned bytes) noexcept
-{
-    std::memcpy(address, &value, bytes);
-}
+void write_raw(void* address, std::uint64_t value, unsigned bytes) noexcept { std::memcpy(address, &value, bytes); }
 
 std::uint64_t cut(std::uint64_t value, unsigned bytes) noexcept
 {
@@ -132,10 +129,8 @@ Memory::Word& Memory::live_word(const Operation& operation) noexcept
 bool Memory::needs_flush(int thread, const Operation& operation) const noexcept
 {
     switch (operation.kind) {
-    case Kind::load:
-        return false;
-    case Kind::store:
-        return operation.order == std::memory_order_seq_cst && has_buffered(thread);
+    case Kind::load: return false;
+    case Kind::store: return operation.order == std::memory_order_seq_cst && has_buffered(thread);
     case Kind::membarrier:
         for (int t = 0; t < threads_; ++t) {
             if (buffers_[at(t)].size() > (t == thread ? 0 : views_[at(t)].floating)) {
@@ -143,8 +138,7 @@ bool Memory::needs_flush(int thread, const Operation& operation) const noexcept
             }
         }
         return false;
-    default:
-        return has_buffered(thread);
+    default: return has_buffered(thread);
     }
 }
 
@@ -185,8 +179,7 @@ void Memory::see(int thread, int number, const Store& store, unsigned index, std
     view.on_acquire_fence.join(store.view);
 }
 
-void Memory::append(Word& word, int number, int thread, std::uint64_t value, std::memory_order order,
-                    const View* read_view) noexcept
+void Memory::append(Word& word, int number, int thread, std::uint64_t value, std::memory_order order, const View* read_view) noexcept
 {
     ThreadView& view = views_[at(thread)];
     const auto index = model_ == Model::weak ? word.stores.size() : 0;
@@ -239,8 +232,7 @@ void Memory::access(int thread, Operation& operation, unsigned choice) noexcept
         Word& word = live_word(operation);
         const int number = word_at(operation.address);
         auto& buffer = buffers_[at(thread)];
-        const auto own = std::find_if(buffer.rbegin(), buffer.rend(),
-                                      [number](const Buffered& entry) { return entry.word == number; });
+        const auto own = std::find_if(buffer.rbegin(), buffer.rend(), [number](const Buffered& entry) { return entry.word == number; });
         if (own != buffer.rend()) {
             operation.result = own->value;
             break;
@@ -255,8 +247,8 @@ void Memory::access(int thread, Operation& operation, unsigned choice) noexcept
         Word& word = live_word(operation);
         const int number = word_at(operation.address);
         if (model_ == Model::tso && operation.order != std::memory_order_seq_cst) {
-            buffers_[at(thread)].push_back({number, operation.bytes, operation.operand,
-                                            releases(operation.order) ? view.now : view.since_release_fence});
+            buffers_[at(thread)].push_back(
+                {number, operation.bytes, operation.operand, releases(operation.order) ? view.now : view.since_release_fence});
         } else {
             append(word, number, thread, operation.operand, operation.order, nullptr);
             write_raw(operation.address, operation.operand, operation.bytes);
@@ -264,14 +256,9 @@ void Memory::access(int thread, Operation& operation, unsigned choice) noexcept
         ++view.floating;
         break;
     }
-    case Kind::fence:
-        fence(thread, operation.order);
-        break;
-    case Kind::compiler_fence:
-        settle(thread);
-        break;
-    default:
-        read_modify_write(thread, operation);
+    case Kind::fence: fence(thread, operation.order); break;
+    case Kind::compiler_fence: settle(thread); break;
+    default: read_modify_write(thread, operation);
     }
 }
 
@@ -333,8 +320,7 @@ bool Memory::plain(int thread, const Operation& operation) noexcept
 {
     const bool writes = operation.kind == Kind::plain_write;
     auto* const end = plains_.data() + plains_used_;
-    auto* place = std::find_if(plains_.data(), end,
-                               [&](const Plain& plain) { return plain.address == operation.address; });
+    auto* place = std::find_if(plains_.data(), end, [&](const Plain& plain) { return plain.address == operation.address; });
     if (place == end) {
         if (plains_used_ == plains_max) {
             std::fprintf(stderr, "schedules: more than %d plain words in a scenario\n", plains_max);
@@ -381,8 +367,7 @@ std::uint32_t Memory::known_accesses(const View& view) const noexcept
     return bits;
 }
 
-std::uint64_t Memory::hash_view(const View& view, const std::array<std::uint16_t, words_max>& base,
-                                std::uint64_t seed) const noexcept
+std::uint64_t Memory::hash_view(const View& view, const std::array<std::uint16_t, words_max>& base, std::uint64_t seed) const noexcept
 {
     std::uint64_t hash = mix(seed, known_accesses(view));
     if (model_ == Model::weak) {

@@ -55,10 +55,7 @@ public:
 
     /// True if the operation must wait for the thread's buffered stores to be flushed (tso).
     [[nodiscard]] bool needs_flush(int thread, const Operation& operation) const noexcept;
-    [[nodiscard]] bool has_buffered(int thread) const noexcept
-    {
-        return !buffers_[static_cast<std::size_t>(thread)].empty();
-    }
+    [[nodiscard]] bool has_buffered(int thread) const noexcept { return !buffers_[static_cast<std::size_t>(thread)].empty(); }
     [[nodiscard]] int buffered_word(int thread) const noexcept { return buffers_[static_cast<std::size_t>(thread)].front().word; }
     void flush(int thread) noexcept;
 
@@ -115,8 +112,7 @@ private:
     };
 
     Word& live_word(const Operation& operation) noexcept;
-    void append(Word& word, int number, int thread, std::uint64_t value, std::memory_order order,
-                const View* read_view) noexcept;
+    void append(Word& word, int number, int thread, std::uint64_t value, std::memory_order order, const View* read_view) noexcept;
     void see(int thread, int number, const Store& store, unsigned index, std::memory_order order) noexcept;
     void fence(int thread, std::memory_order order) noexcept;
     void settle(int thread) noexcept;
@@ -148,14 +144,13 @@ private:
 
 [[nodiscard]] constexpr bool acquires(std::memory_order order) noexcept
 {
-    return order == std::memory_order_acquire || order == std::memory_order_acq_rel ||
-           order == std::memory_order_seq_cst || order == std::memory_order_consume;
+    return order == std::memory_order_acquire || order == std::memory_order_acq_rel || order == std::memory_order_seq_cst ||
+           order == std::memory_order_consume;
 }
 
 [[nodiscard]] constexpr bool releases(std::memory_order order) noexcept
 {
-    return order == std::memory_order_release || order == std::memory_order_acq_rel ||
-           order == std::memory_order_seq_cst;
+    return order == std::memory_order_release || order == std::memory_order_acq_rel || order == std::memory_order_seq_cst;
 }
 
 }  // namespace stillpoint::schedules

@@ -8,9 +8,9 @@ namespace stillpoint::schedules {
 
 const char* name_of(Kind kind) noexcept
 {
-    constexpr const char* names[] = {"load", "store", "exchange", "fetch_add", "fetch_or", "fetch_and", "compare_exchange",
-                                     "fence", "compiler fence", "membarrier", "futex wait", "futex wake", "plain read",
-                                     "plain write", "await", "clock", "yield", "label"};
+    constexpr const char* names[] = {"load",  "store",          "exchange",   "fetch_add",  "fetch_or",   "fetch_and",  "compare_exchange",
+                                     "fence", "compiler fence", "membarrier", "futex wait", "futex wake", "plain read", "plain write",
+                                     "await", "clock",          "yield",      "label"};
     return names[static_cast<std::size_t>(kind)];
 }
 
@@ -51,14 +51,9 @@ std::vector<Mutant> mutants_of(const SiteSet& sites)
         case Kind::fence:
         case Kind::compiler_fence:
         case Kind::membarrier:
-        case Kind::futex_wake:
-            mutants.push_back({site, Change::dropped});
-            break;
-        case Kind::load:
-            mutants.push_back({site, Change::blind});
-            break;
-        default:
-            break;
+        case Kind::futex_wake: mutants.push_back({site, Change::dropped}); break;
+        case Kind::load: mutants.push_back({site, Change::blind}); break;
+        default: break;
         }
         if (site.kind <= Kind::compare_exchange) {
             if (acquires(site.order)) {
@@ -75,8 +70,8 @@ std::vector<Mutant> mutants_of(const SiteSet& sites)
 std::string describe(const Mutant& mutant)
 {
     constexpr const char* changes[] = {"left out", "without acquire", "without release", "finds zero"};
-    return mutant.site.file + ":" + std::to_string(mutant.site.line) + " " + name_of(mutant.site.kind) + " " +
-           name_of(mutant.site.order) + " " + changes[static_cast<std::size_t>(mutant.change)];
+    return mutant.site.file + ":" + std::to_string(mutant.site.line) + " " + name_of(mutant.site.kind) + " " + name_of(mutant.site.order) +
+           " " + changes[static_cast<std::size_t>(mutant.change)];
 }
 
 }  // namespace stillpoint::schedules

@@ -6,7 +6,7 @@
 
 #include "stillpoint/stillpoint.h"
 
-int main(int argc, char **argv)
+int main(int argc, char** argv)
 {
     int first = 1;
     if (argc > 1 && strcmp(argv[1], "fork") == 0) {

@@ -10,9 +10,9 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-int main(int argc, char **argv)
+int main(int argc, char** argv)
 {
-    const char *const end = argc > 1 ? argv[1] : "normal";
+    const char* const end = argc > 1 ? argv[1] : "normal";
     if (strcmp(end, "untouched") == 0) {
         return 0;
     }
@@ -22,7 +22,7 @@ int main(int argc, char **argv)
     }
     const int kind = (int)sp_start_kind();
     pthread_mutex_lock(&lock);
-    int *const runs = sp_root("runs", sizeof *runs);
+    int* const runs = sp_root("runs", sizeof *runs);
     const int now = ++*runs;
     sp_respct_add_modified(runs, sizeof *runs); /* for the engine respct, which is told what is written */
     pthread_mutex_unlock(&lock);

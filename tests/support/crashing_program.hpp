@@ -46,8 +46,7 @@ constexpr int killed = 128 + SIGKILL;
 constexpr int could_not_open = 99;
 
 /// Opens `pool` and runs `body`; a body that returns ends normally, one that calls crash() does not.
-inline int run_with_pool(const std::string& pool, const std::string& options,
-                         const std::function<int()>& body)
+inline int run_with_pool(const std::string& pool, const std::string& options, const std::function<int()>& body)
 {
     return run_program([&] {
         const int opened = sp_open(pool.c_str(), (options + " quiet").c_str());

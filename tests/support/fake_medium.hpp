@@ -214,8 +214,7 @@ private:
     Durability durability_;
 };
 
-inline std::unique_ptr<Medium> attach(const std::shared_ptr<FakeDisk>& disk,
-                                      Durability durability = Durability::power)
+inline std::unique_ptr<Medium> attach(const std::shared_ptr<FakeDisk>& disk, Durability durability = Durability::power)
 {
     return std::make_unique<FakeMedium>(disk, durability);
 }

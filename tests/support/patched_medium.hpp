@@ -25,8 +25,8 @@ public:
         if (is_unreadable(offset, size)) {
             make_unreadable(0, 0);  // A disk writes elsewhere what it cannot write in its place.
         }
-        saved_.push_back({offset, {bytes_.begin() + static_cast<std::ptrdiff_t>(offset),
-                                   bytes_.begin() + static_cast<std::ptrdiff_t>(offset + size)}});
+        saved_.push_back(
+            {offset, {bytes_.begin() + static_cast<std::ptrdiff_t>(offset), bytes_.begin() + static_cast<std::ptrdiff_t>(offset + size)}});
         std::memcpy(bytes_.data() + offset, data, size);
     }
     void flip_bit(std::uint64_t bit)
@@ -130,10 +130,7 @@ public:
     {
         file_->patch(offset, static_cast<const std::byte*>(data), size);
     }
-    void store_nontemporal(std::uint64_t offset, const void* data, std::size_t size) noexcept override
-    {
-        store(offset, data, size);
-    }
+    void store_nontemporal(std::uint64_t offset, const void* data, std::size_t size) noexcept override { store(offset, data, size); }
     void write_back(std::uint64_t, std::size_t) noexcept override {}
     void fence() noexcept override {}
 

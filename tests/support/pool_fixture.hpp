@@ -16,8 +16,7 @@ inline std::uint64_t small_segments(std::uint64_t image_pages) { return (image_p
 
 inline constexpr EngineFormat test_format{"tester", 3, 4, small_segments};
 
-inline Pool::CreateOptions test_options(std::uint64_t image_bytes = 4 * mib,
-                                        std::uint64_t image_bytes_max = 64 * mib)
+inline Pool::CreateOptions test_options(std::uint64_t image_bytes = 4 * mib, std::uint64_t image_bytes_max = 64 * mib)
 {
     return {.format = test_format, .image_bytes = image_bytes, .image_bytes_max = image_bytes_max};
 }

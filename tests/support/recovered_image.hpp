@@ -25,10 +25,9 @@ struct RecoveredImage {
 
     [[nodiscard]] bool same_as(const RecoveredImage& other) const
     {
-        return report.epoch == other.report.epoch && report.clean == other.report.clean &&
-               next_epoch == other.next_epoch && facts.uuid == other.facts.uuid &&
-               facts.generation == other.facts.generation && facts.image_bytes == other.facts.image_bytes &&
-               facts.image_bytes_max == other.facts.image_bytes_max &&
+        return report.epoch == other.report.epoch && report.clean == other.report.clean && next_epoch == other.next_epoch &&
+               facts.uuid == other.facts.uuid && facts.generation == other.facts.generation &&
+               facts.image_bytes == other.facts.image_bytes && facts.image_bytes_max == other.facts.image_bytes_max &&
                facts.base_address == other.facts.base_address && facts.durability == other.facts.durability &&
                (pages_not_read ? same_slots(other) : pages == other.pages);
     }

@@ -14,9 +14,7 @@ public:
     explicit TemporaryDirectory(const std::string& parent = {})
     {
         const char* const from_environment = std::getenv("TMPDIR");
-        std::string name = !parent.empty()              ? parent
-                           : from_environment != nullptr ? from_environment
-                                                         : ".";
+        std::string name = !parent.empty() ? parent : from_environment != nullptr ? from_environment : ".";
         name += "/stillpoint-test-XXXXXX";
         if (mkdtemp(name.data()) == nullptr) {
             throw std::runtime_error("cannot make " + name);

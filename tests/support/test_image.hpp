@@ -20,8 +20,8 @@ public:
         : bytes_max_(image_bytes_max != 0 ? image_bytes_max : image_bytes)
     {
         void* wanted = reinterpret_cast<void*>(window_base);
-        memory_ = mmap(wanted, bytes_max_, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+        memory_ = mmap(wanted, bytes_max_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+                       0);
         if (memory_ != wanted) {
             std::abort();  // Two images at a time, or the window is taken.
         }
@@ -68,10 +68,7 @@ public:
         std::memset(options.image_base + snapshot.size(), 0, options.image_bytes - snapshot.size());
         return attach();
     }
-    [[nodiscard]] std::vector<std::byte> snapshot() const
-    {
-        return {options.image_base, options.image_base + options.image_bytes};
-    }
+    [[nodiscard]] std::vector<std::byte> snapshot() const { return {options.image_base, options.image_base + options.image_bytes}; }
     [[nodiscard]] heap::HeapLayout layout() const { return heap::HeapLayout::of(heap_offset, bytes_max_, options.table_format); }
     [[nodiscard]] std::uint32_t* span_table() const
     {

@@ -24,10 +24,7 @@ inline std::vector<Page> numbered_pages(std::size_t count)
     return pages;
 }
 
-inline BlockWrite write_of(const Page& page, std::uint64_t file_page)
-{
-    return {file_page * page_bytes, page.bytes, page_bytes};
-}
+inline BlockWrite write_of(const Page& page, std::uint64_t file_page) { return {file_page * page_bytes, page.bytes, page_bytes}; }
 
 /// The value of every byte of a page of the medium; 256 where they differ or cannot be read.
 inline unsigned page_value(const Medium& medium, std::uint64_t file_page)

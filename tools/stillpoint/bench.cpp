@@ -35,10 +35,11 @@ int run_bench(const std::vector<std::string>& words)
     const std::string driver = bench_folder();
     const std::string workers = bench_workers_folder();
     if (driver.empty() || workers.empty()) {
-        return report_error(exit_codes::unavailable, "this installation has no benchmark: its programs lie in lib/stillpoint; build and install Stillpoint again");
+        return report_error(exit_codes::unavailable,
+                            "this installation has no benchmark: its programs lie in lib/stillpoint; build and install Stillpoint again");
     }
-    std::vector<std::string> command = {"python3", "-B", driver + "/run.py", "--binaries", workers, "--command",
-                                        own_folder() + "/stillpoint"};
+    std::vector<std::string> command = {"python3", "-B",        driver + "/run.py",          "--binaries",
+                                        workers,   "--command", own_folder() + "/stillpoint"};
     command.insert(command.end(), words.begin(), words.end());
     std::vector<char*> arguments;
     for (std::string& word : command) {
@@ -46,8 +47,7 @@ int run_bench(const std::vector<std::string>& words)
     }
     arguments.push_back(nullptr);
     execvp("python3", arguments.data());
-    return report_error(exit_codes::unavailable,
-                        text_of("python3 cannot be started ({}): apt-get install python3", std::strerror(errno)));
+    return report_error(exit_codes::unavailable, text_of("python3 cannot be started ({}): apt-get install python3", std::strerror(errno)));
 }
 
 void add_bench(CLI::App& app, Invocation& invocation)

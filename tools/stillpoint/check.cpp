@@ -9,9 +9,8 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples =
-    "  stillpoint check bank.pool && stillpoint run --pool bank.pool -- ./bank\n"
-    "  stillpoint check --json bank.pool\n";
+constexpr std::string_view examples = "  stillpoint check bank.pool && stillpoint run --pool bank.pool -- ./bank\n"
+                                      "  stillpoint check --json bank.pool\n";
 
 constexpr std::string_view exit_code_lines =
     "  0 sound; 64 wrong usage; 65 damaged, or not a pool (the message names the place); 66 no such\n"
@@ -22,35 +21,32 @@ struct CheckArguments {
     bool json = false;
 };
 
-void print_sound(const CheckArguments& arguments, const PoolFacts& facts, const Verification& verified,
-                 std::uint64_t elapsed_ns)
+void print_sound(const CheckArguments& arguments, const PoolFacts& facts, const Verification& verified, std::uint64_t elapsed_ns)
 {
     if (arguments.json) {
         Json json;
         print("{}\n", json.begin_object()
-                               .text("pool", arguments.path)
-                               .text("result", "sound")
-                               .number("durable_epoch", verified.recovery.epoch)
-                               .boolean("clean", verified.recovery.clean)
-                               .number("pages_verified", verified.recovery.pages_present)
-                               .number("pages_rolled_back", verified.recovery.pages_rolled_back)
-                               .number("handles", verified.handles)
-                               .boolean("superblock_damaged", facts.superblock_damaged)
-                               .number("elapsed_ns", elapsed_ns)
-                               .end_object()
-                               .str());
+                          .text("pool", arguments.path)
+                          .text("result", "sound")
+                          .number("durable_epoch", verified.recovery.epoch)
+                          .boolean("clean", verified.recovery.clean)
+                          .number("pages_verified", verified.recovery.pages_present)
+                          .number("pages_rolled_back", verified.recovery.pages_rolled_back)
+                          .number("handles", verified.handles)
+                          .boolean("superblock_damaged", facts.superblock_damaged)
+                          .number("elapsed_ns", elapsed_ns)
+                          .end_object()
+                          .str());
         return;
     }
     if (facts.superblock_damaged) {
-        print("{}: one of the two superblocks is damaged; the other copy is used, and the next run rewrites this one\n",
-                   arguments.path);
+        print("{}: one of the two superblocks is damaged; the other copy is used, and the next run rewrites this one\n", arguments.path);
     }
     for (const Failure& remark : verified.remarks) {
         print("{}\n", printable(remark.text()));
     }
-    print("{}: sound at epoch {} ({} pages and {} handles verified in {:.1f} s)\n", arguments.path,
-               verified.recovery.epoch, verified.recovery.pages_present, verified.handles,
-               static_cast<double>(elapsed_ns) / 1e9);
+    print("{}: sound at epoch {} ({} pages and {} handles verified in {:.1f} s)\n", arguments.path, verified.recovery.epoch,
+          verified.recovery.pages_present, verified.handles, static_cast<double>(elapsed_ns) / 1e9);
 }
 
 int report_finding(const CheckArguments& arguments, const Failure& failure)
@@ -58,12 +54,12 @@ int report_finding(const CheckArguments& arguments, const Failure& failure)
     if (arguments.json) {
         Json json;
         print("{}\n", json.begin_object()
-                               .text("pool", arguments.path)
-                               .text("result", failure.code == SP_E_POOL_CORRUPT ? "damaged" : "not checked")
-                               .number("error", static_cast<int>(failure.code))
-                               .text("finding", failure.text())
-                               .end_object()
-                               .str());
+                          .text("pool", arguments.path)
+                          .text("result", failure.code == SP_E_POOL_CORRUPT ? "damaged" : "not checked")
+                          .number("error", static_cast<int>(failure.code))
+                          .text("finding", failure.text())
+                          .end_object()
+                          .str());
     }
     return report_failure(failure);
 }

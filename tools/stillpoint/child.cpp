@@ -121,7 +121,7 @@ std::string Child::how_it_ended() const
 
 void catch_interruption()
 {
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = [](int signal) { signal_seen = signal; };
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
         sigaction(signal, &action, nullptr);

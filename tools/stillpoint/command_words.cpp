@@ -36,8 +36,7 @@ std::optional<std::vector<std::string>> words_of(std::string_view text)
 
 std::string shell_text(const std::vector<std::string>& words)
 {
-    constexpr std::string_view plain =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%^";
+    constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%^";
     std::string text;
     for (const std::string& word : words) {
         text += text.empty() ? "" : " ";

@@ -91,8 +91,7 @@ int become(const std::vector<std::string>& words)
         const std::string file = response_file_in_memory({words.begin() + 1, words.end()});
         failure = file.empty() ? E2BIG : execute({words.front(), "@" + file});
     }
-    return report_error(exit_codes::not_runnable,
-                        text_of("cannot run {}: {}", words.front(), std::strerror(failure)));
+    return report_error(exit_codes::not_runnable, text_of("cannot run {}: {}", words.front(), std::strerror(failure)));
 }
 
 /// Runs Clang, and reports on what it linked. Its exit code; 1 where the report is an error, and there is no output then.
@@ -132,8 +131,7 @@ tl::expected<std::vector<std::string>, Refusal> clang_command(Language language,
     if (language == Language::cpp && !choice.is_for_cpp) {
         words.emplace_back("--driver-mode=g++");
     }
-    words.insert(words.end(), {"--start-no-unused-arguments", "-fplugin=" + choice.plugin.path,
-                               "-fpass-plugin=" + choice.plugin.path});
+    words.insert(words.end(), {"--start-no-unused-arguments", "-fplugin=" + choice.plugin.path, "-fpass-plugin=" + choice.plugin.path});
     add_plugin_option(words, "-stillpoint-runtime=" + layer.configuration);
     add_plugin_option(words, "-stillpoint-unknown-call=" + (arguments.unknown_call.empty() ? "record" : arguments.unknown_call));
     add_header_folder(words, include_folder());

@@ -18,13 +18,16 @@ using Words = std::vector<std::string>;
 constexpr int nesting_max = 20;
 
 /// With one of these there is no link, or (-r) one that makes no program.
+// clang-format off
 constexpr std::array<std::string_view, 24> without_link = {
     "-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "-emit-ast", "--analyze", "--precompile", "-emit-pch",
     "-emit-module", "-verify-pch", "-rewrite-objc", "-extract-api", "-fmodule-header", "--compile", "--assemble",
     "--preprocess", "--dependencies", "--user-dependencies", "-r", "-Wl,-r", "-Wl,--relocatable", "-fdriver-only"};
+// clang-format on
 
 /// Options whose value is the next word. Where one is missing here its value looks like an input file, which
 /// matters only on command lines that have no input at all.
+// clang-format off
 constexpr std::array<std::string_view, 71> with_value = {
     "-o", "-x", "-I", "-D", "-U", "-L", "-B", "-F", "-T", "-u", "-z", "-e", "-A", "-G", "-V", "-b",
     "-MF", "-MT", "-MQ", "-MJ", "-include", "-imacros", "-include-pch", "-idirafter", "-iframework", "-iprefix",
@@ -35,6 +38,7 @@ constexpr std::array<std::string_view, 71> with_value = {
     "-working-directory", "-dumpdir", "-framework", "-Tdata", "-Ttext", "-Tbss", "-aux-info", "-specs", "-wrapper",
     "-ftrapv-handler", "--output", "--include-directory", "--define-macro", "--undefine-macro", "--language",
     "--library-directory", "--for-linker"};
+// clang-format on
 
 template <std::size_t size>
 bool is_one_of(const std::array<std::string_view, size>& list, std::string_view word)

@@ -58,10 +58,7 @@ std::string versions_of(const std::vector<Plugin>& present)
     return list;
 }
 
-bool is_this_program(const std::string& path)
-{
-    return resolved(path) == resolved("/proc/self/exe");
-}
+bool is_this_program(const std::string& path) { return resolved(path) == resolved("/proc/self/exe"); }
 
 tl::expected<CompilerChoice, Refusal> choose_overridden(const char* variable, const std::string& name, bool is_for_cpp,
                                                         const std::vector<Plugin>& present)
@@ -76,8 +73,8 @@ tl::expected<CompilerChoice, Refusal> choose_overridden(const char* variable, co
     const std::string line = version_line(*program);
     const int major = major_version(line);
     if (major == 0) {
-        return refuse(exit_codes::unavailable, "{}: {} is not Clang; its --version says '{}'. The plugin works in Clang only",
-                      variable, *program, line);
+        return refuse(exit_codes::unavailable, "{}: {} is not Clang; its --version says '{}'. The plugin works in Clang only", variable,
+                      *program, line);
     }
     for (const Plugin& plugin : present) {
         if (plugin.llvm_major == major) {
@@ -127,7 +124,8 @@ tl::expected<CompilerChoice, Refusal> choose_clang(Language language)
     }
     return refuse(exit_codes::unavailable,
                   "no Clang {} is in PATH, which the plugin was built for: install it (Debian: clang-{}), or name one in "
-                  "STILLPOINT_CLANG", versions_of(present), present.front().llvm_major);
+                  "STILLPOINT_CLANG",
+                  versions_of(present), present.front().llvm_major);
 }
 
 }  // namespace stillpoint::tool

@@ -49,8 +49,7 @@ std::string why_unreadable(const std::string& path)
 }
 
 /// One line of link.flags with its placeholders replaced.
-tl::expected<std::string, std::string> replaced(std::string_view flag, const CompilerLayer& layer,
-                                                const std::string& libraries)
+tl::expected<std::string, std::string> replaced(std::string_view flag, const CompilerLayer& layer, const std::string& libraries)
 {
     std::string text;
     for (std::size_t at = 0; at < flag.size(); ++at) {
@@ -68,7 +67,8 @@ tl::expected<std::string, std::string> replaced(std::string_view flag, const Com
         const std::string_view name = flag.substr(at + 1, end - at - 1);
         if (name != "lib" && name != "layer") {
             return tl::unexpected(text_of("{{{}}} is not known: use {{lib}}, the folder of Stillpoint's libraries, or "
-                                          "{{layer}}, the layer's own", name));
+                                          "{{layer}}, the layer's own",
+                                          name));
         }
         text += name == "lib" ? libraries : layer.folder;
         at = end;
@@ -86,8 +86,7 @@ tl::expected<CompilerLayer, Refusal> find_layer(const std::string& runtime)
         path = text_of("{}/{}/layer.yaml", layers, runtime);
         if (access(path.c_str(), F_OK) != 0) {
             const std::string present = layers_there_are(layers);
-            return refuse(exit_codes::no_input,
-                          "there is no layer '{}'; {}. For one of your own: --runtime=FOLDER/layer.yaml", runtime,
+            return refuse(exit_codes::no_input, "there is no layer '{}'; {}. For one of your own: --runtime=FOLDER/layer.yaml", runtime,
                           present.empty() ? "none at all lies in share/stillpoint/layers beside the command: install "
                                             "Stillpoint again"
                                           : "there are: " + present);
@@ -98,7 +97,8 @@ tl::expected<CompilerLayer, Refusal> find_layer(const std::string& runtime)
     if (const std::string reason = why_unreadable(path); !reason.empty()) {
         return refuse(exit_codes::no_input,
                       "cannot read the layer's configuration {}: {}. --runtime= takes the name of a layer or the path "
-                      "of its layer.yaml", path, reason);
+                      "of its layer.yaml",
+                      path, reason);
     }
     const std::string absolute = resolved(path);
     return CompilerLayer{absolute.substr(0, absolute.rfind('/')), absolute};
@@ -124,16 +124,17 @@ tl::expected<std::vector<std::string>, Refusal> link_flags(const CompilerLayer& 
             continue;
         }
         if (line.find_first_of(" \t") != std::string::npos) {
-            return refuse(exit_codes::data_error, "{}:{}: '{}' is more than one word; write one flag a line", path,
-                          number, line);
+            return refuse(exit_codes::data_error, "{}:{}: '{}' is more than one word; write one flag a line", path, number, line);
         }
         auto flag = replaced(line, layer, libraries);
         if (!flag) {
             return refuse(exit_codes::data_error, "{}:{}: {}", path, number, flag.error());
         }
         if (line.find("{lib}") != std::string::npos && libraries.empty()) {
-            return refuse(exit_codes::unavailable, "{} is missing, and {} needs its folder: install Stillpoint again, or "
-                          "build it whole (make)", library_name, path);
+            return refuse(exit_codes::unavailable,
+                          "{} is missing, and {} needs its folder: install Stillpoint again, or "
+                          "build it whole (make)",
+                          library_name, path);
         }
         flags.push_back(std::move(*flag));
     }

@@ -41,10 +41,7 @@ public:
             hashes_.insert(hash);
         }
     }
-    [[nodiscard]] bool has(const std::string& function) const
-    {
-        return hashes_.contains(XXH3_64bits(function.data(), function.size()));
-    }
+    [[nodiscard]] bool has(const std::string& function) const { return hashes_.contains(XXH3_64bits(function.data(), function.size())); }
 
 private:
     std::unordered_set<std::uint64_t> hashes_;
@@ -169,9 +166,10 @@ std::string text_of_unknown_calls(const std::vector<UnknownCall>& calls, bool as
         text += text_of("stillpoint: and {} more functions\n", calls.size() - printed_max);
     }
     if (!calls.empty()) {
-        text += "stillpoint: with the tracker hooks, what these functions write in durable memory is lost in a crash. For each: describe it\n"
-                "  (nvm_write, nvm_harmless of <stillpoint/nvhooks.h>, or a layer's file of descriptions), compile it with `stillpoint cc`,\n"
-                "  or call sp_mark_written() after it. -Wno-stillpoint-unknown-call silences this.\n";
+        text +=
+            "stillpoint: with the tracker hooks, what these functions write in durable memory is lost in a crash. For each: describe it\n"
+            "  (nvm_write, nvm_harmless of <stillpoint/nvhooks.h>, or a layer's file of descriptions), compile it with `stillpoint cc`,\n"
+            "  or call sp_mark_written() after it. -Wno-stillpoint-unknown-call silences this.\n";
     }
     return text;
 }

@@ -43,7 +43,7 @@ int copy_range(int from, int to, off_t begin, off_t end, char* piece)
 int copy_data(int from, int to)
 {
     const os::FileSizeSignalHeld held;
-    struct stat facts {};
+    struct stat facts{};
     if (fstat(from, &facts) != 0 || ftruncate(to, facts.st_size) != 0) {
         return errno;
     }
@@ -77,8 +77,7 @@ Result<void> copy_sparse(const std::string& from, const std::string& to)
         error = target.valid() ? copy_data(source.get(), target.get()) : errno;
     }
     if (error != 0) {
-        return fail(error == ENOSPC ? SP_E_NO_SPACE : SP_E_IO, error, "cannot copy {} to {}: {}", from, to,
-                    std::strerror(error));
+        return fail(error == ENOSPC ? SP_E_NO_SPACE : SP_E_IO, error, "cannot copy {} to {}: {}", from, to, std::strerror(error));
     }
     return {};
 }

@@ -28,7 +28,7 @@ constexpr std::uint64_t look_ns = 2'000'000;  ///< between two looks for the sta
 
 bool exists(const std::string& path)
 {
-    struct stat facts {};
+    struct stat facts{};
     return stat(path.c_str(), &facts) == 0;
 }
 
@@ -109,9 +109,8 @@ bool CrashRounds::is_over() const
     // A program that always ends before it is killed must not be started forever.
     const bool is_in_vain = static_cast<double>(figures_.rounds) >= 4 * plan_.kills + 100;
     const double elapsed_s = static_cast<double>(os::monotonic_ns() - begin_ns_) / 1e9;
-    return static_cast<double>(figures_.kills) >= plan_.kills || is_in_vain ||
-           (plan_.seconds > 0 && elapsed_s >= plan_.seconds) || (!failures_.empty() && !plan_.keep_going) ||
-           interruption() != 0;
+    return static_cast<double>(figures_.kills) >= plan_.kills || is_in_vain || (plan_.seconds > 0 && elapsed_s >= plan_.seconds) ||
+           (!failures_.empty() && !plan_.keep_going) || interruption() != 0;
 }
 
 void CrashRounds::run()
@@ -241,14 +240,12 @@ bool CrashRounds::examine_pool()
             return true;
         }
         ++figures_.pool_failures;
-        fail(text_of("`stillpoint check` ended with {} after the program ended {}: {}", check.how_it_ended(), moment_text_,
-                     output));
+        fail(text_of("`stillpoint check` ended with {} after the program ended {}: {}", check.how_it_ended(), moment_text_, output));
         return false;
     }
     if (const std::uint64_t epoch = number_in(output, "durable_epoch"); epoch < acknowledged_) {
         ++figures_.epochs_lost;
-        fail(text_of("the program had epoch {} durable when it ended {}, and the pool holds {}", acknowledged_, moment_text_,
-                     epoch));
+        fail(text_of("the program had epoch {} durable when it ended {}, and the pool holds {}", acknowledged_, moment_text_, epoch));
         return false;
     }
     return plan_.checker.empty() || ask_checker();
@@ -276,8 +273,8 @@ bool CrashRounds::ask_checker()
     }
     ++figures_.checker_failures;
     fail(text_of("the checker {} after the program ended {}: {}",
-                 ended ? "ended with " + checker.how_it_ended() : text_of("did not end in {} s", plan_.check_seconds),
-                 moment_text_, tail_of(path_of_output(), shown_output_bytes)));
+                 ended ? "ended with " + checker.how_it_ended() : text_of("did not end in {} s", plan_.check_seconds), moment_text_,
+                 tail_of(path_of_output(), shown_output_bytes)));
     return false;
 }
 

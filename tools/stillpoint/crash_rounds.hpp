@@ -76,8 +76,7 @@ public:
 
 private:
     [[nodiscard]] bool is_over() const;
-    [[nodiscard]] ChildPlan run_of(const std::vector<std::string>& words, const std::string& pool,
-                                   const std::string& fault) const;
+    [[nodiscard]] ChildPlan run_of(const std::vector<std::string>& words, const std::string& pool, const std::string& fault) const;
     void round(const Moment& moment, bool counts_as_kill);
     /// Kills it when the deadline comes. Watches its statistics meanwhile.
     [[nodiscard]] bool ends_by_itself(Child& child, std::uint64_t deadline_ns);

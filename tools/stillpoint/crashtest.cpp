@@ -53,9 +53,12 @@ std::string_view word_for(Moments moments)
 std::string command_to_repeat(const CrashTestArguments& arguments, const CrashFailure& failure)
 {
     const CrashPlan& plan = arguments.plan;
-    std::vector<std::string> words = {"stillpoint", "crashtest", "--seed", std::to_string(plan.seed), "--kills",
-                                      std::to_string(failure.kills + 1), "--moments", std::string(word_for(plan.moments)),
-                                      "--min-ms", text_of("{}", plan.min_ms), "--max-ms", text_of("{}", plan.max_ms)};
+    std::vector<std::string> words = {"stillpoint", "crashtest",
+                                      "--seed",     std::to_string(plan.seed),
+                                      "--kills",    std::to_string(failure.kills + 1),
+                                      "--moments",  std::string(word_for(plan.moments)),
+                                      "--min-ms",   text_of("{}", plan.min_ms),
+                                      "--max-ms",   text_of("{}", plan.max_ms)};
     if (!arguments.check.empty()) {
         words.insert(words.end(), {"--check", arguments.check});
     }
@@ -84,15 +87,12 @@ void print_summary(const CrashTestArguments& arguments, const CrashRounds& test)
     print_row("kills at persist points", text_of("{}, {} distinct", figures.kills_at_points, figures.points.size()));
     print_row("runs that ended by themselves", std::to_string(figures.ended_by_itself));
     print_row("kills before the pool was made", std::to_string(figures.killed_without_pool));
-    print_row("recoveries", text_of("{}, longest {:.1f} ms", figures.recoveries,
-                                    static_cast<double>(figures.longest_recovery_ns) / 1e6));
+    print_row("recoveries", text_of("{}, longest {:.1f} ms", figures.recoveries, static_cast<double>(figures.longest_recovery_ns) / 1e6));
     print_row("pools verified", text_of("{}, {} not sound", figures.pool_checks, figures.pool_failures));
     print_row("restarts that failed", std::to_string(figures.restart_failures));
-    print_row("checker", arguments.check.empty()
-                             ? "none (--check)"
-                             : text_of("{} runs, {} failures", figures.checker_runs, figures.checker_failures));
-    print_row("acknowledged epochs lost", text_of("{} (durable epoch seen before {} ends)", figures.epochs_lost,
-                                                  figures.epochs_observed));
+    print_row("checker",
+              arguments.check.empty() ? "none (--check)" : text_of("{} runs, {} failures", figures.checker_runs, figures.checker_failures));
+    print_row("acknowledged epochs lost", text_of("{} (durable epoch seen before {} ends)", figures.epochs_lost, figures.epochs_observed));
 }
 
 void print_json(const CrashTestArguments& arguments, const CrashRounds& test)
@@ -101,7 +101,9 @@ void print_json(const CrashTestArguments& arguments, const CrashRounds& test)
     Json json;
     json.begin_object()
         .text("program", arguments.plan.program.front())
-        .text("result", !test.failures().empty() ? "failed" : interruption() != 0 ? "interrupted" : "passed")
+        .text("result", !test.failures().empty() ? "failed"
+                        : interruption() != 0    ? "interrupted"
+                                                 : "passed")
         .number("seed", arguments.plan.seed)
         .number("rounds", figures.rounds)
         .number("kills", figures.kills)
@@ -240,21 +242,29 @@ std::string take_seed(const std::string& text, CrashTestArguments& arguments)
 void add_options(CommandLine& line, const std::shared_ptr<CrashTestArguments>& arguments)
 {
     CrashPlan& plan = arguments->plan;
-    line.option("--pool", "PATH", [arguments](const std::string& text) {
-        arguments->plan.pool = text;
-        return std::string(text.empty() ? "the path of the pool is empty" : "");
-    }, "Pool to use; created if it does not exist, and kept. Default: one in a temporary folder, removed afterwards.");
-    line.option("--check", "CMD", [arguments](const std::string& text) {
-        arguments->check = text;
-        return std::string(text.empty() ? "the command is empty" : "");
-    }, "Run CMD under a copy of the pool after each kill; exit code 0 means that the state is right.");
+    line.option(
+        "--pool", "PATH",
+        [arguments](const std::string& text) {
+            arguments->plan.pool = text;
+            return std::string(text.empty() ? "the path of the pool is empty" : "");
+        },
+        "Pool to use; created if it does not exist, and kept. Default: one in a temporary folder, removed afterwards.");
+    line.option(
+        "--check", "CMD",
+        [arguments](const std::string& text) {
+            arguments->check = text;
+            return std::string(text.empty() ? "the command is empty" : "");
+        },
+        "Run CMD under a copy of the pool after each kill; exit code 0 means that the state is right.");
     line.number("--check-timeout", plan.check_seconds, 0.01, 86400.0, "SECONDS", "Time limit for one run of the checker. Default 60.");
     line.number("--kills", arguments->kills, 1, 1e9, "NUMBER", "Number of kills. Default 100, or no limit with --seconds.");
     line.number("--seconds", plan.seconds, 0.1, 1e7, "SECONDS", "Stop after this time.");
-    line.option("--seed", "NUMBER", [arguments](const std::string& text) { return take_seed(text, *arguments); },
-                "Choose the same moments as the run that printed this seed.");
-    line.option("--moments", "WORD", [arguments](const std::string& text) { return take_moments(text, arguments->plan.moments); },
-                "Kill at random moments, at persist points (docs/internals/fault-injection.md), or both. Default both.");
+    line.option(
+        "--seed", "NUMBER", [arguments](const std::string& text) { return take_seed(text, *arguments); },
+        "Choose the same moments as the run that printed this seed.");
+    line.option(
+        "--moments", "WORD", [arguments](const std::string& text) { return take_moments(text, arguments->plan.moments); },
+        "Kill at random moments, at persist points (docs/internals/fault-injection.md), or both. Default both.");
     line.number("--min-ms", plan.min_ms, 0, 1e7, "MS", "Earliest time of a random kill in a run. Default 0.");
     line.number("--max-ms", plan.max_ms, 1, 1e7, "MS", "Latest time at which a run is killed. Default 500.");
     line.flag("--keep-going", plan.keep_going, "Do not stop at the first failure: keep its pool, continue with a new one.");

@@ -14,10 +14,9 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples =
-    "  stillpoint doctor                              the current folder\n"
-    "  stillpoint doctor /mnt/pmem\n"
-    "  stillpoint doctor --json /var/lib/bank\n";
+constexpr std::string_view examples = "  stillpoint doctor                              the current folder\n"
+                                      "  stillpoint doctor /mnt/pmem\n"
+                                      "  stillpoint doctor --json /var/lib/bank\n";
 
 constexpr std::string_view exit_code_lines =
     "  0 a pool can be kept there; 64 wrong usage; 66 no such path; 69 no pool can be kept there;\n"
@@ -45,18 +44,15 @@ void print_facts(const CpuFacts& cpu, const KernelFacts& kernel, const FileSyste
     print("  write back              {}\n", cpu.write_back);
     print("  persistent caches       {}\n", yes_no(cpu.persistent_caches));
     print("kernel {}\n", kernel.release);
-    print("  userfaultfd WP_ASYNC    {}\n", !kernel.async_protection      ? "no"
-                                              : kernel.serves_system_calls ? "yes, also for faults in system calls"
-                                                                           : "yes, for faults in user mode only");
+    print("  userfaultfd WP_ASYNC    {}\n", !kernel.async_protection     ? "no"
+                                            : kernel.serves_system_calls ? "yes, also for faults in system calls"
+                                                                         : "yes, for faults in user mode only");
     print("  PAGEMAP_SCAN            {}\n", yes_no(kernel.pagemap_scan));
     print("  membarrier              {}\n", yes_no(kernel.membarrier));
-    print("  io_uring                {}\n",
-               kernel.io_uring_errno == 0 ? "yes" : text_of("no ({})", std::strerror(kernel.io_uring_errno)));
+    print("  io_uring                {}\n", kernel.io_uring_errno == 0 ? "yes" : text_of("no ({})", std::strerror(kernel.io_uring_errno)));
     print("file system of {}\n", files.folder);
-    print("  type                    {}{}, {} free\n", files.type, files.read_only ? " (read-only)" : "",
-               size_text(files.free_bytes));
-    print("  device                  {}, write cache: {}\n", files.device.empty() ? "none" : files.device,
-               cache_text(files));
+    print("  type                    {}{}, {} free\n", files.type, files.read_only ? " (read-only)" : "", size_text(files.free_bytes));
+    print("  device                  {}, write cache: {}\n", files.device.empty() ? "none" : files.device, cache_text(files));
     print("  fallocate, O_DIRECT     {}, {}\n", yes_no(files.allocates), yes_no(files.direct));
     print("  DAX (MAP_SYNC)          {}\n", yes_no(files.map_sync));
 }
@@ -79,10 +75,7 @@ void print_verdict(const Verdict& verdict)
 
 void add_machine(Json& json, const CpuFacts& cpu, const KernelFacts& kernel)
 {
-    json.begin_object("cpu")
-        .text("write_back", cpu.write_back)
-        .boolean("persistent_caches", cpu.persistent_caches)
-        .end_object();
+    json.begin_object("cpu").text("write_back", cpu.write_back).boolean("persistent_caches", cpu.persistent_caches).end_object();
     json.begin_object("kernel")
         .text("release", kernel.release)
         .boolean("wp_async", kernel.async_protection)
@@ -95,10 +88,7 @@ void add_machine(Json& json, const CpuFacts& cpu, const KernelFacts& kernel)
 
 void add_files(Json& json, const FileSystemFacts& files)
 {
-    json.begin_object("file_system")
-        .text("folder", files.folder)
-        .text("type", files.type)
-        .text("device", files.device);
+    json.begin_object("file_system").text("folder", files.folder).text("type", files.type).text("device", files.device);
     if (files.volatile_write_cache) {
         json.boolean("volatile_write_cache", *files.volatile_write_cache);
     }
@@ -121,7 +111,9 @@ void add_verdict(Json& json, const Verdict& verdict)
 {
     json.begin_object("verdict")
         .boolean("pool_possible", verdict.pool_possible)
-        .text("durability", !verdict.pool_possible ? "none" : verdict.power ? "power" : "process")
+        .text("durability", !verdict.pool_possible ? "none"
+                            : verdict.power        ? "power"
+                                                   : "process")
         .text("durability_reason", verdict.durability_reason)
         .begin_array("conditions");
     for (const std::string& condition : verdict.conditions) {

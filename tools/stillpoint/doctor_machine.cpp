@@ -13,10 +13,7 @@
 
 namespace stillpoint::tool {
 
-CpuFacts probe_cpu()
-{
-    return {std::string(arch::Native::detect().write_back_name()), os::caches_are_persistent()};
-}
+CpuFacts probe_cpu() { return {std::string(arch::Native::detect().write_back_name()), os::caches_are_persistent()}; }
 
 KernelFacts probe_kernel()
 {

@@ -27,13 +27,11 @@ std::string obstacle(const FileSystemFacts& files)
 void judge_durability(Verdict& verdict, const FileSystemFacts& files)
 {
     if (files.in_memory) {
-        verdict.durability_reason =
-            text_of("{} is memory: it ends with the machine", files.device.empty() ? files.type : files.device);
+        verdict.durability_reason = text_of("{} is memory: it ends with the machine", files.device.empty() ? files.type : files.device);
         return;
     }
     if (files.sync_disabled) {
-        verdict.durability_reason =
-            text_of("mounted with '{}': a sync does not reach the disk", files.sync_disabled_option);
+        verdict.durability_reason = text_of("mounted with '{}': a sync does not reach the disk", files.sync_disabled_option);
         return;
     }
     verdict.power = true;
@@ -74,7 +72,7 @@ void judge_medium(Verdict& verdict, const CpuFacts& cpu, const KernelFacts& kern
     }
     const bool ring = kernel.io_uring_errno == 0;
     verdict.medium_reason = text_of("{}{}, then fdatasync", ring ? "io_uring" : "pwritev",
-                                        files.direct.value_or(false) ? " with O_DIRECT" : " through the page cache");
+                                    files.direct.value_or(false) ? " with O_DIRECT" : " through the page cache");
 }
 
 void judge_tracker(Verdict& verdict, const KernelFacts& kernel)
@@ -96,11 +94,10 @@ void judge_recovery(Verdict& verdict, const KernelFacts& kernel)
         return;
     }
     verdict.recovery = "eager";
-    verdict.recovery_reason =
-        verdict.tracker == "uffd"
-            ? "pages that a system call touches first could not be loaded: that needs a privilege (root, or "
-              "vm.unprivileged_userfaultfd=1)"
-            : "loading pages at their first touch needs the tracker uffd";
+    verdict.recovery_reason = verdict.tracker == "uffd"
+                                  ? "pages that a system call touches first could not be loaded: that needs a privilege (root, or "
+                                    "vm.unprivileged_userfaultfd=1)"
+                                  : "loading pages at their first touch needs the tracker uffd";
 }
 
 }  // namespace

@@ -43,8 +43,8 @@ bool ElfFile::read(std::uint64_t offset, void* to, std::uint64_t size) const
 Elf64_Shdr ElfFile::section(std::string_view wanted) const
 {
     Elf64_Ehdr header{};
-    if (!read(0, &header, sizeof header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-        header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shentsize != sizeof(Elf64_Shdr)) {
+    if (!read(0, &header, sizeof header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+        header.e_shentsize != sizeof(Elf64_Shdr)) {
         return {};
     }
     Elf64_Shdr names{};
@@ -55,8 +55,7 @@ Elf64_Shdr ElfFile::section(std::string_view wanted) const
         Elf64_Shdr section{};
         std::string name(wanted.size() + 1, '\0');
         if (read(header.e_shoff + index * sizeof section, &section, sizeof section) &&
-            read(names.sh_offset + section.sh_name, name.data(), name.size()) && name.c_str() == wanted &&
-            section.sh_size <= size_) {
+            read(names.sh_offset + section.sh_name, name.data(), name.size()) && name.c_str() == wanted && section.sh_size <= size_) {
             return section;
         }
     }

@@ -22,9 +22,8 @@ constexpr std::string_view examples =
     "  stillpoint info --objects jobs.pool            durable objects, their logs, what replaying them takes\n"
     "  stillpoint info --json bank.pool | python3 -m json.tool\n";
 
-constexpr std::string_view exit_code_lines =
-    "  0 printed; 64 wrong usage; 65 not a sound pool; 66 no such file; 71 no memory;\n"
-    "  74 input/output error; 75 in use (--handles, --objects only); 77 no permission\n";
+constexpr std::string_view exit_code_lines = "  0 printed; 64 wrong usage; 65 not a sound pool; 66 no such file; 71 no memory;\n"
+                                             "  74 input/output error; 75 in use (--handles, --objects only); 77 no permission\n";
 
 struct InfoArguments {
     std::string path;
@@ -55,10 +54,7 @@ struct Findings {
     std::vector<FactRow> rows;  ///< of that
 };
 
-std::string_view durability_text(Durability durability)
-{
-    return durability == Durability::power ? "power" : "process";
-}
+std::string_view durability_text(Durability durability) { return durability == Durability::power ? "power" : "process"; }
 
 /// The level is what an experiment emulates: no file in memory survives the machine.
 bool is_emulated(const InfoArguments& arguments, const PoolFacts& facts)
@@ -140,16 +136,15 @@ void print_text(const InfoArguments& arguments, const Findings& found)
     print("pool             {}\n", arguments.path);
     print("uuid             {}\n", to_text(facts.uuid));
     print("format           version {}, engine {} (layout {})\n", facts.format_version, printable(facts.engine_name),
-               facts.engine_layout_version);
+          facts.engine_layout_version);
     print("durability       {}{}\n", durability_text(facts.durability),
           is_emulated(arguments, facts) ? " (emulated: the file lies in memory, which ends with the machine)" : "");
     print("state            {}\n", state_text(found));
     print("durable epoch    {}\n", found.recovery.epoch);
     print("opened           {} times, created {}\n", facts.generation, time_text(facts.created_unix_seconds));
-    print("durable memory   {} now, {} at most, at address {:#x}\n", size_text(facts.image_bytes),
-               size_text(facts.image_bytes_max), facts.base_address);
-    print("file             {} in {} segment{}\n", size_text(facts.file_bytes), found.segments,
-               found.segments == 1 ? "" : "s");
+    print("durable memory   {} now, {} at most, at address {:#x}\n", size_text(facts.image_bytes), size_text(facts.image_bytes_max),
+          facts.base_address);
+    print("file             {} in {} segment{}\n", size_text(facts.file_bytes), found.segments, found.segments == 1 ? "" : "s");
     print("pages            {} with a durable copy\n", found.recovery.pages_present);
     if (facts.superblock_damaged) {
         print("superblock       one of its two copies is damaged; the next run rewrites it\n");
@@ -231,8 +226,8 @@ int info(const InfoArguments& arguments, bool quiet)
     if (!recovery) {
         return report_failure(recovery.error());
     }
-    Findings found{opened->pool.facts(), *recovery, opened->pool.segments().size(),
-                   lock_holder_pid(arguments.path), {}, opened->driver->facts, {}};
+    Findings found{opened->pool.facts(),  *recovery, opened->pool.segments().size(), lock_holder_pid(arguments.path), {},
+                   opened->driver->facts, {}};
     if (arguments.reads_all()) {
         auto verified = verify(*opened, !quiet, [&](const HandleFacts& handle) { found.handles.push_back(handle); });
         if (!verified) {

@@ -96,10 +96,7 @@ std::string include_folder()
     return access(text_of("{}/stillpoint/stillpoint.h", folder).c_str(), R_OK) == 0 ? folder : std::string();
 }
 
-std::string layers_folder()
-{
-    return resolved(text_of("{}/{}/stillpoint/layers", own_folder(), STILLPOINT_DATA_FROM_BIN));
-}
+std::string layers_folder() { return resolved(text_of("{}/{}/stillpoint/layers", own_folder(), STILLPOINT_DATA_FROM_BIN)); }
 
 std::string bench_folder() { return resolved(text_of("{}/{}/stillpoint/bench", own_folder(), STILLPOINT_DATA_FROM_BIN)); }
 

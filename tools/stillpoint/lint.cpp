@@ -26,11 +26,10 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples =
-    "  stillpoint cc --lint -g bank.c -o bank -pthread\n"
-    "  stillpoint lint -- ./bank --threads 2\n"
-    "  stillpoint lint --suppress known.txt --json --output report.json -- ./bank\n"
-    "known.txt has lines as function:init_*, file:third_party/ or module:libfoo.so.\n";
+constexpr std::string_view examples = "  stillpoint cc --lint -g bank.c -o bank -pthread\n"
+                                      "  stillpoint lint -- ./bank --threads 2\n"
+                                      "  stillpoint lint --suppress known.txt --json --output report.json -- ./bank\n"
+                                      "known.txt has lines as function:init_*, file:third_party/ or module:libfoo.so.\n";
 
 constexpr std::string_view exit_code_lines =
     "  0 nothing was found, and the program ended with 0; 1 something was found; otherwise the program's own\n"
@@ -155,11 +154,11 @@ tl::expected<Instrumentation, Refusal> examine_instrumentation(const std::string
         return Instrumentation{lint::Rules::fases, nullptr};
     }
     const std::string how = "compile and link it with `stillpoint cc --lint -g` (C++: `stillpoint c++ --lint -g`)";
-    return tl::unexpected(Refusal{
-        exit_codes::not_runnable,
-        layers.empty() ? text_of("{} is not instrumented: its stores cannot be seen. To have it linted, {}", program, how)
-                       : text_of("{} was compiled for the layer {}: its stores are not reported. To have it linted, {}", program,
-                                 layers.front(), how)});
+    return tl::unexpected(Refusal{exit_codes::not_runnable,
+                                  layers.empty()
+                                      ? text_of("{} is not instrumented: its stores cannot be seen. To have it linted, {}", program, how)
+                                      : text_of("{} was compiled for the layer {}: its stores are not reported. To have it linted, {}",
+                                                program, layers.front(), how)});
 }
 
 /// The pool that the program gets where the user names none.
@@ -247,7 +246,8 @@ int lint_program(const LintPlan& plan, const std::vector<std::string>& command, 
     lint::Report* const report = folder.is_there() ? make_report(folder.path() + "/report") : nullptr;
     if (report == nullptr) {
         return report_error(exit_codes::no_space, text_of("cannot make the report in {}: {}. Set TMPDIR to a folder with room "
-                                                          "for it", folder.path(), std::strerror(errno)));
+                                                          "for it",
+                                                          folder.path(), std::strerror(errno)));
     }
     const KeptEnvironment environment;
     use_temporary_pool(*plan.runtime, folder.path());
@@ -271,8 +271,7 @@ int lint_program(const LintPlan& plan, const std::vector<std::string>& command, 
     }
     LintFindings findings = read_findings(*report);
     if (report->attached.load() == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-        return report_error(exit_codes::not_runnable, text_of("no instrumented code ran in {}: nothing can be reported",
-                                                              start->program));
+        return report_error(exit_codes::not_runnable, text_of("no instrumented code ran in {}: nothing can be reported", start->program));
     }
     suppress(findings, suppressions);
     return conclude(plan, findings, status, quiet);
@@ -287,14 +286,20 @@ void add_lint(CLI::App& app, Invocation& invocation)
                      "durable memory, or misused restart points: stillpoint lint [OPTIONS] -- PROGRAM [ARGUMENTS...]");
     const auto plan = std::make_shared<LintPlan>();
     line.flag("--json", plan->as_json, "The report as one JSON object.");
-    line.option("--output", "PATH", [plan](const std::string& text) {
-        plan->output = text;
-        return std::string(text.empty() ? "the path is empty" : "");
-    }, "Write the report to this file instead of standard error.");
-    line.option("--suppress", "PATH", [plan](const std::string& text) {
-        plan->suppressions = text;
-        return std::string(text.empty() ? "the path is empty" : "");
-    }, "Leave out the findings that this file names.");
+    line.option(
+        "--output", "PATH",
+        [plan](const std::string& text) {
+            plan->output = text;
+            return std::string(text.empty() ? "the path is empty" : "");
+        },
+        "Write the report to this file instead of standard error.");
+    line.option(
+        "--suppress", "PATH",
+        [plan](const std::string& text) {
+            plan->suppressions = text;
+            return std::string(text.empty() ? "the path is empty" : "");
+        },
+        "Leave out the findings that this file names.");
     add_runtime_flags(line, plan->runtime, [](const OptionRow&) { return true; });
     line.ends_with_a_command();
     line.footer(examples, exit_code_lines);

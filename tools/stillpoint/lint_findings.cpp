@@ -20,9 +20,9 @@ namespace stillpoint::tool {
 namespace {
 
 using lint::Kind;
+using lint::ModuleAddress;
 using lint::Place;
 using lint::Report;
-using lint::ModuleAddress;
 using lint::Target;
 
 std::string module_of(const Report& report, const ModuleAddress& spot)
@@ -199,8 +199,14 @@ LintFindings read_findings(const Report& report)
     }
     symbols.resolve();
     for (const Place* place : places) {
-        LintFinding finding{place->kind, place->count.load(), place->address, place->size, place->block_offset, place->value,
-                            target_text(report, *place, symbols), detail_of(report, *place, symbols),
+        LintFinding finding{place->kind,
+                            place->count.load(),
+                            place->address,
+                            place->size,
+                            place->block_offset,
+                            place->value,
+                            target_text(report, *place, symbols),
+                            detail_of(report, *place, symbols),
                             stack_of(report, *place, symbols)};
         const auto same = std::find_if(findings.list.begin(), findings.list.end(),
                                        [&](const LintFinding& other) { return is_same_place(finding, other); });
@@ -211,9 +217,7 @@ LintFindings read_findings(const Report& report)
         }
     }
     std::sort(findings.list.begin(), findings.list.end(), [](const LintFinding& a, const LintFinding& b) {
-        return a.kind != b.kind       ? a.kind < b.kind
-               : a.count != b.count   ? a.count > b.count
-                                      : text_of_place(a) < text_of_place(b);
+        return a.kind != b.kind ? a.kind < b.kind : a.count != b.count ? a.count > b.count : text_of_place(a) < text_of_place(b);
     });
     return findings;
 }
@@ -231,8 +235,7 @@ std::string text_of_frame(const LintFrame& frame)
         const std::string here = std::filesystem::path(frame.file).lexically_proximate(std::filesystem::current_path());
         return text_of("{}:{}{}", here.starts_with("..") ? frame.file : here, frame.line, in);
     }
-    return frame.module.empty() ? text_of("{:#x}", frame.offset)
-                                : text_of("{}+{:#x}{}", base_name(frame.module), frame.offset, in);
+    return frame.module.empty() ? text_of("{:#x}", frame.offset) : text_of("{}+{:#x}{}", base_name(frame.module), frame.offset, in);
 }
 
 std::string text_of_findings(const LintFindings& findings)

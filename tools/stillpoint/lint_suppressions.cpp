@@ -55,15 +55,16 @@ tl::expected<std::vector<Suppression>, Refusal> read_suppressions(const std::str
         }
         Suppression suppression{};
         if (!parse(line, suppression)) {
-            return tl::unexpected(Refusal{
-                exit_codes::data_error, text_of("{}:{}: '{}' is not a suppression; write function:PATTERN, file:PATTERN, "
-                                                "module:PATTERN or block:SIZE+OFFSET, one a line", path, number, line)});
+            return tl::unexpected(
+                Refusal{exit_codes::data_error, text_of("{}:{}: '{}' is not a suppression; write function:PATTERN, file:PATTERN, "
+                                                        "module:PATTERN or block:SIZE+OFFSET, one a line",
+                                                        path, number, line)});
         }
         suppressions.push_back(std::move(suppression));
     }
     if (!file.eof()) {
-        return tl::unexpected(Refusal{exit_codes::no_input, text_of("cannot read the suppressions in {}: {}", path,
-                                                                    std::strerror(errno != 0 ? errno : EIO))});
+        return tl::unexpected(Refusal{exit_codes::no_input,
+                                      text_of("cannot read the suppressions in {}: {}", path, std::strerror(errno != 0 ? errno : EIO))});
     }
     return suppressions;
 }
@@ -75,12 +76,10 @@ void suppress(LintFindings& findings, const std::vector<Suppression>& suppressio
     };
     const auto is_suppressed = [&](const LintFinding& finding) {
         if (finding.stack.empty()) {
-            return std::any_of(suppressions.begin(), suppressions.end(),
-                               [&](const Suppression& one) { return names_block(one, finding); });
+            return std::any_of(suppressions.begin(), suppressions.end(), [&](const Suppression& one) { return names_block(one, finding); });
         }
         return std::any_of(finding.stack.begin(), finding.stack.end(), [&](const LintFrame& frame) {
-            return std::any_of(suppressions.begin(), suppressions.end(),
-                               [&](const Suppression& one) { return fits(one, frame); });
+            return std::any_of(suppressions.begin(), suppressions.end(), [&](const Suppression& one) { return fits(one, frame); });
         });
     };
     findings.suppressed += std::erase_if(findings.list, is_suppressed);

@@ -18,15 +18,11 @@ int report_error(int exit_code, std::string_view text)
     return exit_code;
 }
 
-int report_failure(const Failure& failure)
-{
-    return report_error(exit_code_for(failure.code), printable(failure.text()));
-}
+int report_failure(const Failure& failure) { return report_error(exit_code_for(failure.code), printable(failure.text())); }
 
 std::string help_footer(std::string_view examples, std::string_view exit_codes)
 {
-    return text_of("Examples:\n{}\nExit codes:\n{}All of them: docs/guide/exit-codes.md, stillpoint(1).",
-                       examples, exit_codes);
+    return text_of("Examples:\n{}\nExit codes:\n{}All of them: docs/guide/exit-codes.md, stillpoint(1).", examples, exit_codes);
 }
 
 namespace {
@@ -55,14 +51,14 @@ void CommandLine::flag(const std::string& names, bool& value, const std::string&
     in_section(command_->add_flag(names, value, sentence), section_);
 }
 
-void CommandLine::number(const std::string& names, double& value, double minimum, double maximum,
-                         const std::string& type, const std::string& sentence)
+void CommandLine::number(const std::string& names, double& value, double minimum, double maximum, const std::string& type,
+                         const std::string& sentence)
 {
     command_->add_option(names, value, sentence)->check(CLI::Range(minimum, maximum))->type_name(type);
 }
 
-void CommandLine::option(const std::string& names, const std::string& type,
-                         std::function<std::string(const std::string&)> take, const std::string& sentence)
+void CommandLine::option(const std::string& names, const std::string& type, std::function<std::string(const std::string&)> take,
+                         const std::string& sentence)
 {
     const auto check = [take = std::move(take), names](const std::string& text) {
         if (const std::string error = take(text); !error.empty()) {
@@ -85,10 +81,7 @@ std::vector<std::string> CommandLine::command() const
 
 void CommandLine::hide() { command_->group(""); }
 
-void CommandLine::footer(std::string_view examples, std::string_view exit_codes)
-{
-    command_->footer(help_footer(examples, exit_codes));
-}
+void CommandLine::footer(std::string_view examples, std::string_view exit_codes) { command_->footer(help_footer(examples, exit_codes)); }
 
 void CommandLine::on_use(std::function<int()> action)
 {
@@ -97,11 +90,10 @@ void CommandLine::on_use(std::function<int()> action)
 
 namespace {
 
-constexpr std::string_view examples =
-    "  stillpoint doctor .                            what can be promised for a pool in this folder\n"
-    "  stillpoint run --pool bank.pool -- ./bank 2    run ./bank, its memory kept in bank.pool\n"
-    "  stillpoint stats bank.pool                     figures of the running program\n"
-    "  stillpoint check bank.pool                     verify every checksum after it has ended\n";
+constexpr std::string_view examples = "  stillpoint doctor .                            what can be promised for a pool in this folder\n"
+                                      "  stillpoint run --pool bank.pool -- ./bank 2    run ./bank, its memory kept in bank.pool\n"
+                                      "  stillpoint stats bank.pool                     figures of the running program\n"
+                                      "  stillpoint check bank.pool                     verify every checksum after it has ended\n";
 
 constexpr std::string_view exit_code_lines =
     "  0 success; 64 wrong usage; 65 damaged or foreign pool; 66 no such pool; 69 not available here;\n"
@@ -139,8 +131,7 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error)
         used = subcommand;
         name += " " + used->get_name();
     }
-    return report_error(exit_codes::usage,
-                        text_of("{} (see `{} --help`)", error.what(), name));
+    return report_error(exit_codes::usage, text_of("{} (see `{} --help`)", error.what(), name));
 }
 
 }  // namespace

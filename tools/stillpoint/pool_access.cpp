@@ -72,7 +72,8 @@ Result<void> check_layers(void* context, std::byte* base, std::uint64_t image_by
         if (!Heap::is_live_block(heap, entry.address - visit.facts.base_address, entry.size_bytes)) {
             visit.findings.damage(fail(SP_E_POOL_CORRUPT, 0,
                                        "handle \"{}\": no live block of {} bytes begins at {:#x}; restore the pool from a copy",
-                                       entry.handle, entry.size_bytes, entry.address).value());
+                                       entry.handle, entry.size_bytes, entry.address)
+                                      .value());
         }
         if (visit.visit) {
             visit.visit({std::string(entry.handle), entry.address, entry.size_bytes});
@@ -143,8 +144,7 @@ Result<OpenedPool> open_pool_to_read(const std::string& path, bool lock)
     return OpenedPool{std::move(*pool), driver};
 }
 
-Result<Verification> verify(const OpenedPool& opened, bool progress,
-                            const std::function<void(const HandleFacts&)>& visit)
+Result<Verification> verify(const OpenedPool& opened, bool progress, const std::function<void(const HandleFacts&)>& visit)
 {
     auto verified = verify_all(opened, progress, visit);
     if (verified && verified->damage_count != 0) {
@@ -153,8 +153,7 @@ Result<Verification> verify(const OpenedPool& opened, bool progress,
     return verified;
 }
 
-Result<Verification> verify_all(const OpenedPool& opened, bool progress,
-                                const std::function<void(const HandleFacts&)>& visit)
+Result<Verification> verify_all(const OpenedPool& opened, bool progress, const std::function<void(const HandleFacts&)>& visit)
 {
     const bool show = progress && isatty(STDERR_FILENO) == 1;
     Verification result;

@@ -47,8 +47,7 @@ struct HandleFacts {
 /// and the heap's tables, and that each handle names a live block.
 /// Prints a line of progress where standard error is a terminal and `progress`.
 /// `visit` (may be empty) sees each handle. Errors: pool_corrupt, the first finding; io.
-[[nodiscard]] Result<Verification> verify(const OpenedPool& opened, bool progress,
-                                          const std::function<void(const HandleFacts&)>& visit);
+[[nodiscard]] Result<Verification> verify(const OpenedPool& opened, bool progress, const std::function<void(const HandleFacts&)>& visit);
 
 /// Verifies as above, but continues after damage, which is a result. Errors: io; pool_corrupt where nothing can be read.
 [[nodiscard]] Result<Verification> verify_all(const OpenedPool& opened, bool progress,

@@ -63,8 +63,7 @@ struct ElfFacts {
 std::optional<ElfFacts> read_elf(const File& file)
 {
     Elf64_Ehdr header{};
-    if (file.read_at(0, &header, sizeof header) < sizeof(Elf32_Ehdr) ||
-        std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
+    if (file.read_at(0, &header, sizeof header) < sizeof(Elf32_Ehdr) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
         return std::nullopt;
     }
     ElfFacts facts;
@@ -99,8 +98,7 @@ bool same_file(const std::string& a, const std::string& b)
 {
     struct stat first{};
     struct stat second{};
-    return stat(a.c_str(), &first) == 0 && stat(b.c_str(), &second) == 0 &&
-           first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+    return stat(a.c_str(), &first) == 0 && stat(b.c_str(), &second) == 0 && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
 tl::expected<void, Refusal> examine_rights(const std::string& path)
@@ -132,8 +130,8 @@ tl::expected<void, Refusal> examine_elf(const std::string& path, const ElfFacts&
         return refuse(code,
                       "{} is built for another architecture ({}-bit, ELF machine {}); this stillpoint is {}-bit, "
                       "machine {}. Build the program for this one",
-                      path, facts.elf_class == ELFCLASS32 ? 32 : 64, facts.machine,
-                      own_elf().elf_class == ELFCLASS32 ? 32 : 64, own_elf().machine);
+                      path, facts.elf_class == ELFCLASS32 ? 32 : 64, facts.machine, own_elf().elf_class == ELFCLASS32 ? 32 : 64,
+                      own_elf().machine);
     }
     if (!facts.loader) {
         return refuse(code,
@@ -210,16 +208,14 @@ tl::expected<std::string, Refusal> find_program(std::string_view name)
     struct stat status{};
     if (stat(path.c_str(), &status) != 0) {
         const bool missing = errno == ENOENT || errno == ENOTDIR;
-        return refuse(missing ? exit_codes::program_missing : exit_codes::not_runnable,
-                      "cannot run {}: {}", path, std::strerror(errno));
+        return refuse(missing ? exit_codes::program_missing : exit_codes::not_runnable, "cannot run {}: {}", path, std::strerror(errno));
     }
     if (!S_ISREG(status.st_mode)) {
         return refuse(exit_codes::not_runnable, "cannot run {}: it is {}", path,
                       S_ISDIR(status.st_mode) ? "a folder" : "not a regular file");
     }
     if (access(path.c_str(), X_OK) != 0) {
-        return refuse(exit_codes::not_runnable, "cannot run {}: {} (chmod +x makes a program executable)",
-                      path, std::strerror(errno));
+        return refuse(exit_codes::not_runnable, "cannot run {}: {} (chmod +x makes a program executable)", path, std::strerror(errno));
     }
     return path;
 }
@@ -237,20 +233,18 @@ tl::expected<void, Refusal> examine_program(const std::string& path)
         const File file(current);
         if (!file.opened()) {
             // Executable but not readable: the loader itself can run it, but nothing can be promised.
-            return refuse(exit_codes::not_runnable, "cannot read {} to see whether it can be run durably: {}",
-                          current, std::strerror(errno));
+            return refuse(exit_codes::not_runnable, "cannot read {} to see whether it can be run durably: {}", current,
+                          std::strerror(errno));
         }
         if (const auto facts = read_elf(file)) {
             return examine_elf(current, *facts);
         }
         const auto interpreter = script_interpreter(file);
         if (!interpreter) {
-            return refuse(exit_codes::not_runnable, "{} is neither an ELF program nor a script that begins with #!",
-                          current);
+            return refuse(exit_codes::not_runnable, "{} is neither an ELF program nor a script that begins with #!", current);
         }
         if (!is_executable_file(*interpreter)) {
-            return refuse(exit_codes::not_runnable, "{}: its interpreter '{}' is not an executable file", current,
-                          *interpreter);
+            return refuse(exit_codes::not_runnable, "{}: its interpreter '{}' is not an executable file", current, *interpreter);
         }
         current = *interpreter;
     }

@@ -14,12 +14,11 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples =
-    "  stillpoint run --pool bank.pool -- ./bank --threads 2\n"
-    "  stillpoint run --pool bank.pool --interval 20ms --tracker mprotect -- ./bank\n"
-    "  stillpoint run --pool /dev/shm/x.pool --durability process --pool-size 1G -- ./bank\n"
-    "Every option has an environment variable as well: --interval-ms is STILLPOINT_INTERVAL_MS; the\n"
-    "flag wins. A pool that exists keeps its engine, durability and sizes; another value is an error.\n";
+constexpr std::string_view examples = "  stillpoint run --pool bank.pool -- ./bank --threads 2\n"
+                                      "  stillpoint run --pool bank.pool --interval 20ms --tracker mprotect -- ./bank\n"
+                                      "  stillpoint run --pool /dev/shm/x.pool --durability process --pool-size 1G -- ./bank\n"
+                                      "Every option has an environment variable as well: --interval-ms is STILLPOINT_INTERVAL_MS; the\n"
+                                      "flag wins. A pool that exists keeps its engine, durability and sizes; another value is an error.\n";
 
 constexpr std::string_view exit_code_lines =
     "  the program's own, once it runs. Before that: 64 wrong usage, or a run inside a run; 65 the\n"
@@ -45,9 +44,8 @@ int run(const RuntimeFlags& arguments, std::vector<std::string> command)
 
 void add_run(CLI::App& app, Invocation& invocation)
 {
-    CommandLine line(
-        app, invocation, "run",
-        "Run a program durably, its durable memory kept in a pool: stillpoint run [OPTIONS] -- PROGRAM [ARGUMENTS...]");
+    CommandLine line(app, invocation, "run",
+                     "Run a program durably, its durable memory kept in a pool: stillpoint run [OPTIONS] -- PROGRAM [ARGUMENTS...]");
     const auto arguments = std::make_shared<RuntimeFlags>();
     add_runtime_flags(line, arguments, [](const OptionRow&) { return true; });
     line.ends_with_a_command();

@@ -36,8 +36,7 @@ void add_option(CommandLine& line, const OptionRow& row, const std::shared_ptr<R
         sentence += text_of(" Default {}.", row.default_text);
     }
     const char* type = row.kind == OptionKind::number ? "NUMBER" : row.kind == OptionKind::choice ? "WORD" : "PATH";
-    line.option(flags_of(row), type, [given, &row](const std::string& text) { return take(row, text, *given); },
-                sentence);
+    line.option(flags_of(row), type, [given, &row](const std::string& text) { return take(row, text, *given); }, sentence);
 }
 
 }  // namespace
@@ -51,8 +50,7 @@ void RuntimeFlags::settle(bool quiet)
     }
 }
 
-void add_runtime_flags(CommandLine& line, const std::shared_ptr<RuntimeFlags>& given,
-                       const std::function<bool(const OptionRow&)>& wanted)
+void add_runtime_flags(CommandLine& line, const std::shared_ptr<RuntimeFlags>& given, const std::function<bool(const OptionRow&)>& wanted)
 {
     for (const OptionRow& row : option_rows()) {
         if (!wanted(row)) {
@@ -60,8 +58,7 @@ void add_runtime_flags(CommandLine& line, const std::shared_ptr<RuntimeFlags>& g
         }
         line.section(row.engine.empty() ? std::string{} : text_of("Options of the engine {}", row.engine));
         if (row.kind == OptionKind::flag) {
-            line.flag(row.name == "quiet" ? "-q," + row.flag_name() : row.flag_name(), given->flags[&row],
-                      std::string(row.sentence));
+            line.flag(row.name == "quiet" ? "-q," + row.flag_name() : row.flag_name(), given->flags[&row], std::string(row.sentence));
         } else {
             add_option(line, row, given);
         }

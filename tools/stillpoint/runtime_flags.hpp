@@ -20,7 +20,6 @@ struct RuntimeFlags {
 };
 
 /// Adds every option of the table for which `wanted` says true. `given` gets what the user says.
-void add_runtime_flags(CommandLine& line, const std::shared_ptr<RuntimeFlags>& given,
-                       const std::function<bool(const OptionRow&)>& wanted);
+void add_runtime_flags(CommandLine& line, const std::shared_ptr<RuntimeFlags>& given, const std::function<bool(const OptionRow&)>& wanted);
 
 }  // namespace stillpoint::tool

@@ -14,10 +14,7 @@ namespace stillpoint::tool {
 
 namespace {
 
-bool preloaded(std::string_view list)
-{
-    return list.find("libstillpoint.so") != std::string_view::npos;
-}
+bool preloaded(std::string_view list) { return list.find("libstillpoint.so") != std::string_view::npos; }
 
 /// The library beside this executable. The folder is resolved but the name is kept: the loader knows the
 /// library by it.
@@ -51,14 +48,14 @@ tl::expected<void, Refusal> set_preload()
 {
     const std::string library = find_library();
     if (library.empty()) {
-        return tl::unexpected(Refusal{exit_codes::unavailable,
-                                      text_of("{} is missing beside {}: install Stillpoint again, or build "
-                                                  "it whole (make)", library_name, own_folder())});
+        return tl::unexpected(Refusal{exit_codes::unavailable, text_of("{} is missing beside {}: install Stillpoint again, or build "
+                                                                       "it whole (make)",
+                                                                       library_name, own_folder())});
     }
     if (library.find_first_of(":;$") != std::string::npos) {
-        return tl::unexpected(Refusal{exit_codes::unavailable,
-                                      text_of("{}: the dynamic loader cannot take a path with ':', ';' or '$'. "
-                                                  "Move Stillpoint to another folder", library)});
+        return tl::unexpected(Refusal{exit_codes::unavailable, text_of("{}: the dynamic loader cannot take a path with ':', ';' or '$'. "
+                                                                       "Move Stillpoint to another folder",
+                                                                       library)});
     }
     if (library.find_first_of(" \t\n") == std::string::npos) {
         prepend("LD_PRELOAD", library);
@@ -76,8 +73,8 @@ std::string error_in(const std::vector<std::string>& command, std::string_view s
         return text_of("which program? stillpoint {} [OPTIONS] -- PROGRAM [ARGUMENTS]", subcommand);
     }
     if (command.front().starts_with("-")) {
-        return text_of("{0} has no option {1} (see `stillpoint {0} --help`); the program's own options come after its name",
-                       subcommand, command.front());
+        return text_of("{0} has no option {1} (see `stillpoint {0} --help`); the program's own options come after its name", subcommand,
+                       command.front());
     }
     return {};
 }
@@ -95,15 +92,14 @@ void set_environment(const RuntimeFlags& arguments)
 
 }  // namespace
 
-tl::expected<Start, Refusal> prepare_start(const RuntimeFlags& flags, const std::vector<std::string>& command,
-                                           std::string_view subcommand)
+tl::expected<Start, Refusal> prepare_start(const RuntimeFlags& flags, const std::vector<std::string>& command, std::string_view subcommand)
 {
     const char* preload = std::getenv("LD_PRELOAD");
     if (preload != nullptr && preloaded(preload)) {
-        return tl::unexpected(Refusal{
-            exit_codes::usage, text_of("nested `stillpoint {}`: this process runs under one already, and one program has one "
-                                       "pool. Start the inner program without `stillpoint run`, or unset LD_PRELOAD",
-                                       subcommand)});
+        return tl::unexpected(
+            Refusal{exit_codes::usage, text_of("nested `stillpoint {}`: this process runs under one already, and one program has one "
+                                               "pool. Start the inner program without `stillpoint run`, or unset LD_PRELOAD",
+                                               subcommand)});
     }
     if (const std::string error = error_in(command, subcommand); !error.empty()) {
         return tl::unexpected(Refusal{exit_codes::usage, error});

@@ -18,11 +18,10 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples =
-    "  stillpoint stats bank.pool\n"
-    "  stillpoint stats --watch 1 bank.pool           again every second, until the program ends\n"
-    "  stillpoint stats --json bank.pool\n"
-    "docs/guide/statistics.md explains every figure.\n";
+constexpr std::string_view examples = "  stillpoint stats bank.pool\n"
+                                      "  stillpoint stats --watch 1 bank.pool           again every second, until the program ends\n"
+                                      "  stillpoint stats --json bank.pool\n"
+                                      "docs/guide/statistics.md explains every figure.\n";
 
 constexpr std::string_view exit_code_lines =
     "  0 printed; 64 wrong usage; 65 not a pool, or its program runs with another version; 66 no such file;\n"
@@ -69,10 +68,7 @@ void print_text(const StatisticsView& view, pid_t process)
 void print_json(const StatisticsView& view, pid_t process)
 {
     Json json;
-    json.begin_object()
-        .text("program", view.program_name())
-        .number("process", process)
-        .text("pool", view.pool_path());
+    json.begin_object().text("program", view.program_name()).number("process", process).text("pool", view.pool_path());
     const std::vector<std::uint64_t> values = read_statistics(*view);
     for (std::size_t i = 0; i < values.size(); ++i) {
         json.number(statistic_rows()[i].name, values[i]);
@@ -127,8 +123,7 @@ void add_stats(CLI::App& app, Invocation& invocation)
     const auto arguments = std::make_shared<StatsArguments>();
     line.positional("POOL", arguments->path, true, "Path of the pool file.");
     line.flag("--json", arguments->json, "Print one JSON object; with --watch, one a line.");
-    line.number("--watch", arguments->watch_seconds, 0.01, 86400.0, "SECONDS",
-                "Print again every SECONDS until the program ends.");
+    line.number("--watch", arguments->watch_seconds, 0.01, 86400.0, "SECONDS", "Print again every SECONDS until the program ends.");
     line.footer(examples, exit_code_lines);
     line.on_use([arguments] { return stats(*arguments); });
 }

@@ -48,32 +48,28 @@ void print_sections(std::span<const Row> rows, std::string_view table_head, Prin
 
 void print_options()
 {
-    print(
-        "# Options\n\n"
-        "Generated from `src/runtime/options.inc` and the engines' `options.inc` by `make docs`; do not edit.\n\n"
-        "An option is given as a flag of `stillpoint run`, as an environment variable, or in the text of\n"
-        "`sp_open` (`interval_ms=50 tracker=mprotect`). The flag wins over the variable. A number's flag without\n"
-        "the unit in its name takes a value with a unit: `--interval 2s`, `--pool-size 1G`.\n");
-    print_sections(option_rows(), "| flag | environment variable | values | default | meaning |\n|---|---|---|---|---|\n", [](const OptionRow& row) {
-        const std::string_view fallback = row.default_text.empty()        ? "none"
-                                          : row.kind == OptionKind::flag ? "off"
-                                                                         : row.default_text;
-        print("| `{}` | `{}` | {} | {} | {} |\n", replaced(flags_of(row), ",", "`, `"), row.environment_name(),
-                   range_of(row), fallback, row.sentence);
-    });
+    print("# Options\n\n"
+          "Generated from `src/runtime/options.inc` and the engines' `options.inc` by `make docs`; do not edit.\n\n"
+          "An option is given as a flag of `stillpoint run`, as an environment variable, or in the text of\n"
+          "`sp_open` (`interval_ms=50 tracker=mprotect`). The flag wins over the variable. A number's flag without\n"
+          "the unit in its name takes a value with a unit: `--interval 2s`, `--pool-size 1G`.\n");
+    print_sections(
+        option_rows(), "| flag | environment variable | values | default | meaning |\n|---|---|---|---|---|\n", [](const OptionRow& row) {
+            const std::string_view fallback = row.default_text.empty() ? "none" : row.kind == OptionKind::flag ? "off" : row.default_text;
+            print("| `{}` | `{}` | {} | {} | {} |\n", replaced(flags_of(row), ",", "`, `"), row.environment_name(), range_of(row), fallback,
+                  row.sentence);
+        });
 }
 
 void print_statistics()
 {
-    print(
-        "# Statistics\n\n"
-        "Generated from `src/runtime/statistics.inc` and the engines' `statistics.inc` by `make docs`; do not edit.\n\n"
-        "A running program keeps these in a page of shared memory; `stillpoint stats POOL` reads it without\n"
-        "stopping anything, and `--json` prints every one under its name. Times are in nanoseconds; a point in\n"
-        "time is on the monotonic clock. Statistics of another engine than the pool's are 0.\n");
-    print_sections(statistic_rows(), "| name | unit | meaning |\n|---|---|---|\n", [](const StatisticRow& row) {
-        print("| `{}` | {} | {} |\n", row.name, row.unit, row.sentence);
-    });
+    print("# Statistics\n\n"
+          "Generated from `src/runtime/statistics.inc` and the engines' `statistics.inc` by `make docs`; do not edit.\n\n"
+          "A running program keeps these in a page of shared memory; `stillpoint stats POOL` reads it without\n"
+          "stopping anything, and `--json` prints every one under its name. Times are in nanoseconds; a point in\n"
+          "time is on the monotonic clock. Statistics of another engine than the pool's are 0.\n");
+    print_sections(statistic_rows(), "| name | unit | meaning |\n|---|---|---|\n",
+                   [](const StatisticRow& row) { print("| `{}` | {} | {} |\n", row.name, row.unit, row.sentence); });
 }
 
 /// "code exit-code" for each error value; values are numbered from 0 without a gap.

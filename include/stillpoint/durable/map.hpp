@@ -18,8 +18,8 @@ public:
     using value_type = typename Values::value_type;
     using const_iterator = typename Values::const_iterator;
 
-    static constexpr auto type_name =
-        pronto::text("durable::map<") + element_name<Key> + pronto::text(",") + element_name<Value> + pronto::text(">");
+    static constexpr auto type_name = pronto::text("durable::map<") + element_name<Key> + pronto::text(",") + element_name<Value> +
+                                      pronto::text(">");
     static constexpr auto methods()
     {
         using pronto::method;

@@ -45,15 +45,15 @@ public:
         constexpr auto unchanged = pronto::promise::unchanged_by_exception;
         return pronto::methods(method<&unordered_map::insert>("insert", unchanged),
                                method<&unordered_map::insert_or_assign>("insert_or_assign"),
-                               method<&unordered_map::erase>("erase", unchanged),
-                               method<&unordered_map::reserve>("reserve", unchanged), method<&unordered_map::clear>("clear"));
+                               method<&unordered_map::erase>("erase", unchanged), method<&unordered_map::reserve>("reserve", unchanged),
+                               method<&unordered_map::clear>("clear"));
     }
 
     /// False: the key is there, and keeps its value.
     bool insert(parameter<Key> key, parameter<Value> value)
     {
-        return this->template run<&unordered_map::insert>(
-            key, value, [&] { return values_.try_emplace(kept<Key>(key), kept<Value>(value)).second; });
+        return this->template run<&unordered_map::insert>(key, value,
+                                                          [&] { return values_.try_emplace(kept<Key>(key), kept<Value>(value)).second; });
     }
     /// True: the key is new.
     bool insert_or_assign(parameter<Key> key, parameter<Value> value)

@@ -20,9 +20,8 @@ public:
     {
         using pronto::method, pronto::promise;
         return pronto::methods(method<&vector::push_back>("push_back", promise::unchanged_by_exception),
-                               method<&vector::pop_back>("pop_back"),
-                               method<&vector::set>("set"), method<&vector::insert>("insert"), method<&vector::erase>("erase"),
-                               method<&vector::resize>("resize"), method<&vector::clear>("clear"));
+                               method<&vector::pop_back>("pop_back"), method<&vector::set>("set"), method<&vector::insert>("insert"),
+                               method<&vector::erase>("erase"), method<&vector::resize>("resize"), method<&vector::clear>("clear"));
     }
 
     void push_back(parameter<T> value)

@@ -63,8 +63,7 @@ Result<void> Capture::reserve(std::uint64_t image_pages_max, std::uint64_t stagi
     }
     for (Piece& piece : pieces_) {
         // At most every other page begins a run.
-        if (auto done = piece.runs.reserve(image_pages_max / 2 + HotChunks::chunk_pages, "the pages of an epoch");
-            !done) {
+        if (auto done = piece.runs.reserve(image_pages_max / 2 + HotChunks::chunk_pages, "the pages of an epoch"); !done) {
             return done;
         }
     }
@@ -90,8 +89,7 @@ bool Capture::add(std::uint64_t image_page, bool certain, const Shadow& shadow) 
     }
     --index;
     if (index < staging_pages_) {
-        copies_[copy_count_++] = {staging_.data() + std::uint64_t{index} * page_bytes,
-                                  shadow.page(image_page)};
+        copies_[copy_count_++] = {staging_.data() + std::uint64_t{index} * page_bytes, shadow.page(image_page)};
     } else {
         unstaged_[unstaged_count_++] = index;
     }
@@ -272,16 +270,20 @@ void Capture::search_pieces(void* context, std::uint64_t begin, std::uint64_t en
     }
 }
 
-Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow, ScanMode scan_mode, CopyTeam* team,
-                                       Pacer* pacer) noexcept
+Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow, ScanMode scan_mode, CopyTeam* team, Pacer* pacer) noexcept
 {
     // A walk over less than this is over before an assistant is awake.
     constexpr std::uint64_t worth_sharing_pages = 128 * mib / page_bytes;
     const std::uint64_t image_pages = shadow.bytes() / page_bytes;
     const bool shared = team != nullptr && image_pages > worth_sharing_pages;
     const std::uint64_t piece_count = shared ? pieces_max : 1;
-    Search search{this, &tracker, reinterpret_cast<std::uintptr_t>(shadow.base()), image_pages,
-                  round_up((image_pages + piece_count - 1) / piece_count, HotChunks::chunk_pages), scan_mode, pacer};
+    Search search{this,
+                  &tracker,
+                  reinterpret_cast<std::uintptr_t>(shadow.base()),
+                  image_pages,
+                  round_up((image_pages + piece_count - 1) / piece_count, HotChunks::chunk_pages),
+                  scan_mode,
+                  pacer};
     if (shared) {
         team->share(piece_count, 1, &search_pieces, &search);
     } else {
@@ -295,8 +297,7 @@ Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow, S
     for (std::uint64_t i = 0; i < piece_count; ++i) {
         const Piece& piece = pieces_[i];
         if (piece.error != 0) {
-            return fail(SP_E_IO, piece.error, "the {} tracker cannot find written pages: {}",
-                        tracker.name(), std::strerror(piece.error));
+            return fail(SP_E_IO, piece.error, "the {} tracker cannot find written pages: {}", tracker.name(), std::strerror(piece.error));
         }
         for (std::uint64_t r = 0; r < piece.run_count; ++r) {
             const WrittenRun& run = piece.runs[r];

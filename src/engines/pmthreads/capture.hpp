@@ -41,25 +41,16 @@ public:
     /// Image pages of the epoch, in the order in which they were first found. The first
     /// staged_count() have their copies in staged(i), next to each other in memory.
     [[nodiscard]] std::uint64_t page_count() const noexcept { return page_count_; }
-    [[nodiscard]] std::uint64_t staged_count() const noexcept
-    {
-        return page_count_ < staging_pages_ ? page_count_ : staging_pages_;
-    }
+    [[nodiscard]] std::uint64_t staged_count() const noexcept { return page_count_ < staging_pages_ ? page_count_ : staging_pages_; }
     [[nodiscard]] std::uint64_t page(std::uint64_t index) const noexcept { return pages_[index].image_page; }
     /// False: the page may be as it was in the epoch before.
     [[nodiscard]] bool certainly_written(std::uint64_t index) const noexcept { return pages_[index].certain; }
-    [[nodiscard]] const std::byte* staged(std::uint64_t index) const noexcept
-    {
-        return staging_.data() + index * page_bytes;
-    }
+    [[nodiscard]] const std::byte* staged(std::uint64_t index) const noexcept { return staging_.data() + index * page_bytes; }
     /// Copies a page that has no staging memory, to be written at once: there is room for so many.
     static constexpr std::uint64_t pages_aside = 256;
     [[nodiscard]] const std::byte* copy_aside(std::uint64_t slot, const std::byte* page) noexcept;
     /// Indexes of pages found by the last collect() that have no staging memory.
-    [[nodiscard]] std::span<const std::uint32_t> unstaged() const noexcept
-    {
-        return {unstaged_.data(), unstaged_count_};
-    }
+    [[nodiscard]] std::span<const std::uint32_t> unstaged() const noexcept { return {unstaged_.data(), unstaged_count_}; }
 
     /// Some pages may be stored to by requests that go on: only a stop can tell.
     [[nodiscard]] bool wants_stop() const noexcept { return carried_count_ != 0 || !requests_.registered().empty(); }

@@ -16,9 +16,7 @@
 namespace stillpoint::pmthreads {
 
 Checkpointer::Checkpointer(const Parts& parts, const Settings& settings) noexcept
-    : parts_(parts),
-      settings_(settings),
-      writer_(*parts.pool, *parts.table, *parts.locations, *parts.medium_lock),
+    : parts_(parts), settings_(settings), writer_(*parts.pool, *parts.table, *parts.locations, *parts.medium_lock),
       turns_(settings.interval_ns, &take_turn, this)
 {
 }
@@ -153,8 +151,8 @@ Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) 
         }
         pre_copied_ = capture_.page_count();
         const bool awaited = parts_.clock->wanted() >= parts_.clock->running();
-        if (pre_copied_ == 0 && !last && !even_if_empty && !awaited && !mirrored_.changed() &&
-            !parts_.tracker->has_unarmed_pages() && !capture_.wants_stop()) {
+        if (pre_copied_ == 0 && !last && !even_if_empty && !awaited && !mirrored_.changed() && !parts_.tracker->has_unarmed_pages() &&
+            !capture_.wants_stop()) {
             statistics().empty_checkpoints.fetch_add(1, std::memory_order_relaxed);
             return Turn::nothing_to_do;
         }
@@ -195,9 +193,7 @@ Result<void> Checkpointer::write_epoch(bool clean) noexcept
         writer_.begin(captured_epoch_);
     }
     for (std::uint64_t i = 0; i < capture_.staged_count(); ++i) {
-        if (auto written = writer_.write_page(i, capture_.page(i), capture_.staged(i),
-                                             capture_.certainly_written(i));
-            !written) {
+        if (auto written = writer_.write_page(i, capture_.page(i), capture_.staged(i), capture_.certainly_written(i)); !written) {
             return pass_on(written.error());
         } else if (!*written) {
             parts_.tracker->note_unchanged(capture_.page(i));

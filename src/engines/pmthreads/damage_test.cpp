@@ -28,7 +28,7 @@ constexpr const char* options = "pool_size_mb=16 interval_ms=3600000 durability=
 std::vector<std::byte> file_bytes(const std::string& path)
 {
     const int file = open(path.c_str(), O_RDONLY);
-    struct stat facts {};
+    struct stat facts{};
     fstat(file, &facts);
     std::vector<std::byte> bytes(static_cast<std::size_t>(facts.st_size));
     EXPECT_EQ(pread(file, bytes.data(), bytes.size(), 0), facts.st_size);
@@ -111,8 +111,7 @@ TEST_F(PmthreadsDamage, OfACopyInTheOtherPlaceIsFound)
     const auto bytes = file_bytes(pool_);
     // Two valid page copies change places: each is whole, neither is where it belongs.
     const int file = open(pool_.c_str(), O_RDWR);
-    ASSERT_EQ(pwrite(file, bytes.data() + page + page_bytes, page_bytes, static_cast<off_t>(page)),
-              static_cast<ssize_t>(page_bytes));
+    ASSERT_EQ(pwrite(file, bytes.data() + page + page_bytes, page_bytes, static_cast<off_t>(page)), static_cast<ssize_t>(page_bytes));
     close(file);
     EXPECT_EQ(reopen(" recovery=eager"), could_not_open);
 }
@@ -171,8 +170,7 @@ TEST_F(PmthreadsDamage, ByALostTableWriteIsFound)
     const std::uint64_t table = engine_area + engine_area_pages * page_bytes;
     const int file = open(pool_.c_str(), O_RDWR);
     const std::uint64_t bytes = versions::table_file_pages(16 * mib / page_bytes) * page_bytes;
-    ASSERT_EQ(pwrite(file, before.data() + table, bytes, static_cast<off_t>(table)),
-              static_cast<ssize_t>(bytes));
+    ASSERT_EQ(pwrite(file, before.data() + table, bytes, static_cast<off_t>(table)), static_cast<ssize_t>(bytes));
     close(file);
     EXPECT_EQ(reopen(), could_not_open);
 }

@@ -79,21 +79,19 @@ TEST(PmthreadsFormat, HasTheBytesOfTheRecordThatTheFormatPageShows)
     record.pool_uuid = example_uuid();
     record.epoch = 7;
     record.generation = 6;
-    record.table_digest = mix64(mix64(image_page, slot.epoch),
-                                (std::uint64_t{slot.location} << 32) | slot.checksum);
+    record.table_digest = mix64(mix64(image_page, slot.epoch), (std::uint64_t{slot.location} << 32) | slot.checksum);
     record.image_pages = 16384;
     record.pages_in_epoch = 1;
     record.captured_unix_ns = 0x18d75b8423f30000;
     record.flags = commit_clean;
     record.parity = 1;
     record.checksum = checksum64(&record, offsetof(CommitRecord, checksum), commit_magic);
-    EXPECT_EQ(digits_of(record),
-              "535450434d4d54310011223344556677"
-              "8899aabbccddeeff0700000000000000"
-              "0600000000000000286615b8d5ba7374"
-              "00400000000000000100000000000000"
-              "0000f323845bd7180100000001000000"
-              "90bf76009b043011");
+    EXPECT_EQ(digits_of(record), "535450434d4d54310011223344556677"
+                                 "8899aabbccddeeff0700000000000000"
+                                 "0600000000000000286615b8d5ba7374"
+                                 "00400000000000000100000000000000"
+                                 "0000f323845bd7180100000001000000"
+                                 "90bf76009b043011");
 }
 
 }  // namespace

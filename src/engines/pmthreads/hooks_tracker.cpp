@@ -54,9 +54,8 @@ public:
     /// Clear, membarrier; the caller copies afterwards. A thread that stored and found its card set did so
     /// before the clear: the membarrier makes its store visible to the copy. In a quiescent state every
     /// mark is there, every store is visible, and nobody who comes later can see the cards as they were.
-    [[nodiscard]] std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, ScanMode scan_mode,
-                                         WrittenRun* runs, std::size_t capacity,
-                                         std::size_t& count) noexcept override
+    [[nodiscard]] std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, ScanMode scan_mode, WrittenRun* runs,
+                                         std::size_t capacity, std::size_t& count) noexcept override
     {
         count = 0;
         if (scan_mode == ScanMode::background && !has_membarrier_) {
@@ -137,8 +136,8 @@ private:
 
     /// Pages next to each other become one run. Returns where it stopped: before a word that may have more
     /// runs than there is room for.
-    [[nodiscard]] static std::uintptr_t take_cards(std::uintptr_t begin, std::uintptr_t end, WrittenRun* runs,
-                                                   std::size_t capacity, std::size_t& count) noexcept
+    [[nodiscard]] static std::uintptr_t take_cards(std::uintptr_t begin, std::uintptr_t end, WrittenRun* runs, std::size_t capacity,
+                                                   std::size_t& count) noexcept
     {
         constexpr std::size_t runs_in_word_max = cards_in_word / 2;
         for (std::uintptr_t at = begin; (at = skip_clear(at, end)) < end;) {
@@ -173,8 +172,7 @@ Result<std::unique_ptr<Tracker>> make_hooks_tracker(std::uint64_t /*image_bytes_
 {
     static_assert(std::endian::native == std::endian::little, "a word's lowest byte is the card of its first page");
     auto uffd = os::Userfaultfd::open(os::Userfaultfd::Purpose::serving_only);
-    return std::make_unique<HooksTracker>(uffd ? std::optional(std::move(*uffd)) : std::nullopt,
-                                          os::register_for_membarrier());
+    return std::make_unique<HooksTracker>(uffd ? std::optional(std::move(*uffd)) : std::nullopt, os::register_for_membarrier());
 }
 
 }  // namespace stillpoint::pmthreads

@@ -28,10 +28,7 @@ protected:
         ASSERT_TRUE(tracker_->add_range(reinterpret_cast<std::byte*>(window_base), pages * page_bytes, 0));
     }
 
-    static void mark(std::uint64_t page, std::size_t bytes = 1)
-    {
-        note_store(reinterpret_cast<void*>(page_address(page) + 4095), bytes);
-    }
+    static void mark(std::uint64_t page, std::size_t bytes = 1) { note_store(reinterpret_cast<void*>(page_address(page) + 4095), bytes); }
 
     /// The runs that looks at [first, last) find with room for `capacity` runs, as pairs of pages.
     std::vector<std::pair<std::uint64_t, std::uint64_t>> collect(std::uint64_t first = 0, std::uint64_t last = pages,

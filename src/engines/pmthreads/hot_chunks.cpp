@@ -15,8 +15,7 @@ void HotChunks::note_written(std::uint64_t first_page, std::uint64_t count) noex
     for (std::uint64_t page = first_page; page < end_page;) {
         const std::uint64_t chunk = page / chunk_pages;
         const std::uint64_t stop = std::min(end_page, (chunk + 1) * chunk_pages);
-        chunks_[chunk].written = static_cast<std::uint8_t>(
-            std::min<std::uint64_t>(UINT8_MAX, chunks_[chunk].written + (stop - page)));
+        chunks_[chunk].written = static_cast<std::uint8_t>(std::min<std::uint64_t>(UINT8_MAX, chunks_[chunk].written + (stop - page)));
         page = stop;
     }
 }
@@ -31,9 +30,7 @@ void HotChunks::end_epoch() noexcept
             --unarmed_count_;
         }
         if (chunk.epochs_left != 0) {
-            chunk.epochs_left = chunk.unchanged >= many_unchanged
-                                    ? std::uint8_t{0}
-                                    : static_cast<std::uint8_t>(chunk.epochs_left - 1);
+            chunk.epochs_left = chunk.unchanged >= many_unchanged ? std::uint8_t{0} : static_cast<std::uint8_t>(chunk.epochs_left - 1);
             chunk.settling = chunk.epochs_left == 0;
             chunk.full_epochs = 0;
         } else if (chunk.written >= nearly_all_pages && chunk.unchanged == 0) {

@@ -20,10 +20,7 @@ public:
 
     [[nodiscard]] Result<void> reserve(std::uint64_t image_bytes_max);
 
-    [[nodiscard]] bool is_hot(std::uint64_t chunk) const noexcept
-    {
-        return chunks_[chunk].epochs_left != 0;
-    }
+    [[nodiscard]] bool is_hot(std::uint64_t chunk) const noexcept { return chunks_[chunk].epochs_left != 0; }
     /// Hot until the epoch before: its pages are unarmed still, and will be found whether they were
     /// written or not.
     [[nodiscard]] bool is_settling(std::uint64_t chunk) const noexcept { return chunks_[chunk].settling; }
@@ -31,10 +28,7 @@ public:
     [[nodiscard]] bool any() const noexcept { return unarmed_count_ != 0; }
 
     /// The image has `bytes` bytes now.
-    void cover(std::uint64_t bytes) noexcept
-    {
-        chunks_end_.store((bytes + chunk_bytes - 1) / chunk_bytes, std::memory_order_release);
-    }
+    void cover(std::uint64_t bytes) noexcept { chunks_end_.store((bytes + chunk_bytes - 1) / chunk_bytes, std::memory_order_release); }
     /// Pages [first, first + count) of the image were found written.
     void note_written(std::uint64_t first_page, std::uint64_t count) noexcept;
     /// The page was taken as written, and was not.

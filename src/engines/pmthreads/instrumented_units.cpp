@@ -23,20 +23,21 @@ Result<void> check_record(const nvhooks_module& record, std::string_view object)
     if (record.magic != NVHOOKS_MODULE_MAGIC) {
         return fail(SP_E_UNSUPPORTED, 0,
                     "{}: a record of instrumented code is damaged (magic {:#x}); link the object again from what "
-                    "`stillpoint cc` compiled", object, record.magic);
+                    "`stillpoint cc` compiled",
+                    object, record.magic);
     }
     if (record.abi_version != NVHOOKS_ABI_VERSION) {
         return fail(SP_E_UNSUPPORTED, 0,
                     "{}: {} was instrumented for version {} of the hooks, this library has version {}; compile it again "
-                    "with the `stillpoint cc` of this version", object, text_of(record.source), record.abi_version,
-                    NVHOOKS_ABI_VERSION);
+                    "with the `stillpoint cc` of this version",
+                    object, text_of(record.source), record.abi_version, NVHOOKS_ABI_VERSION);
     }
     const bool marks = (record.flags & NVHOOKS_MODULE_MARKS_CARDS) != 0;
     if (marks && record.card_shift != NVHOOKS_CARD_SHIFT) {
         return fail(SP_E_UNSUPPORTED, 0,
                     "{}: {} was instrumented for cards of {} bytes (layer {}), this library has cards of {}; compile it "
-                    "again with the layer pmthreads", object, text_of(record.source),
-                    std::uint64_t{1} << (record.card_shift & 63u), text_of(record.layer),
+                    "again with the layer pmthreads",
+                    object, text_of(record.source), std::uint64_t{1} << (record.card_shift & 63u), text_of(record.layer),
                     std::uint64_t{1} << NVHOOKS_CARD_SHIFT);
     }
     return {};

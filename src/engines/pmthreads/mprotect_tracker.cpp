@@ -28,17 +28,15 @@ public:
 
     [[nodiscard]] std::string_view name() const noexcept override { return "mprotect"; }
 
-    [[nodiscard]] Result<void> add_range(std::byte* begin, std::size_t size,
-                                         std::size_t /*served_bytes*/) override
+    [[nodiscard]] Result<void> add_range(std::byte* begin, std::size_t size, std::size_t /*served_bytes*/) override
     {
         return pages_.add(begin, size);
     }
 
     /// The bit is taken before the page is protected: a write in between faults only after the
     /// protection, and its handler sets the bit again.
-    [[nodiscard]] std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, ScanMode scan_mode,
-                                         WrittenRun* runs, std::size_t capacity,
-                                         std::size_t& count) noexcept override
+    [[nodiscard]] std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, ScanMode scan_mode, WrittenRun* runs,
+                                         std::size_t capacity, std::size_t& count) noexcept override
     {
         count = 0;
         // A page that is open and not marked yet may have been written by another thread's FASE, though the thread
@@ -164,23 +162,20 @@ private:
     void mark(std::uint64_t first, std::uint64_t count) noexcept
     {
         for (std::uint64_t page = first; page < first + count; ++page) {
-            std::atomic_ref<Word>(written_[page / 64])
-                .fetch_or(Word{1} << (page % 64), std::memory_order_seq_cst);
+            std::atomic_ref<Word>(written_[page / 64]).fetch_or(Word{1} << (page % 64), std::memory_order_seq_cst);
         }
     }
 
     bool take(std::uint64_t page) noexcept
     {
         const Word bit = Word{1} << (page % 64);
-        return (std::atomic_ref<Word>(written_[page / 64]).fetch_and(~bit, std::memory_order_seq_cst) &
-                bit) != 0;
+        return (std::atomic_ref<Word>(written_[page / 64]).fetch_and(~bit, std::memory_order_seq_cst) & bit) != 0;
     }
 
     [[nodiscard]] std::uint64_t next_written(std::uint64_t page, std::uint64_t end_page) noexcept
     {
         while (page < end_page) {
-            const Word here =
-                std::atomic_ref<Word>(written_[page / 64]).load(std::memory_order_acquire) >> (page % 64);
+            const Word here = std::atomic_ref<Word>(written_[page / 64]).load(std::memory_order_acquire) >> (page % 64);
             if (here != 0) {
                 return page + static_cast<unsigned>(__builtin_ctzll(here));
             }

@@ -95,16 +95,15 @@ Snapshots run_the_program()
     const test::TemporaryDirectory directory;
     const std::string pool = directory.file("test.pool");
     const auto copy = [&](unsigned stage) { return directory.file("after." + std::to_string(stage)); };
-    const int outcome = test::run_with_pool(
-        pool, "pool_size_mb=4 pool_max_mb=10 interval_ms=3600000 durability=process medium=file", [&] {
-            for (unsigned stage = 0; stage < stages; ++stage) {
-                if (work(stage) != SP_OK) {
-                    return 1;
-                }
-                std::filesystem::copy_file(pool, copy(stage));
+    const int outcome = test::run_with_pool(pool, "pool_size_mb=4 pool_max_mb=10 interval_ms=3600000 durability=process medium=file", [&] {
+        for (unsigned stage = 0; stage < stages; ++stage) {
+            if (work(stage) != SP_OK) {
+                return 1;
             }
-            return 0;
-        });
+            std::filesystem::copy_file(pool, copy(stage));
+        }
+        return 0;
+    });
     EXPECT_EQ(outcome, 0);
     Snapshots snapshots;
     for (unsigned stage = 0; stage < stages; ++stage) {
@@ -208,8 +207,8 @@ protected:
             }
         } else if (!state->same_as(oracle_)) {
             ++figures.wrong;
-            ADD_FAILURE() << structure.name << ": " << what << ((" " + std::to_string(numbers)) + ...)
-                          << ": taken for epoch " << state->report.epoch << " instead of " << oracle_.report.epoch;
+            ADD_FAILURE() << structure.name << ": " << what << ((" " + std::to_string(numbers)) + ...) << ": taken for epoch "
+                          << state->report.epoch << " instead of " << oracle_.report.epoch;
         } else if (state->facts.superblock_repaired || twin_served(structure)) {
             ++figures.repaired;
         } else {

@@ -27,8 +27,7 @@ Result<void> check_own_options(const Options& options)
     const OwnOptions own{options};
     if (own.verify_marks && own.tracker != "hooks") {
         return fail(SP_E_INVALID_ARGUMENT, 0,
-                    "option verify_marks compares the marks of the tracker hooks, and the tracker is {}; use --tracker hooks",
-                    own.tracker);
+                    "option verify_marks compares the marks of the tracker hooks, and the tracker is {}; use --tracker hooks", own.tracker);
     }
     return {};
 }
@@ -78,10 +77,9 @@ Result<RecoveryReport> PmthreadsEngine::start(Pool pool, const Options& options)
     }
     const std::uint64_t staging_pages = options.staging_max_mb * mib / page_bytes;
     checkpointer_ = std::make_unique<Checkpointer>(
-        Checkpointer::Parts{pool_.get(), &shadow_, tracker_.get(), &table_, &locations_, &medium_lock_,
-                            &clock_},
-        Checkpointer::Settings{options.interval_ms * 1'000'000, options.stop_attempt_ms * 1'000'000,
-                               staging_pages, facts.image_bytes_max / page_bytes});
+        Checkpointer::Parts{pool_.get(), &shadow_, tracker_.get(), &table_, &locations_, &medium_lock_, &clock_},
+        Checkpointer::Settings{options.interval_ms * 1'000'000, options.stop_attempt_ms * 1'000'000, staging_pages,
+                               facts.image_bytes_max / page_bytes});
     if (auto done = checkpointer_->prepare(); !done) {
         return pass_on(done.error());
     }
@@ -113,8 +111,7 @@ Result<void> PmthreadsEngine::load_image(std::string_view choice, RecoveryReport
     std::byte* const base = shadow_.base();
     const std::uint64_t loaded_bytes = pages_end_ * page_bytes;
     os::Userfaultfd* const uffd = tracker_->userfaultfd();
-    const bool lazy_possible =
-        uffd != nullptr && uffd->scope() == os::Userfaultfd::Scope::user_and_kernel;
+    const bool lazy_possible = uffd != nullptr && uffd->scope() == os::Userfaultfd::Scope::user_and_kernel;
     if (choice == "lazy" && !lazy_possible) {
         return fail(SP_E_UNSUPPORTED, 0,
                     "recovery=lazy needs the tracker uffd or hooks and a userfaultfd that also serves system "
@@ -176,10 +173,7 @@ bool PmthreadsEngine::handle_fault(void* address) noexcept { return tracker_->ha
 
 bool PmthreadsEngine::needs_fault_handler() const noexcept { return tracker_->needs_fault_handler(); }
 
-void PmthreadsEngine::prepare_kernel_write(void* address, std::size_t size) noexcept
-{
-    tracker_->prepare_kernel_write(address, size);
-}
+void PmthreadsEngine::prepare_kernel_write(void* address, std::size_t size) noexcept { tracker_->prepare_kernel_write(address, size); }
 
 void PmthreadsEngine::note_kernel_write(void* address, std::size_t size) noexcept { kernel_writes::note_stored(address, size); }
 

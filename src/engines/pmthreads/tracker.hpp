@@ -34,18 +34,15 @@ public:
     /// Begins to track [begin, begin + size) with every page armed: what was written before is not
     /// news. Absent pages of the first `served_bytes` are faults for userfaultfd()'s owner to
     /// serve; 0 where there is none. Errors: unsupported, no_memory.
-    [[nodiscard]] virtual Result<void> add_range(std::byte* begin, std::size_t size,
-                                                 std::size_t served_bytes) = 0;
+    [[nodiscard]] virtual Result<void> add_range(std::byte* begin, std::size_t size, std::size_t served_bytes) = 0;
 
     /// Finds pages of [begin, end) that were written since they were armed, arms them again and
     /// fills `runs`. Returns where it stopped (the caller continues from there), 0 on failure with errno.
     /// Several threads may look through different ranges at once, each a multiple of 64 pages.
     /// Outside a quiescent state a page may be written again at once: it is then found by the
     /// next call. So: arm first, copy afterwards.
-    [[nodiscard]] virtual std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end,
-                                                 ScanMode scan_mode, WrittenRun* runs,
-                                                 std::size_t capacity,
-                                                 std::size_t& count) noexcept = 0;
+    [[nodiscard]] virtual std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, ScanMode scan_mode, WrittenRun* runs,
+                                                 std::size_t capacity, std::size_t& count) noexcept = 0;
     /// The page, found without certainty, was not written.
     virtual void note_unchanged(std::uint64_t /*image_page*/) noexcept {}
     /// An epoch was captured and compared: the tracker may change what it arms.
@@ -77,14 +74,11 @@ public:
 [[nodiscard]] Result<std::unique_ptr<Tracker>> make_hooks_tracker(std::uint64_t image_bytes_max);
 
 /// `marks`, and a cross-check of them with what is written: option verify_marks. Errors: no_memory.
-[[nodiscard]] Result<std::unique_ptr<Tracker>> make_verifying_tracker(std::unique_ptr<Tracker> marks,
-                                                                      std::uint64_t image_bytes_max);
+[[nodiscard]] Result<std::unique_ptr<Tracker>> make_verifying_tracker(std::unique_ptr<Tracker> marks, std::uint64_t image_bytes_max);
 
 /// "uffd", "mprotect", "hooks", or "auto": uffd where the kernel has it, never hooks, since nobody can know here
 /// that every store of the program is marked. Errors: unsupported (a forced
 /// tracker that is not available), invalid_argument.
-[[nodiscard]] Result<std::unique_ptr<Tracker>> make_tracker(std::string_view choice,
-                                                            std::uint64_t image_bytes_max,
-                                                            bool verify_marks);
+[[nodiscard]] Result<std::unique_ptr<Tracker>> make_tracker(std::string_view choice, std::uint64_t image_bytes_max, bool verify_marks);
 
 }  // namespace stillpoint::pmthreads

@@ -12,16 +12,12 @@ namespace {
 
 class UffdTracker final : public Tracker {
 public:
-    UffdTracker(os::Userfaultfd uffd, os::PagemapScanner scanner) noexcept
-        : uffd_(std::move(uffd)), scanner_(std::move(scanner))
-    {
-    }
+    UffdTracker(os::Userfaultfd uffd, os::PagemapScanner scanner) noexcept : uffd_(std::move(uffd)), scanner_(std::move(scanner)) {}
     [[nodiscard]] Result<void> reserve(std::uint64_t image_bytes_max) { return hot_.reserve(image_bytes_max); }
 
     [[nodiscard]] std::string_view name() const noexcept override { return "uffd"; }
 
-    [[nodiscard]] Result<void> add_range(std::byte* begin, std::size_t size,
-                                         std::size_t served_bytes) override
+    [[nodiscard]] Result<void> add_range(std::byte* begin, std::size_t size, std::size_t served_bytes) override
     {
         if (base_ == 0) {
             base_ = reinterpret_cast<std::uintptr_t>(begin);
@@ -40,9 +36,8 @@ public:
         return arm(reinterpret_cast<std::uintptr_t>(begin), size);
     }
 
-    [[nodiscard]] std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, ScanMode scan_mode,
-                                         WrittenRun* runs, std::size_t capacity,
-                                         std::size_t& count) noexcept override
+    [[nodiscard]] std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, ScanMode scan_mode, WrittenRun* runs,
+                                         std::size_t capacity, std::size_t& count) noexcept override
     {
         count = 0;
         if (!hot_.any()) {
@@ -78,10 +73,7 @@ public:
     void detach_after_fork() noexcept override { uffd_.close(); }
 
 private:
-    [[nodiscard]] std::uint64_t chunk_at(std::uintptr_t address) const noexcept
-    {
-        return (address - base_) / HotChunks::chunk_bytes;
-    }
+    [[nodiscard]] std::uint64_t chunk_at(std::uintptr_t address) const noexcept { return (address - base_) / HotChunks::chunk_bytes; }
     [[nodiscard]] std::uintptr_t end_of_hot(std::uintptr_t at, std::uintptr_t end) const noexcept
     {
         while (at < end && hot_.is_hot(chunk_at(at))) {
@@ -100,19 +92,16 @@ private:
     }
 
     /// Appends to `runs`; returns where the walk stopped.
-    [[nodiscard]] std::uintptr_t scan(std::uintptr_t begin, std::uintptr_t end, bool certain,
-                                      WrittenRun* runs, std::size_t capacity,
+    [[nodiscard]] std::uintptr_t scan(std::uintptr_t begin, std::uintptr_t end, bool certain, WrittenRun* runs, std::size_t capacity,
                                       std::size_t& count) noexcept
     {
         constexpr std::size_t found_max = 256;
         os::PageRun found[found_max];
         std::size_t found_count = 0;
-        const std::uintptr_t stopped = scanner_.collect_written(
-            begin, end, found, std::min(found_max, capacity - count), found_count);
+        const std::uintptr_t stopped = scanner_.collect_written(begin, end, found, std::min(found_max, capacity - count), found_count);
         for (std::size_t i = 0; i < found_count; ++i) {
             runs[count++] = {found[i].begin, found[i].end, certain};
-            hot_.note_written((found[i].begin - base_) / page_bytes,
-                              (found[i].end - found[i].begin) / page_bytes);
+            hot_.note_written((found[i].begin - base_) / page_bytes, (found[i].end - found[i].begin) / page_bytes);
         }
         return stopped;
     }
@@ -125,8 +114,7 @@ private:
         for (std::uintptr_t at = begin; at < begin + size;) {
             at = scanner_.collect_written(at, begin + size, runs, 64, count);
             if (at == 0) {
-                return fail(SP_E_UNSUPPORTED, errno,
-                            "PAGEMAP_SCAN does not work here ({}); use the tracker mprotect",
+                return fail(SP_E_UNSUPPORTED, errno, "PAGEMAP_SCAN does not work here ({}); use the tracker mprotect",
                             std::strerror(errno));
             }
         }
@@ -158,8 +146,7 @@ Result<std::unique_ptr<Tracker>> make_uffd_tracker(std::uint64_t image_bytes_max
     return tracker;
 }
 
-Result<std::unique_ptr<Tracker>> make_tracker(std::string_view choice,
-                                              std::uint64_t image_bytes_max, bool verify_marks)
+Result<std::unique_ptr<Tracker>> make_tracker(std::string_view choice, std::uint64_t image_bytes_max, bool verify_marks)
 {
     if (choice == "mprotect") {
         return make_mprotect_tracker(image_bytes_max);
@@ -169,8 +156,7 @@ Result<std::unique_ptr<Tracker>> make_tracker(std::string_view choice,
         return marks && verify_marks ? make_verifying_tracker(std::move(*marks), image_bytes_max) : std::move(marks);
     }
     if (choice != "auto" && choice != "uffd") {
-        return fail(SP_E_INVALID_ARGUMENT, 0,
-                    "unknown tracker \"{}\"; pmthreads has auto, uffd, mprotect and hooks", choice);
+        return fail(SP_E_INVALID_ARGUMENT, 0, "unknown tracker \"{}\"; pmthreads has auto, uffd, mprotect and hooks", choice);
     }
     auto uffd = make_uffd_tracker(image_bytes_max);
     if (uffd || choice == "uffd") {

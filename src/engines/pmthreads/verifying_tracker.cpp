@@ -349,14 +349,14 @@ private:
                              : blamed.function_begin == first.function_begin
                                  ? fmt::format_to_n(who, sizeof who, "{} in {} (+{:#x})", name.text, blamed.module_name,
                                                     blamed.module_offset)
-                                 : fmt::format_to_n(who, sizeof who, "{} in {} (+{:#x}), by a call into {},", name.text,
-                                                    blamed.module_name, blamed.module_offset, first.module_name);
+                                 : fmt::format_to_n(who, sizeof who, "{} in {} (+{:#x}), by a call into {},", name.text, blamed.module_name,
+                                                    blamed.module_offset, first.module_name);
         const DurablePlace place = find_durable_place(reinterpret_cast<const void*>(finding.first_byte));
-        const auto where_end =
-            place.block_bytes == 0 ? fmt::format_to_n(where, sizeof where, "outside every block")
-            : place.handle[0] == '\0'
-                ? fmt::format_to_n(where, sizeof where, "{} bytes into a block of {}", place.block_offset, place.block_bytes)
-                : fmt::format_to_n(where, sizeof where, "{} bytes into \"{}\"", place.block_offset, place.handle);
+        const auto where_end = place.block_bytes == 0 ? fmt::format_to_n(where, sizeof where, "outside every block")
+                               : place.handle[0] == '\0'
+                                   ? fmt::format_to_n(where, sizeof where, "{} bytes into a block of {}", place.block_offset,
+                                                      place.block_bytes)
+                                   : fmt::format_to_n(where, sizeof where, "{} bytes into \"{}\"", place.block_offset, place.handle);
         os::log(os::Severity::warning,
                 "verify_marks: {} stored to durable memory and marked nothing: {:#x} to {:#x}, {} (image page {}). It is kept, but "
                 "without verify_marks it would be lost: compile that code with `stillpoint cc`, describe it to the compiler, or call "

@@ -77,8 +77,8 @@ STILLPOINT_API int sp_pronto_register(const sp_pronto_type* type)
     return SP_OK;
 }
 
-STILLPOINT_API void* sp_pronto_object(const sp_pronto_type* type, const char* name, unsigned flags, const void* arguments,
-                                      size_t bytes, int* error)
+STILLPOINT_API void* sp_pronto_object(const sp_pronto_type* type, const char* name, unsigned flags, const void* arguments, size_t bytes,
+                                      int* error)
 {
     Session* const session = used_session();
     const auto open = [&]() -> Result<void*> {

@@ -74,10 +74,7 @@ void releasing(const void* lock) noexcept
 
 constexpr held_locks::Observer observer{&acquiring, &releasing};
 
-const char* method_of(const Operation& operation) noexcept
-{
-    return operation.object->type->methods[operation.program_method].name;
-}
+const char* method_of(const Operation& operation) noexcept { return operation.object->type->methods[operation.program_method].name; }
 
 }  // namespace
 

@@ -22,10 +22,7 @@ struct alignas(cache_line_bytes) FirstLine {
 };
 
 /// Bytes of an entry's lines after its first.
-constexpr std::uint64_t rest_bytes_for(std::uint64_t argument_bytes) noexcept
-{
-    return entry_bytes_for(argument_bytes) - cache_line_bytes;
-}
+constexpr std::uint64_t rest_bytes_for(std::uint64_t argument_bytes) noexcept { return entry_bytes_for(argument_bytes) - cache_line_bytes; }
 
 /// The header of an operation's part, whole.
 inline EntryHeader make_header(const Operation& operation, const EntryPlace& part, std::uint32_t part_number, bool has_more,

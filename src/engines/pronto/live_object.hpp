@@ -53,12 +53,12 @@ struct alignas(128) LiveObject {
     /// Guards what follows, and on block media the order of numbers.
     alignas(128) os::FutexLock log_lock;
     std::uint64_t next_sequence = 0;
-    ChunkIndex chunk = no_chunk;     ///< where the next entry goes; the first of the list
+    ChunkIndex chunk = no_chunk;  ///< where the next entry goes; the first of the list
     ChunkIndex recovered = no_chunk;  ///< chunks of earlier runs
     ChunkIndex retiring = no_chunk;  ///< chunks that the snapshot in progress makes superfluous
     LiveObject* next_pending = nullptr;  ///< block media: in the list of objects to be flushed
     LiveObject* next_flushed = nullptr;  ///< and in that of those being flushed, by the log thread alone
-    std::uint64_t captured_number = 0;   ///< what that makes durable
+    std::uint64_t captured_number = 0;  ///< what that makes durable
     bool is_pending = false;
     ChunkIndex dirty = no_chunk;  ///< block media: the first chunk whose mirror differs from the medium
 };
@@ -66,8 +66,8 @@ struct alignas(128) LiveObject {
 /// A piece of a log that an operation has to itself.
 struct EntryPlace {
     ChunkIndex chunk;
-    std::uint32_t offset;     ///< in the chunk
-    std::uint64_t place;      ///< place_of()
+    std::uint32_t offset;  ///< in the chunk
+    std::uint64_t place;  ///< place_of()
     std::uint64_t argument_begin;
     std::uint32_t argument_bytes;
 };
@@ -77,12 +77,12 @@ struct ThreadLog;
 /// sp_pronto_operation's content.
 struct Operation {
     enum State : std::uint8_t {
-        inactive = 0,   ///< inside another operation, or while operations are run again: nothing is logged
+        inactive = 0,  ///< inside another operation, or while operations are run again: nothing is logged
         begun = 1,
-        logging = 2,    ///< its arguments are complete
+        logging = 2,  ///< its arguments are complete
         committed = 3,  ///< durable
-        early = 4,      ///< has its number, may not be durable yet
-        failed = 5,     ///< has changed the object, and will not be durable
+        early = 4,  ///< has its number, may not be durable yet
+        failed = 5,  ///< has changed the object, and will not be durable
     };
 
     LiveObject* object;
@@ -91,16 +91,16 @@ struct Operation {
     std::byte* arguments;
     std::uint64_t argument_bytes;
     std::uint64_t number;
-    std::uint64_t hash;       ///< arguments_hash() of the first part
-    std::uint64_t begun_ns;   ///< where a sibling's use is measured; 0: it is not
-    std::uint64_t timed_ns;   ///< where the operation's own time is; 0: it is not
+    std::uint64_t hash;  ///< arguments_hash() of the first part
+    std::uint64_t begun_ns;  ///< where a sibling's use is measured; 0: it is not
+    std::uint64_t timed_ns;  ///< where the operation's own time is; 0: it is not
     EntryPlace first;
     std::uint16_t program_method;
-    std::uint8_t method;      ///< the pool's number
+    std::uint8_t method;  ///< the pool's number
     State state;
     bool inside_fase;
-    bool is_verifying;        ///< holds the object's verifying_lock
-    bool by_sibling;          ///< a sibling is making the arguments durable
+    bool is_verifying;  ///< holds the object's verifying_lock
+    bool by_sibling;  ///< a sibling is making the arguments durable
 };
 static_assert(sizeof(Operation) <= sizeof(sp_pronto_operation) && std::is_trivially_copyable_v<Operation>);
 

@@ -126,10 +126,7 @@ void scan_entries(std::span<const std::byte> bytes, const ChunkHeader& chunk, st
     }
 }
 
-bool is_superseded(const ChunkHeader& chunk, const ObjectRecord& record) noexcept
-{
-    return chunk.sequence < record.log_sequence;
-}
+bool is_superseded(const ChunkHeader& chunk, const ObjectRecord& record) noexcept { return chunk.sequence < record.log_sequence; }
 
 Result<ScannedLog> ScannedLog::read(const Pool& pool, std::span<const ScannedChunk> chunks, const ObjectRecord& record)
 {
@@ -202,8 +199,7 @@ Result<void> ScannedLog::put_together(std::uint64_t committed)
     for (std::size_t at = 0; at < entries_.size();) {
         const EntryHeader header = entries_[at].header;
         durable_number_ = std::max(durable_number_, header.number - std::min<std::uint64_t>(header.behind, header.number));
-        if (at + 1 < entries_.size() && entries_[at + 1].header.number == header.number &&
-            entries_[at + 1].header.part == header.part) {
+        if (at + 1 < entries_.size() && entries_[at + 1].header.number == header.number && entries_[at + 1].header.part == header.part) {
             return fail(SP_E_POOL_CORRUPT, 0, "two entries of a log have the commit number {}", header.number);
         }
         const auto arguments = arguments_at(at);

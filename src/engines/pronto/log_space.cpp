@@ -9,8 +9,8 @@ namespace stillpoint::pronto {
 Result<void> LogSpace::reserve(std::uint64_t image_pages_max, bool mirrored)
 {
     // Each segment rounds its part up by itself.
-    const std::uint64_t chunks =
-        log_pages_for(image_pages_max) / log_chunk_pages + Pool::segments_max * (log_pages_for(1) / log_chunk_pages + 1);
+    const std::uint64_t chunks = log_pages_for(image_pages_max) / log_chunk_pages +
+                                 Pool::segments_max * (log_pages_for(1) / log_chunk_pages + 1);
     if (auto done = offsets_.reserve(chunks, "the chunks of the log"); !done) {
         return done;
     }

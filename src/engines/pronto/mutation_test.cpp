@@ -176,14 +176,17 @@ class ProntoMutations : public ::testing::TestWithParam<const char*> {
 protected:
     int run(const std::function<int()>& body) const
     {
-        return test::run_with_pool(pool_, std::string("engine=pronto pool_size_mb=4 pool_max_mb=4 durability=process recovery=eager "
-                                                      "pronto_logging=sync interval_ms=3600000 ") + GetParam(), [&] {
-            try {
-                return body();
-            } catch (const std::exception& error) {
-                return refused_object;
-            }
-        });
+        return test::run_with_pool(pool_,
+                                   std::string("engine=pronto pool_size_mb=4 pool_max_mb=4 durability=process recovery=eager "
+                                               "pronto_logging=sync interval_ms=3600000 ") +
+                                       GetParam(),
+                                   [&] {
+                                       try {
+                                           return body();
+                                       } catch (const std::exception& error) {
+                                           return refused_object;
+                                       }
+                                   });
     }
 
     static bool take_all()

@@ -27,8 +27,7 @@ std::uint16_t find_method(const sp_pronto_type& type, std::string_view name) noe
 
 bool is_logged(std::span<const LoggedOperation> logged, std::size_t pool_method) noexcept
 {
-    return std::any_of(logged.begin(), logged.end(),
-                       [&](const LoggedOperation& operation) { return operation.method == pool_method; });
+    return std::any_of(logged.begin(), logged.end(), [&](const LoggedOperation& operation) { return operation.method == pool_method; });
 }
 
 Result<void> check_type(const LiveObject& object)
@@ -65,8 +64,8 @@ Result<bool> check_method(const LiveObject& object, const MethodRecord& known, s
     }
     if (logged || !accept_changed) {
         return fail(SP_E_OBJECT_TYPE, 0,
-                    "the method {} of the type {} takes {} in this program; the durable object \"{}\" knows it with {}{}",
-                    known.name, object.type->name, signature, object.name.data(), known.signature,
+                    "the method {} of the type {} takes {} in this program; the durable object \"{}\" knows it with {}{}", known.name,
+                    object.type->name, signature, object.name.data(), known.signature,
                     logged ? ", and has logged operations with these: run the program that wrote them once more and end it normally"
                            : ": give the method another name, or open the object with changed methods accepted");
     }

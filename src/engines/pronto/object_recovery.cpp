@@ -109,8 +109,10 @@ Result<void> ObjectTable::adopt(Session& session, const DirectoryEntry& entry, s
     }
     auto& record = *reinterpret_cast<ObjectRecord*>(entry.address);
     if (!identities.insert(record.identity).second) {
-        return fail(SP_E_POOL_CORRUPT, 0, "\"{}\" is a durable object with the identity of another one: both would have one log; run "
-                                          "`stillpoint check`", entry.handle);
+        return fail(SP_E_POOL_CORRUPT, 0,
+                    "\"{}\" is a durable object with the identity of another one: both would have one log; run "
+                    "`stillpoint check`",
+                    entry.handle);
     }
     const FaseGuard fase;
     auto added = add_live(record, entry.handle, find_type(record.type_name));
@@ -119,7 +121,8 @@ Result<void> ObjectTable::adopt(Session& session, const DirectoryEntry& entry, s
     }
     LiveObject& object = **added;
     object.refusal = fail(SP_E_OBJECT_TYPE, 0, "the durable object \"{}\" is of the type {}, which this program does not have",
-                          entry.handle, record.type_name).value();
+                          entry.handle, record.type_name)
+                         .value();
     for (const ScannedChunk& chunk : chunks_of(record.identity)) {
         object.next_sequence = std::max(object.next_sequence, chunk.header.sequence + 1);
         ChunkState& state = space_.state(chunk.chunk);
@@ -263,7 +266,8 @@ Result<void> ObjectTable::settle_damage(const LiveObject& object, ScannedLog& lo
              "the log of the durable object \"{}\" is damaged: operation {} ({}) was acknowledged and cannot be read; the operations up to "
              "{} are kept. Restore the pool from a copy, or continue without it and the operations after it: --damaged-log cut",
              object.name.data(), log.damaged_number(), method && *method < table.size() ? table[*method].name : "method not known",
-             log.damaged_number() - 1).value();
+             log.damaged_number() - 1)
+            .value();
     if (!accept_damaged_log_) {
         return pass_on(damage);
     }

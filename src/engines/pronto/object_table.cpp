@@ -448,7 +448,8 @@ Result<void> ObjectTable::run_on_twin(Operation& operation)
     const Failure reason = fail(SP_E_NOT_DETERMINISTIC, 0,
                                 "the operation {}{} of the durable object \"{}\" was run a second time, and {}: an operation may "
                                 "depend on the object and its arguments only, not on time, addresses, random numbers or threads",
-                                method.name, method.signature, object.name.data(), what).value();
+                                method.name, method.signature, object.name.data(), what)
+                               .value();
     refuse(object, reason);
     return pass_on(reason);
 }

@@ -52,10 +52,7 @@ public:
     /// The object may differ from what its log says: no operation on it, and no snapshot any more.
     void refuse(LiveObject& object, const Failure& reason) noexcept;
     /// Why no snapshot is taken any more; nullptr: they are.
-    [[nodiscard]] const Failure* refusal() const noexcept
-    {
-        return has_refusal_.load(std::memory_order_acquire) ? &refusal_ : nullptr;
-    }
+    [[nodiscard]] const Failure* refusal() const noexcept { return has_refusal_.load(std::memory_order_acquire) ? &refusal_ : nullptr; }
 
     /// In a stop.
     void before_capture() noexcept;
@@ -98,13 +95,13 @@ private:
     const bool verify_replay_;
     const bool accept_damaged_log_;
 
-    os::FutexLock lock_;                     ///< of making, finding and deleting; not of operations
-    std::atomic<int> lock_owner_{0};         ///< thread id
-    Session* session_ = nullptr;             ///< of the call that holds the lock
+    os::FutexLock lock_;  ///< of making, finding and deleting; not of operations
+    std::atomic<int> lock_owner_{0};  ///< thread id
+    Session* session_ = nullptr;  ///< of the call that holds the lock
     bool recovered_ = false;
-    Result<void> recovery_;                  ///< what came of it
+    Result<void> recovery_;  ///< what came of it
     std::uint64_t identities_given_ = 0;
-    std::vector<ScannedChunk> chunks_;       ///< as found at the start, by object and sequence
+    std::vector<ScannedChunk> chunks_;  ///< as found at the start, by object and sequence
     std::deque<LiveObject> objects_;
     static constexpr std::uint64_t slots_max = 1 << 20;
     os::ReservedArray<LiveObject*> slots_;

@@ -59,8 +59,9 @@ const ObjectRecord* object_at(const MovedImage& image, const DirectoryEntry& ent
         !are_sound({reinterpret_cast<const MethodRecord*>(methods), record->method_count}) ||
         (record->twin_address != 0 &&
          image.block(record->twin_address - sizeof(ObjectRecord), sizeof(ObjectRecord) + record->size_bytes) == nullptr)) {
-        findings.damage(fail(SP_E_POOL_CORRUPT, 0, "the record of the durable object \"{}\" is damaged; restore the pool from a copy",
-                             entry.handle).value());
+        findings.damage(
+            fail(SP_E_POOL_CORRUPT, 0, "the record of the durable object \"{}\" is damaged; restore the pool from a copy", entry.handle)
+                .value());
         return nullptr;
     }
     return record;
@@ -76,7 +77,9 @@ void tell_damage(const MovedImage& image, const ObjectRecord& record, std::strin
     }
     findings.damage(fail(SP_E_POOL_CORRUPT, 0,
                          "the log of the durable object \"{}\": operation {} ({}) was acknowledged and cannot be read; the operations up "
-                         "to {} are kept", name, log.damaged_number(), text, log.damaged_number() - 1).value());
+                         "to {} are kept",
+                         name, log.damaged_number(), text, log.damaged_number() - 1)
+                        .value());
 }
 
 constexpr FactColumn columns[] = {{"name", "name", FactKind::text, 24},
@@ -98,8 +101,7 @@ Result<void> visit_objects(const Pool& pool, const std::byte* base, std::uint64_
     std::sort(chunks->begin(), chunks->end(),
               [](const ScannedChunk& a, const ScannedChunk& b) { return a.header.sequence < b.header.sequence; });
     const MovedImage image(pool.facts(), base, image_bytes);
-    const Directory directory(const_cast<std::byte*>(base),
-                              ImageGeometry::for_image(pool.facts().image_bytes_max, table_format_of(base)));
+    const Directory directory(const_cast<std::byte*>(base), ImageGeometry::for_image(pool.facts().image_bytes_max, table_format_of(base)));
     Result<void> outcome;
     std::set<std::uint64_t> identities;
     directory.for_each([&](const DirectoryEntry& entry) {
@@ -109,8 +111,8 @@ Result<void> visit_objects(const Pool& pool, const std::byte* base, std::uint64_
         }
         if (!identities.insert(record->identity).second) {
             findings.damage(fail(SP_E_POOL_CORRUPT, 0,
-                                 "the durable object \"{}\" has the identity of another one; restore the pool from a copy",
-                                 entry.handle).value());
+                                 "the durable object \"{}\" has the identity of another one; restore the pool from a copy", entry.handle)
+                                .value());
             return true;
         }
         std::vector<ScannedChunk> own;
@@ -144,10 +146,9 @@ Result<void> visit_objects(const Pool& pool, const std::byte* base, std::uint64_
 
 }  // namespace
 
-const EngineFacts object_facts = {
-    .name = "objects",
-    .sentence = "Also list the objects of the engine pronto: operations, log, estimated time to replay it.",
-    .columns = columns,
-    .visit = &visit_objects};
+const EngineFacts object_facts = {.name = "objects",
+                                  .sentence = "Also list the objects of the engine pronto: operations, log, estimated time to replay it.",
+                                  .columns = columns,
+                                  .visit = &visit_objects};
 
 }  // namespace stillpoint::pronto

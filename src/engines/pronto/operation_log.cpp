@@ -23,10 +23,7 @@ constexpr std::uint64_t room_wait_ns = 30'000'000'000;
 }  // namespace
 
 OperationLog::OperationLog(const SnapshotLinks& links, const Settings& settings)
-    : links_(links),
-      settings_(settings),
-      medium_(&links.pool->medium()),
-      byte_addressable_(medium_->byte_addressable()),
+    : links_(links), settings_(settings), medium_(&links.pool->medium()), byte_addressable_(medium_->byte_addressable()),
       objects_(links_, space_, settings.verify_replay, settings.accept_damaged_log)
 {
 }
@@ -98,8 +95,8 @@ void OperationLog::snapshot_durable() noexcept
     space_.wake_waiters();
 }
 
-Result<void*> OperationLog::object(Session& session, const sp_pronto_type& type, const char* name, unsigned flags,
-                                   const void* arguments, std::size_t bytes)
+Result<void*> OperationLog::object(Session& session, const sp_pronto_type& type, const char* name, unsigned flags, const void* arguments,
+                                   std::size_t bytes)
 {
     return objects_.open(session, {&type, name, flags, arguments, bytes});
 }
@@ -159,7 +156,8 @@ Result<void*> OperationLog::begin(sp_pronto_operation& memory, void* address, st
         }
         return fail(SP_E_INVALID_ARGUMENT, 0,
                     "an operation on another durable object begins inside one on \"{}\": it would be run twice after a crash. Call "
-                    "them one after the other", outer->name.data());
+                    "them one after the other",
+                    outer->name.data());
     }
     LiveObject* const object = objects_.find(address);
     if (object == nullptr) {
@@ -199,7 +197,8 @@ Result<void> OperationLog::enter_with_room(Operation& operation)
     if (parts > space_.chunk_count() / 2) {
         return fail(SP_E_INVALID_ARGUMENT, 0,
                     "{} bytes of arguments of one operation are more than half of the pool's log: divide the operation, or make a "
-                    "pool with a larger pool_size_mb", operation.argument_bytes);
+                    "pool with a larger pool_size_mb",
+                    operation.argument_bytes);
     }
     if (parts > 1) {
         try {
@@ -232,7 +231,8 @@ Result<void> OperationLog::enter_with_room(Operation& operation)
         if (os::monotonic_ns() > deadline_ns) {
             return fail(SP_E_TIMED_OUT, 0,
                         "the log is full, and no snapshot could be taken in {} s: an operation does not end, or waits for a lock that "
-                        "a thread holds which begins one. Begin operations before locks are acquired", room_wait_ns / 1'000'000'000);
+                        "a thread holds which begins one. Begin operations before locks are acquired",
+                        room_wait_ns / 1'000'000'000);
         }
     }
 }
@@ -378,9 +378,8 @@ Result<void> OperationLog::commit(sp_pronto_operation& memory, bool early)
 Result<void> OperationLog::commit_current()
 {
     ThreadLog* const thread = own_thread_log();
-    return thread != nullptr && thread->current != nullptr
-               ? commit(reinterpret_cast<sp_pronto_operation&>(*thread->current), false)
-               : Result<void>{};
+    return thread != nullptr && thread->current != nullptr ? commit(reinterpret_cast<sp_pronto_operation&>(*thread->current), false)
+                                                           : Result<void>{};
 }
 
 void OperationLog::end_verifying(Operation& operation) noexcept
@@ -397,7 +396,8 @@ void OperationLog::refuse(LiveObject& object, const Operation& operation) noexce
     const Failure reason = fail(SP_E_OBJECT_REFUSED, 0,
                                 "the operation {} of the durable object \"{}\" ended by an exception and may have changed it: the "
                                 "object is refused, and no snapshot is taken, until the pool is opened again",
-                                method.name, object.name.data()).value();
+                                method.name, object.name.data())
+                               .value();
     objects_.refuse(object, reason);
 }
 
@@ -412,8 +412,7 @@ Result<void> OperationLog::end(sp_pronto_operation& memory, bool by_exception)
         static_cast<void>(Siblings::await(operation.thread->job));
     }
     const bool uncommitted = operation.state == Operation::begun || operation.state == Operation::logging;
-    if (uncommitted && by_exception &&
-        (object.type->methods[operation.program_method].promises & SP_PRONTO_UNCHANGED_BY_EXCEPTION) == 0) {
+    if (uncommitted && by_exception && (object.type->methods[operation.program_method].promises & SP_PRONTO_UNCHANGED_BY_EXCEPTION) == 0) {
         refuse(object, operation);
     }
     if (settings_.check_commit_order) {

@@ -30,7 +30,8 @@ Result<void> check_segments(const Pool& pool)
 {
     for (const Segment& segment : pool.segments()) {
         if (segment.file_pages != segment_file_pages(segment.image_pages)) {
-            return fail(SP_E_POOL_CORRUPT, 0, "{}: segment at image page {} has a shape that pronto never writes; restore the pool from a copy",
+            return fail(SP_E_POOL_CORRUPT, 0,
+                        "{}: segment at image page {} has a shape that pronto never writes; restore the pool from a copy",
                         pool.medium().path(), segment.first_image_page);
         }
     }
@@ -88,10 +89,9 @@ Result<RecoveryReport> ProntoEngine::start(Pool pool, const Options& options)
     if (auto done = pieces_.reserve(facts.image_bytes_max); !done) {
         return pass_on(done.error());
     }
-    snapshots_.emplace(SnapshotThread::Parts{pool_.get(), &shadow_, &pieces_, &staging_, &table_, &locations_, &medium_lock_, &clock_,
-                                             &hooks_},
-                       SnapshotThread::Settings{options.interval_ms * 1'000'000, options.stop_attempt_ms * 1'000'000,
-                                                facts.image_bytes_max / page_bytes});
+    snapshots_.emplace(
+        SnapshotThread::Parts{pool_.get(), &shadow_, &pieces_, &staging_, &table_, &locations_, &medium_lock_, &clock_, &hooks_},
+        SnapshotThread::Settings{options.interval_ms * 1'000'000, options.stop_attempt_ms * 1'000'000, facts.image_bytes_max / page_bytes});
     if (auto done = snapshots_->prepare(); !done) {
         return pass_on(done.error());
     }
@@ -214,9 +214,8 @@ Result<void> ProntoEngine::start_log(const Options& options)
     const OwnOptions own{options};
     const auto use = own.pronto_logging == "async"  ? Siblings::Use::always
                      : own.pronto_logging == "sync" ? Siblings::Use::never
-                                                        : Siblings::Use::measured;
-    log_.emplace(links(),
-                 OperationLog::Settings{use, own.verify_replay, own.damaged_log == "cut", own.check_commit_order});
+                                                    : Siblings::Use::measured;
+    log_.emplace(links(), OperationLog::Settings{use, own.verify_replay, own.damaged_log == "cut", own.check_commit_order});
     hooks_ = {&*log_, [](void* log) noexcept { static_cast<OperationLog*>(log)->before_capture(); },
               [](void* log, std::uint64_t) noexcept { static_cast<OperationLog*>(log)->snapshot_durable(); }};
     auto recovered = log_->recover(*pool_);
@@ -251,9 +250,8 @@ SnapshotLinks ProntoEngine::links() noexcept
                 const EpochClock& clock = static_cast<ProntoEngine*>(engine)->clock_;
                 return clock.failed() ? &clock.failure() : nullptr;
             },
-            .prepare_write = [](void* engine, void* address, std::size_t size) noexcept {
-                static_cast<ProntoEngine*>(engine)->pieces_.prepare_write(address, size);
-            }};
+            .prepare_write = [](void* engine, void* address,
+                                std::size_t size) noexcept { static_cast<ProntoEngine*>(engine)->pieces_.prepare_write(address, size); }};
 }
 
 Result<void> ProntoEngine::mirror(const MirroredRange& range) { return snapshots_->mirror(range); }

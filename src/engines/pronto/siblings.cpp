@@ -77,8 +77,7 @@ bool Siblings::start_threads() noexcept
 
 unsigned Siblings::sibling_of(const ThreadLog& thread) const noexcept
 {
-    return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(&thread) / sizeof(ThreadLog)) %
-           count_.load(std::memory_order_acquire);
+    return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(&thread) / sizeof(ThreadLog)) % count_.load(std::memory_order_acquire);
 }
 
 bool Siblings::hand_over(ThreadLog& thread) noexcept

@@ -48,8 +48,8 @@ public:
     [[nodiscard]] std::uint64_t frozen_count() const noexcept { return frozen_count_; }
 
     enum class CopyResult : std::uint8_t {
-        one,             ///< a piece was copied to staging, or was by a handler
-        no_slot,         ///< all staging memory that this thread may take is in use
+        one,  ///< a piece was copied to staging, or was by a handler
+        no_slot,  ///< all staging memory that this thread may take is in use
         nothing_frozen,  ///< every piece has its copy, or a handler makes it now
     };
     /// Copies the next frozen piece.
@@ -100,7 +100,7 @@ private:
     std::uint64_t frozen_count_ = 0;
     std::uint64_t next_frozen_ = 0;
     std::uint64_t captured_bytes_ = 0;
-    std::atomic<std::uint32_t> opening_{0};   ///< threads that may be making a piece writable
+    std::atomic<std::uint32_t> opening_{0};  ///< threads that may be making a piece writable
     std::atomic<bool> freezing_{false};
     std::atomic<std::uint32_t> progress_{0};  ///< a futex
     std::atomic<std::uint32_t> waiters_{0};

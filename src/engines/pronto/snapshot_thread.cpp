@@ -21,17 +21,12 @@ constexpr versions::EpochWriter::WriteRules write_rules{.leaves_out_zero_pages =
 }  // namespace
 
 SnapshotThread::SnapshotThread(const Parts& parts, const Settings& settings) noexcept
-    : parts_(parts),
-      settings_(settings),
-      writer_(*parts.pool, *parts.table, *parts.locations, *parts.medium_lock, write_rules),
+    : parts_(parts), settings_(settings), writer_(*parts.pool, *parts.table, *parts.locations, *parts.medium_lock, write_rules),
       turns_(settings.interval_ns, &take_turn, this)
 {
 }
 
-Result<void> SnapshotThread::prepare()
-{
-    return writer_.reserve(settings_.image_pages_max);
-}
+Result<void> SnapshotThread::prepare() { return writer_.reserve(settings_.image_pages_max); }
 
 CheckpointTurn SnapshotThread::take_turn(void* self, const CheckpointTurns::Facts& facts) noexcept
 {

@@ -89,8 +89,9 @@ private:
     CheckpointTurns turns_;
 
     MirroredRanges mirrored_;
-    SectionWatch watch_{{"no operation was begun and no sp_fase_begin() was called, which alone delimit with the engine pronto: locks do not",
-                         "Make each update an operation of an object, or put sp_fase_begin() and sp_fase_end() around it"}};
+    SectionWatch watch_{
+        {"no operation was begun and no sp_fase_begin() was called, which alone delimit with the engine pronto: locks do not",
+         "Make each update an operation of an object, or put sp_fase_begin() and sp_fase_end() around it"}};
     bool last_ = false;
     versions::AnnouncedSegments announced_;
 

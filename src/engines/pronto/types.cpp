@@ -41,8 +41,8 @@ Result<void> check_text(const char* what, const char* text, std::size_t bytes_mi
 Result<void> check_methods(const sp_pronto_type& type)
 {
     if (type.method_count > SP_PRONTO_METHODS_MAX || (type.method_count != 0 && type.methods == nullptr)) {
-        return fail(SP_E_INVALID_ARGUMENT, 0, "the type \"{}\" has {} methods; at most {} are possible", type.name,
-                    type.method_count, int{SP_PRONTO_METHODS_MAX});
+        return fail(SP_E_INVALID_ARGUMENT, 0, "the type \"{}\" has {} methods; at most {} are possible", type.name, type.method_count,
+                    int{SP_PRONTO_METHODS_MAX});
     }
     std::set<std::string_view> names;
     for (std::size_t i = 0; i < type.method_count; ++i) {
@@ -67,10 +67,10 @@ Result<void> check_type(const sp_pronto_type& type)
         return checked;
     }
     const std::size_t alignment = type.alignment_bytes;
-    if (type.size_bytes == 0 || alignment == 0 || alignment > 64 || (alignment & (alignment - 1)) != 0 ||
-        type.construct == nullptr || type.destroy == nullptr) {
-        return fail(SP_E_INVALID_ARGUMENT, 0,
-                    "the type \"{}\" needs a size, an alignment of at most 64, `construct` and `destroy`", type.name);
+    if (type.size_bytes == 0 || alignment == 0 || alignment > 64 || (alignment & (alignment - 1)) != 0 || type.construct == nullptr ||
+        type.destroy == nullptr) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "the type \"{}\" needs a size, an alignment of at most 64, `construct` and `destroy`",
+                    type.name);
     }
     return check_methods(type);
 }

@@ -197,14 +197,17 @@ STILLPOINT_API void* sp_respct_root(const char* handle, sp_respct_layout* layout
         sp_respct_layout& layout;
         size_t bytes;
     } request{*layout, bytes};
-    void* const object = stillpoint::named_object_of(handle, bytes, [](void* context, Session& here) -> Result<void*> {
-        auto& wanted = *static_cast<Request*>(context);
-        auto block = allocate_in(here, wanted.layout, wanted.bytes);
-        if (block) {
-            here.heap->clear_block(*block, wanted.bytes);
-        }
-        return block;
-    }, &request);
+    void* const object = stillpoint::named_object_of(
+        handle, bytes,
+        [](void* context, Session& here) -> Result<void*> {
+            auto& wanted = *static_cast<Request*>(context);
+            auto block = allocate_in(here, wanted.layout, wanted.bytes);
+            if (block) {
+                here.heap->clear_block(*block, wanted.bytes);
+            }
+            return block;
+        },
+        &request);
     if (object == nullptr) {
         return nullptr;
     }
@@ -212,8 +215,8 @@ STILLPOINT_API void* sp_respct_root(const char* handle, sp_respct_layout* layout
     auto number = number_of(*session, *layout);
     if (number && *number != session->heap->layout_number_of(object)) {
         number = fail(SP_E_HANDLE_SIZE, 0,
-                      "the durable object \"{}\" was made with other logged variables or locks than type {} has: was its type changed?", handle,
-                      layout->type_name);
+                      "the durable object \"{}\" was made with other logged variables or locks than type {} has: was its type changed?",
+                      handle, layout->type_name);
     }
     if (!number) {
         stillpoint::report_as_errno(number.error());

@@ -77,12 +77,11 @@ struct WriteTarget {
     WriteTarget(const Session& session, std::string_view what, const void* address) noexcept
     {
         const Heap::Block block = stillpoint_is_persistent(address) ? session.heap->find_block(address) : Heap::Block{nullptr, 0};
-        const auto end =
-            block.begin == nullptr
-                ? fmt::format_to_n(text, sizeof text - 1, "{} at {}", what, address)
-                : fmt::format_to_n(text, sizeof text - 1, "{} at {}, byte {} of the block of {} bytes at {},", what, address,
-                                   static_cast<const std::byte*>(address) - block.begin, block.usable_bytes,
-                                   static_cast<const void*>(block.begin));
+        const auto end = block.begin == nullptr
+                             ? fmt::format_to_n(text, sizeof text - 1, "{} at {}", what, address)
+                             : fmt::format_to_n(text, sizeof text - 1, "{} at {}, byte {} of the block of {} bytes at {},", what, address,
+                                                static_cast<const std::byte*>(address) - block.begin, block.usable_bytes,
+                                                static_cast<const void*>(block.begin));
         *end.out = '\0';
     }
 };
@@ -234,11 +233,13 @@ STILLPOINT_API void sp_respct_check_modified(const void* address, size_t size_by
 STILLPOINT_API void sp_respct_check_wait(const char* file, unsigned line)
 {
     if (const stillpoint::Session* const session = checks::checked_session(); session != nullptr && checks::own.written.file != nullptr) {
-        stillpoint::os::log(stillpoint::os::Severity::error,
-                            "{}:{}: a wait for a condition after a durable write since the thread's restart point, which a crash during the "
-                            "wait would make once more. The write: {}:{}. Wait before the critical section's first write, with a restart "
-                            "point right before the lock (respct::critical_section). The program ends here, so that a crash cannot make it "
-                            "worse", file, line, checks::own.written.file, checks::own.written.number);
+        stillpoint::os::log(
+            stillpoint::os::Severity::error,
+            "{}:{}: a wait for a condition after a durable write since the thread's restart point, which a crash during the "
+            "wait would make once more. The write: {}:{}. Wait before the critical section's first write, with a restart "
+            "point right before the lock (respct::critical_section). The program ends here, so that a crash cannot make it "
+            "worse",
+            file, line, checks::own.written.file, checks::own.written.number);
         std::abort();
     }
 }

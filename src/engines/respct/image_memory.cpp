@@ -49,9 +49,9 @@ Result<void> ImageMemory::map_segments(const Pool& pool, std::uint64_t from_byte
 
 Result<void> ImageMemory::extend(const Pool& pool, std::uint64_t image_bytes)
 {
-    const Result<void> done =
-        in_place_ ? map_segments(pool, std::max(heap_offset_, memory_.bytes()), shared_ ? &Medium::map_at : &Medium::map_copy_at)
-                  : memory_.make_accessible(image_bytes);
+    const Result<void> done = in_place_ ? map_segments(pool, std::max(heap_offset_, memory_.bytes()),
+                                                       shared_ ? &Medium::map_at : &Medium::map_copy_at)
+                                        : memory_.make_accessible(image_bytes);
     if (done) {
         memory_.publish(image_bytes);
     }

@@ -41,9 +41,9 @@ private:
     const ImageMemory* memory_ = nullptr;
     CopyTeam team_;
     std::vector<std::uintptr_t> recovered_;
-    os::ReservedArray<Run> runs_;      ///< each of a limited number of lines
+    os::ReservedArray<Run> runs_;  ///< each of a limited number of lines
     std::uint64_t run_count_ = 0;
-    os::ReservedBitmap pages_;         ///< to be written: by image page
+    os::ReservedBitmap pages_;  ///< to be written: by image page
     os::ReservedArray<std::byte> staging_;
     os::ReservedArray<std::uint64_t> staged_pages_;
 };

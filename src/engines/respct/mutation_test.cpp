@@ -127,8 +127,8 @@ class RespctMutations : public ::testing::TestWithParam<const char*> {
 protected:
     int run(const std::function<int()>& body)
     {
-        return test::run_with_pool(pool_, std::string("engine=respct pool_size_mb=4 pool_max_mb=8 durability=process interval_ms=3600000 ") +
-                                              GetParam(), body);
+        return test::run_with_pool(
+            pool_, std::string("engine=respct pool_size_mb=4 pool_max_mb=8 durability=process interval_ms=3600000 ") + GetParam(), body);
     }
 
     static bool take_all()
@@ -251,9 +251,7 @@ constexpr std::uint64_t layout_checksum_seed = 0x535454595045444c;  ///< of heap
 class Forged {
 public:
     Forged(Bytes& bytes, const Pool& pool)
-        : bytes_(bytes),
-          area_(pool.facts().engine_area_first_page * page_bytes),
-          image_(pool.segments()[0].first_file_page * page_bytes),
+        : bytes_(bytes), area_(pool.facts().engine_area_first_page * page_bytes), image_(pool.segments()[0].first_file_page * page_bytes),
           layout_(heap::HeapLayout::of(geometry_of(pool.facts()).heap_offset, pool.facts().image_bytes_max, layout::TableFormat::logged))
     {
     }
@@ -325,9 +323,8 @@ const Forgery forgeries[] = {
     {"a typed span whose blocks are not aligned",
      [](Forged& pool) { pool.typed_span() = heap::SpanWord::of(heap::SpanEntry::small(heap::class_for(112)), 1).word; }},
     {"a typed span of another layout", [](Forged& pool) { pool.typed_span() += std::uint64_t{1} << heap::SpanWord::layout_shift; }},
-    {"tables beyond the image", [](Forged& pool) {
-         pool.change_superblocks([](layout::Superblock& superblock) { superblock.image_bytes_max = window_bytes; });
-     }},
+    {"tables beyond the image",
+     [](Forged& pool) { pool.change_superblocks([](layout::Superblock& superblock) { superblock.image_bytes_max = window_bytes; }); }},
     {"an epoch that no pool reaches", [](Forged& pool) { pool.move_epoch(std::uint64_t{1} << 62); }},
     {"an epoch whose double overflows", [](Forged& pool) { pool.move_epoch(std::uint64_t{1} << 63); }},
 };

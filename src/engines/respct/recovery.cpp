@@ -115,8 +115,8 @@ public:
     {
         constexpr unsigned threads_max = 8;
         const std::uint64_t shares = (rollback_.spans() + spans_at_a_time - 1) / spans_at_a_time;
-        const auto helpers = static_cast<unsigned>(
-            std::min<std::uint64_t>({shares, std::max(1U, std::thread::hardware_concurrency()), threads_max}));
+        const auto helpers =
+            static_cast<unsigned>(std::min<std::uint64_t>({shares, std::max(1U, std::thread::hardware_concurrency()), threads_max}));
         std::vector<std::thread> threads;
         try {
             for (unsigned i = 1; i < helpers; ++i) {

@@ -49,7 +49,8 @@ RespctEngine::~RespctEngine() { give_notes_back(); }
 Result<RecoveryReport> RespctEngine::start(Pool pool, const Options& options)
 {
     if (options.recovery != "auto") {
-        os::log(os::Severity::warning, "--recovery has no meaning with the engine respct, and is ignored: its programs announce their stores themselves");
+        os::log(os::Severity::warning,
+                "--recovery has no meaning with the engine respct, and is ignored: its programs announce their stores themselves");
     }
     pool_ = std::make_unique<Pool>(std::move(pool));
     const PoolFacts& facts = pool_->facts();
@@ -165,8 +166,8 @@ Result<void> RespctEngine::stop(bool clean)
         return pass_on(clock_.failure());
     }
     if (!finished) {
-        return fail(SP_E_TIMED_OUT, 0,
-                    "no last checkpoint: a thread passed no restart point in time; the pool stays at epoch {}", clock_.durable());
+        return fail(SP_E_TIMED_OUT, 0, "no last checkpoint: a thread passed no restart point in time; the pool stays at epoch {}",
+                    clock_.durable());
     }
     return {};
 }

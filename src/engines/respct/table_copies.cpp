@@ -65,9 +65,10 @@ Result<void> TableCopies::load(const Pool& pool, const ImageGeometry& geometry, 
         }
     }
     if (digest_ != committed.digest && !is_removed(Canary::table_records_digest)) {
-        return found(findings, fail(SP_E_POOL_CORRUPT, 0,
-                                    "{}: the records of the pool's tables do not match the commit record of epoch {}; restore the pool from a copy",
-                                    pool.medium().path(), committed.epoch));
+        return found(findings,
+                     fail(SP_E_POOL_CORRUPT, 0,
+                          "{}: the records of the pool's tables do not match the commit record of epoch {}; restore the pool from a copy",
+                          pool.medium().path(), committed.epoch));
     }
     return {};
 }
@@ -92,7 +93,8 @@ Result<void> TableCopies::load_page(const Pool& pool, std::uint64_t page, std::u
         return read;
     }
     if (checksum_of(bytes, page, known.epoch[newest]) != known.checksum[newest] && !is_removed(Canary::table_copy_checksum)) {
-        return fail(SP_E_POOL_CORRUPT, 0, "{}: image page {} (a table of the pool) does not have the checksum of epoch {}; restore the pool from a copy",
+        return fail(SP_E_POOL_CORRUPT, 0,
+                    "{}: image page {} (a table of the pool) does not have the checksum of epoch {}; restore the pool from a copy",
                     pool.medium().path(), page, known.epoch[newest]);
     }
     return {};

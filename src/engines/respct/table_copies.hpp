@@ -51,13 +51,13 @@ private:
     std::byte* image_ = nullptr;
     std::uint64_t seed_ = 0;
     std::uint64_t digest_ = 0;
-    std::vector<std::atomic<bool>> dirty_;        ///< by page
-    std::vector<std::uint64_t> captured_pages_;   ///< reserved for all
+    std::vector<std::atomic<bool>> dirty_;  ///< by page
+    std::vector<std::uint64_t> captured_pages_;  ///< reserved for all
     std::vector<std::byte> captured_storage_;
-    std::byte* captured_ = nullptr;               ///< page aligned, in captured_storage_
+    std::byte* captured_ = nullptr;  ///< page aligned, in captured_storage_
     std::vector<std::byte> record_storage_;
-    std::byte* records_ = nullptr;                ///< as in the file; page aligned
-    std::vector<bool> stale_record_pages_;        ///< in which load() has forgotten uncommitted copies
+    std::byte* records_ = nullptr;  ///< as in the file; page aligned
+    std::vector<bool> stale_record_pages_;  ///< in which load() has forgotten uncommitted copies
     std::atomic<bool> changed_{false};
 };
 

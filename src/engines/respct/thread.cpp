@@ -180,7 +180,8 @@ void bind_frame(std::byte* frame) noexcept
         if (other != &thread && other->frame.load(std::memory_order_relaxed) == frame) {
             os::log(os::Severity::error,
                     "sp_respct_bind_frame({}): another thread has this frame, and both would store their restart points in it; the "
-                    "program ends here. Give each thread a frame of its own, under a name of its own", static_cast<const void*>(frame));
+                    "program ends here. Give each thread a frame of its own, under a name of its own",
+                    static_cast<const void*>(frame));
             std::abort();
         }
     }

@@ -108,8 +108,8 @@ void note_lines(const void* address, std::size_t size_bytes) noexcept;
     Thread* const thread = own_thread;
     const ThreadRecord* const record = fase::own_record;
     if (thread->frame.load(std::memory_order_relaxed) != nullptr || record == nullptr ||
-        record->depth.load(std::memory_order_relaxed) != 1 ||
-        (fase::gate.bits.load(std::memory_order_relaxed) & fase::gate_shut) != 0) [[unlikely]] {
+        record->depth.load(std::memory_order_relaxed) != 1 || (fase::gate.bits.load(std::memory_order_relaxed) & fase::gate_shut) != 0)
+        [[unlikely]] {
         return false;
     }
     thread->has_written = false;

@@ -42,8 +42,7 @@
 #define NVHOOKS_CARD_TABLE_BYTES (1ULL << (NVHOOKS_WINDOW_SHIFT - NVHOOKS_CARD_SHIFT))
 #define NVHOOKS_CARD_TABLE_BELOW_WINDOW 0x1000000000ULL /* 64 GiB */
 #define NVHOOKS_CARD_TABLE_FOR(index) (((index) << NVHOOKS_WINDOW_SHIFT) - NVHOOKS_CARD_TABLE_BELOW_WINDOW)
-#define NVHOOKS_CARD_BIAS_FOR(index) \
-    (NVHOOKS_CARD_TABLE_FOR(index) - ((index) << (NVHOOKS_WINDOW_SHIFT - NVHOOKS_CARD_SHIFT)))
+#define NVHOOKS_CARD_BIAS_FOR(index) (NVHOOKS_CARD_TABLE_FOR(index) - ((index) << (NVHOOKS_WINDOW_SHIFT - NVHOOKS_CARD_SHIFT)))
 
 /* ---- What an instrumented object says of itself ------------------------------------------------------
  *

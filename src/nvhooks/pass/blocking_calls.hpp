@@ -6,6 +6,6 @@
 namespace stillpoint::nvhooks {
 
 /// A hook before each call of a function that the layer lists under `blocking`. Returns how many.
-unsigned emit_blocking_calls(FunctionScope &scope);
+unsigned emit_blocking_calls(FunctionScope& scope);
 
 }  // namespace stillpoint::nvhooks

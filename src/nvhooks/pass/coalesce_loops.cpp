@@ -24,9 +24,9 @@ struct Group {
     SiteKind kind;
     bool once_more;  ///< executed once more than the back edge is taken
     std::int64_t step;
-    const llvm::SCEV *first;  ///< start of the first access that was found
+    const llvm::SCEV* first;  ///< start of the first access that was found
     struct Member {
-        Site *site;
+        Site* site;
         std::int64_t distance;  ///< bytes from `first`
     };
     llvm::SmallVector<Member, 8> members;
@@ -34,7 +34,7 @@ struct Group {
 
 class LoopCoalescer {
 public:
-    LoopCoalescer(FunctionScope &scope, const llvm::PostDominatorTree &post_dominators, Sites &sites, llvm::Loop &loop)
+    LoopCoalescer(FunctionScope& scope, const llvm::PostDominatorTree& post_dominators, Sites& sites, llvm::Loop& loop)
         : scope_(scope), post_dominators_(post_dominators), sites_(sites), loop_(loop),
           expander_(scope.evolution, scope.layout(), "nvhooks")
     {
@@ -47,8 +47,8 @@ public:
         }
         std::vector<Group> groups = find_groups();
         Sites hoisted;
-        for (Group &group : groups) {
-            for (llvm::SmallVector<Group::Member, 8> &run : runs_of(group)) {
+        for (Group& group : groups) {
+            for (llvm::SmallVector<Group::Member, 8>& run : runs_of(group)) {
                 hoist(group, run, hoisted);
             }
         }
@@ -68,13 +68,12 @@ private:
         if (llvm::isa<llvm::SCEVCouldNotCompute>(taken_) || scope_.evolution.getTypeSizeInBits(taken_->getType()) > 64) {
             return false;
         }
-        llvm::Instruction *at = loop_.getLoopPreheader()->getTerminator();
-        if (!expander_.isSafeToExpandAt(taken_, at) ||
-            expander_.isHighCostExpansion({taken_}, &loop_, 16, &scope_.costs, at)) {
+        llvm::Instruction* at = loop_.getLoopPreheader()->getTerminator();
+        if (!expander_.isSafeToExpandAt(taken_, at) || expander_.isHighCostExpansion({taken_}, &loop_, 16, &scope_.costs, at)) {
             return false;
         }
-        for (const llvm::BasicBlock *block : loop_.blocks()) {
-            for (const llvm::Instruction &instruction : *block) {
+        for (const llvm::BasicBlock* block : loop_.blocks()) {
+            for (const llvm::Instruction& instruction : *block) {
                 if (is_boundary(instruction, scope_.configuration) ||
                     (!instruction.isTerminator() && !llvm::isGuaranteedToTransferExecutionToSuccessor(&instruction) &&
                      !llvm::isa<llvm::CallBase>(instruction))) {
@@ -88,8 +87,8 @@ private:
     [[nodiscard]] std::vector<Group> find_groups()
     {
         std::vector<Group> groups;
-        for (Site &site : sites_) {
-            llvm::BasicBlock *block = site.anchor->getParent();
+        for (Site& site : sites_) {
+            llvm::BasicBlock* block = site.anchor->getParent();
             if (site.removed || !site.is_plain() || scope_.loops.getLoopFor(block) != &loop_ ||
                 !scope_.dominators.dominates(block, loop_.getLoopLatch())) {
                 continue;
@@ -98,11 +97,11 @@ private:
             if (!once_more && !scope_.dominators.dominates(exiting_, block)) {
                 continue;
             }
-            llvm::ScalarEvolution &evolution = scope_.evolution;
-            const llvm::SCEV *start = evolution.getSCEV(site.pointer);
+            llvm::ScalarEvolution& evolution = scope_.evolution;
+            const llvm::SCEV* start = evolution.getSCEV(site.pointer);
             std::int64_t step = 0;
-            if (const auto *recurrence = llvm::dyn_cast<llvm::SCEVAddRecExpr>(start)) {
-                const auto *constant = recurrence->getLoop() == &loop_ && recurrence->isAffine()
+            if (const auto* recurrence = llvm::dyn_cast<llvm::SCEVAddRecExpr>(start)) {
+                const auto* constant = recurrence->getLoop() == &loop_ && recurrence->isAffine()
                                            ? llvm::dyn_cast<llvm::SCEVConstant>(recurrence->getStepRecurrence(evolution))
                                            : nullptr;
                 if (constant == nullptr || constant->getAPInt().getSignificantBits() > 32) {
@@ -126,17 +125,17 @@ private:
         return groups;
     }
 
-    void add_to_group(std::vector<Group> &groups, Site &site, const llvm::SCEV *start, std::int64_t step, bool once_more)
+    void add_to_group(std::vector<Group>& groups, Site& site, const llvm::SCEV* start, std::int64_t step, bool once_more)
     {
-        for (Group &group : groups) {
+        for (Group& group : groups) {
             if (group.kind != site.kind || group.step != step || group.once_more != once_more) {
                 continue;
             }
             if (scope_.evolution.getPointerBase(group.first) != scope_.evolution.getPointerBase(start)) {
                 continue;
             }
-            const llvm::SCEV *difference = scope_.evolution.getMinusSCEV(start, group.first);
-            if (const auto *constant = llvm::dyn_cast<llvm::SCEVConstant>(difference)) {
+            const llvm::SCEV* difference = scope_.evolution.getMinusSCEV(start, group.first);
+            if (const auto* constant = llvm::dyn_cast<llvm::SCEVConstant>(difference)) {
                 group.members.push_back({&site, constant->getAPInt().getSExtValue()});
                 return;
             }
@@ -152,13 +151,13 @@ private:
     }
 
     /// Neighbours whose union has no hole.
-    [[nodiscard]] std::vector<llvm::SmallVector<Group::Member, 8>> runs_of(Group &group) const
+    [[nodiscard]] std::vector<llvm::SmallVector<Group::Member, 8>> runs_of(Group& group) const
     {
         std::sort(group.members.begin(), group.members.end(),
-                  [](const Group::Member &a, const Group::Member &b) { return a.distance < b.distance; });
+                  [](const Group::Member& a, const Group::Member& b) { return a.distance < b.distance; });
         std::vector<llvm::SmallVector<Group::Member, 8>> runs;
         std::int64_t end = 0;
-        for (const Group::Member &member : group.members) {
+        for (const Group::Member& member : group.members) {
             if (runs.empty() || member.distance > end + hole_max(group.kind)) {
                 runs.emplace_back();
                 end = member.distance;
@@ -169,10 +168,10 @@ private:
         return runs;
     }
 
-    void hoist(const Group &group, const llvm::SmallVector<Group::Member, 8> &run, Sites &hoisted)
+    void hoist(const Group& group, const llvm::SmallVector<Group::Member, 8>& run, Sites& hoisted)
     {
         std::int64_t end = run.front().distance;
-        for (const Group::Member &member : run) {
+        for (const Group::Member& member : run) {
             end = std::max(end, member.distance + static_cast<std::int64_t>(member.site->size));
         }
         const std::int64_t length = end - run.front().distance;
@@ -180,19 +179,19 @@ private:
         if (stride > length + hole_max(group.kind)) {
             return;
         }
-        llvm::ScalarEvolution &evolution = scope_.evolution;
-        llvm::Instruction *at = loop_.getLoopPreheader()->getTerminator();
-        llvm::Type *integer = llvm::Type::getInt64Ty(scope_.function.getContext());
+        llvm::ScalarEvolution& evolution = scope_.evolution;
+        llvm::Instruction* at = loop_.getLoopPreheader()->getTerminator();
+        llvm::Type* integer = llvm::Type::getInt64Ty(scope_.function.getContext());
         const auto number = [&evolution, integer](std::int64_t value) {
             return evolution.getConstant(integer, static_cast<std::uint64_t>(value), true);
         };
-        const llvm::SCEV *begin = evolution.getAddExpr(group.first, number(run.front().distance));
-        const llvm::SCEV *taken = evolution.getNoopOrZeroExtend(taken_, integer);
+        const llvm::SCEV* begin = evolution.getAddExpr(group.first, number(run.front().distance));
+        const llvm::SCEV* taken = evolution.getNoopOrZeroExtend(taken_, integer);
         // The last iteration's index: of accesses that happen once less, one less.
-        const llvm::SCEV *last = group.once_more ? taken : evolution.getMinusSCEV(taken, evolution.getOne(integer));
-        const llvm::SCEV *walked = evolution.getMulExpr(last, number(group.step));
-        const llvm::SCEV *lowest = group.step < 0 ? evolution.getAddExpr(begin, walked) : begin;
-        const llvm::SCEV *size = evolution.getAddExpr(evolution.getMulExpr(last, number(stride)), number(length));
+        const llvm::SCEV* last = group.once_more ? taken : evolution.getMinusSCEV(taken, evolution.getOne(integer));
+        const llvm::SCEV* walked = evolution.getMulExpr(last, number(group.step));
+        const llvm::SCEV* lowest = group.step < 0 ? evolution.getAddExpr(begin, walked) : begin;
+        const llvm::SCEV* size = evolution.getAddExpr(evolution.getMulExpr(last, number(stride)), number(length));
         if (!expander_.isSafeToExpandAt(lowest, at) || !expander_.isSafeToExpandAt(size, at)) {
             return;
         }
@@ -207,16 +206,16 @@ private:
         site.pointer = expander_.expandCodeFor(lowest, group.first->getType(), at);
         set_size(site, size, group.once_more, stride == length, at);
         site.hoisted = true;
-        for (const Group::Member &member : run) {
+        for (const Group::Member& member : run) {
             member.site->removed = true;
             site.accesses.append(member.site->accesses);
         }
         hoisted.push_back(site);
     }
 
-    void set_size(Site &site, const llvm::SCEV *size, bool once_more, bool size_tells, llvm::Instruction *at)
+    void set_size(Site& site, const llvm::SCEV* size, bool once_more, bool size_tells, llvm::Instruction* at)
     {
-        if (const auto *constant = llvm::dyn_cast<llvm::SCEVConstant>(size);
+        if (const auto* constant = llvm::dyn_cast<llvm::SCEVConstant>(size);
             constant != nullptr && (once_more || llvm::isa<llvm::SCEVConstant>(taken_))) {
             site.size = taken_->isZero() && !once_more ? 0 : constant->getAPInt().getZExtValue();
             if (site.size != 0) {
@@ -226,32 +225,32 @@ private:
         site.dynamic_size = expander_.expandCodeFor(size, llvm::Type::getInt64Ty(at->getContext()), at);
         if (!once_more && !size_tells) {
             llvm::IRBuilder<> builder(at);
-            llvm::Value *taken = expander_.expandCodeFor(taken_, taken_->getType(), at);
+            llvm::Value* taken = expander_.expandCodeFor(taken_, taken_->getType(), at);
             site.dynamic_size = builder.CreateSelect(builder.CreateIsNull(taken), builder.getInt64(0), site.dynamic_size);
         }
     }
 
-    FunctionScope &scope_;
-    const llvm::PostDominatorTree &post_dominators_;
-    Sites &sites_;
-    llvm::Loop &loop_;
+    FunctionScope& scope_;
+    const llvm::PostDominatorTree& post_dominators_;
+    Sites& sites_;
+    llvm::Loop& loop_;
     llvm::SCEVExpander expander_;
-    llvm::BasicBlock *exiting_ = nullptr;
-    llvm::BasicBlock *exit_ = nullptr;
-    const llvm::SCEV *taken_ = nullptr;
+    llvm::BasicBlock* exiting_ = nullptr;
+    llvm::BasicBlock* exit_ = nullptr;
+    const llvm::SCEV* taken_ = nullptr;
 };
 
 }  // namespace
 
-void coalesce_loops(FunctionScope &scope, Sites &sites)
+void coalesce_loops(FunctionScope& scope, Sites& sites)
 {
     if (scope.loops.empty()) {
         return;
     }
     // Inner loops first: what comes out of one may come out of the next.
-    llvm::SmallVector<llvm::Loop *, 8> loops = scope.loops.getLoopsInPreorder();
+    llvm::SmallVector<llvm::Loop*, 8> loops = scope.loops.getLoopsInPreorder();
     const llvm::PostDominatorTree post_dominators(scope.function);
-    for (llvm::Loop *loop : llvm::reverse(loops)) {
+    for (llvm::Loop* loop : llvm::reverse(loops)) {
         LoopCoalescer(scope, post_dominators, sites, *loop).coalesce();
     }
 }

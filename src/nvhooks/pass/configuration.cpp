@@ -11,11 +11,10 @@ namespace stillpoint::nvhooks {
 
 namespace {
 
-llvm::cl::opt<std::string> runtime_option(
-    "stillpoint-runtime", llvm::cl::value_desc("layer.yaml"),
-    llvm::cl::desc("Configuration of the layer whose hooks are to be called"));
+llvm::cl::opt<std::string> runtime_option("stillpoint-runtime", llvm::cl::value_desc("layer.yaml"),
+                                          llvm::cl::desc("Configuration of the layer whose hooks are to be called"));
 
-llvm::Expected<Configuration> load_configuration(const std::string &path)
+llvm::Expected<Configuration> load_configuration(const std::string& path)
 {
     auto layer = read_layer(path);
     if (!layer) {
@@ -28,11 +27,11 @@ llvm::Expected<Configuration> load_configuration(const std::string &path)
         return descriptions.takeError();
     }
     configuration.descriptions = std::move(*descriptions);
-    for (const std::string &function : configuration.layer.keeps_fase) {
+    for (const std::string& function : configuration.layer.keeps_fase) {
         configuration.keeps_fase.insert(function);
     }
-    for (const Allocator &allocator : configuration.layer.allocators) {
-        std::optional<SizeExpression> &size = configuration.allocators[allocator.function];
+    for (const Allocator& allocator : configuration.layer.allocators) {
+        std::optional<SizeExpression>& size = configuration.allocators[allocator.function];
         if (allocator.size.empty()) {
             continue;
         }
@@ -47,9 +46,9 @@ llvm::Expected<Configuration> load_configuration(const std::string &path)
 }
 
 /// The thread sanitizer gives programs memory in few places only: libstillpoint's window is another one then (stillpoint.h).
-void follow_thread_sanitizer(const llvm::Module &module, Layer &layer)
+void follow_thread_sanitizer(const llvm::Module& module, Layer& layer)
 {
-    const bool sanitized = std::any_of(module.begin(), module.end(), [](const llvm::Function &function) {
+    const bool sanitized = std::any_of(module.begin(), module.end(), [](const llvm::Function& function) {
         return function.hasFnAttribute(llvm::Attribute::SanitizeThread);
     });
     if (!sanitized || !layer.window || layer.window->shift != NVHOOKS_WINDOW_SHIFT || layer.window->index != NVHOOKS_WINDOW_INDEX) {
@@ -63,13 +62,13 @@ void follow_thread_sanitizer(const llvm::Module &module, Layer &layer)
 
 }  // namespace
 
-bool Configuration::is_allocator(const llvm::CallBase &call) const
+bool Configuration::is_allocator(const llvm::CallBase& call) const
 {
-    const llvm::Function *callee = call.getCalledFunction();
+    const llvm::Function* callee = call.getCalledFunction();
     return callee != nullptr && allocators.find(callee->getName()) != allocators.end();
 }
 
-llvm::Expected<Configuration> configuration_of(const llvm::Module &module)
+llvm::Expected<Configuration> configuration_of(const llvm::Module& module)
 {
     if (runtime_option.empty()) {
         return llvm::createStringError(llvm::inconvertibleErrorCode(),

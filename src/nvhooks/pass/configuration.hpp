@@ -16,11 +16,11 @@ struct Configuration {
     llvm::StringMap<std::optional<SizeExpression>> allocators;
 
     [[nodiscard]] bool marks_cards() const { return layer.marks == Marks::cards; }
-    [[nodiscard]] bool is_allocator(const llvm::CallBase &call) const;
+    [[nodiscard]] bool is_allocator(const llvm::CallBase& call) const;
 };
 
 /// The configuration that -stillpoint-runtime names, and that of the module's attributes. Errors: each mistake in a file, with line and
 /// column; no layer given.
-[[nodiscard]] llvm::Expected<Configuration> configuration_of(const llvm::Module &module);
+[[nodiscard]] llvm::Expected<Configuration> configuration_of(const llvm::Module& module);
 
 }  // namespace stillpoint::nvhooks

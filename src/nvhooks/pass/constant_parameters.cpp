@@ -33,9 +33,9 @@ llvm::SmallVector<llvm::StringRef, 6> parts_of(llvm::StringRef list)
 
 }  // namespace
 
-bool is_constant_parameter(const llvm::CallBase &call, unsigned argument)
+bool is_constant_parameter(const llvm::CallBase& call, unsigned argument)
 {
-    const llvm::Function *callee = call.getCalledFunction();
+    const llvm::Function* callee = call.getCalledFunction();
     llvm::ItaniumPartialDemangler name;
     if (callee == nullptr || !callee->getName().starts_with("_Z") || name.partialDemangle(callee->getName().str().c_str()) ||
         !name.isFunction()) {

@@ -7,6 +7,6 @@ namespace stillpoint::nvhooks {
 
 /// Whether the callee's declaration promises, by `const`, to write nothing through the argument. False where the name does not
 /// say, as for C.
-[[nodiscard]] bool is_constant_parameter(const llvm::CallBase &call, unsigned argument);
+[[nodiscard]] bool is_constant_parameter(const llvm::CallBase& call, unsigned argument);
 
 }  // namespace stillpoint::nvhooks

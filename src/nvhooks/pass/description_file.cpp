@@ -30,7 +30,7 @@ struct DescriptionFile {
 
 /// The context that reading a part needs: the context of llvm::yaml::Input.
 struct Reading {
-    DescriptionTable &table;
+    DescriptionTable& table;
     std::string path;
     bool keeps_fase = false;      ///< for functions that do not say
     std::string function;         ///< that is being read
@@ -40,7 +40,7 @@ struct Reading {
 };
 
 /// Adds a whole description; what is wrong if there is another one already.
-std::string add(Reading &reading, const FunctionDescription &function)
+std::string add(Reading& reading, const FunctionDescription& function)
 {
     const auto [entry, added] = reading.table.try_emplace(function.name, DescribedFunction{function, reading.path});
     FunctionDescription same = function;
@@ -52,7 +52,7 @@ std::string add(Reading &reading, const FunctionDescription &function)
 }
 
 /// The error in an effect besides its parts; empty if nothing is.
-std::string complaint_about(const MemoryEffect &effect)
+std::string complaint_about(const MemoryEffect& effect)
 {
     if (effect.pointer.uses_result() || (effect.at_most && effect.at_most->uses_result())) {
         return "pointer and at-most are needed before the call: they cannot use the result";
@@ -66,7 +66,7 @@ std::string complaint_about(const MemoryEffect &effect)
     return {};
 }
 
-void complete_pointer(MemoryEffect &effect, bool writes)
+void complete_pointer(MemoryEffect& effect, bool writes)
 {
     effect.writes = writes;
     effect.pointer_argument = effect.pointer.first_argument().value_or(0);
@@ -74,9 +74,9 @@ void complete_pointer(MemoryEffect &effect, bool writes)
 }
 
 /// LLVM gives the place of a scalar; the error is `offset` bytes into it.
-void append_complaint(const llvm::SMDiagnostic &diagnostic, void *context)
+void append_complaint(const llvm::SMDiagnostic& diagnostic, void* context)
 {
-    Reading &reading = *static_cast<Reading *>(context);
+    Reading& reading = *static_cast<Reading*>(context);
     int column = diagnostic.getColumnNo();
     const llvm::StringRef line = diagnostic.getLineContents();
     if (reading.offset != 0 && column >= 0) {
@@ -91,12 +91,12 @@ void append_complaint(const llvm::SMDiagnostic &diagnostic, void *context)
     placed.print(nullptr, out, /*ShowColors=*/false);
 }
 
-Reading &reading_of(void *context) { return *static_cast<Reading *>(context); }
+Reading& reading_of(void* context) { return *static_cast<Reading*>(context); }
 
 /// A function that is named in a list.
-llvm::StringRef add_named(llvm::StringRef name, void *context, bool keeps_fase)
+llvm::StringRef add_named(llvm::StringRef name, void* context, bool keeps_fase)
 {
-    Reading &reading = reading_of(context);
+    Reading& reading = reading_of(context);
     FunctionDescription function;
     function.name = name.str();
     function.keeps_fase = keeps_fase;
@@ -120,15 +120,15 @@ namespace llvm::yaml {
 struct ReadOnlyScalar {
     static QuotingType mustQuote(StringRef) { return QuotingType::None; }
     template <typename Value>
-    static void output(const Value &, void *, raw_ostream &)
+    static void output(const Value&, void*, raw_ostream&)
     {
     }
 };
 
 template <>
 struct ScalarTraits<nvhooks::YesOrNo> : ReadOnlyScalar {
-    static void output(const nvhooks::YesOrNo &, void *, raw_ostream &) {}
-    static StringRef input(StringRef text, void *, nvhooks::YesOrNo &answer)
+    static void output(const nvhooks::YesOrNo&, void*, raw_ostream&) {}
+    static StringRef input(StringRef text, void*, nvhooks::YesOrNo& answer)
     {
         answer.value = text == "yes" || text == "true" || text == "on";
         return *answer.value || text == "no" || text == "false" || text == "off" ? StringRef() : StringRef("expected yes or no");
@@ -137,8 +137,8 @@ struct ScalarTraits<nvhooks::YesOrNo> : ReadOnlyScalar {
 
 template <>
 struct ScalarTraits<nvhooks::HarmlessName> : ReadOnlyScalar {
-    static void output(const nvhooks::HarmlessName &, void *, raw_ostream &) {}
-    static StringRef input(StringRef text, void *context, nvhooks::HarmlessName &)
+    static void output(const nvhooks::HarmlessName&, void*, raw_ostream&) {}
+    static StringRef input(StringRef text, void* context, nvhooks::HarmlessName&)
     {
         return nvhooks::add_named(text, context, nvhooks::reading_of(context).keeps_fase);
     }
@@ -146,21 +146,21 @@ struct ScalarTraits<nvhooks::HarmlessName> : ReadOnlyScalar {
 
 template <>
 struct ScalarTraits<nvhooks::FaseChanger> : ReadOnlyScalar {
-    static void output(const nvhooks::FaseChanger &, void *, raw_ostream &) {}
-    static StringRef input(StringRef text, void *context, nvhooks::FaseChanger &) { return nvhooks::add_named(text, context, false); }
+    static void output(const nvhooks::FaseChanger&, void*, raw_ostream&) {}
+    static StringRef input(StringRef text, void* context, nvhooks::FaseChanger&) { return nvhooks::add_named(text, context, false); }
 };
 
 template <>
 struct ScalarTraits<nvhooks::SizeExpression> : ReadOnlyScalar {
-    static void output(const nvhooks::SizeExpression &, void *, raw_ostream &) {}
-    static StringRef input(StringRef text, void *context, nvhooks::SizeExpression &value)
+    static void output(const nvhooks::SizeExpression&, void*, raw_ostream&) {}
+    static StringRef input(StringRef text, void* context, nvhooks::SizeExpression& value)
     {
         nvhooks::ExpressionError error;
         if (std::optional<nvhooks::SizeExpression> expression = nvhooks::SizeExpression::parse(text, error)) {
             value = *expression;
             return {};
         }
-        nvhooks::Reading &reading = nvhooks::reading_of(context);
+        nvhooks::Reading& reading = nvhooks::reading_of(context);
         reading.offset = error.offset;
         reading.message = error.message;
         return reading.message;
@@ -169,13 +169,13 @@ struct ScalarTraits<nvhooks::SizeExpression> : ReadOnlyScalar {
 
 template <>
 struct MappingTraits<nvhooks::MemoryEffect> {
-    static void mapping(IO &io, nvhooks::MemoryEffect &effect)
+    static void mapping(IO& io, nvhooks::MemoryEffect& effect)
     {
         io.mapRequired("pointer", effect.pointer);
         io.mapRequired("size", effect.size);
         io.mapOptional("at-most", effect.at_most);
     }
-    static std::string validate(IO &io, nvhooks::MemoryEffect &effect)
+    static std::string validate(IO& io, nvhooks::MemoryEffect& effect)
     {
         // Where a part is wrong already, a second complaint would only be about what is missing.
         return nvhooks::reading_of(io.getContext()).complaints.empty() ? nvhooks::complaint_about(effect) : "";
@@ -184,7 +184,7 @@ struct MappingTraits<nvhooks::MemoryEffect> {
 
 template <>
 struct MappingTraits<nvhooks::FunctionDescription> {
-    static void mapping(IO &io, nvhooks::FunctionDescription &function)
+    static void mapping(IO& io, nvhooks::FunctionDescription& function)
     {
         std::vector<nvhooks::MemoryEffect> writes;
         std::vector<nvhooks::MemoryEffect> reads;
@@ -198,13 +198,13 @@ struct MappingTraits<nvhooks::FunctionDescription> {
         io.mapOptional("complete", complete);
         io.mapOptional("scanf-format", format);
         io.mapOptional("rest", rest);
-        for (std::vector<nvhooks::MemoryEffect> *effects : {&writes, &reads}) {
-            for (nvhooks::MemoryEffect &effect : *effects) {
+        for (std::vector<nvhooks::MemoryEffect>* effects : {&writes, &reads}) {
+            for (nvhooks::MemoryEffect& effect : *effects) {
                 nvhooks::complete_pointer(effect, effects == &writes);
                 function.effects.push_back(effect);
             }
         }
-        const nvhooks::Reading &reading = nvhooks::reading_of(io.getContext());
+        const nvhooks::Reading& reading = nvhooks::reading_of(io.getContext());
         function.name = reading.function;
         function.keeps_fase = keeps_fase.value.value_or(reading.keeps_fase);
         function.complete = complete.value.value_or(true);
@@ -216,27 +216,27 @@ struct MappingTraits<nvhooks::FunctionDescription> {
             function.rest_argument = rest->first_argument();
         }
     }
-    static std::string validate(IO &io, nvhooks::FunctionDescription &function)
+    static std::string validate(IO& io, nvhooks::FunctionDescription& function)
     {
-        nvhooks::Reading &reading = nvhooks::reading_of(io.getContext());
+        nvhooks::Reading& reading = nvhooks::reading_of(io.getContext());
         return reading.complaints.empty() ? nvhooks::add(reading, function) : "";
     }
 };
 
 template <>
 struct CustomMappingTraits<nvhooks::Functions> {
-    static void inputOne(IO &io, StringRef key, nvhooks::Functions &)
+    static void inputOne(IO& io, StringRef key, nvhooks::Functions&)
     {
         nvhooks::reading_of(io.getContext()).function = key.str();
         nvhooks::FunctionDescription function;
         io.mapRequired(key.str().c_str(), function);
     }
-    static void output(IO &, nvhooks::Functions &) {}
+    static void output(IO&, nvhooks::Functions&) {}
 };
 
 template <>
 struct MappingTraits<nvhooks::DescriptionFile> {
-    static void mapping(IO &io, nvhooks::DescriptionFile &file)
+    static void mapping(IO& io, nvhooks::DescriptionFile& file)
     {
         io.mapOptional("keeps-fase", file.keeps_fase);
         nvhooks::reading_of(io.getContext()).keeps_fase = file.keeps_fase.value.value_or(false);
@@ -250,7 +250,7 @@ struct MappingTraits<nvhooks::DescriptionFile> {
 
 namespace stillpoint::nvhooks {
 
-llvm::Error read_descriptions(const llvm::MemoryBuffer &file, llvm::StringRef path, DescriptionTable &table)
+llvm::Error read_descriptions(const llvm::MemoryBuffer& file, llvm::StringRef path, DescriptionTable& table)
 {
     Reading reading{table, path.str(), false, {}, {}, {}, 0};
     llvm::yaml::Input input(llvm::MemoryBufferRef(file.getBuffer(), path), &reading, &append_complaint, &reading);
@@ -265,7 +265,7 @@ llvm::Error read_descriptions(const llvm::MemoryBuffer &file, llvm::StringRef pa
     return llvm::createStringError(input.error(), llvm::StringRef(reading.complaints).rtrim('\n').str());
 }
 
-llvm::Expected<bool> read_attribute(llvm::StringRef text, FunctionDescription &function)
+llvm::Expected<bool> read_attribute(llvm::StringRef text, FunctionDescription& function)
 {
     if (text == "nvm_harmless" || text == "nvm_keeps_fase") {
         function.keeps_fase = function.keeps_fase || text == "nvm_keeps_fase";
@@ -276,7 +276,7 @@ llvm::Expected<bool> read_attribute(llvm::StringRef text, FunctionDescription &f
     if (parts.front() != "nvm_write" && parts.front() != "nvm_read") {
         return false;
     }
-    const auto refuse = [](const llvm::Twine &message) { return llvm::createStringError(llvm::inconvertibleErrorCode(), message); };
+    const auto refuse = [](const llvm::Twine& message) { return llvm::createStringError(llvm::inconvertibleErrorCode(), message); };
     if (parts.size() != 3 && parts.size() != 4) {
         return refuse("expected " + parts.front() + ":POINTER:SIZE or " + parts.front() + ":POINTER:SIZE:AT-MOST");
     }

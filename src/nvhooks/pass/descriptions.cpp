@@ -17,7 +17,7 @@ namespace stillpoint::nvhooks {
 namespace {
 
 /// LLVM's own knowledge of a function that only reads: it takes no lock either, since that writes.
-const FunctionDescription &reader()
+const FunctionDescription& reader()
 {
     static const FunctionDescription description = [] {
         FunctionDescription made;
@@ -30,9 +30,14 @@ const FunctionDescription &reader()
 /// libc's functions that give a pointer back to the program as they got it: later, or to a function of the program.
 bool hands_on_pointers(llvm::StringRef function)
 {
-    static constexpr llvm::StringLiteral names[] = {
-        "pthread_create", "pthread_setspecific", "thrd_create", "tss_set", "on_exit", "__cxa_atexit", "qsort_r", "bsearch",
-        "lfind",          "lsearch",             "tsearch",     "tfind",   "tdelete", "hsearch",      "hsearch_r"};
+    static constexpr llvm::StringLiteral names[] = {"pthread_create", "pthread_setspecific",
+                                                    "thrd_create",    "tss_set",
+                                                    "on_exit",        "__cxa_atexit",
+                                                    "qsort_r",        "bsearch",
+                                                    "lfind",          "lsearch",
+                                                    "tsearch",        "tfind",
+                                                    "tdelete",        "hsearch",
+                                                    "hsearch_r"};
     return llvm::is_contained(names, function);
 }
 
@@ -55,10 +60,10 @@ llvm::StringRef base_name(llvm::StringRef name)
 }
 
 /// Whether `call` passes what the description speaks of.
-bool fits(const FunctionDescription &description, const llvm::CallBase &call)
+bool fits(const FunctionDescription& description, const llvm::CallBase& call)
 {
-    const auto has = [&](const SizeExpression &expression) { return expression.last_argument() < static_cast<int>(call.arg_size()); };
-    for (const MemoryEffect &effect : description.effects) {
+    const auto has = [&](const SizeExpression& expression) { return expression.last_argument() < static_cast<int>(call.arg_size()); };
+    for (const MemoryEffect& effect : description.effects) {
         if (!has(effect.pointer) || !has(effect.size) || (effect.at_most && !has(*effect.at_most))) {
             return false;
         }
@@ -73,22 +78,19 @@ bool fits(const FunctionDescription &description, const llvm::CallBase &call)
     return true;
 }
 
-const llvm::Function *callee_of(const llvm::CallBase &call)
+const llvm::Function* callee_of(const llvm::CallBase& call)
 {
     return llvm::dyn_cast<llvm::Function>(call.getCalledOperand()->stripPointerCastsAndAliases());
 }
 
 /// Instrumented itself, in this module. A body that is only there to be inlined is not what runs.
-bool has_own_body(const llvm::Function &function)
-{
-    return !function.isDeclaration() && !function.hasAvailableExternallyLinkage();
-}
+bool has_own_body(const llvm::Function& function) { return !function.isDeclaration() && !function.hasAvailableExternallyLinkage(); }
 
 /// "file:line" of an element of llvm.global.annotations.
-std::string place_of(const llvm::ConstantStruct &attribute)
+std::string place_of(const llvm::ConstantStruct& attribute)
 {
     llvm::StringRef file;
-    const auto *line = llvm::dyn_cast<llvm::ConstantInt>(attribute.getOperand(3));
+    const auto* line = llvm::dyn_cast<llvm::ConstantInt>(attribute.getOperand(3));
     if (!llvm::getConstantStringInfo(attribute.getOperand(2), file) || line == nullptr) {
         return "<unknown>";
     }
@@ -99,28 +101,28 @@ std::string place_of(const llvm::ConstantStruct &attribute)
 
 bool FunctionDescription::writes() const
 {
-    return llvm::any_of(effects, [](const MemoryEffect &effect) { return effect.writes; });
+    return llvm::any_of(effects, [](const MemoryEffect& effect) { return effect.writes; });
 }
 
 bool FunctionDescription::reads() const
 {
-    return llvm::any_of(effects, [](const MemoryEffect &effect) { return !effect.writes; });
+    return llvm::any_of(effects, [](const MemoryEffect& effect) { return !effect.writes; });
 }
 
-const FunctionDescription *Descriptions::exact(llvm::StringRef name) const
+const FunctionDescription* Descriptions::exact(llvm::StringRef name) const
 {
     const auto found = functions_.find(name);
     return found == functions_.end() ? nullptr : &found->second.description;
 }
 
-const FunctionDescription *Descriptions::find(llvm::StringRef function) const
+const FunctionDescription* Descriptions::find(llvm::StringRef function) const
 {
     function.consume_front("\01");  // An assembler name, taken literally.
     while (!function.empty()) {
-        if (const FunctionDescription *found = exact(function)) {
+        if (const FunctionDescription* found = exact(function)) {
             return found;
         }
-        const auto prefix = llvm::find_if(prefixes_, [&](const std::string &one) { return function.starts_with(one); });
+        const auto prefix = llvm::find_if(prefixes_, [&](const std::string& one) { return function.starts_with(one); });
         if (prefix != prefixes_.end()) {
             return exact(*prefix + "*");
         }
@@ -129,7 +131,7 @@ const FunctionDescription *Descriptions::find(llvm::StringRef function) const
     return nullptr;
 }
 
-const FunctionDescription *Descriptions::find(const llvm::Function &function) const
+const FunctionDescription* Descriptions::find(const llvm::Function& function) const
 {
     if (function.isIntrinsic() || has_own_body(function)) {
         return nullptr;
@@ -138,22 +140,22 @@ const FunctionDescription *Descriptions::find(const llvm::Function &function) co
     if (attributed != attributed_.end()) {
         return attributed->second.get();
     }
-    if (const FunctionDescription *named = find(function.getName())) {
+    if (const FunctionDescription* named = find(function.getName())) {
         return named;
     }
     return function.onlyReadsMemory() ? &reader() : nullptr;
 }
 
-const FunctionDescription *Descriptions::find(const llvm::CallBase &call) const
+const FunctionDescription* Descriptions::find(const llvm::CallBase& call) const
 {
     if (call.isInlineAsm()) {
         return nullptr;
     }
-    const llvm::Function *callee = callee_of(call);
+    const llvm::Function* callee = callee_of(call);
     if (callee != nullptr && (callee->isIntrinsic() || has_own_body(*callee))) {
         return nullptr;
     }
-    const FunctionDescription *found = callee != nullptr ? find(*callee) : nullptr;
+    const FunctionDescription* found = callee != nullptr ? find(*callee) : nullptr;
     if (found != nullptr && call.hasStructRetAttr()) {
         found = with_struct_result(*found, call);
     }
@@ -166,13 +168,13 @@ const FunctionDescription *Descriptions::find(const llvm::CallBase &call) const
     return call.onlyReadsMemory() ? &reader() : nullptr;
 }
 
-const FunctionDescription *Descriptions::with_struct_result(const FunctionDescription &description, const llvm::CallBase &call) const
+const FunctionDescription* Descriptions::with_struct_result(const FunctionDescription& description, const llvm::CallBase& call) const
 {
     const std::uint64_t bytes = call.getModule()->getDataLayout().getTypeAllocSize(call.getParamStructRetType(0)).getFixedValue();
-    std::shared_ptr<FunctionDescription> &made = made_for_calls_[description.name + "|" + std::to_string(bytes)];
+    std::shared_ptr<FunctionDescription>& made = made_for_calls_[description.name + "|" + std::to_string(bytes)];
     if (made == nullptr) {
         made = std::make_shared<FunctionDescription>(description);
-        for (MemoryEffect &effect : made->effects) {
+        for (MemoryEffect& effect : made->effects) {
             ++effect.pointer_argument;
             effect.pointer = effect.pointer.shifted();
             effect.size = effect.size.shifted();
@@ -189,12 +191,12 @@ const FunctionDescription *Descriptions::with_struct_result(const FunctionDescri
     return made.get();
 }
 
-const FunctionDescription *Descriptions::with_scanf_pointers(const FunctionDescription &description, const llvm::CallBase &call) const
+const FunctionDescription* Descriptions::with_scanf_pointers(const FunctionDescription& description, const llvm::CallBase& call) const
 {
     const unsigned place = *description.scanf_format;
     llvm::StringRef format;
     const bool known = llvm::getConstantStringInfo(call.getArgOperand(place), format);
-    std::shared_ptr<FunctionDescription> &made = made_for_calls_[description.name + (known ? "|" + format.str() : "")];
+    std::shared_ptr<FunctionDescription>& made = made_for_calls_[description.name + (known ? "|" + format.str() : "")];
     if (made == nullptr) {
         made = std::make_shared<FunctionDescription>(description);
         made->complete = known && add_scanf_pointers(format, call.getFunctionType()->getNumParams(), made->effects);
@@ -205,16 +207,16 @@ const FunctionDescription *Descriptions::with_scanf_pointers(const FunctionDescr
 llvm::Expected<Descriptions> Descriptions::load(llvm::ArrayRef<std::string> files)
 {
     Descriptions descriptions;
-    for (const auto &[path, text] : built_in_tables) {
+    for (const auto& [path, text] : built_in_tables) {
         const std::unique_ptr<llvm::MemoryBuffer> table = llvm::MemoryBuffer::getMemBuffer(text, path);
         if (llvm::Error error = read_descriptions(*table, path, descriptions.functions_)) {
             return error;
         }
     }
-    for (auto &entry : descriptions.functions_) {
+    for (auto& entry : descriptions.functions_) {
         entry.second.description.takes_addresses = !hands_on_pointers(entry.first());
     }
-    for (const std::string &path : files) {
+    for (const std::string& path : files) {
         auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
         if (!file) {
             return llvm::createStringError(file.getError(), "%s:1:1: error: the descriptions cannot be read: %s", path.c_str(),
@@ -229,31 +231,31 @@ llvm::Expected<Descriptions> Descriptions::load(llvm::ArrayRef<std::string> file
             return error;
         }
     }
-    for (const auto &entry : descriptions.functions_) {
+    for (const auto& entry : descriptions.functions_) {
         if (entry.first().ends_with("*")) {
             descriptions.prefixes_.push_back(entry.first().drop_back().str());
         }
     }
-    llvm::sort(descriptions.prefixes_, [](const std::string &one, const std::string &other) { return one.size() > other.size(); });
+    llvm::sort(descriptions.prefixes_, [](const std::string& one, const std::string& other) { return one.size() > other.size(); });
     return descriptions;
 }
 
-llvm::Error Descriptions::add_attributes(const llvm::Module &module)
+llvm::Error Descriptions::add_attributes(const llvm::Module& module)
 {
     attributed_.clear();
-    const llvm::GlobalVariable *attributes = module.getGlobalVariable("llvm.global.annotations");
-    const auto *list = attributes != nullptr ? llvm::dyn_cast<llvm::ConstantArray>(attributes->getInitializer()) : nullptr;
+    const llvm::GlobalVariable* attributes = module.getGlobalVariable("llvm.global.annotations");
+    const auto* list = attributes != nullptr ? llvm::dyn_cast<llvm::ConstantArray>(attributes->getInitializer()) : nullptr;
     if (list == nullptr) {
         return llvm::Error::success();
     }
-    for (const llvm::Use &element : list->operands()) {
-        const auto *attribute = llvm::dyn_cast<llvm::ConstantStruct>(element);
-        const auto *function = llvm::dyn_cast<llvm::Function>(attribute->getOperand(0)->stripPointerCasts());
+    for (const llvm::Use& element : list->operands()) {
+        const auto* attribute = llvm::dyn_cast<llvm::ConstantStruct>(element);
+        const auto* function = llvm::dyn_cast<llvm::Function>(attribute->getOperand(0)->stripPointerCasts());
         llvm::StringRef text;
         if (function == nullptr || !llvm::getConstantStringInfo(attribute->getOperand(1), text)) {
             continue;
         }
-        std::shared_ptr<FunctionDescription> &description = attributed_[function];
+        std::shared_ptr<FunctionDescription>& description = attributed_[function];
         const bool first = description == nullptr;
         if (first) {
             description = std::make_shared<FunctionDescription>();

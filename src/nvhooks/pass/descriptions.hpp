@@ -32,23 +32,23 @@ struct MemoryEffect {
     std::optional<SizeExpression> at_most;
 
     /// Where the run begins. Emit it before the call, and use the value after it too: what it is computed from may change.
-    [[nodiscard]] llvm::Value *emit_pointer(llvm::IRBuilder<> &builder, llvm::CallBase &call) const
+    [[nodiscard]] llvm::Value* emit_pointer(llvm::IRBuilder<>& builder, llvm::CallBase& call) const
     {
         return pointer.emit_pointer(builder, call, nullptr);
     }
     /// The run begins where the argument points.
     [[nodiscard]] bool at_argument() const { return pointer == SizeExpression::argument(pointer_argument); }
     /// The arguments that the hook before the call needs.
-    [[nodiscard]] const SizeExpression &size_before() const { return at_most ? *at_most : size; }
+    [[nodiscard]] const SizeExpression& size_before() const { return at_most ? *at_most : size; }
     /// The bytes that the call will touch, or an upper bound. Emit it before the call, and where size_before().reads_memory()
     /// only under the check that the run is durable: strlen costs. The hook after the call uses this value again, unless
     /// size.uses_result(): then emit `size` there.
-    [[nodiscard]] llvm::Value *emit_size_before(llvm::IRBuilder<> &builder, llvm::CallBase &call) const
+    [[nodiscard]] llvm::Value* emit_size_before(llvm::IRBuilder<>& builder, llvm::CallBase& call) const
     {
         return size_before().emit(builder, call, nullptr);
     }
 
-    friend bool operator==(const MemoryEffect &, const MemoryEffect &) = default;
+    friend bool operator==(const MemoryEffect&, const MemoryEffect&) = default;
 };
 
 /// The description of one function.
@@ -72,7 +72,7 @@ struct FunctionDescription {
     /// Writes nothing of the program's through its arguments.
     [[nodiscard]] bool known_harmless() const { return complete && !writes(); }
 
-    friend bool operator==(const FunctionDescription &, const FunctionDescription &) = default;
+    friend bool operator==(const FunctionDescription&, const FunctionDescription&) = default;
 };
 
 /// A description, and the file that it is from.
@@ -91,26 +91,26 @@ public:
 
     /// Takes over what attributes in `module` say (annotate("nvm_write:arg0:arg2")); forgets those of a module before.
     /// Errors: what is wrong with which function's attribute.
-    [[nodiscard]] llvm::Error add_attributes(const llvm::Module &module);
+    [[nodiscard]] llvm::Error add_attributes(const llvm::Module& module);
 
     /// Null: nothing is known of the callee. Also null for functions with a body in this module, indirect calls and intrinsics.
     /// The pointer is valid as long as this object.
-    [[nodiscard]] const FunctionDescription *find(const llvm::CallBase &call) const;
+    [[nodiscard]] const FunctionDescription* find(const llvm::CallBase& call) const;
     /// The description of a function itself, by its attributes and name; without what a call adds (scanf formats).
-    [[nodiscard]] const FunctionDescription *find(const llvm::Function &function) const;
+    [[nodiscard]] const FunctionDescription* find(const llvm::Function& function) const;
     /// By name only.
-    [[nodiscard]] const FunctionDescription *find(llvm::StringRef function) const;
+    [[nodiscard]] const FunctionDescription* find(llvm::StringRef function) const;
 
 private:
     using Cache = llvm::StringMap<std::shared_ptr<FunctionDescription>>;
 
-    [[nodiscard]] const FunctionDescription *exact(llvm::StringRef name) const;
-    [[nodiscard]] const FunctionDescription *with_struct_result(const FunctionDescription &, const llvm::CallBase &) const;
-    [[nodiscard]] const FunctionDescription *with_scanf_pointers(const FunctionDescription &, const llvm::CallBase &) const;
+    [[nodiscard]] const FunctionDescription* exact(llvm::StringRef name) const;
+    [[nodiscard]] const FunctionDescription* with_struct_result(const FunctionDescription&, const llvm::CallBase&) const;
+    [[nodiscard]] const FunctionDescription* with_scanf_pointers(const FunctionDescription&, const llvm::CallBase&) const;
 
     DescriptionTable functions_;
     llvm::SmallVector<std::string, 8> prefixes_;  ///< names that end in `*`, without it; longest first
-    llvm::DenseMap<const llvm::Function *, std::shared_ptr<FunctionDescription>> attributed_;
+    llvm::DenseMap<const llvm::Function*, std::shared_ptr<FunctionDescription>> attributed_;
     mutable Cache made_for_calls_;
 };
 

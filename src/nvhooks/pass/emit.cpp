@@ -13,21 +13,21 @@ namespace {
 
 class Emitter {
 public:
-    Emitter(FunctionScope &scope, llvm::DomTreeUpdater &updater)
+    Emitter(FunctionScope& scope, llvm::DomTreeUpdater& updater)
         : scope_(scope), updater_(updater), translator_(scope, updater), translates_(scope.layer().has(Hook::to_absolute_ptr))
     {
     }
 
-    Emitted emit(const Sites &sites, const std::vector<PointerUse> &uses)
+    Emitted emit(const Sites& sites, const std::vector<PointerUse>& uses)
     {
         struct Placed {
-            const Site *site;
-            llvm::Instruction *before;
+            const Site* site;
+            llvm::Instruction* before;
         };
         std::vector<Placed> placed;
         // Hooks behind an instruction come before those that precede the next one.
         for (const bool after : {true, false}) {
-            for (const Site &site : sites) {
+            for (const Site& site : sites) {
                 if (!site.removed && site.after == after) {
                     placed.push_back({&site, after ? site.anchor->getNextNode() : site.anchor});
                 }
@@ -35,11 +35,11 @@ public:
         }
         if (translates_) {
             translator_.plan(sites, uses);
-            for (const PointerUse &use : uses) {
+            for (const PointerUse& use : uses) {
                 translator_.rewrite(use);
             }
         }
-        for (const Placed &one : placed) {
+        for (const Placed& one : placed) {
             if (one.site->effect != nullptr && one.site->size == 0 && one.site->dynamic_size == nullptr) {
                 emit_effect(*one.site, one.before);
             } else {
@@ -52,15 +52,15 @@ public:
 private:
     /// Where the hook's code goes: before which instruction, and the address.
     struct Guarded {
-        llvm::Instruction *before;
-        llvm::Value *address;
+        llvm::Instruction* before;
+        llvm::Value* address;
     };
 
     /// Opens the block that runs if the bytes at `pointer` are durable.
-    Guarded guard(const Site &site, llvm::Instruction *before)
+    Guarded guard(const Site& site, llvm::Instruction* before)
     {
-        llvm::Value *durable = nullptr;
-        llvm::Value *distance = nullptr;
+        llvm::Value* durable = nullptr;
+        llvm::Value* distance = nullptr;
         if (translates_) {
             const Translation translation = translator_.translation_of(site.pointer, site.anchor);
             durable = translation.is_durable;
@@ -69,14 +69,14 @@ private:
             durable = translator_.is_durable_outside_loops(site.pointer, site.anchor);
         }
         BuilderBefore builder(before, site.anchor);
-        llvm::Value *address = site.pointer;
+        llvm::Value* address = site.pointer;
         if (site.offset != 0) {
             address = builder.CreateGEP(builder.getInt8Ty(), address, builder.getInt64(static_cast<std::uint64_t>(site.offset)));
         }
         if (durable == nullptr) {
             durable = emit_is_durable(builder, address, scope_.layer());
         }
-        llvm::Value *condition = durable;
+        llvm::Value* condition = durable;
         if (site.condition != nullptr) {
             condition = condition == nullptr ? site.condition : builder.CreateAnd(condition, site.condition);
         }
@@ -89,7 +89,7 @@ private:
         return {split_if(condition, before, false, updater_, scope_.loops), address};
     }
 
-    void emit_hook(const Site &site, llvm::Instruction *before, llvm::Value *dynamic_size)
+    void emit_hook(const Site& site, llvm::Instruction* before, llvm::Value* dynamic_size)
     {
         const Guarded here = guard(site, before);
         BuilderBefore builder(here.before, site.anchor);
@@ -97,7 +97,7 @@ private:
             builder.CreateCall(hook(Hook::pointer_stored), {here.address, site.stored_pointer});
             return;
         }
-        llvm::Value *size = site.size != 0 ? builder.getInt64(site.size) : dynamic_size;
+        llvm::Value* size = site.size != 0 ? builder.getInt64(site.size) : dynamic_size;
         if (site.kind == SiteKind::post_write && scope_.configuration.marks_cards()) {
             mark(site, here, size);
         } else {
@@ -107,11 +107,11 @@ private:
 
     [[nodiscard]] llvm::FunctionCallee hook(Hook which) { return hook_function(*scope_.function.getParent(), which); }
 
-    void call(SiteKind kind, const Site &site, const Guarded &here, llvm::Value *size)
+    void call(SiteKind kind, const Site& site, const Guarded& here, llvm::Value* size)
     {
-        llvm::Instruction *before = here.before;
+        llvm::Instruction* before = here.before;
         if (!llvm::isa<llvm::ConstantInt>(size)) {
-            llvm::Value *some = BuilderBefore(before, site.anchor).CreateIsNotNull(size);
+            llvm::Value* some = BuilderBefore(before, site.anchor).CreateIsNotNull(size);
             before = split_if(some, before, false, updater_, scope_.loops);
         }
         static constexpr Hook hooks[] = {Hook::pre_nvm_read, Hook::post_nvm_read, Hook::pre_nvm_write, Hook::post_nvm_write};
@@ -120,11 +120,11 @@ private:
 
     /// Test, then set: the order of nvhooks_abi.h. The loads and stores of cards are atomic, so neither they nor the store before
     /// them move past each other.
-    void mark(const Site &site, const Guarded &here, llvm::Value *size)
+    void mark(const Site& site, const Guarded& here, llvm::Value* size)
     {
         const std::uint64_t card_bytes = scope_.layer().cards->bytes();
-        llvm::Instruction *before = here.before;
-        if (const auto *constant = llvm::dyn_cast<llvm::ConstantInt>(size)) {
+        llvm::Instruction* before = here.before;
+        if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(size)) {
             if (constant->getZExtValue() > card_bytes) {
                 BuilderBefore(before, site.anchor).CreateCall(hook(Hook::post_nvm_write), {here.address, size});
             } else {
@@ -134,28 +134,27 @@ private:
         }
         BuilderBefore builder(before, site.anchor);
         // A size of 0 wraps, and goes to the call.
-        llvm::Value *is_short =
-            builder.CreateICmpULT(builder.CreateSub(size, builder.getInt64(1)), builder.getInt64(card_bytes));
-        llvm::Instruction *then = nullptr;
-        llvm::Instruction *otherwise = nullptr;
+        llvm::Value* is_short = builder.CreateICmpULT(builder.CreateSub(size, builder.getInt64(1)), builder.getInt64(card_bytes));
+        llvm::Instruction* then = nullptr;
+        llvm::Instruction* otherwise = nullptr;
         split_if_else(is_short, before, &then, &otherwise, updater_, scope_.loops);
         BuilderBefore(otherwise, site.anchor).CreateCall(hook(Hook::post_nvm_write), {here.address, size});
         mark_ends(site, here.address, size, then, false);
     }
 
-    void mark_ends(const Site &site, llvm::Value *address, llvm::Value *size, llvm::Instruction *before, bool only_one)
+    void mark_ends(const Site& site, llvm::Value* address, llvm::Value* size, llvm::Instruction* before, bool only_one)
     {
         BuilderBefore builder(before, site.anchor);
-        llvm::Value *first_byte = builder.CreatePtrToInt(address, builder.getInt64Ty());
-        llvm::Value *first = card_of(builder, first_byte);
-        llvm::Value *mark = load_card(builder, first);
-        llvm::Value *last = nullptr;
+        llvm::Value* first_byte = builder.CreatePtrToInt(address, builder.getInt64Ty());
+        llvm::Value* first = card_of(builder, first_byte);
+        llvm::Value* mark = load_card(builder, first);
+        llvm::Value* last = nullptr;
         if (!only_one) {
-            llvm::Value *last_byte = builder.CreateAdd(first_byte, builder.CreateSub(size, builder.getInt64(1)));
+            llvm::Value* last_byte = builder.CreateAdd(first_byte, builder.CreateSub(size, builder.getInt64(1)));
             last = card_of(builder, last_byte);
             mark = builder.CreateAnd(mark, load_card(builder, last));
         }
-        llvm::Instruction *set = split_if(builder.CreateIsNull(mark), before, true, updater_, scope_.loops);
+        llvm::Instruction* set = split_if(builder.CreateIsNull(mark), before, true, updater_, scope_.loops);
         BuilderBefore setting(set, site.anchor);
         store_card(setting, first);
         if (last != nullptr) {
@@ -163,38 +162,38 @@ private:
         }
     }
 
-    [[nodiscard]] llvm::Value *card_of(llvm::IRBuilder<> &builder, llvm::Value *address) const
+    [[nodiscard]] llvm::Value* card_of(llvm::IRBuilder<>& builder, llvm::Value* address) const
     {
-        const CardTable &cards = *scope_.layer().cards;
-        const Window &window = *scope_.layer().window;
+        const CardTable& cards = *scope_.layer().cards;
+        const Window& window = *scope_.layer().window;
         const std::uint64_t bias = cards.table - (window.index << window.shift >> cards.shift);
-        llvm::Value *card = builder.CreateAdd(builder.CreateLShr(address, cards.shift), builder.getInt64(bias));
+        llvm::Value* card = builder.CreateAdd(builder.CreateLShr(address, cards.shift), builder.getInt64(bias));
         return builder.CreateIntToPtr(card, builder.getPtrTy());
     }
 
-    static llvm::Value *load_card(llvm::IRBuilder<> &builder, llvm::Value *card)
+    static llvm::Value* load_card(llvm::IRBuilder<>& builder, llvm::Value* card)
     {
-        llvm::LoadInst *load = builder.CreateAlignedLoad(builder.getInt8Ty(), card, llvm::Align(1), "card");
+        llvm::LoadInst* load = builder.CreateAlignedLoad(builder.getInt8Ty(), card, llvm::Align(1), "card");
         load->setAtomic(llvm::AtomicOrdering::Monotonic);
         load->setMetadata(llvm::LLVMContext::MD_nosanitize, llvm::MDNode::get(load->getContext(), {}));
         return load;
     }
 
-    static void store_card(llvm::IRBuilder<> &builder, llvm::Value *card)
+    static void store_card(llvm::IRBuilder<>& builder, llvm::Value* card)
     {
-        llvm::StoreInst *store = builder.CreateAlignedStore(builder.getInt8(1), card, llvm::Align(1));
+        llvm::StoreInst* store = builder.CreateAlignedStore(builder.getInt8(1), card, llvm::Align(1));
         store->setAtomic(llvm::AtomicOrdering::Monotonic);
         store->setMetadata(llvm::LLVMContext::MD_nosanitize, llvm::MDNode::get(store->getContext(), {}));
     }
 
     /// Whether alignment shows that the bytes cannot straddle the end of a card.
-    [[nodiscard]] bool lies_in_one_card(const Site &site) const
+    [[nodiscard]] bool lies_in_one_card(const Site& site) const
     {
         if (site.size == 1) {
             return true;
         }
         llvm::Align alignment = llvm::getKnownAlignment(site.pointer, scope_.layout());
-        const llvm::Value *accessed = llvm::getLoadStorePointerOperand(site.anchor);
+        const llvm::Value* accessed = llvm::getLoadStorePointerOperand(site.anchor);
         if (accessed == site.pointer && site.after) {
             alignment = std::max(alignment, llvm::getLoadStoreAlignment(site.anchor));
         }
@@ -204,20 +203,20 @@ private:
 
     /// A described call whose range needs more than constants and arguments. What the call may change is computed before it, and
     /// only for durable memory: strlen is not free.
-    void emit_effect(const Site &site, llvm::Instruction *before)
+    void emit_effect(const Site& site, llvm::Instruction* before)
     {
-        const MemoryEffect &effect = *site.effect;
+        const MemoryEffect& effect = *site.effect;
         const bool is_before = is_before_access(site.kind);
-        const SizeExpression &size = is_before ? effect.size_before() : effect.size;
+        const SizeExpression& size = is_before ? effect.size_before() : effect.size;
         Site placed = site;
-        llvm::Instruction *at = site.call;
-        llvm::Value *durable = effect.indirect ? nullptr : is_durable(site);
-        llvm::Instruction *then = durable == nullptr ? at : split_if(durable, at, false, updater_, scope_.loops);
+        llvm::Instruction* at = site.call;
+        llvm::Value* durable = effect.indirect ? nullptr : is_durable(site);
+        llvm::Instruction* then = durable == nullptr ? at : split_if(durable, at, false, updater_, scope_.loops);
         BuilderBefore inside(then, site.call);
         if (!effect.at_argument()) {
             placed.pointer = range_of(inside, site);
         }
-        llvm::Value *bytes = size.uses_result() ? nullptr : size.emit(inside, *site.call, nullptr);
+        llvm::Value* bytes = size.uses_result() ? nullptr : size.emit(inside, *site.call, nullptr);
         if (durable != nullptr) {
             bytes = bytes == nullptr ? nullptr : joined(bytes, inside.getInt64(0), then, at, "");
             placed.pointer = placed.pointer == site.pointer ? site.pointer : joined(placed.pointer, site.pointer, then, at, "");
@@ -230,7 +229,7 @@ private:
         emit_hook(placed, is_before ? site.call : before, bytes);
     }
 
-    [[nodiscard]] llvm::Value *is_durable(const Site &site)
+    [[nodiscard]] llvm::Value* is_durable(const Site& site)
     {
         if (translates_) {
             return translator_.translation_of(site.pointer, site.call).is_durable;
@@ -241,28 +240,28 @@ private:
 
     /// Where the range begins, as far as it is not the argument itself. The call's argument is absolute by now; the site's is as the
     /// program has it, so their distance is what counts.
-    static llvm::Value *range_of(llvm::IRBuilder<> &builder, const Site &site)
+    static llvm::Value* range_of(llvm::IRBuilder<>& builder, const Site& site)
     {
-        const MemoryEffect &effect = *site.effect;
-        llvm::Value *absolute = effect.emit_pointer(builder, *site.call);
-        llvm::Value *argument = site.call->getArgOperand(effect.pointer_argument);
+        const MemoryEffect& effect = *site.effect;
+        llvm::Value* absolute = effect.emit_pointer(builder, *site.call);
+        llvm::Value* argument = site.call->getArgOperand(effect.pointer_argument);
         if (effect.indirect || argument == site.pointer) {
             return absolute;
         }
-        llvm::Value *offset = builder.CreateSub(builder.CreatePtrToInt(absolute, builder.getInt64Ty()),
+        llvm::Value* offset = builder.CreateSub(builder.CreatePtrToInt(absolute, builder.getInt64Ty()),
                                                 builder.CreatePtrToInt(argument, builder.getInt64Ty()));
         return builder.CreateGEP(builder.getInt8Ty(), site.pointer, offset);
     }
 
-    FunctionScope &scope_;
-    llvm::DomTreeUpdater &updater_;
+    FunctionScope& scope_;
+    llvm::DomTreeUpdater& updater_;
     Translator translator_;
     bool translates_;
 };
 
 }  // namespace
 
-Emitted emit_sites(FunctionScope &scope, const Sites &sites, const std::vector<PointerUse> &uses)
+Emitted emit_sites(FunctionScope& scope, const Sites& sites, const std::vector<PointerUse>& uses)
 {
     llvm::DomTreeUpdater updater(scope.dominators, llvm::DomTreeUpdater::UpdateStrategy::Eager);
     return Emitter(scope, updater).emit(sites, uses);

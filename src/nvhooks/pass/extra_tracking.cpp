@@ -22,8 +22,8 @@ namespace {
 
 /// Sites of a block in the order in which they run: by anchor, those before it, then those after.
 struct AnchoredSites {
-    llvm::SmallVector<Site *, 2> before;
-    llvm::SmallVector<Site *, 2> after;
+    llvm::SmallVector<Site*, 2> before;
+    llvm::SmallVector<Site*, 2> after;
 };
 
 class RedundantHooks {
@@ -31,9 +31,9 @@ public:
     /// Beyond this many different ranges the analysis would cost more than it saves.
     static constexpr std::size_t ranges_max = 4096;
 
-    RedundantHooks(FunctionScope &scope, Sites &sites, SiteKind kind) : scope_(scope), kind_(kind)
+    RedundantHooks(FunctionScope& scope, Sites& sites, SiteKind kind) : scope_(scope), kind_(kind)
     {
-        for (Site &site : sites) {
+        for (Site& site : sites) {
             if (!site.removed && site.kind == kind) {
                 note(site);
             }
@@ -50,7 +50,7 @@ public:
         }
         find_covered();
         solve();
-        for (llvm::BasicBlock &block : scope_.function) {
+        for (llvm::BasicBlock& block : scope_.function) {
             llvm::BitVector state = boundary_state(block);
             walk(block, state, true);
         }
@@ -58,16 +58,16 @@ public:
 
 private:
     struct Range {
-        const llvm::Value *base;
+        const llvm::Value* base;
         std::int64_t begin;
         std::int64_t end;
     };
 
-    void note(Site &site)
+    void note(Site& site)
     {
-        AnchoredSites &here = anchored_[site.anchor];
+        AnchoredSites& here = anchored_[site.anchor];
         (site.after ? here.after : here.before).push_back(&site);
-        const auto *block = llvm::dyn_cast<llvm::CallBase>(llvm::getUnderlyingObject(site.pointer, 0));
+        const auto* block = llvm::dyn_cast<llvm::CallBase>(llvm::getUnderlyingObject(site.pointer, 0));
         if (kind_ == SiteKind::pre_write && !scope_.layer().track_newly_allocated && block != nullptr &&
             scope_.configuration.is_allocator(*block)) {
             fresh_of_site_[&site] = fresh_.try_emplace(block, fresh_.size()).first->second;
@@ -75,8 +75,7 @@ private:
         if (site.is_plain()) {
             const Place place = place_of(site, scope_.layout());
             const Range range{place.base, place.offset, place.offset + static_cast<std::int64_t>(site.size)};
-            const auto [known, is_new] =
-                range_numbers_.try_emplace(std::make_tuple(range.base, range.begin, range.end), ranges_.size());
+            const auto [known, is_new] = range_numbers_.try_emplace(std::make_tuple(range.base, range.begin, range.end), ranges_.size());
             if (is_new) {
                 ranges_.push_back(range);
             }
@@ -89,12 +88,12 @@ private:
 
     void find_covered()
     {
-        std::map<const llvm::Value *, std::vector<std::size_t>> by_base;
+        std::map<const llvm::Value*, std::vector<std::size_t>> by_base;
         for (std::size_t i = 0; i < ranges_.size(); ++i) {
             by_base[ranges_[i].base].push_back(i);
         }
         covered_.resize(ranges_.size());
-        for (const auto &[base, numbers] : by_base) {
+        for (const auto& [base, numbers] : by_base) {
             llvm::BitVector of_base(static_cast<unsigned>(bits()));
             for (const std::size_t wide : numbers) {
                 of_base.set(static_cast<unsigned>(wide));
@@ -112,22 +111,22 @@ private:
     [[nodiscard]] bool forwards() const { return is_before_access(kind_); }
 
     /// The facts that hold where the walk through the block begins: those that all its predecessors know.
-    [[nodiscard]] llvm::BitVector boundary_state(llvm::BasicBlock &block)
+    [[nodiscard]] llvm::BitVector boundary_state(llvm::BasicBlock& block)
     {
         llvm::BitVector state(static_cast<unsigned>(bits()), true);
         bool any = false;
-        const auto meet = [this, &state, &any](const llvm::BasicBlock *neighbour) {
+        const auto meet = [this, &state, &any](const llvm::BasicBlock* neighbour) {
             any = true;
             if (const auto known = result_.find(neighbour); known != result_.end()) {
                 state &= known->second;
             }
         };
         if (forwards()) {
-            for (const llvm::BasicBlock *neighbour : llvm::predecessors(&block)) {
+            for (const llvm::BasicBlock* neighbour : llvm::predecessors(&block)) {
                 meet(neighbour);
             }
         } else {
-            for (const llvm::BasicBlock *neighbour : llvm::successors(&block)) {
+            for (const llvm::BasicBlock* neighbour : llvm::successors(&block)) {
                 meet(neighbour);
             }
         }
@@ -139,14 +138,14 @@ private:
 
     void find_blocks_that_end()
     {
-        llvm::SmallVector<const llvm::BasicBlock *, 16> waiting;
-        for (const llvm::BasicBlock &block : scope_.function) {
+        llvm::SmallVector<const llvm::BasicBlock*, 16> waiting;
+        for (const llvm::BasicBlock& block : scope_.function) {
             if (llvm::succ_empty(&block)) {
                 waiting.push_back(&block);
             }
         }
         while (!waiting.empty()) {
-            const llvm::BasicBlock *block = waiting.pop_back_val();
+            const llvm::BasicBlock* block = waiting.pop_back_val();
             if (reaches_end_.insert(block).second) {
                 waiting.append(llvm::pred_begin(block), llvm::pred_end(block));
             }
@@ -156,14 +155,14 @@ private:
     void solve()
     {
         find_blocks_that_end();
-        llvm::ReversePostOrderTraversal<llvm::Function *> order(&scope_.function);
-        std::vector<llvm::BasicBlock *> blocks(order.begin(), order.end());
+        llvm::ReversePostOrderTraversal<llvm::Function*> order(&scope_.function);
+        std::vector<llvm::BasicBlock*> blocks(order.begin(), order.end());
         if (!forwards()) {
             std::reverse(blocks.begin(), blocks.end());
         }
         for (bool changed = true; changed;) {
             changed = false;
-            for (llvm::BasicBlock *block : blocks) {
+            for (llvm::BasicBlock* block : blocks) {
                 llvm::BitVector state = boundary_state(*block);
                 walk(*block, state, false);
                 auto [known, is_new] = result_.try_emplace(block, state);
@@ -175,44 +174,44 @@ private:
         }
     }
 
-    void walk(llvm::BasicBlock &block, llvm::BitVector &state, bool removing)
+    void walk(llvm::BasicBlock& block, llvm::BitVector& state, bool removing)
     {
         if (forwards()) {
-            for (llvm::Instruction &instruction : block) {
+            for (llvm::Instruction& instruction : block) {
                 const auto here = anchored_.find(&instruction);
                 const bool has_sites = here != anchored_.end();
                 if (has_sites) {
-                    for (Site *site : here->second.before) {
+                    for (Site* site : here->second.before) {
                         pass(*site, state, removing);
                     }
                 }
                 pass(instruction, state);
                 if (has_sites) {
-                    for (Site *site : here->second.after) {
+                    for (Site* site : here->second.after) {
                         pass(*site, state, removing);
                     }
                 }
             }
             return;
         }
-        for (llvm::Instruction &instruction : llvm::reverse(block)) {
+        for (llvm::Instruction& instruction : llvm::reverse(block)) {
             const auto here = anchored_.find(&instruction);
             const bool has_sites = here != anchored_.end();
             if (has_sites) {
-                for (Site *site : llvm::reverse(here->second.after)) {
+                for (Site* site : llvm::reverse(here->second.after)) {
                     pass(*site, state, removing);
                 }
             }
             pass(instruction, state);
             if (has_sites) {
-                for (Site *site : llvm::reverse(here->second.before)) {
+                for (Site* site : llvm::reverse(here->second.before)) {
                     pass(*site, state, removing);
                 }
             }
         }
     }
 
-    void pass(const llvm::Instruction &instruction, llvm::BitVector &state)
+    void pass(const llvm::Instruction& instruction, llvm::BitVector& state)
     {
         if (is_boundary(instruction, scope_.configuration)) {
             state.reset();
@@ -222,14 +221,14 @@ private:
         if (const auto found = of_base_.find(&instruction); found != of_base_.end()) {
             state.reset(found->second);
         }
-        if (const auto *call = llvm::dyn_cast<llvm::CallBase>(&instruction)) {
+        if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction)) {
             if (const auto block = fresh_.find(call); block != fresh_.end()) {
                 state.set(static_cast<unsigned>(ranges_.size() + block->second));
             }
         }
     }
 
-    void pass(Site &site, llvm::BitVector &state, bool removing)
+    void pass(Site& site, llvm::BitVector& state, bool removing)
     {
         if (const auto fresh = fresh_of_site_.find(&site);
             fresh != fresh_of_site_.end() && state.test(static_cast<unsigned>(ranges_.size() + fresh->second))) {
@@ -247,39 +246,38 @@ private:
         }
     }
 
-    FunctionScope &scope_;
+    FunctionScope& scope_;
     SiteKind kind_;
-    std::map<const llvm::Instruction *, AnchoredSites> anchored_;
+    std::map<const llvm::Instruction*, AnchoredSites> anchored_;
     std::vector<Range> ranges_;
-    std::map<std::tuple<const llvm::Value *, std::int64_t, std::int64_t>, std::size_t> range_numbers_;
-    std::map<const Site *, std::size_t> range_of_site_;
-    std::map<const llvm::CallBase *, std::size_t> fresh_;
-    std::map<const Site *, std::size_t> fresh_of_site_;
+    std::map<std::tuple<const llvm::Value*, std::int64_t, std::int64_t>, std::size_t> range_numbers_;
+    std::map<const Site*, std::size_t> range_of_site_;
+    std::map<const llvm::CallBase*, std::size_t> fresh_;
+    std::map<const Site*, std::size_t> fresh_of_site_;
     std::vector<llvm::BitVector> covered_;                     ///< by range: itself and all within it
-    std::map<const llvm::Value *, llvm::BitVector> of_base_;  ///< ranges that begin at a value
-    llvm::DenseMap<const llvm::BasicBlock *, llvm::BitVector> result_;
-    llvm::DenseSet<const llvm::BasicBlock *> reaches_end_;
+    std::map<const llvm::Value*, llvm::BitVector> of_base_;  ///< ranges that begin at a value
+    llvm::DenseMap<const llvm::BasicBlock*, llvm::BitVector> result_;
+    llvm::DenseSet<const llvm::BasicBlock*> reaches_end_;
 };
 
 /// Where all writes to a new block stand in the allocation's own basic block, with nothing between that ends the FASE: one hook for
 /// the block, after the last.
 class NewBlocks {
 public:
-    NewBlocks(FunctionScope &scope, Sites &sites) : scope_(scope), sites_(sites) {}
+    NewBlocks(FunctionScope& scope, Sites& sites) : scope_(scope), sites_(sites) {}
 
     void merge()
     {
-        llvm::MapVector<llvm::CallBase *, std::vector<std::size_t>> writes;  // in the order of the code
+        llvm::MapVector<llvm::CallBase*, std::vector<std::size_t>> writes;  // in the order of the code
         for (std::size_t i = 0; i < sites_.size(); ++i) {
-            auto *call = llvm::dyn_cast<llvm::CallBase>(llvm::getUnderlyingObject(sites_[i].pointer, 0));
+            auto* call = llvm::dyn_cast<llvm::CallBase>(llvm::getUnderlyingObject(sites_[i].pointer, 0));
             if (!sites_[i].removed && sites_[i].kind == SiteKind::post_write && call != nullptr &&
                 scope_.configuration.is_allocator(*call)) {
                 writes[call].push_back(i);
             }
         }
-        for (auto &[call, numbers] : writes) {
-            const std::optional<SizeExpression> &size =
-                scope_.configuration.allocators.find(call->getCalledFunction()->getName())->second;
+        for (auto& [call, numbers] : writes) {
+            const std::optional<SizeExpression>& size = scope_.configuration.allocators.find(call->getCalledFunction()->getName())->second;
             if (size && numbers.size() > 1) {
                 merge_writes(*call, *size, numbers);
             }
@@ -287,23 +285,23 @@ public:
     }
 
 private:
-    void merge_writes(llvm::CallBase &call, const SizeExpression &size, const std::vector<std::size_t> &numbers)
+    void merge_writes(llvm::CallBase& call, const SizeExpression& size, const std::vector<std::size_t>& numbers)
     {
-        Site *last = &sites_[numbers.front()];
+        Site* last = &sites_[numbers.front()];
         for (const std::size_t number : numbers) {
-            Site &site = sites_[number];
+            Site& site = sites_[number];
             if (site.anchor->getParent() != call.getParent()) {
                 return;
             }
             last = last->anchor->comesBefore(site.anchor) ? &site : last;
         }
-        for (const llvm::Instruction *at = call.getNextNode(); at != last->anchor; at = at->getNextNode()) {
+        for (const llvm::Instruction* at = call.getNextNode(); at != last->anchor; at = at->getNextNode()) {
             if (is_boundary(*at, scope_.configuration)) {
                 return;
             }
         }
         llvm::IRBuilder<> builder(&call);
-        llvm::Value *bytes = size.emit(builder, call, nullptr);
+        llvm::Value* bytes = size.emit(builder, call, nullptr);
         for (const std::size_t number : numbers) {
             sites_[number].removed = &sites_[number] != last;
         }
@@ -312,7 +310,7 @@ private:
         whole.anchor = last->anchor;
         whole.after = last->after;
         whole.pointer = &call;
-        if (const auto *constant = llvm::dyn_cast<llvm::ConstantInt>(bytes)) {
+        if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(bytes)) {
             whole.size = constant->getZExtValue();
         } else {
             whole.dynamic_size = bytes;
@@ -320,13 +318,13 @@ private:
         *last = whole;
     }
 
-    FunctionScope &scope_;
-    Sites &sites_;
+    FunctionScope& scope_;
+    Sites& sites_;
 };
 
 }  // namespace
 
-void remove_extra_tracking(FunctionScope &scope, Sites &sites)
+void remove_extra_tracking(FunctionScope& scope, Sites& sites)
 {
     if (!scope.layer().track_newly_allocated && !scope.configuration.marks_cards()) {
         NewBlocks(scope, sites).merge();

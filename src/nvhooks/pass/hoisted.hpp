@@ -10,7 +10,7 @@
 namespace stillpoint::nvhooks {
 
 /// The hook of this kind was made elsewhere.
-void note_hoisted(llvm::Instruction &access, SiteKind kind);
-[[nodiscard]] bool is_hoisted(const llvm::Instruction &access, SiteKind kind);
+void note_hoisted(llvm::Instruction& access, SiteKind kind);
+[[nodiscard]] bool is_hoisted(const llvm::Instruction& access, SiteKind kind);
 
 }  // namespace stillpoint::nvhooks

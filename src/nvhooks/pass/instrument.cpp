@@ -28,7 +28,7 @@ namespace {
 /// In a module: it is instrumented. LTO merges modules and runs passes once more.
 constexpr llvm::StringRef done_name = "stillpoint.nvhooks";
 
-void report(llvm::Module &module, llvm::Error error)
+void report(llvm::Module& module, llvm::Error error)
 {
     llvm::errs() << llvm::toString(std::move(error)) << '\n';
     module.getContext().emitError("stillpoint: the layer's configuration was not accepted (above); nothing was compiled");
@@ -36,7 +36,7 @@ void report(llvm::Module &module, llvm::Error error)
 
 /// Attributes that were inferred for a function and its parameters do not hold once hooks see them: link-time
 /// optimisation must not rely on it.
-void forget_inferences(llvm::Function &function)
+void forget_inferences(llvm::Function& function)
 {
     function.removeFnAttr(llvm::Attribute::Memory);
     function.removeFnAttr(llvm::Attribute::NoSync);
@@ -44,12 +44,12 @@ void forget_inferences(llvm::Function &function)
     for (const auto kind : {llvm::Attribute::NoCapture, llvm::Attribute::ReadNone, llvm::Attribute::ReadOnly, llvm::Attribute::WriteOnly}) {
         inferred.addAttribute(kind);
     }
-    for (llvm::Argument &argument : function.args()) {
+    for (llvm::Argument& argument : function.args()) {
         argument.removeAttrs(inferred);
     }
 }
 
-FunctionScope scope_of(llvm::Function &function, const Configuration &configuration, llvm::FunctionAnalysisManager &analyses)
+FunctionScope scope_of(llvm::Function& function, const Configuration& configuration, llvm::FunctionAnalysisManager& analyses)
 {
     return {function,
             configuration,
@@ -61,22 +61,22 @@ FunctionScope scope_of(llvm::Function &function, const Configuration &configurat
 }
 
 /// Not the hooks themselves, where a shim is compiled with the plugin: they would call themselves.
-bool is_to_be_instrumented(const llvm::Function &function)
+bool is_to_be_instrumented(const llvm::Function& function)
 {
-    return !function.getName().starts_with("nvhooks_") && !function.isDeclaration() &&
-           !function.hasAvailableExternallyLinkage() && !function.hasFnAttribute(llvm::Attribute::Naked);
+    return !function.getName().starts_with("nvhooks_") && !function.isDeclaration() && !function.hasAvailableExternallyLinkage() &&
+           !function.hasFnAttribute(llvm::Attribute::Naked);
 }
 
 /// Loops get the blocks before and after them where hooks can stand.
-void shape_loops(FunctionScope &scope)
+void shape_loops(FunctionScope& scope)
 {
-    for (llvm::Loop *loop : scope.loops) {
+    for (llvm::Loop* loop : scope.loops) {
         llvm::simplifyLoop(loop, &scope.dominators, &scope.loops, &scope.evolution, nullptr, nullptr, false);
     }
 }
 
 /// A loop whose checks were made before it becomes two: one for durable memory, and the program's own, as it was, for other memory.
-void unswitch_loops(llvm::Function &function, llvm::FunctionAnalysisManager &analyses)
+void unswitch_loops(llvm::Function& function, llvm::FunctionAnalysisManager& analyses)
 {
     analyses.invalidate(function, llvm::PreservedAnalyses::none());
     llvm::FunctionPassManager passes;
@@ -84,7 +84,7 @@ void unswitch_loops(llvm::Function &function, llvm::FunctionAnalysisManager &ana
     analyses.invalidate(function, passes.run(function, analyses));
 }
 
-unsigned hoist(llvm::Function &function, const Configuration &configuration, llvm::FunctionAnalysisManager &analyses)
+unsigned hoist(llvm::Function& function, const Configuration& configuration, llvm::FunctionAnalysisManager& analyses)
 {
     FunctionScope scope = scope_of(function, configuration, analyses);
     if (scope.loops.empty()) {
@@ -98,10 +98,10 @@ unsigned hoist(llvm::Function &function, const Configuration &configuration, llv
         remove_extra_tracking(scope, sites);  // e.g. of new blocks
     }
     Sites hoisted;
-    for (const Site &site : sites) {
+    for (const Site& site : sites) {
         if (site.hoisted && !site.removed) {
             hoisted.push_back(site);
-            for (llvm::Instruction *access : site.accesses) {
+            for (llvm::Instruction* access : site.accesses) {
                 note_hoisted(*access, site.kind);
             }
         }
@@ -109,7 +109,7 @@ unsigned hoist(llvm::Function &function, const Configuration &configuration, llv
     return emit_sites(scope, hoisted, {}).hooks;
 }
 
-unsigned instrument(llvm::Function &function, const Configuration &configuration, llvm::FunctionAnalysisManager &analyses)
+unsigned instrument(llvm::Function& function, const Configuration& configuration, llvm::FunctionAnalysisManager& analyses)
 {
     FunctionScope scope = scope_of(function, configuration, analyses);
     report_unknown_calls(scope);
@@ -120,7 +120,7 @@ unsigned instrument(llvm::Function &function, const Configuration &configuration
     if (sites.empty() && uses.empty()) {
         return blocking_calls;
     }
-    const Optimizations &optimizations = configuration.layer.optimizations;
+    const Optimizations& optimizations = configuration.layer.optimizations;
     if (optimizations.coalesce_loops) {
         shape_loops(scope);
         coalesce_loops(scope, sites);
@@ -138,9 +138,9 @@ unsigned instrument(llvm::Function &function, const Configuration &configuration
     return emitted.hooks + blocking_calls;
 }
 
-bool has_hoisted(const llvm::Function &function)
+bool has_hoisted(const llvm::Function& function)
 {
-    return std::any_of(llvm::inst_begin(function), llvm::inst_end(function), [](const llvm::Instruction &instruction) {
+    return std::any_of(llvm::inst_begin(function), llvm::inst_end(function), [](const llvm::Instruction& instruction) {
         return instruction.getMetadata(llvm::LLVMContext::MD_access_group) != nullptr;
     });
 }
@@ -148,24 +148,24 @@ bool has_hoisted(const llvm::Function &function)
 /// How many hooks the early pass made in the module.
 constexpr llvm::StringRef hoisted_count_name = "stillpoint.hoisted.count";
 
-unsigned hoisted_count(const llvm::Module &module)
+unsigned hoisted_count(const llvm::Module& module)
 {
-    const llvm::NamedMDNode *count = module.getNamedMetadata(hoisted_count_name);
+    const llvm::NamedMDNode* count = module.getNamedMetadata(hoisted_count_name);
     return count == nullptr
                ? 0
                : static_cast<unsigned>(llvm::mdconst::extract<llvm::ConstantInt>(count->getOperand(0)->getOperand(0))->getZExtValue());
 }
 
-void note_hoisted_count(llvm::Module &module, unsigned hooks)
+void note_hoisted_count(llvm::Module& module, unsigned hooks)
 {
-    llvm::LLVMContext &context = module.getContext();
-    llvm::Metadata *count = llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), hooks));
+    llvm::LLVMContext& context = module.getContext();
+    llvm::Metadata* count = llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), hooks));
     module.getOrInsertNamedMetadata(hoisted_count_name)->addOperand(llvm::MDNode::get(context, {count}));
 }
 
 }  // namespace
 
-llvm::PreservedAnalyses HoistPass::run(llvm::Module &module, llvm::ModuleAnalysisManager &analyses)
+llvm::PreservedAnalyses HoistPass::run(llvm::Module& module, llvm::ModuleAnalysisManager& analyses)
 {
     if (module.getNamedMetadata(done_name) != nullptr || module.getNamedMetadata(hoisted_count_name) != nullptr) {
         return llvm::PreservedAnalyses::all();
@@ -178,16 +178,16 @@ llvm::PreservedAnalyses HoistPass::run(llvm::Module &module, llvm::ModuleAnalysi
     if (!configuration->layer.optimizations.coalesce_loops) {
         return llvm::PreservedAnalyses::all();
     }
-    auto &functions = analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(module).getManager();
+    auto& functions = analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(module).getManager();
     unsigned hooks = 0;
-    for (llvm::Function &function : module) {
+    for (llvm::Function& function : module) {
         if (is_to_be_instrumented(function) && !function.hasOptNone()) {
             hooks += hoist(function, *configuration, functions);
         }
     }
     note_hoisted_count(module, hooks);
     if (hooks != 0) {
-        for (llvm::Function &function : module) {
+        for (llvm::Function& function : module) {
             if (is_to_be_instrumented(function)) {
                 forget_inferences(function);
             }
@@ -196,7 +196,7 @@ llvm::PreservedAnalyses HoistPass::run(llvm::Module &module, llvm::ModuleAnalysi
     return llvm::PreservedAnalyses::none();
 }
 
-llvm::PreservedAnalyses InstrumentPass::run(llvm::Module &module, llvm::ModuleAnalysisManager &analyses)
+llvm::PreservedAnalyses InstrumentPass::run(llvm::Module& module, llvm::ModuleAnalysisManager& analyses)
 {
     if (module.getNamedMetadata(done_name) != nullptr) {
         return llvm::PreservedAnalyses::all();
@@ -214,9 +214,9 @@ llvm::PreservedAnalyses InstrumentPass::run(llvm::Module &module, llvm::ModuleAn
     const bool reads = configuration->layer.has(Hook::pre_nvm_read) || configuration->layer.has(Hook::post_nvm_read) ||
                        configuration->layer.has(Hook::to_absolute_ptr);
     report_unwrapped(replace_escaping_functions(module, configuration->descriptions, reads));
-    auto &functions = analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(module).getManager();
+    auto& functions = analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(module).getManager();
     unsigned hooks = hoisted_count(module);
-    for (llvm::Function &function : module) {
+    for (llvm::Function& function : module) {
         if (!is_to_be_instrumented(function)) {
             continue;
         }

@@ -9,7 +9,7 @@ namespace stillpoint::nvhooks {
 /// the compilation with an error and no output.
 class InstrumentPass : public llvm::PassInfoMixin<InstrumentPass> {
 public:
-    llvm::PreservedAnalyses run(llvm::Module &module, llvm::ModuleAnalysisManager &analyses);
+    llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager& analyses);
     /// Also at -O0, and for functions marked optnone: correctness depends on it.
     static bool isRequired() { return true; }
 };
@@ -18,7 +18,7 @@ public:
 /// configuration for the other pass to report.
 class HoistPass : public llvm::PassInfoMixin<HoistPass> {
 public:
-    llvm::PreservedAnalyses run(llvm::Module &module, llvm::ModuleAnalysisManager &analyses);
+    llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager& analyses);
 };
 
 }  // namespace stillpoint::nvhooks

@@ -31,8 +31,8 @@ struct Switch {
 
 template <>
 struct ScalarTraits<Switch> {
-    static void output(const Switch &value, void *, raw_ostream &out) { out << (value.on ? "yes" : "no"); }
-    static StringRef input(StringRef text, void *, Switch &value)
+    static void output(const Switch& value, void*, raw_ostream& out) { out << (value.on ? "yes" : "no"); }
+    static StringRef input(StringRef text, void*, Switch& value)
     {
         if (text == "yes" || text == "true" || text == "on") {
             value.on = true;
@@ -46,7 +46,7 @@ struct ScalarTraits<Switch> {
 
 template <>
 struct ScalarEnumerationTraits<Marks> {
-    static void enumeration(IO &io, Marks &value)
+    static void enumeration(IO& io, Marks& value)
     {
         io.enumCase(value, "calls", Marks::calls);
         io.enumCase(value, "cards", Marks::cards);
@@ -55,7 +55,7 @@ struct ScalarEnumerationTraits<Marks> {
 
 template <>
 struct ScalarEnumerationTraits<Hook> {
-    static void enumeration(IO &io, Hook &value)
+    static void enumeration(IO& io, Hook& value)
     {
         io.enumCase(value, "is_nvm", Hook::is_nvm);
         io.enumCase(value, "to_absolute_ptr", Hook::to_absolute_ptr);
@@ -70,25 +70,22 @@ struct ScalarEnumerationTraits<Hook> {
 
 template <>
 struct MappingTraits<Window> {
-    static void mapping(IO &io, Window &window)
+    static void mapping(IO& io, Window& window)
     {
         io.mapRequired("shift", window.shift);
         io.mapRequired("index", window.index);
     }
-    static std::string validate(IO &, Window &window)
-    {
-        return window.shift >= 12 && window.shift <= 63 ? "" : "window: shift is 12 to 63";
-    }
+    static std::string validate(IO&, Window& window) { return window.shift >= 12 && window.shift <= 63 ? "" : "window: shift is 12 to 63"; }
 };
 
 template <>
 struct MappingTraits<CardTable> {
-    static void mapping(IO &io, CardTable &cards)
+    static void mapping(IO& io, CardTable& cards)
     {
         io.mapRequired("shift", cards.shift);
         io.mapRequired("table", cards.table);
     }
-    static std::string validate(IO &, CardTable &cards)
+    static std::string validate(IO&, CardTable& cards)
     {
         return cards.shift >= 4 && cards.shift <= 21 ? "" : "cards: shift is 4 to 21 (a card of 16 bytes to 2 MiB)";
     }
@@ -96,7 +93,7 @@ struct MappingTraits<CardTable> {
 
 template <>
 struct MappingTraits<Allocator> {
-    static void mapping(IO &io, Allocator &allocator)
+    static void mapping(IO& io, Allocator& allocator)
     {
         io.mapRequired("function", allocator.function);
         io.mapOptional("size", allocator.size);
@@ -104,7 +101,7 @@ struct MappingTraits<Allocator> {
 };
 
 namespace {
-void map_switch(IO &io, const char *key, bool &value)
+void map_switch(IO& io, const char* key, bool& value)
 {
     Switch as_text{value};
     io.mapOptional(key, as_text);
@@ -114,7 +111,7 @@ void map_switch(IO &io, const char *key, bool &value)
 
 template <>
 struct MappingTraits<Optimizations> {
-    static void mapping(IO &io, Optimizations &optimizations)
+    static void mapping(IO& io, Optimizations& optimizations)
     {
         map_switch(io, "static-check", optimizations.static_check);
         map_switch(io, "coalesce-fields", optimizations.coalesce_fields);
@@ -125,7 +122,7 @@ struct MappingTraits<Optimizations> {
 
 template <>
 struct MappingTraits<Layer> {
-    static void mapping(IO &io, Layer &layer)
+    static void mapping(IO& io, Layer& layer)
     {
         io.mapRequired("name", layer.name);
         io.mapRequired("hooks", layer.hooks);
@@ -139,7 +136,7 @@ struct MappingTraits<Layer> {
         io.mapOptional("blocking", layer.blocking);
         io.mapOptional("descriptions", layer.descriptions);
     }
-    static std::string validate(IO &, Layer &layer)
+    static std::string validate(IO&, Layer& layer)
     {
         if (layer.name.empty() || layer.name.size() > sizeof(nvhooks_module::layer) - 1) {
             return "name: 1 to 31 bytes";
@@ -184,7 +181,7 @@ namespace stillpoint::nvhooks {
 namespace {
 
 /// The card table of libstillpoint, where the layer's window is its own.
-std::optional<CardTable> default_cards(const Window &window)
+std::optional<CardTable> default_cards(const Window& window)
 {
     if (window.shift != NVHOOKS_WINDOW_SHIFT) {
         return std::nullopt;
@@ -200,8 +197,8 @@ llvm::Expected<Layer> read_layer(llvm::StringRef path)
 {
     auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
     if (!file) {
-        return llvm::createStringError(file.getError(), "%s: error: the layer's configuration cannot be read: %s",
-                                       path.str().c_str(), file.getError().message().c_str());
+        return llvm::createStringError(file.getError(), "%s: error: the layer's configuration cannot be read: %s", path.str().c_str(),
+                                       file.getError().message().c_str());
     }
     Layer layer;
     if (auto error = read_yaml(**file, path, layer)) {
@@ -211,11 +208,10 @@ llvm::Expected<Layer> read_layer(llvm::StringRef path)
         layer.cards = default_cards(*layer.window);
         if (!layer.cards) {
             return llvm::createStringError(llvm::inconvertibleErrorCode(),
-                                           "%s: error: cards: needed, since the window is not libstillpoint's",
-                                           path.str().c_str());
+                                           "%s: error: cards: needed, since the window is not libstillpoint's", path.str().c_str());
         }
     }
-    for (std::string &description : layer.descriptions) {
+    for (std::string& description : layer.descriptions) {
         if (!llvm::sys::path::is_absolute(description)) {
             llvm::SmallString<256> whole(llvm::sys::path::parent_path(path));
             llvm::sys::path::append(whole, description);

@@ -13,6 +13,6 @@ inline constexpr llvm::StringLiteral body_prefix = "nvhooks.body.";
 
 /// Defines the bodies that the module calls or takes the address of, and makes it use them. Error: the bitcode in the
 /// plugin cannot be read by the LLVM that loaded it.
-[[nodiscard]] llvm::Error use_library_bodies(llvm::Module &module);
+[[nodiscard]] llvm::Error use_library_bodies(llvm::Module& module);
 
 }  // namespace stillpoint::nvhooks

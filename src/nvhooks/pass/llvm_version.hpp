@@ -16,7 +16,7 @@
 namespace stillpoint::nvhooks {
 
 /// The size as an i64, also where it is a multiple of the machine's vector length.
-inline llvm::Value *emit_size(llvm::IRBuilder<> &builder, llvm::TypeSize size)
+inline llvm::Value* emit_size(llvm::IRBuilder<>& builder, llvm::TypeSize size)
 {
 #if LLVM_VERSION_MAJOR >= 17
     return builder.CreateTypeSize(builder.getInt64Ty(), size);
@@ -26,8 +26,8 @@ inline llvm::Value *emit_size(llvm::IRBuilder<> &builder, llvm::TypeSize size)
 }
 
 /// Splits the block before `at` into one that runs if `condition` holds and one that runs otherwise.
-inline void split_if_else(llvm::Value *condition, llvm::Instruction *at, llvm::Instruction **then, llvm::Instruction **otherwise,
-                          llvm::DomTreeUpdater &updater, llvm::LoopInfo &loops)
+inline void split_if_else(llvm::Value* condition, llvm::Instruction* at, llvm::Instruction** then, llvm::Instruction** otherwise,
+                          llvm::DomTreeUpdater& updater, llvm::LoopInfo& loops)
 {
 #if LLVM_VERSION_MAJOR >= 17
     llvm::SplitBlockAndInsertIfThenElse(condition, at, then, otherwise, nullptr, &updater, &loops);

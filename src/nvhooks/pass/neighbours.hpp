@@ -12,34 +12,34 @@ namespace stillpoint::nvhooks {
 /// those paths the access keeps a hook of its own.
 class Neighbours {
 public:
-    Neighbours(FunctionScope &scope, const llvm::PostDominatorTree &post_dominators, Sites &sites, llvm::Loop &loop, SiteKind kind)
+    Neighbours(FunctionScope& scope, const llvm::PostDominatorTree& post_dominators, Sites& sites, llvm::Loop& loop, SiteKind kind)
         : scope_(scope), post_dominators_(post_dominators), sites_(sites), loop_(loop), kind_(kind)
     {
     }
 
     /// Extends [lowest, lowest + size), known before the loop, by what lies at its ends. The accesses go to `of_loop`; hooks for
     /// other paths are appended to `others`.
-    void absorb(const llvm::SCEV *&lowest, const llvm::SCEV *&size, Site &of_loop, Sites &others);
+    void absorb(const llvm::SCEV*& lowest, const llvm::SCEV*& size, Site& of_loop, Sites& others);
 
 private:
     /// A block that follows the loop, and the one that leads there from the loop.
     struct LoopExit {
-        llvm::BasicBlock *block;
-        llvm::BasicBlock *from;
+        llvm::BasicBlock* block;
+        llvm::BasicBlock* from;
     };
     [[nodiscard]] llvm::SmallVector<LoopExit, 2> following_blocks() const;
-    [[nodiscard]] bool is_certain(const Site &site, const llvm::BasicBlock &from) const;
+    [[nodiscard]] bool is_certain(const Site& site, const llvm::BasicBlock& from) const;
     /// Whether control passes the instructions in front of `end` (null: all) for certain, and inside one FASE.
-    [[nodiscard]] bool passes(const llvm::BasicBlock &block, const llvm::Instruction *end) const;
+    [[nodiscard]] bool passes(const llvm::BasicBlock& block, const llvm::Instruction* end) const;
     /// First byte of the access, as it is where control comes from `from`.
-    [[nodiscard]] const llvm::SCEV *start_from(const Site &site, llvm::BasicBlock &block, llvm::BasicBlock &from) const;
-    [[nodiscard]] bool join(const llvm::SCEV *start, std::uint64_t bytes, const llvm::SCEV *&lowest, const llvm::SCEV *&size) const;
-    [[nodiscard]] bool cover_other_paths(const Site &site, const LoopExit &following, Sites &others);
+    [[nodiscard]] const llvm::SCEV* start_from(const Site& site, llvm::BasicBlock& block, llvm::BasicBlock& from) const;
+    [[nodiscard]] bool join(const llvm::SCEV* start, std::uint64_t bytes, const llvm::SCEV*& lowest, const llvm::SCEV*& size) const;
+    [[nodiscard]] bool cover_other_paths(const Site& site, const LoopExit& following, Sites& others);
 
-    FunctionScope &scope_;
-    const llvm::PostDominatorTree &post_dominators_;
-    Sites &sites_;
-    llvm::Loop &loop_;
+    FunctionScope& scope_;
+    const llvm::PostDominatorTree& post_dominators_;
+    Sites& sites_;
+    llvm::Loop& loop_;
     SiteKind kind_;
 };
 

@@ -16,35 +16,33 @@
 
 namespace {
 
-void register_passes(llvm::PassBuilder &builder)
+void register_passes(llvm::PassBuilder& builder)
 {
-    builder.registerPipelineParsingCallback([](llvm::StringRef name, llvm::ModulePassManager &passes,
-                                               llvm::ArrayRef<llvm::PassBuilder::PipelineElement>) {
-        if (name != "stillpoint-nvhooks") {
-            return false;
-        }
-        passes.addPass(stillpoint::nvhooks::HoistPass());
-        passes.addPass(stillpoint::nvhooks::InstrumentPass());
-        return true;
-    });
-    builder.registerOptimizerEarlyEPCallback(
-        [](llvm::ModulePassManager &passes, llvm::OptimizationLevel level
-#if LLVM_VERSION_MAJOR >= 20
-           ,
-           llvm::ThinOrFullLTOPhase
-#endif
-        ) {
-            if (level != llvm::OptimizationLevel::O0) {
-                passes.addPass(stillpoint::nvhooks::HoistPass());
+    builder.registerPipelineParsingCallback(
+        [](llvm::StringRef name, llvm::ModulePassManager& passes, llvm::ArrayRef<llvm::PassBuilder::PipelineElement>) {
+            if (name != "stillpoint-nvhooks") {
+                return false;
             }
+            passes.addPass(stillpoint::nvhooks::HoistPass());
+            passes.addPass(stillpoint::nvhooks::InstrumentPass());
+            return true;
         });
-    builder.registerOptimizerLastEPCallback(
-        [](llvm::ModulePassManager &passes, llvm::OptimizationLevel
+    builder.registerOptimizerEarlyEPCallback([](llvm::ModulePassManager& passes, llvm::OptimizationLevel level
 #if LLVM_VERSION_MAJOR >= 20
-           ,
-           llvm::ThinOrFullLTOPhase
+                                                ,
+                                                llvm::ThinOrFullLTOPhase
 #endif
-        ) { passes.addPass(stillpoint::nvhooks::InstrumentPass()); });
+                                             ) {
+        if (level != llvm::OptimizationLevel::O0) {
+            passes.addPass(stillpoint::nvhooks::HoistPass());
+        }
+    });
+    builder.registerOptimizerLastEPCallback([](llvm::ModulePassManager& passes, llvm::OptimizationLevel
+#if LLVM_VERSION_MAJOR >= 20
+                                               ,
+                                               llvm::ThinOrFullLTOPhase
+#endif
+                                            ) { passes.addPass(stillpoint::nvhooks::InstrumentPass()); });
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ struct Conversion {
     char kind = 0;
 };
 
-void take_length(llvm::StringRef &rest, Conversion &conversion)
+void take_length(llvm::StringRef& rest, Conversion& conversion)
 {
     if (rest.consume_front("hh")) {
         conversion.integer_bytes = 1;
@@ -37,7 +37,7 @@ void take_length(llvm::StringRef &rest, Conversion &conversion)
 }
 
 /// The set of `%[...]`: a `]` that comes first belongs to it.
-void skip_set(llvm::StringRef &rest)
+void skip_set(llvm::StringRef& rest)
 {
     rest.consume_front("^");
     rest.consume_front("]");
@@ -45,7 +45,7 @@ void skip_set(llvm::StringRef &rest)
     rest = end == llvm::StringRef::npos ? llvm::StringRef() : rest.drop_front(end + 1);
 }
 
-Conversion take_conversion(llvm::StringRef &rest)
+Conversion take_conversion(llvm::StringRef& rest)
 {
     Conversion conversion;
     conversion.assigns = !rest.consume_front("*");
@@ -65,25 +65,30 @@ Conversion take_conversion(llvm::StringRef &rest)
 }
 
 /// The most that it writes; nothing if there is no bound.
-std::optional<std::uint64_t> bytes_of(const Conversion &conversion)
+std::optional<std::uint64_t> bytes_of(const Conversion& conversion)
 {
     if (conversion.allocates || conversion.kind == 'p') {
-        return sizeof(void *);
+        return sizeof(void*);
     }
     switch (conversion.kind) {
+    // clang-format off
     case 'a': case 'A': case 'e': case 'E': case 'f': case 'F': case 'g': case 'G': return conversion.float_bytes;
+    // clang-format on
     case 'C': return sizeof(wchar_t);
-    case 'c': return std::max<std::uint64_t>(conversion.width, 1) * conversion.character_bytes;
+    case 'c':
+        return std::max<std::uint64_t>(conversion.width, 1) * conversion.character_bytes;
+    // clang-format off
     case 's': case '[':
         return conversion.width == 0 ? std::nullopt : std::optional((conversion.width + 1) * conversion.character_bytes);
     case 'd': case 'i': case 'u': case 'o': case 'x': case 'X': case 'n': return conversion.integer_bytes;
+    // clang-format on
     default: return std::nullopt;
     }
 }
 
 }  // namespace
 
-bool add_scanf_pointers(llvm::StringRef format, unsigned first, llvm::SmallVectorImpl<MemoryEffect> &effects)
+bool add_scanf_pointers(llvm::StringRef format, unsigned first, llvm::SmallVectorImpl<MemoryEffect>& effects)
 {
     bool complete = true;
     unsigned argument = first;

@@ -9,12 +9,12 @@ namespace stillpoint::nvhooks {
 
 namespace {
 
-bool keeps_fase(const llvm::CallBase &call, const Configuration &configuration)
+bool keeps_fase(const llvm::CallBase& call, const Configuration& configuration)
 {
     if (call.isInlineAsm()) {
         return !call.mayWriteToMemory();
     }
-    if (const llvm::Function *callee = call.getCalledFunction()) {
+    if (const llvm::Function* callee = call.getCalledFunction()) {
         if (callee->getName().starts_with("nvhooks_") || callee->getName().starts_with(body_prefix)) {
             return true;  // a hook of the early pass; a body of the plugin
         }
@@ -22,7 +22,7 @@ bool keeps_fase(const llvm::CallBase &call, const Configuration &configuration)
             return true;
         }
     }
-    if (const FunctionDescription *description = configuration.descriptions.find(call)) {
+    if (const FunctionDescription* description = configuration.descriptions.find(call)) {
         return description->keeps_fase && call.doesNotThrow();
     }
     const bool comes_back = call.doesNotThrow() && call.hasFnAttr(llvm::Attribute::WillReturn);
@@ -30,22 +30,21 @@ bool keeps_fase(const llvm::CallBase &call, const Configuration &configuration)
         return comes_back;
     }
     // A release is a store that others see: what does not synchronise, or does not write, is none.
-    return comes_back && (call.hasFnAttr(llvm::Attribute::NoSync) || call.onlyReadsMemory() ||
-                          call.onlyAccessesInaccessibleMemory());
+    return comes_back && (call.hasFnAttr(llvm::Attribute::NoSync) || call.onlyReadsMemory() || call.onlyAccessesInaccessibleMemory());
 }
 
-bool is_volatile_object(const llvm::Value *object, const FunctionScope &scope)
+bool is_volatile_object(const llvm::Value* object, const FunctionScope& scope)
 {
     if (llvm::isa<llvm::AllocaInst>(object) || llvm::isa<llvm::Function>(object) || llvm::isa<llvm::UndefValue>(object)) {
         return true;
     }
-    if (const auto *global = llvm::dyn_cast<llvm::GlobalVariable>(object)) {
+    if (const auto* global = llvm::dyn_cast<llvm::GlobalVariable>(object)) {
         return global->isConstant() || scope.layer().window.has_value();
     }
-    if (const auto *argument = llvm::dyn_cast<llvm::Argument>(object)) {
+    if (const auto* argument = llvm::dyn_cast<llvm::Argument>(object)) {
         return argument->hasByValAttr();
     }
-    const auto *call = llvm::dyn_cast<llvm::CallBase>(object);
+    const auto* call = llvm::dyn_cast<llvm::CallBase>(object);
     if (call == nullptr || call->getCalledFunction() == nullptr) {
         return false;
     }
@@ -75,43 +74,43 @@ bool is_volatile_object(const llvm::Value *object, const FunctionScope &scope)
 
 }  // namespace
 
-bool is_boundary(const llvm::Instruction &instruction, const Configuration &configuration)
+bool is_boundary(const llvm::Instruction& instruction, const Configuration& configuration)
 {
-    if (const auto *call = llvm::dyn_cast<llvm::CallBase>(&instruction)) {
+    if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction)) {
         return !keeps_fase(*call, configuration);
     }
     if (configuration.marks_cards()) {
         return false;
     }
-    if (const auto *fence = llvm::dyn_cast<llvm::FenceInst>(&instruction)) {
+    if (const auto* fence = llvm::dyn_cast<llvm::FenceInst>(&instruction)) {
         return fence->getSyncScopeID() != llvm::SyncScope::SingleThread;
     }
     if (!instruction.isAtomic()) {
         return false;
     }
     const auto is_strong = [](llvm::AtomicOrdering ordering) { return llvm::isStrongerThanMonotonic(ordering); };
-    if (const auto *load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
+    if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
         return is_strong(load->getOrdering());
     }
-    if (const auto *store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
+    if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
         return is_strong(store->getOrdering());
     }
-    if (const auto *update = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction)) {
+    if (const auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction)) {
         return is_strong(update->getOrdering());
     }
-    if (const auto *exchange = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&instruction)) {
+    if (const auto* exchange = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&instruction)) {
         return is_strong(exchange->getSuccessOrdering());
     }
     return false;
 }
 
-bool is_provably_volatile(const llvm::Value *pointer, const FunctionScope &scope)
+bool is_provably_volatile(const llvm::Value* pointer, const FunctionScope& scope)
 {
-    llvm::SmallVector<const llvm::Value *, 8> objects;
+    llvm::SmallVector<const llvm::Value*, 8> objects;
     llvm::getUnderlyingObjects(pointer, objects, nullptr, /*MaxLookup=*/12);
     // Null among others is a path not taken; null alone may be the base of an address that the program computes.
     bool any = false;
-    for (const llvm::Value *object : objects) {
+    for (const llvm::Value* object : objects) {
         if (llvm::isa<llvm::ConstantPointerNull>(object)) {
             continue;
         }
@@ -123,10 +122,10 @@ bool is_provably_volatile(const llvm::Value *pointer, const FunctionScope &scope
     return any;
 }
 
-Place place_of(const Site &site, const llvm::DataLayout &layout)
+Place place_of(const Site& site, const llvm::DataLayout& layout)
 {
     llvm::APInt bytes(layout.getIndexTypeSizeInBits(site.pointer->getType()), 0);
-    const llvm::Value *base = site.pointer->stripAndAccumulateConstantOffsets(layout, bytes, /*AllowNonInbounds=*/true);
+    const llvm::Value* base = site.pointer->stripAndAccumulateConstantOffsets(layout, bytes, /*AllowNonInbounds=*/true);
     return {base, bytes.getSExtValue() + site.offset};
 }
 

@@ -18,17 +18,17 @@ enum class SiteKind : std::uint8_t { pre_read, post_read, pre_write, post_write,
 
 struct Site {
     SiteKind kind = SiteKind::post_write;
-    llvm::Instruction *anchor = nullptr;
+    llvm::Instruction* anchor = nullptr;
     bool after = false;                     ///< right after the anchor; else right before it
-    llvm::Value *pointer = nullptr;         ///< as the program has it: possibly relative
+    llvm::Value* pointer = nullptr;         ///< as the program has it: possibly relative
     std::int64_t offset = 0;                ///< bytes from `pointer` to the first byte
     std::uint64_t size = 0;                 ///< bytes; 0: one of the next two tells
-    llvm::Value *dynamic_size = nullptr;    ///< i64, known where the hook is made
-    const MemoryEffect *effect = nullptr;   ///< of `call`, whose arguments tell the size
-    llvm::CallBase *call = nullptr;
-    llvm::Value *condition = nullptr;       ///< i1: the access happens at all (masked lanes); null: it does
-    llvm::Value *stored_pointer = nullptr;  ///< pointer_stored: the value
-    llvm::SmallVector<llvm::Instruction *, 1> accesses;  ///< what it is the hook of
+    llvm::Value* dynamic_size = nullptr;    ///< i64, known where the hook is made
+    const MemoryEffect* effect = nullptr;   ///< of `call`, whose arguments tell the size
+    llvm::CallBase* call = nullptr;
+    llvm::Value* condition = nullptr;       ///< i1: the access happens at all (masked lanes); null: it does
+    llvm::Value* stored_pointer = nullptr;  ///< pointer_stored: the value
+    llvm::SmallVector<llvm::Instruction*, 1> accesses;  ///< what it is the hook of
     bool hoisted = false;                   ///< made for a loop
     bool removed = false;
 
@@ -40,7 +40,7 @@ using Sites = std::vector<Site>;
 
 /// A pointer operand that may hold a relative pointer, to be replaced by the absolute one.
 struct PointerUse {
-    llvm::Instruction *instruction;
+    llvm::Instruction* instruction;
     unsigned operand;
 };
 

@@ -55,9 +55,9 @@ unsigned operands_of(Operation operation)
 /// Recursive descent; the text is short and comes from a file, so depth is bounded.
 class ExpressionParser {
 public:
-    ExpressionParser(llvm::StringRef text, ExpressionError &error) : text_(text), error_(error) {}
+    ExpressionParser(llvm::StringRef text, ExpressionError& error) : text_(text), error_(error) {}
 
-    bool whole(SizeExpression &expression)
+    bool whole(SizeExpression& expression)
     {
         if (!comparison(expression)) {
             return false;
@@ -67,7 +67,7 @@ public:
     }
 
 private:
-    bool fail(const llvm::Twine &message)
+    bool fail(const llvm::Twine& message)
     {
         error_.offset = at_;
         error_.message = message.str();
@@ -91,13 +91,13 @@ private:
         return true;
     }
 
-    static bool push(SizeExpression &expression, Operation operation, std::uint64_t value = 0)
+    static bool push(SizeExpression& expression, Operation operation, std::uint64_t value = 0)
     {
         expression.steps_.push_back({operation, value});
         return true;
     }
 
-    bool comparison(SizeExpression &expression)
+    bool comparison(SizeExpression& expression)
     {
         if (depth_ == nesting_max) {
             return fail("nested too deeply");
@@ -108,7 +108,7 @@ private:
         return understood;
     }
 
-    bool compared(SizeExpression &expression)
+    bool compared(SizeExpression& expression)
     {
         if (!sum(expression)) {
             return false;
@@ -122,7 +122,7 @@ private:
         return true;
     }
 
-    bool sum(SizeExpression &expression)
+    bool sum(SizeExpression& expression)
     {
         if (!product(expression)) {
             return false;
@@ -139,7 +139,7 @@ private:
         }
     }
 
-    bool product(SizeExpression &expression)
+    bool product(SizeExpression& expression)
     {
         if (!atom(expression)) {
             return false;
@@ -153,7 +153,7 @@ private:
         return true;
     }
 
-    bool atom(SizeExpression &expression)
+    bool atom(SizeExpression& expression)
     {
         skip_space();
         if (take("(")) {
@@ -175,7 +175,7 @@ private:
         return named(expression, word, start);
     }
 
-    bool named(SizeExpression &expression, llvm::StringRef word, std::size_t start)
+    bool named(SizeExpression& expression, llvm::StringRef word, std::size_t start)
     {
         if (word == "return") {
             return push(expression, Operation::result);
@@ -201,7 +201,7 @@ private:
         return operands(expression, word, *function);
     }
 
-    bool operands(SizeExpression &expression, llvm::StringRef word, Function function)
+    bool operands(SizeExpression& expression, llvm::StringRef word, Function function)
     {
         if (!take("(")) {
             return fail("expected '(' after " + word);
@@ -229,12 +229,12 @@ private:
     }
 
     llvm::StringRef text_;
-    ExpressionError &error_;
+    ExpressionError& error_;
     std::size_t at_ = 0;
     unsigned depth_ = 0;
 };
 
-std::optional<SizeExpression> SizeExpression::parse(llvm::StringRef text, ExpressionError &error)
+std::optional<SizeExpression> SizeExpression::parse(llvm::StringRef text, ExpressionError& error)
 {
     SizeExpression expression;
     if (!ExpressionParser(text, error).whole(expression)) {
@@ -268,14 +268,13 @@ SizeExpression SizeExpression::number(std::uint64_t value)
 
 bool SizeExpression::uses_result() const
 {
-    return llvm::any_of(steps_, [](const Step &step) {
-        return step.operation == Operation::result || step.operation == Operation::failed;
-    });
+    return llvm::any_of(steps_,
+                        [](const Step& step) { return step.operation == Operation::result || step.operation == Operation::failed; });
 }
 
 bool SizeExpression::reads_memory() const
 {
-    return llvm::any_of(steps_, [](const Step &step) { return step.operation >= Operation::string_length; });
+    return llvm::any_of(steps_, [](const Step& step) { return step.operation >= Operation::string_length; });
 }
 
 std::optional<std::uint64_t> SizeExpression::constant() const
@@ -289,7 +288,7 @@ std::optional<std::uint64_t> SizeExpression::constant() const
 int SizeExpression::last_argument() const
 {
     int last = -1;
-    for (const Step &step : steps_) {
+    for (const Step& step : steps_) {
         if (step.operation == Operation::argument) {
             last = std::max(last, static_cast<int>(step.value));
         }
@@ -300,7 +299,7 @@ int SizeExpression::last_argument() const
 SizeExpression SizeExpression::shifted() const
 {
     SizeExpression moved = *this;
-    for (Step &step : moved.steps_) {
+    for (Step& step : moved.steps_) {
         step.value += step.operation == Operation::argument ? 1 : 0;
     }
     return moved;
@@ -317,7 +316,7 @@ std::optional<unsigned> SizeExpression::first_argument() const
 bool SizeExpression::starts_with_argument() const
 {
     unsigned operands = 0;
-    for (const Step &step : steps_) {
+    for (const Step& step : steps_) {
         operands = operands + 1 - operands_of(step.operation);
         if (step.operation == Operation::choose || (step.operation == Operation::load64 && operands == 1)) {
             return false;

@@ -25,7 +25,7 @@ struct ExpressionError {
 class SizeExpression {
 public:
     /// Nothing, and `error` filled in, where `text` is no expression.
-    [[nodiscard]] static std::optional<SizeExpression> parse(llvm::StringRef text, ExpressionError &error);
+    [[nodiscard]] static std::optional<SizeExpression> parse(llvm::StringRef text, ExpressionError& error);
     /// Parses for callers that have no place of their own to name. Errors: "column N: what is wrong".
     [[nodiscard]] static llvm::Expected<SizeExpression> parse(llvm::StringRef text);
     [[nodiscard]] static SizeExpression argument(unsigned index);
@@ -34,9 +34,9 @@ public:
     /// The value as an i64, for `call`, at the builder's place. `result` is the call's result, or null before the call;
     /// then uses_result() must be false. Expressions that read memory (reads_memory()) must be emitted
     /// before the call: the callee may change what they read.
-    [[nodiscard]] llvm::Value *emit(llvm::IRBuilder<> &builder, llvm::CallBase &call, llvm::Value *result) const;
+    [[nodiscard]] llvm::Value* emit(llvm::IRBuilder<>& builder, llvm::CallBase& call, llvm::Value* result) const;
     /// The expression as a pointer: `arg0 + 4` becomes an address computation on arg0.
-    [[nodiscard]] llvm::Value *emit_pointer(llvm::IRBuilder<> &builder, llvm::CallBase &call, llvm::Value *result) const;
+    [[nodiscard]] llvm::Value* emit_pointer(llvm::IRBuilder<>& builder, llvm::CallBase& call, llvm::Value* result) const;
 
     /// Needs what the call returned.
     [[nodiscard]] bool uses_result() const;
@@ -53,12 +53,14 @@ public:
     /// `argN` or a sum that begins with it: the argument is the address, not what lies there.
     [[nodiscard]] bool starts_with_argument() const;
 
-    friend bool operator==(const SizeExpression &, const SizeExpression &) = default;
+    friend bool operator==(const SizeExpression&, const SizeExpression&) = default;
 
     enum class Operation : std::uint8_t {
+        // clang-format off
         number, argument, result, failed,
         add, subtract, multiply, minimum, maximum, equal, less, choose,
         string_length, bounded_string_length, wide_string_length, load32, load64, formatted, formatted_list,
+        // clang-format on
     };
 
 private:
@@ -68,7 +70,7 @@ private:
     struct Step {
         Operation operation = Operation::number;
         std::uint64_t value = 0;  ///< The number, or the argument's index.
-        friend bool operator==(const Step &, const Step &) = default;
+        friend bool operator==(const Step&, const Step&) = default;
     };
     llvm::SmallVector<Step, 4> steps_;  ///< Operands before their operation.
 };

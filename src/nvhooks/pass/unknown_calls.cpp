@@ -24,13 +24,12 @@ llvm::cl::opt<Report> unknown_call_option(
     llvm::cl::init(Report::off),
     llvm::cl::values(clEnumValN(Report::off, "off", "are accepted"),
                      clEnumValN(Report::record, "record", "are noted in the object, for the command that links"),
-                     clEnumValN(Report::warn, "warn", "get a warning"),
-                     clEnumValN(Report::error, "error", "are errors")));
+                     clEnumValN(Report::warn, "warn", "get a warning"), clEnumValN(Report::error, "error", "are errors")));
 
-constexpr const char *flag = " [-Wstillpoint-unknown-call]";
+constexpr const char* flag = " [-Wstillpoint-unknown-call]";
 
 /// "file:line:column", or the function and its file where there is no debug information.
-std::string place_of(const llvm::Function &function, const llvm::DebugLoc &where)
+std::string place_of(const llvm::Function& function, const llvm::DebugLoc& where)
 {
     if (where) {
         return (where->getFilename() + ":" + llvm::Twine(where.getLine()) + ":" + llvm::Twine(where.getCol())).str();
@@ -39,7 +38,7 @@ std::string place_of(const llvm::Function &function, const llvm::DebugLoc &where
 }
 
 /// As a directive in the module: the section is in no program's memory, and its strings are each there once.
-void record(llvm::Module &module, llvm::StringRef callee, const std::string &place, const std::string &text)
+void record(llvm::Module& module, llvm::StringRef callee, const std::string& place, const std::string& text)
 {
     std::string entry = (callee + "|" + place + "|" + text).str();
     std::replace_if(entry.begin(), entry.end(), [](char c) { return c == '"' || c == '\\' || !llvm::isPrint(c); }, '?');
@@ -48,7 +47,7 @@ void record(llvm::Module &module, llvm::StringRef callee, const std::string &pla
 }
 
 /// `callee` is empty where there is no function: it is known then that nobody hooks it.
-void diagnose(llvm::Function &function, llvm::StringRef callee, const llvm::DebugLoc &where, const llvm::Twine &message)
+void diagnose(llvm::Function& function, llvm::StringRef callee, const llvm::DebugLoc& where, const llvm::Twine& message)
 {
     if (unknown_call_option == Report::record) {
         record(*function.getParent(), callee, place_of(function, where), message.str());
@@ -60,30 +59,30 @@ void diagnose(llvm::Function &function, llvm::StringRef callee, const llvm::Debu
 }
 
 /// An operand of inline assembly that is said to be written: it has hooks.
-bool is_operand_in_memory(const llvm::CallBase &call, unsigned argument)
+bool is_operand_in_memory(const llvm::CallBase& call, unsigned argument)
 {
     return call.isInlineAsm() && call.getParamElementType(argument) != nullptr;
 }
 
 /// A pointer to nothing, or to one of the standard streams.
-bool is_of_no_memory(const llvm::Value *argument)
+bool is_of_no_memory(const llvm::Value* argument)
 {
     if (llvm::isa<llvm::ConstantPointerNull>(argument) || llvm::isa<llvm::UndefValue>(argument)) {
         return true;
     }
-    const auto *load = llvm::dyn_cast<llvm::LoadInst>(argument);
-    const auto *variable = load != nullptr ? llvm::dyn_cast<llvm::GlobalVariable>(load->getPointerOperand()) : nullptr;
+    const auto* load = llvm::dyn_cast<llvm::LoadInst>(argument);
+    const auto* variable = load != nullptr ? llvm::dyn_cast<llvm::GlobalVariable>(load->getPointerOperand()) : nullptr;
     const llvm::StringRef name = variable != nullptr && variable->isDeclaration() ? variable->getName() : "";
     return name == "stdin" || name == "stdout" || name == "stderr";
 }
 
 /// The first argument through which the callee may write durable memory; `only` is the one to look at.
-std::optional<unsigned> writable_argument(const llvm::CallBase &call, const FunctionScope &scope,
+std::optional<unsigned> writable_argument(const llvm::CallBase& call, const FunctionScope& scope,
                                           std::optional<unsigned> only = std::nullopt)
 {
     const unsigned end = only ? std::min(*only + 1, call.arg_size()) : call.arg_size();
     for (unsigned i = only.value_or(0); i < end; ++i) {
-        const llvm::Value *argument = call.getArgOperand(i);
+        const llvm::Value* argument = call.getArgOperand(i);
         if (argument->getType()->isPointerTy() && !call.onlyReadsMemory(i) && !call.isByValArgument(i) && !is_of_no_memory(argument) &&
             !is_provably_volatile(argument, scope) && !is_constant_parameter(call, i) && !is_operand_in_memory(call, i)) {
             return i;
@@ -92,13 +91,13 @@ std::optional<unsigned> writable_argument(const llvm::CallBase &call, const Func
     return std::nullopt;
 }
 
-bool is_layers_own(const llvm::Function &callee, const llvm::CallBase &call, const Configuration &configuration)
+bool is_layers_own(const llvm::Function& callee, const llvm::CallBase& call, const Configuration& configuration)
 {
     return configuration.is_allocator(call) || configuration.keeps_fase.contains(callee.getName()) ||
            callee.getName().starts_with("nvhooks_");
 }
 
-void examine(const llvm::CallBase &call, const FunctionScope &scope)
+void examine(const llvm::CallBase& call, const FunctionScope& scope)
 {
     const std::optional<unsigned> argument = writable_argument(call, scope);
     if (!argument) {
@@ -110,12 +109,12 @@ void examine(const llvm::CallBase &call, const FunctionScope &scope)
         }
         return;
     }
-    const auto *callee = llvm::dyn_cast<llvm::Function>(call.getCalledOperand()->stripPointerCastsAndAliases());
+    const auto* callee = llvm::dyn_cast<llvm::Function>(call.getCalledOperand()->stripPointerCastsAndAliases());
     const bool has_body = callee != nullptr && !callee->isDeclaration() && !callee->hasAvailableExternallyLinkage();
     if (callee == nullptr || callee->isIntrinsic() || has_body || is_layers_own(*callee, call, scope.configuration)) {
         return;
     }
-    const FunctionDescription *description = scope.configuration.descriptions.find(call);
+    const FunctionDescription* description = scope.configuration.descriptions.find(call);
     const auto through = description == nullptr ? argument : writable_argument(call, scope, description->rest_argument);
     if (!through || (description != nullptr && description->complete)) {
         return;
@@ -129,33 +128,33 @@ void examine(const llvm::CallBase &call, const FunctionScope &scope)
 
 }  // namespace
 
-void report_unknown_calls(const FunctionScope &scope)
+void report_unknown_calls(const FunctionScope& scope)
 {
     if (unknown_call_option == Report::off) {
         return;
     }
-    for (const llvm::Instruction &instruction : llvm::instructions(scope.function)) {
-        if (const auto *call = llvm::dyn_cast<llvm::CallBase>(&instruction)) {
+    for (const llvm::Instruction& instruction : llvm::instructions(scope.function)) {
+        if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction)) {
             examine(*call, scope);
         }
     }
 }
 
-void record_functions(llvm::Module &module)
+void record_functions(llvm::Module& module)
 {
     if (unknown_call_option != Report::record) {
         return;
     }
     std::string numbers;
-    const auto add = [&](const llvm::GlobalValue &value) {
+    const auto add = [&](const llvm::GlobalValue& value) {
         if (!value.isDeclaration() && (value.hasExternalLinkage() || value.hasWeakLinkage())) {
             numbers += (numbers.empty() ? ".quad " : ",") + std::to_string(llvm::xxh3_64bits(value.getName()));
         }
     };
-    for (const llvm::Function &function : module) {
+    for (const llvm::Function& function : module) {
         add(function);
     }
-    for (const llvm::GlobalAlias &alias : module.aliases()) {
+    for (const llvm::GlobalAlias& alias : module.aliases()) {
         add(alias);  // e.g. a constructor that is the same as another
     }
     if (!numbers.empty()) {
@@ -163,12 +162,12 @@ void record_functions(llvm::Module &module)
     }
 }
 
-void report_unwrapped(llvm::ArrayRef<llvm::Function *> functions)
+void report_unwrapped(llvm::ArrayRef<llvm::Function*> functions)
 {
     if (unknown_call_option == Report::off) {
         return;
     }
-    for (llvm::Function *function : functions) {
+    for (llvm::Function* function : functions) {
         diagnose(*function, "", llvm::DebugLoc(), "the address of '" + function->getName() + "' is taken: calls through it have no hooks");
     }
 }

@@ -10,12 +10,12 @@ namespace stillpoint::nvhooks {
 /// Reports, as -stillpoint-unknown-call asks (off, record, warn, error), each call of `scope`'s function that is passed a
 /// pointer that may be durable and whose callee is not described, or only in part; and such inline assembly. Indirect calls are
 /// not reported, nor functions with a body in the module.
-void report_unknown_calls(const FunctionScope &scope);
+void report_unknown_calls(const FunctionScope& scope);
 
 /// With `record`: notes which functions the module defines, with hooks in them. Calls from other units are known to be harmless then.
-void record_functions(llvm::Module &module);
+void record_functions(llvm::Module& module);
 
 /// Does what report_unknown_calls does for functions whose address is taken and that could not be wrapped.
-void report_unwrapped(llvm::ArrayRef<llvm::Function *> functions);
+void report_unwrapped(llvm::ArrayRef<llvm::Function*> functions);
 
 }  // namespace stillpoint::nvhooks

@@ -13,15 +13,15 @@
 namespace stillpoint::nvhooks {
 
 /// Appends "path:line:column: error: ..." and the line itself to the string that `context` points to.
-inline void append_yaml_error(const llvm::SMDiagnostic &diagnostic, void *context)
+inline void append_yaml_error(const llvm::SMDiagnostic& diagnostic, void* context)
 {
-    llvm::raw_string_ostream out(*static_cast<std::string *>(context));
+    llvm::raw_string_ostream out(*static_cast<std::string*>(context));
     diagnostic.print(nullptr, out, /*ShowColors=*/false);
 }
 
 /// Reads the text as YAML, whatever it says; complaints are appended. Neither a broken text nor one without a document may reach
 /// llvm::yaml's traits: they dereference what is not there.
-inline void check_syntax(const llvm::MemoryBuffer &file, llvm::StringRef path, std::string &complaints)
+inline void check_syntax(const llvm::MemoryBuffer& file, llvm::StringRef path, std::string& complaints)
 {
     const llvm::MemoryBufferRef text(file.getBuffer(), path);
     llvm::SourceMgr sources;
@@ -32,7 +32,7 @@ inline void check_syntax(const llvm::MemoryBuffer &file, llvm::StringRef path, s
     }
     llvm::yaml::Stream stream(text, sources);
     auto document = stream.begin();
-    llvm::yaml::Node *root = document == stream.end() ? nullptr : document->getRoot();
+    llvm::yaml::Node* root = document == stream.end() ? nullptr : document->getRoot();
     if (root == nullptr || llvm::isa<llvm::yaml::NullNode>(root)) {
         complaints = path.str() + ":1:1: error: empty: expected keys with values";
     }
@@ -40,7 +40,7 @@ inline void check_syntax(const llvm::MemoryBuffer &file, llvm::StringRef path, s
 
 /// Reads one document into `value` through its llvm::yaml traits. Errors: every complaint, with line and column.
 template <typename Value>
-llvm::Error read_yaml(const llvm::MemoryBuffer &file, llvm::StringRef path, Value &value)
+llvm::Error read_yaml(const llvm::MemoryBuffer& file, llvm::StringRef path, Value& value)
 {
     std::string complaints;
     check_syntax(file, path, complaints);

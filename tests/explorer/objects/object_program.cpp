@@ -38,10 +38,7 @@ std::string options_of(const ProgramPlan& plan)
 void note_epochs() { sim::record(sim::EventKind::acknowledge, 0, nullptr, sp_epoch(), sp_durable_epoch()); }
 
 /// A program whose sync fails may be refused anything from then on.
-std::string refused(const ProgramPlan& plan, const std::string& what)
-{
-    return plan.failing_sync == UINT64_MAX ? what : "";
-}
+std::string refused(const ProgramPlan& plan, const std::string& what) { return plan.failing_sync == UINT64_MAX ? what : ""; }
 
 /// The message of a recovering process to the one that asked.
 struct Told {
@@ -136,8 +133,7 @@ std::string run_objects(const ProgramPlan& plan, const std::string& path)
 
 void recover_objects(const ProgramPlan& plan, const sim::CrashImage& image, Recovered& recovered)
 {
-    static auto* const told = static_cast<Told*>(
-        mmap(nullptr, sizeof(Told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    static auto* const told = static_cast<Told*>(mmap(nullptr, sizeof(Told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     if (told == MAP_FAILED) {
         throw std::bad_alloc();
     }

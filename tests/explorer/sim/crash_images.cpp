@@ -87,8 +87,7 @@ private:
     [[nodiscard]] Versions newest() const
     {
         Versions versions(units_.size());
-        std::transform(units_.begin(), units_.end(), versions.begin(),
-                       [](const Unit& unit) { return unit.versions - 1; });
+        std::transform(units_.begin(), units_.end(), versions.begin(), [](const Unit& unit) { return unit.versions - 1; });
         return versions;
     }
 

@@ -21,8 +21,8 @@ CrashModel with_pending_lines(unsigned lines)
 }
 
 /// A bit for each line that landed.
-std::vector<std::vector<bool>> landed(const CrashModel& model, unsigned lines, const ImageChoice& choice,
-                                      std::uint64_t seed, ImagesOfAMoment& moment)
+std::vector<std::vector<bool>> landed(const CrashModel& model, unsigned lines, const ImageChoice& choice, std::uint64_t seed,
+                                      ImagesOfAMoment& moment)
 {
     std::vector<std::vector<bool>> images;
     std::mt19937_64 random(seed);

@@ -38,8 +38,7 @@ std::uint64_t part_of(std::uint64_t mask, std::uint64_t chosen) noexcept
     return part;
 }
 
-void put_bytes(std::array<std::byte, 64>& line, const std::array<std::byte, 64>& from,
-               std::uint64_t mask) noexcept
+void put_bytes(std::array<std::byte, 64>& line, const std::array<std::byte, 64>& from, std::uint64_t mask) noexcept
 {
     for (; mask != 0; mask &= mask - 1) {
         const auto at = static_cast<std::size_t>(std::countr_zero(mask));
@@ -133,8 +132,7 @@ void CrashModel::settle_all_but_unfenced()
     for (auto it = lines_.begin(); it != lines_.end();) {
         Line& line = it->second;
         for (std::size_t i = 0; i < line.stores.size();) {
-            const bool unfenced = profile_ == Profile::persistent_caches && !line.stores[i].ordered &&
-                                  line.stores[i].thread != 0;
+            const bool unfenced = profile_ == Profile::persistent_caches && !line.stores[i].ordered && line.stores[i].thread != 0;
             if (unfenced) {
                 ++i;
             } else {
@@ -361,8 +359,7 @@ std::vector<CrashModel::Unit> CrashModel::units() const
 
 /// Version numbers of a line: the low part counts how far its ordered stores came, a torn one
 /// between two whole ones; the high part has a bit for each word stored without order.
-void CrashModel::put_version(PageMap& content, std::uint64_t offset, const Line& line,
-                             std::uint64_t version) const
+void CrashModel::put_version(PageMap& content, std::uint64_t offset, const Line& line, std::uint64_t version) const
 {
     std::uint64_t in_order = 1;
     for (const Store& store : line.stores) {

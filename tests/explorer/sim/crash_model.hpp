@@ -49,10 +49,7 @@ struct CrashImage {
     bool named = true;  ///< false: there is no file of that name
     std::uint64_t unreadable_sector = none;  ///< offset of one that a read fails on
 
-    [[nodiscard]] std::uint64_t digest() const noexcept
-    {
-        return named ? content.digest() : 0;
-    }
+    [[nodiscard]] std::uint64_t digest() const noexcept { return named ? content.digest() : 0; }
 };
 
 class CrashModel {
@@ -86,8 +83,7 @@ public:
     /// All units with more than one version.
     [[nodiscard]] std::vector<Unit> units() const;
     /// The image that takes versions[i] of units[i]; the units are those of units() now.
-    [[nodiscard]] CrashImage image(std::span<const Unit> units,
-                                   std::span<const std::uint64_t> versions) const;
+    [[nodiscard]] CrashImage image(std::span<const Unit> units, std::span<const std::uint64_t> versions) const;
 
 private:
     static constexpr std::size_t line_bytes = 64;

@@ -159,8 +159,7 @@ TEST(CrashModelLine, NonTemporalStoresHaveNoOrderEvenInOneLine)
 TEST(CrashModelLine, AStoreWiderThanAWordTearsBetweenWords)
 {
     const Litmus litmus = Litmus(Profile::cache_line).store('a', 0, 24);
-    EXPECT_EQ(litmus.states({0, 8, 16}),
-              (States{"---", "a--", "-a-", "--a", "aa-", "a-a", "-aa", "aaa"}));
+    EXPECT_EQ(litmus.states({0, 8, 16}), (States{"---", "a--", "-a-", "--a", "aa-", "a-a", "-aa", "aaa"}));
 }
 
 TEST(CrashModelLine, AWordDoesNotTear)

@@ -113,8 +113,8 @@ class Pipeline {
 public:
     Pipeline() : trace_(std::size_t{1} << 22), stage_(true, CrashImage{PageMap{}, false})
     {
-        auto* const place = static_cast<std::byte*>(mmap(reinterpret_cast<void*>(window_base), page_bytes, PROT_NONE,
-                                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0));
+        auto* const place = static_cast<std::byte*>(
+            mmap(reinterpret_cast<void*>(window_base), page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0));
         set_stage(&stage_);
         MediumOptions options;
         options.path = "simulated";
@@ -202,7 +202,7 @@ private:
     std::unique_ptr<Medium> medium_;
     Variable* variable_;
     std::uint64_t number_ = 0;
-    bool updated_ = false;            ///< in the running epoch
+    bool updated_ = false;  ///< in the running epoch
     std::vector<std::uint64_t> ends_;  ///< the value at the end of each epoch; epoch 0 has none
 };
 

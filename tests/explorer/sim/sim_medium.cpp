@@ -18,8 +18,7 @@ Stage* the_stage = nullptr;
 
 tl::unexpected<Failure> outside(std::string_view path, std::uint64_t offset, std::uint64_t size)
 {
-    return fail(SP_E_INVALID_ARGUMENT, 0, "{}: {} bytes at offset {} are not whole pages inside the file",
-                path, size, offset);
+    return fail(SP_E_INVALID_ARGUMENT, 0, "{}: {} bytes at offset {} are not whole pages inside the file", path, size, offset);
 }
 
 tl::unexpected<Failure> beyond_the_end(std::string_view path, std::uint64_t offset)
@@ -42,19 +41,15 @@ Stage::Stage(bool byte_addressable, CrashImage file)
       fd_(memfd_create("simulated file", MFD_CLOEXEC))
 {
     const bool sized = fd_ >= 0 && ftruncate(fd_, static_cast<off_t>(reserved_bytes)) == 0;
-    void* const writable =
-        sized ? mmap(nullptr, reserved_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd_, 0)
-              : MAP_FAILED;
-    void* const readable =
-        sized ? mmap(nullptr, reserved_bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd_, 0) : MAP_FAILED;
+    void* const writable = sized ? mmap(nullptr, reserved_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd_, 0) : MAP_FAILED;
+    void* const readable = sized ? mmap(nullptr, reserved_bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd_, 0) : MAP_FAILED;
     if (writable == MAP_FAILED || readable == MAP_FAILED) {
         throw std::bad_alloc();
     }
     writable_ = static_cast<std::byte*>(writable);
     readable_ = static_cast<const std::byte*>(readable);
-    file.content.for_each_page([this](std::uint64_t page, const std::byte* bytes) {
-        std::memcpy(writable_ + page * page_bytes, bytes, page_bytes);
-    });
+    file.content.for_each_page(
+        [this](std::uint64_t page, const std::byte* bytes) { std::memcpy(writable_ + page * page_bytes, bytes, page_bytes); });
 }
 
 Result<std::unique_ptr<Medium>> Stage::create(const MediumOptions& options, std::uint64_t size)
@@ -72,13 +67,9 @@ Stage::~Stage()
     close(fd_);
 }
 
-SimMedium::SimMedium(Stage& stage, const MediumOptions& options)
-    : stage_(stage), path_(options.path), durability_(options.durability)
-{
-}
+SimMedium::SimMedium(Stage& stage, const MediumOptions& options) : stage_(stage), path_(options.path), durability_(options.durability) {}
 
-Result<std::unique_ptr<Medium>> SimMedium::create(Stage& stage, const MediumOptions& options,
-                                                  std::uint64_t size)
+Result<std::unique_ptr<Medium>> SimMedium::create(Stage& stage, const MediumOptions& options, std::uint64_t size)
 {
     if (stage.named_) {
         return fail(SP_E_POOL_EXISTS, EEXIST, "cannot create {}: the file exists already", options.path);
@@ -185,14 +176,13 @@ Result<void> SimMedium::write(std::span<const BlockWrite> batch)
         return fail(SP_E_POOL_READ_ONLY, 0, "{} is read-only since an earlier sync failed", path_);
     }
     for (const BlockWrite& write : batch) {
-        if (write.offset % page_bytes != 0 || write.size % page_bytes != 0 ||
-            write.offset > stage_.size_bytes_ || write.size > stage_.size_bytes_ - write.offset) {
+        if (write.offset % page_bytes != 0 || write.size % page_bytes != 0 || write.offset > stage_.size_bytes_ ||
+            write.size > stage_.size_bytes_ - write.offset) {
             return outside(path_, write.offset, write.size);
         }
     }
     for (const BlockWrite& write : batch) {
-        put(byte_addressable() ? EventKind::nontemporal_store : EventKind::block_write, write.offset, write.data,
-            write.size);
+        put(byte_addressable() ? EventKind::nontemporal_store : EventKind::block_write, write.offset, write.data, write.size);
         write_calls_.add(1);
     }
     if (byte_addressable()) {
@@ -237,15 +227,9 @@ Result<void> SimMedium::sync_file()
     return {};
 }
 
-const std::byte* SimMedium::mapping() const noexcept
-{
-    return byte_addressable() ? stage_.readable_ : nullptr;
-}
+const std::byte* SimMedium::mapping() const noexcept { return byte_addressable() ? stage_.readable_ : nullptr; }
 
-void SimMedium::store(std::uint64_t offset, const void* data, std::size_t size) noexcept
-{
-    put(EventKind::store, offset, data, size);
-}
+void SimMedium::store(std::uint64_t offset, const void* data, std::size_t size) noexcept { put(EventKind::store, offset, data, size); }
 
 void SimMedium::store_nontemporal(std::uint64_t offset, const void* data, std::size_t size) noexcept
 {
@@ -314,9 +298,6 @@ Result<void> ImageMedium::read(std::uint64_t offset, std::span<std::byte> destin
     return {};
 }
 
-tl::unexpected<Failure> ImageMedium::refuse()
-{
-    return fail(SP_E_POOL_READ_ONLY, 0, "a crash image is read-only");
-}
+tl::unexpected<Failure> ImageMedium::refuse() { return fail(SP_E_POOL_READ_ONLY, 0, "a crash image is read-only"); }
 
 }  // namespace stillpoint::sim

@@ -62,8 +62,7 @@ void set_stage(Stage* stage) noexcept;
 
 class SimMedium final : public Medium {
 public:
-    [[nodiscard]] static Result<std::unique_ptr<Medium>> create(Stage& stage, const MediumOptions& options,
-                                                                std::uint64_t size);
+    [[nodiscard]] static Result<std::unique_ptr<Medium>> create(Stage& stage, const MediumOptions& options, std::uint64_t size);
     [[nodiscard]] static Result<std::unique_ptr<Medium>> open(Stage& stage, const MediumOptions& options);
 
     [[nodiscard]] MediumKind kind() const noexcept override { return MediumKind::sim; }

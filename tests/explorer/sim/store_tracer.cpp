@@ -346,7 +346,7 @@ void on_trap(int number, siginfo_t* info, void* raw_context)
 
 Result<void> install(int number, void (*handler)(int, siginfo_t*, void*), struct sigaction& previous)
 {
-    struct sigaction ours {};
+    struct sigaction ours{};
     ours.sa_sigaction = handler;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
     sigfillset(&ours.sa_mask);
@@ -413,10 +413,7 @@ Result<void> trace_stores(const ObservedRange& range, int fd)
 
 #else
 
-Result<void> trace_stores(const ObservedRange&, int)
-{
-    return fail(SP_E_UNSUPPORTED, 0, "ordinary stores can be traced on x86-64 only");
-}
+Result<void> trace_stores(const ObservedRange&, int) { return fail(SP_E_UNSUPPORTED, 0, "ordinary stores can be traced on x86-64 only"); }
 
 #endif
 

@@ -29,16 +29,16 @@ namespace {
 
 bool carries_data(EventKind kind) noexcept
 {
-    return kind == EventKind::store || kind == EventKind::nontemporal_store ||
-           kind == EventKind::block_write || kind == EventKind::state || kind == EventKind::operation;
+    return kind == EventKind::store || kind == EventKind::nontemporal_store || kind == EventKind::block_write || kind == EventKind::state ||
+           kind == EventKind::operation;
 }
 
 }  // namespace
 
 Trace::Trace(std::size_t capacity_bytes) : capacity_(capacity_bytes)
 {
-    void* const memory = mmap(nullptr, sizeof(Header) + capacity_, PROT_READ | PROT_WRITE,
-                              MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const memory = mmap(nullptr, sizeof(Header) + capacity_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                              0);
     if (memory == MAP_FAILED) {
         throw std::bad_alloc();
     }
@@ -47,8 +47,7 @@ Trace::Trace(std::size_t capacity_bytes) : capacity_(capacity_bytes)
 
 Trace::~Trace() { munmap(header_, sizeof(Header) + capacity_); }
 
-void Trace::add(EventKind kind, std::uint64_t offset, const void* data, std::uint64_t size,
-                std::uint64_t value) noexcept
+void Trace::add(EventKind kind, std::uint64_t offset, const void* data, std::uint64_t size, std::uint64_t value) noexcept
 {
     const std::uint64_t payload = carries_data(kind) ? size : 0;
     const std::uint64_t bytes = sizeof(Record) + round_up(payload, 8);
@@ -79,10 +78,7 @@ void Trace::clear() noexcept
     header_->overflowed.store(0, std::memory_order_release);
 }
 
-bool Trace::overflowed() const noexcept
-{
-    return header_->overflowed.load(std::memory_order_acquire) != 0;
-}
+bool Trace::overflowed() const noexcept { return header_->overflowed.load(std::memory_order_acquire) != 0; }
 
 std::vector<Event> Trace::events() const
 {

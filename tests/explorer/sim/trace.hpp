@@ -59,8 +59,7 @@ public:
     ~Trace();
 
     /// Nothing more is recorded once it is full: overflowed() tells.
-    void add(EventKind kind, std::uint64_t offset, const void* data, std::uint64_t size,
-             std::uint64_t value) noexcept;
+    void add(EventKind kind, std::uint64_t offset, const void* data, std::uint64_t size, std::uint64_t value) noexcept;
     void clear() noexcept;
     [[nodiscard]] bool overflowed() const noexcept;
     /// The events; their data point into this trace.
@@ -76,8 +75,8 @@ private:
 /// The trace of this process; nullptr: nothing is recorded. Set before threads start.
 extern std::atomic<Trace*> recording;
 
-inline void record(EventKind kind, std::uint64_t offset = 0, const void* data = nullptr,
-                   std::uint64_t size = 0, std::uint64_t value = 0) noexcept
+inline void record(EventKind kind, std::uint64_t offset = 0, const void* data = nullptr, std::uint64_t size = 0,
+                   std::uint64_t value = 0) noexcept
 {
     if (Trace* const trace = recording.load(std::memory_order_acquire); trace != nullptr) {
         trace->add(kind, offset, data, size, value);

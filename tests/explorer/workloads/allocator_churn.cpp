@@ -158,7 +158,11 @@ class AllocatorChurn final : public WorkloadOn<Memory, Slots<Memory>> {
         return kind<Objects<Memory, Filled<Memory, body_bytes>>>(1, 1, 1);
     }
     static constexpr Kind kinds[] = {
-        kind<Bytes<Memory>>(90'000, 6000, 200), kind<Arrays<Memory>>(3000, 200, 12), objects<1>(), objects<170>(), objects<1900>(),
+        kind<Bytes<Memory>>(90'000, 6000, 200),
+        kind<Arrays<Memory>>(3000, 200, 12),
+        objects<1>(),
+        objects<170>(),
+        objects<1900>(),
         objects<70'000>(),
     };
     static constexpr std::size_t kind_count = std::size(kinds);

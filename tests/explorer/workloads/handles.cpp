@@ -24,10 +24,7 @@ template <class Memory>
 class Handles final : public WorkloadOn<Memory, Names<Memory>> {
     using Root = Names<Memory>;
 
-    static std::string name_of(std::size_t index)
-    {
-        return "object " + std::string(index % 7, 'x') + std::to_string(index);
-    }
+    static std::string name_of(std::size_t index) { return "object " + std::string(index % 7, 'x') + std::to_string(index); }
 
     void change(Root& root, Random& random) override
     {

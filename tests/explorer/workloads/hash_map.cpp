@@ -29,10 +29,7 @@ class HashMap final : public WorkloadOn<Memory, Map<Memory>> {
     static constexpr std::uint64_t keys = 200;
     static constexpr std::uint64_t first_buckets = 4;
 
-    static std::uint64_t bucket_of(std::uint64_t key, std::uint64_t buckets)
-    {
-        return (key * 0x9e3779b97f4a7c15u >> 32) & (buckets - 1);
-    }
+    static std::uint64_t bucket_of(std::uint64_t key, std::uint64_t buckets) { return (key * 0x9e3779b97f4a7c15u >> 32) & (buckets - 1); }
 
     void change(Root& root, Random& random) override
     {

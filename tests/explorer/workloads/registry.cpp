@@ -12,31 +12,21 @@ std::unique_ptr<Workload> WorkloadEntry::make_for(std::string_view engine) const
     return find_engine(engine)->trackers.empty() ? makers.logged() : makers.plain();
 }
 
-bool WorkloadEntry::fits(std::string_view engine) const
-{
-    return !find_engine(engine)->trackers.empty() || makers.logged != nullptr;
-}
+bool WorkloadEntry::fits(std::string_view engine) const { return !find_engine(engine)->trackers.empty() || makers.logged != nullptr; }
 
 const std::vector<WorkloadEntry>& workloads()
 {
     static const std::vector<WorkloadEntry> entries = {
-        {"bank", bank_transfer(), 8},
-        {"list", linked_list(), 8},
-        {"hash-map", hash_map(), 8},
-        {"btree", btree(), 8},
-        {"allocator", allocator_churn(), 8},
-        {"handles", handles(), 8},
-        {"growth", growth(), 64},
-        {"reused-locks", reused_locks(), 8},
-        {"kernel-stores", kernel_stores(), 8},
+        {"bank", bank_transfer(), 8}, {"list", linked_list(), 8},          {"hash-map", hash_map(), 8},
+        {"btree", btree(), 8},        {"allocator", allocator_churn(), 8}, {"handles", handles(), 8},
+        {"growth", growth(), 64},     {"reused-locks", reused_locks(), 8}, {"kernel-stores", kernel_stores(), 8},
     };
     return entries;
 }
 
 const WorkloadEntry& workload_called(std::string_view name)
 {
-    return *std::find_if(workloads().begin(), workloads().end(),
-                         [=](const WorkloadEntry& entry) { return entry.name == name; });
+    return *std::find_if(workloads().begin(), workloads().end(), [=](const WorkloadEntry& entry) { return entry.name == name; });
 }
 
 bool may_be_followed(const void* pointer, std::size_t alignment) noexcept

@@ -72,10 +72,7 @@ struct Random {
 
 std::string account_key(std::uint64_t number) { return "account:" + std::to_string(number); }
 std::string count_key(unsigned thread) { return "count:" + std::to_string(thread); }
-std::string item_key(unsigned thread, std::uint64_t number)
-{
-    return "item:" + std::to_string(thread) + ":" + std::to_string(number);
-}
+std::string item_key(unsigned thread, std::uint64_t number) { return "item:" + std::to_string(thread) + ":" + std::to_string(number); }
 
 /// 0 to 699 bytes that only this item has.
 std::string item_value(unsigned thread, std::uint64_t number)

@@ -42,8 +42,8 @@ T access(Kind kind, const void* where, Order order, T operand, Site site) noexce
 template <class T>
 bool compare_exchange(void* where, T& expected, T desired, Order success, Order failure, Site site) noexcept
 {
-    Operation operation{.kind = Kind::compare_exchange, .order = success, .order_of_failure = failure,
-                        .address = where, .bytes = sizeof(T)};
+    Operation operation{
+        .kind = Kind::compare_exchange, .order = success, .order_of_failure = failure, .address = where, .bytes = sizeof(T)};
     operation.operand = to_word(desired);
     operation.expected = to_word(expected);
     operation.site = site;
@@ -61,10 +61,7 @@ public:
     Atomic(const Atomic&) = delete;
     Atomic& operator=(const Atomic&) = delete;
 
-    T load(Order order = strongest, Site site = Site::current()) const noexcept
-    {
-        return access<T>(Kind::load, &value_, order, T{}, site);
-    }
+    T load(Order order = strongest, Site site = Site::current()) const noexcept { return access<T>(Kind::load, &value_, order, T{}, site); }
     void store(T value, Order order = strongest, Site site = Site::current()) noexcept
     {
         access<T>(Kind::store, &value_, order, value, site);
@@ -89,8 +86,7 @@ public:
     {
         return access<T>(Kind::bit_and, &value_, order, value, site);
     }
-    bool compare_exchange_strong(T& expected, T desired, Order order = strongest,
-                                 Site site = Site::current()) noexcept
+    bool compare_exchange_strong(T& expected, T desired, Order order = strongest, Site site = Site::current()) noexcept
     {
         const Order failure = order == std::memory_order_acq_rel   ? std::memory_order_acquire
                               : order == std::memory_order_release ? std::memory_order_relaxed
@@ -111,10 +107,7 @@ template <class T>
 class AtomicRef {
 public:
     explicit AtomicRef(T& value) noexcept : value_(&value) {}
-    T load(Order order = strongest, Site site = Site::current()) const noexcept
-    {
-        return access<T>(Kind::load, value_, order, T{}, site);
-    }
+    T load(Order order = strongest, Site site = Site::current()) const noexcept { return access<T>(Kind::load, value_, order, T{}, site); }
     void store(T value, Order order = strongest, Site site = Site::current()) const noexcept
     {
         access<T>(Kind::store, value_, order, value, site);
@@ -131,8 +124,7 @@ public:
     {
         return access<T>(Kind::bit_and, value_, order, value, site);
     }
-    bool compare_exchange_strong(T& expected, T desired, Order success, Order failure,
-                                 Site site = Site::current()) const noexcept
+    bool compare_exchange_strong(T& expected, T desired, Order success, Order failure, Site site = Site::current()) const noexcept
     {
         return sync::compare_exchange(value_, expected, desired, success, failure, site);
     }
@@ -141,10 +133,7 @@ private:
     T* value_;
 };
 
-inline void fence(Order order, Site site = Site::current()) noexcept
-{
-    access<std::uint64_t>(Kind::fence, nullptr, order, 0, site);
-}
+inline void fence(Order order, Site site = Site::current()) noexcept { access<std::uint64_t>(Kind::fence, nullptr, order, 0, site); }
 
 inline void compiler_fence(Order order, Site site = Site::current()) noexcept
 {

@@ -59,7 +59,6 @@ extern constinit Addresses addresses;
 
 inline void* ready(const std::atomic<void*>& address) noexcept { return address.load(std::memory_order_relaxed); }
 
-#define REAL(name) \
-    (reinterpret_cast<decltype(&::name)>(::stillpoint::real::ready(::stillpoint::real::addresses.name)))
+#define REAL(name) (reinterpret_cast<decltype(&::name)>(::stillpoint::real::ready(::stillpoint::real::addresses.name)))
 
 }  // namespace stillpoint::real
