@@ -4,8 +4,9 @@
 check_includes.py sees what a file includes; this program sees what its object file asks for. A lower layer must not need a function or
 variable that only a higher layer defines: otherwise it cannot be linked, or understood, without that layer.
 
-The input has a line for each layer, lowest first: its name and its object files, separated by ";". What the interposer defines under a
-name of libc does not count: a call of close() asks for libc's.
+The input has a line for each layer, lowest first: its name and its object files, separated by ";". CMake lists a layer's precompiled
+header among them, which is no object file and is left out. What the interposer defines under a name of libc does not count: a call of
+close() asks for libc's.
 
 Usage: check_links.py OBJECTS [--nm PROGRAM]. Exit code 1 if a call goes upwards.
 """
@@ -56,15 +57,19 @@ def readable(symbol):
     return shown.stdout.strip() or symbol
 
 
+def layers_of(text):
+    """(name, object files) of each line."""
+    for line in text.splitlines():
+        name, *files = filter(None, line.split(";"))
+        yield name, [file for file in files if file.endswith(".o")]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("objects", type=Path)
     parser.add_argument("--nm", default="nm")
     arguments = parser.parse_args()
-    layers = []
-    for line in arguments.objects.read_text(encoding="utf-8").splitlines():
-        name, *files = [field for field in line.split(";") if field]
-        layers.append((name, files))
+    layers = list(layers_of(arguments.objects.read_text(encoding="utf-8")))
     found = 0
     for layer, file, symbol, higher in upward_calls(layers, arguments.nm):
         print(f"{Path(file).name}: error: src/{layer} needs {readable(symbol)}, which only src/{higher} above it defines", file=sys.stderr)

@@ -46,6 +46,10 @@ class CheckLinks(unittest.TestCase):
         self.assertEqual(self.calls_of([("low", "int close(int); int lower(void) { return close(1); }"),
                                         ("high", "int close(int file) { return file; }")]), [])
 
+    def test_leaves_out_precompiled_headers(self):
+        self.assertEqual(list(check_links.layers_of("low;a.cpp.o;cmake_pch.hxx.pch\nhigh;;b.cpp.o\n")),
+                         [("low", ["a.cpp.o"]), ("high", ["b.cpp.o"])])
+
 
 if __name__ == "__main__":
     unittest.main()
