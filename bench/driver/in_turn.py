@@ -43,8 +43,8 @@ def latency_ns(one):
 
 
 def ratios(mine, base, value):
-    """For each round, mine over the baseline's."""
-    return spread(value(one) / value(other) for one, other in zip(mine, base))
+    """For each round, mine over the baseline's. A round in which the baseline was never scheduled says nothing, and is left out."""
+    return spread(value(one) / value(other) for one, other in zip(mine, base) if value(other))
 
 
 def row_of(name, mine, base):

@@ -402,7 +402,7 @@ void begin()
     }
     if (state->made == 0) {
         if (notes->epoch.load() != 0 && notes->count[0].load() != 0) {
-            end(4, "everything is lost", notes->epoch.load());
+            end(4, "everything that was acknowledged is lost", notes->epoch.load());
         }
         sp_fase_begin();
         for (Account& account : state->accounts) {
