@@ -202,7 +202,7 @@ const std::set<std::string> cannot_fail = {
 
 std::set<std::string> declared_functions()
 {
-    const std::regex declaration(R"(\n(?!static|typedef|#)[a-z][a-z_0-9 ]* \**((?:sp_|nv(?!hooks))\w+|crashed)\([^;{]*\);)");
+    const std::regex declaration(R"(\n(?!static|typedef|#)[a-z][a-z_0-9 *]*[ *]((?:sp_|nv(?!hooks))\w+|crashed)\([^;{]*\);)");
     std::set<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(STILLPOINT_HEADERS)) {
         if (entry.path().extension() != ".h") {
