@@ -117,7 +117,7 @@ class Refused(unittest.TestCase):
 class Wrapper(unittest.TestCase):
     def test_of_a_vector_is_short(self):
         lines = (Path(__file__).parent / "wrapped_vector.hpp").read_text(encoding="utf-8").splitlines()
-        self.assertLessEqual(len(lines), LINES_MAX)
+        self.assertLessEqual(len([line for line in lines if "// clang-format" not in line]), LINES_MAX)
 
 
 if __name__ == "__main__":

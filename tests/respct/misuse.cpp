@@ -111,10 +111,11 @@ void second_init()
 
 void no_lock()
 {
-    in_two_threads([] { account().balance = 1; },
-                   [] {
-                       account().balance = 2;  // wrong: no_lock
-                   });
+    // clang-format off
+    in_two_threads([] { account().balance = 1; }, [] {
+        account().balance = 2;  // wrong: no_lock
+    });
+    // clang-format on
 }
 
 void different_locks()
