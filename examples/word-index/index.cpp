@@ -56,7 +56,7 @@ Word* make_word(std::string_view text, std::uint64_t hash)
         sp_free(word);
         return nullptr;
     }
-    *word = Word{nullptr, postings, hash, 0, first_posting_capacity, static_cast<std::uint32_t>(text.size())};
+    *word = Word{nullptr, postings, hash, 0, first_posting_capacity, static_cast<std::uint32_t>(text.size()), 0};
     std::memcpy(word->text(), text.data(), text.size());
     return word;
 }

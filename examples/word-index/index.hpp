@@ -51,6 +51,7 @@ struct Word {
     std::uint32_t posting_count;
     std::uint32_t posting_capacity;
     std::uint32_t length;
+    std::uint32_t unused;  ///< 0: padding would bring bytes of the stack into durable memory, which the lint takes for pointers
 
     [[nodiscard]] char* text() noexcept { return reinterpret_cast<char*>(this + 1); }
     [[nodiscard]] std::string_view view() const noexcept { return {reinterpret_cast<const char*>(this + 1), length}; }
