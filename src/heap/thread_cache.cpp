@@ -13,6 +13,7 @@ namespace stillpoint::heap {
 
 [[gnu::tls_model("initial-exec")]] constinit thread_local ThreadCache* thread_cache = nullptr;  // GCC forgets the declaration's here.
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool frees_may_wait = false;
+[[gnu::tls_model("initial-exec")]] static constinit thread_local Failure own_failure{};
 
 namespace {
 
@@ -31,9 +32,6 @@ struct Registry {
     std::atomic<std::uint32_t> made{0};  ///< length of the list
 };
 constinit Registry registry;
-
-/// For threads that have no cache because there was no memory for one.
-constinit Failure shared_failure{};
 
 int own_thread_id() noexcept { return static_cast<int>(syscall(SYS_gettid)); }
 
@@ -137,7 +135,6 @@ ThreadCache* register_thread() noexcept
     }
     if (found != nullptr) {
         found->owner.store(self, std::memory_order_relaxed);
-        found->failure = Failure{};
     }
     thread_cache = found;
     return found;
@@ -193,12 +190,6 @@ void drop_all_caches() noexcept
     }
 }
 
-Failure& failure_slot() noexcept
-{
-    if (thread_cache == nullptr && register_thread() == nullptr) {
-        return shared_failure;
-    }
-    return thread_cache->failure;
-}
+Failure& failure_slot() noexcept { return own_failure; }
 
 }  // namespace stillpoint::heap

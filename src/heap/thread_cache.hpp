@@ -36,7 +36,6 @@ struct ThreadCache {
     DelayedFrees delayed;
     std::array<WaitingFree, waiting_frees_max> waiting{};  ///< a ring; block nullptr: nothing
     std::uint32_t next_waiting = 0;
-    Failure failure;               ///< last_failure() of the owner
     std::atomic<int> owner{0};     ///< thread id; 0: nobody's
     std::uint32_t home = 0;        ///< below homes_max; never changes
     ThreadCache* next = nullptr;   ///< registry list, under its lock
@@ -66,7 +65,7 @@ void reclaim_dead_threads() noexcept;
 /// At detach: forgets all cached blocks.
 void drop_all_caches() noexcept;
 
-/// Where the calling thread's failures go. Never allocates.
+/// Where the calling thread's failures go, those of every heap. Never allocates.
 [[nodiscard]] Failure& failure_slot() noexcept;
 
 }  // namespace stillpoint::heap
