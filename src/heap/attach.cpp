@@ -10,16 +10,14 @@
 
 namespace stillpoint {
 
-namespace heap {
-constinit HeapState state;
-}
-
 using namespace heap;
 
 namespace {
 
+constinit HeapState the_state;
+
 /// Address space for the DRAM tables of a heap of the maximum size; pages come as they are used.
-Result<void> map_dram_tables() noexcept
+Result<void> map_dram_tables(HeapState& state) noexcept
 {
     const std::uint64_t spans = state.layout.spans_max;
     const std::uint64_t info_bytes = round_up(spans * sizeof(std::uint64_t), page_bytes);
@@ -46,7 +44,7 @@ Result<void> map_dram_tables() noexcept
     return {};
 }
 
-void forget() noexcept
+void forget(HeapState& state) noexcept
 {
     drop_all_caches();
     if (state.dram != nullptr) {
@@ -56,7 +54,7 @@ void forget() noexcept
     state.spans_base = nullptr;
     state.spans_max = 0;
     state.span_count.store(0, std::memory_order_relaxed);
-    std::fill_n(class_by_tag.begin() + typed_tag, typed_count_max, SizeClass{});
+    std::fill_n(state.class_by_tag.begin() + typed_tag, typed_count_max, SizeClass{});
     state.typed_count.store(0, std::memory_order_relaxed);
     state.delayed_first = 0;
     state.delayed_end = 0;
@@ -79,6 +77,7 @@ void forget() noexcept
 
 Result<Heap*> Heap::attach(const Options& options)
 {
+    HeapState& state = the_state;
     if (state.attached) {
         return fail(SP_E_ALREADY_OPEN, 0, "this process has a heap attached already");
     }
@@ -97,7 +96,7 @@ Result<Heap*> Heap::attach(const Options& options)
     state.layout = HeapLayout::of(options.heap_offset, options.image_bytes_max, options.table_format);
     state.tables_are_logged = options.table_format == TableFormat::logged;
     state.free_memory_is_unknown = options.free_memory_is_unknown;
-    if (auto mapped = map_dram_tables(); !mapped) {
+    if (auto mapped = map_dram_tables(state); !mapped) {
         return pass_on(mapped.error());
     }
     state.spans_base = options.image_base + state.layout.spans_offset;
@@ -106,26 +105,25 @@ Result<Heap*> Heap::attach(const Options& options)
         state.layouts = reinterpret_cast<LayoutTable*>(options.image_base + state.layout.layouts_offset);
         state.span_words = reinterpret_cast<logged::Word*>(options.image_base + state.layout.span_table_offset);
         if (auto reserved = state.delayed_runs.reserve(state.spans_max, "freed runs of memory"); !reserved) {
-            forget();
+            forget(state);
             return pass_on(reserved.error());
         }
         if (auto reserved = state.known_spans.reserve(state.spans_max, "spans that were given out"); !reserved) {
-            forget();
+            forget(state);
             return pass_on(reserved.error());
         }
     } else {
         state.span_table = reinterpret_cast<std::uint32_t*>(options.image_base + state.layout.span_table_offset);
         state.coarse_marks = reinterpret_cast<std::uint8_t*>(options.image_base + state.layout.coarse_marks_offset);
     }
-    if (auto loaded = load_span_table(); !loaded) {
-        forget();
+    if (auto loaded = load_span_table(state); !loaded) {
+        forget(state);
         return pass_on(loaded.error());
     }
     state.attached = true;
-    static Heap instance;  // Stateless: `state` is the heap.
-    return &instance;
+    return &state;
 }
 
-void Heap::detach() noexcept { forget(); }
+void Heap::detach() noexcept { forget(state_of(*this)); }
 
 }  // namespace stillpoint

@@ -129,8 +129,11 @@ public:
 
     [[nodiscard]] static const Failure& last_failure() noexcept;
 
-private:
-    Heap() = default;
+    Heap(const Heap&) = delete;
+    Heap& operator=(const Heap&) = delete;
+
+protected:
+    constexpr Heap() noexcept = default;
     ~Heap() = default;
 };
 

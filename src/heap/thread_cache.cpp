@@ -52,13 +52,13 @@ void empty(ThreadCache& cache) noexcept
     for (std::uint32_t tag = 1; tag < tag_end; ++tag) {
         CacheBin& bin = cache.bins[tag];
         if (bin.count != 0) {
-            central_give(tag, bin.blocks, bin.count);
+            central_give(*cache.heap, tag, bin.blocks, bin.count);
             bin.count = 0;
         }
     }
 }
 
-ThreadCache* make_cache() noexcept
+ThreadCache* make_cache(HeapState& state) noexcept
 {
     const std::size_t bytes = sizeof(ThreadCache) + cached_blocks_max * sizeof(CachedBlock);
     const int saved_errno = errno;
@@ -68,6 +68,7 @@ ThreadCache* make_cache() noexcept
         return nullptr;
     }
     auto* cache = new (memory) ThreadCache{};
+    cache->heap = &state;
     auto* blocks = reinterpret_cast<CachedBlock*>(cache + 1);
     for (std::uint32_t c = 1; c <= class_count; ++c) {
         cache->bins[c] = {blocks, 0, cache_capacity(size_classes[c])};
@@ -98,12 +99,12 @@ void reclaim_some() noexcept
 
 }  // namespace
 
-bool make_room_in_bin(CacheBin& bin, std::uint32_t tag) noexcept
+bool make_room_in_bin(HeapState& state, CacheBin& bin, std::uint32_t tag) noexcept
 {
     if (bin.capacity != 0) {
         return true;
     }
-    const std::uint32_t capacity = cache_capacity(class_by_tag[tag]);
+    const std::uint32_t capacity = cache_capacity(state.class_by_tag[tag]);
     const int saved_errno = errno;
     void* memory = mmap(nullptr, capacity * sizeof(CachedBlock), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     errno = saved_errno;
@@ -114,7 +115,7 @@ bool make_room_in_bin(CacheBin& bin, std::uint32_t tag) noexcept
     return true;
 }
 
-ThreadCache* register_thread() noexcept
+ThreadCache* register_thread(HeapState& state) noexcept
 {
     const int self = own_thread_id();
     const std::lock_guard hold(registry.lock);
@@ -131,7 +132,7 @@ ThreadCache* register_thread() noexcept
         }
     }
     if (found == nullptr) {
-        found = make_cache();
+        found = make_cache(state);
     }
     if (found != nullptr) {
         found->owner.store(self, std::memory_order_relaxed);

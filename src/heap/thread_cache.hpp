@@ -33,6 +33,7 @@ inline constexpr std::size_t waiting_frees_max = 16;
 /// detach() (empty), so that a thread's pointer to its own is always valid.
 struct ThreadCache {
     CacheBin bins[tag_end];        ///< those of typed spans have room once they are used
+    HeapState* heap = nullptr;     ///< whose blocks these are; never changes
     DelayedFrees delayed;
     std::array<WaitingFree, waiting_frees_max> waiting{};  ///< a ring; block nullptr: nothing
     std::uint32_t next_waiting = 0;
@@ -46,12 +47,15 @@ struct ThreadCache {
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local ThreadCache* thread_cache;
 
 /// Gives the bin of a tag its room. False: no memory.
-[[nodiscard]] bool make_room_in_bin(CacheBin& bin, std::uint32_t tag) noexcept;
+[[nodiscard]] bool make_room_in_bin(HeapState& state, CacheBin& bin, std::uint32_t tag) noexcept;
 
 /// Finds or makes the calling thread's cache. nullptr: no memory for one.
-[[nodiscard]] ThreadCache* register_thread() noexcept;
+[[nodiscard]] ThreadCache* register_thread(HeapState& state) noexcept;
 /// Finds it, or makes it if it is not there yet.
-[[nodiscard]] inline ThreadCache* own_cache() noexcept { return thread_cache != nullptr ? thread_cache : register_thread(); }
+[[nodiscard]] inline ThreadCache* own_cache(HeapState& state) noexcept
+{
+    return thread_cache != nullptr ? thread_cache : register_thread(state);
+}
 /// A thread that got no memory for a cache uses the first home.
 [[nodiscard]] inline std::uint32_t own_home() noexcept { return thread_cache != nullptr ? thread_cache->home : 0; }
 /// How many homes any thread has had.
