@@ -275,7 +275,7 @@ bool add_span(HeapState& state, std::uint32_t home, std::uint32_t size_class) no
 bool adopt_span(HeapState& state, std::uint32_t home, std::uint32_t size_class, std::uint32_t kept) noexcept
 {
     Central& own = state.central[home][size_class];
-    const std::uint32_t homes = homes_in_use();
+    const std::uint32_t homes = homes_in_use(state);
     for (std::uint32_t step = 1; step < homes; ++step) {
         Central& other = state.central[(home + step) % homes][size_class];
         if (other.partial_spans.load(std::memory_order_relaxed) <= kept) {
@@ -355,7 +355,7 @@ void release_empty_spans_of(HeapState& state, std::uint32_t home, std::uint32_t 
             scan(state, home, unknown.first, size_class);
         }
     }
-    const std::uint32_t homes = homes_in_use();
+    const std::uint32_t homes = homes_in_use(state);
     for (std::uint32_t each = 0; each < homes; ++each) {
         Central& central = state.central[each][size_class];
         const std::lock_guard hold(central.lock);

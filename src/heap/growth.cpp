@@ -64,8 +64,8 @@ bool make_room(HeapState& state, RoomSearch& search) noexcept
 {
     if (!search.reclaimed) {
         search.reclaimed = true;
-        reclaim_dead_threads();
-        release_empty_spans(state, own_home(), scan_budget_before_growth);
+        reclaim_dead_threads(state);
+        release_empty_spans(state, own_home(state), scan_budget_before_growth);
         return true;
     }
     if (grow(state, search)) {
@@ -75,8 +75,8 @@ bool make_room(HeapState& state, RoomSearch& search) noexcept
         return false;
     }
     search.exhausted = true;
-    flush_own_cache();
-    release_empty_spans(state, own_home(), UINT32_MAX);
+    flush_own_cache(state);
+    release_empty_spans(state, own_home(state), UINT32_MAX);
     return true;
 }
 

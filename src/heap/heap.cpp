@@ -124,7 +124,7 @@ inline void* pop(const HeapState& state, CacheBin& bin) noexcept
 
 inline void* allocate_small(HeapState& state, std::uint32_t size_class) noexcept
 {
-    if (ThreadCache* cache = thread_cache; cache != nullptr) [[likely]] {
+    if (ThreadCache* cache = thread_cache(state); cache != nullptr) [[likely]] {
         CacheBin& bin = cache->bins[size_class];
         if (bin.count != 0) [[likely]] {
             return pop(state, bin);
@@ -177,7 +177,7 @@ inline void* allocate_small(HeapState& state, std::uint32_t size_class) noexcept
 
 void put_into_cache(HeapState& state, std::uint32_t tag, const CachedBlock& freed) noexcept
 {
-    if (ThreadCache* cache = thread_cache; cache != nullptr) [[likely]] {
+    if (ThreadCache* cache = thread_cache(state); cache != nullptr) [[likely]] {
         CacheBin& bin = cache->bins[tag];
         if (bin.count != bin.capacity) [[likely]] {
             bin.blocks[bin.count++] = freed;
@@ -207,7 +207,7 @@ void clear_logged_mark(HeapState& state, void* block, std::uint32_t tag, std::ui
 
 [[gnu::noinline]] void deallocate_logged(HeapState& state, void* block, std::uint32_t tag, std::uint8_t* mark) noexcept
 {
-    ThreadCache* const cache = thread_cache;
+    ThreadCache* const cache = thread_cache(state);
     if (!frees_may_wait || cache == nullptr) {
         clear_logged_mark(state, block, tag, mark);
         return;
@@ -218,6 +218,19 @@ void clear_logged_mark(HeapState& state, void* block, std::uint32_t tag, std::ui
     place = {{static_cast<std::byte*>(block), mark}, tag};
     if (oldest.block.block != nullptr) {
         clear_logged_mark(state, oldest.block.block, oldest.tag, oldest.block.mark);
+    } else {
+        heaps_with_waiting_frees |= std::uint32_t{1} << state.number;
+    }
+}
+
+void finish_frees_of(ThreadCache& cache) noexcept
+{
+    for (WaitingFree& place : cache.waiting) {
+        if (place.block.block != nullptr) {
+            const WaitingFree free = place;
+            place = {};
+            clear_logged_mark(*cache.heap, free.block.block, free.tag, free.block.mark);
+        }
     }
 }
 
@@ -363,7 +376,7 @@ void Heap::deallocate(void* block) noexcept
     }
     store_plain_mark(mark, 0);
     const CachedBlock freed{static_cast<std::byte*>(block), mark};
-    if (ThreadCache* cache = thread_cache; cache != nullptr) [[likely]] {
+    if (ThreadCache* cache = thread_cache(state); cache != nullptr) [[likely]] {
         CacheBin& bin = cache->bins[info.tag()];
         if (bin.count != bin.capacity) [[likely]] {
             bin.blocks[bin.count++] = freed;
@@ -453,20 +466,16 @@ void Heap::let_frees_wait(bool may_wait) noexcept
 
 void Heap::finish_frees() noexcept
 {
-    ThreadCache* const cache = thread_cache;
-    if (cache == nullptr) {
-        return;
-    }
-    for (WaitingFree& place : cache->waiting) {
-        if (place.block.block != nullptr) {
-            const WaitingFree free = place;
-            place = {};
-            clear_logged_mark(*cache->heap, free.block.block, free.tag, free.block.mark);
+    while (heaps_with_waiting_frees != 0) {
+        ThreadCache* const cache = thread_caches[std::countr_zero(heaps_with_waiting_frees)];
+        heaps_with_waiting_frees &= heaps_with_waiting_frees - 1;
+        if (cache != nullptr) {
+            finish_frees_of(*cache);
         }
     }
 }
 
-void Heap::flush_thread_cache() noexcept { unregister_thread(); }
+void Heap::flush_thread_cache() noexcept { unregister_thread(state_of(*this)); }
 
 const Failure& Heap::last_failure() noexcept { return failure_slot(); }
 

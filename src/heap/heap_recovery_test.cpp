@@ -225,14 +225,5 @@ TEST(HeapRecovery, ARandomlyDamagedTableIsRefusedOrHarmless)
     }
 }
 
-TEST(HeapRecovery, OnlyOneHeapIsAttachedAtATime)
-{
-    TestImage image(4 * mib);
-    image.attach();
-    const auto second = Heap::attach(image.options);
-    ASSERT_FALSE(second);
-    EXPECT_EQ(second.error().code, SP_E_ALREADY_OPEN);
-}
-
 }  // namespace
 }  // namespace stillpoint

@@ -2,7 +2,7 @@
 // The DRAM side of an attached heap. Everything here is rebuilt by attach() from the span table and
 // the marks, and is never made durable.
 //
-// Lock order: registry (thread_cache.cpp) -> growth -> central lists -> unknown spans -> spans. Of the central lists
+// Lock order: registry of thread caches -> growth -> central lists -> unknown spans -> spans. Of the central lists
 // two are locked at a time only by adopt_span(), the one with the lower address first. Grow is called under the growth lock only.
 
 #include <array>
@@ -101,16 +101,27 @@ struct alignas(64) UnknownSpans {
     std::uint32_t first = no_span;
 };
 
-/// Every Heap is the base of one. Never destroyed, nor is what it holds: threads go on while the process runs its exit handlers.
+struct ThreadCache;
+
+/// The thread caches of all heaps that had this state, one after the other: a thread keeps its cache when the heap is detached.
+struct CacheRegistry {
+    os::FutexLock lock;
+    ThreadCache* first = nullptr;        ///< every cache that was ever made
+    ThreadCache* hand = nullptr;         ///< where the next look for dead threads begins
+    std::atomic<std::uint32_t> made{0};  ///< length of the list
+};
+
+/// Every Heap is the base of one; after detach() the next heap may have the state. Never destroyed, nor is what it holds: threads go on
+/// while the process runs its exit handlers.
 struct HeapState : Heap {
-    constexpr HeapState() noexcept = default;
+    constexpr explicit HeapState(std::size_t its_number) noexcept : number(its_number) {}
     ~HeapState() {}
 
-    // Read by every call; written by attach and detach only.
+    // Read by every call; written by attach and detach only, but for the classes of new tags.
     std::byte* spans_base = nullptr;
     std::uint64_t spans_max = 0;
     std::atomic<std::uint64_t>* info = nullptr;  ///< spans_max words
-
+    const std::size_t number;  ///< below heaps_max: where a thread finds its cache
     bool tables_are_logged = false;
     bool free_memory_is_unknown = false;  ///< Heap::Options has it
     /// By tag: entries from typed_tag on are those of `typed`. A tag that is not in use has no blocks, so that one test of a block's
@@ -127,13 +138,13 @@ struct HeapState : Heap {
     HeapLayout layout{};
     void* dram = nullptr;  ///< the mapping that holds the DRAM tables
     std::size_t dram_bytes = 0;
-    bool attached = false;
+    bool is_attached = false;  ///< guarded by the lock of the heaps (attach.cpp)
 
     // Guarded by spans_lock; span_count may be read without it (it only grows).
     alignas(64) mutable os::FutexLock spans_lock;
     std::atomic<std::uint64_t> span_count{0};  ///< present
-    std::uint64_t* free_spans = nullptr;       ///< bit set; ones are free
-    std::uint64_t first_free_word = 0;         ///< no free span lies in a word before this one
+    std::uint64_t* free_spans = nullptr;  ///< bit set; ones are free
+    std::uint64_t first_free_word = 0;  ///< no free span lies in a word before this one
     union {
         os::ReservedArray<DelayedRun> delayed_runs{};  ///< of which [delayed_first, delayed_end) are used, oldest first
     };
@@ -145,10 +156,12 @@ struct HeapState : Heap {
 
     alignas(64) os::FutexLock types_lock;
     std::atomic<std::uint32_t> typed_count{0};
-    TypedClass typed[typed_count_max] = {};    ///< tag typed_tag + i
+    TypedClass typed[typed_count_max] = {};  ///< tag typed_tag + i
 
     alignas(64) os::FutexLock growth_lock;
     std::uint64_t image_bytes = 0;  ///< guarded by growth_lock
+
+    alignas(64) CacheRegistry registry;
 
     UnknownSpans unknown[tag_end];
     Central central[homes_max][tag_end];
@@ -286,10 +299,10 @@ void list_unknown(HeapState& state, std::uint32_t span, std::uint32_t size_class
 
 /// One caller's search for room: what has been tried.
 struct RoomSearch {
-    std::uint64_t spans;       ///< length of the run that is wanted
+    std::uint64_t spans;  ///< length of the run that is wanted
     std::uint64_t count_seen;  ///< HeapState::span_count before the last look
-    bool reclaimed = false;    ///< idle memory that is cheap to find has been given back
-    bool exhausted = false;    ///< all idle memory has been
+    bool reclaimed = false;  ///< idle memory that is cheap to find has been given back
+    bool exhausted = false;  ///< all idle memory has been
 };
 
 /// Makes room: gives back what idle memory there is, or grows the image. True: look again. False:

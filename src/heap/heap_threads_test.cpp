@@ -203,7 +203,7 @@ void take_turns(Heap& heap, int turns, Turn turn)
     std::uint32_t homes[2];
     const auto run = [&](unsigned which) {
         heap.deallocate(heap.allocate(1));
-        homes[which] = heap::own_home();
+        homes[which] = heap::own_home(heap::state_of(heap));
         for (int i = 0; i < turns; ++i) {
             next.arrive_and_wait();
             if (static_cast<unsigned>(i) % 2 == which) {
