@@ -285,6 +285,7 @@ TEST(SeveralHeaps, TheLastFailureIsTheThreads)
 TEST(SeveralHeaps, OthersAreInUseWhileHeapsComeAndGo)
 {
     TestImage kept_image(32 * mib, 0, base_of(0));
+    kept_image.options.table_format = layout::TableFormat::logged;
     Heap& kept = kept_image.attach();
     std::atomic<bool> ends{false};
     std::vector<std::thread> users;
@@ -302,12 +303,15 @@ TEST(SeveralHeaps, OthersAreInUseWhileHeapsComeAndGo)
     for (unsigned t = 0; t < 3; ++t) {
         openers.emplace_back([t] {
             TestImage image(8 * mib, 0, base_of(1 + t));
+            image.options.table_format = layout::TableFormat::logged;
             for (std::uint64_t round = 0; round < 100; ++round) {
                 Heap& heap = image.attach();
                 ASSERT_EQ(heap.statistics().live_blocks, round);
+                Heap::let_frees_wait(true);
                 for (int i = 0; i < 100; ++i) {
                     heap.deallocate(heap.allocate(300));
                 }
+                Heap::let_frees_wait(false);
                 ASSERT_TRUE(lies_in(image, heap.allocate(300)));
                 image.detach();
             }
@@ -432,6 +436,35 @@ TEST_F(SeveralLoggedHeaps, FreesThatWaitAreDoneInEach)
     }
     Heap::let_frees_wait(false);
     EXPECT_EQ(heaps_[0]->statistics().live_blocks, 0u);
+    EXPECT_EQ(heaps_[1]->statistics().live_blocks, 0u);
+}
+
+TEST_F(SeveralLoggedHeaps, AThreadDoesTheFreesThatWaitWhileAHeapThatItUsedIsDetached)
+{
+    std::atomic<bool> has_used_both{false};
+    std::atomic<bool> ends{false};
+    std::thread user([&] {
+        const auto free_one = [](Heap& heap) {
+            Heap::let_frees_wait(true);
+            heap.deallocate(heap.allocate(300));
+            Heap::let_frees_wait(false);
+        };
+        free_one(*heaps_[0]);
+        free_one(*heaps_[1]);
+        has_used_both = true;
+        while (!ends) {
+            free_one(*heaps_[1]);
+        }
+    });
+    while (!has_used_both) {
+        std::this_thread::yield();
+    }
+    for (int round = 0; round < 200; ++round) {
+        images_[0].detach();
+        EXPECT_EQ(images_[0].attach().statistics().live_blocks, 0u);
+    }
+    ends = true;
+    user.join();
     EXPECT_EQ(heaps_[1]->statistics().live_blocks, 0u);
 }
 
