@@ -5,7 +5,8 @@
 //      durable_epoch() returned to anyone, no newer than the newest begun.
 //   2. start() may itself crash, and be run again, any number of times.
 //   3. noexcept members never call malloc: they run inside intercepted calls.
-// An engine is listed in src/api/registry.cpp; nothing else knows its name.
+// An engine is listed in src/api/registry.cpp. No other code names it, except the files that NAMED_HERE in
+// scripts/check_includes.py lists with their reasons.
 
 #include <cstddef>
 #include <cstdint>
