@@ -17,7 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 SECTIONS = [
-    ("Guide", ["guide/tutorial.md", "guide/engines.md", "guarantees.md", "guide/*.md"]),
+    ("Guide", ["guide/tutorial.md", "guide/engines.md", "guide/pmthreads.md", "guide/respct.md", "guide/pronto.md", "guarantees.md",
+               "guide/*.md"]),
     ("Measured", ["measured/performance.md", "measured/reliability.md", "measured/tables/*.md"]),
     ("Internals", ["ARCHITECTURE.md", "trace-of-one-store.md", "internals/*.md"]),
     ("Formats", ["internals/format/*.md"]),
