@@ -33,7 +33,7 @@ def numbers(minimum, maximum):
         found = []
         for word in words(text):
             if not word.isdigit() or not minimum <= int(word) <= maximum:
-                raise argparse.ArgumentTypeError(f"{word} is no number from {minimum} to {maximum}")
+                raise argparse.ArgumentTypeError(f"{word} is not a number from {minimum} to {maximum}")
             found.append(int(word))
         if not found:
             raise argparse.ArgumentTypeError("names nothing")
@@ -48,7 +48,7 @@ def mixes(text):
     for word in words(text):
         reads, colon, updates = word.partition(":")
         if not colon or not reads.isdigit() or not updates.isdigit() or int(reads) + int(updates) != 100:
-            raise argparse.ArgumentTypeError(f"{word} is no mix: write READS:UPDATES, 100 together, as 90:10")
+            raise argparse.ArgumentTypeError(f"{word} is not a mix: write READS:UPDATES, which add up to 100, such as 90:10")
         found.append(int(reads))
     return list(dict.fromkeys(found))
 
@@ -69,7 +69,7 @@ def seconds(text):
     except ValueError:
         value = 0
     if not 0.1 <= value <= 3600:
-        raise argparse.ArgumentTypeError(f"{text} is no number of seconds from 0.1 to 3600")
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds from 0.1 to 3600")
     return value
 
 

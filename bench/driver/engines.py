@@ -187,7 +187,7 @@ class Installation:
             raise Unavailable(f"{engine.name} was not there when this Stillpoint was built",
                               f"apt-get install {engine.package}, then build again (make build-bench)")
         if name:
-            raise Unavailable("the tracker hooks needs programs made by `stillpoint c++`, which this build has not",
+            raise Unavailable("the tracker hooks needs programs made by `stillpoint c++`, which this build lacks",
                               "apt-get install clang-19 llvm-19-dev, then build again (make build-bench)")
         raise BenchError(f"{path} is missing: build it first (make build-bench)")
 

@@ -40,7 +40,7 @@ class reader;
 ///       static Money read(reader& in) { auto currency = in.get<std::string>(); return {currency, in.get<std::int64_t>()}; }
 ///   };
 ///
-/// write() is called twice, first to learn the size: it puts the same both times. What read() throws means that the bytes are no T.
+/// write() is called twice, first to learn the size: it puts the same both times. If read() throws, the bytes are not a T.
 /// Change type_name when you change what they write: then a log with the old bytes is refused, and not misread.
 template <class T>
 struct argument;

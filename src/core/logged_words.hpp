@@ -70,7 +70,7 @@ inline void clear_bits(Word& word, std::uint64_t bits) noexcept
     return sync::AtomicRef<std::uint64_t>(const_cast<Word&>(word).value).load(std::memory_order_relaxed);
 }
 /// The word's value when the running epoch began; only after touch() in this epoch.
-[[nodiscard]] inline std::uint64_t at_begin_of_epoch(const Word& word) noexcept { return word.backup[(running() >> 1) & 1]; }
+[[nodiscard]] inline std::uint64_t at_epoch_start(const Word& word) noexcept { return word.backup[(running() >> 1) & 1]; }
 
 /// Recovery: takes the variable of `kind` at `variable` back to the end of epoch `durable`. True if it was written later.
 /// Re-runnable: a crash in the middle, with the line in any state that its stores had, leaves the same to be rolled back.

@@ -196,7 +196,7 @@ void clear_logged_mark(void* block, std::uint32_t tag, std::uint8_t* mark) noexc
     }
     logged::clear_bits(word, logged_mark.bit());
     const CachedBlock freed{static_cast<std::byte*>(block), mark};
-    const bool is_new_in_epoch = (logged::at_begin_of_epoch(word) & logged_mark.bit()) == 0;
+    const bool is_new_in_epoch = (logged::at_epoch_start(word) & logged_mark.bit()) == 0;
     if (is_new_in_epoch) {
         put_into_cache(tag, freed);
     } else if (ThreadCache* const cache = own_cache(); cache == nullptr || !delay_free(*cache, freed, tag)) {

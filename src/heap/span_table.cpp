@@ -101,7 +101,7 @@ bool is_new_in_epoch(std::uint64_t span) noexcept
 {
     logged::Word& word = state.span_words[span];
     logged::touch(word);
-    return SpanWord{logged::at_begin_of_epoch(word)}.entry().word == 0;
+    return SpanWord{logged::at_epoch_start(word)}.entry().word == 0;
 }
 
 /// Runs that no older state needs any more are free. Under spans_lock.

@@ -309,8 +309,8 @@ void Loader::load_neighbours(std::uint64_t first, std::uint64_t end, std::byte* 
     }
 }
 
-/// Somebody waits for this page, and will want its neighbours. The page is not left to a reader that has claimed it: readers have
-/// a low priority. Who goes through memory in order is woken after more and more pages: a wake costs as much as loading 20.
+/// A thread waits for this page, and will want its neighbours. The page is not left to a reader that has claimed it: readers have
+/// a low priority. A thread that touches pages in order is woken after more and more of them: a wake costs as much as loading 20.
 void Loader::serve_fault(std::uint64_t image_page, std::byte* buffer) noexcept
 {
     if (is_loaded(image_page)) {

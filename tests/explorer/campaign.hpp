@@ -42,11 +42,11 @@ inline constexpr sim::Profile every_profile[] = {sim::Profile::process, sim::Pro
 [[nodiscard]] std::vector<Campaign> object_campaigns();
 /// Pools with one sector, line or page damaged: refused, or recovered whole.
 [[nodiscard]] std::vector<Campaign> damage_campaigns();
-/// Pools that grow into what a later time of theirs has left in the file.
+/// Pools that grow into parts of the file where an epoch that did not survive has left its bytes.
 [[nodiscard]] std::vector<Campaign> leftover_campaigns();
 /// The promises of the real media to engines: their own fences and syncs, held to the crash model.
 [[nodiscard]] std::vector<Campaign> media_campaigns();
-/// That the explorer notices a store which its trace has not.
+/// The explorer notices a store that is missing from its trace.
 [[nodiscard]] std::vector<Campaign> stray_store_campaigns();
 
 struct CanaryEntry {

@@ -75,7 +75,7 @@ constexpr std::array first_tries = {
     FirstTry{Canary::record_written_again, "pmthreads/failed-sync/page"},
     FirstTry{Canary::recovered_record_durable, "mprotect/line/bank"},
     FirstTry{Canary::recovered_table_durable, "kill-around-commits"},
-    FirstTry{Canary::torn_record_mended, "torn-words"},
+    FirstTry{Canary::torn_record_repaired, "torn-words"},
     FirstTry{Canary::unknown_memory, "respct/auto/page/growth"},
     FirstTry{Canary::delayed_reuse, "respct/timed/line/allocator"},
     FirstTry{Canary::restart_point_wait, "respct/timed/line/bank"},

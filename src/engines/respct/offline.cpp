@@ -48,7 +48,7 @@ Result<RecoveryReport> check_pool(const Pool& pool, Findings* findings,
         return pass_on(recovered.error());
     }
     RecoveryReport report = report_of(recovered->runs);
-    report.pages_rolled_back = recovered->variables_taken_back;
+    report.pages_rolled_back = recovered->variables_rolled_back;
     report.pages_present = recovered->pages_read;
     if (visit_image != nullptr && report.epoch != 0) {
         if (auto done = visit_image(context, image.data(), pool.facts().image_bytes); !done) {

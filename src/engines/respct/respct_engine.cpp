@@ -88,7 +88,7 @@ Result<RecoveryReport> RespctEngine::start(Pool pool, const Options& options)
     // Free spans of a file were not read; those of a mapping may be in the caches only, if a process died.
     report.free_memory_is_unknown = runs.after_crash || (!memory_.in_place() && runs.epoch != 0);
     report.captured_unix_ns = runs.captured_unix_ns;
-    report.pages_rolled_back = recovered->variables_taken_back;
+    report.pages_rolled_back = recovered->variables_rolled_back;
     report.rolled_back = "logged variables rolled back";
     report.pages_present = recovered->pages_read;
     return report;

@@ -20,10 +20,10 @@ struct Word {
     std::uint32_t interval;   ///< that `written_first` is of
     std::uint32_t exposed_at; ///< as now() was
     std::uint8_t written_first;  ///< in the interval
-    std::uint8_t exposed;     ///< read first in some interval: who continues at its begin after a crash reads them again
+    std::uint8_t exposed;     ///< read first in some interval: a thread that continues at its start after a crash reads them again
 };
 
-/// A line that was written or tracked. Which of the two came first is all one: what is tracked is written back when the epoch has ended.
+/// A line that was written or tracked, in either order: tracked lines are written back after the end of the epoch.
 struct Line {
     std::uintptr_t address;
     std::uintptr_t store;    ///< where in it, the last time
