@@ -10,7 +10,7 @@ program reads it from there. The rules:
   src/: nvhooks/abi/    includes nothing; nvhooks/pass/ only the abi;
                         nvhooks/runtime/ the abi and every layer
   examples/             includes only public headers: they show what a user can do
-  src/core/             no header of the operating system; nobody but src/arch one of the CPU
+  src/core/             no header of the operating system; only src/arch includes one of the CPU
   no folder of src/     includes tools/, tests/, bench/ or examples/
   tests/support/        helpers for tests: *_test.cpp of src/ and fuzz/ may include them, no other file of src/
   src/, tools/, layers/, include/stillpoint/

@@ -110,7 +110,7 @@ as_root=""
 if [ "$(id -u)" -ne 0 ]; then
     if command -v sudo >/dev/null 2>&1; then
         as_root="sudo"
-        [ -t 0 ] || as_root="sudo -n" # nobody is there to type a password
+        [ -t 0 ] || as_root="sudo -n" # no terminal: no password can be typed
     else
         echo "setup: packages are missing, and this user is not root and has no sudo. As root, run:" >&2
         echo "  apt-get install$missing" >&2

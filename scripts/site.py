@@ -83,7 +83,7 @@ class Pages:
                 self.documents[path] = Path("index.md") if str(name) == "README.md" else name
 
     def target(self, page, link):
-        """The target of a link; files that are no documents are copied as text. None: the link is left out."""
+        """The target of a link; files other than documents are copied as text. None: the link is left out."""
         aim = (page.parent / link).resolve()
         if aim.is_dir():
             readme = aim / "README.md"

@@ -6,7 +6,7 @@ A benchmark is a module or an object with
     add_options(parser)  options of its own, if it has some
     measure(bench)       its result, as JSON can hold it
     lines(result)        the result as lines that a person can read
-and, where a wrong environment is no failure, why_not(options): what is missing.
+and, where a wrong environment is not a failure, why_not(options): what is missing.
 """
 
 import argparse

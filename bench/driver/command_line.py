@@ -90,7 +90,7 @@ def parser():
                       help="keys, points or input bytes instead of the workload's own number")
     what.add_argument("--operation-size", type=numbers(0, 1 << 32), default=[0], metavar="N,...",
                       help="points, trials or elements in an operation, between two restart points; 0, the default: the workload's own number")
-    who = made.add_argument_group("who does it (volatile always runs: ratios are taken to it)")
+    who = made.add_argument_group("engines and peers (volatile always runs: ratios are taken to it)")
     who.add_argument("--engine", type=words, default=["pmthreads", "peers"], metavar="E,...",
                      help="engines and peers; peers are all that are here (default pmthreads,peers)")
     who.add_argument("--tracker", type=some_of("auto", "uffd", "mprotect", "hooks"), default=["auto"], metavar="T,...")

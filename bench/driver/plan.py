@@ -1,4 +1,4 @@
-"""From the command line to cells (what is done) and configurations (who does it)."""
+"""From the command line to cells (the work) and configurations (the engines and peers)."""
 
 import dataclasses
 import itertools
@@ -129,7 +129,7 @@ def mount_of(folder):
 
 def file_system_of(folder):
     if not Path(folder).is_dir():
-        raise BenchError(f"{folder} is no folder: make it first, or name another one with --pool", CANNOT_CREATE)
+        raise BenchError(f"{folder} is not a folder: make it first, or name another one with --pool", CANNOT_CREATE)
     return mount_of(folder)[1]
 
 

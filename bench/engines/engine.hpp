@@ -107,7 +107,7 @@ concept KeyValueStore = requires(S& store, unsigned thread, std::uint64_t key, s
 };
 
 /// A store that can be filled in large batches, because it would sync each put. Between the two calls one thread puts, each key
-/// once, and nobody reads; all of it is durable when end_fill() returns.
+/// once, and no thread reads; all of it is durable when end_fill() returns.
 template <class S>
 concept FillsInBatches = requires(S& store) {
     { store.begin_fill() };

@@ -281,7 +281,7 @@ private:
                     found_wrong();
                 }
             }
-            return std::is_heap(queue.heap().begin(), queue.heap().end()) ? "" : "the priority queue is no heap";
+            return std::is_heap(queue.heap().begin(), queue.heap().end()) ? "" : "the priority queue is not a heap";
         });
     }
 

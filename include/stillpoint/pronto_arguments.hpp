@@ -281,7 +281,7 @@ struct argument<std::span<T>> {
 };
 
 namespace detail {
-/// Elements one by one, each at least a byte, so that a length that is no length is seen.
+/// Elements one by one, each at least a byte, so that an impossible length is found.
 template <class Element>
 void write_element(writer& out, const Element& element)
 {

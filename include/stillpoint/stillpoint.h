@@ -83,7 +83,7 @@ const char* sp_last_error(void);
  * allocated in the recovered epoch are free. Failure: NULL with errno ENOMEM; sp_last_error()
  * tells a full disk from a pool at its maximum. Memory from sp_malloc holds old bytes.
  * A named object (sp_root) that is freed loses its name; one that is reallocated keeps it, with the new size.
- * Alignment: 16 bytes, that of max_align_t; sp_aligned_alloc gives more (EINVAL: it is no power
+ * Alignment: 16 bytes, that of max_align_t; sp_aligned_alloc gives more (EINVAL: it is not a power
  * of two up to 64 KiB). An object that must not share its cache lines needs sp_aligned_alloc(64, ...). */
 void* sp_malloc(size_t size_bytes);
 void* sp_calloc(size_t count, size_t size_bytes);

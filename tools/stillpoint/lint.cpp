@@ -170,7 +170,7 @@ void use_temporary_pool(RuntimeFlags& flags, const std::string& folder)
     }
     flags.environment["STILLPOINT_POOL"] = folder + "/pool";
     flags.environment.emplace("STILLPOINT_DURABILITY", "process");
-    flags.environment["STILLPOINT_QUIET"] = "1";  // Nobody wants to know of this pool.
+    flags.environment["STILLPOINT_QUIET"] = "1";  // This pool is not the user's.
 }
 
 /// Empty: done; else why not.

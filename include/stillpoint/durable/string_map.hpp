@@ -17,7 +17,7 @@
 namespace stillpoint::durable {
 
 /// Get one with pronto::get_object<durable::string_map>(name). Keys are divided among shards, each with a lock of its own.
-/// Threads: all functions, from any. What they return is durable: nobody is told of a change that a crash could roll back.
+/// Threads: all functions, from any. What they return is durable: a change that a crash could roll back is never returned.
 /// Errors of all: pronto::not_durable, pronto::refused; see pronto::object::op_begin.
 class string_map : public pronto::object<string_map> {
 public:
