@@ -47,7 +47,7 @@ private:
 /// The value of one row; 0 where it is of an engine that does not write this page.
 [[nodiscard]] std::uint64_t read_statistic(const Statistics& page, const StatisticRow& row) noexcept;
 
-/// The values of all rows, in the table's order, while somebody writes them: what is at most as large as an earlier row in the table (the
+/// The values of all rows, in the table's order, while the program writes them: a row that never exceeds an earlier row (the
 /// durable epoch and the running one, a percentile and the maximum) is never shown larger. They are read from the last row to the first;
 /// writers store the earlier row first.
 [[nodiscard]] std::vector<std::uint64_t> read_statistics(const Statistics& page);

@@ -1,7 +1,7 @@
 #pragma once
 // The one channel by which stores into durable memory are announced to the engine that runs: by this library's own code (heap, directory of
 // handles, durable globals, system calls), which no compiler pass has seen, by the hooks of instrumented programs, and by sp_mark_written.
-// note_store() follows a store, or a range of them. Where nobody wants to know it is one test of a byte; where cards are wanted they are
+// note_store() follows a store, or a range of them. Where no engine wants them it is one test of a byte; where cards are wanted they are
 // marked in line; otherwise the engine is called.
 //
 // Cards, order [DESIGN, Trackers]: store; test the card; set it if it is 0. The collector: clear; membarrier; copy. A store

@@ -189,7 +189,7 @@ template <Address address, class Lock>
 }
 
 /// For a release that always succeeds, of a lock in volatile memory: the FASE ends an instant before the
-/// release, when the program has made its last store of the FASE. Nobody can tell: the lock itself is not
+/// release, when the program has made its last store of the FASE. No crash shows it: the lock itself is not
 /// in the checkpoint, and this thread is not held on its way to the release. A lock in durable memory
 /// must be free in every checkpoint, so it is released first.
 template <Address address, class Lock>

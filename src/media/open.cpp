@@ -63,7 +63,7 @@ Result<std::unique_ptr<Medium>> create_medium(const MediumOptions& options, std:
     const bool named = file->named();
     auto medium = medium_over(std::move(*file), options);
     if (!medium && named) {
-        unlink(options.path.c_str());  // Still unformatted: nobody can have used it.
+        unlink(options.path.c_str());  // Still unformatted: it cannot have been used.
     }
     return medium;
 }

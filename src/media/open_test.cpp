@@ -1,6 +1,6 @@
 // Creating and opening pool files. Invariants:
 //   - a failed creation leaves no file, a failed opening leaves the file as it was;
-//   - two processes never have one file open for writing; the refused one learns who has it;
+//   - two processes never have one file open for writing; the refused one learns which process has it;
 //   - only a regular file is ever opened.
 
 #include <cerrno>

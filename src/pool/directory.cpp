@@ -23,7 +23,7 @@ std::uint64_t hash_of(std::string_view handle) noexcept
     return hash == 0 ? 1 : hash;  // 0 marks a free entry.
 }
 
-/// Bounded, so that a record without a terminator is no overrun.
+/// Bounded, so that a record without a terminator does not overrun.
 std::string_view name_of(const DirectoryRecord& record) noexcept
 {
     return {record.handle, strnlen(record.handle, Directory::handle_bytes_max)};

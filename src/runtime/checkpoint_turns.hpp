@@ -17,7 +17,7 @@ class CheckpointTurns {
 public:
     struct Facts {
         bool last;                 ///< the pool is being closed
-        bool even_if_empty;        ///< somebody asked for it
+        bool even_if_empty;        ///< a thread asked for it
         std::uint64_t begun_ns;
     };
     /// One turn, on the thread.
@@ -41,7 +41,7 @@ public:
     /// In a turn that is withdrawn: the next one comes no earlier than this.
     void rest_at_least(std::uint64_t ns) noexcept { rest_ns_ = ns; }
 
-    /// For who waits inside a turn: a futex that request() changes, and whether there is one.
+    /// For a wait inside a turn: a futex that request() changes, and whether there is one.
     [[nodiscard]] std::atomic<std::uint32_t>& wakes() noexcept { return wakes_; }
     [[nodiscard]] std::atomic<bool>& requested() noexcept { return requested_; }
 
@@ -63,7 +63,7 @@ private:
 
 /// The statistics of an attempt that found no quiescent state.
 void note_withdrawn(const StopReport& stop) noexcept;
-/// The pool stays at its last durable epoch; the program continues, and whoever waits for an epoch learns that it will not come.
+/// The pool stays at its last durable epoch; the program continues, and a thread that waits for an epoch learns that it will not come.
 void give_up_durability(EpochClock& clock, const Failure& failure) noexcept;
 
 }  // namespace stillpoint

@@ -2,7 +2,7 @@
 // Engine: decides which stores become durable together. What every engine obeys (the
 // conformance suite checks each):
 //   1. After start(), memory is the state at exactly one epoch, no older than the newest that
-//      durable_epoch() returned to anyone, no newer than the newest begun.
+//      durable_epoch() ever returned, no newer than the newest begun.
 //   2. start() may itself crash, and be run again, any number of times.
 //   3. noexcept members never call malloc: they run inside intercepted calls.
 // An engine is listed in src/api/registry.cpp. No other code names it, except the files that NAMED_HERE in

@@ -1,4 +1,4 @@
-// Invariants: what a capture finds in use is what its bytes may show in use; what is destroyed or freed is in nobody's use any more.
+// Invariants: what a capture finds in use is what its bytes may show in use; what is destroyed or freed is no longer in use.
 
 #include "runtime/sync_uses.hpp"
 

@@ -189,7 +189,7 @@ TEST_P(LastErrorWith, every_failure_in_a_child_of_fork_has_a_text_of_its_own)
 
 INSTANTIATE_TEST_SUITE_P(Engines, LastErrorWith, ::testing::Values("pmthreads", "respct", "pronto"));
 
-/// Functions that report no failure: what they return is no error, or nothing.
+/// Functions that report no failure: what they return is not an error, or nothing.
 // clang-format off
 const std::set<std::string> cannot_fail = {
     "sp_start_kind", "sp_last_error", "sp_free", "sp_usable_size", "sp_fase_begin", "sp_fase_end", "sp_fase_pause", "sp_fase_resume",

@@ -32,7 +32,7 @@ $compiler -std=c++20 -O2 -static -Wall -Wextra -Wpedantic -Wconversion -Werror -
     -I"$source_dir/src" -isystem $googletest/include -isystem "$build_dir/xxhash" \
     "$source_dir"/src/arch/*.cpp $googletest/src/gtest_main.cc "$build_dir/gtest.o" \
     -o "$build_dir/arch_test" 2>"$build_dir/messages" || { cat "$build_dir/messages"; exit 1; }
-# The encoding that is spelt out by hand, read back by somebody else.
+# The encoding that is spelt out by hand, read back by another program.
 aarch64-linux-gnu-objdump -d "$build_dir/arch_test" | grep -q 'dc.*cvap' || {
     echo "no dc cvap in the binary: its encoding in src/arch/aarch64.hpp is wrong"
     exit 1

@@ -1,5 +1,5 @@
 #pragma once
-// An image as it is compared: a copy in which the engine has rewritten what is no part of the state.
+// An image as it is compared: a copy in which the engine has rewritten what is not part of the state.
 
 #include <cstring>
 #include <new>

@@ -171,7 +171,7 @@ std::string judge(const Recovered& recovered, const History& history)
     }
     const std::uint64_t* const model = history.operation(recovered.operations);
     if (recovered.operations != 0 && (model == nullptr || *model != recovered.model_digest)) {
-        return epoch + " is no state after " + std::to_string(recovered.operations) + " operations";
+        return epoch + " is not a state after " + std::to_string(recovered.operations) + " operations";
     }
     const EpochState* const state = history.state(recovered.epoch);
     if (state == nullptr && !history.has_every_state()) {

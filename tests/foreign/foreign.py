@@ -176,7 +176,7 @@ def run_program(runner, program, variants, say):
 
 
 def check_hooks_refuses(runner):
-    """The tracker `hooks` takes no program that nobody instrumented."""
+    """The tracker `hooks` takes no program that was not instrumented."""
     pool = runner.folder / "hooks.pool"
     done = subprocess.run([runner.build / "bin/stillpoint", "run", "--pool", pool, "--open", "start", "--tracker", "hooks", "--",
                            "sort", "/dev/null"], capture_output=True, text=True, check=False)

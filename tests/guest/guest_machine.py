@@ -71,7 +71,7 @@ class Machine:
     def _read(self):
         for raw in self.process.stdout:
             if not raw.endswith(b"\n"):
-                break  # cut off: nobody was told
+                break  # cut off: it was not reported
             line = raw.decode(errors="replace").rstrip("\r\n")
             self.log.write(line + "\n")
             self.lines.put(line)

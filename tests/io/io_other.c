@@ -23,7 +23,7 @@ static void store(char value)
     sp_fase_end();
 }
 
-/* Registers a buffer with a ring that has no descriptor afterwards: nobody can find it. */
+/* Registers a buffer with a ring that has no descriptor afterwards: it cannot be found. */
 static int pin(void)
 {
     struct io_uring_params facts;

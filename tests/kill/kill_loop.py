@@ -6,7 +6,7 @@ kill that nothing that was promised is broken:
   - the durable epoch of the pool is not older than any that the killed program had been told is durable;
   - the restarted program finds its invariant intact: bank its sum, its counters, its statements, its heap, and every
     acknowledged transfer; respct-ledger the same; pronto-ledger every acknowledged operation; word-index its list of files;
-  - at the end the program finishes: bank its transfers, word-index the index of a run that nobody disturbed.
+  - at the end the program finishes: bank its transfers, word-index the index of an undisturbed run.
 
 Exit code 0: all held. 1: something did not; the line before names the seed and the kill, to repeat it.
 """

@@ -25,7 +25,7 @@ class SetUid(unittest.TestCase):
         if not set_uid_works(folder.name):
             self.skipTest("needs root, setpriv, and a file system where set-uid counts")
         os.chmod(folder.name, 0o755)
-        self.private = os.path.join(folder.name, "private")  # root's; nobody may not even look
+        self.private = os.path.join(folder.name, "private")  # root's; other users may not even list it
         os.mkdir(self.private, 0o700)
         self.public = os.path.join(folder.name, "public")
         os.mkdir(self.public)
@@ -65,7 +65,7 @@ class SetUid(unittest.TestCase):
             plant(own, planted)
             run = self.run_as_nobody("open", planted)
             self.assertEqual(run.returncode, 1, run.stdout)
-            self.assertIn("where everybody may make files", run.stderr)
+            self.assertIn("where every user may create files", run.stderr)
         os.remove(os.path.join(self.public, "hard.pool"))
         planted = os.path.join(self.public, "copy.pool")
         shutil.copy(own, planted)

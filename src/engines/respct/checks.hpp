@@ -1,6 +1,6 @@
 #pragma once
 // Bad use of respct.h. Its checks (sp_respct_check_...) and `stillpoint lint` need to be told by the API's other functions what the program
-// does: these call the notes below. Threads: any. Cost while nobody listens: a load and a branch.
+// does: these call the notes below. Threads: any. Cost while no check is on: a load and a branch.
 
 #include <atomic>
 #include <cstddef>

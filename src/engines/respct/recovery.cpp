@@ -52,7 +52,7 @@ void keep_change(void* found, std::byte* variable, unsigned kind, bool rolled_ba
     }
 }
 
-/// A lock that is free already, as nearly all are, is no change. In a private copy of the medium the lock stays as it is,
+/// A lock that is free already, as nearly all are, is not a change. In a private copy of the medium the lock stays as it is,
 /// and what would come of it is seen in a copy of its own.
 void reset_and_keep_lock(void* found, std::byte* lock, unsigned kind)
 {
