@@ -74,7 +74,7 @@ constexpr bool has_pointer_member()
     }
 }
 
-/// Whether any bytes are a T, and a run of them is written as one. Not where the argument<T> is another than the first below.
+/// Whether any bytes are a T, and a run of them is written as one. False where argument<T> is not the first one below.
 template <class T>
 inline constexpr bool is_its_bytes = requires { requires argument<T>::is_its_bytes; };
 template <class T>

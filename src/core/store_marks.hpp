@@ -35,10 +35,10 @@ enum class Wanted : std::uint8_t {
 using AfterStore = void (*)(const void* address, std::size_t size_bytes) noexcept;
 [[gnu::visibility("hidden")]] extern constinit std::atomic<AfterStore> after_store;
 
-/// From here on. One engine at a time; the card table must be mapped.
+/// The engine gets marked cards, or calls, from here on. One engine at a time; the card table must be mapped.
 void want_cards() noexcept;
 void want_calls(AfterStore call) noexcept;
-/// Also in a child made by fork. Calls that have begun may still come.
+/// The engine gets nothing more; also called in a child made by fork. Calls that have begun may still come.
 void want_nothing() noexcept;
 
 [[nodiscard]] inline std::uint8_t* card_of(std::uintptr_t address) noexcept
@@ -46,7 +46,7 @@ void want_nothing() noexcept;
     return reinterpret_cast<std::uint8_t*>((address >> NVHOOKS_CARD_SHIFT) + card_bias);
 }
 
-/// After the stores. The compiler is held here, the CPU by the collector's membarrier.
+/// Called after the stores. The compiler keeps this order by the fence here, the CPU by the collector's membarrier.
 [[gnu::always_inline]] inline void mark_card(std::uint8_t& card) noexcept
 {
     sync::compiler_fence(std::memory_order_seq_cst);
@@ -88,7 +88,7 @@ inline void mark(const void* address, std::size_t size) noexcept
 
 namespace stillpoint {
 
-/// After a store into memory that may be durable, and before the FASE ends. Any thread.
+/// Called after a store into memory that may be durable, and before the FASE ends. Any thread.
 inline void note_store(const void* address, std::size_t size) noexcept
 {
     const auto wanted = store_marks::wanted.load(std::memory_order_relaxed);

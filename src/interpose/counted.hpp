@@ -55,7 +55,7 @@ template <Address address, class Lock, class... Arguments>
 static_assert(thrd_success == 0 && thrd_error != EOWNERDEAD && thrd_busy != EOWNERDEAD && thrd_timedout != EOWNERDEAD &&
               thrd_nomem != EOWNERDEAD);
 
-/// Not 0 from an acquire.
+/// Settles a result of an acquire that is not 0.
 [[gnu::noinline, gnu::cold]] inline int settle_result(const void* lock, int result) noexcept
 {
     if (!is_held(result)) {
@@ -159,7 +159,7 @@ template <LockKind kind, Address address, class Lock>
     return call_resolved<address>(lock);
 }
 
-/// For an acquire that always succeeds.
+/// Acquires a lock whose acquire always succeeds.
 template <LockKind kind, Address address, class Lock>
 [[gnu::always_inline]] inline int acquire_surely(Lock* lock) noexcept
 {

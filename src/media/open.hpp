@@ -34,9 +34,9 @@ struct MediumOptions {
 class MediumOpener {
 public:
     virtual ~MediumOpener() = default;
-    /// As create_medium().
+    /// Does what create_medium() does.
     [[nodiscard]] virtual Result<std::unique_ptr<Medium>> create(const MediumOptions& options, std::uint64_t size) = 0;
-    /// As open_medium().
+    /// Does what open_medium() does.
     [[nodiscard]] virtual Result<std::unique_ptr<Medium>> open(const MediumOptions& options) = 0;
 };
 

@@ -20,7 +20,7 @@ public:
         bool even_if_empty;        ///< a thread asked for it
         std::uint64_t begun_ns;
     };
-    /// One turn, on the thread.
+    /// Takes one turn, on the checkpoint thread.
     using Take = CheckpointTurn (*)(void* engine, const Facts& facts) noexcept;
 
     CheckpointTurns(std::uint64_t interval_ns, Take take, void* engine) noexcept : interval_ns_(interval_ns), take_(take), engine_(engine)

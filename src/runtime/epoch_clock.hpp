@@ -39,7 +39,7 @@ public:
         }
     }
     [[nodiscard]] bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
-    /// Only after failed().
+    /// Valid once failed() is true.
     [[nodiscard]] const Failure& failure() const noexcept { return failure_; }
 
     /// Newest epoch that a thread waits for: an epoch without writes is then committed too.

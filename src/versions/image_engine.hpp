@@ -47,7 +47,7 @@ protected:
     virtual void request_checkpoint() noexcept = 0;
     /// A segment that the pool has grown by. The medium's lock is held.
     virtual void announce_segment(const Segment& segment) noexcept = 0;
-    /// In a child made by fork, after the loader and before the medium.
+    /// Called in a child made by fork, after the loader and before the medium.
     virtual void detach_parts_after_fork() noexcept = 0;
 
     // Parts of start(), in this order, once pool_ is set.

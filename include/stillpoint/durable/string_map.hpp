@@ -108,7 +108,7 @@ public:
     }
     [[nodiscard]] bool empty() const { return size() == 0; }
 
-    /// While no other thread changes either.
+    /// The caller keeps other threads from changing either map.
     bool operator==(const string_map& other) const { return shards_ == other.shards_; }
 
 private:
@@ -116,7 +116,7 @@ private:
     static constexpr unsigned shard_bits = 5;
     static constexpr std::size_t shard_count = std::size_t{1} << shard_bits;
 
-    /// In cache lines of its own, so that threads in different shards do not meet.
+    /// A shard has cache lines of its own, so that threads in different shards do not meet.
     struct alignas(64) Shard {
         mutable std::shared_mutex lock;
         std::unordered_map<pronto::string, pronto::string, hash<std::string>, std::equal_to<>,

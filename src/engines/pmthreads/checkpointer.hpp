@@ -69,7 +69,7 @@ private:
     [[nodiscard]] Turn take_checkpoint(bool last, bool even_if_empty) noexcept;
     /// Runs in the stop.
     static void capture_in_stop(void* self) noexcept;
-    /// Before a store of this thread into the image.
+    /// Called before a store of this thread into the image.
     static void prepare_store(void* self, std::byte* address, std::size_t size) noexcept;
     [[nodiscard]] Result<void> pre_copy() noexcept;
     [[nodiscard]] Result<void> write_unstaged() noexcept;

@@ -35,10 +35,10 @@ inline void note_restart_point() noexcept
         restart_point();
     }
 }
-/// In sp_respct_checkpoint_allow and sp_respct_checkpoint_prevent; these are kept track of from the start.
+/// Called in sp_respct_checkpoint_allow and sp_respct_checkpoint_prevent, which are tracked from the start.
 inline void note_allow() noexcept { allow(); }
 inline void note_prevent() noexcept { prevent(); }
-/// In sp_respct_add_modified.
+/// Called in sp_respct_add_modified.
 inline void note_modified(const void* address, std::size_t size_bytes) noexcept
 {
     if (watched()) [[unlikely]] {
