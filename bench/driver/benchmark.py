@@ -38,7 +38,7 @@ def parser(name, description, epilog=None, seconds=2.0, repeat=5):
 
 @dataclasses.dataclass
 class Bench:
-    """The measuring side: its options, where processes lie and how they are started, and whom it tells."""
+    """The measuring side: its options, where processes lie and how they are started, and where its messages go."""
 
     options: object
     place: Place

@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 BUILD = os.environ["STILLPOINT_BUILD"]
-NOBODY = 65534
+OTHER_USER = 65534
 
 
 def set_uid_works(folder):
@@ -35,7 +35,7 @@ class SetUid(unittest.TestCase):
         os.chmod(self.program, 0o4755)
 
     def run_as_nobody(self, *words, **variables):
-        command = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", self.program, *words]
+        command = ["setpriv", f"--reuid={OTHER_USER}", f"--regid={OTHER_USER}", "--clear-groups", self.program, *words]
         return subprocess.run(command, env={"PATH": "/usr/bin:/bin", **variables}, cwd=self.public,
                               capture_output=True, text=True, timeout=120, check=False)
 
@@ -69,7 +69,7 @@ class SetUid(unittest.TestCase):
         os.remove(os.path.join(self.public, "hard.pool"))
         planted = os.path.join(self.public, "copy.pool")
         shutil.copy(own, planted)
-        os.chown(planted, NOBODY, NOBODY)
+        os.chown(planted, OTHER_USER, OTHER_USER)
         os.chown(self.public, 1, 1)
         run = self.run_as_nobody("open", planted)
         self.assertEqual(run.returncode, 1, run.stdout)

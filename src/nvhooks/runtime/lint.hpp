@@ -37,7 +37,7 @@ struct Finding {
     std::uint64_t value;  ///< the pointer; with Kind::unlogged the code that has read
     const void* caller;   ///< the code that did it returns there
     const char* name;     ///< with Kind::blocking_call
-    const void* outer;    ///< where two calls are told apart by who called `caller`; else nullptr
+    const void* outer;    ///< where two calls are told apart by the caller of `caller`; else nullptr
 };
 /// Counts the finding at its place, which it returns; nullptr where it is not counted: in a child made by fork, or in a handler of a signal
 /// that came while the thread was in here.
