@@ -55,6 +55,9 @@ void Checkpointer::detach_after_fork() noexcept
 Checkpointer::Turn Checkpointer::take_turn(void* self, const CheckpointTurns::Facts& facts) noexcept
 {
     auto& here = *static_cast<Checkpointer*>(self);
+    if (here.parts_.tracker->needs_fault_handler()) {
+        here.tracers_.look();
+    }
     here.pacer_.begin(facts.last || facts.even_if_empty ? 0 : facts.begun_ns + here.settings_.interval_ns / 2);
     return here.take_checkpoint(facts.last, facts.even_if_empty);
 }

@@ -30,7 +30,9 @@ Result<void> SnapshotThread::prepare() { return writer_.reserve(settings_.image_
 
 CheckpointTurn SnapshotThread::take_turn(void* self, const CheckpointTurns::Facts& facts) noexcept
 {
-    return static_cast<SnapshotThread*>(self)->take_snapshot(facts.last, facts.even_if_empty);
+    auto& here = *static_cast<SnapshotThread*>(self);
+    here.tracers_.look();
+    return here.take_snapshot(facts.last, facts.even_if_empty);
 }
 
 bool SnapshotThread::nothing_is_written() const noexcept
