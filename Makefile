@@ -53,7 +53,7 @@ help:
 	@echo "make schedules    explore the schedules of the quiescence protocol at length, and its mutants (an hour)"
 	@echo "make fuzz         run each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make nvhooks-fuzz random programs against the compiler pass for SECONDS=$(SECONDS) (SEED)"
-	@echo "make programs     random multi-threaded programs, each with its own model, killed for SECONDS=600 (SEED)"
+	@echo "make programs     random multi-threaded programs, each with its own model, killed for SECONDS=600 (SEED; default: the day's)"
 	@echo "make foreign      60 programs of Debian with and without a pool: same output, each tracker and engine (15 minutes)"
 	@echo "make bench        run the benchmarks (takes minutes; use an idle machine)"
 	@echo "make performance  the full run: docs/measured/tables/workloads.md, its data and plots, and a page build/report (an hour)"
@@ -167,9 +167,11 @@ guest: build-tests
 	@sh scripts/setup.sh guest || echo "guest: not every package could be installed (above)"
 	@python3 -B tests/guest/power_cuts.py --download --skip-is-success --verbose --cycles $(CYCLES) --seed $(SEED)
 
+# Each day has seeds of its own; the test in `make test` always has the same one, so that it does not fail for a change that did nothing.
 programs: SECONDS = 600
+programs: SEED := $(shell date +%y%m%d)000
 programs: setup-test build
-	$(call say,Random programs on durable memory killed at random for $(SECONDS) s)
+	$(call say,Random programs on durable memory killed at random for $(SECONDS) s: SEED=$(SEED))
 	@python3 -B tests/programs/programs.py --seconds $(SECONDS) --seed $(SEED) --jobs $(JOBS) --json build/programs.json
 
 SCHEDULE_SECONDS ?= 60
@@ -192,12 +194,13 @@ nvhooks-fuzz: build-tests
 	@python3 -B tests/nvhooks/fuzz.py --plugin build/lib/libstillpoint-nvhooks-19.so --seed $(SEED) --canaries
 	@python3 -B tests/nvhooks/fuzz.py --plugin build/lib/libstillpoint-nvhooks-19.so --seed $(SEED) --seconds $(SECONDS) --every
 
-# Programs that cannot be installed or unpacked are skipped, with a message. ARGUMENTS: --only NAME, --quick, --variants uffd, --list.
+# Programs that cannot be installed or unpacked are skipped, with a message; 25 at least must run.
+# ARGUMENTS, in place of that number: --only NAME, --quick, --variants uffd, --list.
 foreign: build-tests
 	$(call say,Running programs of others with a pool and without)
 	@sh scripts/setup.sh foreign || echo "foreign: not every package could be installed (above)"
 	@python3 -B tests/foreign/unpack.py build/foreign/packages
-	@python3 -B tests/foreign/foreign.py --json build/foreign.json $(ARGUMENTS)
+	@python3 -B tests/foreign/foreign.py --json build/foreign.json $(or $(ARGUMENTS),--at-least 25)
 
 explore: configure
 	$(only) explore

@@ -3,7 +3,8 @@
 must print the same and end the same. Tools of others (debuggers, allocators, wrappers) run round a durable program of ours, which
 audits itself.
 
-Exit code 0: nothing differs; 1: something does, and the folders that are named keep both outputs and the script."""
+Exit code 0: nothing differs; 1: something does, and the folders that are named keep both outputs and the script; or fewer programs ran
+than --at-least says, and what was missing is named."""
 
 import argparse
 import json
@@ -199,6 +200,17 @@ def print_table(rows, variants):
             print(f"  {row['name']}: {reason}")
 
 
+def too_few(rows, least):
+    """Names what kept programs from running, where that leaves fewer than `least`."""
+    skipped = [row for row in rows if "skipped" in row]
+    if len(rows) - len(skipped) >= least:
+        return False
+    print(f"foreign: {len(rows) - len(skipped)} programs ran, and at least {least} should have. Missing:", file=sys.stderr)
+    for row in skipped:
+        print(f"  {row['name']}: {row['skipped']}", file=sys.stderr)
+    return True
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=Path, default=Path(os.environ.get("STILLPOINT_BUILD", ROOT / "build")))
@@ -207,6 +219,7 @@ def main():
     parser.add_argument("--variants", default=",".join(VARIANTS), help="of " + ",".join(VARIANTS))
     parser.add_argument("--quick", action="store_true", help="a few programs that most systems have, the two trackers: half a minute")
     parser.add_argument("--json", type=Path, help="write the table to this file as well")
+    parser.add_argument("--at-least", type=int, default=0, metavar="N", help="fail where fewer programs could run")
     parser.add_argument("--list", action="store_true", help="print the names of the programs")
     arguments = parser.parse_args()
     table = [*PROGRAMS, *SERVERS, *TOOLS]
@@ -239,7 +252,7 @@ def main():
     print(f"\nforeign: {len(ran)} programs ran, {len(rows) - len(ran)} skipped, {len(failed)} differ, {time.monotonic() - begun:.0f} s")
     if arguments.json:
         arguments.json.write_text(json.dumps({"rows": rows, "hooks": hooks}, indent=1) + "\n")
-    return 1 if failed else 0
+    return 1 if failed or too_few(rows, arguments.at_least) else 0
 
 
 if __name__ == "__main__":
