@@ -96,7 +96,8 @@ class Builder:
     def linked_with(self, engine, tracker):
         objects = self.objects(tracker)
         if engine == "respct":
-            return [made for made in objects if made.name.endswith(COMMON)] + self.of_cpp("respct_program.cpp")
+            own = [*self.of_cpp("respct_program.cpp"), *self.of_cpp("respct_parts.cpp")]
+            return [made for made in objects if made.name.endswith(COMMON)] + own
         return [*objects, *(self.of_cpp("objects.cpp") if engine == "pronto" else [])]
 
     def build(self, text, path, engine, tracker):
