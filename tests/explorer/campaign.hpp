@@ -51,17 +51,16 @@ inline constexpr sim::Profile every_profile[] = {sim::Profile::process, sim::Pro
 
 struct CanaryEntry {
     Canary canary;
-    std::string name;  ///< with dashes
-    std::string what;  ///< is removed
-    std::string likeliest;         ///< part of the name of the campaign where it shows soonest
-    std::uint64_t program_states;  ///< how many of one program are examined there
+    std::string name;       ///< with dashes
+    std::string what;       ///< is removed
+    std::string likeliest;  ///< part of the name of the campaign where it shows soonest
 };
 [[nodiscard]] const std::vector<CanaryEntry>& canaries();
 /// Removes one in this process and its children.
 void remove_canary(Canary canary) noexcept;
 /// shares_are_small() is false from here on, in this process and its children: for figures of what the product does.
 void take_shares_as_the_product() noexcept;
-/// The campaigns that look for it, the likeliest first.
+/// The campaigns that look for it, the likeliest first. Throws if no campaign has that name.
 [[nodiscard]] std::vector<Campaign> campaigns_against(const CanaryEntry& canary);
 
 /// Why the tracker is not available here, or "".
