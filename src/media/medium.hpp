@@ -12,7 +12,7 @@
 
 namespace stillpoint {
 
-enum class MediumKind : std::uint8_t { file, dax, memory, sim };
+enum class MediumKind : std::uint8_t { file, dax, memory };
 enum class Durability : std::uint8_t {
     process,  ///< survives the death of the process
     power,    ///< survives the death of the machine
@@ -47,7 +47,6 @@ class Medium {
 public:
     virtual ~Medium() = default;
 
-    [[nodiscard]] virtual MediumKind kind() const noexcept = 0;
     [[nodiscard]] virtual std::string_view path() const noexcept = 0;
     [[nodiscard]] virtual Durability durability() const noexcept = 0;
     /// The level is a property of the pool, known once its superblock is read.

@@ -39,12 +39,11 @@ MediumKind best_kind(const PoolFile& file) noexcept
 Result<std::unique_ptr<Medium>> medium_over(PoolFile file, const MediumOptions& options)
 {
     switch (options.kind.has_value() ? *options.kind : best_kind(file)) {
-    case MediumKind::file: return std::make_unique<FileMedium>(std::move(file), options);
     case MediumKind::dax: return DaxMedium::open(std::move(file), options);
     case MediumKind::memory: return MemoryMedium::open(std::move(file), options);
-    case MediumKind::sim: break;
+    case MediumKind::file: break;
     }
-    return fail(SP_E_UNSUPPORTED, 0, "a simulated medium has no path: {} cannot be opened as one", options.path);
+    return std::make_unique<FileMedium>(std::move(file), options);
 }
 
 }  // namespace

@@ -125,9 +125,6 @@ struct EngineDriver {
     layout::TableFormat table_format;
     /// Time between checkpoints where interval_ms is 0, its default.
     std::uint64_t interval_ms;
-    /// For the crash explorer: gives two images of one state the same bytes, where the image has more than the state (backups beside
-    /// values, old bytes in free blocks). `base` is a copy of a sound image in private anonymous memory. nullptr: it has nothing more.
-    void (*make_canonical)(std::byte* base, std::uint64_t image_bytes) = nullptr;
     /// Names of what finds the program's stores, as option `tracker` has them. Empty: the program itself tells what it stores.
     std::span<const std::string_view> trackers = {};
     /// A changed byte anywhere in the durable image is noticed; else only in what the engine keeps beside the program's bytes.

@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 
 #include "core/units.hpp"
+#include "engines/pmthreads/durable_place.hpp"
 #include "engines/pmthreads/hot_chunks.hpp"
 #include "engines/pmthreads/own_statistics.hpp"
 #include "engines/pmthreads/protected_pages.hpp"
@@ -29,7 +30,6 @@
 #include "os/own_mappings.hpp"
 #include "os/reserved_array.hpp"
 #include "os/thread_calls.hpp"
-#include "runtime/durable_place.hpp"
 #include "runtime/fault_handler.hpp"
 #include "runtime/kernel_writes.hpp"
 #include "runtime/statistics.hpp"

@@ -1,11 +1,7 @@
 #include "engines/respct/offline.hpp"
 
-#include <cstring>
-
 #include "engines/respct/recovery.hpp"
-#include "heap/logged_recovery.hpp"
 #include "os/reserved_array.hpp"
-#include "pool/image_layout.hpp"
 
 namespace stillpoint::respct {
 
@@ -56,17 +52,6 @@ Result<RecoveryReport> check_pool(const Pool& pool, Findings* findings,
         }
     }
     return report;
-}
-
-void make_canonical(std::byte* base, std::uint64_t image_bytes)
-{
-    const auto& header = *reinterpret_cast<const layout::ImageHeader*>(base);
-    PoolFacts facts{};
-    facts.image_bytes = image_bytes;
-    facts.image_bytes_max = header.image_bytes_max;
-    const ImageGeometry geometry = geometry_of(facts);
-    std::memset(base + geometry.copies_offset, 0, geometry.heap_offset - geometry.copies_offset);
-    heap::HeapRollback(heap_options(facts, base), UINT64_MAX, false).make_canonical();
 }
 
 }  // namespace stillpoint::respct

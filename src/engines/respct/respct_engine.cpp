@@ -38,7 +38,6 @@ EngineDriver driver() noexcept
             .check = &check_pool,
             .table_format = layout::TableFormat::logged,
             .interval_ms = interval_ms,
-            .make_canonical = &make_canonical,
             .options = own_option_rows,
             .statistics = own_statistic_rows,
             .lint = {.layer = "respct", .headers = "stillpoint/respct"}};

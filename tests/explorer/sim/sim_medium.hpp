@@ -65,7 +65,6 @@ public:
     [[nodiscard]] static Result<std::unique_ptr<Medium>> create(Stage& stage, const MediumOptions& options, std::uint64_t size);
     [[nodiscard]] static Result<std::unique_ptr<Medium>> open(Stage& stage, const MediumOptions& options);
 
-    [[nodiscard]] MediumKind kind() const noexcept override { return MediumKind::sim; }
     [[nodiscard]] std::string_view path() const noexcept override { return path_; }
     [[nodiscard]] Durability durability() const noexcept override { return durability_; }
     void set_durability(Durability durability) noexcept override { durability_ = durability; }
@@ -115,7 +114,6 @@ public:
     {
     }
 
-    [[nodiscard]] MediumKind kind() const noexcept override { return MediumKind::sim; }
     [[nodiscard]] std::string_view path() const noexcept override { return "crash image"; }
     [[nodiscard]] Durability durability() const noexcept override { return durability_; }
     void set_durability(Durability durability) noexcept override { durability_ = durability; }

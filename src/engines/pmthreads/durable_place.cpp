@@ -1,10 +1,10 @@
-#include "runtime/durable_place.hpp"
+#include "engines/pmthreads/durable_place.hpp"
 
 #include <mutex>
 
 #include "runtime/session_state.hpp"
 
-namespace stillpoint {
+namespace stillpoint::pmthreads {
 
 DurablePlace find_durable_place(const void* address) noexcept
 {
@@ -26,4 +26,4 @@ DurablePlace find_durable_place(const void* address) noexcept
     return place;
 }
 
-}  // namespace stillpoint
+}  // namespace stillpoint::pmthreads
