@@ -39,7 +39,6 @@ SYSTEM_HEADER = re.compile(r"^((sys|linux|asm|netinet|arpa)/.*|(unistd|pthread|f
 # The files that name engines, and why. An entry that is no longer needed is an error.
 NAMED_HERE = {
     "src/api/registry.cpp": "it lists the engines",
-    "src/nvhooks/runtime/lint_restart_points.cpp": "its rules are told by that engine's API what the program does",
     "include/stillpoint/stillpoint.h": "it tells users what a failure-atomic section is with each engine",
     "layers/respct/respct-hooks.h": "the runtime of one layer is the other's, with another engine",
     "layers/lint/lint-hooks.h": "what the layer of that name has compiled is watched as it is",

@@ -18,6 +18,7 @@
 #include "pool/image_layout.hpp"
 #include "pool/pool.hpp"
 #include "runtime/engine_facts.hpp"
+#include "runtime/lint_rules.hpp"
 #include "runtime/options.hpp"
 #include "runtime/statistics.hpp"
 
@@ -102,12 +103,6 @@ public:
     [[nodiscard]] virtual std::string_view tracker_name() const noexcept = 0;
 };
 
-/// For `stillpoint lint`, where an engine's programs have restart points. Empty: they have none.
-struct LintFacts {
-    std::string_view layer;    ///< of NVHooks (layers/), which such programs are compiled for; linted, they get this engine
-    std::string_view headers;  ///< in paths of the engine's headers: their inline functions stand for the program's line that calls them
-};
-
 /// The functions of an engine that offline tools call, without starting it.
 struct EngineDriver {
     EngineFormat format;
@@ -134,7 +129,8 @@ struct EngineDriver {
     Result<void> (*check_options)(const Options& options) = nullptr;
     /// The engine's own statistics (its statistics.inc): Statistics::engine_words has their words, in this order.
     std::span<const StatisticRow> statistics = {};
-    LintFacts lint = {};
+    /// For `stillpoint lint`, where the engine's programs have rules of their own. Empty: they have not.
+    lint::EngineRules lint = {};
     /// False: what is failure-atomic is not said by locks, and none of them is counted.
     bool counts_locks = true;
     /// The facts that the engine keeps besides the program's memory, for `info` and `check`; nullptr: none to show.

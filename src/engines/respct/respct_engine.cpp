@@ -5,6 +5,7 @@
 
 #include "core/logged_words.hpp"
 #include "core/store_marks.hpp"
+#include "engines/respct/lint_rules.hpp"
 #include "engines/respct/offline.hpp"
 #include "engines/respct/own_options.hpp"
 #include "engines/respct/own_statistics.hpp"
@@ -40,7 +41,7 @@ EngineDriver driver() noexcept
             .interval_ms = interval_ms,
             .options = own_option_rows,
             .statistics = own_statistic_rows,
-            .lint = {.layer = "respct", .headers = "stillpoint/respct"}};
+            .lint = lint_rules};
 }
 
 RespctEngine::~RespctEngine() { give_notes_back(); }

@@ -1,14 +1,16 @@
 #pragma once
-// The accesses of one thread to durable memory, for lint_restart_points.cpp. What counts since its last restart point only is forgotten by
+// The accesses of one thread to durable memory, for lint_rules.cpp. What counts since its last restart point only is forgotten by
 // a number: no table is swept.
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
-#include "lint_report.hpp"
+#include "runtime/lint_report.hpp"
 
-namespace stillpoint::lint {
+namespace stillpoint::respct::lint_notes {
+
+using lint::Place;
 
 constexpr std::uintptr_t word_bytes = 8;
 constexpr std::uintptr_t line_bytes = 64;
@@ -105,4 +107,4 @@ private:
     std::array<Word, words_max> words_;
 };
 
-}  // namespace stillpoint::lint
+}  // namespace stillpoint::respct::lint_notes
