@@ -43,7 +43,7 @@ help:
 	@echo "make format       lay out C and C++ as .clang-format says (format-check: say only what is not)"
 	@echo "make docs         write the generated documents again: options, statistics, tables of figures"
 	@echo "make site         make the documents into a site with search: build/site/index.html (10 seconds)"
-	@echo "make kill-loop    kill word-index, bank and the ledgers of respct and pronto 200 times each: nothing is lost"
+	@echo "make kill-loop    kill word-index and a program of each engine 200 times each: nothing is lost"
 	@echo "make soak         kill a checking program KILLS=$(KILLS) times, at every persist point and at random (SEED, LIMIT_S)"
 	@echo "make explore      judge STATES=$(STATES) crash states, for at most LIMIT_S seconds (SEED)"
 	@echo "make canaries     take out one fence, sync or checksum at a time: the explorer must notice each"
@@ -137,14 +137,12 @@ site: tmp
 	@python3 -B scripts/site.py
 
 kill-loop: configure
-	$(only) stillpoint_tool bank word-index respct_ledger pronto_ledger
+	$(only) stillpoint_tool bank word-index $(basename $(notdir $(wildcard tests/kill/*_ledger.cpp)))
 	$(call say,Killing each program 200 times at random moments)
-	@python3 tests/kill/kill_loop.py --program bank --kills 200
 	@python3 tests/kill/kill_loop.py --program word-index --kills 200
-	@python3 tests/kill/kill_loop.py --program respct-ledger --kills 200 --interval-ms 10
-	@python3 tests/kill/kill_loop.py --program respct-ledger --kills 200 --interval-ms 10 --pool-folder /dev/shm
-	@python3 tests/kill/kill_loop.py --program pronto-ledger --kills 200
-	@python3 tests/kill/kill_loop.py --program pronto-ledger --kills 200 --pool-folder /dev/shm
+	@build/bin/stillpoint tables engines | while read engine rest; do \
+	    python3 tests/kill/kill_loop.py --engine $$engine --kills 200 --interval-ms 10 && \
+	    python3 tests/kill/kill_loop.py --engine $$engine --kills 200 --interval-ms 10 --medium memory --pool-folder /dev/shm || exit 1; done
 
 soak: configure
 	$(only) stillpoint_tool soak_program

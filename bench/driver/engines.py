@@ -46,7 +46,8 @@ class Engine:
         return self.loses.get(durability) or self.loses["any"]
 
 
-WORKER_UNDER_LOCKS = "bench_worker_pmthreads"
+# By how an engine's programs say what is failure-atomic (`Programs` in src/runtime/engine.hpp).
+WORKERS = {"locks": "bench_worker_pmthreads", "restart-points": "bench_worker_respct", "operations": "bench_worker_pronto"}
 NOTHING_ON_RETURN = "nothing once an operation has returned"
 
 ENGINES = [
@@ -88,17 +89,18 @@ UNKNOWN_LOSS = {"any": "what its own guarantees say"}
 
 
 def with_product(engines, product):
-    """`engines` with what the product says of its own, {name: (interval in ms, trackers)}, and those that only it knows: such an engine
-    is one for programs that guard their memory with locks, and has their worker."""
+    """`engines` with what the product says of its own, {name: (interval in ms, programs, trackers)}, and those that only it knows, which
+    have the worker that fits their programs."""
     found = []
     for engine in engines:
         if engine.kind == "engine":
-            interval_ms, trackers = product.get(engine.engine_of_run, (None, ()))
+            interval_ms, _, trackers = product.get(engine.engine_of_run, (None, None, ()))
             engine = dataclasses.replace(engine, trackers=trackers, usual_interval_ms=interval_ms if engine.chooses_interval else None)
         found.append(engine)
     known = {engine.engine_of_run for engine in engines}
-    return found + [Engine(name, "engine", WORKER_UNDER_LOCKS, UNKNOWN_LOSS, f"The engine {name} of this build.", trackers=trackers,
-                           usual_interval_ms=interval_ms) for name, (interval_ms, trackers) in product.items() if name not in known]
+    return found + [Engine(name, "engine", WORKERS[programs], UNKNOWN_LOSS, f"The engine {name} of this build.", trackers=trackers,
+                           usual_interval_ms=interval_ms)
+                    for name, (interval_ms, programs, trackers) in product.items() if name not in known]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,11 +154,11 @@ class Installation:
         self._product = None
 
     def product(self):
-        """The engines of the product's own registry: {name: (interval in ms, trackers)}."""
+        """The engines of the product's own registry: {name: (interval in ms, programs, trackers)}."""
         if self._product is None:
             done = subprocess.run([self.command, "tables", "engines"], stdout=subprocess.PIPE, check=True, text=True)
             rows = (line.split() for line in done.stdout.splitlines())
-            self._product = {name: (int(interval_ms), tuple(trackers)) for name, interval_ms, *trackers in rows}
+            self._product = {name: (int(interval_ms), programs, tuple(trackers)) for name, interval_ms, programs, *trackers in rows}
         return self._product
 
     @property

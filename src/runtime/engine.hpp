@@ -103,6 +103,13 @@ public:
     [[nodiscard]] virtual std::string_view tracker_name() const noexcept = 0;
 };
 
+/// How the programs of an engine say what is failure-atomic: which programs test and measure it, too.
+enum class Programs : std::uint8_t {
+    locks,           ///< by their locks
+    restart_points,  ///< by restart points; locks are counted
+    operations,      ///< by the operations of durable objects; no lock is counted
+};
+
 /// The functions of an engine that offline tools call, without starting it.
 struct EngineDriver {
     EngineFormat format;
@@ -131,8 +138,7 @@ struct EngineDriver {
     std::span<const StatisticRow> statistics = {};
     /// For `stillpoint lint`, where the engine's programs have rules of their own. Empty: they have not.
     lint::EngineRules lint = {};
-    /// False: what is failure-atomic is not said by locks, and none of them is counted.
-    bool counts_locks = true;
+    Programs programs = Programs::locks;
     /// The facts that the engine keeps besides the program's memory, for `info` and `check`; nullptr: none to show.
     const EngineFacts* facts = nullptr;
 };

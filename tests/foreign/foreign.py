@@ -20,26 +20,27 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from programs import PROGRAMS  # noqa: E402  (the path comes first)
 from servers import SERVERS  # noqa: E402
+from support import engines  # noqa: E402
 from tools import TOOLS  # noqa: E402
 
 POOL = ("--durability", "process", "--pool-size", "4M", "--pool-max", "64M", "--interval", "5ms")
-VARIANTS = {
-    "uffd": ("--tracker", "uffd"),
-    "mprotect": ("--tracker", "mprotect"),
-    "respct": ("--engine", "respct"),
-    "pronto": ("--engine", "pronto"),
-}
-TRACKERS = ("uffd", "mprotect")
+TRACKERS = {"uffd": ("--tracker", "uffd"), "mprotect": ("--tracker", "mprotect")}
 OK, DIFFERS, UNSTABLE, SKIPPED = "ok", "DIFFERS", "unstable", "skipped"
+
+
+def variants_of(build):
+    """The trackers that see code which was not compiled for them, and the other engines of the build."""
+    return TRACKERS | {engine.name: ("--engine", engine.name) for engine in engines.engines(build)[1:]}
 
 
 class Runner:
     def __init__(self, build, folder):
         self.build, self.folder = build, folder
+        self.variants = variants_of(build)
         self.inputs = folder / "inputs"
         self.companion = build / "lib/libforeign_companion.so"
         unpacked = [str(path) for pattern in ("*/usr/sbin", "*/usr/bin") for path in sorted((folder / "packages").glob(pattern))]
@@ -68,9 +69,9 @@ class Runner:
         work = folder / "work"
         work.mkdir(parents=True)
         prefix = ""
-        if variant in VARIANTS:
+        if variant in self.variants:
             words = [str(self.build / "bin/stillpoint"), "run", "--quiet", "--pool", str(folder / "a.pool"), *POOL,
-                     *VARIANTS[variant], "--"]
+                     *self.variants[variant], "--"]
             # Without it a program that uses no durable memory would open no pool, and nothing would be tried.
             if not program.durable:
                 words += ["/bin/sh", "-c", f'LD_PRELOAD=$LD_PRELOAD:{self.companion} exec "$@"', "sh"]
@@ -204,7 +205,7 @@ def main():
     parser.add_argument("--build", type=Path, default=Path(os.environ.get("STILLPOINT_BUILD", ROOT / "build")))
     parser.add_argument("--folder", type=Path, help="where everything is made (default: foreign in the build)")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="only this program; may be repeated")
-    parser.add_argument("--variants", default=",".join(VARIANTS), help="of " + ",".join(VARIANTS))
+    parser.add_argument("--variants", help=f"of {','.join(TRACKERS)} and the engines besides the first (default: all)")
     parser.add_argument("--quick", action="store_true", help="a few programs that most systems have, the two trackers: half a minute")
     parser.add_argument("--json", type=Path, help="write the table to this file as well")
     parser.add_argument("--list", action="store_true", help="print the names of the programs")
@@ -216,12 +217,13 @@ def main():
     unknown = set(arguments.only) - {program.name for program in table}
     if unknown:
         parser.error(f"there is no {', '.join(sorted(unknown))} in the table; --list has the names")
-    variants = TRACKERS if arguments.quick else arguments.variants.split(",")
-    if set(variants) - set(VARIANTS):
-        parser.error(f"--variants: of {','.join(VARIANTS)}")
     chosen = [program for program in table if (program.name in arguments.only if arguments.only else program.quick or not arguments.quick)]
     if not (arguments.build / "bin/bank").exists() or not (arguments.build / "lib/libforeign_companion.so").exists():
         parser.error(f"{arguments.build} is not built: make")
+    known = variants_of(arguments.build)
+    variants = list(TRACKERS) if arguments.quick else arguments.variants.split(",") if arguments.variants else list(known)
+    if set(variants) - set(known):
+        parser.error(f"--variants: of {','.join(known)}")
     runner = Runner(arguments.build.resolve(), (arguments.folder or arguments.build / "foreign").resolve())
     rows, begun = [], time.monotonic()
     for number, program in enumerate(chosen, 1):

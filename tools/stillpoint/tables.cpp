@@ -80,11 +80,21 @@ void print_exit_codes()
     }
 }
 
-/// "name interval-ms tracker ..." for each engine of this build: bench/driver/engines.py reads it.
+std::string_view text_of_programs(Programs programs)
+{
+    switch (programs) {
+    case Programs::locks: break;
+    case Programs::restart_points: return "restart-points";
+    case Programs::operations: return "operations";
+    }
+    return "locks";
+}
+
+/// "name interval-ms programs tracker ..." for each engine of this build: tests/support/engines.py and bench/driver/engines.py read it.
 void print_engines()
 {
     for (const EngineDriver& driver : engine_drivers()) {
-        print("{} {}", driver.format.name, driver.interval_ms);
+        print("{} {} {}", driver.format.name, driver.interval_ms, text_of_programs(driver.programs));
         for (const std::string_view tracker : driver.trackers) {
             print(" {}", tracker);
         }

@@ -51,7 +51,7 @@ EngineDriver driver() noexcept
             .trackers = trackers,
             .sums_program_bytes = true,
             .options = own_option_rows,
-            .counts_locks = false,
+            .programs = Programs::operations,
             .facts = &object_facts};
 }
 

@@ -41,7 +41,8 @@ EngineDriver driver() noexcept
             .interval_ms = interval_ms,
             .options = own_option_rows,
             .statistics = own_statistic_rows,
-            .lint = lint_rules};
+            .lint = lint_rules,
+            .programs = Programs::restart_points};
 }
 
 RespctEngine::~RespctEngine() { give_notes_back(); }
