@@ -56,6 +56,12 @@ class CheckIncludes(unittest.TestCase):
         for other in ("src/os/a.cpp", "tools/t/a.cpp", "include/stillpoint/other.h", "src/engines/two/a.cpp"):
             self.assert_rejected({**files, other: text}, f"{other}:1: error: engine one is named here")
 
+    def test_takes_an_include_of_an_interface_that_all_engines_offer_for_no_name(self):
+        files = {"src/engines/nvthreads/a.cpp": "", "include/stillpoint/nvthreads.h": "/* NVthreads */\n",
+                 "src/api/a.cpp": '#include "stillpoint/nvthreads.h"\n'}
+        self.assertEqual(self.errors_of(files), [])
+        self.assert_rejected({**files, "src/api/a.cpp": "// for nvthreads\n"}, "engine nvthreads is named here")
+
     def test_rejects_an_exception_that_is_not_needed(self):
         registry = "src/api/registry.cpp"
         engine = {"src/engines/one/a.cpp": ""}

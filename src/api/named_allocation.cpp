@@ -1,4 +1,4 @@
-// The recovery interface that NVthreads introduced [PMThreads, Figure 2], on the same objects.
+// crashed, nvmalloc and nvrecover, as [PMThreads, Figure 2] has them, on the objects that sp_root_find finds, with every engine.
 
 #include <algorithm>
 #include <cerrno>
