@@ -165,6 +165,7 @@ STILLPOINT_API int sp_heap_stats(sp_heap_statistics* out)
         return stillpoint::report(fail(SP_E_NOT_OPEN, 0, "no pool is open: there is no durable heap").value());
     }
     const FaseGuard fase;
+    stillpoint::announce_store(out, sizeof *out);
     *out = session->heap->statistics();
     stillpoint::note_store(out, sizeof *out);
     return SP_OK;

@@ -67,6 +67,7 @@ STILLPOINT_API void* nvrecover(void* destination, size_t size_bytes, const char*
     size_t found_bytes = 0;
     void* const found = sp_root_find(handle, &found_bytes);
     if (found != nullptr && destination != nullptr) {
+        stillpoint::announce_store(destination, std::min(size_bytes, found_bytes));
         std::memcpy(destination, found, std::min(size_bytes, found_bytes));
         stillpoint::note_store(destination, std::min(size_bytes, found_bytes));
     }

@@ -1,8 +1,9 @@
 #pragma once
 // The one channel by which stores into durable memory are announced to the engine that runs: by this library's own code (heap, directory of
 // handles, durable globals, system calls), which no compiler pass has seen, by the hooks of instrumented programs, and by sp_mark_written.
-// note_store() follows a store, or a range of them. Where nobody wants to know it is one test of a byte; where cards are wanted they are
-// marked in line; otherwise the engine is called.
+// announce_store() comes before a store, or a range of them, for engines that keep the old bytes; note_store() comes after. Where nobody
+// wants to know each is a load and a branch; where cards are wanted they are marked in line; otherwise the engine is called. Words of
+// core/logged_words.hpp are not announced: they keep their old value themselves.
 //
 // Cards, order [DESIGN, Trackers]: store; test the card; set it if it is 0. The collector: clear; membarrier; copy. A store
 // whose test came too early to see the clear is then in the copy. A mark may come late, but never
@@ -35,9 +36,18 @@ enum class Wanted : std::uint8_t {
 using AfterStore = void (*)(const void* address, std::size_t size_bytes) noexcept;
 [[gnu::visibility("hidden")]] extern constinit std::atomic<AfterStore> after_store;
 
+/// Called before a store to [address, + size_bytes), which begins in the window, and of a system call may reach beyond it. The bytes are
+/// still the old ones; several calls may come for one store, and the store may be left out. Any thread, inside a FASE or not; the call
+/// makes no store that is announced. No malloc. To open a protected page before a store is another matter: Engine::prepare_kernel_write.
+using BeforeStore = void (*)(const void* address, std::size_t size_bytes) noexcept;
+/// nullptr: nobody wants to know.
+[[gnu::visibility("hidden")]] extern constinit std::atomic<BeforeStore> before_store;
+
 /// From here on. One engine at a time; the card table must be mapped.
 void want_cards() noexcept;
 void want_calls(AfterStore call) noexcept;
+/// Besides one of those, or alone.
+void want_calls_before(BeforeStore call) noexcept;
 /// Also in a child made by fork. Calls that have begun may still come.
 void want_nothing() noexcept;
 
@@ -87,6 +97,17 @@ inline void mark(const void* address, std::size_t size) noexcept
 }  // namespace stillpoint::store_marks
 
 namespace stillpoint {
+
+/// Before a store into memory that may be durable, inside its FASE. Any thread.
+[[gnu::always_inline]] inline void announce_store(const void* address, std::size_t size) noexcept
+{
+    const auto call = store_marks::before_store.load(std::memory_order_acquire);
+    if (call != nullptr) [[unlikely]] {
+        if (size != 0 && stillpoint_is_persistent(address)) {
+            call(address, size);
+        }
+    }
+}
 
 /// After a store into memory that may be durable, and before the FASE ends. Any thread.
 inline void note_store(const void* address, std::size_t size) noexcept

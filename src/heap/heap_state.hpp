@@ -161,6 +161,9 @@ extern constinit HeapState state;
 
 [[nodiscard]] inline std::byte* span_address(std::uint64_t span) noexcept { return state.spans_base + (span << span_shift); }
 
+/// Before a store to a durable table of the heap: engines that keep the old bytes. Marks of blocks are announced; entries of the span
+/// table, fresh marks of a new span, layouts and cleared blocks are not yet.
+[[gnu::always_inline]] inline void announce_table_store(const void* address, std::size_t size) noexcept { announce_store(address, size); }
 /// After a store to a durable table of the heap: trackers that see no store by themselves.
 [[gnu::always_inline]] inline void note_table_store(const void* address, std::size_t size) noexcept
 {
@@ -201,6 +204,7 @@ constexpr std::size_t logged_marks_bytes(std::uint32_t blocks) noexcept { return
 }
 [[gnu::always_inline]] inline void store_plain_mark(std::uint8_t* mark, std::uint8_t value) noexcept
 {
+    announce_table_store(mark, sizeof *mark);
     std::atomic_ref<std::uint8_t>(*mark).store(value, std::memory_order_relaxed);
     note_table_store(mark, sizeof *mark);
 }

@@ -127,9 +127,13 @@ void reset_recorded(const Heap::Options& heap) noexcept
         auto* const object = reinterpret_cast<void*>(record.address);
         unproven += fingerprint_of(record) == 0 ? 1U : 0U;
         if (owner_of(heap, image_address, record) == Heap::Owner::program && sync_object_is_aligned(object, kind_of(record)) &&
-            fingerprint_of(record) == sync_object_fingerprint(object, kind_of(record)) && reset_sync_object(object, kind_of(record))) {
-            note_store(object, sync_object_bytes(kind_of(record)));
+            fingerprint_of(record) == sync_object_fingerprint(object, kind_of(record))) {
+            announce_store(object, sync_object_bytes(kind_of(record)));
+            if (reset_sync_object(object, kind_of(record))) {
+                note_store(object, sync_object_bytes(kind_of(record)));
+            }
         }
+        announce_store(&record, sizeof record);
         record = {};
         note_store(&record, sizeof record);
     }
@@ -206,6 +210,7 @@ SyncObjectsCapture::SyncObjectsCapture(Prepare prepare, void* context) noexcept
         if (table[i].address != wanted.address || table[i].kind != wanted.kind) {
             auto* const entry = reinterpret_cast<std::byte*>(&table[i]);
             prepare(context, entry, sizeof wanted);
+            announce_store(entry, sizeof wanted);
             table[i] = wanted;
             note_store(entry, sizeof wanted);
         }

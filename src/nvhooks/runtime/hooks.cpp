@@ -29,7 +29,7 @@ HOOK void nvhooks_pre_nvm_read(const void* address, size_t size_bytes)
 
 HOOK void nvhooks_post_nvm_read(const void* /*address*/, size_t /*size_bytes*/) {}
 
-HOOK void nvhooks_pre_nvm_write(void* /*address*/, size_t /*size_bytes*/) {}
+HOOK void nvhooks_pre_nvm_write(void* address, size_t size_bytes) { stillpoint::announce_store(address, size_bytes); }
 
 HOOK void nvhooks_post_nvm_write(void* address, size_t size_bytes)
 {
