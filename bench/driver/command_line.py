@@ -91,11 +91,11 @@ def parser():
     what.add_argument("--operation-size", type=numbers(0, 1 << 32), default=[0], metavar="N,...",
                       help="points, trials or elements in an operation, between two restart points; 0, the default: the workload's own number")
     who = made.add_argument_group("who does it (volatile always runs: ratios are taken to it)")
-    who.add_argument("--engine", type=words, default=["pmthreads", "peers"], metavar="E,...",
-                     help="engines and peers; peers are all that are here (default pmthreads,peers)")
+    who.add_argument("--engine", type=words, default=[], metavar="E,...",
+                     help="engines and peers; peers are all that are here (default: the product's first engine, peers)")
     who.add_argument("--tracker", type=some_of("auto", "uffd", "mprotect", "hooks"), default=["auto"], metavar="T,...")
     who.add_argument("--interval", type=numbers(1, 3600000), default=[], metavar="MS,...",
-                     help="milliseconds between two checkpoints (default: the engine's own, 100; of respct 64, of pronto 10000)")
+                     help="milliseconds between two checkpoints (default: the engine's own)")
     who.add_argument("--durability", type=some_of("process", "power"), default=["process"], metavar="D,...",
                      help="what must be survived: process (default), power")
     where = made.add_argument_group("where")

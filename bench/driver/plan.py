@@ -140,7 +140,8 @@ def mount_options(folder):
 def configurations_of(options, installation):
     """The configurations, the baseline first, and what had to be skipped: [{engine, reason, remedy}]."""
     medium, folder = medium_folder(options)
-    names = ["volatile", *(name for name in options.engine if name != "volatile")]
+    asked = options.engine or [next(iter(installation.product())), "peers"]
+    names = ["volatile", *(name for name in asked if name != "volatile")]
     if "peers" in names:
         at = names.index("peers")
         names[at:at + 1] = [engine.name for engine in installation.engines if engine.kind == "peer" and engine.name not in names]

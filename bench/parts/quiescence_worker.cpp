@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../engines/pmthreads_engine.hpp"
+#include "../engines/pmthreads/pmthreads_engine.hpp"
 #include "../harness/turns.hpp"
 
 namespace bench {

@@ -1,5 +1,5 @@
 #pragma once
-// A sorted, singly linked list with a mutex in each node, locked hand over hand: PMThreads section 6.
+// A sorted, singly linked list with a mutex in each node, locked hand over hand [PMThreads §6].
 //
 // A thread locks a node while it holds the lock of the node before; so nobody overtakes, and who holds two neighbours' locks may
 // link or unlink between them. Only the node before the place is written: the locks passed on the way are released on

@@ -15,11 +15,11 @@
 #include <utility>
 #include <vector>
 
-#include "../structures/btree.hpp"
-#include "../structures/hash_map.hpp"
-#include "../structures/queue.hpp"
-#include "../worker/shape.hpp"
-#include "engine.hpp"
+#include "../../structures/btree.hpp"
+#include "../../structures/hash_map.hpp"
+#include "../../structures/queue.hpp"
+#include "../../worker/shape.hpp"
+#include "../engine.hpp"
 #include "pronto_memory.hpp"
 #include "stillpoint/durable/string_map.hpp"
 #include "stillpoint/pronto.hpp"
