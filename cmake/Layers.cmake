@@ -40,6 +40,20 @@ function(stillpoint_vector_units)
 endfunction()
 stillpoint_vector_units()
 
+# Every folder has its own canaries (src/core/canary.hpp); this list of the lists is their only common place.
+file(GLOB canary_lists RELATIVE ${CMAKE_SOURCE_DIR}/src CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*/canaries.inc
+    ${CMAKE_SOURCE_DIR}/src/engines/*/canaries.inc)
+set(every_canary "// Written by cmake/Layers.cmake: the canaries of every folder that has some.\n\n")
+foreach(list IN LISTS canary_lists)
+    set(engine "")
+    if(list MATCHES "^engines/([^/]+)/")
+        set(engine "${CMAKE_MATCH_1}/")
+    endif()
+    string(APPEND every_canary "#define STILLPOINT_CANARY_ENGINE \"${engine}\"\n#include \"${list}\"\n#undef STILLPOINT_CANARY_ENGINE\n")
+endforeach()
+set(STILLPOINT_GENERATED ${CMAKE_BINARY_DIR}/generated)
+file(CONFIGURE OUTPUT ${STILLPOINT_GENERATED}/every_canary.inc CONTENT "${every_canary}" @ONLY)
+
 # stillpoint_layer(name): one static-in-spirit object library per folder of src/, from every
 # source in it (sub-folders too); *_test.cpp become the test program <name>_test.
 # Adding a file edits no list.
@@ -77,7 +91,7 @@ function(stillpoint_settings target)
     if(type STREQUAL "INTERFACE_LIBRARY")
         return()
     endif()
-    target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
+    target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include ${STILLPOINT_GENERATED})
     target_include_directories(${target} SYSTEM PRIVATE ${XXHASH_INCLUDE_DIR} ${LIBURING_INCLUDE_DIR})
     target_link_libraries(${target} PRIVATE tl::expected Threads::Threads)
     target_compile_definitions(${target} PRIVATE _GNU_SOURCE STILLPOINT_VERSION="${PROJECT_VERSION}")

@@ -10,12 +10,13 @@ program reads it from there. The rules:
   src/: nvhooks/abi/    includes nothing; nvhooks/pass/ only the abi;
                         nvhooks/runtime/ the abi and every layer
   examples/             includes only public headers: they show what a user can do
-  src/core/             no header of the operating system; nobody but src/arch one of the CPU
+  src/core/             no header of the operating system; only src/arch includes one of the CPU
   no folder of src/     includes tools/, tests/, bench/ or examples/
   tests/support/        helpers for tests: *_test.cpp of src/ and fuzz/ may include them, no other file of src/
-  src/, tools/, layers/, include/stillpoint/
+  src/, tools/, layers/, include/stillpoint/, bench/, scripts/, cmake/, integrations/, Makefile, CMakeLists.txt
                         name no engine (a folder of src/engines), also not in strings and comments,
-                        except in its folder, its layer and its public headers, in unit tests, and
+                        except in its folder, its layer and its public headers, in bench/ in files and folders
+                        whose names begin with its own, in unit tests, in documents, and
                         where NAMED_HERE says why. A citation of a paper, [PMThreads §4.2], is not a name.
 
 What an include names and does not exist is the compiler's to report.
@@ -36,17 +37,30 @@ BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 CPU_HEADER = re.compile(r"^(\w*intrin\.h|arm_\w+\.h|cpuid\.h)$")
 SYSTEM_HEADER = re.compile(r"^((sys|linux|asm|netinet|arpa)/.*|(unistd|pthread|fcntl|signal|sched|dlfcn|poll|"
                            r"semaphore|ucontext|execinfo|liburing)\.h)$")
-# The files that name engines, and why. An entry that is no longer needed is an error.
+# Where engines are named: suffixes of files beyond the sources above, by folder; files at the root.
+NAMING_FOLDERS = ("src", "tools", "layers", "include", "bench", "scripts", "cmake", "integrations")
+NAMING_SUFFIXES = SOURCE_SUFFIXES | {".py", ".sh", ".cmake", ".txt"}
+NAMING_FILES = ("Makefile", "CMakeLists.txt")
+# The files and folders that name engines, and why. An entry that is no longer needed is an error.
 NAMED_HERE = {
     "src/api/registry.cpp": "it lists the engines",
-    "src/nvhooks/runtime/lint_restart_points.cpp": "its rules are told by that engine's API what the program does",
     "include/stillpoint/stillpoint.h": "it tells users what a failure-atomic section is with each engine",
     "layers/respct/respct-hooks.h": "the runtime of one layer is the other's, with another engine",
     "layers/lint/lint-hooks.h": "what the layer of that name has compiled is watched as it is",
     "layers/lint/pmthreads-hooks.h": "programs that are written for the layer of that name include it",
+    "bench/papers/": "the papers measure systems of these names",
+    "bench/nvhooks/": "it measures the layers, one of which has such a name",
+    "bench/parts/": "it measures parts of one engine",
+    "bench/respct_costs.py": "it shows counters of two engines side by side",
+    "bench/driver/command_line.py": "its help shows commands",
+    "bench/driver/bars.py": "it shows bars",
+    "bench/driver/registry.py": "it lists the benchmarks, some of which are of one engine",
+    "scripts/check_includes.py": "this list",
 }
 # Public headers that do not begin with the name of the engine that they belong to.
 HEADERS_OF_ENGINES = {"include/stillpoint/durable": "pronto"}
+# Public headers that have the name of a paper's interface, which every engine offers: to include one names no engine.
+HEADERS_OF_ALL = {"stillpoint/nvthreads.h"}
 CITATION = re.compile(r"\[[A-Z][^\]\n]*\]")
 
 
@@ -161,26 +175,59 @@ def belongs_to(source, engine):
     """Whether the file lies in a folder of that engine, or is a public header of it."""
     if source.parts[:3] == ("src", "engines", engine) or source.parts[:2] == ("layers", engine):
         return True
+    if source.parts[0] == "bench" and any(part.startswith(engine) for part in source.parts):
+        return True
     text = source.as_posix()
     return text.startswith(f"include/stillpoint/{engine}") or any(
         text.startswith(header) and owner == engine for header, owner in HEADERS_OF_ENGINES.items())
 
 
-def check_names(root, source, engines):
-    """Yields the same for each line that names an engine outside its folder."""
-    if source.parts[0] not in ("src", "tools", "layers", "include") or source.name.endswith("_test.cpp"):
-        return
+def is_include_of(line, any_header):
+    """Whether the line includes a header of all engines, or any header."""
+    found = INCLUDE.match(line)
+    return found is not None and (any_header or found.group(2) in HEADERS_OF_ALL)
+
+
+def files_that_may_name(root):
+    """Every file that may name no engine, relative to the root."""
+    for name in NAMING_FILES:
+        if (root / name).is_file():
+            yield Path(name)
+    for folder in NAMING_FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in NAMING_SUFFIXES and path.is_file() and not path.name.endswith("_test.cpp"):
+                yield path.relative_to(root)
+
+
+def exception_for(source):
+    """The entry of NAMED_HERE that lets the file name engines, or None."""
+    text = source.as_posix()
+    return next((entry for entry in NAMED_HERE if text == entry or (entry.endswith("/") and text.startswith(entry))), None)
+
+
+def names_in(root, source, engines):
+    """(line number, engine) of each that is named in the file and is not the file's own."""
     lines = (root / source).read_text(encoding="utf-8", errors="replace").split("\n")
     inside_an_engine = source.parts[:2] == ("src", "engines") and len(source.parts) > 3  # rejected_layer() has its includes
-    named = [(number, engine) for number, line in enumerate(lines, 1) for engine in engines
-             if engine in CITATION.sub("", line).lower() and not belongs_to(source, engine)
-             and not (inside_an_engine and INCLUDE.match(line))]
-    if source.as_posix() in NAMED_HERE:
-        if not named:
-            yield f"{source}:1: error: no engine is named here any more: take the file out of NAMED_HERE (check_includes.py)"
-        return
-    for number, engine in named:
-        yield f"{source}:{number}: error: engine {engine} is named here: only src/engines/{engine} and the registry know it"
+    return [(number, engine) for number, line in enumerate(lines, 1) for engine in engines
+            if engine in CITATION.sub("", line).lower() and not belongs_to(source, engine)
+            and not is_include_of(line, inside_an_engine)]
+
+
+def check_names(root, engines):
+    """Yields 'path:line: error: ...' for each line that names an engine outside its folder, and for exceptions that are not needed."""
+    seen, needed = set(), set()
+    for source in files_that_may_name(root):
+        entry = exception_for(source)
+        named = names_in(root, source, engines)
+        if entry is None:
+            for number, engine in named:
+                yield f"{source}:{number}: error: engine {engine} is named here: only src/engines/{engine} and the registry know it"
+        else:
+            seen.add(entry)
+            needed |= {entry} if named else set()
+    for entry in sorted(seen - needed):
+        yield f"{entry}:1: error: no engine is named here any more: take it out of NAMED_HERE (check_includes.py)"
 
 
 def check_tree(root):
@@ -188,14 +235,12 @@ def check_tree(root):
     layers = layers_of((root / "CMakeLists.txt").read_text(encoding="utf-8"))
     if not layers:
         return ["CMakeLists.txt:1: error: no stillpoint_layer() found, so the order is unknown"], 0
-    engines = engines_of(root)
-    errors, files = [], 0
+    errors, files = list(check_names(root, engines_of(root))), 0
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*")):
             if path.suffix in SOURCE_SUFFIXES and path.is_file():
                 files += 1
                 errors.extend(check_file(root, layers, path.relative_to(root)))
-                errors.extend(check_names(root, path.relative_to(root), engines))
     return errors, files
 
 

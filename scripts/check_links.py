@@ -5,7 +5,7 @@ check_includes.py sees what a file includes; this program sees what its object f
 variable that only a higher layer defines: otherwise it cannot be linked, or understood, without that layer.
 
 The input has a line for each layer, lowest first: its name and its object files, separated by ";". CMake lists a layer's precompiled
-header among them, which is no object file and is left out. What the interposer defines under a name of libc does not count: a call of
+header among them, which is not an object file and is left out. What the interposer defines under a name of libc does not count: a call of
 close() asks for libc's.
 
 Usage: check_links.py OBJECTS [--nm PROGRAM]. Exit code 1 if a call goes upwards.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Lays out the project's C and C++ as .clang-format says; with --check only tells which files are not. Exit code 1: some are not, 77: there
-is no clang-format 19."""
+is not clang-format 19."""
 
 import argparse
 import concurrent.futures

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes docs/guide/options.md and docs/guide/statistics.md from the program's own tables, and workloads.md and memcached.md
-in docs/measured/tables from their runs.
+"""Writes docs/guide/options.md, docs/guide/statistics.md and the options in manual pages from the program's own tables, and workloads.md
+and memcached.md in docs/measured/tables from their runs.
 
 Usage: generate_docs.py [--check] [--tool build/bin/stillpoint]. With --check nothing is written: exit code 1 if a
 document differs from its table. Of runs only the text: plots are drawn by `stillpoint bench report` and `bench/run.py memcached`.
@@ -8,11 +8,14 @@ document differs from its table. Of runs only the text: plots are drawn by `stil
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+BEGIN = '.\\" Options of the runtime: made by `make docs` from their tables; do not edit.\n'
+END = '.\\" End of the options of the runtime.\n'
 
 
 def of_table(tool, table):
@@ -25,15 +28,27 @@ def of_run(name, text_of):
     return text_of(json.loads(run.read_text(encoding="utf-8")), run.stem) if run.is_file() else None
 
 
+def of_manual(tool, page, left_out=()):
+    """A manual page with the runtime's options between its two marks, but for `left_out`, which its command does not take."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    before, rest = text.split(BEGIN)
+    _, after = rest.split(END)
+    entries = re.split(r"^(?=\.TP$|\.SS )", of_table(tool, "manual-options"), flags=re.MULTILINE)
+    kept = [one for one in entries if not any(one.startswith(f".TP\n\\fB{flag}\\fR") for flag in left_out)]
+    return before + BEGIN + "".join(kept) + END + after
+
+
 def documents(tool):
     """[(name, text or None)]"""
     sys.path.insert(0, str(ROOT / "bench"))
-    from driver.report import document_text  # its folder is no package of this one, nor is the next
+    from driver.report import document_text  # its folder is not a package of this one; the next is not either
     from memcached.document import text_of
 
-    return [("guide/options", of_table(tool, "options")), ("guide/statistics", of_table(tool, "statistics")),
-            ("measured/tables/workloads", of_run("measured/tables/workloads", lambda run, name: document_text(run, f"{name}.md"))),
-            ("measured/tables/memcached", of_run("measured/tables/memcached", text_of))]
+    return [("guide/options.md", of_table(tool, "options")), ("guide/statistics.md", of_table(tool, "statistics")),
+            ("man/stillpoint-run.1", of_manual(tool, "man/stillpoint-run.1")),
+            ("man/stillpoint-crashtest.1", of_manual(tool, "man/stillpoint-crashtest.1", left_out=(r"\-\-pool",))),
+            ("measured/tables/workloads.md", of_run("measured/tables/workloads", lambda run, name: document_text(run, f"{name}.md"))),
+            ("measured/tables/memcached.md", of_run("measured/tables/memcached", text_of))]
 
 
 def main():
@@ -43,15 +58,15 @@ def main():
     arguments = parser.parse_args()
     outdated = 0
     for name, wanted in documents(arguments.tool):
-        document = ROOT / "docs" / f"{name}.md"
+        document = ROOT / "docs" / name
         if wanted is None or document.is_file() and document.read_text(encoding="utf-8") == wanted:
             continue
         if arguments.check:
-            print(f"docs/{name}.md differs from what it is made of: run `make docs` and commit it", file=sys.stderr)
+            print(f"docs/{name} differs from what it is made of: run `make docs` and commit it", file=sys.stderr)
             outdated += 1
         else:
             document.write_text(wanted, encoding="utf-8")
-            print(f"docs/{name}.md written")
+            print(f"docs/{name} written")
     return 1 if outdated else 0
 
 

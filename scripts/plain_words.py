@@ -37,6 +37,16 @@ RULES = [
     (re.compile(r"\bmixture\b", re.IGNORECASE), "'mix'", None),
     (re.compile(r"\b(one|ones|two) and the other(s)? of which\b", re.IGNORECASE), "two sentences", None),
 ]
+# Where files are not clean yet: a rule of the second list is not held there.
+NOT_YET = re.compile(r"tests/programs/|docs/measured/reliability\.md$")
+RULES_OF_CLEAN_FILES = [
+    (re.compile(r"(?<=[\w`)'\",] )(is|are|was|were|be) no\s+(?!(longer|more|less|later|older|newer|earlier|sooner|other|use)\b)(?=[a-z`])"),
+     "'is not a', 'is not'", re.compile(r"\bthere (\w+ ){0,2}(is|are|was|were|be) no \w+", re.IGNORECASE)),
+    (re.compile(r"\b(somebody|nobody|anybody|everybody|someone|anyone|everyone|whoever|whom)\b", re.IGNORECASE),
+     "the thread, process, program or user that is meant", None),
+    (re.compile(r"\bwho\b", re.IGNORECASE), "'which thread', 'the process that'; 'who' is for people",
+     re.compile(r"\b(users?|people|person|programmers?|readers?|authors?|contributors?|customers?) who\b", re.IGNORECASE)),
+]
 BEGINS_WITHOUT_SUBJECT = re.compile(r"(It|Its|The same|Of|Of which|What|Those|Else|Whose|Nor)\b(?! course)")
 
 C_PROSE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
@@ -84,10 +94,11 @@ def is_allowed(allowed, prose, found):
 def check(path, text):
     """Yields (line, message) for one file."""
     before_end = -1
+    rules = RULES if NOT_YET.match(path.as_posix()) else RULES + RULES_OF_CLEAN_FILES
     for offset, prose, is_comment in prose_of(path, text):
         if re.fullmatch(r"[\"']?\w*[\"']?:?", prose):  # a name, not a sentence
             continue
-        for pattern, instead, allowed in RULES:
+        for pattern, instead, allowed in rules:
             for found in pattern.finditer(prose):
                 if not is_allowed(allowed, prose, found):
                     yield text.count("\n", 0, offset + found.start()) + 1, f"'{found.group().strip()}': write {instead}"

@@ -5,6 +5,8 @@
 # On a system without apt it prints what is missing and stops: exit code 69 (EX_UNAVAILABLE).
 set -eu
 
+# What makes the documents into a site with search; the test of that site.
+site_packages="mkdocs mkdocs-material"
 # The compiler, the build system, and the libraries of cmake/Dependencies.cmake.
 build_packages="gcc g++ cmake ninja-build pkg-config python3 libfmt-dev libcli11-dev libxxhash-dev
 liburing-dev libexpected-dev libgtest-dev"
@@ -21,7 +23,7 @@ guest_packages="qemu-system-x86 qemu-utils busybox-static e2fsprogs cpio"
 test_packages="clang-19 clang-format-19 libclang-rt-19-dev llvm-19-dev libpmemobj-dev liblmdb-dev librocksdb-dev libsqlite3-dev
 python3-matplotlib chromium-headless-shell
 dpkg-dev zlib1g-dev tokyocabinet-bin valgrind g++-aarch64-linux-gnu qemu-user
-$guest_packages $memcached_packages"
+$guest_packages $memcached_packages $site_packages"
 # The programs of tests/foreign. Servers are not here: tests/foreign/unpack.py takes them out of their packages, since
 # installing would start them. Java, Go and Rust are used where they are, and not installed: they are large.
 foreign_packages="pigz pbzip2 lbzip2 pixz plzip lrzip zstd bzip3 xz-utils
@@ -37,7 +39,7 @@ test) wanted="$build_packages $test_packages" ;;
 guest) wanted="$build_packages $guest_packages" ;;
 memcached) wanted="$build_packages $memcached_packages" ;;
 foreign) wanted="$build_packages $foreign_packages" ;;
-site) wanted="python3 mkdocs mkdocs-material" ;;
+site) wanted="python3 $site_packages" ;;
 *)
     echo "setup: unknown argument '$1'; usage: scripts/setup.sh build|test|guest|memcached|foreign|site" >&2
     exit 64
@@ -108,7 +110,7 @@ as_root=""
 if [ "$(id -u)" -ne 0 ]; then
     if command -v sudo >/dev/null 2>&1; then
         as_root="sudo"
-        [ -t 0 ] || as_root="sudo -n" # nobody is there to type a password
+        [ -t 0 ] || as_root="sudo -n" # no terminal: no password can be typed
     else
         echo "setup: packages are missing, and this user is not root and has no sudo. As root, run:" >&2
         echo "  apt-get install$missing" >&2

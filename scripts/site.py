@@ -16,8 +16,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
+ENGINE_GUIDES = [f"guide/{folder.name}.md" for folder in sorted((ROOT / "src/engines").iterdir()) if folder.is_dir()]
 SECTIONS = [
-    ("Guide", ["guide/tutorial.md", "guide/engines.md", "guarantees.md", "guide/*.md"]),
+    ("Guide", ["guide/tutorial.md", "guide/engines.md", *ENGINE_GUIDES, "guide/guarantees.md", "guide/*.md"]),
     ("Measured", ["measured/performance.md", "measured/reliability.md", "measured/tables/*.md"]),
     ("Internals", ["ARCHITECTURE.md", "trace-of-one-store.md", "internals/*.md"]),
     ("Formats", ["internals/format/*.md"]),
@@ -82,7 +83,7 @@ class Pages:
                 self.documents[path] = Path("index.md") if str(name) == "README.md" else name
 
     def target(self, page, link):
-        """The target of a link; files that are no documents are copied as text. None: the link is left out."""
+        """The target of a link; files other than documents are copied as text. None: the link is left out."""
         aim = (page.parent / link).resolve()
         if aim.is_dir():
             readme = aim / "README.md"

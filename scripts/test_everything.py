@@ -107,7 +107,7 @@ class TwoAtATime:
             steps.stop()
 
     def show_failure(self):
-        """The end of a file that nobody has seen."""
+        """The end of a file that was not shown yet."""
         if self.beside is not None and self.beside.process is not None and self.beside.process.poll():
             lines = self.beside.log.read_text(errors="replace").splitlines()[-LINES_SHOWN:]
             print("\n".join(["", f"The last {len(lines)} lines of {os.path.relpath(self.beside.log, ROOT)}:", *lines]), flush=True)

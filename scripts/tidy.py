@@ -136,7 +136,7 @@ def check_c(path, text):
         if comment and CODE_IN_COMMENT.match(comment.group(1).strip()):
             yield number, "code in a comment: delete it, the history keeps it"
         if ENVIRONMENT_CALL.search(line) and is_library_source(path):
-            yield number, "getenv in the library: os::environment_variable obeys nobody in a set-uid program"
+            yield number, "getenv in the library: os::environment_variable obeys no variable in a set-uid program"
         for suite, name in TEST_NAME.findall(line):
             if EMPTY_TEST_NAME.match(name):
                 yield number, f"{suite}.{name} does not say what holds: name the test as a sentence"

@@ -14,7 +14,7 @@ namespace bench {
 /// first: n + 4 bytes as they stand that far before.
 void compress(std::span<const std::byte> data, std::vector<std::byte>& out);
 
-/// Appends what was compressed to `out`; false: these bytes are no compressed form.
+/// Appends what was compressed to `out`; false: these bytes are not a compressed form.
 [[nodiscard]] bool decompress(std::span<const std::byte> compressed, std::vector<std::byte>& out);
 
 }  // namespace bench

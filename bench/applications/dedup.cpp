@@ -73,7 +73,7 @@ public:
         while (first == cutting ? cut(item) : pipeline_->behind[first - 1].pop(item)) {
             for (unsigned stage = first; stage <= last; ++stage) {
                 if (stage != first) {
-                    pipeline_->behind[stage - 1].pop(item);  // what it has just put there: nobody else has this stage
+                    pipeline_->behind[stage - 1].pop(item);  // what it has just put there: no other thread has this stage
                 }
                 do_stage(context, stage, item, scratch);
                 if (stage != writing) {

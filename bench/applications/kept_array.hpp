@@ -12,7 +12,7 @@ namespace bench {
 
 /// An array of `count` T behind a name, zeroed when it is made, on a cache line of its own. After a restart the same array; where it
 /// was made for another count (other threads, another size of input), a new one takes its place and the old one is free.
-/// T may own nothing: nobody would free it with the old array.
+/// T may own nothing: it would not be freed with the old array.
 template <MemoryEngine E, class T>
 [[nodiscard]] T* kept_array(const char* name, std::size_t count)
 {

@@ -1,7 +1,7 @@
 // PageRank by power iteration until it has converged; after a crash it continues at the last durable iteration.
 //
 // Durable: the ranks, twice, and how many iterations are done. An iteration reads the one copy and writes the other, block by
-// block; nobody reads what it wrote until the last operation of the iteration raises the number. So that operation makes the
+// block; no thread reads what it wrote until the last operation of the iteration raises the number. So that operation makes the
 // iteration and its number valid together, whatever part of the other copy a crash leaves behind.
 //
 // The order of every sum is fixed by blocks, not by threads: the ranks are the same to the bit with any number of threads.

@@ -124,7 +124,7 @@ void simulate(const Swaption& swaption, const Step& step, Random& random, Sums& 
     sums.swap_squares += value * value;
 }
 
-/// Every block has random numbers of its own: the result does not depend on who computes it.
+/// Every block has random numbers of its own: the result does not depend on the thread that computes it.
 Sums simulate_block(const Swaption& swaption, const Step& step, std::uint64_t number, std::uint64_t block, std::uint64_t block_trials)
 {
     Random random(1 + number + swaptions * (block + 1));

@@ -22,8 +22,8 @@ namespace {
 using E = CurrentEngine;
 
 constexpr std::uint32_t tables = 3;  // cars, flights, rooms
-constexpr unsigned offers_looked_at = 4;
-/// An agency that has nothing against a customer's having more would need as many locks to delete her.
+constexpr unsigned offers_examined = 4;
+/// Deleting a customer takes a lock for each of her reservations, so their number is limited.
 constexpr std::uint64_t reservations_max = 30;
 
 /// Zeroed memory is an offer of nothing.
@@ -155,10 +155,10 @@ private:
     [[nodiscard]] std::uint64_t buckets() const noexcept { return (offers_each_ + 1) / 2; }
     [[nodiscard]] Bucket& bucket(std::uint64_t customer) const { return static_cast<Bucket*>(agency_->buckets)[customer % buckets()]; }
 
-    [[nodiscard]] OfferSet<offers_looked_at> some_offers(Random& random) const
+    [[nodiscard]] OfferSet<offers_examined> some_offers(Random& random) const
     {
-        OfferSet<offers_looked_at> set;
-        for (unsigned i = 0; i < offers_looked_at; ++i) {
+        OfferSet<offers_examined> set;
+        for (unsigned i = 0; i < offers_examined; ++i) {
             set.add(random.below(tables) * offers_each_ + random.below(offers_each_));
         }
         return set;
@@ -169,7 +169,7 @@ private:
     {
         const std::uint64_t number = context.random.below(offers_each_);
         const auto set = some_offers(context.random);
-        E::Operation<1 + offers_looked_at> operation;
+        E::Operation<1 + offers_examined> operation;
         operation.lock(bucket(number).mutex);
         std::array<std::uint64_t, tables> best = {};
         std::array<std::uint32_t, tables> best_price = {};
@@ -271,7 +271,7 @@ private:
     void change_offers(Context& context)
     {
         const auto set = some_offers(context.random);
-        E::Operation<offers_looked_at> operation;
+        E::Operation<offers_examined> operation;
         for (const std::uint64_t one : set) {
             const bool grows = context.random.below(2) == 0;
             const std::uint32_t new_price = price(context.random);

@@ -50,7 +50,7 @@ def parse_bar(text):
     try:
         limit = float(found["limit"]) * UNITS[found["unit"]]
     except ValueError:
-        raise BenchError(f"the bar \"{text}\": {found['limit']} is no number") from None
+        raise BenchError(f"the bar \"{text}\": {found['limit']} is not a number") from None
     return Bar(text.strip(), found["workload"], found["mix"], found["name"], found["base"], found["figure"], found["sign"] == ">=", limit)
 
 

@@ -6,7 +6,7 @@ A benchmark is a module or an object with
     add_options(parser)  options of its own, if it has some
     measure(bench)       its result, as JSON can hold it
     lines(result)        the result as lines that a person can read
-and, where a wrong environment is no failure, why_not(options): what is missing.
+and, where a wrong environment is not a failure, why_not(options): what is missing.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def parser(name, description, epilog=None, seconds=2.0, repeat=5):
 
 @dataclasses.dataclass
 class Bench:
-    """The measuring side: its options, where processes lie and how they are started, and whom it tells."""
+    """The measuring side: its options, where processes lie and how they are started, and where its messages go."""
 
     options: object
     place: Place

@@ -13,7 +13,7 @@ RULES = "build.ninja"
 
 @functools.lru_cache
 def outputs(folder):
-    """The programs that the build in `folder` can make, by its path there; nothing where that is no build."""
+    """The programs that the build in `folder` can make, by its path there; nothing where that is not a build."""
     rules = folder / RULES
     if not rules.is_file():
         return frozenset()

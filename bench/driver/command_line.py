@@ -33,7 +33,7 @@ def numbers(minimum, maximum):
         found = []
         for word in words(text):
             if not word.isdigit() or not minimum <= int(word) <= maximum:
-                raise argparse.ArgumentTypeError(f"{word} is no number from {minimum} to {maximum}")
+                raise argparse.ArgumentTypeError(f"{word} is not a number from {minimum} to {maximum}")
             found.append(int(word))
         if not found:
             raise argparse.ArgumentTypeError("names nothing")
@@ -48,7 +48,7 @@ def mixes(text):
     for word in words(text):
         reads, colon, updates = word.partition(":")
         if not colon or not reads.isdigit() or not updates.isdigit() or int(reads) + int(updates) != 100:
-            raise argparse.ArgumentTypeError(f"{word} is no mix: write READS:UPDATES, 100 together, as 90:10")
+            raise argparse.ArgumentTypeError(f"{word} is not a mix: write READS:UPDATES, which add up to 100, such as 90:10")
         found.append(int(reads))
     return list(dict.fromkeys(found))
 
@@ -69,7 +69,7 @@ def seconds(text):
     except ValueError:
         value = 0
     if not 0.1 <= value <= 3600:
-        raise argparse.ArgumentTypeError(f"{text} is no number of seconds from 0.1 to 3600")
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds from 0.1 to 3600")
     return value
 
 
@@ -90,12 +90,12 @@ def parser():
                       help="keys, points or input bytes instead of the workload's own number")
     what.add_argument("--operation-size", type=numbers(0, 1 << 32), default=[0], metavar="N,...",
                       help="points, trials or elements in an operation, between two restart points; 0, the default: the workload's own number")
-    who = made.add_argument_group("who does it (volatile always runs: ratios are taken to it)")
-    who.add_argument("--engine", type=words, default=["pmthreads", "peers"], metavar="E,...",
-                     help="engines and peers; peers are all that are here (default pmthreads,peers)")
+    who = made.add_argument_group("engines and peers (volatile always runs: ratios are taken to it)")
+    who.add_argument("--engine", type=words, default=[], metavar="E,...",
+                     help="engines and peers; peers are all that are here (default: the product's first engine, peers)")
     who.add_argument("--tracker", type=some_of("auto", "uffd", "mprotect", "hooks"), default=["auto"], metavar="T,...")
     who.add_argument("--interval", type=numbers(1, 3600000), default=[], metavar="MS,...",
-                     help="milliseconds between two checkpoints (default: the engine's own, 100; of respct 64, of pronto 10000)")
+                     help="milliseconds between two checkpoints (default: the engine's own)")
     who.add_argument("--durability", type=some_of("process", "power"), default=["process"], metavar="D,...",
                      help="what must be survived: process (default), power")
     where = made.add_argument_group("where")

@@ -30,5 +30,5 @@ def read_json(path, file_format, version):
     except (OSError, ValueError) as failure:
         raise BenchError(f"{path} cannot be read as the JSON file of a run: {failure}") from None
     if not isinstance(document, dict) or document.get("format") != file_format or document.get("format_version") != version:
-        raise BenchError(f"{path} is no result of this version of the benchmark ({file_format}): name another file")
+        raise BenchError(f"{path} is not a result of this version of the benchmark ({file_format}): name another file")
     return document

@@ -1,7 +1,7 @@
 """The systems that can be measured: the program without Stillpoint, the engines, and the peers that Debian packages.
 
-To add a peer, or an engine whose programs are written in a way of their own: a worker (bench/worker/CMakeLists.txt) and an entry of
-ENGINES. Any other engine of the product is here by itself.
+To add a peer: a worker (bench/worker/peers.cmake) and an entry of ENGINES. The product lists its engines itself; one whose programs are
+written in a way of their own has a folder in bench/engines with a worker and rows.json: what is measured of it.
 """
 
 import dataclasses
@@ -46,30 +46,14 @@ class Engine:
         return self.loses.get(durability) or self.loses["any"]
 
 
-WORKER_UNDER_LOCKS = "bench_worker_pmthreads"
 NOTHING_ON_RETURN = "nothing once an operation has returned"
 
 ENGINES = [
     Engine("volatile", "volatile", "bench_worker_volatile", {"any": "everything"},
            "The same source, compiled and linked without Stillpoint: what ratios are taken to."),
     Engine("volatile-words", "volatile", "bench_worker_volatile_words", {"any": "everything"},
-           "volatile with locks of one word, as respct has: what these alone are worth. A measurement aid.", survives=False),
-    Engine("pmthreads", "engine", "bench_worker_pmthreads", {"any": "the last interval"},
-           "Checkpoints of the memory that locks guard (docs/guarantees.md)."),
-    Engine("respct", "engine", "bench_worker_respct", {"any": "the last interval, and what was not written back by then"},
-           "Restart points and in-cache-line logging; lines are written back beside the program."),
-    Engine("respct-stop", "engine", "bench_worker_respct", {"any": "the last interval"},
-           "respct that writes lines back while it holds the threads, as its paper does.",
-           runs_as="respct", options=("--respct-flush", "stop")),
-    Engine("respct-noflush", "engine", "bench_worker_respct", {"any": "the last interval; everything in a power cut"},
-           "respct on a pool that need not survive a power cut, so that it writes no line back: what the rest of it costs.",
-           runs_as="respct", durability="process", survives=False),
-    Engine("respct-tracking", "engine", "bench_worker_respct", {"any": "everything"},
-           "respct without checkpoints: what logging and tracking cost. A measurement aid.",
-           runs_as="respct", options=("--interval-ms", "3600000"), chooses_interval=False, survives=False),
-    Engine("pronto", "engine", "bench_worker_pronto", {"any": NOTHING_ON_RETURN},
-           "Durable objects: each operation is logged by name and arguments, and durable when it returns; snapshots.",
-           pool_mib=512),
+           "volatile with locks of one word, as programs with restart points have: what these alone are worth. A measurement aid.",
+           survives=False),
     Engine("pmemobj", "peer", "bench_worker_pmemobj", {"any": NOTHING_ON_RETURN},
            "libpmemobj: undo-logged transactions, each update announced by hand.", package="libpmemobj-dev"),
     Engine("lmdb", "peer", "bench_worker_lmdb", {"process": NOTHING_ON_RETURN, "power": NOTHING_ON_RETURN},
@@ -85,20 +69,32 @@ ENGINES = [
 ]
 VOLATILE = ENGINES[0]
 UNKNOWN_LOSS = {"any": "what its own guarantees say"}
+ROWS = Path(__file__).resolve().parents[1] / "engines"
 
 
-def with_product(engines, product):
-    """`engines` with what the product says of its own, {name: (interval in ms, trackers)}, and those that only it knows: such an engine
-    is one for programs that guard their memory with locks, and has their worker."""
+def rows_of(name):
+    """The rows of the folder of an engine of the product: what is measured of it; None: it has no worker of its own."""
+    path = ROWS / name / "rows.json"
+    return json.loads(path.read_text(encoding="utf-8"))["measured"] if path.is_file() else None
+
+
+def engines_of(product):
+    """The engines of the product, {name: (interval in ms, programs, trackers)}. One without a folder has the worker of the first engine
+    with such programs."""
+    workers = {}
+    for name, (_, programs, _) in product.items():
+        if rows_of(name) is not None:
+            workers.setdefault(programs, f"bench_worker_{name}")
     found = []
-    for engine in engines:
-        if engine.kind == "engine":
-            interval_ms, trackers = product.get(engine.engine_of_run, (None, ()))
-            engine = dataclasses.replace(engine, trackers=trackers, usual_interval_ms=interval_ms if engine.chooses_interval else None)
-        found.append(engine)
-    known = {engine.engine_of_run for engine in engines}
-    return found + [Engine(name, "engine", WORKER_UNDER_LOCKS, UNKNOWN_LOSS, f"The engine {name} of this build.", trackers=trackers,
-                           usual_interval_ms=interval_ms) for name, (interval_ms, trackers) in product.items() if name not in known]
+    for name, (interval_ms, programs, trackers) in product.items():
+        rows = rows_of(name)
+        worker = workers.get(programs) if rows is None else f"bench_worker_{name}"
+        for row in rows or [{"name": name, "loses": UNKNOWN_LOSS, "sentence": f"The engine {name} of this build."}]:
+            interval = interval_ms if row.get("chooses_interval", True) else None
+            if worker is not None:
+                found.append(Engine(**row | {"kind": "engine", "worker": worker, "runs_as": name, "trackers": trackers,
+                                             "usual_interval_ms": interval, "options": tuple(row.get("options", ()))}))
+    return found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,16 +148,17 @@ class Installation:
         self._product = None
 
     def product(self):
-        """The engines of the product's own registry: {name: (interval in ms, trackers)}."""
+        """The engines of the product's own registry: {name: (interval in ms, programs, trackers)}."""
         if self._product is None:
             done = subprocess.run([self.command, "tables", "engines"], stdout=subprocess.PIPE, check=True, text=True)
             rows = (line.split() for line in done.stdout.splitlines())
-            self._product = {name: (int(interval_ms), tuple(trackers)) for name, interval_ms, *trackers in rows}
+            self._product = {name: (int(interval_ms), programs, tuple(trackers)) for name, interval_ms, programs, *trackers in rows}
         return self._product
 
     @property
     def engines(self):
-        return with_product(ENGINES, self.product())
+        volatile = [engine for engine in ENGINES if engine.kind == "volatile"]
+        return volatile + engines_of(self.product()) + [engine for engine in ENGINES if engine.kind == "peer"]
 
     def engine_named(self, name):
         engines = {engine.name: engine for engine in self.engines}
@@ -187,7 +184,7 @@ class Installation:
             raise Unavailable(f"{engine.name} was not there when this Stillpoint was built",
                               f"apt-get install {engine.package}, then build again (make build-bench)")
         if name:
-            raise Unavailable("the tracker hooks needs programs made by `stillpoint c++`, which this build has not",
+            raise Unavailable("the tracker hooks needs programs made by `stillpoint c++`, which this build lacks",
                               "apt-get install clang-19 llvm-19-dev, then build again (make build-bench)")
         raise BenchError(f"{path} is missing: build it first (make build-bench)")
 

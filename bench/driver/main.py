@@ -63,7 +63,7 @@ def writable_output(options):
     for path in filter(None, (options.json if options.json != "-" else None, options.html, options.markdown)):
         parent = Path(path).resolve().parent
         if not parent.is_dir() or not os.access(parent, os.W_OK):
-            raise BenchError(f"{path}: {parent} is no folder that can be written", CANNOT_CREATE)
+            raise BenchError(f"{path}: {parent} is not a folder that can be written", CANNOT_CREATE)
 
 
 class Run:

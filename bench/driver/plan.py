@@ -1,4 +1,4 @@
-"""From the command line to cells (what is done) and configurations (who does it)."""
+"""From the command line to cells (the work) and configurations (the engines and peers)."""
 
 import dataclasses
 import itertools
@@ -129,7 +129,7 @@ def mount_of(folder):
 
 def file_system_of(folder):
     if not Path(folder).is_dir():
-        raise BenchError(f"{folder} is no folder: make it first, or name another one with --pool", CANNOT_CREATE)
+        raise BenchError(f"{folder} is not a folder: make it first, or name another one with --pool", CANNOT_CREATE)
     return mount_of(folder)[1]
 
 
@@ -140,7 +140,8 @@ def mount_options(folder):
 def configurations_of(options, installation):
     """The configurations, the baseline first, and what had to be skipped: [{engine, reason, remedy}]."""
     medium, folder = medium_folder(options)
-    names = ["volatile", *(name for name in options.engine if name != "volatile")]
+    asked = options.engine or [next(iter(installation.product())), "peers"]
+    names = ["volatile", *(name for name in asked if name != "volatile")]
     if "peers" in names:
         at = names.index("peers")
         names[at:at + 1] = [engine.name for engine in installation.engines if engine.kind == "peer" and engine.name not in names]

@@ -81,7 +81,7 @@ class CellRun:
             self.progress.show(f"{self.cell.title}: round {number + 1} of {rounds}")
             slices = {index: self.workers[index].slice(length_ms) for index in order}
             timed = {index: self.workers[index].slice(length_ms / 2, timed=True) for index in order}
-            # Kept whole rounds only: an interruption leaves no round in which somebody is missing.
+            # Kept whole rounds only: an interruption leaves no round in which a configuration is missing.
             for index, one in enumerate(self.measurements):
                 one.slices.append(slices[index])
                 one.timed.append(timed[index])

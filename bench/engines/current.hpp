@@ -1,6 +1,7 @@
 #pragma once
-// The engine or peer that this worker is built for: one macro, set by bench/CMakeLists.txt, picks it. Nothing else
-// depends on which one it is.
+// The engine or peer that this worker is built for: BENCH_ENGINE is the name of its folder here, which has a header current.hpp. That one
+// says BENCH_HAS_MEMORY 1 and what CurrentEngine is, a MemoryEngine; or 0, and what CurrentStore is, a KeyValueStore; or all of the types
+// below itself (BENCH_HAS_OWN_STORES). Nothing else depends on which one it is.
 
 #include <bit>
 #include <cstddef>
@@ -11,49 +12,26 @@
 #include "../structures/progress.hpp"
 #include "../worker/shape.hpp"
 
-#if defined(BENCH_VOLATILE)
-#include "volatile_engine.hpp"
-#elif defined(BENCH_PMTHREADS)
-#include "pmthreads_engine.hpp"
-#elif defined(BENCH_RESPCT)
-#include "respct_engine.hpp"
-#elif defined(BENCH_PMEMOBJ)
-#include "pmemobj_engine.hpp"
-#elif defined(BENCH_LMDB)
-#include "lmdb_store.hpp"
-#elif defined(BENCH_ROCKSDB)
-#include "rocksdb_store.hpp"
-#elif defined(BENCH_SQLITE)
-#include "sqlite_store.hpp"
-#elif defined(BENCH_PRONTO)
-#include "pronto_store.hpp"
-#else
+#if !defined(BENCH_ENGINE)
 #error "no engine chosen"
 #endif
+#define BENCH_QUOTED(path) #path
+// clang-format off: a space would be one in the path.
+#define BENCH_HEADER_OF(name) BENCH_QUOTED(name/current.hpp)
+// clang-format on
+#include BENCH_HEADER_OF(BENCH_ENGINE)
 
-#if defined(BENCH_VOLATILE) || defined(BENCH_PMTHREADS) || defined(BENCH_RESPCT) || defined(BENCH_PMEMOBJ)
-#define BENCH_HAS_MEMORY 1
+#if BENCH_HAS_MEMORY
 #include "../structures/btree.hpp"
 #include "../structures/hash_map.hpp"
 #include "../structures/queue.hpp"
 #else
-#define BENCH_HAS_MEMORY 0
 #include "../structures/store_queue.hpp"
 #endif
 
 namespace bench {
 
 #if BENCH_HAS_MEMORY
-
-#if defined(BENCH_VOLATILE)
-using CurrentEngine = VolatileEngine;
-#elif defined(BENCH_PMTHREADS)
-using CurrentEngine = PmthreadsEngine;
-#elif defined(BENCH_RESPCT)
-using CurrentEngine = RespctEngine;
-#else
-using CurrentEngine = PmemobjEngine;
-#endif
 
 /// A hash map for about `keys` keys, two for each bucket.
 class CurrentHashStore : public HashMap<CurrentEngine> {
@@ -79,33 +57,9 @@ public:
 
 using CurrentYcsbStore = CurrentHashStore;
 
-#elif defined(BENCH_PRONTO)
+#elif !defined(BENCH_HAS_OWN_STORES)
 
-/// A structure of the bench that is made durable as it is; for YCSB the store that a program would take.
-using CurrentHashStore = ProntoHashStore;
-using CurrentTreeStore = ProntoTreeStore;
-using CurrentYcsbStore = ProntoStringStore;
-using CurrentQueue = ProntoQueue;
-template <class Store>
-class CurrentProgress : public StoreProgress<Store> {
-public:
-    CurrentProgress(Store& store, const Shape& shape) : StoreProgress<Store>(store, shape.value_bytes) {}
-};
-template <>
-class CurrentProgress<ProntoQueue> : public ProntoQueueProgress {
-public:
-    using ProntoQueueProgress::ProntoQueueProgress;
-};
-
-#else
-
-#if defined(BENCH_LMDB)
-using CurrentStore = LmdbStore;
-#elif defined(BENCH_ROCKSDB)
-using CurrentStore = RocksdbStore;
-#else
-using CurrentStore = SqliteStore;
-#endif
+inline constexpr const char* why_no_program = "a database gives no memory for a structure of the program's own";
 
 using CurrentHashStore = CurrentStore;
 using CurrentTreeStore = CurrentStore;
@@ -140,8 +94,8 @@ inline std::optional<std::uint64_t> current_statistic([[maybe_unused]] std::stri
 {
 #if BENCH_HAS_MEMORY
     return CurrentEngine::statistic(name);
-#elif defined(BENCH_PRONTO)
-    return ProntoMemory::statistic(name);
+#elif defined(BENCH_HAS_OWN_STORES)
+    return CurrentStatistics::statistic(name);
 #else
     return std::nullopt;
 #endif

@@ -3,8 +3,8 @@
 //
 // A structure or an application is written once, as a template over a MemoryEngine, and says what every such system must be
 // told: where an operation begins and ends, which variables are durable, which bytes it is about to write, of which type a block is.
-// An engine that needs to know less makes less of it: for the volatile program and for pmthreads Durable<T> is T itself,
-// about_to_write() is nothing, and an operation is its locks.
+// An engine that needs to know less makes less of it: for the volatile program and for engines of programs under locks Durable<T> is T
+// itself, about_to_write() is nothing, and an operation is its locks.
 //
 //   struct Node { typename E::template Durable<Node*> next; ... };
 //   typename E::template Operation<1> operation;   // one failure-atomic operation that holds at most one lock to its end
@@ -107,7 +107,7 @@ concept KeyValueStore = requires(S& store, unsigned thread, std::uint64_t key, s
 };
 
 /// A store that can be filled in large batches, because it would sync each put. Between the two calls one thread puts, each key
-/// once, and nobody reads; all of it is durable when end_fill() returns.
+/// once, and no thread reads; all of it is durable when end_fill() returns.
 template <class S>
 concept FillsInBatches = requires(S& store) {
     { store.begin_fill() };

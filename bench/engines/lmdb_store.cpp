@@ -23,7 +23,7 @@ LmdbStore::LmdbStore(const Shape& shape, const char* name, std::uint64_t) : pool
     check(mdb_env_create(&env_), "cannot make an environment");
     check(mdb_env_set_mapsize(env_, shape.pool_mib << 20), "cannot set the size of the map");
     check(mdb_env_set_maxreaders(env_, shape.threads + 8), "cannot set the number of readers");
-    // NOTLS: read transactions belong to our threads by number, not to whoever calls. NOSYNC under "process": commits are
+    // NOTLS: read transactions belong to our threads by number, not to the calling thread. NOSYNC under "process": commits are
     // written to the page cache in their order, and that outlives the process.
     const unsigned sync = shape.durability == "process" ? MDB_NOSYNC : 0;
     check(mdb_env_open(env_, path.c_str(), MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD | sync, 0600), path.c_str());

@@ -1,5 +1,5 @@
 #pragma once
-// LMDB: one file, one writer at a time, readers that wait for nobody.
+// LMDB: one file, one writer at a time, readers that never wait.
 //
 // A put or a remove is a transaction; a get renews the thread's own read transaction, which costs no lock. Keys are
 // machine words (MDB_INTEGERKEY). docs/internals/decisions/peers.md has the options.

@@ -96,7 +96,7 @@ private:
     Mutex* held_ = nullptr;
 };
 
-/// The common part of such engines: nobody has to be told of a store.
+/// The common part of such engines: stores need no announcement.
 template <class Locks = PthreadLocks>
 struct LockedSections {
     template <class T>

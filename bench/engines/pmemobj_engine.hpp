@@ -93,7 +93,7 @@ private:
 };
 
 /// Mutexes of the pool. Locked before the transaction begins and released after it has committed, so that
-/// nobody sees what a crash would roll back.
+/// no thread sees what a crash would roll back.
 template <unsigned locks_max>
 class PmemobjLocks {
 public:

@@ -28,7 +28,7 @@ public:
     [[nodiscard]] bool get(unsigned thread, std::uint64_t key, std::span<std::byte> out);
     void put(unsigned thread, std::uint64_t key, std::span<const std::byte> value);
     bool remove(unsigned thread, std::uint64_t key);
-    /// A commit has returned only when its operation is durable; whoever fills the log moves it into the table itself.
+    /// A commit has returned only when its operation is durable; the thread that fills the log moves it into the table itself.
     void settle() noexcept {}
 
     void begin_fill();

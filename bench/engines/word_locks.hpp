@@ -1,5 +1,5 @@
 #pragma once
-// Locks of one word for the volatile program: what those of stillpoint/respct.h would be to it, so that their share of a ratio can be told
+// Locks of one word for the volatile program: those of programs with restart points [ResPCT], so that their share of a ratio can be told
 // apart (engine volatile-words). pthread's take 40 and 48 bytes.
 
 #include <atomic>

@@ -15,15 +15,15 @@ namespace bench {
 
 class Settings {
 public:
-    /// Ends the program where a word is no name=value.
+    /// Ends the program where a word is not name=value.
     Settings(int count, char** words);
 
     [[nodiscard]] bool has(const std::string& name) const { return values_.count(name) != 0; }
-    /// Ends the program where the value is no number.
+    /// Ends the program where the value is not a number.
     [[nodiscard]] std::uint64_t number(const std::string& name, std::uint64_t usual) const;
     /// Ends the program where the value is missing, or out of bounds.
     [[nodiscard]] std::uint64_t number_from(const std::string& name, std::uint64_t minimum, std::uint64_t maximum) const;
-    /// Ends the program where the value is no number, or out of bounds.
+    /// Ends the program where the value is not a number, or out of bounds.
     [[nodiscard]] double decimal(const std::string& name, double usual, double minimum, double maximum) const;
     [[nodiscard]] std::string text(const std::string& name, const std::string& usual = {}) const;
 

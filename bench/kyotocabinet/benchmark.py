@@ -15,7 +15,7 @@ DESCRIPTION = """\
 Kyoto Cabinet's databases on memory, durable against stock: threads get and set records, in alternating slices of one run.
 
 The baseline is the stock library without Stillpoint. "patched, volatile" is the durable library without a pool: what the patch costs
-those who do not use it. The others keep the database in a pool: in shared memory with durability `process`, on the disk with `power`,
+programs that do not use it. The others keep the database in a pool: in shared memory with durability `process`, on the disk with `power`,
 and compiled by `stillpoint c++` with the tracker hooks (not the tree: std::map stores in precompiled code).
 
 Then Tokyo Cabinet's own tcumttest, unmodified, with `stillpoint run` against without: whole processes in alternating order. Its memory

@@ -98,7 +98,7 @@ bool Connection::next_reply(Request& request, Reply::Kind& kind)
         return false;
     }
     if (in_flight_ == 0) {
-        give_up("the server sent something that nobody asked for");
+        give_up("the server sent something that was not asked for");
     }
     const Reply reply = parse_reply(input, protocol_, pending_[oldest_], value_bytes_);
     if (reply.kind == Reply::Kind::wrong) {

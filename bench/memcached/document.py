@@ -50,7 +50,7 @@ def ratio_plot(document, part, title, field):
 
 
 def interval_plots(document):
-    """Figure 8 of PMThreads, and what it costs."""
+    """[PMThreads Figure 8], and what it costs."""
     rows = [row for row in document["intervals"] if row.get("bytes_written_spread")]
     places = [f"{interval}" for interval in sorted({row["interval_ms"] for row in rows})]
     written, ratios = {}, {}

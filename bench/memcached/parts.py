@@ -12,7 +12,7 @@ from .servers import Kind, Server
 
 INTERVAL_MS = 100
 PIPELINE = 8
-INTERVAL_READS = 50  # as PMThreads' Figure 8 and Table 2 have it
+INTERVAL_READS = 50  # as in [PMThreads Figure 8, Table 2]
 WATCH_SECONDS_MIN = 0.01  # that `stillpoint stats --watch` takes
 WATCHED_INTERVALS = 6  # at least
 RATE_SLICES = 3

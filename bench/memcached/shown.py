@@ -15,7 +15,7 @@ SENTENCES = {
     "throughput-power": ("Throughput with durability `power`", "As the first table, with the pool on this machine's disk."),
     "latency-power": ("Latency with durability `power`", "As the table of latencies, with the pool on this machine's disk."),
 }
-# PMThreads (PLDI 2020), Table 2: MB of writes saved in an interval of so many ms.
+# [PMThreads, PLDI 2020, Table 2]: MB of writes saved in an interval of so many ms.
 PAPER_SAVED_MB = {10: 3.7, 20: 7.7, 40: 15.2, 100: 37.8, 200: 76.1, 500: 176.5}
 
 

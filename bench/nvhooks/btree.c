@@ -236,7 +236,7 @@ static int put_with_way_locked(const struct key* key, const void* value)
         tree->root = make_node(0);
         failed = tree->root == NULL ? ENOMEM : 0;
     }
-    if (held.count == 0 && failed == 0) { /* the tree was empty: nobody else can see its leaf yet */
+    if (held.count == 0 && failed == 0) { /* the tree was empty: no other thread can see its leaf yet */
         void* made = make_value(value);
         failed = made == NULL ? ENOMEM : 0;
         if (failed == 0) {

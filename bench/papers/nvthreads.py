@@ -30,7 +30,7 @@ FIGURE_3 = Figure(
 
 PAGERANK = Figure(
     "PageRank", "Slashdot (82K vertices, 950K edges) and LiveJournal (1.2 GB)", "12 threads (§3)",
-    "two threads and a graph of our own making; downloads are no part of a bench",
+    "two threads and a generated graph; a bench downloads nothing",
     stated=(
         Stated("more than 2x", "NVthreads faster than Atlas, Slashdot", "§3"),
         Stated("10x", "NVthreads faster than Mnemosyne, Slashdot", "§3"),

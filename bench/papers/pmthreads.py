@@ -88,7 +88,7 @@ FIGURE_6 = Figure(
                {"system": "Mnemosyne", "reads": 90}), AT_LEAST),
     runs=(Run("list", STRESS, mixes=(90, 50, 10)),), reading=readings.RATE, model_threads=(10, 20), model_cores=20)
 
-# memtier_benchmark's values are 32 bytes where nobody says otherwise; the paper does not say.
+# memtier_benchmark's values are 32 bytes by default; the paper does not say.
 CACHE = "hash_map in place of Memcached"
 FIGURE_7 = Figure(
     "Figure 7", "Memcached: throughput by interval and server threads",

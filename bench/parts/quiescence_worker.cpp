@@ -5,7 +5,7 @@
 //   none     there is no other thread
 //   sleep    it sleeps forever
 //   compute  it computes forever
-//   read     it is blocked in read() on a pipe that nobody writes to
+//   read     it is blocked in read() on a pipe without a writer
 
 #include <atomic>
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../engines/pmthreads_engine.hpp"
+#include "../engines/pmthreads/pmthreads_engine.hpp"
 #include "../harness/turns.hpp"
 
 namespace bench {

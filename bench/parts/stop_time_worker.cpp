@@ -13,7 +13,7 @@
 #include <time.h>
 #include <vector>
 
-#include "../engines/pmthreads_engine.hpp"
+#include "../engines/pmthreads/pmthreads_engine.hpp"
 #include "../harness/turns.hpp"
 #include "marks_by_hand.h"
 

@@ -3,7 +3,7 @@
 //
 // Locks. A leaf has a mutex that guards its keys and values. The shape of the tree (which node points to which, and
 // the separating keys) is guarded by one readers-writer lock, split into a mutex for each thread: a reader takes its own, in
-// a cache line that nobody else writes, so readers do not disturb each other; a split takes all of them. With a mutex in
+// a cache line that no other thread writes, so readers do not disturb each other; a split takes all of them. With a mutex in
 // every inner node instead, each operation would write the root's cache line, and two threads would
 // spend their time passing it to and fro.
 // Order: shape, then one leaf. An operation holds both to its end.

@@ -1,10 +1,10 @@
 #pragma once
-// A sorted, singly linked list with a mutex in each node, locked hand over hand: PMThreads section 6.
+// A sorted, singly linked list with a mutex in each node, locked hand over hand [PMThreads §6].
 //
-// A thread locks a node while it holds the lock of the node before; so nobody overtakes, and who holds two neighbours' locks may
-// link or unlink between them. Only the node before the place is written: the locks passed on the way are released on
-// the way. An update also counts itself in the thread's own share, in the same operation: the shares add up to the length, after
-// a crash too.
+// A thread locks a node while it holds the lock of the node before; so no thread overtakes another, and one that holds
+// two neighbours' locks may link or unlink between them. Only the node before the place is written: the locks passed on the
+// way are released on the way. An update also counts itself in the thread's own share, in the same operation: the shares add
+// up to the length, after a crash too.
 // Order: nodes from the head on, then the thread's share.
 
 #include <cstdint>
@@ -61,7 +61,7 @@ public:
             return false;
         }
         place.before->next = static_cast<Node*>(place.node->next);
-        // Nobody waits for the removed node's lock: who does holds that of the node before, which is ours.
+        // No thread waits for the removed node's lock: to wait it would need the lock of the node before, which is ours.
         operation.unlock_unwritten(place.node->mutex);
         E::deallocate(place.node);
         count(operation, thread, -1);

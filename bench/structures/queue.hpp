@@ -1,5 +1,5 @@
 #pragma once
-// A queue under one lock, a linked list of nodes: ResPCT section 5.1.
+// A queue under one lock, a linked list of nodes [ResPCT §5.1].
 //
 // Where the engine rolls back only what it logs by name, a node's link needs no log: that of the last node is not read before the next
 // push has written it, since a pop knows the last node by the queue's own pointer.

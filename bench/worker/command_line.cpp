@@ -101,7 +101,7 @@ std::optional<WorkerCall> parse_worker_call(int count, char** words, std::string
         const std::string_view word = words[i];
         const std::size_t equals = word.find('=');
         if (equals == std::string_view::npos || !set(call.shape, word.substr(0, equals), word.substr(equals + 1))) {
-            error = "\"" + std::string(word) + "\" is no setting of a worker, or out of its bounds";
+            error = "\"" + std::string(word) + "\" is not a setting of a worker, or out of its bounds";
             return std::nullopt;
         }
     }

@@ -55,10 +55,8 @@ constexpr const char* in_place =
         : "it overwrites plain bytes that a crash must roll back, and the engine rolls back logged variables only";
 #elif BENCH_HAS_MEMORY
 constexpr const char* why_left_out = "it is built for structures under locks alone";
-#elif defined(BENCH_PRONTO)
-constexpr const char* why_left_out = "its operations are calls of an object's methods, and the program stores to memory";
 #else
-constexpr const char* why_left_out = "a database gives no memory for a structure of the program's own";
+constexpr const char* why_left_out = why_no_program;
 #endif
 
 constexpr WorkloadRow rows[] = {

@@ -1,4 +1,4 @@
-// Four containers of the standard library, each under one lock: Pronto, Figure 5.6. Their code is libstdc++'s own; what is durable
+// Four containers of the standard library, each under one lock [Pronto, Figure 5.6]. Their code is libstdc++'s own; what is durable
 // about them is their allocator, and where the container object lies.
 //
 // Values are strings of the standard library over the same allocator: of 15 bytes and less they lie inside the element.
@@ -281,7 +281,7 @@ private:
                     found_wrong();
                 }
             }
-            return std::is_heap(queue.heap().begin(), queue.heap().end()) ? "" : "the priority queue is no heap";
+            return std::is_heap(queue.heap().begin(), queue.heap().end()) ? "" : "the priority queue is not a heap";
         });
     }
 

@@ -1,4 +1,4 @@
-// Lookups, insertions and removals on a sorted list that is locked hand over hand: PMThreads section 6.
+// Lookups, insertions and removals on a sorted list that is locked hand over hand [PMThreads §6].
 
 #include <memory>
 #include <string>

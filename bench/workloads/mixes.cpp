@@ -1,4 +1,4 @@
-// Reads and updates of uniformly random keys: the hash map and the B+tree of PMThreads section 6, ResPCT section 5.1.
+// Reads and updates of uniformly random keys: the hash map and the B+tree of [PMThreads §6] and [ResPCT §5.1].
 
 #include "key_value.hpp"
 #include "makers.hpp"

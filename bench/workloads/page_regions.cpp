@@ -1,4 +1,4 @@
-// A region of a page is overwritten, page after page at random: the microbenchmark behind Figure 3 of NVthreads, section 3.
+// A region of a page is overwritten, page after page at random: the microbenchmark of [NVthreads §3, Figure 3].
 // The value size is the region's length; a lock for each page makes its overwriting one operation.
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Pushes and pops on a queue under one lock: ResPCT section 5.1.
+// Pushes and pops on a queue under one lock [ResPCT §5.1].
 
 #include <atomic>
 

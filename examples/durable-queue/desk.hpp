@@ -1,5 +1,5 @@
 #pragma once
-// The part that a crash may forget: which waiting jobs nobody works on. It is made again from the durable part at each start.
+// The part that a crash may forget: which waiting jobs are not being worked on. It is made again from the durable part at each start.
 
 #include <condition_variable>
 #include <cstdint>

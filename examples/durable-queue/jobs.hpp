@@ -15,7 +15,7 @@
 
 namespace pronto = stillpoint::pronto;
 
-/// A job waits from put() to finish(), also while somebody works on it: who dies with it in his hands leaves it for the next run. So each
+/// A job waits from put() to finish(), also while a worker has it: a worker that dies leaves it for the next run. So each
 /// job that put() has returned from is done at least once, and counted once.
 /// Threads: all functions, from any. Changes commit early, and wait for the medium together when the lock is free again.
 class Jobs : public pronto::object<Jobs> {

@@ -9,7 +9,7 @@ extern "C" {
 
 typedef enum sp_error {
     SP_OK = 0,
-    SP_E_INVALID_ARGUMENT = 1,   /* a parameter breaks a rule stated at the function */
+    SP_E_INVALID_ARGUMENT = 1,   /* an argument breaks a rule stated at the function */
     SP_E_NOT_OPEN = 2,           /* this process has no pool (it runs volatile) */
     SP_E_ALREADY_OPEN = 3,       /* this process already has a pool */
     SP_E_POOL_MISSING = 4,       /* no file of that name */
@@ -38,7 +38,7 @@ typedef enum sp_error {
     SP_E_NOT_DURABLE_ADDRESS = 27, /* the pointer is not inside durable memory */
     SP_E_OBJECT_TYPE = 28,       /* the object in the pool has another type, or a method of it was changed */
     SP_E_OBJECT_REFUSED = 29,    /* the object may not be used until the pool is opened again: an operation failed on it */
-    SP_E_NOT_DETERMINISTIC = 30  /* running an operation again gave another state */
+    SP_E_NOT_DETERMINISTIC = 30  /* replaying an operation gave a different state */
 } sp_error;
 
 /* One sentence, without a newline, that says what `code` means. Never NULL; unknown codes

@@ -29,9 +29,10 @@ void sp_mark_written(const void* address, size_t size_bytes);
 bool nvhooks_is_nvm(const void* address);
 /* Pointers into durable memory are absolute here: returns its argument. */
 void* nvhooks_to_absolute_ptr(uintptr_t pointer);
-/* These do nothing, except under `stillpoint lint`: the program writes a shadow in place, so only stores are announced. */
+/* These do nothing, except under `stillpoint lint`: only stores are announced. */
 void nvhooks_pre_nvm_read(const void* address, size_t size_bytes);
 void nvhooks_post_nvm_read(const void* address, size_t size_bytes);
+/* Announces that [address, +size_bytes) is about to be written, to engines that keep the old bytes; otherwise a load and a branch. */
 void nvhooks_pre_nvm_write(void* address, size_t size_bytes);
 /* As sp_mark_written. `stillpoint lint` also reports the store if the thread is in no FASE. */
 void nvhooks_post_nvm_write(void* address, size_t size_bytes);

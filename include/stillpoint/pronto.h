@@ -116,7 +116,7 @@ void sp_pronto_start_logging(sp_pronto_operation* operation);
 int sp_pronto_commit(sp_pronto_operation* operation);
 
 /* Commits in the same order, but may return before the operation is durable: sp_pronto_end waits for that, when the lock has been
- * released. Then a reader of the object calls sp_pronto_wait_read before it tells anybody what it has read. */
+ * released. Then a reader of the object calls sp_pronto_wait_read before it reports what it has read. */
 int sp_pronto_commit_early(sp_pronto_operation* operation);
 
 /* Ends the operation. One that was not committed is rolled out of the log: the program undid what it had changed, or its

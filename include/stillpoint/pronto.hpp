@@ -151,7 +151,7 @@ protected:
         using Function = detail::Signature<decltype(Method)>;
         constexpr std::uint32_t place = detail::PlaceIn<Method, List>::value;
         static_assert(place < List::count,
-                      "this method is no operation: list it in methods() of its class, as pronto::method<&Class::name>(\"name\")");
+                      "this method is not an operation: list it in methods() of its class, as pronto::method<&Class::name>(\"name\")");
         static_assert(sizeof...(Arguments) == Function::count, "an operation begins with as many arguments as its method has");
         static_cast<void>(&detail::TypeOf<Self>::registered);
         return begin<place, typename Function::Values>(std::index_sequence_for<Arguments...>(), std::tie(arguments...));

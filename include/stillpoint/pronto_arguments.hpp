@@ -40,7 +40,7 @@ class reader;
 ///       static Money read(reader& in) { auto currency = in.get<std::string>(); return {currency, in.get<std::int64_t>()}; }
 ///   };
 ///
-/// write() is called twice, first to learn the size: it puts the same both times. What read() throws means that the bytes are no T.
+/// write() is called twice, first to learn the size: it puts the same both times. If read() throws, the bytes are not a T.
 /// Change type_name when you change what they write: then a log with the old bytes is refused, and not misread.
 template <class T>
 struct argument;
@@ -74,7 +74,7 @@ constexpr bool has_pointer_member()
     }
 }
 
-/// Whether any bytes are a T, and a run of them is written as one. Not where the argument<T> is another than the first below.
+/// Whether any bytes are a T, and a run of them is written as one. False where argument<T> is not the first one below.
 template <class T>
 inline constexpr bool is_its_bytes = requires { requires argument<T>::is_its_bytes; };
 template <class T>
@@ -281,7 +281,7 @@ struct argument<std::span<T>> {
 };
 
 namespace detail {
-/// Elements one by one, each at least a byte, so that a length that is no length is seen.
+/// Elements one by one, each at least a byte, so that an impossible length is found.
 template <class Element>
 void write_element(writer& out, const Element& element)
 {

@@ -204,7 +204,7 @@ template <class Class>
     requires requires { typename Class::constructor; }
 struct ConstructorOf<Class> : ConstructorOf<typename Class::constructor> {};
 
-/// Where this thread is making a durable object.
+/// The durable object that this thread is making, and where.
 struct Making {
     static inline thread_local Making* current = nullptr;
     const std::byte* begin;

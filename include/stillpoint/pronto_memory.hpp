@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory_resource>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,25 @@ inline constexpr std::size_t alignment_of_malloc = 16;
     return place;
 }
 }  // namespace detail
+
+/// While it lives the calling thread acts on that pool (sp_pool_use): get_object, delete_object, snapshot and allocations are that pool's.
+///   pronto::pool_scope in(sp_pool_open("other.pool", "engine=pronto"));
+/// Operations need none: each acts on its object's pool. Throws std::invalid_argument for a pointer that is not an open pool.
+class [[nodiscard]] pool_scope {
+public:
+    explicit pool_scope(sp_pool* pool)
+    {
+        if (pool == nullptr || sp_pool_use(pool, &before_) != SP_OK) {
+            throw std::invalid_argument(sp_last_error());
+        }
+    }
+    pool_scope(const pool_scope&) = delete;
+    pool_scope& operator=(const pool_scope&) = delete;
+    ~pool_scope() { sp_pool_use(before_, nullptr); }
+
+private:
+    sp_pool* before_ = nullptr;
+};
 
 /// Durable memory, by sp_malloc. Meets the standard's requirements for an allocator; it has no state, and all are equal.
 /// Of a container outside durable objects the blocks are leaked in a crash.
@@ -87,8 +107,10 @@ public:
 
     /// Set before main where the program asks for the resource anywhere.
     inline static bool is_wanted = false;
+    /// That of the pool that was used last.
     inline static std::atomic<memory_resource*> place = nullptr;
 
+    /// In the pool that the thread acts on.
     static void renew()
     {
         if (!is_wanted) {
@@ -110,15 +132,15 @@ inline const bool resource_is_wanted = (DurableResource::is_wanted = true);
 
 }  // namespace detail
 
-/// The memory_resource of the open pool. Call it in constructors and methods of durable objects; before the first get_object()
-/// of a process it takes a lock of the directory.
+/// The memory_resource of the pool that the thread acts on: inside an object's code, the object's pool. Call it in constructors and methods
+/// of durable objects; before the first get_object() of a process it takes a lock of the directory.
 /// Errors: std::bad_alloc; sp_last_error() says why.
 template <class Unused = void>
 [[nodiscard]] memory_resource* durable_resource()
 {
     static_cast<void>(&detail::resource_is_wanted<Unused>);
     memory_resource* found = detail::DurableResource::place.load(std::memory_order_acquire);
-    if (found == nullptr) {
+    if (found == nullptr || sp_pool_of(found) != sp_pool_current()) {
         detail::DurableResource::renew();
         found = detail::DurableResource::place.load(std::memory_order_acquire);
     }

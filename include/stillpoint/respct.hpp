@@ -231,7 +231,7 @@ public:
     [[nodiscard]] int resumes_at() const noexcept { return resumed_at_; }
     /// The work is done: unless another restart point follows, the next run of this thread starts at the beginning.
     void finish() noexcept { memory_->restart_point = 0; }
-    /// The locals of a frame, whoever has it: for a thread that looks at another's. Throws allocation_failure.
+    /// The locals of a frame, whichever thread has it: for a thread that reads another's. Throws allocation_failure.
     [[nodiscard]] static Locals& of(const char* handle) { return root<Memory>(handle)->locals; }
     Locals* operator->() const noexcept { return &memory_->locals; }
     Locals& operator*() const noexcept { return memory_->locals; }

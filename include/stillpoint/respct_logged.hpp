@@ -224,7 +224,7 @@ public:
     logged& operator^=(detail::Operand<T> other) noexcept { return combine(other, [](auto a, auto b) { return a ^ b; }); }
     // clang-format on
 
-    /// As operator=, for a caller that has the line.
+    /// Does what operator= does, for a caller that knows the source line.
     void store(const T& value, std::source_location where = std::source_location::current()) noexcept
     {
         if constexpr (detail::is_checked) {
@@ -277,7 +277,7 @@ private:
     [[nodiscard]] std::uint64_t epoch_word() const noexcept { return words_[words - 1]; }
     void set_epoch_word(std::uint64_t word) noexcept { __atomic_store_n(&words_[words - 1], word, __ATOMIC_RELAXED); }
 
-    /// One store where the processor has one, so that it does not tear.
+    /// Writes by one store where the processor has one, so that the value does not tear.
     static void write(Slot& slot, const T& value) noexcept
     {
         if constexpr (std::is_scalar_v<T> && sizeof(T) <= sizeof(std::uint64_t)) {

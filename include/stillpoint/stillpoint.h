@@ -11,7 +11,7 @@
  * not delimit one. Stillpoint sees only locks that are taken by libc's functions, not locks that the program implements itself.
  * Durable memory may be written only inside a FASE; it may be read
  * anywhere. After a crash it holds the state at the end of one epoch: every FASE of that epoch and of earlier ones
- * whole, and no part of a FASE of a later one. See docs/guarantees.md.
+ * whole, and no part of a FASE of a later one. See docs/guide/guarantees.md.
  *
  * Unless a function says otherwise: any thread may call it, it never calls malloc, and it
  * returns SP_OK (0) or an sp_error. */
@@ -83,7 +83,7 @@ const char* sp_last_error(void);
  * allocated in the recovered epoch are free. Failure: NULL with errno ENOMEM; sp_last_error()
  * tells a full disk from a pool at its maximum. Memory from sp_malloc holds old bytes.
  * A named object (sp_root) that is freed loses its name; one that is reallocated keeps it, with the new size.
- * Alignment: 16 bytes, that of max_align_t; sp_aligned_alloc gives more (EINVAL: it is no power
+ * Alignment: 16 bytes, that of max_align_t; sp_aligned_alloc gives more (EINVAL: it is not a power
  * of two up to 64 KiB). An object that must not share its cache lines needs sp_aligned_alloc(64, ...). */
 void* sp_malloc(size_t size_bytes);
 void* sp_calloc(size_t count, size_t size_bytes);
@@ -193,6 +193,55 @@ int sp_wait_durable(uint64_t epoch, int64_t timeout_ms);
 /* Takes a checkpoint now and waits until it is durable. Errors as sp_wait_durable. */
 int sp_checkpoint(void);
 
+/* ---- Several pools ----------------------------------------------------------------------- */
+/* The calls above act on the default pool of the process, the one of `stillpoint run` or sp_open. Further pools are
+ * objects. Each has its own file, engine, heap, handles and epochs, and addresses of its own, where it is mapped in every
+ * process that opens it. Durable memory of one pool may not point into another: they are not recovered to the same moment.
+ *
+ * Pools of engines that are durable on return (pronto) can be open beside each other, 16 at a time. An engine that
+ * finds quiescent states by the program's locks (pmthreads, respct) needs the process for itself.
+ * sp_free, sp_realloc and sp_usable_size find a block's pool by its address. SP_PERSISTENT variables belong to the
+ * default pool. Sections (sp_fase_begin) are those of all pools of the process. */
+
+typedef struct sp_pool sp_pool;
+
+/* Opens (or creates) a pool beside those that are open; the default pool stays what it is. As sp_open, but it may be called
+ * at any time, by any thread. It ends with sp_pool_close or, as the default one, with the process. NULL: sp_last_error() says why;
+ * besides sp_open's reasons: its engine, or that of an open pool, needs the process for itself (SP_E_ALREADY_OPEN); its
+ * addresses are taken by an open pool (SP_E_WINDOW_TAKEN): pools that sp_pool_open has made lie at random places, and rarely meet. */
+sp_pool* sp_pool_open(const char* path, const char* options);
+
+/* Takes a last checkpoint and closes the pool. No thread may use its memory afterwards, nor have chosen it (sp_pool_use).
+ * Errors as sp_close. */
+int sp_pool_close(sp_pool* pool);
+
+/* The default pool; NULL: there is none. */
+sp_pool* sp_pool_default(void);
+/* The pool that the calling thread's calls without a pool act on: the one that it has chosen, or whose object it runs an operation
+ * on; else the default one. NULL: there is none. */
+sp_pool* sp_pool_current(void);
+/* The open pool whose addresses `address` is one of; NULL: none. */
+sp_pool* sp_pool_of(const void* address);
+
+/* From here on the calling thread's calls without a pool act on that pool; NULL: on the default one. *before, where that is not
+ * NULL, is the pool that the thread had chosen, or NULL. For code that calls the functions above through a library or an allocator.
+ * An operation on a durable object (pronto.h) does this by itself. Errors: SP_E_NOT_OPEN (not an open pool; nothing changes). */
+int sp_pool_use(sp_pool* pool, sp_pool** before);
+
+/* The calls above, on that pool. Errors also: SP_E_NOT_OPEN, or NULL with EINVAL (not an open pool). Cost: a look at the open
+ * pools more. */
+sp_start sp_pool_start_kind(sp_pool* pool);
+void* sp_pool_malloc(sp_pool* pool, size_t size_bytes);
+void* sp_pool_calloc(sp_pool* pool, size_t count, size_t size_bytes);
+void* sp_pool_aligned_alloc(sp_pool* pool, size_t alignment_bytes, size_t size_bytes);
+void* sp_pool_root(sp_pool* pool, const char* handle, size_t size_bytes);
+void* sp_pool_root_find(sp_pool* pool, const char* handle, size_t* size_bytes);
+int sp_pool_root_delete(sp_pool* pool, const char* handle);
+uint64_t sp_pool_epoch(sp_pool* pool);
+uint64_t sp_pool_durable_epoch(sp_pool* pool);
+int sp_pool_wait_durable(sp_pool* pool, uint64_t epoch, int64_t timeout_ms);
+int sp_pool_checkpoint(sp_pool* pool);
+
 /* ---- Facts ------------------------------------------------------------------------------ */
 
 typedef struct sp_heap_statistics {
@@ -210,6 +259,10 @@ int sp_heap_stats(sp_heap_statistics* out);
  * lists them. Cost: a search of some 40 names and a load. Errors: SP_E_NOT_OPEN; SP_E_INVALID_ARGUMENT
  * (NULL, or an unknown name). */
 int sp_statistic(const char* name, uint64_t* value);
+
+/* The two calls above, on one pool. Errors also: SP_E_NOT_OPEN (not an open pool). */
+int sp_pool_heap_stats(sp_pool* pool, sp_heap_statistics* out);
+int sp_pool_statistic(sp_pool* pool, const char* name, uint64_t* value);
 
 /* "1.0.0". */
 const char* sp_version(void);

@@ -56,7 +56,7 @@ void undo_fase_begin(void);
 void undo_fase_end(void);
 
 /* A reader-writer lock in durable or other memory. Zero bytes are a free lock, and every lock is free after a restart. A write lock
- * that is released inside a FASE stays with the thread until the outermost FASE has ended: nobody sees what may still be
+ * that is released inside a FASE stays with the thread until the outermost FASE has ended: no thread sees what may still be
  * undone. So a lock that guards durable data must be one of these. */
 typedef struct undo_rwlock {
     uint64_t run;    /* the opening of the pool in which `lock` was made ready */

@@ -1,5 +1,5 @@
 #pragma once
-// Which thread owns which chunk. Volatile: after a restart nobody owns any, and what is free is what the pool's table says.
+// Which thread owns which chunk. Volatile: after a restart no thread owns any, and what is free is what the pool's table says.
 
 #include <cstdint>
 #include <pthread.h>

@@ -103,7 +103,7 @@ private:
             while (at < pool_.used(chunk)) {
                 const std::uint64_t offset = pool_.chunk_offset(chunk) + at;
                 if (!pool_.is_block(offset)) {
-                    return "bytes in use are no block";
+                    return "bytes in use are not a block";
                 }
                 if (live_.count(offset) + free.count(offset) != 1) {
                     return "a block has leaked";

@@ -73,7 +73,7 @@ void transfer(Root& root, unsigned from, unsigned to, std::int64_t amount)
     undo_write_lock(&low.lock);
     undo_write_lock(&high.lock);
     store(root.accounts[from].balance, root.accounts[from].balance - amount);
-    undo_unlock(&high.lock);  // inside the FASE: nobody may have it before the FASE has ended
+    undo_unlock(&high.lock);  // inside the FASE: no thread may have it before the FASE has ended
     store(root.accounts[to].balance, root.accounts[to].balance + amount);
     undo_unlock(&low.lock);
     undo_fase_end();

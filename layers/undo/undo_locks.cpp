@@ -13,7 +13,7 @@ namespace {
 std::uint64_t present_run() noexcept { return runtime.open ? runtime.pool.variables().run : 0; }
 
 /// The bytes of a lock after a restart are meaningless: the first to use it in this run makes it ready. Runs are even
-/// numbers; the odd one before says that somebody is at it.
+/// numbers; the odd one before says that a thread is changing it.
 void make_ready(undo_rwlock& lock) noexcept
 {
     const std::uint64_t run = present_run();

@@ -8,7 +8,7 @@
 
 namespace stillpoint::undo {
 
-/// Set by the test: which canary is out, and who is told of write backs and fences.
+/// Set by the test: which canary is out, and what is told of write backs and fences.
 inline Canary removed_canary = Canary::none;
 
 class Listener {

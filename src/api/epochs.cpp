@@ -28,14 +28,11 @@ STILLPOINT_API int sp_open(const char* path, const char* options_text)
         return stillpoint::report(fail(SP_E_INVALID_ARGUMENT, 0, "sp_open needs a path").value());
     }
     try {
-        stillpoint::Options options;
-        if (options_text != nullptr) {
-            if (auto parsed = stillpoint::parse_option_text(options, options_text); !parsed) {
-                return stillpoint::report(parsed.error());
-            }
+        auto options = stillpoint::options_of_call(path, options_text);
+        if (!options) {
+            return stillpoint::report(options.error());
         }
-        options.pool = path;
-        auto opened = stillpoint::session_open(options);
+        auto opened = stillpoint::session_open(*options);
         return opened ? SP_OK : stillpoint::report(opened.error());
     } catch (const std::bad_alloc&) {
         return stillpoint::report(fail(SP_E_NO_MEMORY, ENOMEM, "no memory to open {}", path).value());
@@ -44,14 +41,11 @@ STILLPOINT_API int sp_open(const char* path, const char* options_text)
 
 STILLPOINT_API int sp_close(void)
 {
-    if (Session* const open = stillpoint::open_session(); open != nullptr) {
-        open->engine->thread_ends();
+    Session* const session = stillpoint::default_session();
+    if (session == nullptr) {
+        return stillpoint::report(fail(SP_E_NOT_OPEN, 0, "no pool is open").value());
     }
-    auto session = stillpoint::session_to_wait_in();
-    if (!session) {
-        return stillpoint::report(session.error());
-    }
-    auto closed = stillpoint::session_close();
+    auto closed = stillpoint::session_close_by_caller(*session);
     return closed ? SP_OK : stillpoint::report(closed.error());
 }
 
@@ -116,12 +110,13 @@ STILLPOINT_API int sp_statistic(const char* name, uint64_t* value)
     if (name == nullptr || value == nullptr) {
         return stillpoint::report(fail(SP_E_INVALID_ARGUMENT, 0, "sp_statistic needs a name and a place for the value").value());
     }
-    if (used_session() == nullptr) {
+    const Session* const session = used_session();
+    if (session == nullptr) {
         return stillpoint::report(fail(SP_E_NOT_OPEN, 0, "no pool is open: there are no statistics").value());
     }
     for (const stillpoint::StatisticRow& row : stillpoint::statistic_rows()) {
         if (row.name == name) {
-            *value = stillpoint::read_statistic(stillpoint::statistics(), row);
+            *value = stillpoint::read_statistic(stillpoint::statistics_of(session->number), row);
             return SP_OK;
         }
     }

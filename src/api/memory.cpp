@@ -17,7 +17,6 @@
 using FaseGuard = stillpoint::fase::InlineGuard;
 using stillpoint::fail;
 using stillpoint::Heap;
-using stillpoint::open_session;
 using stillpoint::Session;
 using stillpoint::used_session;
 
@@ -101,8 +100,8 @@ STILLPOINT_API void sp_free(void* block)
     if (block == nullptr) {
         return;
     }
-    Session* const session = open_session();
-    if (session == nullptr || !stillpoint_is_persistent(block)) {
+    Session* const session = stillpoint::session_of(block);
+    if (session == nullptr) {
         if (stillpoint::may_have_volatile_name(block)) [[unlikely]] {
             stillpoint::forget_volatile_root_of(block);
         }
@@ -122,8 +121,8 @@ STILLPOINT_API void* sp_realloc(void* block, size_t size_bytes)
     if (block == nullptr) {
         return sp_malloc(size_bytes);
     }
-    Session* const session = open_session();
-    if (session == nullptr || !stillpoint_is_persistent(block)) {
+    Session* const session = stillpoint::session_of(block);
+    if (session == nullptr) {
         const bool may_have_name = stillpoint::may_have_volatile_name(block);
         const auto old_address = reinterpret_cast<std::uintptr_t>(block);
         void* const moved = std::realloc(block, size_bytes);
@@ -148,8 +147,8 @@ STILLPOINT_API size_t sp_usable_size(const void* block)
     if (block == nullptr) {
         return 0;
     }
-    Session* const session = open_session();
-    if (session == nullptr || !stillpoint_is_persistent(block)) {
+    Session* const session = stillpoint::session_of(block);
+    if (session == nullptr) {
         return malloc_usable_size(const_cast<void*>(block));
     }
     return session->heap->usable_size(block);
@@ -165,6 +164,7 @@ STILLPOINT_API int sp_heap_stats(sp_heap_statistics* out)
         return stillpoint::report(fail(SP_E_NOT_OPEN, 0, "no pool is open: there is no durable heap").value());
     }
     const FaseGuard fase;
+    stillpoint::announce_store(out, sizeof *out);
     *out = session->heap->statistics();
     stillpoint::note_store(out, sizeof *out);
     return SP_OK;

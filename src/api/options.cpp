@@ -51,7 +51,7 @@ AllRows collect_rows()
 
 std::uint64_t bit_of(const OptionRow& row) noexcept { return std::uint64_t{1} << (&row - option_rows().data()); }
 
-/// Variables of that prefix that are no options: the session's mark of the process that opened the
+/// Variables of that prefix that are not options: the session's mark of the process that opened the
 /// pool, the plan of the fault injection, what the tool and the project's own tests are told.
 constexpr std::string_view other_variables[] = {"owner", "run",     "fault",      "fault_met", "lint_report", "runtime",
                                                 "clang", "clangxx", "symbolizer", "build",     "source",      "binaries"};
@@ -177,9 +177,21 @@ Result<void> parse_option_text(Options& options, std::string_view text)
     }
 }
 
+Result<Options> options_of_call(const char* path, const char* text)
+{
+    Options options;
+    if (text != nullptr) {
+        if (auto parsed = parse_option_text(options, text); !parsed) {
+            return pass_on(parsed.error());
+        }
+    }
+    options.pool = path;
+    return options;
+}
+
 namespace {
 
-/// The option's name in a variable "STILLPOINT_NAME", in small letters; empty: it is none of that prefix, or known to be no option.
+/// The option's name in a variable "STILLPOINT_NAME", in small letters; empty: it is none of that prefix, or known not to be an option.
 std::string option_in(std::string_view variable_name)
 {
     if (!variable_name.starts_with(option_environment_prefix)) {

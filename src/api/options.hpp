@@ -32,6 +32,9 @@ namespace stillpoint {
 /// Errors as parse_option; rows before the bad one are set.
 [[nodiscard]] Result<void> parse_option_text(Options& options, std::string_view text);
 
+/// The options of a call that opens `path`; `text`, in that form, may be nullptr. Errors as parse_option.
+[[nodiscard]] Result<Options> options_of_call(const char* path, const char* text);
+
 /// Defaults, overridden by STILLPOINT_* variables. Errors as parse_option, naming the
 /// variable. A variable that begins so and names no option is passed over: another version may know it.
 /// The defaults alone where the environment is foreign (os/environment.hpp).

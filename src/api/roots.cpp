@@ -74,6 +74,7 @@ STILLPOINT_API void* sp_root_find(const char* handle, size_t* size_bytes)
         return nullptr;
     }
     if (size_bytes != nullptr) {
+        stillpoint::announce_store(size_bytes, sizeof *size_bytes);
         *size_bytes = entry->size_bytes;
         stillpoint::note_store(size_bytes, sizeof *size_bytes);
     }

@@ -2,14 +2,18 @@
 
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <new>
 #include <string>
+#include <sys/stat.h>
 #include <sysexits.h>
 
 #include "api/options.hpp"
+#include "api/session_faults.hpp"
 #include "api/session_pool.hpp"
 #include "api/statistics.hpp"
 #include "os/clock.hpp"
+#include "os/futex.hpp"
 #include "os/log.hpp"
 #include "os/own_mappings.hpp"
 #include "os/thread_calls.hpp"
@@ -22,16 +26,19 @@
 #include "runtime/program_fit.hpp"
 #include "runtime/program_limits.hpp"
 #include "runtime/session_state.hpp"
+#include "runtime/session_waits.hpp"
+#include "runtime/stop_turns.hpp"
 #include "runtime/sync_objects.hpp"
 
 namespace stillpoint {
 
 namespace {
 
-std::atomic<bool> ending{false};
-/// The engine whose tracker raises faults: set earlier than the session, since opening a pool
-/// writes durable memory already.
-std::atomic<Engine*> fault_engine{nullptr};
+/// While a pool is opened or closed.
+constinit os::FutexLock opening_lock;
+/// While a thread that ends leaves the sessions, and while one of them is taken off the list. Inside opening_lock. An engine that stops
+/// waits for its threads, so this lock is free then.
+constinit os::FutexLock leaving_lock;
 
 Result<std::uint64_t> grow_image(void* context, std::uint64_t wanted) { return static_cast<Engine*>(context)->grow(wanted); }
 
@@ -66,7 +73,8 @@ Result<void> attach_image(Session& session, const EngineDriver& driver, const Re
     if (auto attached = sync_objects_attach(heap_options, geometry); !attached) {
         return attached;
     }
-    return restore_durable_globals(engine, *session.heap, heap_options, accept_globals);
+    // The program's variables have one pool.
+    return session.number == 0 ? restore_durable_globals(engine, *session.heap, heap_options, accept_globals) : Result<void>{};
 }
 
 void announce(const Session& session, const Options& options, const RecoveryReport& report, std::string_view mechanism)
@@ -130,7 +138,7 @@ Result<RecoveryReport> start_engine(Session& session, Pool pool, const Options& 
     if (!report) {
         return report;
     }
-    fault_engine.store(session.engine.get(), std::memory_order_release);
+    set_fault_engine(session.number, session.engine.get());
     auto installed = fault_handler_install(SIGBUS, &session_handle_lost_memory);
     if (installed && session.engine->needs_fault_handler()) {
         installed = check_faults_keep_registers();
@@ -139,10 +147,11 @@ Result<RecoveryReport> start_engine(Session& session, Pool pool, const Options& 
         installed = fault_handler_install(SIGSEGV, &session_handle_fault);
     }
     if (!installed) {
-        fault_engine.store(nullptr, std::memory_order_release);
         return pass_on(installed.error());
     }
-    kernel_locks::are_guarded.store(session.engine->needs_fault_handler(), std::memory_order_relaxed);
+    if (session.engine->needs_fault_handler()) {
+        kernel_locks::are_guarded.store(true, std::memory_order_relaxed);
+    }
     return report;
 }
 
@@ -171,38 +180,95 @@ Result<void> start_session(Session& session, const EngineDriver& driver, const R
 
 namespace {
 
-Result<void> open_session_of(Options options, SessionBegin begin)
+/// The end of a session that did not begin, and of one whose engine has stopped: no thread finds it any more.
+void forget_session(unsigned number) noexcept
 {
-    if (open_session() != nullptr) {
-        return fail(SP_E_ALREADY_OPEN, 0, "this process has the pool {} open already", statistics().pool_path.data());
+    set_fault_engine(number, nullptr);
+    const std::lock_guard guard(leaving_lock);
+    set_session(number, nullptr);
+    bool any = false;
+    bool any_faults = false;
+    for_each_session([&](const Session& other) {
+        any = true;
+        any_faults = any_faults || other.engine->needs_fault_handler();
+    });
+    kernel_locks::are_guarded.store(any_faults, std::memory_order_relaxed);
+    if (!any) {
+        fase_deactivate();
     }
+}
+
+/// Some engines rely on quiescent states that no other pool may disturb. Errors: already_open.
+Result<void> check_company(const Options& options, const EngineDriver& driver)
+{
+    Result<void> result;
+    for_each_session([&](const Session& other) {
+        if (result && !(driver.shares_process && other.driver->shares_process)) {
+            const EngineDriver& alone = driver.shares_process ? *other.driver : driver;
+            result = fail(SP_E_ALREADY_OPEN, 0,
+                          "{}: this process has the pool {} (engine {}) open already, and the engine {} needs the process for itself; only "
+                          "pools of engines that are durable on return can be open beside each other",
+                          options.pool, other.pool, other.driver->format.name, alone.format.name);
+        }
+    });
+    return result;
+}
+
+/// Whether an open session has that file, under whatever path.
+bool has_open(const std::string& path) noexcept
+{
+    struct stat wanted{};
+    bool found = false;
+    if (stat(path.c_str(), &wanted) == 0) {
+        for_each_session([&](const Session& session) {
+            struct stat other{};
+            found = found || (stat(session.pool.c_str(), &other) == 0 && other.st_dev == wanted.st_dev && other.st_ino == wanted.st_ino);
+        });
+    }
+    return found;
+}
+
+/// Everything from the pool's file to a session that is not published yet. The caller holds the lock.
+Result<std::unique_ptr<Session>> make_session(unsigned number, Options options, SessionBegin begin)
+{
     const std::uint64_t begun_ns = os::monotonic_ns();
     os::set_quiet(options.quiet);
     if (auto checked = check_options(options); !checked) {
-        return checked;
+        return pass_on(checked.error());
     }
     if (auto checked = check_program_fits(); !checked) {
-        return checked;
+        return pass_on(checked.error());
     }
-    auto opened = open_or_create_pool(options);
+    auto opened = open_or_create_pool(options, number == 0 ? PoolPlace::usual : PoolPlace::free);
+    if (!opened && opened.error().code == SP_E_POOL_LOCKED && has_open(options.pool)) {
+        return fail(SP_E_ALREADY_OPEN, 0, "{}: this process has this pool open already", options.pool);
+    }
     if (!opened) {
         return pass_on(opened.error());
     }
     const EngineDriver* const driver = opened->driver;
+    if (auto fits = check_company(options, *driver); !fits) {
+        return pass_on(fits.error());
+    }
     tell_of_idle_options(options, driver->format.name);
     Pool* const pool = &opened->pool;
     if (options.interval_ms == 0) {
         options.interval_ms = driver->interval_ms;
     }
     const std::string mechanism(pool->medium().mechanism());
-    const std::string pool_path = options.pool;
+    const PoolFacts facts = pool->facts();
+    const StatisticsScope own_figures(number);
     // Figures are a service; a program is not refused where they cannot be kept.
-    if (auto shared = statistics_open(pool_path, pool->facts().uuid, driver->format.name, statistics_table()); !shared) {
+    if (auto shared = statistics_open(options.pool, facts.uuid, driver->format.name, statistics_table()); !shared) {
         os::write_line(os::Severity::warning, shared.error().text());
     }
     static std::uint64_t sessions_made = 0;
     auto session = std::make_unique<Session>();
-    session->number = ++sessions_made;
+    session->serial = ++sessions_made;
+    session->number = number;
+    session->driver = driver;
+    session->image_begin = facts.base_address;
+    session->image_end = facts.base_address + facts.image_bytes_max;
     session->pool = options.pool;
     session->engine = driver->make();
     auto report = start_engine(*session, std::move(*pool), options);
@@ -210,9 +276,11 @@ Result<void> open_session_of(Options options, SessionBegin begin)
         return pass_on(report.error());
     }
     if (auto started = start_session(*session, *driver, *report, begin, options); !started) {
-        fault_engine.store(nullptr, std::memory_order_release);
-        fase_deactivate();
-        return started;
+        sync_objects_detach(session->engine->image_base());
+        if (session->heap != nullptr) {
+            session->heap->detach();
+        }
+        return pass_on(started.error());
     }
     report->recovery_ns = os::monotonic_ns() - begun_ns;
     Statistics& figures = statistics();
@@ -221,22 +289,58 @@ Result<void> open_session_of(Options options, SessionBegin begin)
     figures.recovered_epoch.store(report->epoch, std::memory_order_relaxed);
     announce(*session, options, *report, mechanism);
     tell_limits_of_program();
-    ending.store(false, std::memory_order_release);
-    set_open_session(session.release());
-    return {};
+    return session;
+}
+
+void forget_attempt(unsigned number) noexcept
+{
+    const StatisticsScope own_figures(number);
+    statistics_close();
+    forget_session(number);
+}
+
+/// The lock is held: two threads that open a pool each get a number each.
+Result<Session*> open_as(unsigned number, const Options& options, SessionBegin begin)
+{
+    // The only code that may run out of memory by an exception: what comes later does not call malloc.
+    try {
+        if (auto made = make_session(number, options, begin); made) {
+            Session* const session = made->release();
+            set_session(number, session);
+            return session;
+        } else {
+            forget_attempt(number);
+            return pass_on(made.error());
+        }
+    } catch (const std::bad_alloc&) {
+        forget_attempt(number);
+        return fail(SP_E_NO_MEMORY, ENOMEM, "no memory to open {}", options.pool);
+    }
 }
 
 }  // namespace
 
 Result<void> session_open(const Options& options, SessionBegin begin)
 {
-    // The only code that may run out of memory by an exception: what comes later does not call malloc.
-    try {
-        return open_session_of(options, begin);
-    } catch (const std::bad_alloc&) {
-        fault_engine.store(nullptr, std::memory_order_release);
-        return fail(SP_E_NO_MEMORY, ENOMEM, "no memory to open {}", options.pool);
+    const std::lock_guard guard(opening_lock);
+    if (default_session() != nullptr) {
+        return fail(SP_E_ALREADY_OPEN, 0, "this process has the pool {} open already; sp_pool_open opens another one beside it",
+                    default_session()->pool);
     }
+    auto opened = open_as(0, options, begin);
+    return opened ? Result<void>{} : pass_on(opened.error());
+}
+
+Result<Session*> session_open_further(const Options& options)
+{
+    const std::lock_guard guard(opening_lock);
+    for (unsigned number = 1; number < sessions_max; ++number) {
+        if (sessions::open[number].load(std::memory_order_relaxed) == nullptr) {
+            return open_as(number, options, SessionBegin::at_once);
+        }
+    }
+    return fail(SP_E_NO_MEMORY, 0, "{}: this process has {} pools open beside its default one, the maximum", options.pool,
+                sessions_max - 1);
 }
 
 Result<void> session_validate(const Options& options)
@@ -281,59 +385,81 @@ void tell_of_lost_end(const Session& session, const char* what, bool others_hold
 
 }  // namespace
 
-void session_end() noexcept
+namespace {
+
+void end_session(Session& session) noexcept
 {
-    Session* const session = open_session();
-    if (session == nullptr) {
-        session_end_without_pool();
-        return;
-    }
-    if (session->detached.load(std::memory_order_acquire) || ending.exchange(true, std::memory_order_acq_rel) ||
-        !session->in_use.load(std::memory_order_acquire)) {
+    if (session.detached.load(std::memory_order_acquire) || session.ending.exchange(true, std::memory_order_acq_rel) ||
+        !session.in_use.load(std::memory_order_acquire)) {
         return;  // Not in use: the pool is as it was, and its next start is what this one would have been.
     }
-    const AtRest here(session);
+    const StatisticsScope own_figures(session.number);
+    const AtRest here(&session);
     if (inside_fase()) {
-        tell_of_lost_end(*session,
+        tell_of_lost_end(session,
                          "the program ends inside a failure-atomic section (a lock is held): no last checkpoint; the pool stays at "
                          "epoch",
                          false);
         return;
     }
-    call_end_hook(*session);
-    auto stopped = session->engine->stop(true);
+    call_end_hook(session);
+    auto stopped = session.engine->stop(true);
     if (!stopped && stopped.error().code == SP_E_TIMED_OUT) {
-        tell_of_lost_end(*session, "no quiescent state for a last checkpoint; the pool stays at epoch", true);
+        tell_of_lost_end(session, "no quiescent state for a last checkpoint; the pool stays at epoch", true);
     } else if (!stopped) {
         os::write_line(os::Severity::warning, stopped.error().text());  // The failure itself was an error's line when it happened.
     }
 }
 
-Result<void> session_close()
+}  // namespace
+
+void session_end() noexcept
 {
-    Session* const session = open_session();
-    if (session == nullptr || ending.exchange(true, std::memory_order_acq_rel)) {
-        return fail(SP_E_NOT_OPEN, 0, "no pool is open, or it is being closed already");
+    if (default_session() == nullptr) {
+        session_end_without_pool();
     }
-    call_end_hook(*session);
-    auto stopped = session->engine->stop(true);
-    fase_deactivate();
-    sync_objects_detach();
-    kernel_locks::are_guarded.store(false, std::memory_order_relaxed);
-    set_open_session(nullptr);
-    fault_engine.store(nullptr, std::memory_order_release);
-    session->heap->detach();
+    for_each_session(&end_session);
+}
+
+Result<void> session_close(Session& session)
+{
+    const std::lock_guard guard(opening_lock);
+    if (session.ending.exchange(true, std::memory_order_acq_rel)) {
+        return fail(SP_E_NOT_OPEN, 0, "the pool {} is being closed already", session.pool);
+    }
+    const StatisticsScope own_figures(session.number);
+    call_end_hook(session);
+    auto stopped = session.engine->stop(true);
+    sync_objects_detach(session.engine->image_base());
+    forget_session(session.number);
+    session.heap->detach();
     statistics_close();
-    delete session;
+    delete &session;
     return stopped;
+}
+
+Result<void> session_close_by_caller(Session& session)
+{
+    {
+        const InSession in(session);
+        session.engine->thread_ends();
+        if (auto outside = session_to_wait_in(); !outside) {
+            return pass_on(outside.error());
+        }
+    }
+    if (sessions::chosen == &session) {
+        sessions::chosen = nullptr;
+    }
+    return session_close(session);
 }
 
 void session_before_fork() noexcept
 {
-    Session* const session = open_session();
-    if (session != nullptr && !session->detached.load(std::memory_order_acquire)) {
-        session->engine->before_fork();
-    }
+    for_each_session([](const Session& session) {
+        if (!session.detached.load(std::memory_order_acquire)) {
+            session.engine->before_fork();
+        }
+    });
 }
 
 void session_after_fork_in_parent() noexcept {}
@@ -341,62 +467,33 @@ void session_after_fork_in_parent() noexcept {}
 void session_after_fork_in_child() noexcept
 {
     session_defer_after_fork();
-    Session* const session = open_session();
-    if (session == nullptr || session->detached.exchange(true, std::memory_order_acq_rel)) {
+    opening_lock.reset_after_fork();
+    leaving_lock.reset_after_fork();
+    bool any = false;
+    for_each_session([&](Session& session) { any = !session.detached.exchange(true, std::memory_order_acq_rel) || any; });
+    if (!any) {
         return;
     }
     fase_reset_after_fork();
+    stop_turns_reset_after_fork();
     os::disown_mappings_after_fork();
     kernel_writes::reset_after_fork();
     kernel_locks::are_guarded.store(false, std::memory_order_relaxed);
-    session->directory_lock.reset_after_fork();
-    session->engine->detach_after_fork();
-}
-
-bool session_handle_fault(void* address) noexcept
-{
-    Engine* const engine = fault_engine.load(std::memory_order_acquire);
-    return engine != nullptr && engine->handle_fault(address);
-}
-
-bool session_handle_lost_memory(void* address) noexcept
-{
-    Engine* const engine = fault_engine.load(std::memory_order_acquire);
-    if (engine == nullptr) {
-        return false;
-    }
-    if (engine->absorb_lost_page(address)) {
-        return true;
-    }
-    const auto offset = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(engine->image_base());
-    if (offset >= engine->image_bytes()) {
-        return false;
-    }
-    // The program's own memory: what stood there comes back from the pool only.
-    end_process(fail(SP_E_IO, EIO,
-                     "the memory at {} is gone (SIGBUS: a hardware error, or a poisoned page); durable memory is as it was at "
-                     "epoch {}: start the program again",
-                     address, engine->durable_epoch())
-                    .value());
-}
-
-bool session_needs_fault_handler() noexcept
-{
-    Engine* const engine = session_engine();
-    return engine != nullptr && engine->needs_fault_handler();
+    for_each_session([](Session& session) {
+        session.directory_lock.reset_after_fork();
+        session.engine->detach_after_fork();
+    });
 }
 
 void session_thread_exit() noexcept
 {
     kernel_calls_end_thread();
-    Session* const session = open_session();
-    if (session != nullptr) {
-        session->engine->thread_ends();  // First: frees that wait belong to the running epoch.
-    }
-    if (session != nullptr && session->heap != nullptr) {
+    const std::lock_guard guard(leaving_lock);
+    for_each_session([](const Session& session) {
+        session.engine->thread_ends();  // First: frees that wait belong to the running epoch.
         const FaseGuard fase;  // A span of which the last block comes back changes durable tables.
-        session->heap->flush_thread_cache();
-    }
+        session.heap->flush_thread_cache();
+    });
 }
 
 }  // namespace stillpoint

@@ -1,5 +1,5 @@
 #pragma once
-// Session: the one open pool of this process, with its engine, heap and directory. The C API
+// Session: an open pool of this process, with its engine, heap and directory. The C API
 // and the interposer call in here; neither has logic of its own.
 
 #include <cstdint>
@@ -21,8 +21,12 @@ void session_start_from_environment() noexcept;
 /// When a session that is open begins: until then the pool's file is as it was.
 enum class SessionBegin { at_once, at_first_use };
 
-/// Opens or creates the pool. sp_open's work, and that of a start from the environment.
+/// Opens or creates the default pool. sp_open's work, and that of a start from the environment.
 [[nodiscard]] Result<void> session_open(const Options& options, SessionBegin begin = SessionBegin::at_once);
+
+/// sp_pool_open's work: a pool beside the others. Errors: as session_open; already_open (an engine needs the process for itself);
+/// window_taken (its addresses are another pool's); no_memory (as many as can be are open). Any thread.
+[[nodiscard]] Result<Session*> session_open_further(const Options& options);
 
 /// Tells the pool of the session, whose image is recovered, and begins checkpoints. Errors: as Engine::run(); no_memory.
 [[nodiscard]] Result<void> run_engine(const Session& session) noexcept;
@@ -35,25 +39,27 @@ enum class SessionBegin { at_once, at_first_use };
 [[nodiscard]] Result<void> session_validate(const Options& options);
 
 /// The process is about to end in an orderly way (exit, return from main, quick_exit, _exit,
-/// or exec replaces it): last checkpoint, then close. At most once; a no-op without a pool, in
+/// or exec replaces it): last checkpoint of each open pool. At most once; a no-op without a pool, in
 /// a forked child, or when the calling thread is inside a FASE (then the last epoch stays).
 void session_end() noexcept;
 
 /// The end of a process that has no session: says so where `stillpoint run` has asked for one and no program took it.
 void session_end_without_pool() noexcept;
 
-/// Called once when the session is about to end in an orderly way, by session_end() or session_close(): outside FASEs, while all
+/// Called once when a session is about to end in an orderly way, by session_end() or session_close(): outside FASEs, while all
 /// durable memory can be read. nullptr: nothing. Any thread may set it.
 void set_session_end_hook(void (*hook)(const Heap& heap) noexcept) noexcept;
 
-/// sp_close's work: as session_end, then durable memory is unmapped. Errors: as Engine::stop().
-[[nodiscard]] Result<void> session_close();
+/// sp_close's and sp_pool_close's work: as session_end, then durable memory is unmapped. Errors: as Engine::stop(); not_open.
+[[nodiscard]] Result<void> session_close(Session& session);
+/// session_close for a thread of the program, which leaves durable memory with it. Errors also: detached, inside_fase.
+[[nodiscard]] Result<void> session_close_by_caller(Session& session);
 
 void session_before_fork() noexcept;
 void session_after_fork_in_parent() noexcept;
 /// In a child, before anything else: a pool that is still to be opened may be opened there.
 void session_defer_after_fork() noexcept;
-/// Detaches the child; its first durable allocation or FASE says so once.
+/// Detaches the child from all pools; its first durable allocation or FASE says so once.
 void session_after_fork_in_child() noexcept;
 
 /// From the SIGSEGV handler: true if the engine's tracker raised the fault.

@@ -1,12 +1,16 @@
 #include "api/session_pool.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "api/options.hpp"
 #include "api/registry.hpp"
 #include "media/open.hpp"
 #include "os/log.hpp"
 #include "pool/image.hpp"
+#include "pool/superblock_layout.hpp"
+#include "pool/uuid.hpp"
+#include "runtime/session_state.hpp"
 
 namespace stillpoint {
 
@@ -26,7 +30,7 @@ std::optional<MediumKind> medium_choice(std::string_view choice)
     return std::nullopt;
 }
 
-/// Memory ends with the machine. Who names the medium memory asks for an emulation, and gets the level that is emulated.
+/// Memory ends with the machine. Naming the medium memory asks for an emulation, and gives the level that is emulated.
 bool can_only_survive_the_process(const Options& options) { return options.medium != "memory" && lies_in_memory(options.pool); }
 
 /// The given level; else power where the medium can keep it.
@@ -118,13 +122,57 @@ Result<NewPool> new_pool_of(const Options& options)
     return NewPool{driver, *size};
 }
 
-Result<SessionPool> create_pool(const Options& options)
+/// Whether [begin, + size) meets the image of an open session, present or to come.
+const Session* session_at(std::uintptr_t begin, std::uint64_t size_bytes)
+{
+    const Session* found = nullptr;
+    for_each_session([&](const Session& session) {
+        if (begin < session.image_end && begin + size_bytes > session.image_begin) {
+            found = &session;
+        }
+    });
+    return found;
+}
+
+/// Somewhere in the upper half of the window, so that pools that were made by different processes can mostly be open beside each other.
+/// Errors: window_taken.
+Result<std::uintptr_t> free_place(const Options& options)
+{
+    constexpr unsigned attempts = 64;
+    const std::uint64_t size_bytes = options.pool_max_mb * mib;
+    const std::uint64_t step = round_up(size_bytes, layout::base_address_alignment);
+    const std::uint64_t places = size_bytes > window_bytes / 2 ? 0 : (window_bytes / 2 - size_bytes) / layout::base_address_alignment + 1;
+    for (unsigned attempt = 0; attempt < attempts && places != 0; ++attempt) {
+        const auto uuid = draw_uuid();
+        if (!uuid) {
+            return pass_on(uuid.error());
+        }
+        std::uint64_t random = 0;
+        std::memcpy(&random, uuid->data() + 8, sizeof random);
+        const std::uintptr_t place = window_base + window_bytes / 2 + random % places * layout::base_address_alignment;
+        if (session_at(place, step) == nullptr) {
+            return place;
+        }
+    }
+    return fail(SP_E_WINDOW_TAKEN, 0,
+                "{}: no room for {} MiB of addresses beside the pools that are open; make it with a smaller maximum (option pool_max_mb)",
+                options.pool, options.pool_max_mb);
+}
+
+Result<SessionPool> create_pool(const Options& options, PoolPlace where)
 {
     const auto wanted = new_pool_of(options);
     if (!wanted) {
         return pass_on(wanted.error());
     }
-    const Pool::CreateOptions create{wanted->driver->format, wanted->size_bytes, options.pool_max_mb * mib};
+    Pool::CreateOptions create{wanted->driver->format, wanted->size_bytes, options.pool_max_mb * mib};
+    if (where == PoolPlace::free || session_at(create.base_address, create.image_bytes_max) != nullptr) {
+        const auto place = free_place(options);
+        if (!place) {
+            return pass_on(place.error());
+        }
+        create.base_address = *place;
+    }
     auto file_bytes = Pool::file_bytes_for(create);
     if (!file_bytes) {
         return pass_on(file_bytes.error());
@@ -169,7 +217,7 @@ Result<void> check_creation_options(const Options& options, const PoolFacts& fac
 
 namespace {
 
-/// A pool grows: what it was at its start is not known, a larger one is no disappointment, and a smaller one no reason to refuse it.
+/// A pool grows by itself, so the size that an option gives for an existing pool is only a hint.
 void tell_of_idle_size(const Options& options, const PoolFacts& facts)
 {
     if (is_given(options, "pool_size_mb") && options.pool_size_mb * mib > facts.image_bytes) {
@@ -196,6 +244,13 @@ Result<SessionPool> open_pool(std::unique_ptr<Medium> medium, const Options& opt
     if (auto kept = check_promise(options, facts.durability, false); !kept) {
         return pass_on(kept.error());
     }
+    if (const Session* const other = session_at(facts.base_address, facts.image_bytes_max); other != nullptr) {
+        return fail(
+            SP_E_WINDOW_TAKEN, 0,
+            "{}: its addresses, {:#x} and up, are those of the open pool {}: these two cannot be open at once. Pools that sp_pool_open "
+            "makes get addresses of their own",
+            options.pool, facts.base_address, other->pool);
+    }
     const EngineDriver* const driver = find_engine(facts.engine_name);
     if (driver == nullptr) {
         return fail(SP_E_POOL_ENGINE, 0, "{}: the pool belongs to engine {}, which this Stillpoint does not have; use a newer one",
@@ -209,11 +264,11 @@ Result<SessionPool> open_pool(std::unique_ptr<Medium> medium, const Options& opt
 
 }  // namespace
 
-Result<SessionPool> open_or_create_pool(const Options& options)
+Result<SessionPool> open_or_create_pool(const Options& options, PoolPlace where)
 {
     auto medium = open_medium(medium_options(options));
     if (!medium && medium.error().code == SP_E_POOL_MISSING) {
-        return create_pool(options);
+        return create_pool(options, where);
     }
     if (!medium) {
         return pass_on(medium.error());

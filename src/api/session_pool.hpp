@@ -15,10 +15,16 @@ struct SessionPool {
     const EngineDriver* driver;
 };
 
+/// The addresses of a new pool.
+enum class PoolPlace {
+    usual,  ///< those that every pool of `stillpoint run` has, where they are free
+    free,   ///< some that no other pool is likely to have
+};
+
 /// Opens the pool that `options` name, with the engine it belongs to; creates it where there is none. Nothing is written to an existing
-/// pool, and a new one has no name yet. Errors: invalid_argument and pool_engine (an option that was given contradicts the pool); as
-/// Pool::open() and Pool::create().
-[[nodiscard]] Result<SessionPool> open_or_create_pool(const Options& options);
+/// pool, and a new one has no name yet. Errors: invalid_argument and pool_engine (an option that was given contradicts the pool);
+/// window_taken (an open pool has its addresses); as Pool::open() and Pool::create().
+[[nodiscard]] Result<SessionPool> open_or_create_pool(const Options& options, PoolPlace where = PoolPlace::usual);
 
 /// The reason for which every later opening fails, as far as it can be known without changing anything. Errors: as open_or_create_pool().
 [[nodiscard]] Result<void> validate_pool(const Options& options);

@@ -114,7 +114,7 @@ bool locks_will_count()
         const char* const engine = os::environment_variable("STILLPOINT_ENGINE");
         const auto parsed = engine != nullptr ? parse_option(options, "engine", engine) : Result<void>{};
         const EngineDriver* const driver = parsed ? find_engine(engine_of_next_opening(options)) : nullptr;
-        return driver == nullptr || driver->counts_locks;
+        return driver == nullptr || driver->programs != Programs::operations;
     } catch (const std::bad_alloc&) {
         return true;
     }
@@ -139,7 +139,7 @@ Session* open_deferred() noexcept
     if (pool != nullptr && *pool != '\0') {
         open_or_end(pool, true);
     }
-    return open_session();
+    return default_session();
 }
 
 }  // namespace
@@ -183,14 +183,14 @@ Result<void> run_engine(const Session& session) noexcept
 
 Session* begin_first_use() noexcept
 {
-    if (is_beginning || (open_session() == nullptr && !deferred.load(std::memory_order_acquire))) {
-        return open_session();
+    if (is_beginning || (default_session() == nullptr && !deferred.load(std::memory_order_acquire))) {
+        return default_session();
     }
     is_beginning = true;
     const int saved_errno = errno;
     {
         const std::lock_guard guard(use_lock);
-        Session* session = open_session();
+        Session* session = default_session();
         if (session == nullptr) {
             session = open_deferred();
         }
@@ -205,7 +205,7 @@ Session* begin_first_use() noexcept
     }
     errno = saved_errno;
     is_beginning = false;
-    return open_session();
+    return default_session();
 }
 
 void session_defer_after_fork() noexcept

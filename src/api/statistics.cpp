@@ -74,33 +74,59 @@ std::string_view terminated(const std::array<char, Size>& text) noexcept
     return {text.data(), strnlen(text.data(), Size - 1)};
 }
 
-/// Opens the descriptor of `process` that is its statistics page; -1: it has none, -2: no permission.
-int find_page_of(pid_t process, int& os_error)
-{
-    char folder[64];
-    *fmt::format_to_n(folder, sizeof folder - 1, "/proc/{}/fd", process).out = '\0';
-    DIR* entries = opendir(folder);
-    if (entries == nullptr) {
-        os_error = errno;
-        return errno == EACCES || errno == EPERM ? -2 : -1;
+/// The descriptors of `process` that are its statistics pages, opened here: one for each pool that it has open.
+class PagesOf {
+public:
+    explicit PagesOf(pid_t process)
+    {
+        char folder[64];
+        *fmt::format_to_n(folder, sizeof folder - 1, "/proc/{}/fd", process).out = '\0';
+        DIR* const entries = opendir(folder);
+        if (entries == nullptr) {
+            os_error_ = errno;
+            denied_ = errno == EACCES || errno == EPERM;
+            return;
+        }
+        while (const dirent* entry = readdir(entries)) {
+            add(dirfd(entries), entry->d_name);
+        }
+        closedir(entries);
     }
-    int found = -1;
-    while (const dirent* entry = readdir(entries)) {
-        char target[128];
-        const ssize_t length = readlinkat(dirfd(entries), entry->d_name, target, sizeof target);
-        if (length > 0 && std::string_view{target, static_cast<std::size_t>(length)}.starts_with(memfd_link)) {
-            // The process may put something else under that number meanwhile: a FIFO must not hold the reader up.
-            found = openat(dirfd(entries), entry->d_name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-            os_error = errno;
-            if (found < 0) {
-                found = -2;
-            }
-            break;
+    ~PagesOf()
+    {
+        for (const int file : files_) {
+            close(file);
         }
     }
-    closedir(entries);
-    return found;
-}
+    PagesOf(const PagesOf&) = delete;
+    PagesOf& operator=(const PagesOf&) = delete;
+
+    [[nodiscard]] std::span<const int> files() const noexcept { return files_; }
+    [[nodiscard]] bool denied() const noexcept { return files_.empty() && denied_; }
+    [[nodiscard]] int os_error() const noexcept { return os_error_; }
+
+private:
+    void add(int folder, const char* name)
+    {
+        char target[128];
+        const ssize_t length = readlinkat(folder, name, target, sizeof target);
+        if (length <= 0 || !std::string_view{target, static_cast<std::size_t>(length)}.starts_with(memfd_link)) {
+            return;
+        }
+        // The process may put something else under that number meanwhile: a FIFO must not hold the reader up.
+        const int file = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        if (file < 0) {
+            os_error_ = errno;
+            denied_ = true;
+            return;
+        }
+        files_.push_back(file);
+    }
+
+    std::vector<int> files_;
+    int os_error_ = 0;
+    bool denied_ = false;
+};
 
 Result<const Statistics*> map_foreign_page(int file, pid_t process)
 {
@@ -185,23 +211,39 @@ std::string_view StatisticsView::pool_path() const noexcept { return terminated(
 
 std::string_view StatisticsView::engine_name() const noexcept { return terminated(page_->engine_name); }
 
-Result<StatisticsView> open_statistics(pid_t process)
+namespace {
+
+bool is_same_file(const std::string& one, const struct stat& other) noexcept
 {
-    int os_error = 0;
-    const int file = find_page_of(process, os_error);
-    if (file == -2) {
-        return fail(SP_E_POOL_READ_ONLY, os_error, "process {}: its statistics cannot be read ({}); only its own user can", process,
-                    strerror(os_error));
+    struct stat facts{};
+    return stat(one.c_str(), &facts) == 0 && facts.st_dev == other.st_dev && facts.st_ino == other.st_ino;
+}
+
+}  // namespace
+
+Result<StatisticsView> open_statistics(pid_t process, const std::string& pool_path)
+{
+    const PagesOf pages(process);
+    if (pages.denied()) {
+        return fail(SP_E_POOL_READ_ONLY, pages.os_error(), "process {}: its statistics cannot be read ({}); only its own user can", process,
+                    strerror(pages.os_error()));
     }
-    if (file < 0) {
-        return fail(SP_E_NOT_OPEN, os_error, "process {} has no pool open", process);
+    if (pages.files().empty()) {
+        return fail(SP_E_NOT_OPEN, pages.os_error(), "process {} has no pool open", process);
     }
-    auto page = map_foreign_page(file, process);
-    close(file);
-    if (!page) {
-        return pass_on(page.error());
+    struct stat wanted{};
+    const bool chooses = pages.files().size() > 1 && stat(pool_path.c_str(), &wanted) == 0;
+    for (const int file : pages.files()) {
+        auto page = map_foreign_page(file, process);
+        if (!page) {
+            return pass_on(page.error());
+        }
+        StatisticsView view{*page};
+        if (!chooses || is_same_file(std::string(view.pool_path()), wanted)) {
+            return view;
+        }
     }
-    return StatisticsView{*page};
+    return fail(SP_E_NOT_OPEN, 0, "process {} has {} pools open, and {} is none of them", process, pages.files().size(), pool_path);
 }
 
 }  // namespace stillpoint

@@ -4,13 +4,17 @@
 #include "api/statistics.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 
 #include "runtime/histogram.hpp"
+#include "support/temporary_directory.hpp"
 
 namespace stillpoint {
 namespace {
@@ -69,6 +73,38 @@ TEST(Statistics, CanBeReadByAnotherProcessWhileItIsWritten)
     const auto closed = open_statistics(writer);
     ASSERT_FALSE(closed);
     EXPECT_EQ(closed.error().code, SP_E_NOT_OPEN);
+}
+
+TEST(Statistics, OfSeveralPoolsAreFoundByThePoolsFile)
+{
+    const test::TemporaryDirectory folder;
+    const std::array<std::string, 2> paths{folder.file("one.pool"), folder.file("other.pool")};
+    for (unsigned number = 0; number < paths.size(); ++number) {
+        std::ofstream(paths[number]) << number;
+        const StatisticsScope own(number);
+        ASSERT_TRUE(statistics_open(paths[number], {}, "an-engine", statistics_table()));
+        statistics().epoch = 10 + number;
+        record_stop_time(1000 * (number + 1));
+    }
+    for (unsigned number = 0; number < paths.size(); ++number) {
+        auto view = open_statistics(getpid(), paths[number]);
+        ASSERT_TRUE(view) << view.error().text();
+        EXPECT_EQ(view->pool_path(), std::filesystem::canonical(paths[number]).string());
+        EXPECT_EQ((*view)->epoch.load(), 10 + number);
+        EXPECT_EQ((*view)->stop_ns_max.load(), 1000 * (number + 1));
+        EXPECT_EQ(&statistics_of(number), [&] {
+            const StatisticsScope own(number);
+            return &statistics();
+        }());
+    }
+    std::ofstream(folder.file("third.pool")) << 3;
+    const auto none = open_statistics(getpid(), folder.file("third.pool"));
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.error().code, SP_E_NOT_OPEN);
+    for (unsigned number = 0; number < paths.size(); ++number) {
+        const StatisticsScope own(number);
+        statistics_close();
+    }
 }
 
 TEST(Statistics, KeepStopTimesMaximumAndQuantiles)

@@ -1,6 +1,6 @@
 #pragma once
-// The operations that an instruction set must supply for bytes to become durable. x86_64.hpp, aarch64.hpp and
-// counting.hpp each model it; nothing above src/arch names an instruction.
+// The operations that an instruction set must supply for bytes to become durable. x86_64.hpp and aarch64.hpp model it, and
+// the counting one of the tests; nothing above src/arch names an instruction.
 
 #include <concepts>
 #include <cstddef>

@@ -7,7 +7,7 @@
 namespace stillpoint::detail {
 
 #if defined(__x86_64__)
-/// Only where the CPU has AVX2.
+/// The CPU must have AVX2.
 [[nodiscard]] std::uint64_t checksum_by_avx2(const void* data, std::size_t size, std::uint64_t seed) noexcept;
 #endif
 

@@ -8,9 +8,9 @@
 #include <gtest/gtest.h>
 #include <vector>
 
-#include "arch/counting.hpp"
 #include "arch/flush.hpp"
 #include "arch/native.hpp"
+#include "support/counting.hpp"
 
 namespace stillpoint::arch {
 namespace {

@@ -2,6 +2,10 @@
 // Canaries: switches that take one flush, fence, sync, checksum or write out of the code, for the test that
 // shows that the crash explorer notices (docs/internals/crash-explorer.md). The product is built without:
 // is_removed() is then a constant, and nothing of it remains.
+//
+// A folder has its canaries in its canaries.inc, one row each; the build collects those of all folders (cmake/Layers.cmake):
+//   STILLPOINT_CANARY(name, part of the name of the campaign that notices soonest, "what is taken out when it is removed")
+// Campaigns of an engine begin with its name; rows in the engine's folder leave that out.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,8 +15,8 @@
 namespace stillpoint {
 
 enum class Canary : std::uint8_t {
-#define STILLPOINT_CANARY(name, text) name,
-#include "core/canaries.inc"
+#define STILLPOINT_CANARY(name, campaign, text) name,
+#include "every_canary.inc"
 #undef STILLPOINT_CANARY
 };
 

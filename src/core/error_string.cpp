@@ -4,7 +4,7 @@ extern "C" __attribute__((visibility("default"))) const char* sp_error_string(in
 {
     switch (code) {
     case SP_OK: return "success";
-    case SP_E_INVALID_ARGUMENT: return "a parameter breaks a rule of the call";
+    case SP_E_INVALID_ARGUMENT: return "an argument is invalid";
     case SP_E_NOT_OPEN: return "no pool is open: the program runs volatile";
     case SP_E_ALREADY_OPEN: return "this process has a pool open already";
     case SP_E_POOL_MISSING: return "the pool file does not exist";
@@ -21,7 +21,7 @@ extern "C" __attribute__((visibility("default"))) const char* sp_error_string(in
     case SP_E_IO: return "the system refused a read, write or sync";
     case SP_E_NO_MEMORY: return "out of memory";
     case SP_E_POOL_FULL: return "the pool has reached its maximum size";
-    case SP_E_UNSUPPORTED: return "this CPU, kernel or file system lacks what was asked";
+    case SP_E_UNSUPPORTED: return "this CPU, kernel or file system does not support the request";
     case SP_E_HANDLE_MISSING: return "no durable object has that name";
     case SP_E_HANDLE_SIZE: return "the named object has another size";
     case SP_E_DIRECTORY_FULL: return "the directory of handles is full";
@@ -32,8 +32,8 @@ extern "C" __attribute__((visibility("default"))) const char* sp_error_string(in
     case SP_E_PROGRAM_REFUSED: return "the program cannot be run durably";
     case SP_E_NOT_DURABLE_ADDRESS: return "the address is not in durable memory";
     case SP_E_OBJECT_TYPE: return "the object in the pool has another type, or a method of it was changed";
-    case SP_E_OBJECT_REFUSED: return "an operation failed on the object; it may be used again when the pool has been opened again";
-    case SP_E_NOT_DETERMINISTIC: return "an operation that was run again gave another state";
+    case SP_E_OBJECT_REFUSED: return "an operation failed on the object: open the pool again to use it";
+    case SP_E_NOT_DETERMINISTIC: return "replaying an operation gave a different state";
     default: return "unknown error code";
     }
 }

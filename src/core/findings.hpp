@@ -28,7 +28,7 @@ private:
     std::uint64_t damages_ = 0;
 };
 
-/// The rule of every check: where nobody collects findings the first one ends it.
+/// The rule of every check: without a collector of findings the first one ends it.
 [[nodiscard]] inline Result<void> found(Findings* findings, const tl::unexpected<Failure>& failure)
 {
     if (findings == nullptr || failure.value().code != SP_E_POOL_CORRUPT) {

@@ -30,7 +30,7 @@ struct alignas(32) Word {
 inline constexpr unsigned kind_of_word = 3;
 static_assert(sizeof(Word) == total_bytes(kind_of_word) && sizeof Word::value == value_bytes(kind_of_word));
 
-/// The newest durable epoch, for those who must not reuse what an older state still needs.
+/// The newest durable epoch, for callers that must not reuse what an older state still needs.
 [[gnu::visibility("hidden")]] extern constinit std::atomic<std::uint64_t> durable_epoch;
 
 /// Twice the running epoch, plus 1, as it compares with epoch words; 1: no such engine runs. Changes only while no thread is inside a FASE.
@@ -42,7 +42,7 @@ static_assert(sizeof(Word) == total_bytes(kind_of_word) && sizeof Word::value ==
 
 inline void touch(Word& word) noexcept
 {
-    // Acquire: whoever sees this epoch in the word may store the value, and the backup is then complete.
+    // Acquire: a thread that sees this epoch in the word may store the value, and the backup is then complete.
     if ((sync::AtomicRef<std::uint64_t>(word.epoch_word).load(std::memory_order_acquire) | 1) != running()) [[unlikely]] {
         keep_backup(word);
     }
@@ -70,7 +70,7 @@ inline void clear_bits(Word& word, std::uint64_t bits) noexcept
     return sync::AtomicRef<std::uint64_t>(const_cast<Word&>(word).value).load(std::memory_order_relaxed);
 }
 /// The word's value when the running epoch began; only after touch() in this epoch.
-[[nodiscard]] inline std::uint64_t at_begin_of_epoch(const Word& word) noexcept { return word.backup[(running() >> 1) & 1]; }
+[[nodiscard]] inline std::uint64_t at_epoch_start(const Word& word) noexcept { return word.backup[(running() >> 1) & 1]; }
 
 /// Recovery: takes the variable of `kind` at `variable` back to the end of epoch `durable`. True if it was written later.
 /// Re-runnable: a crash in the middle, with the line in any state that its stores had, leaves the same to be rolled back.

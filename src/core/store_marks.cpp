@@ -10,6 +10,7 @@ void ignore(const void* /*address*/, std::size_t /*size_bytes*/) noexcept {}
 
 constinit std::atomic<Wanted> wanted{Wanted::nothing};
 constinit std::atomic<AfterStore> after_store{&ignore};
+constinit std::atomic<BeforeStore> before_store{nullptr};
 
 void want_cards() noexcept { wanted.store(Wanted::cards, std::memory_order_release); }
 
@@ -19,8 +20,11 @@ void want_calls(AfterStore call) noexcept
     wanted.store(Wanted::calls, std::memory_order_release);
 }
 
+void want_calls_before(BeforeStore call) noexcept { before_store.store(call, std::memory_order_release); }
+
 void want_nothing() noexcept
 {
+    before_store.store(nullptr, std::memory_order_release);
     wanted.store(Wanted::nothing, std::memory_order_release);
     after_store.store(&ignore, std::memory_order_relaxed);
 }

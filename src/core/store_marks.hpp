@@ -1,8 +1,9 @@
 #pragma once
 // The one channel by which stores into durable memory are announced to the engine that runs: by this library's own code (heap, directory of
 // handles, durable globals, system calls), which no compiler pass has seen, by the hooks of instrumented programs, and by sp_mark_written.
-// note_store() follows a store, or a range of them. Where nobody wants to know it is one test of a byte; where cards are wanted they are
-// marked in line; otherwise the engine is called.
+// announce_store() comes before a store, or a range of them, for engines that keep the old bytes; note_store() comes after. Where no
+// engine wants them each is a load and a branch; where cards are wanted they are marked in line; otherwise the engine is called. Words of
+// core/logged_words.hpp are not announced: they keep their old value themselves.
 //
 // Cards, order [DESIGN, Trackers]: store; test the card; set it if it is 0. The collector: clear; membarrier; copy. A store
 // whose test came too early to see the clear is then in the copy. A mark may come late, but never
@@ -35,10 +36,19 @@ enum class Wanted : std::uint8_t {
 using AfterStore = void (*)(const void* address, std::size_t size_bytes) noexcept;
 [[gnu::visibility("hidden")]] extern constinit std::atomic<AfterStore> after_store;
 
-/// From here on. One engine at a time; the card table must be mapped.
+/// Called before a store to [address, + size_bytes), which begins in the window, and of a system call may reach beyond it. The bytes are
+/// still the old ones; several calls may come for one store, and the store may be left out. Any thread, inside a FASE or not; the call
+/// makes no store that is announced. No malloc. To open a protected page before a store is another matter: Engine::prepare_kernel_write.
+using BeforeStore = void (*)(const void* address, std::size_t size_bytes) noexcept;
+/// nullptr: no engine wants them.
+[[gnu::visibility("hidden")]] extern constinit std::atomic<BeforeStore> before_store;
+
+/// The engine gets marked cards, or calls, from here on. One engine at a time; the card table must be mapped.
 void want_cards() noexcept;
 void want_calls(AfterStore call) noexcept;
-/// Also in a child made by fork. Calls that have begun may still come.
+/// The engine gets calls before stores too, or only those.
+void want_calls_before(BeforeStore call) noexcept;
+/// The engine gets nothing more; also called in a child made by fork. Calls that have begun may still come.
 void want_nothing() noexcept;
 
 [[nodiscard]] inline std::uint8_t* card_of(std::uintptr_t address) noexcept
@@ -46,7 +56,7 @@ void want_nothing() noexcept;
     return reinterpret_cast<std::uint8_t*>((address >> NVHOOKS_CARD_SHIFT) + card_bias);
 }
 
-/// After the stores. The compiler is held here, the CPU by the collector's membarrier.
+/// Called after the stores. The compiler keeps this order by the fence here, the CPU by the collector's membarrier.
 [[gnu::always_inline]] inline void mark_card(std::uint8_t& card) noexcept
 {
     sync::compiler_fence(std::memory_order_seq_cst);
@@ -88,7 +98,18 @@ inline void mark(const void* address, std::size_t size) noexcept
 
 namespace stillpoint {
 
-/// After a store into memory that may be durable, and before the FASE ends. Any thread.
+/// Called before a store into memory that may be durable, inside its FASE. Any thread.
+[[gnu::always_inline]] inline void announce_store(const void* address, std::size_t size) noexcept
+{
+    const auto call = store_marks::before_store.load(std::memory_order_acquire);
+    if (call != nullptr) [[unlikely]] {
+        if (size != 0 && stillpoint_is_persistent(address)) {
+            call(address, size);
+        }
+    }
+}
+
+/// Called after a store into memory that may be durable, and before the FASE ends. Any thread.
 inline void note_store(const void* address, std::size_t size) noexcept
 {
     const auto wanted = store_marks::wanted.load(std::memory_order_relaxed);

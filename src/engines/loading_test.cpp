@@ -1,4 +1,4 @@
-// How a recovered image comes into memory: every page is as it was, whoever asks for it first, in whichever order, while other
+// How a recovered image comes into memory: every page is as it was, whichever thread asks for it first, in whichever order, while other
 // threads read ahead and the program writes.
 //
 // The table is large enough for several readers (Loader::pages_of_a_thread). Its pages are of three kinds: of the first epoch, of

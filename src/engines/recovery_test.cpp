@@ -3,11 +3,13 @@
 // Invariants: after a crash memory is as at the last durable epoch, whole; an epoch that did not
 // commit leaves nothing, then or later; epoch numbers are not used twice; recovery can be repeated.
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <string>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
@@ -134,6 +136,48 @@ TEST_P(EnginesRecovery, KeepsWhatACheckpointMadeDurableAndNothingLater)
                   }),
                   killed);
     }
+}
+
+TEST_P(EnginesRecovery, LosesAtMostTheRunningEpochAndTheOneThatIsWritten)
+{
+    constexpr std::uint64_t epochs_max = 100'000;
+    struct Seen {
+        std::uint64_t sections_of[epochs_max];  ///< that had ended when the running epoch was this one
+        std::uint64_t durable;
+        std::uint64_t widest;  ///< from a durable epoch to the running one, once a checkpoint of this run was durable
+    };
+    auto* const seen = static_cast<Seen*>(mmap(nullptr, sizeof(Seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    ASSERT_NE(seen, MAP_FAILED);
+    EXPECT_EQ(run(
+                  [&] {
+                      State* const root = state();
+                      const std::uint64_t first = sp_durable_epoch();
+                      for (unsigned epochs = 0; epochs < 6;) {
+                          sp_fase_begin();
+                          ++root->value;
+                          stored(root->value);
+                          sp_fase_end();
+                          const std::uint64_t running = sp_epoch();  // In this order: what is durable only grows.
+                          const std::uint64_t durable = sp_durable_epoch();
+                          seen->sections_of[running % epochs_max] = root->value;
+                          if (durable != first) {
+                              seen->widest = std::max(seen->widest, running - durable);
+                              epochs += durable != seen->durable ? 1 : 0;
+                              seen->durable = durable;
+                          }
+                      }
+                      crash();
+                      return 0;
+                  },
+                  " interval_ms=2"),
+              killed);
+    EXPECT_LE(seen->widest, 2U);
+    EXPECT_EQ(run([&] {
+                  const std::uint64_t recovered = sp_durable_epoch();
+                  return recovered < seen->durable ? 2 : state()->value < seen->sections_of[recovered % epochs_max] ? 1 : 0;
+              }),
+              0);
+    munmap(seen, sizeof(Seen));
 }
 
 TEST_P(EnginesRecovery, KeepsEverythingAtANormalEnd)

@@ -13,11 +13,11 @@ using namespace heap;
 
 namespace {
 
-std::uint64_t live_blocks_of(std::uint8_t* marks, std::uint32_t blocks) noexcept
+std::uint64_t live_blocks_of(const HeapState& state, std::uint8_t* marks, std::uint32_t blocks) noexcept
 {
     std::uint64_t live = 0;
     for (std::uint32_t block = 0; block < blocks; ++block) {
-        live += load_mark(marks + block) != 0;
+        live += load_mark(state, marks + block) != 0;
     }
     return live;
 }
@@ -25,17 +25,17 @@ std::uint64_t live_blocks_of(std::uint8_t* marks, std::uint32_t blocks) noexcept
 /// Shows every span that is in use: large(span, spans of the run), small(span, size class, marks). Returns how many spans there are.
 /// Spans change hands under the lock only: no mark is read that has become a user's byte.
 template <class Large, class Small>
-std::uint64_t visit_spans(Large&& large, Small&& small) noexcept
+std::uint64_t visit_spans(const HeapState& state, Large&& large, Small&& small) noexcept
 {
     const std::lock_guard hold(state.spans_lock);
     const std::uint64_t count = state.span_count.load(std::memory_order_acquire);
     for (std::uint64_t span = 0; span < count; ++span) {
-        const SpanInfo info = span_info(span);
+        const SpanInfo info = span_info(state, span);
         if (info.is_large()) {
             large(span, info.value());
             span += info.value() - 1;
         } else if (info.is_small()) {
-            small(span, class_by_tag[info.size_class()], info.marks());
+            small(span, state.class_by_tag[info.size_class()], info.marks());
         }
     }
     return count;
@@ -45,15 +45,17 @@ std::uint64_t visit_spans(Large&& large, Small&& small) noexcept
 
 sp_heap_statistics Heap::statistics() const noexcept
 {
+    const HeapState& state = state_of(*this);
     sp_heap_statistics sums{};
     std::uint64_t table_bytes = 0;
     const std::uint64_t spans_in_all = visit_spans(
+        state,
         [&sums](std::uint64_t, std::uint64_t spans) {
             sums.live_blocks += 1;
             sums.allocated_bytes += spans * span_bytes;
         },
-        [&sums, &table_bytes](std::uint64_t, const SizeClass& c, std::uint8_t* marks) {
-            const std::uint64_t live = live_blocks_of(marks, c.blocks);
+        [&state, &sums, &table_bytes](std::uint64_t, const SizeClass& c, std::uint8_t* marks) {
+            const std::uint64_t live = live_blocks_of(state, marks, c.blocks);
             sums.live_blocks += live;
             sums.allocated_bytes += live * c.block_bytes;
             // A span without live blocks counts as free, head and all: it can be allocated whole.
@@ -66,14 +68,19 @@ sp_heap_statistics Heap::statistics() const noexcept
 
 void Heap::visit_live_blocks(void (*visit)(void* context, const std::byte* block, std::size_t bytes), void* context) const noexcept
 {
-    visit_spans([visit, context](std::uint64_t span, std::uint64_t spans) { visit(context, span_address(span), spans * span_bytes); },
-                [visit, context](std::uint64_t span, const SizeClass& c, std::uint8_t* marks) {
-                    for (std::uint32_t block = 0; block < c.blocks; ++block) {
-                        if (load_mark(marks + block) != 0) {
-                            visit(context, span_address(span) + c.first_block + std::size_t{block} * c.block_bytes, c.block_bytes);
-                        }
-                    }
-                });
+    const HeapState& state = state_of(*this);
+    visit_spans(
+        state,
+        [&state, visit, context](std::uint64_t span, std::uint64_t spans) {
+            visit(context, span_address(state, span), spans * span_bytes);
+        },
+        [&state, visit, context](std::uint64_t span, const SizeClass& c, std::uint8_t* marks) {
+            for (std::uint32_t block = 0; block < c.blocks; ++block) {
+                if (load_mark(state, marks + block) != 0) {
+                    visit(context, span_address(state, span) + c.first_block + std::size_t{block} * c.block_bytes, c.block_bytes);
+                }
+            }
+        });
 }
 
 namespace {

@@ -40,7 +40,7 @@ void give_back(ThreadCache& cache, const DelayedBlock* blocks, std::uint32_t cou
             }
         }
         if (taken != 0) {
-            central_give(tag, batch, taken);
+            central_give(*cache.heap, tag, batch, taken);
         }
     }
 }

@@ -12,7 +12,7 @@ namespace {
 /// Pages per class that are loaded from the medium for a look at unknown spans before the image grows.
 constexpr std::uint32_t scan_budget_before_growth = 16;
 
-void note_full(std::uint64_t spans) noexcept
+void note_full(const HeapState& state, std::uint64_t spans) noexcept
 {
     failure_slot() = fail(SP_E_POOL_FULL, 0,
                           "no room for {} KiB: the durable memory is at its maximum of {} MiB; free some, or make a pool "
@@ -22,17 +22,17 @@ void note_full(std::uint64_t spans) noexcept
 }
 
 /// True: there are more spans than the caller saw.
-bool grow(const RoomSearch& search) noexcept
+bool grow(HeapState& state, const RoomSearch& search) noexcept
 {
     const std::lock_guard hold(state.growth_lock);
     const std::uint64_t count = state.span_count.load(std::memory_order_acquire);
     if (count != search.count_seen) {
         return true;  // Another thread has grown it meanwhile.
     }
-    const std::uint64_t at_end = std::min(free_spans_at_end(), search.spans);
+    const std::uint64_t at_end = std::min(free_spans_at_end(state), search.spans);
     const std::uint64_t spans_needed = count + (search.spans - at_end);
     if (spans_needed > state.layout.spans_max || spans_needed == count) {
-        note_full(search.spans);
+        note_full(state, search.spans);
         return false;
     }
     // Each growth appends a segment to the pool and there are not many of them: grow by a
@@ -51,32 +51,32 @@ bool grow(const RoomSearch& search) noexcept
     state.image_bytes = std::min(*grown, state.options.image_bytes_max);
     const std::uint64_t now = state.layout.spans_in(state.image_bytes);
     if (now <= count) {
-        note_full(search.spans);
+        note_full(state, search.spans);
         return false;
     }
-    add_spans(now);
+    add_spans(state, now);
     return true;
 }
 
 }  // namespace
 
-bool make_room(RoomSearch& search) noexcept
+bool make_room(HeapState& state, RoomSearch& search) noexcept
 {
     if (!search.reclaimed) {
         search.reclaimed = true;
-        reclaim_dead_threads();
-        release_empty_spans(own_home(), scan_budget_before_growth);
+        reclaim_dead_threads(state);
+        release_empty_spans(state, own_home(state), scan_budget_before_growth);
         return true;
     }
-    if (grow(search)) {
+    if (grow(state, search)) {
         return true;
     }
     if (search.exhausted) {
         return false;
     }
     search.exhausted = true;
-    flush_own_cache();
-    release_empty_spans(own_home(), UINT32_MAX);
+    flush_own_cache(state);
+    release_empty_spans(state, own_home(state), UINT32_MAX);
     return true;
 }
 

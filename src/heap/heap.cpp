@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/canary.hpp"  // Names the file to those who compile it with the canaries' switches.
+#include "core/canary.hpp"  // Names the file for builds with the canaries' switches.
 #include "heap/thread_cache.hpp"
 #include "os/log.hpp"
 
@@ -39,7 +39,7 @@ struct LocatedBlock {
     std::size_t usable_bytes;  ///< 0: no live block begins at the address
 };
 
-LocatedBlock locate(const void* address) noexcept
+LocatedBlock locate(const HeapState& state, const void* address) noexcept
 {
     LocatedBlock found{};
     const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(state.spans_base);
@@ -47,24 +47,24 @@ LocatedBlock locate(const void* address) noexcept
     if (found.span >= state.spans_max) {
         return found;
     }
-    found.info = span_info(found.span);
+    found.info = span_info(state, found.span);
     const auto inside = static_cast<std::uint32_t>(offset % span_bytes);
     if (found.info.is_large()) {
         found.usable_bytes = inside == 0 ? found.info.value() * span_bytes : 0;
     } else if (found.info.is_small()) {
-        const SizeClass& c = class_by_tag[found.info.size_class()];
+        const SizeClass& c = state.class_by_tag[found.info.size_class()];
         const std::uint32_t index = block_index(c, inside);
         if (index != no_block) {
             found.mark = found.info.marks() + index;
-            found.usable_bytes = load_mark(found.mark) == 1 ? c.block_bytes : 0;
+            found.usable_bytes = load_mark(state, found.mark) == 1 ? c.block_bytes : 0;
         }
     }
     return found;
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] void die_of_bad_pointer(const void* address, const char* call) noexcept
+[[noreturn, gnu::cold, gnu::noinline]] void die_of_bad_pointer(const HeapState& state, const void* address, const char* call) noexcept
 {
-    const LocatedBlock found = locate(address);
+    const LocatedBlock found = locate(state, address);
     const char* reason = "it is not an address of durable memory that the heap gave out";
     if (found.span < state.span_count.load(std::memory_order_relaxed)) {
         if (found.mark != nullptr) {
@@ -79,14 +79,14 @@ LocatedBlock locate(const void* address) noexcept
     std::abort();
 }
 
-[[gnu::noinline]] CacheBin* refilled_bin(std::uint32_t size_class) noexcept
+[[gnu::noinline]] CacheBin* refilled_bin(HeapState& state, std::uint32_t size_class) noexcept
 {
-    ThreadCache* cache = own_cache();
+    ThreadCache* cache = own_cache(state);
     if (cache == nullptr) {
         return nullptr;
     }
     CacheBin& bin = cache->bins[size_class];
-    if (!make_room_in_bin(bin, size_class)) {
+    if (!make_room_in_bin(state, bin, size_class)) {
         failure_slot() = fail(SP_E_NO_MEMORY, errno, "no memory for a thread's list of free blocks").value();
         return nullptr;
     }
@@ -97,15 +97,16 @@ LocatedBlock locate(const void* address) noexcept
     RoomSearch search{.spans = 1, .count_seen = 0};
     do {
         search.count_seen = state.span_count.load(std::memory_order_acquire);
-        bin.count = central_take(cache->home, size_class, bin.blocks, transfer_batch(class_by_tag[size_class]), scan_budget_of_refill);
-    } while (bin.count == 0 && make_room(search));
+        bin.count = central_take(state, cache->home, size_class, bin.blocks, transfer_batch(state.class_by_tag[size_class]),
+                                 scan_budget_of_refill);
+    } while (bin.count == 0 && make_room(state, search));
     return bin.count != 0 ? &bin : nullptr;
 }
 
-inline void* pop(CacheBin& bin) noexcept
+inline void* pop(const HeapState& state, CacheBin& bin) noexcept
 {
     const CachedBlock taken = bin.blocks[--bin.count];
-    set_mark(taken.mark);
+    set_mark(state, taken.mark);
     if (state.tables_are_logged && bin.count != 0) [[unlikely]] {
         // A freed block waited for its epoch, and is cold; so is its mark.
         const CachedBlock& next = bin.blocks[bin.count - 1];
@@ -115,24 +116,24 @@ inline void* pop(CacheBin& bin) noexcept
     return taken.block;
 }
 
-[[gnu::noinline]] void* allocate_refilling(std::uint32_t size_class) noexcept
+[[gnu::noinline]] void* allocate_refilling(HeapState& state, std::uint32_t size_class) noexcept
 {
-    CacheBin* bin = refilled_bin(size_class);
-    return bin != nullptr ? pop(*bin) : nullptr;
+    CacheBin* bin = refilled_bin(state, size_class);
+    return bin != nullptr ? pop(state, *bin) : nullptr;
 }
 
-inline void* allocate_small(std::uint32_t size_class) noexcept
+inline void* allocate_small(HeapState& state, std::uint32_t size_class) noexcept
 {
-    if (ThreadCache* cache = thread_cache; cache != nullptr) [[likely]] {
+    if (ThreadCache* cache = thread_cache(state); cache != nullptr) [[likely]] {
         CacheBin& bin = cache->bins[size_class];
         if (bin.count != 0) [[likely]] {
-            return pop(bin);
+            return pop(state, bin);
         }
     }
-    return allocate_refilling(size_class);
+    return allocate_refilling(state, size_class);
 }
 
-[[gnu::noinline]] void* allocate_large(std::size_t size_bytes, std::uint16_t layout = 0) noexcept
+[[gnu::noinline]] void* allocate_large(HeapState& state, std::size_t size_bytes, std::uint16_t layout = 0) noexcept
 {
     if (size_bytes > state.options.image_bytes_max) {
         failure_slot() = fail(SP_E_POOL_FULL, 0, "{} bytes were asked for, but durable memory never grows beyond {}", size_bytes,
@@ -144,71 +145,71 @@ inline void* allocate_small(std::uint32_t size_class) noexcept
     RoomSearch search{.spans = spans, .count_seen = 0};
     do {
         search.count_seen = state.span_count.load(std::memory_order_acquire);
-        if (std::byte* run = take_large_run(spans, layout); run != nullptr) {
+        if (std::byte* run = take_large_run(state, spans, layout); run != nullptr) {
             return run;
         }
-    } while (make_room(search));
+    } while (make_room(state, search));
     return nullptr;
 }
 
 /// Puts a block whose mark is cleared into the cache.
-[[gnu::noinline]] void cache_slowly(std::uint32_t size_class, CachedBlock block) noexcept
+[[gnu::noinline]] void cache_slowly(HeapState& state, std::uint32_t size_class, CachedBlock block) noexcept
 {
-    ThreadCache* cache = own_cache();
+    ThreadCache* cache = own_cache(state);
     if (cache == nullptr) {
-        central_give(size_class, &block, 1);
+        central_give(state, size_class, &block, 1);
         return;
     }
     CacheBin& bin = cache->bins[size_class];
-    if (!make_room_in_bin(bin, size_class)) {
-        central_give(size_class, &block, 1);
+    if (!make_room_in_bin(state, bin, size_class)) {
+        central_give(state, size_class, &block, 1);
         return;
     }
     if (bin.count == bin.capacity) {
         // The oldest half goes: what was freed last is warm.
-        const std::uint32_t batch = transfer_batch(class_by_tag[size_class]);
-        central_give(size_class, bin.blocks, batch);
+        const std::uint32_t batch = transfer_batch(state.class_by_tag[size_class]);
+        central_give(state, size_class, bin.blocks, batch);
         bin.count -= batch;
         std::memmove(bin.blocks, bin.blocks + batch, bin.count * sizeof(CachedBlock));
     }
     bin.blocks[bin.count++] = block;
 }
 
-void put_into_cache(std::uint32_t tag, const CachedBlock& freed) noexcept
+void put_into_cache(HeapState& state, std::uint32_t tag, const CachedBlock& freed) noexcept
 {
-    if (ThreadCache* cache = thread_cache; cache != nullptr) [[likely]] {
+    if (ThreadCache* cache = thread_cache(state); cache != nullptr) [[likely]] {
         CacheBin& bin = cache->bins[tag];
         if (bin.count != bin.capacity) [[likely]] {
             bin.blocks[bin.count++] = freed;
             return;
         }
     }
-    cache_slowly(tag, freed);
+    cache_slowly(state, tag, freed);
 }
 
 /// Clears a logged mark. Older states may still have the block.
-void clear_logged_mark(void* block, std::uint32_t tag, std::uint8_t* mark) noexcept
+void clear_logged_mark(HeapState& state, void* block, std::uint32_t tag, std::uint8_t* mark) noexcept
 {
     const LoggedMark logged_mark(mark);
     logged::Word& word = logged_mark.word();
     if ((logged::load(word) & logged_mark.bit()) == 0) [[unlikely]] {
-        die_of_bad_pointer(block, "free");
+        die_of_bad_pointer(state, block, "free");
     }
     logged::clear_bits(word, logged_mark.bit());
     const CachedBlock freed{static_cast<std::byte*>(block), mark};
-    const bool is_new_in_epoch = (logged::at_begin_of_epoch(word) & logged_mark.bit()) == 0;
+    const bool is_new_in_epoch = (logged::at_epoch_start(word) & logged_mark.bit()) == 0;
     if (is_new_in_epoch) {
-        put_into_cache(tag, freed);
-    } else if (ThreadCache* const cache = own_cache(); cache == nullptr || !delay_free(*cache, freed, tag)) {
+        put_into_cache(state, tag, freed);
+    } else if (ThreadCache* const cache = own_cache(state); cache == nullptr || !delay_free(*cache, freed, tag)) {
         os::log(os::Severity::warning, "no memory to record a freed block: it stays unused until the next start");
     }
 }
 
-[[gnu::noinline]] void deallocate_logged(void* block, std::uint32_t tag, std::uint8_t* mark) noexcept
+[[gnu::noinline]] void deallocate_logged(HeapState& state, void* block, std::uint32_t tag, std::uint8_t* mark) noexcept
 {
-    ThreadCache* const cache = thread_cache;
+    ThreadCache* const cache = thread_cache(state);
     if (!frees_may_wait || cache == nullptr) {
-        clear_logged_mark(block, tag, mark);
+        clear_logged_mark(state, block, tag, mark);
         return;
     }
     __builtin_prefetch(&LoggedMark(mark).word(), 1);
@@ -216,29 +217,42 @@ void clear_logged_mark(void* block, std::uint32_t tag, std::uint8_t* mark) noexc
     const WaitingFree oldest = place;
     place = {{static_cast<std::byte*>(block), mark}, tag};
     if (oldest.block.block != nullptr) {
-        clear_logged_mark(oldest.block.block, oldest.tag, oldest.block.mark);
+        clear_logged_mark(state, oldest.block.block, oldest.tag, oldest.block.mark);
+    } else {
+        heaps_with_waiting_frees |= std::uint32_t{1} << state.number;
+    }
+}
+
+void finish_frees_of(ThreadCache& cache) noexcept
+{
+    for (WaitingFree& place : cache.waiting) {
+        if (place.block.block != nullptr) {
+            const WaitingFree free = place;
+            place = {};
+            clear_logged_mark(*cache.heap, free.block.block, free.tag, free.block.mark);
+        }
     }
 }
 
 /// Large runs, spans not examined since attach(), nullptr and bad pointers.
-[[gnu::noinline]] void deallocate_rest(Heap& self, void* block) noexcept
+[[gnu::noinline]] void deallocate_rest(HeapState& state, void* block) noexcept
 {
     if (block == nullptr) {
         return;
     }
-    const LocatedBlock found = locate(block);
+    const LocatedBlock found = locate(state, block);
     if (found.usable_bytes == 0) {
-        die_of_bad_pointer(block, "free");
+        die_of_bad_pointer(state, block, "free");
     }
     if (found.info.is_large()) {
-        return_large_run(found.span, found.info.value());
+        return_large_run(state, found.span, found.info.value());
         return;
     }
     if (found.info.is_unknown()) {
-        const ThreadCache* const cache = own_cache();
-        make_known(cache != nullptr ? cache->home : 0, static_cast<std::uint32_t>(found.span));
+        const ThreadCache* const cache = own_cache(state);
+        make_known(state, cache != nullptr ? cache->home : 0, static_cast<std::uint32_t>(found.span));
     }
-    self.deallocate(block);
+    state.deallocate(block);
 }
 
 void tell(Heap::AboutToDie about_to_die, const void* block, std::size_t kept_bytes, std::size_t usable_bytes) noexcept
@@ -248,16 +262,17 @@ void tell(Heap::AboutToDie about_to_die, const void* block, std::size_t kept_byt
     }
 }
 
-void* move_block(Heap& self, void* block, std::uint64_t span, std::size_t old_bytes, std::size_t new_bytes,
+void* move_block(HeapState& state, void* block, std::uint64_t span, std::size_t old_bytes, std::size_t new_bytes,
                  Heap::AboutToDie about_to_die) noexcept
 {
-    const std::uint16_t layout = load_span_word(span).layout();
-    void* moved = layout == 0 ? self.allocate(new_bytes) : self.allocate_typed(layout, cache_line_bytes, new_bytes);
+    const std::uint16_t layout = load_span_word(state, span).layout();
+    void* moved = layout == 0 ? state.allocate(new_bytes) : state.allocate_typed(layout, cache_line_bytes, new_bytes);
     if (moved != nullptr) {
+        announce_store(moved, std::min(old_bytes, new_bytes));
         std::memcpy(moved, block, std::min(old_bytes, new_bytes));
         note_store(moved, std::min(old_bytes, new_bytes));
         tell(about_to_die, block, 0, old_bytes);
-        self.deallocate(block);
+        state.deallocate(block);
     }
     return moved;
 }
@@ -266,10 +281,11 @@ void* move_block(Heap& self, void* block, std::uint64_t span, std::size_t old_by
 
 void* Heap::allocate(std::size_t size_bytes) noexcept
 {
+    HeapState& state = state_of(*this);
     if (size_bytes <= small_bytes_max) [[likely]] {
-        return allocate_small(class_for(size_bytes));
+        return allocate_small(state, class_for(size_bytes));
     }
-    return allocate_large(size_bytes);
+    return allocate_large(state, size_bytes);
 }
 
 void* Heap::allocate_zeroed(std::size_t size_bytes) noexcept
@@ -285,11 +301,12 @@ void* Heap::allocate_zeroed(std::size_t size_bytes) noexcept
 void Heap::clear_block(void* block, std::size_t size_bytes) noexcept
 {
     if (size_bytes < page_bytes) {
+        announce_store(block, size_bytes);
         std::memset(block, 0, size_bytes);
         note_store(block, size_bytes);
     } else {
         // Memory that was never used is zero; reading it costs less than making its pages durable.
-        clear_stale(static_cast<std::byte*>(block), size_bytes);
+        clear_stale(state_of(*this), static_cast<std::byte*>(block), size_bytes);
     }
 }
 
@@ -302,7 +319,7 @@ std::uint16_t Heap::tag_of_typed(std::uint16_t layout, std::size_t alignment, st
     while (class_alignment(size_class) < alignment) {
         ++size_class;  // Ends at a power of two: the largest class is one.
     }
-    const auto tag = tag_for(layout, size_class);
+    const auto tag = tag_for(state_of(*this), layout, size_class);
     if (!tag) {
         failure_slot() = tag.error();
         return 0;
@@ -310,15 +327,15 @@ std::uint16_t Heap::tag_of_typed(std::uint16_t layout, std::size_t alignment, st
     return static_cast<std::uint16_t>(*tag);
 }
 
-void* Heap::allocate_tagged(std::uint16_t tag) noexcept { return allocate_small(tag); }
+void* Heap::allocate_tagged(std::uint16_t tag) noexcept { return allocate_small(state_of(*this), tag); }
 
 void* Heap::allocate_typed(std::uint16_t layout, std::size_t alignment, std::size_t size_bytes) noexcept
 {
     if (size_bytes > small_bytes_max) {
-        return allocate_large(size_bytes, layout);
+        return allocate_large(state_of(*this), size_bytes, layout);
     }
     const std::uint16_t tag = tag_of_typed(layout, alignment, size_bytes);
-    return tag != 0 ? allocate_small(tag) : nullptr;
+    return tag != 0 ? allocate_small(state_of(*this), tag) : nullptr;
 }
 
 void* Heap::allocate_aligned(std::size_t alignment, std::size_t size_bytes) noexcept
@@ -335,39 +352,40 @@ void* Heap::allocate_aligned(std::size_t alignment, std::size_t size_bytes) noex
     while (class_alignment(size_class) < alignment) {
         ++size_class;  // Ends at a power of two: the largest class is one.
     }
-    return allocate_small(size_class);
+    return allocate_small(state_of(*this), size_class);
 }
 
 void Heap::deallocate(void* block) noexcept
 {
+    HeapState& state = state_of(*this);
     const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(block) - reinterpret_cast<std::uintptr_t>(state.spans_base);
     const std::uint64_t span = offset >> span_shift;
     if (span >= state.spans_max) [[unlikely]] {
-        return deallocate_rest(*this, block);
+        return deallocate_rest(state, block);
     }
-    const SpanInfo info = span_info(span);
-    const SizeClass& c = class_by_tag[info.tag()];
+    const SpanInfo info = span_info(state, span);
+    const SizeClass& c = state.class_by_tag[info.tag()];
     const std::uint32_t index = block_index(c, static_cast<std::uint32_t>(offset % span_bytes));
     if (index == no_block) [[unlikely]] {
-        return deallocate_rest(*this, block);
+        return deallocate_rest(state, block);
     }
     std::uint8_t* mark = info.marks() + index;
     if (state.tables_are_logged) [[unlikely]] {
-        return deallocate_logged(block, info.tag(), mark);
+        return deallocate_logged(state, block, info.tag(), mark);
     }
     if (load_plain_mark(mark) != 1) [[unlikely]] {
-        die_of_bad_pointer(block, "free");
+        die_of_bad_pointer(state, block, "free");
     }
     store_plain_mark(mark, 0);
     const CachedBlock freed{static_cast<std::byte*>(block), mark};
-    if (ThreadCache* cache = thread_cache; cache != nullptr) [[likely]] {
+    if (ThreadCache* cache = thread_cache(state); cache != nullptr) [[likely]] {
         CacheBin& bin = cache->bins[info.tag()];
         if (bin.count != bin.capacity) [[likely]] {
             bin.blocks[bin.count++] = freed;
             return;
         }
     }
-    cache_slowly(info.tag(), freed);
+    cache_slowly(state, info.tag(), freed);
 }
 
 void* Heap::reallocate(void* block, std::size_t size_bytes, AboutToDie about_to_die) noexcept
@@ -375,15 +393,16 @@ void* Heap::reallocate(void* block, std::size_t size_bytes, AboutToDie about_to_
     if (block == nullptr) {
         return allocate(size_bytes);
     }
-    const LocatedBlock found = locate(block);
+    HeapState& state = state_of(*this);
+    const LocatedBlock found = locate(state, block);
     if (found.usable_bytes == 0) {
-        die_of_bad_pointer(block, "realloc");
+        die_of_bad_pointer(state, block, "realloc");
     }
     if (found.info.is_large() && size_bytes > small_bytes_max && size_bytes <= state.options.image_bytes_max) {
         const std::uint64_t from = found.info.value();
         const std::uint64_t to = (size_bytes + span_bytes - 1) / span_bytes;
         tell(about_to_die, block, size_bytes, found.usable_bytes);
-        if (to == from || resize_large_run(found.span, from, to)) {
+        if (to == from || resize_large_run(state, found.span, from, to)) {
             return block;
         }
     } else if (size_bytes <= found.usable_bytes && size_bytes > found.usable_bytes / 2) {
@@ -393,7 +412,7 @@ void* Heap::reallocate(void* block, std::size_t size_bytes, AboutToDie about_to_
         tell(about_to_die, block, size_bytes, found.usable_bytes);
         return block;  // Nothing worth a move.
     }
-    void* moved = move_block(*this, block, found.span, found.usable_bytes, size_bytes, about_to_die);
+    void* moved = move_block(state, block, found.span, found.usable_bytes, size_bytes, about_to_die);
     if (moved != nullptr || size_bytes > found.usable_bytes) {
         return moved;
     }
@@ -407,33 +426,34 @@ std::size_t Heap::usable_size(const void* block) const noexcept
     if (block == nullptr) {
         return 0;
     }
-    const LocatedBlock found = locate(block);
+    const LocatedBlock found = locate(state_of(*this), block);
     if (found.usable_bytes == 0) {
-        die_of_bad_pointer(block, "usable_size");
+        die_of_bad_pointer(state_of(*this), block, "usable_size");
     }
     return found.usable_bytes;
 }
 
 Heap::Block Heap::find_block(const void* address) const noexcept
 {
+    const HeapState& state = state_of(*this);
     const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(state.spans_base);
     std::uint64_t span = offset >> span_shift;
     if (span >= state.span_count.load(std::memory_order_relaxed)) {
         return {nullptr, 0};
     }
-    while (span != 0 && span_info(span).word == 0) {
+    while (span != 0 && span_info(state, span).word == 0) {
         --span;  // Inside a large run, or free.
     }
-    const std::byte* begin = span_address(span);
-    if (const SpanInfo info = span_info(span); info.is_small()) {
-        const SizeClass& c = class_by_tag[info.size_class()];
+    const std::byte* begin = span_address(state, span);
+    if (const SpanInfo info = span_info(state, span); info.is_small()) {
+        const SizeClass& c = state.class_by_tag[info.size_class()];
         const std::uint64_t from_first = offset % span_bytes - c.first_block;
         begin += c.first_block + from_first / c.block_bytes * c.block_bytes;
         if (span != offset >> span_shift || from_first >= span_bytes) {
             return {nullptr, 0};
         }
     }
-    const std::size_t usable_bytes = locate(begin).usable_bytes;
+    const std::size_t usable_bytes = locate(state, begin).usable_bytes;
     const auto inside = static_cast<std::size_t>(static_cast<const std::byte*>(address) - begin);
     return inside < usable_bytes ? Block{begin, usable_bytes} : Block{nullptr, 0};
 }
@@ -448,20 +468,16 @@ void Heap::let_frees_wait(bool may_wait) noexcept
 
 void Heap::finish_frees() noexcept
 {
-    ThreadCache* const cache = thread_cache;
-    if (cache == nullptr) {
-        return;
-    }
-    for (WaitingFree& place : cache->waiting) {
-        if (place.block.block != nullptr) {
-            const WaitingFree free = place;
-            place = {};
-            clear_logged_mark(free.block.block, free.tag, free.block.mark);
+    while (heaps_with_waiting_frees != 0) {
+        ThreadCache* const cache = thread_caches[std::countr_zero(heaps_with_waiting_frees)];
+        heaps_with_waiting_frees &= heaps_with_waiting_frees - 1;
+        if (cache != nullptr) {
+            finish_frees_of(*cache);
         }
     }
 }
 
-void Heap::flush_thread_cache() noexcept { unregister_thread(); }
+void Heap::flush_thread_cache() noexcept { unregister_thread(state_of(*this)); }
 
 const Failure& Heap::last_failure() noexcept { return failure_slot(); }
 

@@ -27,6 +27,8 @@ namespace stillpoint {
 class Heap {
 public:
     static constexpr std::size_t span_bytes = 64 * 1024;
+    /// So many are attached at once at most.
+    static constexpr std::size_t heaps_max = 16;
 
     /// Asks for a larger image; returns its new size in bytes, or the failure that
     /// sp_last_error() shows. Called with no lock of the heap held but the growth lock.
@@ -45,11 +47,13 @@ public:
     };
 
     /// Takes an image as recovered (or zeroed) and builds the DRAM side. It reads the span table
-    /// only; the bytes of a span are read when a thread first wants a block of it. One heap per
-    /// process is attached at a time. image_base must be a multiple of span_bytes.
-    /// Errors: pool_corrupt, no_memory, already_open, invalid_argument.
+    /// only; the bytes of a span are read when a thread first wants a block of it. Heaps share nothing:
+    /// several may be attached, each to an image of its own. image_base must be a multiple of span_bytes.
+    /// Errors: pool_corrupt, no_memory (also where heaps_max are attached), already_open (the image has a heap), invalid_argument.
+    /// Threads: any, at any time.
     [[nodiscard]] static Result<Heap*> attach(const Options& options);
-    /// Drops the DRAM side. No thread may be inside a member.
+    /// Drops the DRAM side, and what threads have cached of it. No thread may be inside a member of this heap, or call one afterwards;
+    /// other heaps may be in use.
     void detach() noexcept;
 
     /// nullptr: no memory; the reason is in last_failure() of the calling thread.
@@ -89,7 +93,8 @@ public:
     /// As allocate_zeroed(), of a block that was just allocated.
     void clear_block(void* block, std::size_t size_bytes) noexcept;
     /// For a thread that tells before it leaves its FASE: its frees may then be done some frees later, when the cache line of the mark,
-    /// which is mostly cold, has come. finish_frees() does those that wait; false does them too.
+    /// which is mostly cold, has come. finish_frees() does those that wait; false does them too. Both are of the thread, for every heap:
+    /// a thread does the frees of a heap before it leaves the FASE that they belong to.
     static void let_frees_wait(bool may_wait) noexcept;
     static void finish_frees() noexcept;
     /// The number of the layout of a live block; 0: it is not typed.
@@ -104,7 +109,7 @@ public:
     };
     [[nodiscard]] Block find_block(const void* address) const noexcept;
 
-    /// Gives the calling thread's cached blocks back: at thread exit. The thread may go on to use
+    /// Gives the calling thread's cached blocks of this heap back: at thread exit. The thread may go on to use
     /// the heap. A thread that ends without this is noticed later, at the next shortage.
     void flush_thread_cache() noexcept;
 
@@ -127,10 +132,14 @@ public:
     };
     [[nodiscard]] static Owner owner_of(const Options& options, std::uint64_t offset, std::uint64_t size_bytes) noexcept;
 
+    /// The calling thread's, whichever heap it called.
     [[nodiscard]] static const Failure& last_failure() noexcept;
 
-private:
-    Heap() = default;
+    Heap(const Heap&) = delete;
+    Heap& operator=(const Heap&) = delete;
+
+protected:
+    constexpr Heap() noexcept = default;
     ~Heap() = default;
 };
 

@@ -68,7 +68,7 @@ struct SpanWord {
 };
 static_assert(coarse_marks_per_span <= 64 - SpanWord::coarse_marks_shift);
 
-/// The kinds of members of a durable type that are no logged variables (core/logged_words.hpp). The numbers lie in pool files.
+/// The kinds of members of a durable type other than logged variables (core/logged_words.hpp). The numbers lie in pool files.
 namespace member_kind {
 inline constexpr std::uint16_t pthread_mutex = 8;
 inline constexpr std::uint16_t pthread_condition = 9;

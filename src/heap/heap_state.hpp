@@ -1,11 +1,11 @@
 #pragma once
-// The DRAM side of the attached heap. Everything here is rebuilt by attach() from the span table and
-// the marks, and is never made durable. One heap per process is attached at a time, so the state is
-// one object at a fixed address: the fast paths reach it without a pointer.
+// The DRAM side of an attached heap. Everything here is rebuilt by attach() from the span table and
+// the marks, and is never made durable.
 //
-// Lock order: registry (thread_cache.cpp) -> growth -> central lists -> unknown spans -> spans. Of the central lists
+// Lock order: registry of thread caches -> growth -> central lists -> unknown spans -> spans. Of the central lists
 // two are locked at a time only by adopt_span(), the one with the lower address first. Grow is called under the growth lock only.
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -43,9 +43,8 @@ struct SpanInfo {
     [[nodiscard]] std::uint32_t tag() const noexcept { return static_cast<std::uint32_t>(word & 0xff); }
     [[nodiscard]] std::uint64_t value() const noexcept { return word >> value_shift; }
     [[nodiscard]] bool is_large() const noexcept { return tag() == large_tag; }
-    [[nodiscard]] bool is_known() const noexcept { return class_by_tag[tag()].blocks != 0; }
-    [[nodiscard]] bool is_unknown() const noexcept { return (tag() & unknown_bit) != 0 && class_by_tag[size_class()].blocks != 0; }
-    [[nodiscard]] bool is_small() const noexcept { return is_known() || is_unknown(); }
+    [[nodiscard]] bool is_small() const noexcept { return tag() != 0 && !is_large(); }
+    [[nodiscard]] bool is_unknown() const noexcept { return (tag() & unknown_bit) != 0 && !is_large(); }
     [[nodiscard]] std::uint32_t size_class() const noexcept { return tag() & ~static_cast<std::uint32_t>(unknown_bit); }
     [[nodiscard]] std::uint8_t* marks() const noexcept { return reinterpret_cast<std::uint8_t*>(value()); }
 };
@@ -96,23 +95,39 @@ struct alignas(64) Central {
     std::atomic<std::uint32_t> partial_spans{0};  ///< length of the list; other homes look at it without the lock
 };
 
-/// Spans of one class not examined since attach(): nobody's yet.
+/// Spans of one class not examined since attach(): no home has them yet.
 struct alignas(64) UnknownSpans {
     os::FutexLock lock;
     std::uint32_t first = no_span;
 };
 
-/// Never destroyed, nor is what it holds: threads go on while the process runs its exit handlers.
-struct HeapState {
+struct ThreadCache;
+
+/// The thread caches of all heaps that had this state, one after the other: a thread keeps its cache when the heap is detached.
+struct CacheRegistry {
+    os::FutexLock lock;
+    ThreadCache* first = nullptr;        ///< every cache that was ever made
+    ThreadCache* hand = nullptr;         ///< where the next look for dead threads begins
+    std::atomic<std::uint32_t> made{0};  ///< length of the list
+};
+
+/// Every Heap is the base of one; after detach() the next heap may have the state. Never destroyed, nor is what it holds: threads go on
+/// while the process runs its exit handlers.
+struct HeapState : Heap {
+    constexpr explicit HeapState(std::size_t its_number) noexcept : number(its_number) {}
     ~HeapState() {}
 
-    // Read by every call; written by attach and detach only.
+    // Read by every call; written by attach and detach only, but for the classes of new tags.
     std::byte* spans_base = nullptr;
     std::uint64_t spans_max = 0;
     std::atomic<std::uint64_t>* info = nullptr;  ///< spans_max words
-
+    const std::size_t number;  ///< below heaps_max: where a thread finds its cache
     bool tables_are_logged = false;
     bool free_memory_is_unknown = false;  ///< Heap::Options has it
+    /// By tag: entries from typed_tag on are those of `typed`. A tag that is not in use has no blocks, so that one test of a block's
+    /// index rejects it.
+    alignas(64) std::array<SizeClass, 256> class_by_tag = size_classes;
+
     std::uint32_t* span_table = nullptr;  ///< in the image, or
     logged::Word* span_words = nullptr;
     LayoutTable* layouts = nullptr;
@@ -123,13 +138,13 @@ struct HeapState {
     HeapLayout layout{};
     void* dram = nullptr;  ///< the mapping that holds the DRAM tables
     std::size_t dram_bytes = 0;
-    bool attached = false;
+    bool is_attached = false;  ///< guarded by the lock of the heaps (attach.cpp)
 
     // Guarded by spans_lock; span_count may be read without it (it only grows).
-    alignas(64) os::FutexLock spans_lock;
+    alignas(64) mutable os::FutexLock spans_lock;
     std::atomic<std::uint64_t> span_count{0};  ///< present
-    std::uint64_t* free_spans = nullptr;       ///< bit set; ones are free
-    std::uint64_t first_free_word = 0;         ///< no free span lies in a word before this one
+    std::uint64_t* free_spans = nullptr;  ///< bit set; ones are free
+    std::uint64_t first_free_word = 0;  ///< no free span lies in a word before this one
     union {
         os::ReservedArray<DelayedRun> delayed_runs{};  ///< of which [delayed_first, delayed_end) are used, oldest first
     };
@@ -141,26 +156,34 @@ struct HeapState {
 
     alignas(64) os::FutexLock types_lock;
     std::atomic<std::uint32_t> typed_count{0};
-    TypedClass typed[typed_count_max] = {};    ///< tag typed_tag + i
+    TypedClass typed[typed_count_max] = {};  ///< tag typed_tag + i
 
     alignas(64) os::FutexLock growth_lock;
     std::uint64_t image_bytes = 0;  ///< guarded by growth_lock
+
+    alignas(64) CacheRegistry registry;
 
     UnknownSpans unknown[tag_end];
     Central central[homes_max][tag_end];
 };
 
-extern constinit HeapState state;
+[[nodiscard]] inline HeapState& state_of(Heap& heap) noexcept { return static_cast<HeapState&>(heap); }
+[[nodiscard]] inline const HeapState& state_of(const Heap& heap) noexcept { return static_cast<const HeapState&>(heap); }
 
-[[nodiscard]] inline SpanInfo span_info(std::uint64_t span) noexcept
+[[nodiscard]] inline SpanInfo span_info(const HeapState& state, std::uint64_t span) noexcept
 {
     // Acquire: pairs with the release that made an unknown span known, whose scan must not see
     // the mark that the caller clears next.
     return {state.info[span].load(std::memory_order_acquire)};
 }
 
-[[nodiscard]] inline std::byte* span_address(std::uint64_t span) noexcept { return state.spans_base + (span << span_shift); }
+[[nodiscard]] inline std::byte* span_address(const HeapState& state, std::uint64_t span) noexcept
+{
+    return state.spans_base + (span << span_shift);
+}
 
+/// Called before a store to a durable table of the heap, for engines that keep the old bytes. Logged words keep theirs themselves.
+[[gnu::always_inline]] inline void announce_table_store(const void* address, std::size_t size) noexcept { announce_store(address, size); }
 /// After a store to a durable table of the heap: trackers that see no store by themselves.
 [[gnu::always_inline]] inline void note_table_store(const void* address, std::size_t size) noexcept
 {
@@ -191,7 +214,7 @@ constexpr std::size_t logged_marks_bytes(std::uint32_t blocks) noexcept { return
 {
     return std::atomic_ref<std::uint8_t>(*mark).load(std::memory_order_relaxed);
 }
-[[nodiscard]] inline std::uint8_t load_mark(std::uint8_t* mark) noexcept
+[[nodiscard]] inline std::uint8_t load_mark(const HeapState& state, std::uint8_t* mark) noexcept
 {
     if (state.tables_are_logged) [[unlikely]] {
         const LoggedMark logged_mark(mark);
@@ -201,11 +224,12 @@ constexpr std::size_t logged_marks_bytes(std::uint32_t blocks) noexcept { return
 }
 [[gnu::always_inline]] inline void store_plain_mark(std::uint8_t* mark, std::uint8_t value) noexcept
 {
+    announce_table_store(mark, sizeof *mark);
     std::atomic_ref<std::uint8_t>(*mark).store(value, std::memory_order_relaxed);
     note_table_store(mark, sizeof *mark);
 }
 /// Marks a block that is taken.
-[[gnu::always_inline]] inline void set_mark(std::uint8_t* mark) noexcept
+[[gnu::always_inline]] inline void set_mark(const HeapState& state, std::uint8_t* mark) noexcept
 {
     if (state.tables_are_logged) [[unlikely]] {
         const LoggedMark logged_mark(mark);
@@ -216,7 +240,7 @@ constexpr std::size_t logged_marks_bytes(std::uint32_t blocks) noexcept { return
 }
 
 /// The entry of a span in the span table.
-[[nodiscard]] inline SpanWord load_span_word(std::uint64_t span) noexcept
+[[nodiscard]] inline SpanWord load_span_word(const HeapState& state, std::uint64_t span) noexcept
 {
     return state.tables_are_logged ? SpanWord{logged::load(state.span_words[span])} : SpanWord{state.span_table[span]};
 }
@@ -231,61 +255,61 @@ constexpr std::size_t logged_marks_bytes(std::uint32_t blocks) noexcept { return
 }
 
 /// Makes [address, +size) zero without dirtying pages that are zero already.
-void clear_stale(std::byte* address, std::size_t size_bytes) noexcept;
+void clear_stale(const HeapState& state, std::byte* address, std::size_t size_bytes) noexcept;
 
-// ---- span_table.cpp: who owns each span ------------------------------------------------------
+// ---- span_table.cpp: the owner of each span ------------------------------------------------------
 
 /// Reads and validates the table; makes spans known to the DRAM side. Errors: pool_corrupt.
-[[nodiscard]] Result<void> load_span_table() noexcept;
+[[nodiscard]] Result<void> load_span_table(HeapState& state) noexcept;
 /// A free span, cut into blocks of the class, all marks 0; no_span if there is none. The caller holds the lock of
 /// that home's list.
-[[nodiscard]] std::uint32_t take_small_span(std::uint32_t size_class, std::uint32_t home) noexcept;
+[[nodiscard]] std::uint32_t take_small_span(HeapState& state, std::uint32_t size_class, std::uint32_t home) noexcept;
 /// The caller holds the lock of the span's list; every block of the span is free and in no thread cache.
-void return_small_span(std::uint32_t span) noexcept;
+void return_small_span(HeapState& state, std::uint32_t span) noexcept;
 /// `layout`: of a typed run, otherwise 0.
-[[nodiscard]] std::byte* take_large_run(std::uint64_t spans, std::uint16_t layout = 0) noexcept;
-void return_large_run(std::uint64_t first, std::uint64_t spans) noexcept;
+[[nodiscard]] std::byte* take_large_run(HeapState& state, std::uint64_t spans, std::uint16_t layout = 0) noexcept;
+void return_large_run(HeapState& state, std::uint64_t first, std::uint64_t spans) noexcept;
 /// Changes the length of a run in place. False: the spans after it are not free.
-[[nodiscard]] bool resize_large_run(std::uint64_t first, std::uint64_t from, std::uint64_t to) noexcept;
+[[nodiscard]] bool resize_large_run(HeapState& state, std::uint64_t first, std::uint64_t from, std::uint64_t to) noexcept;
 /// The image has grown: more free spans.
-void add_spans(std::uint64_t new_span_count) noexcept;
+void add_spans(HeapState& state, std::uint64_t new_span_count) noexcept;
 /// Free spans at the end of the heap.
-[[nodiscard]] std::uint64_t free_spans_at_end() noexcept;
+[[nodiscard]] std::uint64_t free_spans_at_end(const HeapState& state) noexcept;
 
 // ---- central.cpp -----------------------------------------------------------------------------
 
 /// Moves up to `wanted` free blocks into `out`; returns how many: 0 means that there is none
 /// without growing. Later blocks come first, so that a stack hands them out in ascending order.
 /// `scan_budget`: how many unknown spans may be examined before a free span is taken instead.
-[[nodiscard]] std::uint32_t central_take(std::uint32_t home, std::uint32_t size_class, CachedBlock* out, std::uint32_t wanted,
-                                         std::uint32_t scan_budget) noexcept;
+[[nodiscard]] std::uint32_t central_take(HeapState& state, std::uint32_t home, std::uint32_t size_class, CachedBlock* out,
+                                         std::uint32_t wanted, std::uint32_t scan_budget) noexcept;
 /// Each block goes to the home of its span. Changes the order of `blocks`.
-void central_give(std::uint32_t size_class, CachedBlock* blocks, std::uint32_t count) noexcept;
+void central_give(HeapState& state, std::uint32_t size_class, CachedBlock* blocks, std::uint32_t count) noexcept;
 /// Looks at a span that has not been examined since attach(); it becomes that home's.
-void make_known(std::uint32_t home, std::uint32_t span) noexcept;
+void make_known(HeapState& state, std::uint32_t home, std::uint32_t span) noexcept;
 /// Turns small spans without a live block into free spans: the ones that lists keep back, and unknown ones, for which up to about
 /// `scan_budget` pages are loaded per class; what is examined becomes that home's.
-void release_empty_spans(std::uint32_t home, std::uint32_t scan_budget) noexcept;
+void release_empty_spans(HeapState& state, std::uint32_t home, std::uint32_t scan_budget) noexcept;
 /// Puts an unknown span on its class's list, during attach.
-void list_unknown(std::uint32_t span, std::uint32_t size_class) noexcept;
+void list_unknown(HeapState& state, std::uint32_t span, std::uint32_t size_class) noexcept;
 
 // ---- typed.cpp -------------------------------------------------------------------------------
 
 /// The tag of typed spans of that layout and size class; new where there is none. Errors: no_space (63 others are there).
-[[nodiscard]] Result<std::uint32_t> tag_for(std::uint16_t layout, std::uint32_t size_class) noexcept;
+[[nodiscard]] Result<std::uint32_t> tag_for(HeapState& state, std::uint16_t layout, std::uint32_t size_class) noexcept;
 
 // ---- growth.cpp ------------------------------------------------------------------------------
 
 /// One caller's search for room: what has been tried.
 struct RoomSearch {
-    std::uint64_t spans;       ///< length of the run that is wanted
-    std::uint64_t count_seen;  ///< state.span_count before the last look
-    bool reclaimed = false;    ///< idle memory that is cheap to find has been given back
-    bool exhausted = false;    ///< all idle memory has been
+    std::uint64_t spans;  ///< length of the run that is wanted
+    std::uint64_t count_seen;  ///< HeapState::span_count before the last look
+    bool reclaimed = false;  ///< idle memory that is cheap to find has been given back
+    bool exhausted = false;  ///< all idle memory has been
 };
 
 /// Makes room: gives back what idle memory there is, or grows the image. True: look again. False:
 /// nothing more can be done; the reason is in last_failure(). No lock of the heap is held.
-[[nodiscard]] bool make_room(RoomSearch& search) noexcept;
+[[nodiscard]] bool make_room(HeapState& state, RoomSearch& search) noexcept;
 
 }  // namespace stillpoint::heap

@@ -319,6 +319,15 @@ TEST(Heap, MemoryOfOneClassServesAnotherOnceItIsFree)
     }
 }
 
+TEST(Heap, KeepsWhyACallFailedWhenTheThreadGivesItsCacheBack)
+{
+    TestImage image(4 * mib);
+    Heap& heap = image.attach();
+    EXPECT_EQ(heap.allocate(5 * mib), nullptr);
+    heap.flush_thread_cache();
+    EXPECT_EQ(Heap::last_failure().code, SP_E_POOL_FULL);
+}
+
 TEST(Heap, FreeingNullptrDoesNothing)
 {
     TestImage image(4 * mib);

@@ -203,7 +203,7 @@ void take_turns(Heap& heap, int turns, Turn turn)
     std::uint32_t homes[2];
     const auto run = [&](unsigned which) {
         heap.deallocate(heap.allocate(1));
-        homes[which] = heap::own_home();
+        homes[which] = heap::own_home(heap::state_of(heap));
         for (int i = 0; i < turns; ++i) {
             next.arrive_and_wait();
             if (static_cast<unsigned>(i) % 2 == which) {
@@ -229,8 +229,8 @@ TEST(HeapThreads, TwoHomesWriteDifferentLinesOfMarks)
             for (int i = 0; i < 21; ++i) {
                 const auto* block = static_cast<const std::byte*>(heap.allocate(size));
                 ASSERT_NE(block, nullptr);
-                const auto span = static_cast<std::uint64_t>(block - heap::state.spans_base) / heap::span_bytes;
-                const std::uint8_t* const marks = heap::span_info(span).marks();
+                const auto span = static_cast<std::uint64_t>(block - heap::state_of(heap).spans_base) / heap::span_bytes;
+                const std::uint8_t* const marks = heap::span_info(heap::state_of(heap), span).marks();
                 const std::uint8_t* const line = marks - reinterpret_cast<std::uintptr_t>(marks) % cache_line_bytes;
                 ASSERT_EQ(user_of_line.try_emplace(line, which).first->second, which) << size;
             }

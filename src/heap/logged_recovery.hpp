@@ -37,17 +37,11 @@ public:
     /// were rolled back.
     std::uint64_t roll_back_spans(std::uint64_t first, std::uint64_t end, const Work& work);
 
-    /// Rewrites a copy in private anonymous memory so that equal states have equal bytes: no backups, zeroes where nothing is live, free
-    /// locks.
-    void make_canonical() noexcept;
-
 private:
     void settle_and_tell(std::byte* variable, unsigned kind, const Work& work, bool leaves, std::uint64_t& taken_back);
     void roll_back_words(std::byte* words, std::size_t count, const Work& work, std::uint64_t& taken_back);
     void roll_back_small(std::uint64_t span, SpanWord word, const Work& work, std::uint64_t& taken_back);
     void roll_back_objects(std::byte* begin, std::uint64_t bytes, const LayoutRecord& layout, const Work& work, std::uint64_t& taken_back);
-    void make_objects_canonical(std::byte* begin, std::uint64_t bytes, std::uint16_t layout) noexcept;
-    void make_small_canonical(std::uint64_t span, SpanWord word) noexcept;
 
     SpanTableView table_;
     std::uint64_t durable_;

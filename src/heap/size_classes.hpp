@@ -102,10 +102,8 @@ inline constexpr auto fine_lookup = make_lookup<16, fine_bytes_max / 16 + 1>();
 inline constexpr auto coarse_lookup = make_lookup<256, small_bytes_max / 256 + 1>();
 }  // namespace detail
 
-/// Indexed by a tag byte (heap_state.hpp), of which the classes are the values 1 to class_count, and typed_tag and up those of
-/// typed spans, each with the sizes of an ordinary class: every other entry has no blocks, so that one test of the index rejects it.
-inline constinit auto class_by_tag = size_classes;
-
+/// A tag byte (heap_state.hpp) is a class, 1 to class_count, or of a kind of typed spans, from typed_tag on. A heap has a table of
+/// the classes of all of them, as long as this one; it is filled from this one.
 inline constexpr std::uint32_t typed_tag = 0x80;
 inline constexpr std::uint32_t typed_count_max = 63;
 /// Lists and bins are indexed by tags up to here.

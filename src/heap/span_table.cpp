@@ -1,4 +1,4 @@
-// The span table: who owns each 64 KiB span. Durable: one word per span or large run. In DRAM: a bit
+// The span table: the owner of each 64 KiB span. Durable: one word per span or large run. In DRAM: a bit
 // set of free spans, address-ordered first fit; neighbours coalesce because bits do.
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "core/canary.hpp"  // Names the file to those who compile it with the canaries' switches.
+#include "core/canary.hpp"  // Names the file for builds with the canaries' switches.
 #include "heap/heap_state.hpp"
 #include "heap/layout_table.hpp"
 #include "heap/span_table_view.hpp"
@@ -18,36 +18,38 @@ namespace {
 constexpr std::uint64_t all_free = ~std::uint64_t{0};
 
 /// Marks in the word of a coarse span are cleared: a span has none when it changes hands.
-void store_entry(std::uint64_t span, SpanEntry entry, std::uint16_t layout = 0) noexcept
+void store_entry(HeapState& state, std::uint64_t span, SpanEntry entry, std::uint16_t layout = 0) noexcept
 {
     if (state.tables_are_logged) {
         logged::store(state.span_words[span], SpanWord::of(entry, layout).word);
         return;
     }
+    announce_table_store(&state.span_table[span], sizeof state.span_table[span]);
     std::atomic_ref<std::uint32_t>(state.span_table[span]).store(entry.word, std::memory_order_relaxed);
     note_table_store(&state.span_table[span], sizeof state.span_table[span]);
 }
 
-void publish(std::uint64_t span, std::uint64_t tag, std::uint64_t value) noexcept
+void publish(HeapState& state, std::uint64_t span, std::uint64_t tag, std::uint64_t value) noexcept
 {
     state.info[span].store((value << SpanInfo::value_shift) | tag, std::memory_order_release);
 }
 
-std::uint64_t marks_address(std::uint64_t span, const SizeClass& c) noexcept
+std::uint64_t marks_address(const HeapState& state, std::uint64_t span, const SizeClass& c) noexcept
 {
     if (state.tables_are_logged) {
-        const std::uint8_t* const marks = has_coarse_marks(c) ? LoggedMark::first_in(&state.span_words[span]) + SpanWord::coarse_marks_shift
-                                                              : LoggedMark::first_in(span_address(span) + fine_marks_offset(span, c));
+        const std::uint8_t* const marks = has_coarse_marks(c)
+                                              ? LoggedMark::first_in(&state.span_words[span]) + SpanWord::coarse_marks_shift
+                                              : LoggedMark::first_in(span_address(state, span) + fine_marks_offset(span, c));
         return reinterpret_cast<std::uint64_t>(marks);
     }
     if (has_coarse_marks(c)) {
         return reinterpret_cast<std::uint64_t>(state.coarse_marks + span * coarse_marks_per_span);
     }
-    return reinterpret_cast<std::uint64_t>(span_address(span) + fine_marks_offset(span, c));
+    return reinterpret_cast<std::uint64_t>(span_address(state, span) + fine_marks_offset(span, c));
 }
 
 /// Free spans are given out. What they hold may not be what the medium has, and zeroes are taken for zeroes: all of it counts as written.
-void note_unknown(std::uint64_t first, std::uint64_t spans) noexcept
+void note_unknown(HeapState& state, std::uint64_t first, std::uint64_t spans) noexcept
 {
     if (!state.free_memory_is_unknown || is_removed(Canary::unknown_memory)) {
         return;
@@ -56,24 +58,24 @@ void note_unknown(std::uint64_t first, std::uint64_t spans) noexcept
     for (std::uint64_t span = first; span < end; ++span) {  // An entry that was appended since the start is zero.
         if (!state.known_spans.test(span)) {
             state.known_spans.set(span);
-            note_table_store(span_address(span), span_bytes);
+            note_table_store(span_address(state, span), span_bytes);
         }
     }
 }
 
 /// A new small span has no block allocated.
-void clear_marks(std::uint64_t span, const SizeClass& c) noexcept
+void clear_marks(const HeapState& state, std::uint64_t span, const SizeClass& c) noexcept
 {
     if (!state.tables_are_logged) {
-        clear_stale(reinterpret_cast<std::byte*>(marks_address(span, c)), c.blocks);
+        clear_stale(state, reinterpret_cast<std::byte*>(marks_address(state, span, c)), c.blocks);
     } else if (!has_coarse_marks(c)) {
-        clear_stale(span_address(span) + fine_marks_offset(span, c), logged_marks_bytes(c.blocks));
+        clear_stale(state, span_address(state, span) + fine_marks_offset(span, c), logged_marks_bytes(c.blocks));
     }
 }
 
 /// Calls change(word, mask) for each word of the free bits that [first, first + spans) covers.
 template <class Change>
-void for_each_word(std::uint64_t first, std::uint64_t spans, Change change) noexcept
+void for_each_word(const HeapState& state, std::uint64_t first, std::uint64_t spans, Change change) noexcept
 {
     while (spans != 0) {
         const unsigned bit = first % 64;
@@ -85,36 +87,36 @@ void for_each_word(std::uint64_t first, std::uint64_t spans, Change change) noex
     }
 }
 
-void mark_taken(std::uint64_t first, std::uint64_t spans) noexcept
+void mark_taken(HeapState& state, std::uint64_t first, std::uint64_t spans) noexcept
 {
-    for_each_word(first, spans, [](std::uint64_t& word, std::uint64_t mask) { word &= ~mask; });
+    for_each_word(state, first, spans, [](std::uint64_t& word, std::uint64_t mask) { word &= ~mask; });
 }
 
-void mark_free(std::uint64_t first, std::uint64_t spans) noexcept
+void mark_free(HeapState& state, std::uint64_t first, std::uint64_t spans) noexcept
 {
-    for_each_word(first, spans, [](std::uint64_t& word, std::uint64_t mask) { word |= mask; });
+    for_each_word(state, first, spans, [](std::uint64_t& word, std::uint64_t mask) { word |= mask; });
     state.first_free_word = std::min(state.first_free_word, first / 64);
 }
 
 /// Whether the span was free when the running epoch began: no older state knows it.
-bool is_new_in_epoch(std::uint64_t span) noexcept
+bool is_new_in_epoch(HeapState& state, std::uint64_t span) noexcept
 {
     logged::Word& word = state.span_words[span];
     logged::touch(word);
-    return SpanWord{logged::at_begin_of_epoch(word)}.entry().word == 0;
+    return SpanWord{logged::at_epoch_start(word)}.entry().word == 0;
 }
 
 /// Runs that no older state needs any more are free. Under spans_lock.
-void release_delayed_runs() noexcept
+void release_delayed_runs(HeapState& state) noexcept
 {
     const std::uint64_t durable = logged::durable_epoch.load(std::memory_order_acquire);
     while (state.delayed_first != state.delayed_end && state.delayed_runs[state.delayed_first].epoch <= durable) {
         const DelayedRun& run = state.delayed_runs[state.delayed_first++];
-        mark_free(run.first, run.spans);
+        mark_free(state, run.first, run.spans);
     }
 }
 
-void delay_run(std::uint64_t first, std::uint64_t spans) noexcept
+void delay_run(HeapState& state, std::uint64_t first, std::uint64_t spans) noexcept
 {
     if (state.delayed_end == state.delayed_runs.capacity()) {
         const std::uint64_t used = state.delayed_end - state.delayed_first;
@@ -125,15 +127,15 @@ void delay_run(std::uint64_t first, std::uint64_t spans) noexcept
     state.delayed_runs[state.delayed_end++] = {first, spans, logged::running() >> 1};
 }
 
-bool all_are_free(std::uint64_t first, std::uint64_t spans) noexcept
+bool all_are_free(const HeapState& state, std::uint64_t first, std::uint64_t spans) noexcept
 {
     bool all = true;
-    for_each_word(first, spans, [&](std::uint64_t word, std::uint64_t mask) { all = all && (word & mask) == mask; });
+    for_each_word(state, first, spans, [&](std::uint64_t word, std::uint64_t mask) { all = all && (word & mask) == mask; });
     return all;
 }
 
 /// The lowest free span from `from` on. Under spans_lock.
-std::uint64_t next_free(std::uint64_t from) noexcept
+std::uint64_t next_free(const HeapState& state, std::uint64_t from) noexcept
 {
     const std::uint64_t words = (state.span_count.load(std::memory_order_relaxed) + 63) / 64;
     std::uint64_t mask = all_free << (from % 64);
@@ -146,12 +148,12 @@ std::uint64_t next_free(std::uint64_t from) noexcept
 }
 
 /// No span of the group is another home's.
-bool is_group_of(std::uint32_t home, std::uint64_t span) noexcept
+bool is_group_of(const HeapState& state, std::uint32_t home, std::uint64_t span) noexcept
 {
     const std::uint64_t first = span - span % spans_per_group;
     const std::uint64_t end = std::min(first + spans_per_group, state.span_count.load(std::memory_order_relaxed));
     for (std::uint64_t other = first; other < end; ++other) {
-        if (span_info(other).is_small() && state.links[other].home.load(std::memory_order_relaxed) != home) {
+        if (span_info(state, other).is_small() && state.links[other].home.load(std::memory_order_relaxed) != home) {
             return false;
         }
     }
@@ -159,9 +161,9 @@ bool is_group_of(std::uint32_t home, std::uint64_t span) noexcept
 }
 
 /// First fit, by address. Under spans_lock.
-std::uint64_t find_run(std::uint64_t wanted) noexcept
+std::uint64_t find_run(HeapState& state, std::uint64_t wanted) noexcept
 {
-    release_delayed_runs();
+    release_delayed_runs(state);
     const std::uint64_t words = (state.span_count.load(std::memory_order_relaxed) + 63) / 64;
     while (state.first_free_word < words && state.free_spans[state.first_free_word] == 0) {
         ++state.first_free_word;
@@ -188,23 +190,23 @@ std::uint64_t find_run(std::uint64_t wanted) noexcept
 }
 
 /// The first free span whose cache lines the home need not share; if none is found soon, the first. Under spans_lock.
-std::uint64_t find_span_apart(std::uint32_t home) noexcept
+std::uint64_t find_span_apart(HeapState& state, std::uint32_t home) noexcept
 {
     constexpr unsigned looks = 64;
-    const std::uint64_t first = find_run(1);
+    const std::uint64_t first = find_run(state, 1);
     std::uint64_t span = first;
     for (unsigned look = 0; look < looks && span != no_span; ++look) {
-        if (is_group_of(home, span)) {
+        if (is_group_of(state, home, span)) {
             return span;
         }
-        span = next_free(span - span % spans_per_group + spans_per_group);
+        span = next_free(state, span - span % spans_per_group + spans_per_group);
     }
     return first;
 }
 
 }  // namespace
 
-void clear_stale(std::byte* address, std::size_t size_bytes) noexcept
+void clear_stale(const HeapState& state, std::byte* address, std::size_t size_bytes) noexcept
 {
     while (size_bytes != 0) {
         // Up to the next line, so that a whole page is only written where something stands in it.
@@ -215,6 +217,7 @@ void clear_stale(std::byte* address, std::size_t size_bytes) noexcept
             any |= address[i];
         }
         if (any != std::byte{0}) {
+            announce_table_store(address, here);
             std::memset(address, 0, here);
             note_table_store(address, here);
         } else if (state.free_memory_is_unknown) {
@@ -228,24 +231,24 @@ void clear_stale(std::byte* address, std::size_t size_bytes) noexcept
 namespace {
 
 /// A small span of the recovered table: not examined yet.
-Result<void> list_loaded(std::uint32_t span, SpanWord word) noexcept
+Result<void> list_loaded(HeapState& state, std::uint32_t span, SpanWord word) noexcept
 {
     std::uint32_t tag = word.entry().payload();
     if (word.layout() != 0) {
-        const auto typed = tag_for(word.layout(), tag);
+        const auto typed = tag_for(state, word.layout(), tag);
         if (!typed) {
             return pass_on(typed.error());
         }
         tag = *typed;
     }
-    publish(span, SpanInfo::unknown_bit | tag, marks_address(span, class_by_tag[tag]));
-    list_unknown(span, tag);
+    publish(state, span, SpanInfo::unknown_bit | tag, marks_address(state, span, state.class_by_tag[tag]));
+    list_unknown(state, span, tag);
     return {};
 }
 
 }  // namespace
 
-Result<void> load_span_table() noexcept
+Result<void> load_span_table(HeapState& state) noexcept
 {
     const SpanTableView table(state.options);
     const std::uint64_t count = table.spans();
@@ -263,13 +266,13 @@ Result<void> load_span_table() noexcept
         const SpanWord word = table.word(span);
         const SpanEntry entry = word.entry();
         switch (entry.kind()) {
-        case SpanKind::free_or_rest: mark_free(span, 1); break;
+        case SpanKind::free_or_rest: mark_free(state, span, 1); break;
         case SpanKind::small:
-            if (auto listed = list_loaded(static_cast<std::uint32_t>(span), word); !listed) {
+            if (auto listed = list_loaded(state, static_cast<std::uint32_t>(span), word); !listed) {
                 return listed;
             }
             break;
-        case SpanKind::large: publish(span, SpanInfo::large_tag, *covered); break;
+        case SpanKind::large: publish(state, span, SpanInfo::large_tag, *covered); break;
         }
         span += *covered;
     }
@@ -277,80 +280,80 @@ Result<void> load_span_table() noexcept
     return {};
 }
 
-std::uint32_t take_small_span(std::uint32_t size_class, std::uint32_t home) noexcept
+std::uint32_t take_small_span(HeapState& state, std::uint32_t size_class, std::uint32_t home) noexcept
 {
     const std::lock_guard hold(state.spans_lock);
-    const std::uint64_t span = find_span_apart(home);
+    const std::uint64_t span = find_span_apart(state, home);
     if (span == no_span) {
         return no_span;
     }
-    mark_taken(span, 1);
+    mark_taken(state, span, 1);
     state.links[span].home.store(home, std::memory_order_relaxed);
-    const SizeClass& c = class_by_tag[size_class];
-    note_unknown(span, 1);
-    clear_marks(span, c);
+    const SizeClass& c = state.class_by_tag[size_class];
+    note_unknown(state, span, 1);
+    clear_marks(state, span, c);
     if (size_class < typed_tag) {
-        store_entry(span, SpanEntry::small(size_class));
+        store_entry(state, span, SpanEntry::small(size_class));
     } else {
         const TypedClass& typed = state.typed[size_class - typed_tag];
-        store_entry(span, SpanEntry::small(typed.size_class), typed.layout);
+        store_entry(state, span, SpanEntry::small(typed.size_class), typed.layout);
     }
-    publish(span, size_class, marks_address(span, c));
+    publish(state, span, size_class, marks_address(state, span, c));
     return static_cast<std::uint32_t>(span);
 }
 
-void return_small_span(std::uint32_t span) noexcept { return_large_run(span, 1); }
+void return_small_span(HeapState& state, std::uint32_t span) noexcept { return_large_run(state, span, 1); }
 
-std::byte* take_large_run(std::uint64_t spans, std::uint16_t layout) noexcept
+std::byte* take_large_run(HeapState& state, std::uint64_t spans, std::uint16_t layout) noexcept
 {
     const std::lock_guard hold(state.spans_lock);
-    const std::uint64_t first = find_run(spans);
+    const std::uint64_t first = find_run(state, spans);
     if (first == no_span) {
         return nullptr;
     }
-    mark_taken(first, spans);
-    note_unknown(first, spans);
-    store_entry(first, SpanEntry::large(static_cast<std::uint32_t>(spans)), layout);
-    publish(first, SpanInfo::large_tag, spans);
-    return span_address(first);
+    mark_taken(state, first, spans);
+    note_unknown(state, first, spans);
+    store_entry(state, first, SpanEntry::large(static_cast<std::uint32_t>(spans)), layout);
+    publish(state, first, SpanInfo::large_tag, spans);
+    return span_address(state, first);
 }
 
-void return_large_run(std::uint64_t first, std::uint64_t spans) noexcept
+void return_large_run(HeapState& state, std::uint64_t first, std::uint64_t spans) noexcept
 {
     const std::lock_guard hold(state.spans_lock);
-    publish(first, 0, 0);
-    const bool is_new = state.tables_are_logged && is_new_in_epoch(first);
-    store_entry(first, SpanEntry{0});
+    publish(state, first, 0, 0);
+    const bool is_new = state.tables_are_logged && is_new_in_epoch(state, first);
+    store_entry(state, first, SpanEntry{0});
     if (state.tables_are_logged && !is_new) {
-        delay_run(first, spans);
+        delay_run(state, first, spans);
     } else {
-        mark_free(first, spans);
+        mark_free(state, first, spans);
     }
 }
 
-bool resize_large_run(std::uint64_t first, std::uint64_t from, std::uint64_t to) noexcept
+bool resize_large_run(HeapState& state, std::uint64_t first, std::uint64_t from, std::uint64_t to) noexcept
 {
     const std::lock_guard hold(state.spans_lock);
     if (to < from) {
         if (state.tables_are_logged) {
-            delay_run(first + to, from - to);
+            delay_run(state, first + to, from - to);
         } else {
-            mark_free(first + to, from - to);
+            mark_free(state, first + to, from - to);
         }
     } else {
         const std::uint64_t count = state.span_count.load(std::memory_order_relaxed);
-        if (to > count - first || !all_are_free(first + from, to - from)) {
+        if (to > count - first || !all_are_free(state, first + from, to - from)) {
             return false;
         }
-        mark_taken(first + from, to - from);
-        note_unknown(first + from, to - from);
+        mark_taken(state, first + from, to - from);
+        note_unknown(state, first + from, to - from);
     }
-    store_entry(first, SpanEntry::large(static_cast<std::uint32_t>(to)), load_span_word(first).layout());
-    publish(first, SpanInfo::large_tag, to);
+    store_entry(state, first, SpanEntry::large(static_cast<std::uint32_t>(to)), load_span_word(state, first).layout());
+    publish(state, first, SpanInfo::large_tag, to);
     return true;
 }
 
-void add_spans(std::uint64_t new_span_count) noexcept
+void add_spans(HeapState& state, std::uint64_t new_span_count) noexcept
 {
     const std::lock_guard hold(state.spans_lock);
     const std::uint64_t count = state.span_count.load(std::memory_order_relaxed);
@@ -359,15 +362,15 @@ void add_spans(std::uint64_t new_span_count) noexcept
     }
     // No heap has written entries of spans that did not exist; a foreign file may have.
     if (state.tables_are_logged) {
-        clear_stale(reinterpret_cast<std::byte*>(state.span_words + count), (new_span_count - count) * sizeof(logged::Word));
+        clear_stale(state, reinterpret_cast<std::byte*>(state.span_words + count), (new_span_count - count) * sizeof(logged::Word));
     } else {
-        clear_stale(reinterpret_cast<std::byte*>(state.span_table + count), (new_span_count - count) * sizeof(SpanEntry));
+        clear_stale(state, reinterpret_cast<std::byte*>(state.span_table + count), (new_span_count - count) * sizeof(SpanEntry));
     }
-    mark_free(count, new_span_count - count);
+    mark_free(state, count, new_span_count - count);
     state.span_count.store(new_span_count, std::memory_order_release);
 }
 
-std::uint64_t free_spans_at_end() noexcept
+std::uint64_t free_spans_at_end(const HeapState& state) noexcept
 {
     const std::lock_guard hold(state.spans_lock);
     std::uint64_t end = state.span_count.load(std::memory_order_relaxed);

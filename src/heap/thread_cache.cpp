@@ -11,8 +11,11 @@
 
 namespace stillpoint::heap {
 
-[[gnu::tls_model("initial-exec")]] constinit thread_local ThreadCache* thread_cache = nullptr;  // GCC forgets the declaration's here.
+// GCC forgets the declarations' TLS model here.
+[[gnu::tls_model("initial-exec")]] constinit thread_local ThreadCache* thread_caches[Heap::heaps_max] = {};
+[[gnu::tls_model("initial-exec")]] constinit thread_local std::uint32_t heaps_with_waiting_frees = 0;
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool frees_may_wait = false;
+[[gnu::tls_model("initial-exec")]] static constinit thread_local Failure own_failure{};
 
 namespace {
 
@@ -24,20 +27,9 @@ constexpr std::size_t cached_blocks_max = [] {
     return sum;
 }();
 
-struct Registry {
-    os::FutexLock lock;
-    ThreadCache* first = nullptr;  ///< every cache that was ever made
-    ThreadCache* hand = nullptr;   ///< where the next look for dead threads begins
-    std::atomic<std::uint32_t> made{0};  ///< length of the list
-};
-constinit Registry registry;
-
-/// For threads that have no cache because there was no memory for one.
-constinit Failure shared_failure{};
-
 int own_thread_id() noexcept { return static_cast<int>(syscall(SYS_gettid)); }
 
-/// The thread has ended: its id is nobody's. (An id that a new thread has got looks alive; that
+/// The thread has ended: its id belongs to no thread. (An id that a new thread has got looks alive; that
 /// thread adopts the cache when it registers, and the cache is found dead when it ends.)
 bool is_dead(int thread_id) noexcept
 {
@@ -54,13 +46,13 @@ void empty(ThreadCache& cache) noexcept
     for (std::uint32_t tag = 1; tag < tag_end; ++tag) {
         CacheBin& bin = cache.bins[tag];
         if (bin.count != 0) {
-            central_give(tag, bin.blocks, bin.count);
+            central_give(*cache.heap, tag, bin.blocks, bin.count);
             bin.count = 0;
         }
     }
 }
 
-ThreadCache* make_cache() noexcept
+ThreadCache* make_cache(HeapState& state) noexcept
 {
     const std::size_t bytes = sizeof(ThreadCache) + cached_blocks_max * sizeof(CachedBlock);
     const int saved_errno = errno;
@@ -70,11 +62,13 @@ ThreadCache* make_cache() noexcept
         return nullptr;
     }
     auto* cache = new (memory) ThreadCache{};
+    cache->heap = &state;
     auto* blocks = reinterpret_cast<CachedBlock*>(cache + 1);
     for (std::uint32_t c = 1; c <= class_count; ++c) {
         cache->bins[c] = {blocks, 0, cache_capacity(size_classes[c])};
         blocks += cache_capacity(size_classes[c]);
     }
+    CacheRegistry& registry = state.registry;
     const std::uint32_t made = registry.made.load(std::memory_order_relaxed);
     cache->home = made % homes_max;
     cache->next = registry.first;
@@ -85,7 +79,7 @@ ThreadCache* make_cache() noexcept
 
 /// Under the registry's lock. Looks at two caches a call, so that a program which starts many threads
 /// that die unseen does not pile up their caches, and none pays for a search.
-void reclaim_some() noexcept
+void reclaim_some(CacheRegistry& registry) noexcept
 {
     for (int i = 0; i < 2 && registry.first != nullptr; ++i) {
         ThreadCache* cache = registry.hand != nullptr ? registry.hand : registry.first;
@@ -100,12 +94,12 @@ void reclaim_some() noexcept
 
 }  // namespace
 
-bool make_room_in_bin(CacheBin& bin, std::uint32_t tag) noexcept
+bool make_room_in_bin(HeapState& state, CacheBin& bin, std::uint32_t tag) noexcept
 {
     if (bin.capacity != 0) {
         return true;
     }
-    const std::uint32_t capacity = cache_capacity(class_by_tag[tag]);
+    const std::uint32_t capacity = cache_capacity(state.class_by_tag[tag]);
     const int saved_errno = errno;
     void* memory = mmap(nullptr, capacity * sizeof(CachedBlock), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     errno = saved_errno;
@@ -116,11 +110,12 @@ bool make_room_in_bin(CacheBin& bin, std::uint32_t tag) noexcept
     return true;
 }
 
-ThreadCache* register_thread() noexcept
+ThreadCache* register_thread(HeapState& state) noexcept
 {
     const int self = own_thread_id();
+    CacheRegistry& registry = state.registry;
     const std::lock_guard hold(registry.lock);
-    reclaim_some();
+    reclaim_some(registry);
     ThreadCache* found = nullptr;
     for (ThreadCache* cache = registry.first; cache != nullptr; cache = cache->next) {
         const int owner = cache->owner.load(std::memory_order_relaxed);
@@ -133,52 +128,60 @@ ThreadCache* register_thread() noexcept
         }
     }
     if (found == nullptr) {
-        found = make_cache();
+        found = make_cache(state);
     }
     if (found != nullptr) {
         found->owner.store(self, std::memory_order_relaxed);
-        found->failure = Failure{};
+        const auto waits = [](const WaitingFree& place) noexcept { return place.block.block != nullptr; };
+        if (std::any_of(found->waiting.begin(), found->waiting.end(), waits)) {  // Their owner ended inside a FASE.
+            heaps_with_waiting_frees |= std::uint32_t{1} << state.number;
+        }
     }
-    thread_cache = found;
+    thread_caches[state.number] = found;
     return found;
 }
 
-std::uint32_t homes_in_use() noexcept { return std::clamp(registry.made.load(std::memory_order_relaxed), std::uint32_t{1}, homes_max); }
-
-void flush_own_cache() noexcept
+std::uint32_t homes_in_use(const HeapState& state) noexcept
 {
-    if (thread_cache != nullptr) {
-        empty(*thread_cache);
+    return std::clamp(state.registry.made.load(std::memory_order_relaxed), std::uint32_t{1}, homes_max);
+}
+
+void flush_own_cache(HeapState& state) noexcept
+{
+    if (ThreadCache* const cache = thread_cache(state); cache != nullptr) {
+        empty(*cache);
     }
 }
 
-void unregister_thread() noexcept
+void unregister_thread(HeapState& state) noexcept
 {
-    if (thread_cache == nullptr) {
+    ThreadCache* const cache = thread_cache(state);
+    if (cache == nullptr) {
         return;
     }
-    const std::lock_guard hold(registry.lock);
-    empty(*thread_cache);
-    thread_cache->owner.store(0, std::memory_order_relaxed);
-    thread_cache = nullptr;
+    const std::lock_guard hold(state.registry.lock);
+    empty(*cache);
+    cache->owner.store(0, std::memory_order_relaxed);
+    thread_caches[state.number] = nullptr;
 }
 
-void reclaim_dead_threads() noexcept
+void reclaim_dead_threads(HeapState& state) noexcept
 {
-    const std::lock_guard hold(registry.lock);
-    for (ThreadCache* cache = registry.first; cache != nullptr; cache = cache->next) {
+    const std::lock_guard hold(state.registry.lock);
+    const ThreadCache* const own = thread_cache(state);
+    for (ThreadCache* cache = state.registry.first; cache != nullptr; cache = cache->next) {
         const int owner = cache->owner.load(std::memory_order_relaxed);
-        if (cache != thread_cache && (owner == 0 || is_dead(owner))) {
+        if (cache != own && (owner == 0 || is_dead(owner))) {
             empty(*cache);
             cache->owner.store(0, std::memory_order_relaxed);
         }
     }
 }
 
-void drop_all_caches() noexcept
+void drop_all_caches(HeapState& state) noexcept
 {
-    const std::lock_guard hold(registry.lock);
-    for (ThreadCache* cache = registry.first; cache != nullptr; cache = cache->next) {
+    const std::lock_guard hold(state.registry.lock);
+    for (ThreadCache* cache = state.registry.first; cache != nullptr; cache = cache->next) {
         for (CacheBin& bin : cache->bins) {
             bin.count = 0;
         }
@@ -193,12 +196,6 @@ void drop_all_caches() noexcept
     }
 }
 
-Failure& failure_slot() noexcept
-{
-    if (thread_cache == nullptr && register_thread() == nullptr) {
-        return shared_failure;
-    }
-    return thread_cache->failure;
-}
+Failure& failure_slot() noexcept { return own_failure; }
 
 }  // namespace stillpoint::heap

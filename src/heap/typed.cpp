@@ -101,7 +101,7 @@ Result<void> check_layouts(const SpanTableView& table)
     return {};
 }
 
-Result<std::uint32_t> tag_for(std::uint16_t layout, std::uint32_t size_class) noexcept
+Result<std::uint32_t> tag_for(HeapState& state, std::uint16_t layout, std::uint32_t size_class) noexcept
 {
     const auto find = [&](std::uint32_t count) noexcept {
         std::uint32_t i = 0;
@@ -126,7 +126,7 @@ Result<std::uint32_t> tag_for(std::uint16_t layout, std::uint32_t size_class) no
             typed_count_max);
     }
     state.typed[count] = {layout, static_cast<std::uint16_t>(size_class)};
-    class_by_tag[typed_tag + count] = size_classes[size_class];
+    state.class_by_tag[typed_tag + count] = size_classes[size_class];
     state.typed_count.store(count + 1, std::memory_order_release);
     return typed_tag + count;
 }
@@ -156,6 +156,7 @@ Result<std::uint16_t> Heap::find_layout(const ObjectLayout& layout) noexcept
                     wanted.type_name, layout.size_bytes);
     }
     wanted.checksum = layout_checksum(wanted);
+    HeapState& state = state_of(*this);
     const std::lock_guard hold(state.types_lock);
     const std::uint64_t count = logged::load(state.layouts->count);
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -167,6 +168,7 @@ Result<std::uint16_t> Heap::find_layout(const ObjectLayout& layout) noexcept
         return fail(SP_E_NO_SPACE, 0, "the pool already has {} layouts, the maximum; there is no room for {}", count, wanted.type_name);
     }
     LayoutRecord& record = state.layouts->records[count];
+    announce_table_store(&record, sizeof record);
     std::memcpy(&record, &wanted, sizeof record);
     note_table_store(&record, sizeof record);
     logged::store(state.layouts->count, count + 1);
@@ -175,18 +177,20 @@ Result<std::uint16_t> Heap::find_layout(const ObjectLayout& layout) noexcept
 
 std::uint16_t Heap::layout_number_of(const void* block) const noexcept
 {
+    const HeapState& state = state_of(*this);
     const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(block) - state.spans_base);
-    return offset >> span_shift < state.spans_max ? load_span_word(offset >> span_shift).layout() : std::uint16_t{0};
+    return offset >> span_shift < state.spans_max ? load_span_word(state, offset >> span_shift).layout() : std::uint16_t{0};
 }
 
 bool Heap::is_member(const void* address, unsigned kind) const noexcept
 {
+    const HeapState& state = state_of(*this);
     const Block block = find_block(address);
     if (block.begin == nullptr || !state.tables_are_logged) {
         return false;
     }
     const auto span = static_cast<std::uint64_t>(block.begin - state.spans_base) >> span_shift;
-    const std::uint16_t layout = load_span_word(span).layout();
+    const std::uint16_t layout = load_span_word(state, span).layout();
     if (layout == 0) {
         return false;
     }

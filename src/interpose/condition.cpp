@@ -93,7 +93,7 @@ private:
     bool outside_;
 };
 
-/// A wake-up: it locks the condition variable inside, if somebody waits.
+/// A wake-up: it locks the condition variable inside, if a thread waits.
 template <class Condition, class Real>
 int wake(Condition* condition, Real real) noexcept
 {

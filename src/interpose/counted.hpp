@@ -55,7 +55,7 @@ template <Address address, class Lock, class... Arguments>
 static_assert(thrd_success == 0 && thrd_error != EOWNERDEAD && thrd_busy != EOWNERDEAD && thrd_timedout != EOWNERDEAD &&
               thrd_nomem != EOWNERDEAD);
 
-/// Not 0 from an acquire.
+/// Settles a result of an acquire that is not 0.
 [[gnu::noinline, gnu::cold]] inline int settle_result(const void* lock, int result) noexcept
 {
     if (!is_held(result)) {
@@ -159,7 +159,7 @@ template <LockKind kind, Address address, class Lock>
     return call_resolved<address>(lock);
 }
 
-/// For an acquire that always succeeds.
+/// Acquires a lock whose acquire always succeeds.
 template <LockKind kind, Address address, class Lock>
 [[gnu::always_inline]] inline int acquire_surely(Lock* lock) noexcept
 {
@@ -189,7 +189,7 @@ template <Address address, class Lock>
 }
 
 /// For a release that always succeeds, of a lock in volatile memory: the FASE ends an instant before the
-/// release, when the program has made its last store of the FASE. Nobody can tell: the lock itself is not
+/// release, when the program has made its last store of the FASE. No crash shows it: the lock itself is not
 /// in the checkpoint, and this thread is not held on its way to the release. A lock in durable memory
 /// must be free in every checkpoint, so it is released first.
 template <Address address, class Lock>

@@ -29,7 +29,7 @@ bool is_executable(int folder, const char* path, int flags) noexcept
            (facts.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0;
 }
 
-/// As execvp searches.
+/// Searches PATH as execvp does.
 bool is_found(const char* file) noexcept
 {
     if (file == nullptr || std::strchr(file, '/') != nullptr) {

@@ -1,5 +1,5 @@
 // Calls in which the kernel, or libc, stores into memory of the program: durable buffers are in flight during the call, and what was
-// stored is noted afterwards (runtime/kernel_call.hpp), so that it does not matter who calls. A shift and a compare for every
+// stored is noted afterwards (runtime/kernel_call.hpp), whichever code made the call. A shift and a compare for every
 // other buffer.
 
 #include <algorithm>

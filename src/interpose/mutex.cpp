@@ -25,7 +25,7 @@ namespace {
 
 [[gnu::noinline]] int unlock_through_libc(pthread_mutex_t* mutex) noexcept { return release<&Addresses::pthread_mutex_unlock>(mutex); }
 
-/// A plain mutex inside another lock. Nothing is published by it, so nobody waits for this thread's answer.
+/// A plain mutex inside another lock. Nothing is published by it, so no thread waits for this one's answer.
 [[gnu::noinline]] int lock_nested(pthread_mutex_t* mutex) noexcept
 {
     stillpoint::ThreadRecord& record = *fase::own_record;
@@ -41,7 +41,7 @@ namespace {
     return 0;
 }
 
-/// Another lock stays held, or somebody waits, or the mutex is of another kind.
+/// Another lock stays held, or a thread waits, or the mutex is of another kind.
 [[gnu::noinline]] int unlock_otherwise(pthread_mutex_t* mutex) noexcept
 {
     stillpoint::ThreadRecord& record = *fase::own_record;

@@ -35,7 +35,7 @@ void after_fork_in_parent() { stillpoint::session_after_fork_in_parent(); }
 void after_fork_in_child()
 {
     stillpoint::fase_reset_after_fork();
-    stillpoint::sync_objects_detach();
+    stillpoint::sync_objects_detach_all();
     stillpoint::interpose::remember_home_process();
     stillpoint::session_after_fork_in_child();
 }

@@ -1,5 +1,5 @@
 // `syscall`: system calls that programs make by their number. Those that store into a buffer of the caller are guarded as their
-// namesakes in io.cpp are, and locks made of futexes as those of libc are. They are no cancellation points, as in libc.
+// namesakes in io.cpp are, and locks made of futexes as those of libc are. They are not cancellation points, as in libc.
 
 #include <cstdarg>
 #include <linux/futex.h>

@@ -8,7 +8,7 @@
 //   3. Add it to the table in tests/interpose: accounting_test.cpp for locks, with its error returns; kernel_stores.cpp for what
 //      the kernel stores.
 //
-// Rules for code in a shim, which runs inside somebody else's call: no malloc, no intercepted lock,
+// Rules for code in a shim, which runs inside a call of the program: no malloc, no intercepted lock,
 // errno as libc left it, and the exception specification of libc's declaration (a cancellation point
 // is left by unwinding: it must not be noexcept).
 

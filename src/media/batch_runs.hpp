@@ -39,7 +39,7 @@ struct Run {
 /// file. It does not sort: the caller knows where its pages lie, and sorting would need memory.
 class BatchRuns {
 public:
-    /// Beyond this a larger write is no faster (docs/internals/decisions/file-medium.md).
+    /// Beyond this a larger write is not faster (docs/internals/decisions/file-medium.md).
     static constexpr std::size_t run_bytes_max = 1 * mib;
     static constexpr std::size_t vectors_max = run_bytes_max / page_bytes;
 

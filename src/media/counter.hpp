@@ -13,7 +13,7 @@ public:
         // No locked instruction: a medium has one writer at a time.
         value_.store(value_.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
     }
-    /// For a figure that several threads add to.
+    /// Adds to a figure that several threads add to.
     void add_shared(std::uint64_t amount) noexcept { value_.fetch_add(amount, std::memory_order_relaxed); }
     [[nodiscard]] std::uint64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }
 

@@ -12,7 +12,6 @@ class DaxMedium final : public MappedMedium {
 public:
     /// Errors: unsupported (the file system refuses MAP_SYNC), no_memory, io.
     [[nodiscard]] static Result<std::unique_ptr<Medium>> open(PoolFile file, const MediumOptions& options);
-    [[nodiscard]] MediumKind kind() const noexcept override { return MediumKind::dax; }
 
 private:
     using MappedMedium::MappedMedium;

@@ -68,7 +68,7 @@ bool is_possible(FaultPoint point, const Fault& fault) noexcept
     }
 }
 
-/// For whoever counts n upwards: whether there was an n-th call.
+/// For a test that counts n upwards: whether there was an n-th call.
 void note_met() noexcept
 {
     if (const char* const path = os::environment_variable("STILLPOINT_FAULT_MET"); path != nullptr) {

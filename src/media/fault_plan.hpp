@@ -14,7 +14,7 @@ namespace stillpoint {
 /// io_uring and pwritev alike.
 /// `persist` is every moment at which bytes may become durable or a promise may leave: before each
 /// write, store, write back, fence, sync, allocation and naming, after each write that the kernel
-/// reports done, and before a sync or fence returns to whoever acknowledges.
+/// reports done, and before a sync or fence returns to a caller that acknowledges.
 enum class FaultPoint : std::uint8_t { read, write, sync, allocate, persist };
 
 /// The effect of the fault plan on the next call of a kind.

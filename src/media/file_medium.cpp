@@ -143,7 +143,7 @@ Result<void> FileMedium::finish_run(int fd, Run& run)
             run.advance(static_cast<std::size_t>(written));
             continue;
         }
-        const int error = written == 0 ? EIO : errno;  // No progress on a file is no success.
+        const int error = written == 0 ? EIO : errno;  // No progress on a file is a failure.
         if (error == EINVAL && fd != file_.fd()) {
             fd = file_.fd();  // The file system has no O_DIRECT for this write after all.
             continue;

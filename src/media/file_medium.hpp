@@ -24,7 +24,6 @@ public:
     /// mechanism() tells.
     FileMedium(PoolFile file, const MediumOptions& options);
 
-    [[nodiscard]] MediumKind kind() const noexcept override { return MediumKind::file; }
     [[nodiscard]] std::string_view path() const noexcept override { return file_.path(); }
     [[nodiscard]] Durability durability() const noexcept override { return file_.durability(); }
     void set_durability(Durability durability) noexcept override { file_.set_durability(durability); }

@@ -211,7 +211,7 @@ void MappedMedium::fence() noexcept
     arch_.fence();
     observe(MediumEvent::fence);
     fences_.add_shared(1);
-    file_.faults().persist();  // Durable, and nobody knows it yet.
+    file_.faults().persist();  // Durable, and not reported yet.
 }
 
 Result<void> MappedMedium::map_at(std::byte* address, std::uint64_t offset, std::uint64_t size)

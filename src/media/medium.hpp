@@ -12,7 +12,7 @@
 
 namespace stillpoint {
 
-enum class MediumKind : std::uint8_t { file, dax, memory, sim };
+enum class MediumKind : std::uint8_t { file, dax, memory };
 enum class Durability : std::uint8_t {
     process,  ///< survives the death of the process
     power,    ///< survives the death of the machine
@@ -47,7 +47,6 @@ class Medium {
 public:
     virtual ~Medium() = default;
 
-    [[nodiscard]] virtual MediumKind kind() const noexcept = 0;
     [[nodiscard]] virtual std::string_view path() const noexcept = 0;
     [[nodiscard]] virtual Durability durability() const noexcept = 0;
     /// The level is a property of the pool, known once its superblock is read.
@@ -70,7 +69,7 @@ public:
     virtual void detach_after_fork() noexcept {}
 
     /// Gives a file that was created with publish_later its name, durably at durability(). Nothing
-    /// for others. Errors: pool_exists (somebody was quicker), io.
+    /// for others. Errors: pool_exists (another process was quicker), io.
     [[nodiscard]] virtual Result<void> publish() { return {}; }
 
     // -- Block capability: every medium has it. ------------------------------------------
@@ -104,7 +103,7 @@ public:
     /// `offset` and `size` are multiples of cache_line_bytes.
     virtual void store_nontemporal(std::uint64_t offset, const void* data, std::size_t size) noexcept = 0;
     /// As store_nontemporal, by any number of threads at a time, besides the one that the other members are called by, to places
-    /// that nobody else stores to. fence(), of the same thread, may be called beside others too.
+    /// that no other thread stores to. fence(), of the same thread, may be called beside others too.
     virtual void append_lines(std::uint64_t offset, const void* data, std::size_t size) noexcept { store_nontemporal(offset, data, size); }
     /// The quick part of check_intact(): a mapped byte is known to be gone. Any thread; one load.
     [[nodiscard]] virtual bool has_lost_pages() const noexcept { return false; }

@@ -14,7 +14,6 @@ class MemoryMedium final : public MappedMedium {
 public:
     /// Errors: no_memory, io.
     [[nodiscard]] static Result<std::unique_ptr<Medium>> open(PoolFile file, const MediumOptions& options);
-    [[nodiscard]] MediumKind kind() const noexcept override { return MediumKind::memory; }
 
 private:
     MemoryMedium(PoolFile file, const MediumOptions& options);

@@ -46,7 +46,7 @@ public:
 
 #if defined(STILLPOINT_CANARIES)
 inline namespace with_canaries {
-/// Set before a medium is made; nullptr: nobody looks.
+/// Set before a medium is made; nullptr: none.
 inline std::atomic<MediumObserver*> medium_observer{nullptr};
 
 inline void observe(MediumEvent event, std::uint64_t offset = 0, const void* data = nullptr, std::uint64_t size = 0,

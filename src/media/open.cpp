@@ -39,12 +39,11 @@ MediumKind best_kind(const PoolFile& file) noexcept
 Result<std::unique_ptr<Medium>> medium_over(PoolFile file, const MediumOptions& options)
 {
     switch (options.kind.has_value() ? *options.kind : best_kind(file)) {
-    case MediumKind::file: return std::make_unique<FileMedium>(std::move(file), options);
     case MediumKind::dax: return DaxMedium::open(std::move(file), options);
     case MediumKind::memory: return MemoryMedium::open(std::move(file), options);
-    case MediumKind::sim: break;
+    case MediumKind::file: break;
     }
-    return fail(SP_E_UNSUPPORTED, 0, "a simulated medium has no path: {} cannot be opened as one", options.path);
+    return std::make_unique<FileMedium>(std::move(file), options);
 }
 
 }  // namespace
@@ -63,7 +62,7 @@ Result<std::unique_ptr<Medium>> create_medium(const MediumOptions& options, std:
     const bool named = file->named();
     auto medium = medium_over(std::move(*file), options);
     if (!medium && named) {
-        unlink(options.path.c_str());  // Still unformatted: nobody can have used it.
+        unlink(options.path.c_str());  // Still unformatted: it cannot have been used.
     }
     return medium;
 }

@@ -17,7 +17,7 @@ struct MediumOptions {
     std::optional<MediumKind> kind;
     // The `memory` kind only: what it emulates.
     std::uint32_t line_latency_ns = 0;      ///< per line written back [PMThreads §6.1: 100]
-    std::uint32_t page_latency_ns = 0;      ///< per 4 KiB page written (NVthreads: 1000)
+    std::uint32_t page_latency_ns = 0;      ///< per 4 KiB page written; 1000 in [NVthreads]
     std::uint32_t bandwidth_mb_per_s = 0;   ///< 0: no cap
     /// create_medium only: the file has no name before Medium::publish(), so that a creation that
     /// is killed leaves nothing behind. Where the file system has no unnamed files it has its name at once.
@@ -34,9 +34,9 @@ struct MediumOptions {
 class MediumOpener {
 public:
     virtual ~MediumOpener() = default;
-    /// As create_medium().
+    /// Does what create_medium() does.
     [[nodiscard]] virtual Result<std::unique_ptr<Medium>> create(const MediumOptions& options, std::uint64_t size) = 0;
-    /// As open_medium().
+    /// Does what open_medium() does.
     [[nodiscard]] virtual Result<std::unique_ptr<Medium>> open(const MediumOptions& options) = 0;
 };
 

@@ -83,7 +83,7 @@ int PoolFile::open_new(bool unnamed) noexcept
         unnamed_ = file_.valid();
     }
     if (!unnamed_) {
-        // O_EXCL also refuses a symbolic link, dangling or not: nobody can redirect the creation.
+        // O_EXCL also refuses a symbolic link, dangling or not: the creation cannot be redirected.
         file_ = os::Descriptor{::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
     }
     return file_.valid() ? 0 : errno;
@@ -134,7 +134,7 @@ Result<PoolFile> PoolFile::open(const MediumOptions& options, Access access)
         error = file.file_.valid() ? 0 : errno;
         if (error == ELOOP && shared) {
             return fail(SP_E_POOL_READ_ONLY, error,
-                        "{} is a symbolic link in a folder where everybody may make files; name the pool file itself", options.path);
+                        "{} is a symbolic link in a folder where every user may create files; name the pool file itself", options.path);
         }
     }
     if (error != 0) {

@@ -75,7 +75,7 @@ Result<bool> PoolFile::sync()
     if (!is_removed(Canary::file_sync)) {
         observe(MediumEvent::sync);
     }
-    faults_.persist();  // Durable, and nobody knows it yet.
+    faults_.persist();  // Durable, and not reported yet.
     return true;
 }
 

@@ -31,13 +31,13 @@ Result<void> check_shared_file(const std::string& path, const struct stat& file)
 {
     if (file.st_uid != geteuid() && file.st_uid != facts_of_folder(path).st_uid) {
         return fail(SP_E_POOL_READ_ONLY, 0,
-                    "{} belongs to user {} and lies in a folder where everybody may make files: it is not opened as user "
+                    "{} belongs to user {} and lies in a folder where every user may create files: it is not opened as user "
                     "{}. Run as its owner, or move it to a folder of your own",
                     path, file.st_uid, geteuid());
     }
     if (file.st_nlink > 1) {
         return fail(SP_E_POOL_READ_ONLY, 0,
-                    "{} has {} names (hard links) and lies in a folder where everybody may make files: it may be another "
+                    "{} has {} names (hard links) and lies in a folder where every user may create files: it may be another "
                     "pool under a false name. Copy it to a folder of your own",
                     path, file.st_nlink);
     }

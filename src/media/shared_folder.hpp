@@ -1,6 +1,6 @@
 #pragma once
-// Folders where every user may make files and nobody may remove another's (/tmp, /dev/shm): what lies there under
-// a name that somebody can guess may have been put there by anybody.
+// Folders where every user may create files and none may remove another's (/tmp, /dev/shm): a file there under
+// a name that can be guessed may be any user's.
 
 #include <string>
 
@@ -14,7 +14,7 @@ namespace stillpoint {
 [[nodiscard]] bool lies_in_shared_folder(const std::string& path);
 
 /// ok if `file`, opened in such a folder without following a symbolic link, is this user's or the folder's owner's and
-/// has no other name, by which it would be somebody else's file. Errors: pool_read_only.
+/// has no other name, by which it would be another user's file. Errors: pool_read_only.
 [[nodiscard]] Result<void> check_shared_file(const std::string& path, const struct stat& file);
 
 }  // namespace stillpoint

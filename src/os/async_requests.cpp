@@ -153,7 +153,7 @@ void AsyncRequests::add_registered(std::uintptr_t begin, std::uintptr_t end) noe
     last = {std::min(last.begin, begin), std::max(last.end, end)};
 }
 
-/// The kernel shows what is registered only while nobody else has the ring's lock.
+/// The kernel shows what is registered only while no other thread has the ring's lock.
 bool AsyncRequests::find_registered_of(int ring, std::uint64_t& total_bytes) noexcept
 {
     char path[40] = "/proc/self/fdinfo/";

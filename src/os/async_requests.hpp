@@ -38,7 +38,7 @@ public:
     /// True: a request may be going on.
     [[nodiscard]] bool look(Depth depth) noexcept;
 
-    // As of the last look.
+    // The state at the last look.
     /// A ring, or the first context, that the look before did not know of.
     [[nodiscard]] bool found_new() const noexcept { return found_new_; }
     /// Registered memory, in no order; some may overlap.

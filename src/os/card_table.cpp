@@ -41,7 +41,7 @@ Result<void> map_card_table()
     if (got != MAP_FAILED || error == EEXIST) {
         return fail(SP_E_WINDOW_TAKEN, error,
                     "the addresses {:#x} to {:#x} of the card table are in use in this process; instrumented code marks "
-                    "there and nowhere else (/proc/self/maps shows who uses them)",
+                    "there and nowhere else (/proc/self/maps shows what uses them)",
                     store_marks::table_address, store_marks::table_address + NVHOOKS_CARD_TABLE_BYTES);
     }
     return fail(SP_E_NO_MEMORY, error, "cannot reserve {} MiB of addresses at {:#x} for the card table: {}", NVHOOKS_CARD_TABLE_BYTES / mib,

@@ -1,6 +1,6 @@
 #pragma once
 // The environment, as far as this process may believe it. A program that has more rights than its caller (set-uid,
-// set-gid, file capabilities: the kernel says so in AT_SECURE) gets its environment from somebody who must not command
+// set-gid, file capabilities: the kernel says so in AT_SECURE) gets its environment from a user that must not command
 // it: nothing is read from there. Every look at a variable goes through here.
 //
 // The vector itself is read and changed: shells have functions called getenv and setenv of their own, which know

@@ -14,7 +14,7 @@ enum class LockKind { shared, exclusive };
 /// Locks as above, but waits for a lock that no living process seems to hold, up to two seconds, and up to
 /// thirty where its holder is known to be dead: the kernel releases what a killed process had locked a
 /// moment after its parent was told of its end, and not before the writes that it had queued have ended. A
-/// restart right after a crash must not fail for that. `holder`: who has it, on EWOULDBLOCK, or 0.
+/// restart right after a crash must not fail for that. `holder`: the process that has it, on EWOULDBLOCK, or 0.
 [[nodiscard]] int lock_file(int fd, LockKind kind, const std::string& path, int& holder) noexcept;
 
 /// Marks an open file through which writes are queued to the kernel (io_uring). Such writes keep the open
@@ -29,7 +29,7 @@ enum class LockKind { shared, exclusive };
 [[nodiscard]] int await_queued_writes(int fd) noexcept;
 
 /// The process that holds the exclusive flock on the file at `path`, by /proc/locks; 0 where
-/// nobody does or where it cannot be seen (another pid namespace, no /proc).
+/// none does or where it cannot be seen (another pid namespace, no /proc).
 [[nodiscard]] int exclusive_lock_holder(const std::string& path) noexcept;
 
 }  // namespace stillpoint::os

@@ -48,7 +48,7 @@ TEST_F(FileLock, IsSharedAmongReaders)
     const Descriptor other = another();
     EXPECT_EQ(try_lock_file(file_.get(), LockKind::shared), 0);
     EXPECT_EQ(try_lock_file(other.get(), LockKind::shared), 0);
-    EXPECT_EQ(exclusive_lock_holder(path_), 0) << "a reader is no exclusive holder";
+    EXPECT_EQ(exclusive_lock_holder(path_), 0) << "a reader is not an exclusive holder";
 }
 
 TEST_F(FileLock, NamesItsHolderAlsoFromAnotherProcess)

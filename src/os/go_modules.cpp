@@ -15,7 +15,7 @@ constexpr std::uint32_t build_id = 4;
 
 [[nodiscard]] constexpr std::size_t padded(std::size_t bytes) noexcept { return (bytes + 3) & ~std::size_t{3}; }
 
-/// [notes, + size): each a header, the name of who defines it, and what it says.
+/// [notes, + size): each a header, the name of its definer, and its content.
 [[nodiscard]] bool has_note_of_go(const char* notes, std::size_t size) noexcept
 {
     ElfW(Nhdr) header{};

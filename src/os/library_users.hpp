@@ -4,7 +4,7 @@
 namespace stillpoint::os {
 
 /// True if a module that is loaded now, and is not this library, refers to a name that the library offers (sp_*, nv*,
-/// nvhooks_*); names that it only intercepts are no reference. Start-up only.
+/// nvhooks_*); names that it only intercepts are not references. Start-up only.
 [[nodiscard]] bool loaded_modules_use_this_library() noexcept;
 
 }  // namespace stillpoint::os

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <fcntl.h>
+#include <span>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -13,7 +14,11 @@ namespace {
 
 /// Each place holds a descriptor plus one; 0: nothing. Ready before any constructor has run.
 constexpr int nothing = 0;
-constinit std::array<std::atomic<int>, 32> places{};
+constinit std::array<std::atomic<int>, 128> places{};
+/// No place from here on has ever been used: a process with one pool looks at a few.
+constinit std::atomic<std::size_t> places_used{0};
+
+std::span<std::atomic<int>> used_places() noexcept { return {places.data(), places_used.load(std::memory_order_acquire)}; }
 
 /// Above what programs use, below what select() and the usual limit allow.
 int lowest_wanted() noexcept
@@ -36,9 +41,12 @@ int claim_descriptor(int fd) noexcept
         ::close(fd);
         fd = moved;
     }
-    for (auto& place : places) {
+    for (std::size_t i = 0; i < places.size(); ++i) {
         int free = nothing;
-        if (place.compare_exchange_strong(free, fd + 1, std::memory_order_acq_rel)) {
+        if (places[i].compare_exchange_strong(free, fd + 1, std::memory_order_acq_rel)) {
+            std::size_t used = places_used.load(std::memory_order_relaxed);
+            while (used < i + 1 && !places_used.compare_exchange_weak(used, i + 1, std::memory_order_acq_rel)) {
+            }
             break;
         }
     }
@@ -47,7 +55,7 @@ int claim_descriptor(int fd) noexcept
 
 void disown_descriptor(int fd) noexcept
 {
-    for (auto& place : places) {
+    for (auto& place : used_places()) {
         int own = fd + 1;
         if (place.compare_exchange_strong(own, nothing, std::memory_order_acq_rel)) {
             break;
@@ -66,7 +74,7 @@ bool is_own_descriptor(int fd) noexcept { return fd >= 0 && next_own_descriptor(
 int next_own_descriptor(int first) noexcept
 {
     int lowest = -1;
-    for (const auto& place : places) {
+    for (const auto& place : used_places()) {
         const int fd = place.load(std::memory_order_acquire) - 1;
         if (fd >= 0 && fd >= first && (lowest < 0 || fd < lowest)) {
             lowest = fd;

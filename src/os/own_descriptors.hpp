@@ -1,5 +1,5 @@
 #pragma once
-// The descriptors of the runtime in somebody else's process. They get high numbers, which no program meets that counts
+// The descriptors of the runtime in the program's process. They get high numbers, which no program meets that counts
 // from 3 upwards, and they are listed here, so that the interposer can refuse to close or replace them: a program that closes
 // everything it did not open (daemons do) must not end its own durability, and pages must not go to a file that it
 // opens next under that number.
@@ -10,7 +10,7 @@ namespace stillpoint::os {
 [[nodiscard]] int claim_descriptor(int fd) noexcept;
 /// Closes a descriptor, claimed or not.
 void close_descriptor(int fd) noexcept;
-/// For one that somebody else closes.
+/// For one that other code closes.
 void disown_descriptor(int fd) noexcept;
 /// Any thread; async-signal-safe.
 [[nodiscard]] bool is_own_descriptor(int fd) noexcept;

@@ -156,7 +156,7 @@ void Userfaultfd::place_pages(std::byte* destination, const std::byte* source, s
         } else if (errno == ENOENT && request.len > page_bytes) {
             at_once = page_bytes;  // Pages of different protection: the kernel takes only those of the same at once.
         } else if (errno != EAGAIN) {  // EAGAIN: the address space is changing (an mmap elsewhere); try again.
-            // Present already: whoever placed it may have done so between the fault and its wait.
+            // Present already: the thread that placed it may have done so between the fault and its wait.
             uffdio_range page{request.dst, page_bytes};
             ioctl(descriptor_, UFFDIO_WAKE, &page);
             done += page_bytes;

@@ -46,7 +46,7 @@ public:
     /// Errors: unsupported.
     [[nodiscard]] Result<void> register_range(const std::byte* begin, std::size_t size, bool missing);
 
-    /// The value that wait_for_fault() returns once the descriptor was closed by somebody else.
+    /// The value that wait_for_fault() returns once the descriptor was closed by other code.
     static constexpr std::uintptr_t lost = UINTPTR_MAX;
     /// Waits for the next missing-page fault and returns its address; 0 after wake_waiter(); or `lost`. A
     /// page may be reported twice.
@@ -54,8 +54,8 @@ public:
     /// Makes wait_for_fault() return 0, now or the next time it is called.
     void wake_waiter() noexcept;
 
-    /// Places copies of whole pages, write-protected where writes are tracked (so they count as clean), and wakes who waits for
-    /// them. Pages that are there already stay as they are. Any number of threads.
+    /// Places copies of whole pages, write-protected where writes are tracked (so they count as clean), and wakes the threads that wait
+    /// for them. Pages that are there already stay as they are. Any number of threads.
     /// Cost: a system call, and 0.4 us a page.
     void place_pages(std::byte* destination, const std::byte* source, std::size_t size) noexcept;
 

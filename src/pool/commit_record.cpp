@@ -160,7 +160,7 @@ Result<void> mend_torn_commit_records(Pool& pool)
     alignas(page_bytes) std::array<std::byte, page_bytes> twin{};
     Medium& medium = pool.medium();
     bool mended = false;
-    for (std::uint64_t parity = 0; parity < 2 && !is_removed(Canary::torn_record_mended); ++parity) {
+    for (std::uint64_t parity = 0; parity < 2 && !is_removed(Canary::torn_record_repaired); ++parity) {
         std::array<CommitRecord, copies> records{};
         std::array<bool, copies> valid{};
         for (std::size_t copy = 0; copy < copies; ++copy) {

@@ -24,7 +24,7 @@ struct RunFacts {
     std::uint64_t captured_unix_ns = 0;
     bool clean = true;                   ///< the last run ended normally, or there was none
     bool after_crash = false;            ///< a run has ended otherwise
-    std::uint64_t next_epoch = 1;        ///< a number that nobody has seen
+    std::uint64_t next_epoch = 1;        ///< a number that was never visible
 };
 [[nodiscard]] RunFacts facts_of_runs(const Pool& pool, const std::optional<CommitRecord>& record) noexcept;
 

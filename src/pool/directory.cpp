@@ -23,7 +23,7 @@ std::uint64_t hash_of(std::string_view handle) noexcept
     return hash == 0 ? 1 : hash;  // 0 marks a free entry.
 }
 
-/// Bounded, so that a record without a terminator is no overrun.
+/// Bounded, so that a record without a terminator does not overrun.
 std::string_view name_of(const DirectoryRecord& record) noexcept
 {
     return {record.handle, strnlen(record.handle, Directory::handle_bytes_max)};
@@ -36,6 +36,8 @@ bool tail_is_zero(const DirectoryRecord& record) noexcept
     return std::all_of(bytes + begin, bytes + sizeof record, [](std::uint8_t byte) { return byte == 0; });
 }
 
+/// Before and after each store to a record.
+void announce_record_store(const DirectoryRecord& record) noexcept { announce_store(&record, sizeof record); }
 void note_record_store(const DirectoryRecord& record) noexcept
 {
     if (!is_removed(Canary::directory_store_marks)) {
@@ -108,6 +110,7 @@ Result<void> Directory::insert(std::string_view handle, std::uintptr_t address, 
     for (std::uint64_t probes = 0; probes < geometry_.directory_capacity; ++probes) {
         DirectoryRecord& record = records()[slot];
         if (record.hash == 0) {
+            announce_record_store(record);
             record = DirectoryRecord{};
             record.address = address;
             record.size = size_bytes;
@@ -130,6 +133,7 @@ Result<void> Directory::replace(std::string_view handle, std::uintptr_t address,
     if (record == nullptr) {
         return fail(SP_E_HANDLE_MISSING, 0, "no durable object has the handle \"{}\"", handle);
     }
+    announce_record_store(*record);
     record->address = address;
     record->size = size_bytes;
     note_record_store(*record);
@@ -156,11 +160,13 @@ Result<void> Directory::erase(std::string_view handle)
         const std::uint64_t from_home = (slot - home_of(record.hash)) & mask;
         const std::uint64_t from_hole = (slot - hole) & mask;
         if (from_home >= from_hole) {
+            announce_record_store(records()[hole]);
             records()[hole] = record;
             note_record_store(records()[hole]);
             hole = slot;
         }
     }
+    announce_record_store(records()[hole]);
     records()[hole] = DirectoryRecord{};
     note_record_store(records()[hole]);
     return {};

@@ -10,9 +10,12 @@
 #include <map>
 #include <random>
 #include <string>
+#include <sys/mman.h>
 #include <vector>
 
+#include "core/units.hpp"
 #include "pool/image_layout.hpp"
+#include "support/undo_log.hpp"
 
 namespace stillpoint {
 namespace {
@@ -43,6 +46,50 @@ struct TestImage {
     Directory directory{base, geometry};
     std::uintptr_t heap = address(geometry.heap_offset);
 };
+
+/// A formatted image in the window, where stores are announced.
+struct WindowImage {
+    WindowImage()
+        : base(static_cast<std::byte*>(mmap(reinterpret_cast<void*>(SP_WINDOW_INDEX << SP_WINDOW_SHIFT), image_size, PROT_READ | PROT_WRITE,
+                                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0)))
+    {
+        format_image(base, image_size);
+    }
+    ~WindowImage() { munmap(base, image_size); }
+    WindowImage(const WindowImage&) = delete;
+    WindowImage& operator=(const WindowImage&) = delete;
+
+    std::byte* base;
+    ImageGeometry geometry = ImageGeometry::for_image(image_size);
+    Directory directory{base, geometry};
+};
+
+TEST(Directory, IsRolledBackByAnUndoLogOfTheStoresThatItAnnounces)
+{
+    WindowImage image;
+    const auto heap = reinterpret_cast<std::uintptr_t>(image.base) + image.geometry.heap_offset;
+    std::mt19937 random(7);
+    const auto change = [&](int operations) {
+        for (int i = 0; i < operations; ++i) {
+            const std::string handle = "object " + std::to_string(random() % image.geometry.directory_capacity);
+            if (!image.directory.find(handle)) {
+                ASSERT_TRUE(image.directory.insert(handle, heap + random() % 1000, 64));
+            } else if (random() % 2 == 0) {
+                ASSERT_TRUE(image.directory.replace(handle, heap + random() % 1000, 32));
+            } else {
+                ASSERT_TRUE(image.directory.erase(handle));
+            }
+        }
+    };
+    change(400);
+    const std::vector<std::byte> before(image.base, image.base + image.geometry.heap_offset);
+    test::UndoLog log;
+    change(1000);
+    EXPECT_GE(log.entries(), 1000U);
+    EXPECT_NE(std::memcmp(image.base, before.data(), before.size()), 0);
+    log.roll_back();
+    EXPECT_EQ(std::memcmp(image.base, before.data(), before.size()), 0);
+}
 
 TEST(Directory, FindsWhatWasInsertedAndNothingElse)
 {

@@ -19,7 +19,7 @@ namespace stillpoint::growth {
 /// Sizes that the policy chooses (not the maximum, not the first size) are multiples of this.
 inline constexpr std::uint64_t granule_bytes = mib;
 
-/// Size after `current` where nobody asks for more. `current` <= `maximum` <= window_bytes.
+/// Size after `current` where no call asks for more. `current` <= `maximum` <= window_bytes.
 [[nodiscard]] constexpr std::uint64_t next_image_bytes(std::uint64_t current, std::uint64_t maximum) noexcept
 {
     const std::uint64_t step = std::max(std::min(current, gib), current / 8);

@@ -83,6 +83,7 @@ void format_image(std::byte* base, std::uint64_t image_bytes_max, TableFormat fo
 {
     const ImageGeometry geometry = ImageGeometry::for_image(image_bytes_max, format);
     auto& header = *reinterpret_cast<ImageHeader*>(base);
+    announce_store(&header, sizeof header);
     std::memcpy(header.magic, layout::image_magic, sizeof header.magic);
     header.version = layout::image_version;
     header.header_bytes = sizeof header;

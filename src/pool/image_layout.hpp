@@ -58,7 +58,7 @@ struct ImageHeader {
     std::uint32_t sync_object_bytes;      ///< 16
     std::uint32_t table_format;           ///< TableFormat
     std::uint8_t reserved_fixed[36];      ///< zero
-    // From here on the checksum does not cover the bytes.
+    // The checksum does not cover the bytes from here on.
     std::uint8_t reserved[1664];          ///< zero
     DurableGlobals durable_globals[durable_globals_max];
 };

@@ -417,7 +417,7 @@ Result<void> Pool::append_segment(std::uint64_t new_image_bytes, const EngineFor
     return {};
 }
 
-/// A file may be longer than its superblock says: a growth that crashed, bytes that somebody appended, or a
+/// A file may be longer than its superblock says: a growth that crashed, bytes that were appended, or a
 /// smaller copy of the pool that was written over it. In that case the leftover table pages have sound checksums,
 /// and epochs that the pool will come to again. Engines rely on a new segment being zero, so what is not is
 /// overwritten.

@@ -108,7 +108,7 @@ public:
     [[nodiscard]] Result<void> check_engine(const EngineFormat& expected) const;
 
     /// Writes what open() with `record_later` did not: before anything of this generation is made
-    /// durable or told to anybody. Appends the segments that were planned. Does nothing the second time. Cost: 3 syncs.
+    /// durable or reported. Appends the segments that were planned. Does nothing the second time. Cost: 3 syncs.
     /// Errors: no_space, io.
     [[nodiscard]] Result<void> record_opening();
 

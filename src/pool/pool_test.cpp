@@ -1,6 +1,6 @@
 // Pool: creation, opening, growth; what each refuses and how it says so.
 //   - What create() was asked is what open() finds.
-//   - A file that is no pool, not finished, cut, of another engine or newer gets an error of its own.
+//   - A file that is not a pool, not finished, cut, of another engine or newer gets an error of its own.
 //   - A bad copy of the superblock is repaired by a writable open, and only by that.
 //   - Growth reaches the maximum within the segment table, and changes nothing when it fails.
 
@@ -317,7 +317,7 @@ TEST(PoolGrow, FallsBackToWhatWasAskedOnADiskThatIsNearlyFull)
     EXPECT_EQ(full.error().code, SP_E_NO_SPACE);
     EXPECT_EQ(pool.facts().image_bytes, 17 * mib);
     disk->size_limit = FakeDisk::never;
-    EXPECT_TRUE(pool.grow(18 * mib, test_format)) << "a full disk is no lasting fault";
+    EXPECT_TRUE(pool.grow(18 * mib, test_format)) << "a full disk is not a lasting fault";
 }
 
 TEST(PoolGrow, FreezesThePoolAfterAFailedWriteOrSyncAndKeepsTheOldFacts)

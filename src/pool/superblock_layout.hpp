@@ -15,7 +15,7 @@ namespace stillpoint::layout {
 
 static_assert(std::endian::native == std::endian::little, "the formats are little-endian");
 
-/// The first byte is no text, so that a text file is never taken for a pool; CR LF at the end
+/// The first byte is not text, so that a text file is never taken for a pool; CR LF at the end
 /// shows a transfer that rewrote line ends.
 inline constexpr std::uint8_t superblock_magic[8] = {0x93, 'S', 'T', 'P', 'O', 'O', '\r', '\n'};
 /// Page 0 of a file whose creation has begun and is not finished.

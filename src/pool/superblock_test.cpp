@@ -125,7 +125,7 @@ TEST(Superblock, TakesTheCopyWithTheLargerSequenceNumber)
         const auto opened = open_pool(disk);
         ASSERT_TRUE(opened);
         EXPECT_EQ(opened->facts().generation, 78U);
-        EXPECT_FALSE(opened->facts().superblock_damaged) << "an older copy is no damage";
+        EXPECT_FALSE(opened->facts().superblock_damaged) << "an older copy is not damage";
     }
 }
 

@@ -11,7 +11,7 @@ namespace stillpoint {
 
 using Uuid = std::array<std::uint8_t, 16>;
 
-/// As "123e4567-e89b-42d3-a456-426614174000".
+/// Text such as "123e4567-e89b-42d3-a456-426614174000".
 [[nodiscard]] std::string to_text(const Uuid& uuid);
 
 /// A random one (RFC 4122, version 4). Errors: io.

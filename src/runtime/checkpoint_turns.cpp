@@ -9,7 +9,11 @@
 
 namespace stillpoint {
 
-Result<void> CheckpointTurns::start() { return thread_.start("sp-checkpoint", &run, this); }
+Result<void> CheckpointTurns::start()
+{
+    statistics_number_ = StatisticsScope::current();
+    return thread_.start("sp-checkpoint", &run, this);
+}
 
 bool CheckpointTurns::finish() noexcept
 {
@@ -40,7 +44,12 @@ void CheckpointTurns::sleep_until(std::uint64_t deadline_ns) noexcept
     }
 }
 
-void CheckpointTurns::run(void* self) { static_cast<CheckpointTurns*>(self)->loop(); }
+void CheckpointTurns::run(void* self)
+{
+    auto& turns = *static_cast<CheckpointTurns*>(self);
+    const StatisticsScope own(turns.statistics_number_);
+    turns.loop();
+}
 
 void CheckpointTurns::loop() noexcept
 {

@@ -17,10 +17,10 @@ class CheckpointTurns {
 public:
     struct Facts {
         bool last;                 ///< the pool is being closed
-        bool even_if_empty;        ///< somebody asked for it
+        bool even_if_empty;        ///< a thread asked for it
         std::uint64_t begun_ns;
     };
-    /// One turn, on the thread.
+    /// Takes one turn, on the checkpoint thread.
     using Take = CheckpointTurn (*)(void* engine, const Facts& facts) noexcept;
 
     CheckpointTurns(std::uint64_t interval_ns, Take take, void* engine) noexcept : interval_ns_(interval_ns), take_(take), engine_(engine)
@@ -29,6 +29,7 @@ public:
     CheckpointTurns(const CheckpointTurns&) = delete;
     CheckpointTurns& operator=(const CheckpointTurns&) = delete;
 
+    /// The thread has the caller's StatisticsScope.
     [[nodiscard]] Result<void> start();
     /// Takes a last turn and ends the thread. False: it did not commit: no quiescent state was found in time, or the pool is
     /// read-only; the last durable epoch stands.
@@ -41,7 +42,7 @@ public:
     /// In a turn that is withdrawn: the next one comes no earlier than this.
     void rest_at_least(std::uint64_t ns) noexcept { rest_ns_ = ns; }
 
-    /// For who waits inside a turn: a futex that request() changes, and whether there is one.
+    /// For a wait inside a turn: a futex that request() changes, and whether there is one.
     [[nodiscard]] std::atomic<std::uint32_t>& wakes() noexcept { return wakes_; }
     [[nodiscard]] std::atomic<bool>& requested() noexcept { return requested_; }
 
@@ -59,11 +60,12 @@ private:
     std::atomic<bool> finishing_{false};
     bool finished_clean_ = false;
     std::uint64_t rest_ns_ = 0;
+    unsigned statistics_number_ = 0;
 };
 
 /// The statistics of an attempt that found no quiescent state.
 void note_withdrawn(const StopReport& stop) noexcept;
-/// The pool stays at its last durable epoch; the program continues, and whoever waits for an epoch learns that it will not come.
+/// The pool stays at its last durable epoch; the program continues, and a thread that waits for an epoch learns that it will not come.
 void give_up_durability(EpochClock& clock, const Failure& failure) noexcept;
 
 }  // namespace stillpoint

@@ -48,7 +48,7 @@ private:
     unsigned assistant_count_ = 0;
     std::atomic<std::uint32_t> job_{0};       ///< number of the job; a futex
     std::atomic<std::uint32_t> working_{0};   ///< assistants inside the present job
-    /// Number of the job (high half) and its first item that nobody took (low half): one word, so
+    /// Number of the job (high half) and its first item that was not taken (low half): one word, so
     /// that an assistant that comes late cannot take a share of a job it did not look at.
     std::atomic<std::uint64_t> next_{0};
     std::atomic<Work> work_{nullptr};

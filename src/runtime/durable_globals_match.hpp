@@ -29,7 +29,7 @@ struct Variable {
     std::string module;
     std::uint64_t size = 0;
 
-    /// Without namespaces.
+    /// The name without namespaces.
     [[nodiscard]] std::string_view base() const noexcept;
 };
 

@@ -147,6 +147,8 @@ Result<std::byte*> write_block(std::byte* image_base, Heap& heap, const Plan& pl
     if (block == nullptr) {
         return pass_on(Heap::last_failure());
     }
+    announce_store(block, size);
+    announce_store(&entry, sizeof entry);
     if (plan.section_bytes != 0) {
         std::memcpy(block, plan.section, plan.section_bytes);
     }

@@ -20,7 +20,7 @@ using MemoryDiesHook = void (*)(const void* begin, std::size_t size_bytes) noexc
     return !sync_uses::any.load(std::memory_order_relaxed) && memory_dies_hook.load(std::memory_order_relaxed) == nullptr;
 }
 
-/// [begin, + size) is about to belong to nobody.
+/// [begin, + size) is about to become free.
 inline void memory_dies(const void* begin, std::size_t size_bytes) noexcept
 {
     if (sync_uses::any.load(std::memory_order_relaxed)) [[unlikely]] {

@@ -2,10 +2,11 @@
 // Engine: decides which stores become durable together. What every engine obeys (the
 // conformance suite checks each):
 //   1. After start(), memory is the state at exactly one epoch, no older than the newest that
-//      durable_epoch() returned to anyone, no newer than the newest begun.
+//      durable_epoch() ever returned, no newer than the newest begun.
 //   2. start() may itself crash, and be run again, any number of times.
 //   3. noexcept members never call malloc: they run inside intercepted calls.
-// An engine is listed in src/api/registry.cpp; nothing else knows its name.
+// An engine is listed in src/api/registry.cpp. No other code names it, except the files that NAMED_HERE in
+// scripts/check_includes.py lists with their reasons.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +19,7 @@
 #include "pool/image_layout.hpp"
 #include "pool/pool.hpp"
 #include "runtime/engine_facts.hpp"
+#include "runtime/lint_rules.hpp"
 #include "runtime/options.hpp"
 #include "runtime/statistics.hpp"
 
@@ -42,6 +44,7 @@ struct MirroredRange {
     std::size_t size;
 };
 
+/// Made and started inside the StatisticsScope of its pool.
 class Engine {
 public:
     virtual ~Engine() = default;
@@ -100,12 +103,17 @@ public:
     virtual void note_kernel_write(void* address, std::size_t size) noexcept = 0;
     /// For the start line: what finds the stores, e.g. "uffd", "hooks (3 instrumented units)".
     [[nodiscard]] virtual std::string_view tracker_name() const noexcept = 0;
+
+protected:
+    /// The number of the pool's page of statistics, for a StatisticsScope in threads of the program.
+    const unsigned statistics_number = StatisticsScope::current();
 };
 
-/// For `stillpoint lint`, where an engine's programs have restart points. Empty: they have none.
-struct LintFacts {
-    std::string_view layer;    ///< of NVHooks (layers/), which such programs are compiled for; linted, they get this engine
-    std::string_view headers;  ///< in paths of the engine's headers: their inline functions stand for the program's line that calls them
+/// How the programs of an engine say what is failure-atomic: which programs test and measure it, too.
+enum class Programs : std::uint8_t {
+    locks,           ///< by their locks
+    restart_points,  ///< by restart points; locks are counted
+    operations,      ///< by the operations of durable objects; no lock is counted
 };
 
 /// The functions of an engine that offline tools call, without starting it.
@@ -125,9 +133,6 @@ struct EngineDriver {
     layout::TableFormat table_format;
     /// Time between checkpoints where interval_ms is 0, its default.
     std::uint64_t interval_ms;
-    /// For the crash explorer: gives two images of one state the same bytes, where the image has more than the state (backups beside
-    /// values, old bytes in free blocks). `base` is a copy of a sound image in private anonymous memory. nullptr: it has nothing more.
-    void (*make_canonical)(std::byte* base, std::uint64_t image_bytes) = nullptr;
     /// Names of what finds the program's stores, as option `tracker` has them. Empty: the program itself tells what it stores.
     std::span<const std::string_view> trackers = {};
     /// A changed byte anywhere in the durable image is noticed; else only in what the engine keeps beside the program's bytes.
@@ -137,9 +142,12 @@ struct EngineDriver {
     Result<void> (*check_options)(const Options& options) = nullptr;
     /// The engine's own statistics (its statistics.inc): Statistics::engine_words has their words, in this order.
     std::span<const StatisticRow> statistics = {};
-    LintFacts lint = {};
-    /// False: what is failure-atomic is not said by locks, and none of them is counted.
-    bool counts_locks = true;
+    /// For `stillpoint lint`, where the engine's programs have rules of their own. Empty: they have not.
+    lint::EngineRules lint = {};
+    Programs programs = Programs::locks;
+    /// Operations are durable on return, and no quiescent state of the whole program is relied on: pools of such engines may be open beside
+    /// each other in a process.
+    bool shares_process = false;
     /// The facts that the engine keeps besides the program's memory, for `info` and `check`; nullptr: none to show.
     const EngineFacts* facts = nullptr;
 };

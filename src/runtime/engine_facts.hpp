@@ -24,7 +24,7 @@ struct FactColumn {
 
 /// One cell.
 struct Fact {
-    std::uint64_t number = 0;    ///< of a column that is no text
+    std::uint64_t number = 0;    ///< of a column that is not text
     std::string_view text = {};  ///< of a text; else what a person reads in place of the number, e.g. "none"
 };
 

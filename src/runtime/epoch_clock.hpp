@@ -1,5 +1,5 @@
 #pragma once
-// Epoch numbers and those who wait for them [PMThreads §5: acknowledgement].
+// Epoch numbers and the threads that wait for them [PMThreads §5: acknowledgement].
 
 #include <atomic>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace stillpoint {
 
-/// Threads: any. The checkpoint thread advances, everybody reads and waits.
+/// Threads: any. The checkpoint thread advances, all read and wait.
 class EpochClock {
 public:
     void set(std::uint64_t running, std::uint64_t durable) noexcept
@@ -39,10 +39,10 @@ public:
         }
     }
     [[nodiscard]] bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
-    /// Only after failed().
+    /// Valid once failed() is true.
     [[nodiscard]] const Failure& failure() const noexcept { return failure_; }
 
-    /// Newest epoch that somebody waits for: an epoch without writes is then committed too.
+    /// Newest epoch that a thread waits for: an epoch without writes is then committed too.
     [[nodiscard]] std::uint64_t wanted() const noexcept { return wanted_.load(std::memory_order_acquire); }
 
     /// Errors: timed_out; the failure of fail_for_good().
@@ -58,7 +58,7 @@ private:
     std::atomic<std::uint64_t> running_{0};
     std::atomic<std::uint64_t> durable_{0};
     std::atomic<std::uint64_t> wanted_{0};
-    std::atomic<std::uint32_t> changes_{0};  ///< futex of those who wait
+    std::atomic<std::uint32_t> changes_{0};  ///< futex of the waiting threads
     std::atomic<bool> failed_{false};
     Failure failure_{};
 };

@@ -42,7 +42,7 @@ enum class FaseBarrier {
 /// Starts the accounting: before it every function here returns at once. Locks that are held by
 /// then are not counted. Calling it again is allowed. Errors: no_memory (no thread key left).
 [[nodiscard]] Result<void> fase_activate(FaseBarrier barrier = FaseBarrier::automatic);
-/// Threads that begin afterwards are not counted; the others go on counting, which nobody reads.
+/// Threads that begin afterwards are not counted; the others go on counting, and the counts are not read.
 void fase_deactivate() noexcept;
 /// In a child after fork: only the calling thread exists; the gate is open; accounting is off.
 void fase_reset_after_fork() noexcept;

@@ -3,7 +3,7 @@
 // first use by a thread (the registry's).
 //
 // Cost when no checkpoint is being taken: enter is one thread-local load, two stores and one load of a shared
-// word that nobody writes; leave is two stores and two loads of that word. No fence, no locked instruction.
+// word that is rarely written; leave is two stores and two loads of that word. No fence, no locked instruction.
 
 #include <cstdint>
 

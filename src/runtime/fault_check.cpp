@@ -25,7 +25,7 @@ bool open_checked_page(void* address) noexcept
 constexpr std::uint64_t expected = 0x57111b017;
 
 /// Stores `expected` to a read-only page from a register that is loaded just before and overwritten just after: a
-/// translator has no reason to keep its value for anybody but a handler.
+/// translator has no reason to keep its value except for a handler.
 void store_through_fault(std::uint64_t* place) noexcept
 {
     std::uint64_t value = 0;

@@ -89,7 +89,7 @@ void call_program_handler(const struct sigaction& action, int number, siginfo_t*
 extern "C" void stillpoint_on_fault(int number, siginfo_t* info, void* context)
 {
     const int saved_errno = errno;
-    const bool sent = info->si_code <= 0;  // By kill, raise or sigqueue: nobody's page.
+    const bool sent = info->si_code <= 0;  // By kill, raise or sigqueue: no page's fault.
     WatchedSignal& signal = *watched(number);
     instruction = instruction_of(*static_cast<const ucontext_t*>(context));
     const FaultHandler handler = signal.handler.load(std::memory_order_acquire);

@@ -36,7 +36,7 @@ void expect_fault_handlers() noexcept;
 [[nodiscard]] Result<void> check_faults_keep_registers();
 
 /// sigaction(number, wanted, previous) as the program sees it. Either may be null.
-/// Only while installed.
+/// The handler must be installed.
 void fault_handler_exchange(int number, const struct sigaction* wanted, struct sigaction* previous) noexcept;
 
 }  // namespace stillpoint

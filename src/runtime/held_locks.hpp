@@ -1,5 +1,5 @@
 #pragma once
-// Which locks a thread holds: for those who check how a program locks. Listed from begin() on only, since every acquire and
+// Which locks a thread holds: for checks of how a program locks. Listed from begin() on only, since every acquire and
 // release then goes the way of a gate that is not clear; before it, nothing here costs anything.
 
 #include <array>

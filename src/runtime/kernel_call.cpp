@@ -23,6 +23,7 @@ void note_kernel_write(void* address, std::size_t size) noexcept
 kernel_writes::Slot announce(void* address, std::size_t size, const void* frame) noexcept
 {
     const kernel_writes::Slot slot = kernel_writes::announce(address, size, frame);
+    announce_store(address, size);
     if (!is_removed(Canary::kernel_call_opening)) {
         session_prepare_kernel_write(address, size);
     }
@@ -115,6 +116,7 @@ void kernel_request_begins(void* buffer, std::size_t size, const void* request) 
 {
     if (stillpoint_is_persistent(buffer) && size != 0) {
         kernel_writes::announce_request(buffer, size, request, &note_kernel_write);
+        announce_store(buffer, size);
         session_prepare_kernel_write(buffer, size);
     }
 }

@@ -297,7 +297,7 @@ void visit_in_flight(std::uintptr_t begin, std::uintptr_t end, void (*visit)(voi
     }
 }
 
-/// Pages first, then the level above: whoever takes a bit above finds the pages.
+/// Pages first, then the level above: a thread that takes a bit above finds the pages.
 void note_stored(const void* address, std::size_t size) noexcept
 {
     if (size == 0 || stored_pages == nullptr) {

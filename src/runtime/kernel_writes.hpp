@@ -35,7 +35,7 @@ using Stored = void (*)(void* address, std::size_t size) noexcept;
 /// The calling thread begins a call. `frame`: the address of an object on the stack that will withdraw its ranges. Ranges of frames that
 /// this thread has left by a jump go to `stored`. Async-signal-safe.
 void begin_call(const void* frame, Stored stored) noexcept;
-/// That call is about to store into [address, + size), of which at least the first byte lies in the window. When this returns nobody
+/// That call is about to store into [address, + size), of which at least the first byte lies in the window. When this returns, no tracker
 /// protects pages of the range any more. Async-signal-safe.
 [[nodiscard]] Slot announce(const void* address, std::size_t size, const void* frame) noexcept;
 /// The call has returned, or was left by unwinding. Async-signal-safe.

@@ -49,7 +49,7 @@ void tell(MappingCall call, std::uintptr_t begin, std::uintptr_t end, os::Addres
     const Words words = words_of(call);
     os::log(os::Severity::error,
             "{} of {:#x} to {:#x} is refused (EPERM): durable memory of an open pool is at {:#x} to {:#x}, and {}. {}. Later calls of this "
-            "kind are refused without a message (docs/guarantees.md)",
+            "kind are refused without a message (docs/guide/guarantees.md)",
             words.call, begin, end, durable.begin, durable.end, words.harm, words.advice);
 }
 

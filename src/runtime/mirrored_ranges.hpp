@@ -45,6 +45,7 @@ public:
                 const std::size_t size = std::min(part_bytes, range.size - at);
                 if (std::memcmp(range.image_copy + at, range.program_memory + at, size) != 0) {
                     prepare(range.image_copy + at, size);
+                    announce_store(range.image_copy + at, size);
                     std::memcpy(range.image_copy + at, range.program_memory + at, size);
                     note_store(range.image_copy + at, size);
                 }

@@ -15,7 +15,7 @@ namespace stillpoint {
 
 class NamedBlocks {
 public:
-    /// For at most `count` names. Until then, and if it fails, every block may have one.
+    /// Makes room for at most `count` names. Until then, and if it fails, every block may have one.
     [[nodiscard]] Result<void> reserve(std::uint64_t count)
     {
         const std::uint64_t slots = std::bit_ceil(2 * count + 2);

@@ -95,7 +95,7 @@ bool is_live_block(const Session& session, const DirectoryEntry& entry) noexcept
 
 tl::unexpected<Failure> no_live_block(std::string_view handle)
 {
-    return fail(SP_E_POOL_CORRUPT, 0, "the durable object \"{}\" is no live block of the pool: run `stillpoint check`", handle);
+    return fail(SP_E_POOL_CORRUPT, 0, "the durable object \"{}\" does not name an allocated block: run `stillpoint check`", handle);
 }
 
 namespace {

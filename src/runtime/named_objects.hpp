@@ -30,14 +30,14 @@ namespace stillpoint {
 [[nodiscard]] Result<void> erase_name(Session& session, const DirectoryEntry& entry);
 
 // -- Blocks that are freed or moved; inside a FASE, and these take the directory's lock --
-/// One load, nearly always. False: the block has no name.
+/// False: the block has no name. Costs one load, nearly always.
 [[nodiscard]] inline bool may_have_name(const Session& session, const void* block) noexcept
 {
     return session.named.may_have_name(reinterpret_cast<std::uintptr_t>(block));
 }
-/// Before a block is freed that may have a name.
+/// Called before a block that may have a name is freed.
 void forget_names_of(Session& session, const void* block) noexcept;
-/// As Heap::reallocate, for a block that may have a name: it goes with the block, and has the new size.
+/// Does what Heap::reallocate does, for a block that may have a name: it goes with the block, and has the new size.
 [[nodiscard]] void* reallocate_named(Session& session, void* block, std::size_t size_bytes, Heap::AboutToDie about_to_die) noexcept;
 
 }  // namespace stillpoint

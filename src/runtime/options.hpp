@@ -31,7 +31,7 @@ struct Options {
 #include "runtime/option_macros_end.inc"
     /// The values of the engines' own options, by name (static text): own_option().
     std::map<std::string_view, OptionValue> own;
-    /// One bit for each row that somebody has set, by the order of option_rows(): is_given().
+    /// One bit for each row that was set, by the order of option_rows(): is_given().
     std::uint64_t given = 0;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 // glibc's mutex of the plain kind (PTHREAD_MUTEX_INITIALIZER, std::mutex), locked and unlocked in line where
-// nobody is in the way; with a waiter, or a holder, the caller turns to libc.
+// no thread is in the way; with a waiter, or a holder, the caller turns to libc.
 //
 // Why: the function behind an interposed pthread_mutex_lock must be called, and that call alone costs 40 % of an
 // uncontended lock + unlock, the accounting 5 %. In line, the sum is below libc's own cost.
@@ -18,7 +18,7 @@ namespace stillpoint {
 /// Locking and unlocking a mutex of this kind cannot fail.
 [[gnu::always_inline]] inline bool is_plain_mutex(const pthread_mutex_t& mutex) noexcept { return mutex.__data.__kind == 0; }
 
-/// True: acquired. False: somebody holds it; nothing is changed. Plain mutexes only.
+/// True: acquired. False: a thread holds it; nothing is changed. Plain mutexes only.
 [[gnu::always_inline]] inline bool try_lock_plain(pthread_mutex_t& mutex, int thread_id) noexcept
 {
     int seen = 0;
@@ -31,7 +31,7 @@ namespace stillpoint {
     return true;
 }
 
-/// True: released. False: somebody waits, or the mutex is not held; nothing is changed. Plain mutexes only.
+/// True: released. False: a thread waits, or the mutex is not held; nothing is changed. Plain mutexes only.
 [[gnu::always_inline]] inline bool try_unlock_plain(pthread_mutex_t& mutex) noexcept
 {
     const int owner = mutex.__data.__owner;

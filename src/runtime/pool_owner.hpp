@@ -16,7 +16,7 @@ inline constexpr const char* run_variable = "STILLPOINT_RUN";
 /// Unless this process is what the owner became by exec.
 [[nodiscard]] bool owned_by_another_process() noexcept;
 
-/// Not the first program of what `stillpoint run` has started. Before reserve_owner_variable().
+/// True in every program but the first one that `stillpoint run` starts. Called before reserve_owner_variable().
 [[nodiscard]] bool is_later_program_of_run() noexcept;
 
 /// Puts the owner's variable, without an owner, into the environment: before the program has threads. announce_owner() then fills it in.

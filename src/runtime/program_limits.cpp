@@ -18,7 +18,7 @@ void tell_limits_of_program() noexcept
             os::Severity::warning,
             "{} has code of Go, which takes locks, makes system calls and ends without the C library: put sp_fase_begin and sp_fase_end "
             "around what it stores into durable memory, read files and sockets into ordinary memory and copy, otherwise the data may be lost "
-            "or the reads fail; and call sp_checkpoint before main returns, otherwise that end is a crash (docs/guarantees.md)",
+            "or the reads fail; and call sp_checkpoint before main returns, otherwise that end is a crash (docs/guide/guarantees.md)",
             modules.first);
     }
 }

@@ -28,13 +28,13 @@ void shut_gate() noexcept
 
 void open_gate() noexcept
 {
-    // Whoever enters comes after what the stop has read.
+    // A thread that enters comes after what the stop has read.
     fase::gate.bits.fetch_and(~static_cast<std::uint32_t>(fase::gate_shut), std::memory_order_release);
     os::futex_wake(fase::gate.bits);
 }
 
 /// Advances `walk` over threads that are outside, to the first one inside. A thread seen outside after
-/// the gate was shut cannot get inside while it stays shut, so nobody is examined again.
+/// the gate was shut cannot get inside while it stays shut, so no thread is examined again.
 const ThreadRecord* next_inside(ThreadWalk& walk) noexcept
 {
     while (const ThreadRecord* record = walk.current()) {
@@ -46,7 +46,7 @@ const ThreadRecord* next_inside(ThreadWalk& walk) noexcept
     return nullptr;
 }
 
-/// Waits until nobody is inside or the deadline passes; returns who is inside then.
+/// Waits until no thread is inside or the deadline passes; returns a thread that is inside then.
 const ThreadRecord* wait_until_outside(std::uint64_t deadline_ns) noexcept
 {
     ThreadWalk walk;

@@ -1,5 +1,5 @@
 // Invariants: `stopped` runs only while no thread is inside a FASE; threads outside are never
-// waited for; no attempt outlasts its time, so nothing deadlocks; a withdrawn attempt names who was in the way.
+// waited for; no attempt outlasts its time, so nothing deadlocks; a withdrawn attempt names the thread that was in the way.
 
 #include "runtime/quiescence.hpp"
 

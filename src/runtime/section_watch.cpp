@@ -34,7 +34,7 @@ void SectionWatch::report_from(unsigned epochs) noexcept
     told_ = true;
     os::log(os::Severity::warning,
             "durable memory was written in {} intervals, and {}: a checkpoint can fall between any two stores, and a crash then tears what "
-            "the program writes. {} (docs/guarantees.md)",
+            "the program writes. {} (docs/guide/guarantees.md)",
             epochs_, words_.not_seen, words_.advice);
 }
 

@@ -2,7 +2,7 @@
 // Notices a program that writes durable memory and delimits nothing: with locks of its own, or none. Its checkpoints fall between any two
 // stores, so a crash can tear what it wrote, and nothing else says so.
 //
-// Looked at in each stop, when nobody is inside: what was written since the stop before, and whether a section has begun since
+// Examined in each stop, when no thread is inside: what was written since the stop before, and whether a section has begun since
 // then. Not counted are the first capture (what recovery and the opening wrote), the last one of an orderly end, and those that a
 // thread waits for (sp_checkpoint), which come where the program wants them.
 
@@ -18,7 +18,7 @@ public:
     };
     explicit SectionWatch(const Words& words) noexcept : words_(words) {}
 
-    /// In the stop. `wrote`: durable memory differs from the epoch before. `by_itself`: the interval was over, nobody asked.
+    /// In the stop. `wrote`: durable memory differs from the epoch before. `by_itself`: the interval was over, and no thread asked.
     void at_capture(bool wrote, bool by_itself) noexcept;
     /// Outside of the stop: says it once, where it has happened often.
     void after_capture() noexcept { report_from(often); }

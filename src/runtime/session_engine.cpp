@@ -12,22 +12,19 @@ Engine* session_engine() noexcept
 
 bool session_is_in_use() noexcept
 {
-    Session* const session = open_session();
-    return session != nullptr && session->in_use.load(std::memory_order_acquire);
+    bool found = false;
+    for_each_session([&](const Session& session) { found = found || session.in_use.load(std::memory_order_acquire); });
+    return found;
 }
 
 void session_prepare_kernel_write(void* address, std::size_t size) noexcept
 {
-    if (Engine* const engine = session_engine(); engine != nullptr) {
-        engine->prepare_kernel_write(address, size);
-    }
+    for_each_session([=](const Session& session) { session.engine->prepare_kernel_write(address, size); });
 }
 
 void session_note_kernel_write(void* address, std::size_t size) noexcept
 {
-    if (Engine* const engine = session_engine(); engine != nullptr) {
-        engine->note_kernel_write(address, size);
-    }
+    for_each_session([=](const Session& session) { session.engine->note_kernel_write(address, size); });
 }
 
 }  // namespace stillpoint

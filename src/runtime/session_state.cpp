@@ -11,15 +11,40 @@ namespace stillpoint {
 
 namespace {
 
-std::atomic<Session*> current{nullptr};
 std::atomic<Session* (*)() noexcept> first_use_hook{nullptr};
 thread_local char last_message[Failure::message_bytes_max + 1];
 
 }  // namespace
 
-Session* open_session() noexcept { return current.load(std::memory_order_acquire); }
+namespace sessions {
 
-void set_open_session(Session* session) noexcept { current.store(session, std::memory_order_release); }
+constinit std::array<std::atomic<Session*>, sessions_max> open{};
+constinit std::atomic<std::uint32_t> further{0};
+[[gnu::tls_model("initial-exec")]] constinit thread_local Session* chosen = nullptr;
+
+Session* find(const void* address) noexcept
+{
+    const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+    Session* found = default_session();
+    for_each_session([&](Session& session) {
+        if (wanted >= session.image_begin && wanted < session.image_end) {
+            found = &session;
+        }
+    });
+    return found;
+}
+
+}  // namespace sessions
+
+void set_session(unsigned number, Session* session) noexcept
+{
+    const bool was_open = sessions::open[number].exchange(session, std::memory_order_acq_rel) != nullptr;
+    if (number != 0 && session != nullptr && !was_open) {
+        sessions::further.fetch_add(1, std::memory_order_release);
+    } else if (number != 0 && session == nullptr && was_open) {
+        sessions::further.fetch_sub(1, std::memory_order_release);
+    }
+}
 
 void set_first_use_hook(Session* (*hook)() noexcept) noexcept { first_use_hook.store(hook, std::memory_order_release); }
 

@@ -21,7 +21,7 @@ Result<void> Shadow::map(std::uintptr_t base, std::uint64_t image_bytes, std::ui
         if (error == EEXIST || mapped != MAP_FAILED) {
             return fail(SP_E_WINDOW_TAKEN, error,
                         "the addresses {:#x} to {:#x} of the pool are in use in this process; the "
-                        "pool's pointers are valid only there (/proc/self/maps shows who uses "
+                        "pool's pointers are valid only there (/proc/self/maps shows what uses "
                         "them)",
                         base, base + image_bytes_max);
         }

@@ -20,13 +20,22 @@ namespace stillpoint {
 
 namespace {
 
-/// Nobody can shrink the page under a reader (SIGBUS) or write to it from outside.
+/// No process can shrink the page under a reader (SIGBUS) or write to it from outside.
 constexpr int wanted_seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | F_SEAL_FUTURE_WRITE;
 
+/// The place for figures of pools that have no shared page: they are not read.
 constinit Statistics private_words{};
-constinit std::atomic<Statistics*> current{&private_words};
-constinit int shared_file = -1;
-constinit LogHistogram stop_times{};
+
+struct Page {
+    std::atomic<Statistics*> words{&private_words};
+    int shared_file = -1;
+    LogHistogram stop_times{};
+};
+constinit std::array<Page, statistics_pages_max> pages{};
+
+[[gnu::tls_model("initial-exec")]] constinit thread_local unsigned own_number = 0;
+
+Page& own_page() noexcept { return pages[own_number]; }
 
 template <std::size_t Size>
 void copy_text(std::array<char, Size>& to, std::string_view from) noexcept
@@ -55,7 +64,15 @@ Result<Statistics*> map_fresh_page(int file)
 
 }  // namespace
 
-Statistics& statistics() noexcept { return *current.load(std::memory_order_acquire); }
+Statistics& statistics() noexcept { return statistics_of(own_number); }
+
+Statistics& statistics_of(unsigned number) noexcept { return *pages[number].words.load(std::memory_order_acquire); }
+
+StatisticsScope::StatisticsScope(unsigned number) noexcept : before_(std::exchange(own_number, number)) {}
+
+StatisticsScope::~StatisticsScope() { own_number = before_; }
+
+unsigned StatisticsScope::current() noexcept { return own_number; }
 
 Result<void> statistics_open(std::string_view pool_path, const std::array<std::uint8_t, 16>& pool_uuid, std::string_view engine_name,
                              const StatisticsTable& table)
@@ -84,23 +101,26 @@ Result<void> statistics_open(std::string_view pool_path, const std::array<std::u
     copy_text(page.pool_path, realpath(path.c_str(), absolute) != nullptr ? std::string_view{absolute} : pool_path);
     std::atomic_thread_fence(std::memory_order_release);
     page.magic = Statistics::expected_magic;  // Last: a reader that sees it sees the rest.
-    shared_file = file;
-    stop_times = {};
-    current.store(&page, std::memory_order_release);
+    Page& own = own_page();
+    own.shared_file = file;
+    own.stop_times = {};
+    own.words.store(&page, std::memory_order_release);
     return {};
 }
 
 void statistics_close() noexcept
 {
     // The page stays mapped: another thread may be about to store into it. One per sp_open.
-    current.store(&private_words, std::memory_order_release);
-    if (shared_file >= 0) {
-        os::close_descriptor(std::exchange(shared_file, -1));
+    Page& own = own_page();
+    own.words.store(&private_words, std::memory_order_release);
+    if (own.shared_file >= 0) {
+        os::close_descriptor(std::exchange(own.shared_file, -1));
     }
 }
 
 void record_stop_time(std::uint64_t stop_ns) noexcept
 {
+    LogHistogram& stop_times = own_page().stop_times;
     stop_times.record(stop_ns);
     Statistics& words = statistics();
     if (stop_ns > words.stop_ns_max.load(std::memory_order_relaxed)) {

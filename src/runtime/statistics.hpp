@@ -3,6 +3,9 @@
 // statistics.inc has those of all engines, an engine's statistics.inc its own, which its driver lists; api/statistics.hpp has the rows of
 // both, and reads the page. It lives in a memfd: no
 // file is left behind, and it vanishes with the process. Readers find it through /proc/PID/fd of the process that has the pool open.
+//
+// Each open pool has a page, under its number (session_state.hpp). A thread's figures go to the page of number 0, the process's default
+// pool, or to that of its StatisticsScope: the threads of a pool have one.
 
 #include <array>
 #include <atomic>
@@ -57,11 +60,30 @@ struct StatisticsTable {
     std::uint64_t fingerprint;
 };
 
-/// The words of this process. Always there: before statistics_open, and where no pool is open, in
+/// Numbers of pages, from 0.
+inline constexpr unsigned statistics_pages_max = 16;
+
+/// The words that the calling thread's figures go to. Always there: before statistics_open, and where no pool is open, in
 /// private memory. Do not keep the reference across statistics_open. Threads: any; relaxed stores.
 [[nodiscard]] Statistics& statistics() noexcept;
+/// The words of the page of that number.
+[[nodiscard]] Statistics& statistics_of(unsigned number) noexcept;
 
-/// Moves the words into a fresh shared page (mode 0600, sealed against resizing and foreign
+/// While it lives the calling thread's figures go to the page of that number.
+class StatisticsScope {
+public:
+    explicit StatisticsScope(unsigned number) noexcept;
+    ~StatisticsScope();
+    StatisticsScope(const StatisticsScope&) = delete;
+    StatisticsScope& operator=(const StatisticsScope&) = delete;
+    /// The number of the innermost scope of the calling thread; 0 outside all.
+    [[nodiscard]] static unsigned current() noexcept;
+
+private:
+    unsigned before_;
+};
+
+/// Moves the calling thread's words (StatisticsScope) into a fresh shared page (mode 0600, sealed against resizing and foreign
 /// writers, close-on-exec) and zeroes them. Errors: io, no_memory; the words stay private then.
 [[nodiscard]] Result<void> statistics_open(std::string_view pool_path, const std::array<std::uint8_t, 16>& pool_uuid,
                                            std::string_view engine_name, const StatisticsTable& table);

@@ -174,7 +174,7 @@ TEST_F(SyncObjects, GiveAnOrphanedRobustMutexToItsNextOwnerAsThat)
 TEST_F(SyncObjects, AreFreeOfProcessStateWhenTheyAreFreeLocksAfterContention)
 {
     // The property that recovery relies on for locks without an entry: used and released, they equal new ones in all
-    // that says who holds or waits.
+    // that names a holder or a waiter.
     auto& mutex = at<pthread_mutex_t>(1024);
     pthread_mutexattr_t attributes;
     pthread_mutexattr_init(&attributes);

@@ -100,7 +100,7 @@ void drop(const ThreadRecord& record) noexcept;
 /// Objects that overlap [address, + size) exist no more.
 void forget(const void* address, std::size_t size) noexcept;
 
-/// In a stop, on the checkpoint thread.
+/// Called in a stop, on the checkpoint thread.
 void begin_capture() noexcept;
 void end_capture() noexcept;
 using Visit = void (*)(void* context, const void* object, SyncObjectKind kind);

@@ -1,4 +1,4 @@
-// Invariants: what a capture finds in use is what its bytes may show in use; what is destroyed or freed is in nobody's use any more.
+// Invariants: what a capture finds in use is what its bytes may show in use; what is destroyed or freed is no longer in use.
 
 #include "runtime/sync_uses.hpp"
 
@@ -168,7 +168,7 @@ TEST_F(SyncUses, WhoseBytesACaptureFindsInUseAreInItsTable)
     }
     for (int round = 0; round < 150; ++round) {
         {
-            const SyncObjectsCapture captured([](void*, std::byte*, std::size_t) {}, nullptr);
+            const SyncObjectsCapture captured(base, [](void*, std::byte*, std::size_t) {}, nullptr);
             for (std::size_t i = 0; i < objects; ++i) {
                 const int found = std::atomic_ref<int>(*reinterpret_cast<int*>(heap + i * 64 + 4)).load();
                 ASSERT_TRUE(found == 0 || is_recorded(heap + i * 64));

@@ -11,7 +11,7 @@ namespace stillpoint {
 /// Reports that there is none. Returns nullptr.
 [[gnu::cold]] void* no_volatile_memory(std::size_t size_bytes) noexcept;
 
-/// As sp_aligned_alloc.
+/// Does what sp_aligned_alloc does.
 [[nodiscard]] void* allocate_volatile(std::size_t alignment_bytes, std::size_t size_bytes) noexcept;
 
 }  // namespace stillpoint

@@ -96,7 +96,7 @@ private:
     os::FutexLock& medium_lock_;
     os::ReservedArray<Pending> pending_;
     /// The hash of each page's newest copy, by image page; 0: neither written by this run nor told by the loader. 64 bits tell
-    /// copies of one page apart; the seed is the pool's, which nobody who fills memory from outside knows.
+    /// copies of one page apart; the seed is the pool's, which is unknown to a user who fills memory from outside.
     os::ReservedArray<std::uint64_t> content_hashes_;
     os::ReservedArray<std::uint32_t> superseded_;  ///< locations to free after the commit
     os::ReservedArray<BlockWrite> gathered_;

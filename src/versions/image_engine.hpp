@@ -47,7 +47,7 @@ protected:
     virtual void request_checkpoint() noexcept = 0;
     /// A segment that the pool has grown by. The medium's lock is held.
     virtual void announce_segment(const Segment& segment) noexcept = 0;
-    /// In a child made by fork, after the loader and before the medium.
+    /// Called in a child made by fork, after the loader and before the medium.
     virtual void detach_parts_after_fork() noexcept = 0;
 
     // Parts of start(), in this order, once pool_ is set.
@@ -55,7 +55,7 @@ protected:
     [[nodiscard]] Result<RecoveryReport> recover_table();
     /// Reads all pages that have a durable copy; if `lazy`, only prepares to. Errors: as Loader's.
     [[nodiscard]] Result<void> load_pages(bool lazy, std::uint64_t* content_hashes = nullptr);
-    /// The figures that everybody can see from here on.
+    /// The figures that are visible from here on.
     void publish_start() const noexcept;
 
     /// Makes the pool hold that many bytes of the image, with the medium's lock held. Returns how many it holds. Errors: as Pool::grow().

@@ -279,11 +279,11 @@ void Loader::load_unclaimed(std::span<const LocatedPage> run, std::byte* buffer)
     }
 }
 
-/// Whoever else may be loading it.
+/// Other threads may be loading it too.
 void Loader::load_page(std::uint64_t image_page, std::byte* buffer) noexcept
 {
     if (slots_[image_page].epoch == 0 || is_loaded(image_page)) {
-        place(image_page, 1, zeroes_.data());  // Where it is present this only wakes who waits.
+        place(image_page, 1, zeroes_.data());  // Where it is present this only wakes the threads that wait.
         return;
     }
     const LocatedPage copy{slots_[image_page].location, static_cast<std::uint32_t>(image_page)};
@@ -309,8 +309,8 @@ void Loader::load_neighbours(std::uint64_t first, std::uint64_t end, std::byte* 
     }
 }
 
-/// Somebody waits for this page, and will want its neighbours. The page is not left to a reader that has claimed it: readers have
-/// a low priority. Who goes through memory in order is woken after more and more pages: a wake costs as much as loading 20.
+/// A thread waits for this page, and will want its neighbours. The page is not left to a reader that has claimed it: readers have
+/// a low priority. A thread that touches pages in order is woken after more and more of them: a wake costs as much as loading 20.
 void Loader::serve_fault(std::uint64_t image_page, std::byte* buffer) noexcept
 {
     if (is_loaded(image_page)) {

@@ -72,7 +72,7 @@ private:
         std::uint32_t image_page;
     };
 
-    /// One of the threads that share the copies among them.
+    /// A thread that loads a share of the copies.
     struct Reader {
         Loader* loader = nullptr;
         os::ServiceThread thread;

@@ -28,7 +28,7 @@ public:
     /// that the copies of one epoch lie together and are written in few large writes.
     [[nodiscard]] Run take_run(std::uint32_t wanted) noexcept;
 
-    /// False for what is no data page.
+    /// False for what is not a data page.
     [[nodiscard]] bool is_free(std::uint32_t location) const noexcept { return location < end_ && free_.test(location); }
     void take(std::uint32_t location) noexcept;
     void give_back(std::uint32_t location) noexcept;

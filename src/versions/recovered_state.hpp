@@ -25,7 +25,7 @@ struct RecoveredState {
                                                    Findings* findings = nullptr);
 
 /// Byte-addressable media: where a process was killed, and not the machine, recovery has read what may still be in the CPU's caches
-/// only. A power cut would roll it back: it must not before anybody builds on it. The sync at the head of begin_run() has the
+/// only. A power cut would roll it back: that must not happen once the program builds on it. The sync at the head of begin_run() has the
 /// fence; on block media that sync alone does it all.
 void write_back_what_was_recovered(Pool& pool, const VersionTable& table, bool after_crash) noexcept;
 

@@ -84,6 +84,35 @@ std::vector<Failing> failures_of_arguments()
     };
 }
 
+/// Failures of calls that take a pool, with a pointer that is not an open one.
+std::vector<Failing> failures_of_a_foreign_pool()
+{
+    static int other = 0;
+    static auto* const pool = reinterpret_cast<sp_pool*>(&other);
+    static sp_heap_statistics figures;
+    constexpr const char* text = "is not an open pool";
+    return {
+        {"sp_pool_open", "needs a path", [] { return sp_pool_open("", nullptr) == nullptr ? 1 : -1; }, 1},
+        {"sp_pool_open", "no option 'trucker'", [] { return sp_pool_open("x", "trucker=1") == nullptr ? 1 : -1; }, 1},
+        {"sp_pool_close", text, [] { return sp_pool_close(pool); }, SP_E_NOT_OPEN},
+        {"sp_pool_close", text, [] { return sp_pool_close(nullptr); }, SP_E_NOT_OPEN},
+        {"sp_pool_use", text, [] { return sp_pool_use(pool, nullptr); }, SP_E_NOT_OPEN},
+        {"sp_pool_start_kind", text, [] { return static_cast<int>(sp_pool_start_kind(pool)); }, SP_START_VOLATILE},
+        {"sp_pool_malloc", text, [] { return errno_of(sp_pool_malloc(pool, 8)); }, EINVAL},
+        {"sp_pool_calloc", text, [] { return errno_of(sp_pool_calloc(pool, 1, 8)); }, EINVAL},
+        {"sp_pool_aligned_alloc", text, [] { return errno_of(sp_pool_aligned_alloc(pool, 64, 8)); }, EINVAL},
+        {"sp_pool_root", text, [] { return errno_of(sp_pool_root(pool, "r", 8)); }, EINVAL},
+        {"sp_pool_root_find", text, [] { return errno_of(sp_pool_root_find(pool, "r", nullptr)); }, EINVAL},
+        {"sp_pool_root_delete", text, [] { return sp_pool_root_delete(pool, "r"); }, SP_E_NOT_OPEN},
+        {"sp_pool_epoch", text, [] { return static_cast<int>(sp_pool_epoch(pool)); }, 0},
+        {"sp_pool_durable_epoch", text, [] { return static_cast<int>(sp_pool_durable_epoch(pool)); }, 0},
+        {"sp_pool_wait_durable", text, [] { return sp_pool_wait_durable(pool, 1, 0); }, SP_E_NOT_OPEN},
+        {"sp_pool_checkpoint", text, [] { return sp_pool_checkpoint(pool); }, SP_E_NOT_OPEN},
+        {"sp_pool_heap_stats", text, [] { return sp_pool_heap_stats(pool, &figures); }, SP_E_NOT_OPEN},
+        {"sp_pool_statistic", text, [] { return sp_pool_statistic(pool, "epoch", &number); }, SP_E_NOT_OPEN},
+    };
+}
+
 /// One failure of each call that needs a log of operations.
 std::vector<Failing> failures_without_a_log(int error, const char* text)
 {
@@ -151,6 +180,7 @@ void expect_own_text(const std::vector<Failing>& table)
 TEST(LastError, every_failure_without_a_pool_has_a_text_of_its_own)
 {
     expect_own_text(failures_of_arguments());
+    expect_own_text(failures_of_a_foreign_pool());
     expect_own_text(failures_without_a_pool());
     expect_own_text(failures_of_waits(SP_E_NOT_OPEN, "no pool is open"));
     expect_own_text(failures_without_a_log(SP_E_NOT_OPEN, "need a pool"));
@@ -163,6 +193,7 @@ TEST_P(LastErrorWith, every_failure_has_a_text_of_its_own)
     const std::string engine = GetParam();
     const OpenPool pool("interval_ms=3600000 engine=" + engine);
     expect_own_text(failures_of_arguments());
+    expect_own_text(failures_of_a_foreign_pool());
     expect_own_text(failures_with_a_pool());
     if (engine != "pronto") {
         expect_own_text(failures_without_a_log(SP_E_POOL_ENGINE, "need a pool of the engine"));
@@ -189,11 +220,12 @@ TEST_P(LastErrorWith, every_failure_in_a_child_of_fork_has_a_text_of_its_own)
 
 INSTANTIATE_TEST_SUITE_P(Engines, LastErrorWith, ::testing::Values("pmthreads", "respct", "pronto"));
 
-/// Functions that report no failure: what they return is no error, or nothing.
+/// Functions that report no failure: what they return is not an error, or nothing.
 // clang-format off
 const std::set<std::string> cannot_fail = {
     "sp_start_kind", "sp_last_error", "sp_free", "sp_usable_size", "sp_fase_begin", "sp_fase_end", "sp_fase_pause", "sp_fase_resume",
-    "sp_epoch", "sp_durable_epoch", "sp_version", "sp_error_string", "crashed", "nvfree", "sp_pronto_is_object",
+    "sp_epoch", "sp_durable_epoch", "sp_pool_default", "sp_pool_current", "sp_pool_of", "sp_version",
+    "sp_error_string", "crashed", "nvfree", "sp_pronto_is_object",
     "sp_pronto_start_logging", "sp_respct_first_update", "sp_respct_add_modified", "sp_respct_restart_point", "sp_respct_bind_frame",
     "sp_respct_checkpoint_allow", "sp_respct_checkpoint_prevent", "sp_respct_lock_slowly", "sp_respct_try_lock_slowly",
     "sp_respct_unlock_slowly", "sp_respct_wait", "sp_respct_notify_one", "sp_respct_notify_all", "sp_respct_check_wait",
@@ -221,8 +253,8 @@ std::set<std::string> declared_functions()
 TEST(LastError, the_table_has_every_function_of_the_headers)
 {
     std::set<std::string> known = cannot_fail;
-    for (const auto& table : {failures_of_arguments(), failures_without_a_pool(), failures_of_waits(0, ""), failures_without_a_log(0, ""),
-                              failures_with_a_pool()}) {
+    for (const auto& table : {failures_of_arguments(), failures_of_a_foreign_pool(), failures_without_a_pool(), failures_of_waits(0, ""),
+                              failures_without_a_log(0, ""), failures_with_a_pool()}) {
         for (const Failing& failing : table) {
             known.insert(failing.function);
         }

@@ -29,10 +29,10 @@ fi
 mkdir -p "$build_dir/xxhash"
 cp /usr/include/xxhash.h /usr/include/xxh3.h "$build_dir/xxhash"
 $compiler -std=c++20 -O2 -static -Wall -Wextra -Wpedantic -Wconversion -Werror -D_GNU_SOURCE \
-    -I"$source_dir/src" -isystem $googletest/include -isystem "$build_dir/xxhash" \
+    -I"$source_dir/src" -I"$source_dir/tests" -isystem $googletest/include -isystem "$build_dir/xxhash" \
     "$source_dir"/src/arch/*.cpp $googletest/src/gtest_main.cc "$build_dir/gtest.o" \
     -o "$build_dir/arch_test" 2>"$build_dir/messages" || { cat "$build_dir/messages"; exit 1; }
-# The encoding that is spelt out by hand, read back by somebody else.
+# The encoding that is spelt out by hand, read back by another program.
 aarch64-linux-gnu-objdump -d "$build_dir/arch_test" | grep -q 'dc.*cvap' || {
     echo "no dc cvap in the binary: its encoding in src/arch/aarch64.hpp is wrong"
     exit 1

@@ -58,7 +58,7 @@ class AnEngine(unittest.TestCase):
             return Path("/bin") / (name or engine.worker)
 
         def product(self):
-            return {"pmthreads": (100, ("uffd", "hooks")), "respct": (64, ()), "wholecopy": (100, ())}
+            return {"pmthreads": (100, "locks", ("uffd", "hooks")), "respct": (64, "restart-points", ()), "wholecopy": (100, "locks", ())}
 
     def words(self, *options):
         parsed = command_line.parse(["--pool", "/dev/shm", *options])

@@ -88,4 +88,4 @@ def document():
         "bars": [{"text": "pmthreads/volatile>=0.5", "met": True, "reached": []},
                  {"text": "btree: lmdb/volatile>=0.85", "met": False,
                   "reached": [{"cell": "btree, 2 threads", "configuration": "lmdb", "value": 0.12, "met": False}]},
-                 {"text": "nobody/volatile>=1", "met": False, "reached": []}]}
+                 {"text": "missing/volatile>=1", "met": False, "reached": []}]}

@@ -196,7 +196,7 @@ class WrongInput(unittest.TestCase):
         for document in ([], {"format": "stillpoint-bench", "format_version": 99}):
             _, done = make(document, "--html", "report")
             self.assertEqual(done.returncode, 64)
-            self.assertIn("is no result of this version", done.stderr)
+            self.assertIn("is not a result of this version", done.stderr)
 
 
 def main():

@@ -3,9 +3,12 @@
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for support
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("STILLPOINT_BUILD", ROOT / "build"))

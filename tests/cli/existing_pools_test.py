@@ -5,8 +5,9 @@ import json
 import unittest
 
 from command_line import COUNTER, CommandLineTest
+from support import engines
 
-ENGINES = ("pmthreads", "respct", "pronto")
+ENGINES = engines.names()
 
 
 class ExistingPools(CommandLineTest):

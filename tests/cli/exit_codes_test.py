@@ -45,7 +45,7 @@ class ExitCodes(CommandLineTest):
         self.seen.setdefault(command, set()).add(code)
 
     def open_pool(self):
-        """Somebody who has the pool open until the test ends."""
+        """A process that has the pool open until the test ends."""
         words = [TOOL, "run", "--quiet", "--pool", self.pool, *SMALL, "--", COUNTER, "wait"]
         holder = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, text=True)
 

@@ -91,7 +91,7 @@ class BadPools(CommandLineTest):
         self.assertGreaterEqual(figures["durable_epoch"], 1)
         self.assertIn("durable_epoch", self.stillpoint("stats", self.pool).stdout)
 
-    @unittest.skipIf(os.geteuid() != 0, "needs root to become somebody else")
+    @unittest.skipIf(os.geteuid() != 0, "needs root to become another user")
     def test_a_pool_that_may_not_be_written_or_read(self):
         pool = self.new_pool()
         self.folder.chmod(0o755)
@@ -217,7 +217,7 @@ class Doctor(CommandLineTest):
         self.assertEqual(done.returncode, 69)
         self.assertIn("a file cannot be made in /proc", done.stdout)
 
-    @unittest.skipIf(os.geteuid() != 0 or shutil.which("setpriv") is None, "needs root to become somebody else")
+    @unittest.skipIf(os.geteuid() != 0 or shutil.which("setpriv") is None, "needs root to become another user")
     def test_reports_nothing_that_it_did_not_try(self):
         """Another user may make no file here: then nothing is known of what files can do."""
         self.folder.chmod(0o755)

@@ -8,8 +8,9 @@ import subprocess
 import unittest
 
 from command_line import BUILD, TOOL, CommandLineTest
+from support import engines
 
-ENGINES = ("pmthreads", "respct", "pronto")
+ENGINES = engines.names()
 # A mapped medium on any file system: what recovery stores there is in the file at once.
 MEDIA = ("file", "memory")
 PAGE = 4096
@@ -56,7 +57,7 @@ class RefusedPools(CommandLineTest):
 
     def test_because_the_durable_globals_differ_or_cannot_be_kept(self):
         for engine, medium, pool in self.each_pool():
-            if engine == "respct":
+            if engine in engines.names(engines.RESTART_POINTS):
                 self.assert_left_alone(pool, medium, 69, "SP_PERSISTENT", "look", program=BUILD / "bin/cli_unfinished_globals")
                 self.assert_it_still_opens(pool, medium)
                 continue
@@ -69,8 +70,8 @@ class RefusedPools(CommandLineTest):
 
     def test_because_the_kernel_lacks_what_is_forced(self):
         for engine, medium, pool in self.each_pool():
-            if engine == "respct":
-                continue
+            if engine in engines.names(engines.RESTART_POINTS):
+                continue  # These map the image: no page is loaded at its first touch.
             done = self.assert_untouched_by(pool, lambda: self.run_on(
                 pool, medium, "look", options=("--recovery", "lazy"), before=(LAUNCHER, "userfaultfd", "1")))
             self.assertEqual((done.returncode, done.stdout), (69, ""), done.stderr)

@@ -42,26 +42,25 @@ inline constexpr sim::Profile every_profile[] = {sim::Profile::process, sim::Pro
 [[nodiscard]] std::vector<Campaign> object_campaigns();
 /// Pools with one sector, line or page damaged: refused, or recovered whole.
 [[nodiscard]] std::vector<Campaign> damage_campaigns();
-/// Pools that grow into what a later time of theirs has left in the file.
+/// Pools that grow into parts of the file where an epoch that did not survive has left its bytes.
 [[nodiscard]] std::vector<Campaign> leftover_campaigns();
 /// The promises of the real media to engines: their own fences and syncs, held to the crash model.
 [[nodiscard]] std::vector<Campaign> media_campaigns();
-/// That the explorer notices a store which its trace has not.
+/// The explorer notices a store that is missing from its trace.
 [[nodiscard]] std::vector<Campaign> stray_store_campaigns();
 
 struct CanaryEntry {
     Canary canary;
-    std::string name;  ///< with dashes
-    std::string what;  ///< is removed
-    std::string likeliest;         ///< part of the name of the campaign where it shows soonest
-    std::uint64_t program_states;  ///< how many of one program are examined there
+    std::string name;       ///< with dashes
+    std::string what;       ///< is removed
+    std::string likeliest;  ///< part of the name of the campaign where it shows soonest
 };
 [[nodiscard]] const std::vector<CanaryEntry>& canaries();
 /// Removes one in this process and its children.
 void remove_canary(Canary canary) noexcept;
 /// shares_are_small() is false from here on, in this process and its children: for figures of what the product does.
 void take_shares_as_the_product() noexcept;
-/// The campaigns that look for it, the likeliest first.
+/// The campaigns that look for it, the likeliest first. Throws if no campaign has that name.
 [[nodiscard]] std::vector<Campaign> campaigns_against(const CanaryEntry& canary);
 
 /// Why the tracker is not available here, or "".

@@ -1,21 +1,43 @@
 #pragma once
-// An image as it is compared: a copy in which the engine has rewritten what is no part of the state.
+// An image as it is compared: a copy in which two images of one state have the same bytes.
 
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <new>
+#include <string_view>
 #include <sys/mman.h>
 
 #include "core/units.hpp"
-#include "runtime/engine.hpp"
 
 namespace stillpoint::explorer {
 
-/// Copies the image only where the engine has something to rewrite.
+/// Gives two images of one state the same bytes, where an engine's image has more than the state (backups beside values, old bytes in free
+/// blocks). `base` is a copy of a sound image in private anonymous memory.
+using MakeCanonical = void (*)(std::byte* base, std::uint64_t image_bytes);
+/// nullptr: the engine's images have nothing more. Those that have are listed by a file of their own in tests/explorer/engines.
+[[nodiscard]] MakeCanonical canonical_form_of(std::string_view engine) noexcept;
+
+/// A static object of this type lists one.
+class CanonicalForm {
+public:
+    CanonicalForm(std::string_view engine, MakeCanonical make) noexcept;
+
+private:
+    friend MakeCanonical canonical_form_of(std::string_view engine) noexcept;
+
+    std::string_view engine_;
+    MakeCanonical make_;
+    const CanonicalForm* next_;
+};
+
+/// Copies the image only where there is something to rewrite.
 class CanonicalImage {
 public:
-    CanonicalImage(const EngineDriver& driver, const std::byte* image, std::uint64_t bytes) : pages_(image), bytes_(bytes)
+    CanonicalImage(std::string_view engine, const std::byte* image, std::uint64_t bytes) : pages_(image), bytes_(bytes)
     {
-        if (driver.make_canonical == nullptr) {
+        const MakeCanonical make = canonical_form_of(engine);
+        if (make == nullptr) {
             return;
         }
         void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -29,7 +51,7 @@ public:
                 std::memcpy(copy_ + at, image + at, page_bytes);
             }
         }
-        driver.make_canonical(copy_, bytes);
+        make(copy_, bytes);
         pages_ = copy_;
     }
     CanonicalImage(const CanonicalImage&) = delete;

@@ -67,7 +67,7 @@ std::vector<const WorkloadEntry*> timed_workloads(const EngineDriver& driver)
     return chosen;
 }
 
-/// An engine that overwrites the program's bytes in place relies on sectors that are written whole; docs/guarantees.md says so.
+/// An engine that overwrites the program's bytes in place relies on sectors that are written whole; docs/guide/guarantees.md says so.
 void add_nonsense_campaigns(const EngineDriver& driver, std::vector<Campaign>& campaigns)
 {
     if (!driver.sums_program_bytes) {

@@ -1,6 +1,6 @@
 #pragma once
 // The cost of a checkpoint to its medium, counted: lines written back, fences, syncs, pages. The figures are golden: a
-// changed one is a line in a diff that somebody reviews.
+// changed one is a line in a diff, for review.
 
 #include <string>
 

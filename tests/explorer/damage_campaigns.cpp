@@ -284,7 +284,7 @@ std::vector<Campaign> damage_campaigns()
             plan.profile = profile;
             plan.operations = 16;
             add("/damage/", plan);
-            if (plan.engine == "pronto") {
+            if (driver.programs == Programs::operations) {
                 plan.objects = &object_workloads().front();
                 add("/objects-damage/", plan);
             }

@@ -44,7 +44,7 @@ public:
     [[nodiscard]] std::uint64_t told() const noexcept { return told_; }
 
     [[nodiscard]] const Floor& floor() const noexcept { return floor_; }
-    /// nullptr: nobody captured this epoch. By the clock it is the newest up to the epoch, of its run.
+    /// nullptr: this epoch was not captured. By the clock it is the newest up to the epoch, of its run.
     [[nodiscard]] const EpochState* state(std::uint64_t epoch) const;
     /// The model's digest after that many operations; nullptr: no program came so far.
     [[nodiscard]] const std::uint64_t* operation(std::uint64_t operations) const;

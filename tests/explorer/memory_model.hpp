@@ -1,7 +1,7 @@
 #pragma once
 // Memory models: what a workload's durable memory is made of, so that each is written once and runs on every engine.
 //
-// A workload is a template over one. What it overwrites while it is part of the state is a Field; what it fills before anybody finds
+// A workload is a template over one. What it overwrites while it is part of the state is a Field; what it fills before any thread finds
 // it, and never again, is plain. stored() follows each store to Fields, and filled() each filling of plain members.
 
 #include <algorithm>

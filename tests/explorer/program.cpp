@@ -111,7 +111,7 @@ private:
         list_uses();
         const Engine& engine = *open_session()->engine;
         const std::uint64_t pages = engine.image_bytes() / page_bytes;
-        const CanonicalImage image(*find_engine(plan_.engine), engine.image_base(), engine.image_bytes());
+        const CanonicalImage image(plan_.engine, engine.image_base(), engine.image_bytes());
         std::vector<std::uint64_t> words(2 + pages);
         words[0] = operations_of(root_);
         words[1] = pages;
@@ -125,7 +125,7 @@ private:
     static void list_uses()
     {
         if (sync_uses::any.load()) {
-            const SyncObjectsCapture capture([](void*, std::byte*, std::size_t) {}, nullptr);
+            const SyncObjectsCapture capture(session_engine()->image_base(), [](void*, std::byte*, std::size_t) {}, nullptr);
         }
     }
 

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "api/registry.hpp"
+#include "canonical_image.hpp"
 #include "heap/heap.hpp"
 #include "objects/object_program.hpp"
 #include "page_digests.hpp"
@@ -102,9 +103,8 @@ Result<void> visit_image(void* context, std::byte* image, std::uint64_t image_by
     if (!visit.recovered->problem.empty()) {
         return {};
     }
-    const EngineDriver& driver = *find_engine(visit.plan->engine);
-    if (driver.make_canonical != nullptr) {
-        driver.make_canonical(mapped.base(), image_bytes);
+    if (const MakeCanonical make = canonical_form_of(visit.plan->engine); make != nullptr) {
+        make(mapped.base(), image_bytes);
     }
     for (std::uint64_t page = 0; page < pages; ++page) {
         if ((present[page] & 1u) != 0) {
@@ -171,7 +171,7 @@ std::string judge(const Recovered& recovered, const History& history)
     }
     const std::uint64_t* const model = history.operation(recovered.operations);
     if (recovered.operations != 0 && (model == nullptr || *model != recovered.model_digest)) {
-        return epoch + " is no state after " + std::to_string(recovered.operations) + " operations";
+        return epoch + " is not a state after " + std::to_string(recovered.operations) + " operations";
     }
     const EpochState* const state = history.state(recovered.epoch);
     if (state == nullptr && !history.has_every_state()) {

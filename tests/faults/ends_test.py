@@ -4,6 +4,7 @@ import signal
 import unittest
 
 from faulty_runs import CLEAN, CRASHED, FRESH, FaultyRun
+from support import engines
 
 
 class Crash(FaultyRun):
@@ -77,9 +78,9 @@ class End(FaultyRun):
 
     def test_while_another_thread_goes_on_is_as_without_it(self):
         """Memory that it touches while the process ends is still there."""
-        for engine in ("pmthreads", "respct", "pronto"):
+        for engine in engines.names():
             self.pool.unlink(missing_ok=True)
-            for _ in range(6 if engine == "respct" else 2):
+            for _ in range(6 if engine in engines.names(engines.RESTART_POINTS) else 2):
                 with self.subTest(engine=engine):
                     done = self.run_program("end", "going", options={"--engine": engine, "--interval": "5ms"})
                     self.assertEqual(done.returncode, 5, done.stderr)

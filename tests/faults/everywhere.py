@@ -18,11 +18,15 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from support import engines  # noqa: E402  (the path must be set first)
+
 BUILD = Path(os.environ.get("STILLPOINT_BUILD", Path(__file__).resolve().parents[2] / "build"))
 TOOL = BUILD / "bin/stillpoint"
 Engine = collections.namedtuple("Engine", "name program commits")  # commits: of one life
-# Engines whose programs are written in a way of their own. Any other engine of the build has the program under locks.
-OTHER_PROGRAMS = {engine.name: engine for engine in (Engine("respct", "faults_lines", 3), Engine("pronto", "faults_objects", 4))}
+# By how the engine's programs say what is failure-atomic: the program, and its commits.
+PROGRAMS = {engines.LOCKS: ("faults_files", 3), engines.RESTART_POINTS: ("faults_lines", 3), engines.OPERATIONS: ("faults_objects", 4)}
 MEDIA = (("file", "power"), ("file", "process"), ("memory", "power"), ("memory", "process"))
 CALLS = (("read", "EIO"), ("read", "short"), ("write", "EIO"), ("write", "ENOSPC"), ("write", "short"), ("sync", "EIO"),
          ("fallocate", "ENOSPC"), ("fallocate", "EIO"), ("memory", "ENOMEM"))
@@ -109,9 +113,7 @@ class Driver:
 
 
 def engines_of_the_build():
-    listed = subprocess.run([TOOL, "tables", "engines"], stdout=subprocess.PIPE, text=True, check=True).stdout
-    names = [line.split()[0] for line in listed.splitlines()]
-    return {name: OTHER_PROGRAMS.get(name, Engine(name, "faults_files", 3)) for name in names}
+    return {engine.name: Engine(engine.name, *PROGRAMS[engine.programs]) for engine in engines.engines(BUILD)}
 
 
 def all_series(engines):

@@ -1,4 +1,4 @@
-/* A program whose pool file, descriptors and memory are tampered with: by itself, as its first argument says, or by whoever reads
+/* A program whose pool file, descriptors and memory are tampered with: by itself, as its first argument says, or by the test that reads
  * its output and answers with a line ("wait"). Its durable state is a counter on each of 64 pages. Prints "start KIND count N", N being
  * -1 if the pages differ, and "commit N result R" for each commit. */
 #define _GNU_SOURCE

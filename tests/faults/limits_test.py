@@ -9,15 +9,16 @@ import unittest
 from pathlib import Path
 
 from faulty_runs import BUILD, TOOL, FaultyRun
+from support import engines
 
 PROGRAM = BUILD / "bin/faults_limits"
 MIB = 1 << 20
 MEDIA = (("file", "process"), ("file", "power"), ("memory", "process"))
-ENGINES = ("pmthreads", "respct", "pronto")
+ENGINES = engines.names()
 
 
 class FileSizeLimit(FaultyRun):
-    def run_limited(self, limit, *arguments, medium=("file", "process"), engine="pmthreads", size="8M", words=None, **streams):
+    def run_limited(self, limit, *arguments, medium=("file", "process"), engine=ENGINES[0], size="8M", words=None, **streams):
         def lower(): resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
         clean = {name: value for name, value in os.environ.items() if not name.startswith("STILLPOINT_")}
         words = words or (TOOL, "run", "--pool", self.pool, "--engine", engine, "--medium", medium[0], "--durability", medium[1],

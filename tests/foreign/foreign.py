@@ -3,7 +3,8 @@
 must print the same and end the same. Tools of others (debuggers, allocators, wrappers) run round a durable program of ours, which
 audits itself.
 
-Exit code 0: nothing differs; 1: something does, and the folders that are named keep both outputs and the script."""
+Exit code 0: nothing differs; 1: something does, and the folders that are named keep both outputs and the script; or fewer programs ran
+than --at-least says, and what was missing is named."""
 
 import argparse
 import json
@@ -20,26 +21,27 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from programs import PROGRAMS  # noqa: E402  (the path comes first)
 from servers import SERVERS  # noqa: E402
+from support import engines  # noqa: E402
 from tools import TOOLS  # noqa: E402
 
 POOL = ("--durability", "process", "--pool-size", "4M", "--pool-max", "64M", "--interval", "5ms")
-VARIANTS = {
-    "uffd": ("--tracker", "uffd"),
-    "mprotect": ("--tracker", "mprotect"),
-    "respct": ("--engine", "respct"),
-    "pronto": ("--engine", "pronto"),
-}
-TRACKERS = ("uffd", "mprotect")
+TRACKERS = {"uffd": ("--tracker", "uffd"), "mprotect": ("--tracker", "mprotect")}
 OK, DIFFERS, UNSTABLE, SKIPPED = "ok", "DIFFERS", "unstable", "skipped"
+
+
+def variants_of(build):
+    """The trackers that see code which was not compiled for them, and the other engines of the build."""
+    return TRACKERS | {engine.name: ("--engine", engine.name) for engine in engines.engines(build)[1:]}
 
 
 class Runner:
     def __init__(self, build, folder):
         self.build, self.folder = build, folder
+        self.variants = variants_of(build)
         self.inputs = folder / "inputs"
         self.companion = build / "lib/libforeign_companion.so"
         unpacked = [str(path) for pattern in ("*/usr/sbin", "*/usr/bin") for path in sorted((folder / "packages").glob(pattern))]
@@ -68,9 +70,9 @@ class Runner:
         work = folder / "work"
         work.mkdir(parents=True)
         prefix = ""
-        if variant in VARIANTS:
+        if variant in self.variants:
             words = [str(self.build / "bin/stillpoint"), "run", "--quiet", "--pool", str(folder / "a.pool"), *POOL,
-                     *VARIANTS[variant], "--"]
+                     *self.variants[variant], "--"]
             # Without it a program that uses no durable memory would open no pool, and nothing would be tried.
             if not program.durable:
                 words += ["/bin/sh", "-c", f'LD_PRELOAD=$LD_PRELOAD:{self.companion} exec "$@"', "sh"]
@@ -176,7 +178,7 @@ def run_program(runner, program, variants, say):
 
 
 def check_hooks_refuses(runner):
-    """The tracker `hooks` takes no program that nobody instrumented."""
+    """The tracker `hooks` takes no program that was not instrumented."""
     pool = runner.folder / "hooks.pool"
     done = subprocess.run([runner.build / "bin/stillpoint", "run", "--pool", pool, "--open", "start", "--tracker", "hooks", "--",
                            "sort", "/dev/null"], capture_output=True, text=True, check=False)
@@ -199,14 +201,26 @@ def print_table(rows, variants):
             print(f"  {row['name']}: {reason}")
 
 
+def too_few(rows, least):
+    """Names what kept programs from running, where that leaves fewer than `least`."""
+    skipped = [row for row in rows if "skipped" in row]
+    if len(rows) - len(skipped) >= least:
+        return False
+    print(f"foreign: {len(rows) - len(skipped)} programs ran, and at least {least} should have. Missing:", file=sys.stderr)
+    for row in skipped:
+        print(f"  {row['name']}: {row['skipped']}", file=sys.stderr)
+    return True
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=Path, default=Path(os.environ.get("STILLPOINT_BUILD", ROOT / "build")))
     parser.add_argument("--folder", type=Path, help="where everything is made (default: foreign in the build)")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="only this program; may be repeated")
-    parser.add_argument("--variants", default=",".join(VARIANTS), help="of " + ",".join(VARIANTS))
+    parser.add_argument("--variants", help=f"of {','.join(TRACKERS)} and the engines besides the first (default: all)")
     parser.add_argument("--quick", action="store_true", help="a few programs that most systems have, the two trackers: half a minute")
     parser.add_argument("--json", type=Path, help="write the table to this file as well")
+    parser.add_argument("--at-least", type=int, default=0, metavar="N", help="fail where fewer programs could run")
     parser.add_argument("--list", action="store_true", help="print the names of the programs")
     arguments = parser.parse_args()
     table = [*PROGRAMS, *SERVERS, *TOOLS]
@@ -216,12 +230,13 @@ def main():
     unknown = set(arguments.only) - {program.name for program in table}
     if unknown:
         parser.error(f"there is no {', '.join(sorted(unknown))} in the table; --list has the names")
-    variants = TRACKERS if arguments.quick else arguments.variants.split(",")
-    if set(variants) - set(VARIANTS):
-        parser.error(f"--variants: of {','.join(VARIANTS)}")
     chosen = [program for program in table if (program.name in arguments.only if arguments.only else program.quick or not arguments.quick)]
     if not (arguments.build / "bin/bank").exists() or not (arguments.build / "lib/libforeign_companion.so").exists():
         parser.error(f"{arguments.build} is not built: make")
+    known = variants_of(arguments.build)
+    variants = list(TRACKERS) if arguments.quick else arguments.variants.split(",") if arguments.variants else list(known)
+    if set(variants) - set(known):
+        parser.error(f"--variants: of {','.join(known)}")
     runner = Runner(arguments.build.resolve(), (arguments.folder or arguments.build / "foreign").resolve())
     rows, begun = [], time.monotonic()
     for number, program in enumerate(chosen, 1):
@@ -239,7 +254,7 @@ def main():
     print(f"\nforeign: {len(ran)} programs ran, {len(rows) - len(ran)} skipped, {len(failed)} differ, {time.monotonic() - begun:.0f} s")
     if arguments.json:
         arguments.json.write_text(json.dumps({"rows": rows, "hooks": hooks}, indent=1) + "\n")
-    return 1 if failed else 0
+    return 1 if failed or too_few(rows, arguments.at_least) else 0
 
 
 if __name__ == "__main__":

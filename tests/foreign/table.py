@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Program:
-    """A program of somebody else, and a script that lets it work.
+    """A program of another project, and a script that lets it work.
 
     The script runs by `sh -eu` in an empty folder and starts the program by `./run PROGRAM ARGUMENTS`, which is a plain exec in the
     reference run and `stillpoint run` in the others. It has $INPUTS (text, random, many: files of 4 MiB, 1 MiB, 400,000 lines), $PORT

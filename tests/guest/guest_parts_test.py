@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Parts of the power-cut test that need no QEMU: what the host makes of the console, and what the guest boots from.
 
-Invariants: a promise that was not kept is a finding, as is a kernel in trouble; a line that was cut off is no promise; the
+Invariants: a promise that was not kept is a finding, as is a kernel in trouble; a line that was cut off is not a promise; the
 archive is what cpio reads; a module comes after those it depends on.
 """
 

@@ -69,7 +69,7 @@ if [ "$guest_first" = 1 ]; then
     echo "guest: doctor $(/opt/bin/stillpoint doctor --json /mnt 2>&1 | tr '\n' ' ')"
 fi
 
-# A file that nobody syncs shows whether a cut takes what only the kernel's memory held. A new one for each boot: ext4 is
+# A file that is not synced shows whether a cut takes what only the kernel's memory held. A new one for each boot: ext4 is
 # careful with those that are truncated and written again.
 if [ "$guest_first" != 1 ]; then
     [ "$(cat "/mnt/unsynced-$((guest_cycle - 1))" 2>/dev/null)" = "$guest_cycle" ] && state=kept || state=lost

@@ -3,7 +3,7 @@
  *   hooks_counter count   adds 1 to both, checkpoint, prints both
  *   hooks_counter kill    the same, then ends by SIGKILL
  *   hooks_counter forget  the same without a mark of the second: it is then not durable
- *   hooks_counter read    reads both from a file into durable memory, by a call that nobody instrumented
+ *   hooks_counter read    reads both from a file into durable memory, by a call that was not instrumented
  *   hooks_counter locks   holds a mutex that lies next to what it guards while pages are copied; ends by SIGKILL
  *   hooks_counter blocks  makes blocks by sp_calloc and sp_realloc where old bytes lie, checkpoint, SIGKILL
  *   hooks_counter verify  says what is wrong with those blocks
@@ -90,7 +90,7 @@ static unsigned char* filled_block(size_t size_bytes, int byte)
     return block;
 }
 
-/* Nobody but the library stores into the blocks that come out of this. */
+/* Only the library stores into the blocks that come out of this. */
 static void make_blocks(struct counters* counters)
 {
     sp_fase_begin();

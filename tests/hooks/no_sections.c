@@ -1,5 +1,5 @@
 /* Two threads that write durable memory until some epochs have gone by, delimited as the first word says: by locks that
- * nobody sees, by none, or by what the engine knows (no_sections_test.py). */
+ * Stillpoint does not see, by none, or by what the engine knows (no_sections_test.py). */
 #define _GNU_SOURCE
 #include "marks_by_hand.h"
 

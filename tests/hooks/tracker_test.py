@@ -1,4 +1,4 @@
-"""The tracker hooks, with programs that mark by hand: what is marked survives, what is not does not; who is refused."""
+"""The tracker hooks, with programs that mark by hand: what is marked survives, what is not does not; which programs are refused."""
 
 import errno
 import sys

@@ -1,4 +1,4 @@
-/* An object that nobody instrumented: it stores into durable memory and marks nothing. */
+/* An object that was not instrumented: it stores into durable memory and marks nothing. */
 #include <string.h>
 
 #include "unmarked_writer.h"

@@ -1,4 +1,4 @@
-"""verify_marks: whoever writes durable memory without a mark is named, and nothing that it wrote is lost."""
+"""verify_marks: code that writes durable memory without a mark is named, and nothing that it wrote is lost."""
 
 import sys
 import unittest

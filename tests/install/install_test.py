@@ -100,6 +100,28 @@ class Installed(unittest.TestCase):
         self.assertNotIn(str(BUILD / "lib"), shown)
         self.assertIn(f"{self.prefix}/share/stillpoint/layers/pmthreads/layer.yaml", shown)
 
+    def test_a_program_with_the_address_sanitizer_runs_on_the_installed_library(self):
+        """Under `stillpoint run`, and with sp_open: by every compiler here that has the sanitizer."""
+        source = self.root / "sanitized.c"
+        source.write_text(PROGRAM.replace("int main(void)\n{", "int main(int argc, char **argv)\n{\n"
+                                          "    if (argc > 1 && sp_open(argv[1], argv[2]) != SP_OK) {\n"
+                                          "        fprintf(stderr, \"%s\\n\", sp_last_error());\n        return 3;\n    }"))
+        ran = 0
+        for compiler in (name for name in ("gcc", "clang-19") if shutil.which(name)):
+            program = self.root / f"sanitized-{compiler}"
+            built = subprocess.run([compiler, "-g", "-fsanitize=address", "-o", program, source, f"-I{self.prefix / 'include'}",
+                                    f"-L{self.library}", "-lstillpoint", f"-Wl,-rpath,{self.library}"],
+                                   capture_output=True, text=True, check=False, timeout=600)
+            if built.returncode != 0:
+                self.assertRegex(built.stderr, "asan", "only the sanitizer may be missing")
+                continue
+            self.run_twice(program)
+            for expected in ("1 1\n", "2 1\n"):
+                pool = self.root / f"{program.name}.open.pool"
+                self.assertEqual(output_of(str(program), str(pool), "quiet durability=process pool_size_mb=4"), expected)
+            ran += 1
+        self.assertGreater(ran, 0, "no compiler here has the sanitizer")
+
     def test_headers_manual_pages_and_nothing_of_the_build_tree_are_installed(self):
         self.assertTrue((self.prefix / "include/stillpoint/stillpoint.h").is_file())
         self.assertTrue((self.prefix / "share/man/man1/stillpoint-run.1").is_file())

@@ -1,5 +1,5 @@
-// Invariants: a condition wait ends the FASE only where its mutex is all that is held; whoever returns
-// from one, or is cancelled in one, is inside again before it can write; nobody waits forever.
+// Invariants: a condition wait ends the FASE only where its mutex is all that is held; a thread that returns
+// from one, or is cancelled in one, is inside again before it can write; no thread waits forever.
 
 #include <condition_variable>
 #include <gtest/gtest.h>
@@ -140,7 +140,7 @@ TEST_F(ConditionWait, ThatIsWokenDuringAStopDoesNotGetInsideBeforeItsEnd)
     } context{this, &inside};
     const auto wake = [](void* argument) {
         auto& shared = *static_cast<Context*>(argument);
-        // Nobody holds the mutex: a store without it is as good, and the stop may not lock.
+        // No thread holds the mutex: a store without it is as good, and the stop may not lock.
         shared.test->ready = true;
         pthread_cond_broadcast(&shared.test->condition);
         for (int i = 0; i < 2000; ++i) {

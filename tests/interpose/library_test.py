@@ -23,8 +23,8 @@ def declared_api():
         with open(os.path.join(SOURCE, "include", "stillpoint", header), encoding="utf-8") as file:
             text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.DOTALL)
         text = re.sub(r"^#.*?(?<!\\)\n", "", text, flags=re.DOTALL | re.MULTILINE)
-        text = re.sub(r"static inline[^{]*\{(?:[^{}]|\{[^{}]*\})*\}", "", text)
-        names |= set(re.findall(r"^[\w *]*?[ *](\w+)\([^;{]*\);", text, flags=re.MULTILINE))
+        text = re.sub(r"static inline[^\n]*}\n|static inline.*?\n}", "", text, flags=re.DOTALL)
+        names |= set(re.findall(r"^[\w ]*?[ *]+(\w+)\([^;{]*\);", text, flags=re.MULTILINE))
         names |= set(re.findall(r"^extern (?:__attribute__\(\(.*?\)\) )?(?:__thread )?\w+ (\w+);", text, flags=re.MULTILINE))
     return names
 

@@ -17,9 +17,10 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "scripts"))
+sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "scripts"), str(Path(__file__).resolve().parents[1])]
 
 from pool_tool import ROOT, Tool  # noqa: E402  (the path must be set first)
+from support import engines  # noqa: E402
 
 FILE_BYTES = 16 << 20
 
@@ -38,7 +39,8 @@ class Reader:
         if not self.file.exists():
             self.file.write_bytes(random.Random(5).randbytes(FILE_BYTES))
         words = {"pool_size_mb": 64, "pool_max_mb": 256, "interval_ms": options.interval_ms, "durability": "process"}
-        words.update({"engine": tracker} if tracker in ("pronto", "respct") else {"tracker": tracker})
+        is_engine = tracker in (engine.name for engine in engines.listed_by(tool.command))
+        words.update({"engine": tracker} if is_engine else {"tracker": tracker})
         self.words = words
 
     def run(self, way, *arguments):
@@ -101,7 +103,7 @@ class Reader:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ways", default="pread-direct")
-    parser.add_argument("--trackers", default="uffd,mprotect", help="trackers of pmthreads; pronto and respct are engines")
+    parser.add_argument("--trackers", default="uffd,mprotect", help="trackers of the first engine, or other engines")
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--calls", type=int, default=0, help="instead of kills: so many calls in each thread")
     parser.add_argument("--threads", type=int, default=3)

@@ -57,15 +57,26 @@ struct Calls {
     {
         return lseek(file, static_cast<off_t>(offset), SEEK_SET) < 0 ? -1 : read(file, buffer, size);
     }
-    static ssize_t by_preadv(int file, void* buffer, std::size_t size, std::uint64_t offset)
+    static constexpr int parts_max = 1024;
+    static int cut_into_parts(void* buffer, std::size_t size, iovec (&parts)[parts_max])
     {
-        // Pages in turn from both ends.
         constexpr std::size_t part = 65536;
-        iovec parts[1024];
         int count = 0;
         for (std::size_t at = 0; at < size; at += part) {
             parts[count++] = {static_cast<char*>(buffer) + at, std::min(part, size - at)};
         }
+        return count;
+    }
+    static ssize_t by_readv(int file, void* buffer, std::size_t size, std::uint64_t offset)
+    {
+        iovec parts[parts_max];
+        const int count = cut_into_parts(buffer, size, parts);
+        return lseek(file, static_cast<off_t>(offset), SEEK_SET) < 0 ? -1 : readv(file, parts, count);
+    }
+    static ssize_t by_preadv(int file, void* buffer, std::size_t size, std::uint64_t offset)
+    {
+        iovec parts[parts_max];
+        const int count = cut_into_parts(buffer, size, parts);
         return preadv(file, parts, count, static_cast<off_t>(offset));
     }
     static ssize_t by_preadv2(int file, void* buffer, std::size_t size, std::uint64_t offset)
@@ -317,7 +328,8 @@ public:
     }
     ~ByOtherProcess() override
     {
-        close(ask_[1]);
+        // Closing the pipe does not end it: children of other threads, made meanwhile, have the pipe's end as well.
+        kill(child_, SIGKILL);
         waitpid(child_, nullptr, 0);
     }
     bool fill(void* buffer, std::size_t size, std::uint64_t offset) override
@@ -327,6 +339,7 @@ public:
         if (write(ask_[1], &request, sizeof request) != sizeof request || read(answer_[0], &stored, sizeof stored) != sizeof stored) {
             return complain(name_, static_cast<long>(size), -1);
         }
+        errno = stored < 0 ? static_cast<int>(-stored) : 0;
         return whole(name_, size, stored);
     }
 
@@ -349,6 +362,7 @@ private:
                 // /proc/PID/mem writes as PTRACE_POKEDATA does, also through a page that is read-only.
                 stored = traced_ ? pwrite(memory, bytes.get(), request.size, reinterpret_cast<off_t>(request.buffer))
                                  : process_vm_writev(parent, &here, 1, &there, 1, 0);
+                stored = stored < 0 ? -errno : stored;
             }
             if (write(answer_[1], &stored, sizeof stored) != sizeof stored) {
                 return;
@@ -371,10 +385,15 @@ std::unique_ptr<Way> make_way(std::string_view name, const char* file)
         ByCall::Call call;
     };
     constexpr Known known[] = {
-        {"pread-direct", O_DIRECT, &Calls::by_pread},     {"pread", 0, &Calls::by_pread},
-        {"read-direct", O_DIRECT, &Calls::by_read},       {"preadv-direct", O_DIRECT, &Calls::by_preadv},
-        {"preadv2-direct", O_DIRECT, &Calls::by_preadv2}, {"syscall-direct", O_DIRECT, &Calls::by_syscall},
-        {"aio-direct", O_DIRECT, &Calls::by_aio},         {"fread", 0, &Calls::by_stream},
+        {"pread-direct", O_DIRECT, &Calls::by_pread},
+        {"pread", 0, &Calls::by_pread},
+        {"read-direct", O_DIRECT, &Calls::by_read},
+        {"readv-direct", O_DIRECT, &Calls::by_readv},
+        {"preadv-direct", O_DIRECT, &Calls::by_preadv},
+        {"preadv2-direct", O_DIRECT, &Calls::by_preadv2},
+        {"syscall-direct", O_DIRECT, &Calls::by_syscall},
+        {"aio-direct", O_DIRECT, &Calls::by_aio},
+        {"fread", 0, &Calls::by_stream},
     };
     for (const Known& way : known) {
         if (way.name == name) {

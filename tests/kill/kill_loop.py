@@ -5,8 +5,9 @@ kill that nothing that was promised is broken:
   - `stillpoint check` finds the pool sound;
   - the durable epoch of the pool is not older than any that the killed program had been told is durable;
   - the restarted program finds its invariant intact: bank its sum, its counters, its statements, its heap, and every
-    acknowledged transfer; respct-ledger the same; pronto-ledger every acknowledged operation; word-index its list of files;
-  - at the end the program finishes: bank its transfers, word-index the index of a run that nobody disturbed.
+    acknowledged transfer; the ledger with restart points the same; the one with durable objects every acknowledged operation;
+    word-index its list of files;
+  - at the end the program finishes: bank its transfers, word-index the index of an undisturbed run.
 
 Exit code 0: all held. 1: something did not; the line before names the seed and the kill, to repeat it.
 """
@@ -20,9 +21,10 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "scripts"))
+sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "scripts"), str(Path(__file__).resolve().parents[1])]
 
 from pool_tool import ROOT, Tool, ToolError, kill  # noqa: E402  (the path must be set first)
+from support import engines  # noqa: E402
 
 
 class Broken(Exception):
@@ -40,7 +42,7 @@ class Bank:
     """examples/bank: as many transfers as come, then a run that ends."""
 
     name = "bank"
-    engine = "pmthreads"
+    programs = engines.LOCKS
     pool_size_mb = 16
 
     def __init__(self, loop):
@@ -81,7 +83,7 @@ class Ledger(Bank):
     """tests/kill/respct_ledger.cpp: restart points, one-word locks, typed objects, frames."""
 
     name = "respct_ledger"
-    engine = "respct"
+    programs = engines.RESTART_POINTS
 
     def arguments(self, last):
         return [self.acknowledged, 4, 2000 if last else 1 << 39]
@@ -95,7 +97,7 @@ class ProntoLedger(Ledger):
     """tests/kill/pronto_ledger.cpp: durable objects. What it was told, it notes in a file that it maps: the first word is an epoch."""
 
     name = "pronto_ledger"
-    engine = "pronto"
+    programs = engines.OPERATIONS
     pool_size_mb = 4  # The log has eight chunks then, and wraps.
 
     def promised_epoch(self):
@@ -109,7 +111,7 @@ class WordIndex:
     """examples/word-index: when the index is finished, a new one is begun in a new pool."""
 
     name = "word-index"
-    engine = "pmthreads"
+    programs = engines.LOCKS
     pool_size_mb = 16
 
     def __init__(self, loop):
@@ -152,6 +154,19 @@ class WordIndex:
 
 
 PROGRAMS = {"bank": Bank, "word-index": WordIndex, "respct-ledger": Ledger, "pronto-ledger": ProntoLedger}
+SKIPPED = 77
+
+
+def settle_engine(options):
+    """Chooses engine and program where they were not given. False: there is no such engine in the build."""
+    listed = engines.listed_by(Tool(options.binaries).command)
+    if options.engine is None:
+        programs = PROGRAMS[options.program or "bank"].programs
+        options.engine = next((engine.name for engine in listed if engine.programs == programs), None)
+    found = next((engine for engine in listed if engine.name == options.engine), None)
+    if found is not None and options.program is None:
+        options.program = next(name for name, program in PROGRAMS.items() if program.programs == found.programs)
+    return found is not None
 
 
 class Loop:
@@ -160,7 +175,7 @@ class Loop:
         self.random = random.Random(options.seed)
         self.tool = Tool(options.binaries)
         # A folder of its own inside: what else lies there is not this program's to delete.
-        name = "-".join(["kill-loop", options.program, *([options.engine] if options.engine else []), str(options.seed)])
+        name = "-".join(["kill-loop", options.program, options.engine, str(options.seed)])
         self.folder = options.folder / name
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
@@ -174,7 +189,7 @@ class Loop:
     def words(self, last):
         options = {"interval_ms": self.options.interval_ms, "tracker": self.options.tracker,
                    "medium": self.options.medium, "durability": self.options.durability,
-                   "pool_size_mb": self.program.pool_size_mb, "engine": self.options.engine or self.program.engine}
+                   "pool_size_mb": self.program.pool_size_mb, "engine": self.options.engine}
         return self.tool.run_words(self.pool, options, self.program.name, self.program.arguments(last))
 
     def delay_s(self):
@@ -249,17 +264,17 @@ class Loop:
                 print(f"kill_loop: {self.program.name}: {self.counts['kills']} kills, epoch {self.promised}", flush=True)
         self.last_run()
         facts = ", ".join(f"{count} {what}" for what, count in self.counts.items())
-        print(f"kill_loop: {self.program.name} ({self.options.tracker}, {self.options.medium}, "
+        print(f"kill_loop: {self.program.name} ({self.options.engine}, {self.options.tracker}, {self.options.medium}, "
               f"{self.options.durability}, seed {self.options.seed}): {facts}; all promises kept in "
               f"{time.monotonic() - begin:.1f} s")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", choices=list(PROGRAMS), default="bank")
+    parser.add_argument("--program", choices=list(PROGRAMS), help="default: the first that is written for the engine; bank")
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--engine", help="another one than the program is written for")
+    parser.add_argument("--engine", help="default: the first of the build that the program is written for")
     parser.add_argument("--medium", default="auto", help="as of `stillpoint run`")
     parser.add_argument("--tracker", default="auto", help="as of `stillpoint run`")
     parser.add_argument("--durability", default="power", help="as of `stillpoint run`")
@@ -270,6 +285,9 @@ def main():
     parser.add_argument("--folder", help="for the pool and the output (default inside build/)")
     parser.add_argument("--pool-folder", help="for the pool alone, e.g. /dev/shm")
     options = parser.parse_args()
+    if not settle_engine(options):
+        print(f"kill_loop: skipped: the build has no engine {options.engine or 'for ' + options.program}")
+        return SKIPPED
     if options.seed is None:
         options.seed = random.SystemRandom().randrange(1 << 32)
     if options.folder is None:

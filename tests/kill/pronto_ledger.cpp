@@ -149,7 +149,7 @@ std::uint64_t texts_done(const Ledger& ledger, unsigned thread)
     });
 }
 
-/// Nobody else runs. What each thread has done; says what is wrong.
+/// No other thread runs. What each thread has done; says what is wrong.
 std::vector<Numbers> check(const Ledger& ledger, unsigned threads, const char* when)
 {
     std::vector<Numbers> done(threads);

@@ -142,7 +142,7 @@ void work(Ledger& ledger, unsigned thread, std::uint64_t operations)
     ledger.changed.notify_all();
 }
 
-/// Nobody else runs.
+/// No other thread runs.
 void check(const Ledger& ledger, unsigned threads, const char* when)
 {
     std::uint64_t balances = 0, transfers = 0, receipts = 0, receipt_sum = 0, expected_sum = 0;

@@ -11,10 +11,10 @@ Each arrangement (medium, tracker, durability) gets its share of the kills:
 Each start of the program (tests/kill/soak_program.cpp) verifies its whole state, the allocator, that no epoch and no
 operation is missing that an earlier run was told is durable (it notes those outside the pool), and that it is told the
 right kind of start. A third of the starts goes through a program that executes it: env, taskset, a shell.
-`stillpoint check` looks at the pool as well, at times.
+`stillpoint check` looks at the pool as well, at times. In every arrangement a device stores into durable memory, too, by direct reads.
 
 Exit code 0: nothing lost, nothing broken. 1: something was; the pool is kept, and the seed and the command that
-repeat it are printed. 2: could not run.
+repeat it are printed. 2: could not run, or not all of it: an arrangement has no direct I/O (--allow-no-device permits that).
 """
 
 import argparse
@@ -37,8 +37,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "scripts"
 
 from pool_tool import ROOT, Tool, ToolError, table  # noqa: E402  (the path must be set first)
 
-NOTES_BYTES = 96  # struct Notes of soak_program.cpp
-STAGE, RECOVERED_EPOCH, OPERATIONS = 72, 80, 88
+NOTES_BYTES = 112  # struct Notes of soak_program.cpp
+STAGE, RECOVERED_EPOCH, OPERATIONS, DEVICE, DEVICE_READS = 72, 80, 88, 96, 104
+NO_DEVICE = 2
+OPERATIONS_WITH_A_READ = 500  # so many never come without a device's read, which is every sixteenth
 SWEEP = ["--threads", "2", "--operations", "30", "--phases", "3"]
 EX_UNAVAILABLE, EX_CANTCREAT = 69, 73  # of the tool: not here; no space
 DEADLINE_S = 120  # for a run that must end: far beyond what any machine needs
@@ -85,14 +87,19 @@ class Notes:
             return struct.unpack_from("<Q", file.read(NOTES_BYTES), offset)[0]
 
     def begin_run(self):
-        """The stage of the run that follows is its own."""
+        """The stage of the run that follows is its own, and so are its device and what that has read."""
         if self.path.exists():
             with open(self.path, "r+b") as file:
-                file.seek(STAGE)
-                file.write(bytes(8))
+                for offset in (STAGE, DEVICE, DEVICE_READS):
+                    file.seek(offset)
+                    file.write(bytes(8))
+
+    def of_this_run(self, offset):
+        """0 where the run did not come so far as to make the notes."""
+        return self.value(offset) if self.path.exists() and self.path.stat().st_size >= NOTES_BYTES else 0
 
     def stage(self):
-        return self.value(STAGE) if self.path.exists() and self.path.stat().st_size >= NOTES_BYTES else 0
+        return self.of_this_run(STAGE)
 
 
 class Arrangement:
@@ -115,7 +122,7 @@ class Arrangement:
         self.output = self.folder / "output"
         self.figures = {"kills": 0, "runs": 0, "random": 0, "persist": 0, "points": 0, "sweep_done": False,
                         "recovery_point": 1, "before_main": 0, "steps": 0, "recoveries": 0, "checks": 0, "pools": 0, "epochs": 0,
-                        "operations": 0, "lost": 0}
+                        "operations": 0, "device_reads": 0, "lost": 0}
 
     def take_lane(self, lane):
         """Each kind of kill has a pool of its own, with its notes."""
@@ -156,6 +163,8 @@ class Arrangement:
             self.figures["recoveries"] += 1
             self.figures["operations"] = max(self.figures["operations"], self.notes.value(OPERATIONS))
             self.figures["epochs"] = max(self.figures["epochs"], self.notes.value(0))
+            self.figures["device_reads"] += self.notes.of_this_run(DEVICE_READS)
+            self.demand_device(self.notes.of_this_run(DEVICE))
         if killed:
             self.figures["kills"] += 1
             self.figures["before_main"] += 1 if stage == 0 else 0
@@ -167,6 +176,16 @@ class Arrangement:
                 return False
             raise Broken(f"exit code {code}: {text}", lost=code == 4)
         return False
+
+    def demand_device(self, state):
+        if state == NO_DEVICE and not self.options.allow_no_device:
+            raise ToolError(f"there is no direct I/O in {self.folder}, so no device stores into durable memory: name another --folder, "
+                            f"or leave that out by --allow-no-device")
+
+    def demand_reads(self):
+        """At the end: a device that is there has read."""
+        if self.figures["operations"] >= OPERATIONS_WITH_A_READ and self.figures["device_reads"] == 0 and not self.options.allow_no_device:
+            raise ToolError(f"no device has read in {self.figures['operations']} operations")
 
     def was_never_a_pool(self, text):
         """Where the file system has no files without names, a kill inside the creation leaves a file that says so."""
@@ -264,6 +283,7 @@ class Arrangement:
                 self.sweep_once()
         self.take_lane("random")
         self.run_to_end(["--verify"])
+        self.demand_reads()
         self.check()
         self.pool.unlink(missing_ok=True)
         self.notes.path.unlink(missing_ok=True)
@@ -341,8 +361,10 @@ class Soak:
             words = self.tool_words(one, probe)
             done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
             probe.unlink(missing_ok=True)
+            device = Notes(one.folder / "probe").of_this_run(DEVICE)
             (one.folder / "probe").unlink(missing_ok=True)
             if done.returncode == 0:
+                one.demand_device(device)
                 continue
             if done.returncode not in (EX_UNAVAILABLE, EX_CANTCREAT):
                 raise ToolError(f"{one.name}: {done.stdout.strip()}")
@@ -352,7 +374,7 @@ class Soak:
     def tool_words(self, one, probe):
         options = {"medium": one.medium, "durability": one.durability, "tracker": one.tracker, "pool_size_mb": 4,
                    "pool_max_mb": 256}
-        return one.tool.run_words(probe, options, "soak_program", [one.folder / "probe", "--verify"])
+        return one.tool.run_words(probe, options, "soak_program", [one.folder / "probe", "--verify", "--defect", self.options.defect])
 
     def run_one(self, one):
         try:
@@ -397,17 +419,17 @@ class Soak:
             figures = one.figures
             points = f"all {figures['points']}" if figures["sweep_done"] else str(figures["points"])
             rows.append([one.name, figures["kills"], figures["random"], figures["persist"], points, figures["before_main"],
-                         figures["recoveries"], figures["epochs"], figures["lost"]])
-        headings = ["arrangement", "kills", "random", "at points", "points met", "in opening", "verified", "epochs", "lost"]
+                         figures["recoveries"], figures["epochs"], figures["device_reads"] or "none", figures["lost"]])
+        headings = ["arrangement", "kills", "random", "at points", "points met", "in opening", "verified", "epochs", "device reads", "lost"]
         rows.append(["all", self.total("kills"), self.total("random"), self.total("persist"), self.total("points"),
-                     self.total("before_main"), self.total("recoveries"), "", self.total("lost")])
+                     self.total("before_main"), self.total("recoveries"), "", self.total("device_reads"), self.total("lost")])
         print("\n".join(table(headings, rows)))
         for line in self.skipped:
             print(f"soak: left out: {line}")
         wanted = sum(one.wanted for one in self.arrangements)
         print(f"soak: seed {self.options.seed}: {self.total('kills')} of {wanted} kills in "
               f"{time.monotonic() - self.begin:.0f} s, {self.total('recoveries')} recoveries verified, "
-              f"{self.total('checks')} pools checked; acknowledged epochs lost: {self.total('lost')}")
+              f"{self.total('checks')} pools checked, {self.total('device_reads')} reads by a device; acknowledged epochs lost: {self.total('lost')}")
         if not self.failures and not self.is_done():
             print("soak: stopped early" + ("" if self.options.no_resume else "; the same command continues from here"))
         for one, failure in self.failures:
@@ -433,8 +455,9 @@ def main():
     parser.add_argument("--longest-ms", type=float, default=50, help="of work before a random kill, at most")
     parser.add_argument("--fresh", action="store_true", help="forget what an earlier call with this seed has done")
     parser.add_argument("--no-resume", action="store_true", help="begin again, and keep nothing for a later call but failures")
-    parser.add_argument("--defect", default="none", help="of the program: none, early-ack, torn, outside, leak, stale, unmarked")
+    parser.add_argument("--defect", default="none", help="of the program: none, early-ack, torn, outside, leak, stale, unmarked, no-device")
     parser.add_argument("--wrappers", action=argparse.BooleanOptionalAction, default=True, help="start also through env, taskset, sh")
+    parser.add_argument("--allow-no-device", action="store_true", help="also where there is no direct I/O for the notes' folder")
     parser.add_argument("--binaries", default=None, help="folder of the programs (default build/bin)")
     parser.add_argument("--folder", default=str(ROOT / "build" / "soak"), help="for pools, notes and what is done")
     parser.add_argument("--memory-folder", default="/dev/shm", help="for the pools in memory")

@@ -95,7 +95,7 @@ bool open_device(const char* notes, bool rings)
     return device >= 0;
 }
 
-bool read_device(DeviceBlock& block, std::uint64_t random)
+bool read_device(DeviceBlock& block, std::uint64_t random, std::atomic<std::uint64_t>& made)
 {
     if (block.bytes == nullptr) {
         block.bytes = static_cast<unsigned char*>(sp_aligned_alloc(page_bytes, block_pages * page_bytes));
@@ -111,6 +111,7 @@ bool read_device(DeviceBlock& block, std::uint64_t random)
     const auto way = rings_wanted && ring.there ? random / file_pages % 3 : 0;
     const bool whole = way != 0 ? ring.read(block.bytes, size, first * page_bytes, way == 2)
                                 : pread(device, block.bytes, size, static_cast<off_t>(first * page_bytes)) == static_cast<ssize_t>(size);
+    made.fetch_add(whole ? 1 : 0);
     block.first = 1 + first;
     ++block.reads;
     sp_mark_written(&block, sizeof block);

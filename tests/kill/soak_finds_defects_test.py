@@ -13,11 +13,11 @@ BUILD = Path(os.environ.get("STILLPOINT_BUILD", Path(__file__).resolve().parents
 
 
 class SoakFindsDefects(unittest.TestCase):
-    def soak(self, defect, kills, arrangement="file-process-mprotect"):
+    def soak(self, defect, kills, arrangement="file-process-mprotect", options=()):
         with tempfile.TemporaryDirectory(prefix="soak-", dir=BUILD) as folder:
             return subprocess.run([sys.executable, "-B", str(SOAK), "--defect", defect, "--kills", str(kills), "--seed", "7",
                                    "--only", arrangement, "--limit-s", "60", "--binaries", str(BUILD / "bin"),
-                                   "--folder", f"{folder}/soak"], capture_output=True, text=True, check=False, timeout=600)
+                                   "--folder", f"{folder}/soak", *options], capture_output=True, text=True, check=False, timeout=600)
 
     def assert_found(self, defect, *words, arrangement="file-process-mprotect"):
         done = self.soak(defect, 1000, arrangement)
@@ -48,6 +48,14 @@ class SoakFindsDefects(unittest.TestCase):
         done = self.soak("none", 12)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("acknowledged epochs lost: 0", done.stdout)
+
+    def test_an_arrangement_without_direct_reads_is_not_passed_over(self):
+        done = self.soak("no-device", 6)
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        self.assertIn("there is no direct I/O in", done.stderr)
+        done = self.soak("no-device", 6, options=["--allow-no-device"])
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn(" 0 reads by a device", done.stdout)
 
 
 if __name__ == "__main__":

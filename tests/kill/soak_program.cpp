@@ -15,7 +15,7 @@
 // --defect breaks a rule on purpose, so that the soak can show that it would notice: early-ack
 // (acknowledges what is not durable yet), torn (a transfer in two FASEs), outside (stores outside a
 // FASE), leak (forgets a block), stale (integers are where they were not stored), unmarked (one store
-// of a transfer has no mark: with the tracker hooks).
+// of a transfer has no mark: with the tracker hooks), no-device (as where there is no direct I/O).
 
 #include <atomic>
 #include <cstdint>
@@ -53,6 +53,8 @@ struct Notes {
     std::atomic<std::uint64_t> stage;             ///< of this run: 0 not in main yet, 1 in main, 2 verified, 3 ends by itself
     std::atomic<std::uint64_t> recovered_epoch;   ///< what this run began with
     std::atomic<std::uint64_t> operations;        ///< found by this run, of all threads
+    std::atomic<std::uint64_t> device;            ///< of this run: 0 not opened yet, 1 there, 2 there is none
+    std::atomic<std::uint64_t> device_reads;      ///< made by this run
 };
 
 struct Block {
@@ -265,7 +267,7 @@ void operate(unsigned number, std::minstd_rand& random)
         const std::uint64_t length = worker.pushes - worker.pops;
         const auto dice = random() % 16;
         if (has_device && dice == 5) {
-            if (!soak::read_device(worker.device, random())) {
+            if (!soak::read_device(worker.device, random(), notes->device_reads)) {
                 end(3, "a direct read into durable memory failed or was short");
             }
             stored(worker);
@@ -478,7 +480,8 @@ int main(int argc, char** argv)
     }
     open_notes();
     begin();
-    has_device = soak::open_device(arguments.notes, arguments.rings);
+    has_device = arguments.defect != "no-device" && soak::open_device(arguments.notes, arguments.rings);
+    notes->device.store(has_device ? 1 : 2);
     if (arguments.verify_only) {
         notes->stage.store(3);
         return 0;

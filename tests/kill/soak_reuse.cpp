@@ -62,7 +62,7 @@ bool resize(Reused& reused, std::uint64_t bytes)
 
 void end_objects(Reused& reused, std::uint64_t dice)
 {
-    if (dice % 8 < 4) {  // Nobody is in a call on them, so they need not be destroyed.
+    if (dice % 8 < 4) {  // No thread is in a call on them, so they need not be destroyed.
         pthread_cond_destroy(&objects_of(reused).condition);
         pthread_mutex_destroy(&objects_of(reused).mutex);
     }

@@ -16,7 +16,7 @@ PLUGIN = BUILD / "lib/libstillpoint-nvhooks-19.so"
 
 
 class WrittenProgram:
-    """A program that nobody generates, as fuzz.py wants it."""
+    """A program written by hand, in the form that fuzz.py wants."""
 
     def __init__(self, path):
         self.path = path

@@ -64,7 +64,7 @@ SETTINGS = {
     "relative": (layer(OPTIMIZATIONS, hooks=("is_nvm", "to_absolute_ptr", *WRITES)), [*BOTH, "--relative"]),
 }
 
-# Errors that must be found, within a few rounds: hooks that move across the end of a FASE, and a call that nobody described.
+# Errors that must be found, within a few rounds: hooks that move across the end of a FASE, and a call without a description.
 CANARIES = {
     "canary-moves-fields": (layer(OPTIMIZATIONS[1:2], keeps_fase="opaque, boundary"), BOTH),
     "canary-moves-loops": (layer(OPTIMIZATIONS[2:3], keeps_fase="opaque, boundary"), BOTH),

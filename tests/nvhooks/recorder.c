@@ -377,7 +377,7 @@ static void test_program(const struct program *program)
     for (unsigned run = 0; run < RUNS; ++run) {
         run_once(program, run + 1);
         if (run != 0 && epoch_at != epoch_count) {
-            fail("the number of boundaries depends on the contents: the program is no test", 0);
+            fail("the number of boundaries depends on the contents: the program is not a test", 0);
         }
         epoch_count = epoch_at;
         if (options.reads) {

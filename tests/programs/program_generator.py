@@ -6,6 +6,12 @@ Elements (threads, steps, operations, signals) can be left out, and the rest is 
 """
 
 import random
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from support import engines  # noqa: E402  (the path must be set first)
 
 MUTEX_FLAGS = ("RECURSIVE", "ERRORCHECK", "ADAPTIVE")
 WAYS = ("BY_LOCK", "BY_LOCK", "BY_TRY", "BY_TIMED", "BY_CLOCK", "BY_TWICE")
@@ -23,10 +29,10 @@ GLOBAL_KINDS = ("words", "list", "tree", "array", "queue")
 class Features:
     """The abilities of a program with a combination of engine and tracker."""
 
-    def __init__(self, engine="pmthreads", tracker="uffd", avoid=(), defect="none"):
+    def __init__(self, engine, tracker="uffd", avoid=(), defect="none"):
         self.engine, self.tracker, self.avoid, self.defect = engine, tracker, frozenset(avoid), defect
         # Where pages are protected, only calls that the library sees can store into durable memory.
-        self.fills = FILLS + (URING_FILLS if engine == "pmthreads" and tracker == "uffd" else ())
+        self.fills = FILLS + (URING_FILLS if len(engine.trackers) > 1 and tracker == "uffd" else ())
         for word in {"direct", "uring"} & self.avoid:
             self.fills = tuple(fill for fill in self.fills if word.upper() not in fill)
 
@@ -94,7 +100,7 @@ class Program:
         self.make_robust_end()
         for _ in range(self.random.randint(0, 6)):
             self.make_outside_step()
-        if features.engine == "pronto":
+        if features.engine.programs == engines.OPERATIONS:
             self.steps.append(Step(len(self.steps), "outside", ["add_to_object(worker);"]))
         for part in self.parts:
             if part.kind == "reuse":
@@ -216,7 +222,7 @@ class Program:
         kinds = ["help"] * 4 + ["acknowledge"] * 2 + ["verify", "fault", "sleep"]
         kinds += ["pause"] if locks else []
         kinds += ["ignored"] if self.features.allow("ignored-locks") else []
-        kinds += ["object"] * 3 if self.features.engine == "pronto" else []
+        kinds += ["object"] * 3 if self.features.engine.programs == engines.OPERATIONS else []
         kinds += ["fork", "spawn"] if scribbled and self.features.allow("fork") else []
         kinds += ["map"] * 2 if scribbled and self.features.allow("mappings") else []
         kind = self.random.choice(kinds)

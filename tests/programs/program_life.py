@@ -11,9 +11,10 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "scripts"))
+sys.path[:0] = [str(HERE.parents[1] / "scripts"), str(HERE.parent)]
 
 from pool_tool import ROOT, Tool, ToolError  # noqa: E402  (the path must be set first)
+from support import engines  # noqa: E402
 
 SOURCES = ("program.c", "program_notes.c", "program_arguments.c", "locks.c", "parts_memory.c", "parts_io.c", "parts_sync.c", "steps.c")
 COMMON = ("program_notes.c.o", "program_arguments.c.o")  # of programs with restart points, too
@@ -31,26 +32,22 @@ WRAPPERS = {
     "env-sh": ["env", "WRAPPED=1", "sh", "-c", 'exec "$0" "$@"'],
 }
 
-# name: engine, medium, durability, tracker, whether the pool lies in shared memory
-COMBINATIONS = {
-    "file-process-uffd": ("pmthreads", "file", "process", "uffd", False),
-    "file-process-mprotect": ("pmthreads", "file", "process", "mprotect", False),
-    "file-process-hooks": ("pmthreads", "file", "process", "hooks", False),
-    "file-power-uffd": ("pmthreads", "file", "power", "uffd", False),
-    "file-power-mprotect": ("pmthreads", "file", "power", "mprotect", False),
-    "memory-tmpfs-uffd": ("pmthreads", "memory", "process", "uffd", True),
-    "memory-tmpfs-mprotect": ("pmthreads", "memory", "process", "mprotect", True),
-    "memory-mapped-uffd": ("pmthreads", "memory", "process", "uffd", False),
-    "memory-mapped-mprotect": ("pmthreads", "memory", "process", "mprotect", False),
-    "memory-mapped-hooks": ("pmthreads", "memory", "process", "hooks", False),
-    "pronto-file-process": ("pronto", "file", "process", "uffd", False),
-    "pronto-file-power": ("pronto", "file", "power", "uffd", False),
-    "pronto-memory": ("pronto", "memory", "process", "uffd", True),
-    "respct-file-process": ("respct", "file", "process", "uffd", False),
-    "respct-file-power": ("respct", "file", "power", "uffd", False),
-    "respct-memory": ("respct", "memory", "process", "uffd", True),
-    "respct-memory-mapped": ("respct", "memory", "process", "uffd", False),
-}
+
+def combinations():
+    """name: engine, medium, durability, tracker, whether the pool lies in shared memory"""
+    first, *others = engines.engines()
+    found = {f"file-process-{tracker}": (first, "file", "process", tracker, False) for tracker in ("uffd", "mprotect", "hooks")}
+    found |= {f"file-power-{tracker}": (first, "file", "power", tracker, False) for tracker in ("uffd", "mprotect")}
+    found |= {f"memory-tmpfs-{tracker}": (first, "memory", "process", tracker, True) for tracker in ("uffd", "mprotect")}
+    found |= {f"memory-mapped-{tracker}": (first, "memory", "process", tracker, False) for tracker in ("uffd", "mprotect", "hooks")}
+    for engine in others:
+        found |= {f"{engine.name}-file-{durability}": (engine, "file", durability, "uffd", False) for durability in ("process", "power")}
+        found |= {f"{engine.name}-memory": (engine, "memory", "process", "uffd", True),
+                  f"{engine.name}-memory-mapped": (engine, "memory", "process", "uffd", False)}
+    return found
+
+
+COMBINATIONS = combinations()
 
 
 class Finding(Exception):
@@ -95,9 +92,10 @@ class Builder:
 
     def linked_with(self, engine, tracker):
         objects = self.objects(tracker)
-        if engine == "respct":
-            return [made for made in objects if made.name.endswith(COMMON)] + self.of_cpp("respct_program.cpp")
-        return [*objects, *(self.of_cpp("objects.cpp") if engine == "pronto" else [])]
+        if engine.programs == engines.RESTART_POINTS:
+            own = [*self.of_cpp("respct_program.cpp"), *self.of_cpp("respct_parts.cpp")]
+            return [made for made in objects if made.name.endswith(COMMON)] + own
+        return [*objects, *(self.of_cpp("objects.cpp") if engine.programs == engines.OPERATIONS else [])]
 
     def build(self, text, path, engine, tracker):
         """Makes the program `path` of that text, which is kept next to it."""
@@ -128,9 +126,9 @@ class Life:
         dice = random.Random(f"{seed}/{name}/options")
         self.options = {"medium": self.medium, "durability": self.durability, "tracker": self.tracker, "pool_size_mb": dice.choice((4, 16)),
                         "pool_max_mb": 256, "interval_ms": dice.choice((1, 4, 10, 20))}
-        if self.engine != "pmthreads":
+        if self.engine != engines.engines()[0]:
             del self.options["tracker"]
-            self.options["engine"] = self.engine
+            self.options["engine"] = self.engine.name
 
     # -- The notes
 
@@ -151,7 +149,7 @@ class Life:
         """The words of a start by `stillpoint run` or, with the wrapper "open", by a program that opens the pool itself."""
         expect = {"none": ["--expect", "fresh"], "crashed": ["--expect", "crashed"], "clean": ["--expect", "clean", "--complete"],
                   "unknown": []}[self.state]
-        fase = ["--fase"] if self.engine == "pronto" else []
+        fase = ["--fase"] if self.engine.programs == engines.OPERATIONS else []
         program = [str(self.program), str(self.notes), "--source", str(self.source), *expect, *fase, *map(str, arguments)]
         options = self.options | self.of_this_life
         if wrapper == "open":

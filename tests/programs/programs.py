@@ -31,6 +31,7 @@ from pathlib import Path
 from program_generator import Features, Program
 from program_life import COMBINATIONS, ROOT, WRAPPERS, Builder, Finding, Life, ToolError
 from respct_generator import RespctProgram
+from support import engines
 
 SKIPPED = 77
 
@@ -48,8 +49,8 @@ class Rounds:
         self.skipped = {}
         self.probed = set()
         self.names = [name for name, (engine, _, _, tracker, _) in COMBINATIONS.items()
-                      if (not options.only or name in options.only.split(",")) and (not options.engine or engine == options.engine)
-                      and (not options.tracker or (engine == "pmthreads" and tracker == options.tracker))]
+                      if (not options.only or name in options.only.split(",")) and (not options.engine or engine.name == options.engine)
+                      and (not options.tracker or (len(engine.trackers) > 1 and tracker == options.tracker))]
         if not self.names:
             raise ToolError(f"no combination is left; there are {', '.join(COMBINATIONS)}")
 
@@ -59,7 +60,7 @@ class Rounds:
                         self.options.defect)
 
     def program(self, seed, name):
-        kind = RespctProgram if COMBINATIONS[name][0] == "respct" else Program
+        kind = RespctProgram if COMBINATIONS[name][0].programs == engines.RESTART_POINTS else Program
         return kind(seed, self.features(name))
 
     # -- One program
@@ -222,8 +223,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=0, help="begin no round after this time")
     parser.add_argument("--rounds", type=int, default=0, help="seeds, each in every combination; default 1 without --seconds")
     parser.add_argument("--lives", type=int, default=6, help="of each program, before it is only verified")
-    parser.add_argument("--engine", help="pmthreads, pronto or respct")
-    parser.add_argument("--tracker", help="of pmthreads: uffd, mprotect, hooks")
+    parser.add_argument("--engine", help="one of the build")
+    parser.add_argument("--tracker", help="of an engine that has several: uffd, mprotect, hooks")
     parser.add_argument("--only", default="", help=f"some of: {', '.join(COMBINATIONS)}")
     parser.add_argument("--avoid", default="", help="what programs shall not do: a part, direct, uring, durable-locks, globals, fork, signals, mappings, "
                                                     "robust-ends, abandon, ignored-locks; wrappers: of starts")

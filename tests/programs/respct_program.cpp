@@ -1,12 +1,15 @@
 #include "respct_program.h"
 
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <pthread.h>
 #include <string>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -15,57 +18,16 @@
 extern "C" {
 #include "program_arguments.h"
 }
-#include "stillpoint/respct.hpp"
-#include "stillpoint/stillpoint.h"
-
-namespace respct = stillpoint::respct;
+#include "respct_parts.hpp"
 
 namespace {
-
-template <class Value>
-using Logged = respct::logged<Value>;
 
 constexpr std::uint64_t first_value = 1000;
 constexpr int resting = 1 + respct_sections_max;  ///< restart points of threads outside of sections
 constexpr int tearing = 2 + respct_sections_max;
 
-struct Locals {
-    Logged<std::uint64_t> count, torn;
-    Logged<std::uint64_t> touched[respct_parts_max];
-    Logged<std::uint64_t> by_section[respct_sections_max];
-};
-using Frame = respct::thread_frame<Locals>;
-
-/// The common state of every part, under its lock.
-struct Head {
-    Logged<std::uint64_t> touched[respct_workers_max];
-    Logged<std::uint64_t> count;  ///< of a stack's nodes, of a log's entries
-    Logged<std::uint64_t> sum;    ///< of what the nodes hold
-    Logged<struct Node*> top;
-};
-
-struct Word {
-    Logged<std::uint64_t> value;
-};
-
-struct Node {
-    Node* next;
-    std::uint64_t number, inverted, room[9];
-};
-
-struct Entry {
-    std::uint64_t number, inverted;
-};
-
 struct OneWordLock {
     respct::mutex lock;
-};
-
-struct Part {
-    respct_part plan;
-    Head* head;
-    Word* words;
-    Entry* entries;
 };
 
 struct Lock {
@@ -76,20 +38,10 @@ struct Lock {
 };
 
 const respct_plan* the_plan = nullptr;
-std::array<Part, respct_parts_max> parts;
+std::atomic<std::uint64_t> signals_seen{0};
 std::array<Lock, respct_locks_max> locks;
-std::uint64_t roots = 0;
 
 std::uint64_t number_of(std::uint64_t place) { return (place + 1) * 0x9e3779b97f4a7c15u; }
-
-std::string name_of(const char* what, unsigned number) { return what + std::to_string(number); }
-
-template <class T>
-T* found(const char* what, unsigned number, std::size_t count = 1)
-{
-    ++roots;
-    return respct::root<T>(name_of(what, number).c_str(), count);
-}
 
 /// A lock of libc as a durable type of C.
 template <class NativeLock>
@@ -104,20 +56,8 @@ NativeLock* found_lock(unsigned number, sp_respct_kind kind)
 
 }  // namespace
 
-struct respct_worker {
-    unsigned id;
-    Frame frame;
-};
-
-namespace {
-
-void touch(unsigned part, respct_worker& worker)
-{
-    ++parts[part].head->touched[worker.id];
-    ++worker.frame->touched[part];
-}
-
-}  // namespace
+std::array<Part, respct_parts_max> parts;
+std::uint64_t roots = 0;
 
 // -- Sections and locks -----------------------------------------------------------------------
 
@@ -250,16 +190,30 @@ void acknowledge_now(respct_worker*, bool by_checkpoint)
     acknowledge(by_checkpoint);
 }
 
+static std::thread begin_helper(const respct_worker& worker, respct_step* section)
+{
+    return std::thread([=, id = respct_threads_max + worker.id] {
+        respct_worker helper{id, Frame(name_of("frame ", id).c_str())};
+        random_begin(id + 16 * helper.frame->count);
+        section(&helper);
+    });
+}
+
 void help_by_thread(respct_worker* worker, respct_step* section)
 {
     respct::RP(resting);
     const respct::blocking_call wait;
-    std::thread([&] {
-        const unsigned id = respct_threads_max + worker->id;
-        respct_worker helper{id, Frame(name_of("frame ", id).c_str())};
-        random_begin(id + 16 * helper.frame->count);
-        section(&helper);
-    }).join();
+    begin_helper(*worker, section).join();
+}
+
+void meet_thread(respct_worker* worker, respct_step* puts, respct_step* takes)
+{
+    respct::RP(resting);
+    std::thread helper = begin_helper(*worker, puts);
+    takes(worker);
+    respct::RP(resting);
+    const respct::blocking_call wait;
+    helper.join();
 }
 
 void fork_and_end(respct_worker*)
@@ -271,7 +225,8 @@ void fork_and_end(respct_worker*)
         syscall(SYS_exit_group, 0);
     }
     must(child < 0 ? errno : 0, "fork");
-    waitpid(child, nullptr, 0);
+    while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+    }
 }
 
 // -- Verifying --------------------------------------------------------------------------------
@@ -304,6 +259,9 @@ std::uint64_t verify_part(const Part& part)
             expect_equal("an entry of a log, inverted", ~number_of(count), part.entries[count].inverted);
         }
         return 0;
+    case CHUNKS: return verify_chunks(part);
+    case NAMES: return verify_names(part);
+    case QUEUE: verify_queue(part); return 0;
     }
     return 0;
 }
@@ -337,7 +295,7 @@ void verify(bool at_start)
 void find_part(unsigned number)
 {
     Part& part = parts[number];
-    part = {the_plan->parts[number], found<Head>("part ", number), nullptr, nullptr};
+    part = {the_plan->parts[number], found<Head>("part ", number), nullptr, nullptr, nullptr};
     if (part.plan.kind == WORDS) {
         part.words = found<Word>("words ", number, part.plan.parameter);
         for (unsigned i = 0; i < part.plan.parameter && part.head->sum == 0; ++i) {
@@ -346,6 +304,8 @@ void find_part(unsigned number)
         part.head->sum = 1;
     } else if (part.plan.kind == LOG) {
         part.entries = found<Entry>("entries ", number, part.plan.parameter);
+    } else if (part.plan.kind == QUEUE) {
+        part.meeting = found<Meeting>("meeting ", number);
     }
 }
 
@@ -365,6 +325,7 @@ void find_lock(unsigned number)
 void begin()
 {
     expect_start();
+    make_pages();
     for (unsigned id = 0; id < respct_workers_max; ++id) {
         static_cast<void>(Frame::of(name_of("frame ", id).c_str()));
         ++roots;
@@ -399,9 +360,21 @@ void work(unsigned id)
     respct::RP(resting);
 }
 
+/// Each comes to whichever thread runs, and interrupts the calls that it waits in. 0: none any more.
+void begin_signals(unsigned interval_us)
+{
+    struct sigaction action{};
+    action.sa_handler = [](int) { ++signals_seen; };
+    must(sigaction(SIGALRM, &action, nullptr), "sigaction");
+    const timeval interval{0, static_cast<suseconds_t>(interval_us)};
+    const itimerval timer{interval, interval};
+    must(setitimer(ITIMER_REAL, &timer, nullptr), "setitimer");
+}
+
 void work_all()
 {
     const respct::blocking_call wait;
+    begin_signals(the_plan->signal_interval_us);
     acknowledger_begin(the_plan->wait_durable, the_plan->acknowledges_early);
     std::vector<std::thread> threads;
     for (unsigned id = 0; id < the_plan->thread_count; ++id) {
@@ -440,6 +413,7 @@ int run_respct_program(int argc, char** argv, const respct_plan* plan)
             verify(false);
         }
     }
+    begin_signals(0);  // The timer would outlive exec, its handler would not.
     end_as_told(argv[0]);
     return 0;
 }

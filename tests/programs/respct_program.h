@@ -16,7 +16,7 @@ enum {
     respct_threads_max = 6,
     respct_workers_max = 2 * respct_threads_max, /* each thread has a helper */
     respct_parts_max = 8,
-    respct_sections_max = 24,
+    respct_sections_max = 32,
     respct_locks_max = 6,
 };
 
@@ -36,7 +36,7 @@ enum respct_lock_kind { ONE_WORD, PTHREAD, READ_WRITE, VOLATILE };
 void lock_acquire(unsigned lock);
 void lock_release(unsigned lock);
 
-enum respct_part_kind { WORDS, STACK, LOG };
+enum respct_part_kind { WORDS, STACK, LOG, CHUNKS, NAMES, QUEUE };
 struct respct_part {
     enum respct_part_kind kind;
     unsigned parameter; /* words; entries */
@@ -49,6 +49,18 @@ void stack_push(unsigned part, struct respct_worker* worker);
 void stack_pop(unsigned part, struct respct_worker* worker);
 /* Plain entries below a logged length; `told` is false where add_modified is left out, a defect. */
 void log_append(unsigned part, struct respct_worker* worker, unsigned count, bool told);
+/* Pages that calls of libc fill, which the library tells by itself. */
+enum respct_fill { BY_PREAD, BY_PREADV, BY_PREAD_DIRECT, BY_SOCKET };
+void chunk_read(unsigned part, struct respct_worker* worker, enum respct_fill fill);
+void chunk_drop(unsigned part, struct respct_worker* worker);
+/* A named object comes, or goes. */
+void name_toggle(unsigned part, struct respct_worker* worker);
+/* A section enters, one that takes waits before it writes, and each leaves; only meet_thread() calls both. */
+void meeting_enter(unsigned part);
+void meeting_wait(unsigned part);
+void meeting_put(unsigned part, struct respct_worker* worker);
+void meeting_take(unsigned part, struct respct_worker* worker);
+void meeting_leave(unsigned part);
 /* Plain memory that is allocated, written and freed within the section. */
 void scratch(struct respct_worker* worker, size_t size_bytes);
 
@@ -56,6 +68,7 @@ void scratch(struct respct_worker* worker, size_t size_bytes);
 void rest(struct respct_worker* worker, unsigned microseconds);
 void acknowledge_now(struct respct_worker* worker, bool by_checkpoint);
 void help_by_thread(struct respct_worker* worker, respct_step* section); /* by another thread, with a frame of its own */
+void meet_thread(struct respct_worker* worker, respct_step* puts, respct_step* takes); /* another thread puts what this one waits for */
 void fork_and_end(struct respct_worker* worker);
 
 struct respct_thread_plan {
@@ -72,6 +85,7 @@ struct respct_plan {
     unsigned thread_count;
     bool wait_durable;       /* or sp_checkpoint, in the thread that acknowledges */
     bool acknowledges_early; /* a defect */
+    unsigned signal_interval_us; /* 0: none */
 };
 
 int run_respct_program(int argc, char** argv, const struct respct_plan* plan);

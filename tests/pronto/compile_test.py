@@ -62,7 +62,7 @@ class Refused(unittest.TestCase):
         self.argument("enum Plain : int { one };", "Plain")
 
     def test_a_method_that_is_not_listed(self):
-        self.scores("int value", "auto op = op_begin<&Scores::other>(value);", r"this method is no operation: list it in methods\(\)")
+        self.scores("int value", "auto op = op_begin<&Scores::other>(value);", r"this method is not an operation: list it in methods\(\)")
 
     def test_arguments_that_do_not_fit(self):
         self.scores("int", "auto op = op_begin<&Scores::add>();", "begins with as many arguments as its method has")

@@ -336,6 +336,11 @@ void sp_free(void* block)
     std::free(block);
 }
 
+// One pool, the default one, which owns whatever is asked for.
+sp_pool* sp_pool_current(void) { return nullptr; }
+sp_pool* sp_pool_of(const void*) { return nullptr; }
+int sp_pool_use(sp_pool*, sp_pool**) { return SP_E_NOT_OPEN; }
+
 void* sp_root(const char* handle, size_t size_bytes)
 {
     const Hold hold(guard);

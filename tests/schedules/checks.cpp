@@ -41,7 +41,7 @@ void copy_durable(void*) noexcept
     ++durable.stops;
 }
 
-/// A CPU weaker than x86 may show a thread inside before its name: then the report names nobody.
+/// A CPU weaker than x86 may show a thread inside before its name: then the report names no thread.
 bool names_somebody(const StopReport& report) noexcept
 {
     const int thread = report.blocker_thread_id - os::first_thread_id;
@@ -80,7 +80,7 @@ void finish_clean() noexcept
         require(record->depth.load() == 0, "a record says inside after its thread ended");
         require(record->lock.load() == ThreadRecord::no_lock, "a record names a lock after its thread ended");
         require(record->state.load() != ThreadRecord::unused || record->thread_id.load() == 0,
-                "a record that nobody uses has a thread's name");
+                "a record that is not in use has a thread's name");
         live += record->state.load() == ThreadRecord::live ? 1u : 0u;
     }
     require(live == durable.registered, "a record was not given back");

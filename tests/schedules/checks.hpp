@@ -41,7 +41,7 @@ void begin_with_membarrier() noexcept;
 void begin_with_fences() noexcept;
 /// Begins after other stops: the count of departures is not zero.
 void begin_after_departures() noexcept;
-/// finish: the gate is open, nobody is inside, no record is in use, each FASE is in durable memory.
+/// finish: the gate is open, no thread is inside, no record is in use, each FASE is in durable memory.
 void finish_clean() noexcept;
 
 }  // namespace stillpoint::schedules

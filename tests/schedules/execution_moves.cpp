@@ -183,7 +183,7 @@ void Execution::finish() noexcept
     const bool all_ended = std::all_of(threads_.begin(), threads_.begin() + scenario_->threads,
                                        [](const Thread& thread) { return thread.state == State::ended; });
     if (!all_ended) {
-        note_violation("deadlock: nobody can go on, and not all have ended");
+        note_violation("deadlock: no thread can go on, and not all have ended");
         return;
     }
     running_ = -1;

@@ -383,7 +383,7 @@ std::uint64_t Memory::hash_view(const View& view, const std::array<std::uint16_t
 
 std::uint64_t Memory::hash() const noexcept
 {
-    // Stores that every thread knows to be old are no part of the state.
+    // Stores that every thread knows to be old are not part of the state.
     std::array<std::uint16_t, words_max> base;
     base.fill(UINT16_MAX);
     for (int t = 0; t < threads_; ++t) {

@@ -24,7 +24,7 @@ inline constexpr int threads_max = 6;
 inline constexpr int words_max = 40;
 inline constexpr int plains_max = 8;
 
-/// An operation with nobody else running: straight on the memory.
+/// An operation with no other thread running: straight on the memory.
 void perform_alone(Operation& operation) noexcept;
 
 /// The knowledge of a thread, or of a store: for each word the oldest store that may still be seen; for each thread up to

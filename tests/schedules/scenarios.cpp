@@ -146,7 +146,7 @@ void consumer_producer_or_checkpoint(int thread)
     }
 }
 
-/// A waiter whom nobody wakes before the checkpoint is over.
+/// A waiter that no thread wakes before the checkpoint is over.
 void waiter_or_checkpoint_then_signal(int thread)
 {
     if (thread == 0) {
@@ -375,10 +375,10 @@ constexpr Scenario all[] = {
     {"nested-mutexes", "a mutex inside another's FASE, and alone", 3, begin_with_membarrier, nested_mutexes_or_checkpoint, finish_clean, 2},
     {"try-lock", "a try-lock against a lock", 3, begin_with_membarrier, try_lock_or_checkpoint, finish_clean, 2},
     {"spinlock", "two writers with one spinlock", 3, begin_with_membarrier, spinlock_or_checkpoint, finish_clean, 2},
-    {"condition", "a condition wait inside a FASE, and who ends it", 3, begin_with_membarrier, consumer_producer_or_checkpoint,
+    {"condition", "a condition wait inside a FASE, and what ends it", 3, begin_with_membarrier, consumer_producer_or_checkpoint,
      finish_clean, 2},
     {"condition-fences", "the same without membarrier", 3, begin_with_fences, consumer_producer_or_checkpoint, finish_clean, 2},
-    {"waiter", "a waiter that nobody wakes before the checkpoint is over", 2, begin_with_membarrier, waiter_or_checkpoint_then_signal,
+    {"waiter", "a waiter that no thread wakes before the checkpoint is over", 2, begin_with_membarrier, waiter_or_checkpoint_then_signal,
      finish_clean, 1},
     {"resumed", "an inner lock after a condition wait", 2, begin_with_membarrier, resumed_or_checkpoint, finish_clean, 1},
     {"hand-over-hand", "the same with the second of two mutexes", 2, begin_with_membarrier, hand_over_hand_waiter_or_checkpoint,
@@ -387,7 +387,7 @@ constexpr Scenario all[] = {
     {"births", "three threads are born and end during a checkpoint", 4, begin_with_membarrier, newborns_or_checkpoint, finish_clean},
     {"robust", "a thread ends with a robust mutex", 2, begin_with_membarrier, robust_owner_or_checkpoint, finish_clean},
     {"leaked-inside", "the same inside a FASE", 3, begin_with_membarrier, leaked_inside, finish_with_a_fase_open, 1},
-    {"leaked-record", "a record of an ended thread that nobody gave back", 3, begin_with_membarrier, leaked_record, finish_clean, 1},
+    {"leaked-record", "a record of an ended thread that was not given back", 3, begin_with_membarrier, leaked_record, finish_clean, 1},
     {"left-after", "a thread ends with a lock, another releases it", 4, begin_with_membarrier, left_behind_or_checkpoint, finish_clean, 2},
     {"withdrawal", "the attempt's time ends while writers enter", 3, begin_with_membarrier, writers_or_short_attempts, finish_clean, 2, -1,
      nullptr, 1},

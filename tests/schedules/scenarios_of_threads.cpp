@@ -49,7 +49,7 @@ void leaked_inside(int thread)
 
 void finish_with_a_fase_open() noexcept {}
 
-/// A thread ends with a record that nobody gives back (as when a lock is taken after the last destructor of its keys);
+/// A thread ends with a record that is not given back (as when a lock is taken after the last destructor of its keys);
 /// another needs one when the chunk is used up.
 void leaked_record(int thread)
 {

@@ -51,10 +51,18 @@ class CheckIncludes(unittest.TestCase):
     def test_rejects_the_name_of_an_engine_outside_its_folder(self):
         text = 'const char* engine = "ONE";\n'
         files = {"src/engines/one/a.cpp": text, "src/os/a_test.cpp": text, "tests/a.cpp": text, "layers/one/a.h": text,
-                 "include/stillpoint/one.h": text, "src/os/cited.hpp": "// How [One §4.2, Algorithm 2] does it.\n"}
+                 "include/stillpoint/one.h": text, "bench/engines/one/current.hpp": text, "bench/one_costs.py": "# one\n",
+                 "bench/papers/figure.py": "# one\n", "src/os/cited.hpp": "// How [One §4.2, Algorithm 2] does it.\n"}
         self.assertEqual(self.errors_of(files), [])
-        for other in ("src/os/a.cpp", "tools/t/a.cpp", "include/stillpoint/other.h", "src/engines/two/a.cpp"):
+        for other in ("src/os/a.cpp", "tools/t/a.cpp", "include/stillpoint/other.h", "src/engines/two/a.cpp", "bench/a.py", "scripts/a.sh",
+                      "cmake/a.cmake", "integrations/a/build.py", "Makefile"):
             self.assert_rejected({**files, other: text}, f"{other}:1: error: engine one is named here")
+
+    def test_takes_an_include_of_an_interface_that_all_engines_offer_for_no_name(self):
+        files = {"src/engines/nvthreads/a.cpp": "", "include/stillpoint/nvthreads.h": "/* NVthreads */\n",
+                 "src/api/a.cpp": '#include "stillpoint/nvthreads.h"\n'}
+        self.assertEqual(self.errors_of(files), [])
+        self.assert_rejected({**files, "src/api/a.cpp": "// for nvthreads\n"}, "engine nvthreads is named here")
 
     def test_rejects_an_exception_that_is_not_needed(self):
         registry = "src/api/registry.cpp"

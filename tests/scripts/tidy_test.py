@@ -51,6 +51,13 @@ class Tidy(unittest.TestCase):
         self.assert_clean({"src/core/a.cpp": "int behind = 1;  // A disk behind a cache; nothing is left behind.\n"})
         self.assert_clean({"docs/a.md": "# A\n\nThe field `behind`.\n\n```c\nint behind;  // behind\n```\n"})
 
+    def test_rejects_is_no_and_persons_for_threads_where_files_are_clean(self):
+        self.assert_found({"docs/a.md": "# A\n\nThe file is no pool.\n"}, "'is no': write 'is not a'")
+        self.assert_found({"src/os/a.cpp": "int x;  // Nobody reads this word.\n"}, "'Nobody': write the thread")
+        self.assert_found({"src/os/a.cpp": "int x;  // For threads, and who waits.\n"}, "'who' is for people")
+        self.assert_clean({"docs/a.md": "# A\n\nThere is no pool, and it is no longer open. A user who asks is told.\n"})
+        self.assert_clean({"tests/programs/a.c": "int x;  // Nobody reads this word.\n"})
+
     def test_keeps_the_first_pages_short(self):
         self.assert_found({"README.md": "# A\n" + "a\n" * 150}, "at most 150")
         self.assert_found({"docs/ARCHITECTURE.md": "# A\n\n## Where do I change\n\n" + "| a | b |\n" * 32}, "31 rows")

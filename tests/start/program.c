@@ -16,8 +16,9 @@ int main(int argc, char** argv)
     if (strcmp(end, "untouched") == 0) {
         return 0;
     }
-    if (strcmp(end, "open") == 0 && sp_open(argv[2], NULL) != SP_OK) {
-        fprintf(stderr, "%s\n", sp_last_error());
+    const int error = strcmp(end, "open") == 0 ? sp_open(argv[2], NULL) : SP_OK;
+    if (error != SP_OK) {
+        fprintf(stderr, "error %d: %s\n", error, sp_last_error());
         return 1;
     }
     const int kind = (int)sp_start_kind();

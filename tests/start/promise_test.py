@@ -4,8 +4,13 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from support import engines  # noqa: E402  (the path must be set first)
 
 BUILD = os.environ["STILLPOINT_BUILD"]
 TOOL = os.path.join(BUILD, "bin", "stillpoint")
@@ -34,7 +39,7 @@ class Promise(unittest.TestCase):
         return facts["durability"], facts["durability_is_emulated"]
 
     def test_a_new_pool_in_memory_is_for_the_death_of_the_process_where_nothing_is_said(self):
-        for engine in ("pmthreads", "respct", "pronto"):
+        for engine in engines.names():
             with self.subTest(engine=engine):
                 run = self.run_it("--engine", engine)
                 self.assertEqual(run.stdout, "start 1 run 1\n", run.stderr)

@@ -1,7 +1,7 @@
-"""A set-uid program that is linked with the library takes nothing from its caller's environment.
+"""A set-uid or set-gid program that is linked with the library takes nothing from its caller's environment.
 
-The caller is an ordinary user; the program runs as root. Whatever STILLPOINT_* says, it runs volatile, and makes no
-file. Its own sp_open works, with the defaults and not with the environment's options."""
+The caller is an ordinary user; the program runs as root, or with a group's rights. Whatever STILLPOINT_* says, it runs volatile,
+and makes no file. Its own sp_open works, with the defaults and not with the environment's options."""
 
 import os
 import shutil
@@ -11,7 +11,10 @@ import tempfile
 import unittest
 
 BUILD = os.environ["STILLPOINT_BUILD"]
-NOBODY = 65534
+OTHER_USER = 65534
+GROUP = 1  # of the set-gid program; the caller is not in it
+STRANGER = 2
+READ_ONLY, NO_PERMISSION = 12, 77  # SP_E_POOL_READ_ONLY, and the tool's exit code for it
 
 
 def set_uid_works(folder):
@@ -25,7 +28,7 @@ class SetUid(unittest.TestCase):
         if not set_uid_works(folder.name):
             self.skipTest("needs root, setpriv, and a file system where set-uid counts")
         os.chmod(folder.name, 0o755)
-        self.private = os.path.join(folder.name, "private")  # root's; nobody may not even look
+        self.private = os.path.join(folder.name, "private")  # root's; other users may not even list it
         os.mkdir(self.private, 0o700)
         self.public = os.path.join(folder.name, "public")
         os.mkdir(self.public)
@@ -34,8 +37,29 @@ class SetUid(unittest.TestCase):
         shutil.copy(os.path.join(BUILD, "bin", "start_program"), self.program)
         os.chmod(self.program, 0o4755)
 
+    def make_set_gid(self):
+        """Instead of set-uid. The private folder is the group's as well."""
+        os.chown(self.program, 0, GROUP)
+        os.chmod(self.program, 0o2755)
+        os.chown(self.private, 0, GROUP)
+        os.chmod(self.private, 0o770)
+
+    def assert_tool_refuses(self, pool):
+        """Run by root, as the set-uid program is. `check` and `info` only read, and do."""
+        tool = os.path.join(BUILD, "bin", "stillpoint")
+        run = ["run", "--pool", pool, "--", os.path.join(BUILD, "bin", "start_program")]
+        for command, code in ((run, NO_PERMISSION), (["check", pool], 0), (["info", pool], 0)):
+            done = subprocess.run([tool, *command], capture_output=True, text=True, timeout=120, check=False)
+            self.assertEqual(done.returncode, code, f"{command}: {done.stdout}{done.stderr}")
+
+    def assert_refuses(self, pool, reason):
+        run = self.run_as_nobody("open", pool)
+        self.assertEqual((run.returncode, run.stdout), (1, ""), run.stderr)
+        self.assertIn(f"error {READ_ONLY}: ", run.stderr)
+        self.assertIn(reason, run.stderr)
+
     def run_as_nobody(self, *words, **variables):
-        command = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", self.program, *words]
+        command = ["setpriv", f"--reuid={OTHER_USER}", f"--regid={OTHER_USER}", "--clear-groups", self.program, *words]
         return subprocess.run(command, env={"PATH": "/usr/bin:/bin", **variables}, cwd=self.public,
                               capture_output=True, text=True, timeout=120, check=False)
 
@@ -63,17 +87,33 @@ class SetUid(unittest.TestCase):
         for name, plant in (("link.pool", os.symlink), ("hard.pool", os.link)):
             planted = os.path.join(self.public, name)
             plant(own, planted)
-            run = self.run_as_nobody("open", planted)
-            self.assertEqual(run.returncode, 1, run.stdout)
-            self.assertIn("where everybody may make files", run.stderr)
+            self.assert_refuses(planted, "where every user may create files")
+            self.assert_tool_refuses(planted)
         os.remove(os.path.join(self.public, "hard.pool"))
         planted = os.path.join(self.public, "copy.pool")
         shutil.copy(own, planted)
-        os.chown(planted, NOBODY, NOBODY)
+        os.chown(planted, OTHER_USER, OTHER_USER)
         os.chown(self.public, 1, 1)
-        run = self.run_as_nobody("open", planted)
-        self.assertEqual(run.returncode, 1, run.stdout)
-        self.assertIn("belongs to user 65534", run.stderr)
+        self.assert_refuses(planted, "belongs to user 65534")
+        self.assert_tool_refuses(planted)
+
+    def test_set_gid_programs_are_treated_alike(self):
+        self.make_set_gid()
+        run = self.run_as_nobody(STILLPOINT_POOL=os.path.join(self.private, "planted.pool"), STILLPOINT_MEDIUM="memory",
+                                 STILLPOINT_FAULT_MET=os.path.join(self.private, "report"))
+        self.assertEqual((run.stdout, run.stderr, run.returncode), ("start 0 run 1\n", "", 0))
+        self.assertEqual(os.listdir(self.private), [])
+        own = os.path.join(self.private, "own.pool")
+        run = self.run_as_nobody("open", own, STILLPOINT_ENGINE="nonsense", STILLPOINT_QUIET="1")
+        self.assertEqual((run.stdout, run.returncode), ("start 1 run 1\n", 0), run.stderr)
+        self.assertIn("new pool", run.stderr)
+        facts = os.stat(own)
+        self.assertEqual((facts.st_uid, facts.st_gid, stat.S_IMODE(facts.st_mode)), (OTHER_USER, GROUP, 0o600))
+        planted = os.path.join(self.public, "copy.pool")
+        shutil.copy(own, planted)
+        os.chown(planted, STRANGER, GROUP)
+        os.chmod(planted, 0o660)
+        self.assert_refuses(planted, f"belongs to user {STRANGER}")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,10 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from support import engines  # noqa: E402  (the path must be set first)
+
 BUILD = os.environ["STILLPOINT_BUILD"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOOL = os.path.join(BUILD, "bin", "stillpoint")
@@ -66,14 +70,14 @@ class Wrappers(unittest.TestCase):
             self.assertIn(message, run.stderr)
 
     def test_the_kind_of_the_start_reaches_the_program(self):
-        for engine in ("pmthreads", "respct", "pronto"):
+        for engine in engines.names():
             for name, wrapper in {**EXECUTING, **WAITING}.items():
                 if wrapper and shutil.which(wrapper[0]):
                     with self.subTest(engine=engine, wrapper=name):
                         self.three_lives(engine, wrapper, [PROGRAM])
 
     def test_a_program_that_loads_the_library_late_has_its_pool(self):
-        for engine in ("pmthreads", "pronto"):
+        for engine in engines.names(engines.LOCKS, engines.OPERATIONS):
             with self.subTest(engine=engine):
                 self.three_lives(engine, ["env", "X=1"], [sys.executable, os.path.join(HERE, "late_user.py")])
 
@@ -93,7 +97,7 @@ class Wrappers(unittest.TestCase):
 
     def test_what_uses_nothing_changes_nothing(self):
         """Neither makes a pool, nor turns a crash into a clean end."""
-        for engine in ("pmthreads", "respct", "pronto"):
+        for engine in engines.names():
             with self.subTest(engine=engine):
                 pool = os.path.join(self.folder, "wrapped.pool")
                 self.run_it(engine, PROGRAM, "untouched", expect_pool=False)

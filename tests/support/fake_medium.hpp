@@ -111,7 +111,6 @@ public:
     {
     }
 
-    MediumKind kind() const noexcept override { return MediumKind::sim; }
     std::string_view path() const noexcept override { return "fake.pool"; }
     Durability durability() const noexcept override { return durability_; }
     void set_durability(Durability durability) noexcept override { durability_ = durability; }

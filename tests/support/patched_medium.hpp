@@ -84,7 +84,6 @@ public:
     /// A `mapped` one is byte-addressable; it does not grow.
     explicit PatchedMedium(std::shared_ptr<PatchedFile> file, bool mapped = false) : file_(std::move(file)), mapped_(mapped) {}
 
-    MediumKind kind() const noexcept override { return MediumKind::sim; }
     std::string_view path() const noexcept override { return "patched.pool"; }
     Durability durability() const noexcept override { return durability_; }
     void set_durability(Durability durability) noexcept override { durability_ = durability; }

@@ -41,7 +41,7 @@ protected:
     }
     void TearDown() override
     {
-        sync_objects_detach();
+        sync_objects_detach_all();
         if (base != nullptr) {
             fase_deactivate();
             munmap(base, image_bytes);
@@ -52,9 +52,9 @@ protected:
         return {base, geometry.heap_offset, image_bytes, image_bytes, nullptr, nullptr, table_format_of(base)};
     }
     [[nodiscard]] Result<void> attach() const { return sync_objects_attach(heap_options(), geometry); }
-    static void capture()
+    void capture() const
     {
-        const SyncObjectsCapture stop([](void*, std::byte*, std::size_t) {}, nullptr);
+        const SyncObjectsCapture stop(base, [](void*, std::byte*, std::size_t) {}, nullptr);
     }
     /// Whether recovery finds a record of it.
     [[nodiscard]] bool is_recorded(const void* object) const

@@ -1,5 +1,5 @@
 #pragma once
-// An image in plain memory at the window's base, with a heap on it: for the heap's own tests.
+// An image in plain memory in the window, with a heap on it: for the heap's own tests.
 
 #include <cstring>
 #include <gtest/gtest.h>
@@ -16,14 +16,14 @@ class TestImage {
 public:
     static constexpr std::uint64_t heap_offset = 64 * kib;
 
-    explicit TestImage(std::uint64_t image_bytes, std::uint64_t image_bytes_max = 0)
+    explicit TestImage(std::uint64_t image_bytes, std::uint64_t image_bytes_max = 0, std::uintptr_t base = window_base)
         : bytes_max_(image_bytes_max != 0 ? image_bytes_max : image_bytes)
     {
-        void* wanted = reinterpret_cast<void*>(window_base);
+        void* wanted = reinterpret_cast<void*>(base);
         memory_ = mmap(wanted, bytes_max_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
                        0);
         if (memory_ != wanted) {
-            std::abort();  // Two images at a time, or the window is taken.
+            std::abort();  // Two images at one address, or the window is taken.
         }
         options = {.image_base = static_cast<std::byte*>(memory_),
                    .heap_offset = heap_offset,

@@ -98,7 +98,7 @@ void WholecopyEngine::copy_in_stop() noexcept
 {
     announced_.absorb(table_, locations_);
     const auto nothing_to_prepare = [](void*, std::byte*, std::size_t) {};
-    const SyncObjectsCapture objects(nothing_to_prepare, this);
+    const SyncObjectsCapture objects(shadow_.base(), nothing_to_prepare, this);
     mirrored_.update([](std::byte*, std::size_t) {});
     copied_bytes_ = shadow_.bytes();
     std::memcpy(copy_.data(), shadow_.base(), copied_bytes_);

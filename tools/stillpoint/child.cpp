@@ -68,7 +68,7 @@ Child::Child(const ChildPlan& plan)
         status_ = 126 << 8;
         return;
     }
-    setpgid(pid_, pid_);  // Here, too: whoever is first. It fails once the child has become its program.
+    setpgid(pid_, pid_);  // Here, too: one of the two comes first. It fails once the child has become its program.
     handle_ = os::Descriptor{static_cast<int>(syscall(SYS_pidfd_open, pid_, 0))};
 }
 

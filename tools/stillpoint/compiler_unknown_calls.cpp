@@ -97,7 +97,7 @@ public:
         }
     }
 
-    /// Whether the callee has hooks, or marks by itself what it writes. If not, `library` is who defines it.
+    /// Whether the callee has hooks, or marks by itself what it writes. If not, `library` is the library that defines it.
     [[nodiscard]] bool is_covered(const std::string& callee, std::string& library) const
     {
         if (hooked_.has(callee)) {

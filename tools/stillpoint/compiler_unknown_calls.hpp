@@ -9,7 +9,7 @@ namespace stillpoint::tool {
 
 struct UnknownCall {
     std::string callee;   ///< empty: the text says it all
-    std::string library;  ///< that defines it; empty: the program itself does, or nobody knows who
+    std::string library;  ///< that defines it; empty: the program itself does, or it is unknown
     std::string text;     ///< "'inflate' has no description: what it writes through argument 1 has no hooks"
     std::vector<std::string> places;
 };

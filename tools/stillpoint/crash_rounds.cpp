@@ -32,7 +32,7 @@ bool exists(const std::string& path)
     return stat(path.c_str(), &facts) == 0;
 }
 
-/// The number after "key": in one JSON object of our own making.
+/// The number after "key": in one JSON object of our own.
 std::uint64_t number_in(const std::string& json, const std::string& key)
 {
     const std::string label = text_of("\"{}\": ", key);

@@ -6,7 +6,7 @@ namespace stillpoint::tool {
 
 namespace {
 
-/// The string as JSON writes it. Bytes above ASCII pass as they are: paths are UTF-8 or nobody's.
+/// The string as JSON writes it. Bytes above ASCII pass as they are: paths are UTF-8, as a rule.
 std::string quoted(std::string_view value)
 {
     std::string out = "\"";

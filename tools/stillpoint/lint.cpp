@@ -136,22 +136,18 @@ int run_and_wait(const std::string& program, const std::vector<std::string>& com
     return status;
 }
 
-struct Instrumentation {
-    lint::Rules rules;
-    const EngineDriver* engine;  ///< that the program's layer is for; nullptr: any
-};
-
-tl::expected<Instrumentation, Refusal> examine_instrumentation(const std::string& program)
+/// The engine that the program's layer is for, which has rules of its own; nullptr: any, and those of FASEs are checked.
+tl::expected<const EngineDriver*, Refusal> examine_instrumentation(const std::string& program)
 {
     const std::vector<std::string> layers = layers_in(program);
     const auto has = [&layers](std::string_view layer) { return std::find(layers.begin(), layers.end(), layer) != layers.end(); };
     for (const EngineDriver& engine : engine_drivers()) {
         if (!engine.lint.layer.empty() && has(engine.lint.layer)) {
-            return Instrumentation{lint::Rules::restart_points, &engine};
+            return &engine;
         }
     }
     if (has("lint")) {
-        return Instrumentation{lint::Rules::fases, nullptr};
+        return nullptr;
     }
     const std::string how = "compile and link it with `stillpoint cc --lint -g` (C++: `stillpoint c++ --lint -g`)";
     return tl::unexpected(Refusal{exit_codes::not_runnable,
@@ -170,7 +166,7 @@ void use_temporary_pool(RuntimeFlags& flags, const std::string& folder)
     }
     flags.environment["STILLPOINT_POOL"] = folder + "/pool";
     flags.environment.emplace("STILLPOINT_DURABILITY", "process");
-    flags.environment["STILLPOINT_QUIET"] = "1";  // Nobody wants to know of this pool.
+    flags.environment["STILLPOINT_QUIET"] = "1";  // This pool is not the user's.
 }
 
 /// Empty: done; else why not.
@@ -259,9 +255,11 @@ int lint_program(const LintPlan& plan, const std::vector<std::string>& command, 
     if (!examined) {
         return report_error(examined.error().exit_code, examined.error().message);
     }
-    report->rules = examined->rules;
-    if (const std::string error = examined->engine != nullptr ? use_engine(*examined->engine) : ""; !error.empty()) {
-        return report_error(exit_codes::usage, error);
+    if (const EngineDriver* const engine = *examined; engine != nullptr) {
+        if (const std::string error = use_engine(*engine); !error.empty()) {
+            return report_error(exit_codes::usage, error);
+        }
+        engine->format.name.copy(report->engine, sizeof report->engine - 1);
     }
     setenv(lint::report_variable, (folder.path() + "/report").c_str(), 1);
     const int status = run_and_wait(start->program, command);

@@ -50,13 +50,25 @@ std::vector<const Place*> places_in(const Report& report)
     return places;
 }
 
+/// nullptr: those of FASEs.
+const lint::EngineRules* rules_of(const Report& report)
+{
+    const EngineDriver* const engine = find_engine({report.engine, strnlen(report.engine, sizeof report.engine)});
+    return engine == nullptr ? nullptr : &engine->lint;
+}
+
+bool is_about(const Report& report, const Place& place, lint::Detail detail)
+{
+    return words_for(place.kind, rules_of(report)).detail == detail;
+}
+
 void collect(const Report& report, const Place& place, LintSymbols& symbols)
 {
     for (std::uint32_t index = 0; index < place.frame_count; ++index) {
         // A return address belongs to the instruction before it.
         symbols.want_code(module_of(report, place.frames[index]), place.frames[index].offset - 1);
     }
-    if (place.kind == Kind::unlogged) {
+    if (is_about(report, place, lint::Detail::code)) {
         symbols.want_code(module_of(report, place.target_spot), place.target_spot.offset - 1);
     } else if (place.target == Target::code) {
         symbols.want_code(module_of(report, place.target_spot), place.target_spot.offset);
@@ -136,13 +148,13 @@ std::string demangled(const std::string& symbol)
     return name == nullptr ? symbol : name.get();
 }
 
-/// Facts beside the place: which read, which function.
+/// Facts beside the place: which code, which function.
 std::string detail_of(const Report& report, const Place& place, const LintSymbols& symbols)
 {
-    if (place.kind == Kind::blocking_call) {
+    if (is_about(report, place, lint::Detail::function)) {
         return demangled(std::string(place.name, strnlen(place.name, sizeof place.name)));
     }
-    if (place.kind != Kind::unlogged) {
+    if (!is_about(report, place, lint::Detail::code)) {
         return {};
     }
     std::vector<LintFrame> reader;
@@ -171,12 +183,10 @@ std::string text_of_details(const LintFinding& finding)
     } else if (finding.address != 0) {
         text += text_of("    {} bytes at {:#x}, the first time\n", finding.size_bytes, finding.address);
     }
-    if (finding.kind == Kind::unlogged) {
-        text += text_of("    read first, after a restart point, by {}\n", finding.detail);
-    } else if (finding.kind == Kind::blocking_call) {
-        text += text_of("    calls {}\n", finding.detail);
+    if (finding.words->detail != lint::Detail::none) {
+        text += text_of("    {} {}\n", finding.words->detail_headline, finding.detail);
     }
-    const std::string_view remedy = words_for(finding.kind).remedy;
+    const std::string_view remedy = finding.words->remedy;
     return text + (remedy.empty() ? "" : text_of("    {}\n", remedy));
 }
 
@@ -200,6 +210,7 @@ LintFindings read_findings(const Report& report)
     symbols.resolve();
     for (const Place* place : places) {
         LintFinding finding{place->kind,
+                            &words_for(place->kind, rules_of(report)),
                             place->count.load(),
                             place->address,
                             place->size,
@@ -242,8 +253,8 @@ std::string text_of_findings(const LintFindings& findings)
 {
     std::string text;
     for (const LintFinding& finding : findings.list) {
-        text += text_of("{:<40} {:>9}  {}\n", words_for(finding.kind).headline,
-                        finding.count == 1 ? "once" : text_of("{} times", finding.count), text_of_place(finding));
+        text += text_of("{:<40} {:>9}  {}\n", finding.words->headline, finding.count == 1 ? "once" : text_of("{} times", finding.count),
+                        text_of_place(finding));
         text += text_of_details(finding);
         for (std::size_t index = 1; index < finding.stack.size(); ++index) {
             text += text_of("    called from {}\n", text_of_frame(finding.stack[index]));
@@ -257,16 +268,13 @@ std::string json_of_findings(const LintFindings& findings, int exit_code, int si
     Json json;
     json.begin_object().begin_array("findings");
     for (const LintFinding& finding : findings.list) {
-        json.begin_object().text("kind", words_for(finding.kind).in_json).number("count", finding.count);
+        json.begin_object().text("kind", finding.words->in_json).number("count", finding.count);
         json.text("address", text_of("{:#x}", finding.address)).number("size_bytes", finding.size_bytes);
         if (is_of_pointer(finding.kind)) {
             json.text("value", text_of("{:#x}", finding.value)).text("target", finding.target);
         }
-        if (finding.kind == Kind::unlogged) {
-            json.text("read_at", finding.detail);
-        }
-        if (finding.kind == Kind::blocking_call) {
-            json.text("calls", finding.detail);
+        if (finding.words->detail != lint::Detail::none) {
+            json.text(finding.words->detail_in_json, finding.detail);
         }
         if (finding.kind == Kind::found_pointer) {
             json.number("block_offset", finding.block_offset);

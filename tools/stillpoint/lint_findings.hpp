@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "nvhooks/runtime/lint_report.hpp"
+#include "runtime/lint_rules.hpp"
 
 namespace stillpoint::tool {
 
@@ -20,6 +20,7 @@ struct LintFrame {
 
 struct LintFinding {
     lint::Kind kind;
+    const lint::KindWords* words;
     std::uint64_t count = 0;
     // About the first time:
     std::uint64_t address = 0;
@@ -27,7 +28,7 @@ struct LintFinding {
     std::uint64_t block_offset = 0;
     std::uint64_t value = 0;  ///< of the pointer
     std::string target;       ///< "to the heap (malloc)": what it points to; empty for others
-    std::string detail;       ///< the read, with Kind::unlogged; the function that is called, with Kind::blocking_call
+    std::string detail;       ///< what KindWords::detail says
     std::vector<LintFrame> stack;  ///< innermost first; empty with Kind::found_pointer only
 };
 

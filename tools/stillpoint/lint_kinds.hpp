@@ -3,17 +3,11 @@
 
 #include <string_view>
 
-#include "nvhooks/runtime/lint_report.hpp"
+#include "runtime/lint_rules.hpp"
 
 namespace stillpoint::tool {
 
-struct LintKindWords {
-    lint::Kind kind;
-    std::string_view headline;
-    std::string_view in_json;
-    std::string_view remedy;  ///< what to do; empty: the headline says it
-};
-
-[[nodiscard]] const LintKindWords& words_for(lint::Kind kind);
+/// `rules`: of the engine that the program was checked for; nullptr: those of FASEs.
+[[nodiscard]] const lint::KindWords& words_for(lint::Kind kind, const lint::EngineRules* rules);
 
 }  // namespace stillpoint::tool

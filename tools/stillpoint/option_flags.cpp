@@ -44,6 +44,11 @@ std::string flags_of(const OptionRow& row)
     return brief == full ? full : brief + "," + full;
 }
 
+const char* value_word_of(const OptionRow& row)
+{
+    return row.kind == OptionKind::number ? "NUMBER" : row.kind == OptionKind::choice ? "WORD" : "PATH";
+}
+
 std::optional<std::uint64_t> parse_quantity(std::string_view option_name, std::string_view text)
 {
     std::uint64_t number = 0;

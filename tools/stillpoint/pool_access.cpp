@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t progress_interval_ns = 200'000'000;
 
-/// Keeps as many as anybody reads.
+/// Keeps as many as a person reads.
 class KeptFindings final : public Findings {
 public:
     explicit KeptFindings(Verification& result) : result_(result) {}

@@ -14,7 +14,7 @@ struct Refusal {
 };
 
 /// The path of the program that `name` means: itself where it has a slash, otherwise the first match in PATH.
-/// Refuses what is missing (127), and what is no file or not executable (126).
+/// Refuses what is missing (127), and what is not a file or not executable (126).
 [[nodiscard]] tl::expected<std::string, Refusal> find_program(std::string_view name);
 
 /// Whether the dynamic loader will load a preloaded library into `path`. Refuses (126): statically linked

@@ -35,8 +35,7 @@ void add_option(CommandLine& line, const OptionRow& row, const std::shared_ptr<R
     if (!row.default_text.empty()) {
         sentence += text_of(" Default {}.", row.default_text);
     }
-    const char* type = row.kind == OptionKind::number ? "NUMBER" : row.kind == OptionKind::choice ? "WORD" : "PATH";
-    line.option(flags_of(row), type, [given, &row](const std::string& text) { return take(row, text, *given); }, sentence);
+    line.option(flags_of(row), value_word_of(row), [given, &row](const std::string& text) { return take(row, text, *given); }, sentence);
 }
 
 }  // namespace

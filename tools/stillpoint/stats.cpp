@@ -98,7 +98,7 @@ int stats(const StatsArguments& arguments)
     if (process == 0) {
         return report_nobody(arguments.path);
     }
-    const auto view = open_statistics(process);
+    const auto view = open_statistics(process, arguments.path);
     if (!view) {  // Another process may have the pool locked for a moment only: to check it, to look into it, to open it.
         return view.error().code == SP_E_NOT_OPEN ? report_nobody(arguments.path) : report_failure(view.error());
     }

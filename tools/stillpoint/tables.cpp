@@ -61,6 +61,53 @@ void print_options()
         });
 }
 
+/// `text` in roff: dashes are minus signs, and backticks surround bold words.
+std::string roff_of(std::string_view text)
+{
+    std::string roff;
+    bool bold = false;
+    for (const char c : text) {
+        if (c == '`') {
+            bold = !bold;
+            roff += bold ? "\\fB" : "\\fR";
+        } else if (c == '-') {
+            roff += "\\-";
+        } else {
+            roff += c;
+        }
+    }
+    return roff;
+}
+
+/// The values of an option and its default, as a sentence after the option's own.
+std::string values_of(const OptionRow& row)
+{
+    switch (row.kind) {
+    case OptionKind::number: return text_of(" From {} to {}; the default is {}.", row.minimum, row.maximum, row.default_text);
+    case OptionKind::choice:
+        return text_of(" One of {}; the default is {}.", replaced(std::string(row.words), "|", ", "), row.default_text);
+    case OptionKind::flag:
+    case OptionKind::text: break;
+    }
+    return {};
+}
+
+/// Part of the manual pages of the commands that take these options; scripts/generate_docs.py puts it there.
+void print_manual_options()
+{
+    std::string_view engine;
+    for (const OptionRow& row : option_rows()) {
+        if (row.engine != engine) {
+            engine = row.engine;
+            print(".SS Options of the engine {}\n", engine);
+        }
+        const std::string flags = row.name == "quiet" ? "-q," + flags_of(row) : flags_of(row);
+        print(".TP\n\\fB{}\\fR", replaced(roff_of(flags), ",", "\\fR, \\fB"));
+        print("{}\n{}\n", row.kind == OptionKind::flag ? std::string{} : text_of(" \\fI{}\\fR", value_word_of(row)),
+              roff_of(std::string(row.sentence) + values_of(row)));
+    }
+}
+
 void print_statistics()
 {
     print("# Statistics\n\n"
@@ -80,11 +127,21 @@ void print_exit_codes()
     }
 }
 
-/// "name interval-ms tracker ..." for each engine of this build: bench/driver/engines.py reads it.
+std::string_view text_of_programs(Programs programs)
+{
+    switch (programs) {
+    case Programs::locks: break;
+    case Programs::restart_points: return "restart-points";
+    case Programs::operations: return "operations";
+    }
+    return "locks";
+}
+
+/// "name interval-ms programs tracker ..." for each engine of this build: tests/support/engines.py and bench/driver/engines.py read it.
 void print_engines()
 {
     for (const EngineDriver& driver : engine_drivers()) {
-        print("{} {}", driver.format.name, driver.interval_ms);
+        print("{} {} {}", driver.format.name, driver.interval_ms, text_of_programs(driver.programs));
         for (const std::string_view tracker : driver.trackers) {
             print(" {}", tracker);
         }
@@ -99,10 +156,12 @@ void add_tables(CLI::App& app, Invocation& invocation)
     CommandLine line(app, invocation, "tables", "Print a document made from a table.");
     line.hide();
     const auto name = std::make_shared<std::string>();
-    line.positional("TABLE", *name, true, "options, statistics, exit-codes or engines");
+    line.positional("TABLE", *name, true, "options, manual-options, statistics, exit-codes or engines");
     line.on_use([name] {
         if (*name == "options") {
             print_options();
+        } else if (*name == "manual-options") {
+            print_manual_options();
         } else if (*name == "statistics") {
             print_statistics();
         } else if (*name == "exit-codes") {

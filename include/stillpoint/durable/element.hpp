@@ -40,11 +40,11 @@ template <class T>
 using stored = typename element<T>::stored;
 template <class T>
 using parameter = typename element<T>::parameter;
-/// In names of types.
+/// The element's part of a container's type name.
 template <class T>
 inline constexpr auto element_name = pronto::name_of<std::remove_cvref_t<parameter<T>>>;
 
-/// As it is kept.
+/// `given` in the form that the container keeps.
 template <class T>
 [[nodiscard]] stored<T> kept(const std::remove_cvref_t<parameter<T>>& given)
 {

@@ -17,7 +17,7 @@
 namespace stillpoint::durable {
 
 /// Get one with pronto::get_object<durable::string_map>(name). Keys are divided among shards, each with a lock of its own.
-/// Threads: all functions, from any. What they return is durable: nobody is told of a change that a crash could roll back.
+/// Threads: all functions, from any. What they return is durable: a change that a crash could roll back is never returned.
 /// Errors of all: pronto::not_durable, pronto::refused; see pronto::object::op_begin.
 class string_map : public pronto::object<string_map> {
 public:
@@ -108,7 +108,7 @@ public:
     }
     [[nodiscard]] bool empty() const { return size() == 0; }
 
-    /// While no other thread changes either.
+    /// The caller keeps other threads from changing either map.
     bool operator==(const string_map& other) const { return shards_ == other.shards_; }
 
 private:
@@ -116,7 +116,7 @@ private:
     static constexpr unsigned shard_bits = 5;
     static constexpr std::size_t shard_count = std::size_t{1} << shard_bits;
 
-    /// In cache lines of its own, so that threads in different shards do not meet.
+    /// A shard has cache lines of its own, so that threads in different shards do not meet.
     struct alignas(64) Shard {
         mutable std::shared_mutex lock;
         std::unordered_map<pronto::string, pronto::string, hash<std::string>, std::equal_to<>,

@@ -252,7 +252,7 @@ void Capture::search_pieces(void* context, std::uint64_t begin, std::uint64_t en
         const std::uint64_t last = std::min(search.pages, first + search.pages_in_piece);
         const std::uintptr_t stop = search.base + last * page_bytes;
         for (std::uintptr_t at = search.base + first * page_bytes; at < stop;) {
-            // In the background a step at a time: the kernel gives the CPU to nobody while it looks.
+            // In the background a step at a time: the kernel gives the CPU to no thread during a scan.
             constexpr std::uintptr_t background_step_bytes = 16 * mib;
             const std::uintptr_t end_of_step = search.pacer != nullptr ? std::min(stop, at + background_step_bytes) : stop;
             std::size_t count = 0;

@@ -55,6 +55,9 @@ void Checkpointer::detach_after_fork() noexcept
 Checkpointer::Turn Checkpointer::take_turn(void* self, const CheckpointTurns::Facts& facts) noexcept
 {
     auto& here = *static_cast<Checkpointer*>(self);
+    if (here.parts_.tracker->needs_fault_handler()) {
+        here.tracers_.look();
+    }
     here.pacer_.begin(facts.last || facts.even_if_empty ? 0 : facts.begun_ns + here.settings_.interval_ns / 2);
     return here.take_checkpoint(facts.last, facts.even_if_empty);
 }
@@ -123,7 +126,7 @@ void Checkpointer::capture_in_stop(void* self) noexcept
 {
     auto& here = *static_cast<Checkpointer*>(self);
     here.announced_.absorb(*here.parts_.table, *here.parts_.locations);
-    const SyncObjectsCapture capture(&prepare_store, &here);
+    const SyncObjectsCapture capture(here.parts_.shadow->base(), &prepare_store, &here);
     here.mirrored_.update([&](std::byte* address, std::size_t size) { prepare_store(&here, address, size); });
     auto found = here.capture_.collect(*here.parts_.tracker, *here.parts_.shadow, ScanMode::stop, &here.team_, nullptr);
     here.stop_outcome_ = found ? here.write_unstaged() : Result<void>(pass_on(found.error()));

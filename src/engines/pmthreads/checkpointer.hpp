@@ -14,6 +14,7 @@
 #include "versions/epoch_writer.hpp"
 #include "engines/pmthreads/pacer.hpp"
 #include "runtime/section_watch.hpp"
+#include "runtime/tracer_watch.hpp"
 #include "runtime/shadow.hpp"
 #include "engines/pmthreads/tracker.hpp"
 #include "os/futex.hpp"
@@ -69,7 +70,7 @@ private:
     [[nodiscard]] Turn take_checkpoint(bool last, bool even_if_empty) noexcept;
     /// Runs in the stop.
     static void capture_in_stop(void* self) noexcept;
-    /// Before a store of this thread into the image.
+    /// Called before a store of this thread into the image.
     static void prepare_store(void* self, std::byte* address, std::size_t size) noexcept;
     [[nodiscard]] Result<void> pre_copy() noexcept;
     [[nodiscard]] Result<void> write_unstaged() noexcept;
@@ -89,6 +90,7 @@ private:
 
     SectionWatch watch_{{"no section was seen (no lock of pthread or C11, no sp_fase_begin)",
                          "Take such a lock for each update, or put sp_fase_begin() and sp_fase_end() around it"}};
+    TracerWatch tracers_{"Call a function of the program that stores, or use --tracker uffd"};
 
     Pacer pacer_{turns_.wakes(), turns_.requested()};
 

@@ -53,7 +53,7 @@ public:
 
     /// Clear, membarrier; the caller copies afterwards. A thread that stored and found its card set did so
     /// before the clear: the membarrier makes its store visible to the copy. In a quiescent state every
-    /// mark is there, every store is visible, and nobody who comes later can see the cards as they were.
+    /// mark is there, every store is visible, and no thread that comes later can see the cards as they were.
     [[nodiscard]] std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, ScanMode scan_mode, WrittenRun* runs,
                                          std::size_t capacity, std::size_t& count) noexcept override
     {
@@ -75,7 +75,7 @@ public:
     /// The kernel may write: the interposer marks what it has written.
     void prepare_kernel_write(void* /*address*/, std::size_t /*size*/) noexcept override {}
     [[nodiscard]] os::Userfaultfd* userfaultfd() noexcept override { return uffd_ ? &*uffd_ : nullptr; }
-    /// The child's cards are its own copy: its code marks on, and nobody looks.
+    /// The child's cards are its own copy: its code goes on marking, and the marks are not read.
     void detach_after_fork() noexcept override
     {
         store_marks::want_nothing();

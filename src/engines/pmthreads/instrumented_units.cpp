@@ -11,7 +11,7 @@ namespace stillpoint::pmthreads {
 
 namespace {
 
-/// Bounded, so that a record without a terminator is no overrun.
+/// Bounded, so that a record without a terminator does not overrun.
 template <std::size_t size>
 std::string_view text_of(const char (&field)[size]) noexcept
 {

@@ -40,7 +40,7 @@ public:
     {
         count = 0;
         // A page that is open and not marked yet may have been written by another thread's FASE, though the thread
-        // in the handler is outside one and is not waited for. A handler waits for nobody.
+        // in the handler is outside one and is not waited for. A handler waits for no thread.
         while (scan_mode == ScanMode::stop && opening_.load(std::memory_order_acquire) != 0) {
             os::yield_cpu();
         }

@@ -13,7 +13,7 @@ namespace stillpoint::pmthreads {
 /// A checkpoint of some thousand pages takes milliseconds. Where each CPU has a thread of the program to run, one of those
 /// waits that long if it is done in one go, since the scheduler lets a thread use up its slice. So the checkpoint thread
 /// works for `work_ns` and sleeps three times as long, until the turn's deadline: what is left then is done without a pause.
-/// One thread.
+/// Threads: one.
 class Pacer {
 public:
     /// `wakes`: the futex whose change ends a pause. `hurry`: no more pauses while it is true.
@@ -26,7 +26,7 @@ public:
         worked_since_ns_ = os::monotonic_ns();
     }
 
-    /// After each page. Outside a stop, without a lock.
+    /// Called after each page, outside a stop and without a lock.
     void page_done() noexcept
     {
         if (++pages_ % pages_between_looks == 0) {

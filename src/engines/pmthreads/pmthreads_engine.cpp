@@ -163,7 +163,7 @@ Result<std::uint64_t> PmthreadsEngine::grow(std::uint64_t wanted)
         return pass_on(done.error());
     }
     shadow_.publish(bytes);
-    statistics().image_bytes.store(bytes, std::memory_order_relaxed);
+    statistics_of(statistics_number).image_bytes.store(bytes, std::memory_order_relaxed);
     return bytes;
 }
 

@@ -76,7 +76,7 @@ public:
 /// `marks`, and a cross-check of them with what is written: option verify_marks. Errors: no_memory.
 [[nodiscard]] Result<std::unique_ptr<Tracker>> make_verifying_tracker(std::unique_ptr<Tracker> marks, std::uint64_t image_bytes_max);
 
-/// "uffd", "mprotect", "hooks", or "auto": uffd where the kernel has it, never hooks, since nobody can know here
+/// "uffd", "mprotect", "hooks", or "auto": uffd where the kernel has it, never hooks, since it cannot be known here
 /// that every store of the program is marked. Errors: unsupported (a forced
 /// tracker that is not available), invalid_argument.
 [[nodiscard]] Result<std::unique_ptr<Tracker>> make_tracker(std::string_view choice, std::uint64_t image_bytes_max, bool verify_marks);

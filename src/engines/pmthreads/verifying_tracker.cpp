@@ -1,7 +1,7 @@
 // verify_marks: the tracker hooks, and beside it pages that are protected until their first write, as the tracker mprotect
-// has them. The first write to a page since it was captured faults: its bytes are kept, and who writes. A
-// stop compares the pages that were written and have no mark with those bytes. What differs is a store that nobody
-// marked: it is captured anyway, counted, and its writer named once.
+// has them. The first write to a page since it was captured faults: its bytes are kept, and the writer. A
+// stop compares the pages that were written and have no mark with those bytes. A difference is a store without
+// a mark: it is captured anyway, counted, and its writer named once.
 //
 // The limit: an unmarked store to a page that also has a mark. Nothing is lost then; when the page is
 // captured ahead and armed again, the next such store shows.
@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 
 #include "core/units.hpp"
+#include "engines/pmthreads/durable_place.hpp"
 #include "engines/pmthreads/hot_chunks.hpp"
 #include "engines/pmthreads/own_statistics.hpp"
 #include "engines/pmthreads/protected_pages.hpp"
@@ -29,7 +30,6 @@
 #include "os/own_mappings.hpp"
 #include "os/reserved_array.hpp"
 #include "os/thread_calls.hpp"
-#include "runtime/durable_place.hpp"
 #include "runtime/fault_handler.hpp"
 #include "runtime/kernel_writes.hpp"
 #include "runtime/statistics.hpp"
@@ -51,7 +51,7 @@ struct Finding {
     Writer writer;
 };
 
-/// Calls into these are named by who made them.
+/// Calls into these are named by their caller.
 bool is_language_runtime(std::string_view module) noexcept
 {
     constexpr std::string_view beginnings[] = {"libc.", "libc-", "libstdc++.", "libc++.", "libpthread", "ld-", "libstillpoint."};
@@ -89,7 +89,7 @@ public:
             return done;
         }
         void* primed[1];
-        backtrace(primed, 1);  // The first call of backtrace loads a library; a fault is no place for that.
+        backtrace(primed, 1);  // The first call of backtrace loads a library; that must not happen in a fault.
         return before_.reserve(image_bytes_max, "verify_marks");
     }
 

@@ -34,18 +34,17 @@ Result<OperationLog*> log_of(Session* session)
     if (session != nullptr && session->detached.load(std::memory_order_acquire)) {
         return fail(SP_E_DETACHED, 0, "a child made by fork has no durable objects: they belong to its parent");
     }
-    OperationLog* const log = session != nullptr ? stillpoint::pronto::log_of_engine(*session->engine) : nullptr;
+    OperationLog* const log = session != nullptr ? stillpoint::pronto::log_of_session(*session) : nullptr;
     if (log == nullptr) {
         return stillpoint::pass_on(no_log(session));
     }
     return log;
 }
 
-/// For calls on an operation that was begun: there is a log, or the pool was closed since.
 template <class Call>
-int on_log(Call&& call)
+int on_log(Session* session, Call&& call)
 {
-    auto log = log_of(used_session());
+    auto log = log_of(session);
     if (!log) {
         return stillpoint::report(log.error());
     }
@@ -53,6 +52,24 @@ int on_log(Call&& call)
         return stillpoint::report(done.error());
     }
     return SP_OK;
+}
+
+/// The session of the pool that `object` lies in; of an address in no pool, the one that the thread acts on, whose log will say so.
+Session* session_with(const void* object) noexcept
+{
+    Session* const session = stillpoint::session_of(object);
+    return session != nullptr && session->in_use.load(std::memory_order_acquire) ? session : used_session();
+}
+
+/// For calls on an operation that was begun: there is a log, or the pool was closed since. One that is not logged may have any log.
+template <class Call>
+int on_log_of(const sp_pronto_operation& memory, Call&& call)
+{
+    Session* const session = reinterpret_cast<const stillpoint::pronto::Operation&>(memory).session;
+    if (session == nullptr) {
+        return on_log(used_session(), call);
+    }
+    return on_log(stillpoint::is_open(session) ? session : nullptr, call);
 }
 
 void* address_or_error(const Result<void*>& result, int* error)
@@ -97,7 +114,7 @@ STILLPOINT_API void* sp_pronto_object(const sp_pronto_type* type, const char* na
 STILLPOINT_API int sp_pronto_delete(const char* name)
 {
     Session* const session = used_session();
-    return on_log([&](OperationLog& log) -> Result<void> {
+    return on_log(session, [&](OperationLog& log) -> Result<void> {
         if (name == nullptr) {
             return fail(SP_E_INVALID_ARGUMENT, 0, "no name");
         }
@@ -107,51 +124,56 @@ STILLPOINT_API int sp_pronto_delete(const char* name)
 
 STILLPOINT_API int sp_pronto_is_object(const void* object)
 {
-    auto log = log_of(used_session());
+    auto log = log_of(session_with(object));
     return log && (*log)->is_object(object) ? 1 : 0;
 }
 
 STILLPOINT_API void* sp_pronto_begin(sp_pronto_operation* operation, void* object, uint32_t method, size_t bytes, int* error)
 {
-    auto log = log_of(used_session());
+    auto log = log_of(session_with(object));
     return address_or_error(log ? (*log)->begin(*operation, object, method, bytes) : stillpoint::pass_on(log.error()), error);
 }
 
 STILLPOINT_API void sp_pronto_start_logging(sp_pronto_operation* operation)
 {
-    if (auto log = log_of(used_session()); log) {
-        (*log)->start_logging(*operation);
-    }
+    static_cast<void>(on_log_of(*operation, [&](OperationLog& log) -> Result<void> {
+        log.start_logging(*operation);
+        return {};
+    }));
 }
 
 STILLPOINT_API int sp_pronto_commit(sp_pronto_operation* operation)
 {
-    return on_log([&](OperationLog& log) { return log.commit(*operation, false); });
+    return on_log_of(*operation, [&](OperationLog& log) { return log.commit(*operation, false); });
 }
 
 STILLPOINT_API int sp_pronto_commit_early(sp_pronto_operation* operation)
 {
-    return on_log([&](OperationLog& log) { return log.commit(*operation, true); });
+    return on_log_of(*operation, [&](OperationLog& log) { return log.commit(*operation, true); });
 }
 
 STILLPOINT_API int sp_pronto_end(sp_pronto_operation* operation, int by_exception)
 {
-    return on_log([&](OperationLog& log) { return log.end(*operation, by_exception != 0); });
+    return on_log_of(*operation, [&](OperationLog& log) { return log.end(*operation, by_exception != 0); });
 }
 
 STILLPOINT_API int sp_pronto_commit_current(void)
 {
-    return on_log([](OperationLog& log) { return log.commit_current(); });
+    const stillpoint::pronto::ThreadLog* const thread = stillpoint::pronto::existing_thread_log();
+    if (thread == nullptr || thread->current == nullptr) {
+        return on_log(used_session(), [](OperationLog&) { return Result<void>{}; });
+    }
+    return sp_pronto_commit(reinterpret_cast<sp_pronto_operation*>(thread->current));
 }
 
 STILLPOINT_API int sp_pronto_wait_read(const void* object)
 {
-    return on_log([&](OperationLog& log) { return log.wait_read(object); });
+    return on_log(session_with(object), [&](OperationLog& log) { return log.wait_read(object); });
 }
 
 STILLPOINT_API int sp_pronto_numbers(const void* object, uint64_t* committed, uint64_t* durable)
 {
-    return on_log([&](OperationLog& log) { return log.numbers(object, committed, durable); });
+    return on_log(session_with(object), [&](OperationLog& log) { return log.numbers(object, committed, durable); });
 }
 
 STILLPOINT_API int sp_pronto_snapshot(void)

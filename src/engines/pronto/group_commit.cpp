@@ -119,7 +119,7 @@ void GroupCommit::await_work() noexcept
         const std::uint32_t seen = wakes_.load(std::memory_order_acquire);
         {
             const std::lock_guard guard(list_lock_);
-            const bool drained_for = awaited_operations_ == 0;  // Somebody drains: no holding back.
+            const bool drained_for = awaited_operations_ == 0;  // A drain waits: no holding back.
             if (operations_ >= operations_last_ || (operations_ != 0 && (drained_for || os::monotonic_ns() >= deadline_ns))) {
                 return;
             }

@@ -1,5 +1,5 @@
 #pragma once
-// GroupCommit: on block media one thread writes what all objects' logs have new, and one sync makes it durable for all who wait.
+// GroupCommit: on block media one thread writes what all objects' logs have new, and one sync makes it durable for all threads that wait.
 
 #include <atomic>
 #include <cstdint>
@@ -64,7 +64,7 @@ private:
     std::uint64_t operations_ = 0;            ///< added and not yet taken by a round
     std::uint64_t awaited_operations_ = 1;    ///< with so many the thread is woken
     std::atomic<std::uint32_t> wakes_{0};     ///< futex of the thread
-    std::atomic<std::uint32_t> rounds_{0};    ///< finished ones; futex of those who wait
+    std::atomic<std::uint32_t> rounds_{0};    ///< finished ones; futex of the threads that wait
     std::atomic<std::uint32_t> rounds_begun_{0};
     std::atomic<bool> stopping_{false};
     std::atomic<bool> has_failed_{false};

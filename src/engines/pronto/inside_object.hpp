@@ -1,5 +1,6 @@
 #pragma once
-// While an object's own code runs for the engine (construct, destroy, replay) its operations begin nothing that is logged.
+// While an object's own code runs for the engine (construct, destroy, replay) its operations begin nothing that is logged, and the thread
+// acts on the object's pool.
 
 #include "engines/pronto/thread_log.hpp"
 
@@ -7,7 +8,7 @@ namespace stillpoint::pronto {
 
 class InsideObject {
 public:
-    explicit InsideObject(const LiveObject& object) noexcept : thread_(own_thread_log())
+    explicit InsideObject(const LiveObject& object) noexcept : in_pool_(*object.session), thread_(own_thread_log())
     {
         if (thread_ != nullptr) {
             before_ = thread_->replaying;
@@ -24,6 +25,7 @@ public:
     InsideObject& operator=(const InsideObject&) = delete;
 
 private:
+    InSession in_pool_;
     ThreadLog* thread_;
     const LiveObject* before_ = nullptr;
 };

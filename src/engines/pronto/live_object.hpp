@@ -10,11 +10,12 @@
 #include "core/result.hpp"
 #include "engines/pronto/log_space.hpp"
 #include "os/futex.hpp"
+#include "runtime/session_state.hpp"
 #include "stillpoint/pronto.h"
 
 namespace stillpoint::pronto {
 
-/// An object of the open pool. Lives until the pool is closed, also when the object is deleted: who still waits for it may look.
+/// An object of an open pool. Lives until the pool is closed, also when the object is deleted: a thread that still waits for it may look.
 struct alignas(128) LiveObject {
     enum State : std::uint32_t {
         unrecovered = 0,  ///< its logged operations have not been run again yet
@@ -27,6 +28,7 @@ struct alignas(128) LiveObject {
     std::atomic<std::uint64_t> operation_ns{0};
 
     // Constant while it is open.
+    Session* session = nullptr;  ///< the pool's
     ObjectRecord* record = nullptr;
     std::byte* object = nullptr;
     const sp_pronto_type* type = nullptr;  ///< nullptr: this program does not know the type
@@ -85,9 +87,10 @@ struct Operation {
         failed = 5,  ///< has changed the object, and will not be durable
     };
 
+    Session* session;  ///< of the object's pool; while the operation lasts the thread acts on it. nullptr: nothing was begun
+    Session* chosen_before;  ///< by the thread
     LiveObject* object;
     ThreadLog* thread;
-    Operation* outer;
     std::byte* arguments;
     std::uint64_t argument_bytes;
     std::uint64_t number;

@@ -58,7 +58,7 @@ public:
     [[nodiscard]] std::uint64_t damaged_number() const noexcept { return damaged_number_; }
     /// The damaged entry's method, where what is left of the entry tells.
     [[nodiscard]] std::optional<std::uint8_t> damaged_method() const noexcept { return damaged_method_; }
-    /// An operation between them is missing that nobody had acknowledged: those after it did not rely on it.
+    /// An operation between them is missing that had not been acknowledged: those after it did not rely on it.
     [[nodiscard]] bool has_gap() const noexcept;
     /// Leaves out what comes after the damage.
     void cut_at_damage() noexcept;

@@ -119,7 +119,7 @@ TEST_F(LogScan, LeavesOutWhatAnEarlierRecoveryHasLeftOut)
     EXPECT_EQ(log_->left_out(), 1U);
     begin_chunk(1, 1, 2);
     add(2, entry_follows_all, 1);
-    EXPECT_EQ(numbers(), (Numbers{1, 2})) << "number 3 is of a run that nobody has seen it of";
+    EXPECT_EQ(numbers(), (Numbers{1, 2})) << "number 3 is of a run that never told it";
 }
 
 TEST_F(LogScan, EndsAtAGapWhereLaterOnesFollowAllAndNotWhereTheyDoNot)
@@ -144,7 +144,7 @@ TEST_F(LogScan, TellsDamageFromATornEnd)
     add(3, entry_follows_all, 1);
     second[200] ^= std::byte{1};
     EXPECT_EQ(numbers(), (Numbers{1}));
-    EXPECT_EQ(log_->damaged_number(), 0U) << "nobody says that 2 was durable";
+    EXPECT_EQ(log_->damaged_number(), 0U) << "nothing says that 2 was durable";
     add(4, entry_follows_all, 3);
     EXPECT_EQ(numbers(), (Numbers{1}));
     EXPECT_EQ(log_->damaged_number(), 2U);
@@ -183,7 +183,7 @@ TEST_F(LogScan, TakesTheOtherHeaderWhereOneCannotBeRead)
     std::memcpy(chunk_ + header_copy_offset, &header_, sizeof header_);
     const std::uint64_t first_page = first_log_page(pool_->segments()[0]);
     for (const std::uint64_t page : {first_page, first_page + log_chunk_pages - 1, first_page + log_chunk_pages}) {
-        disk_->unreadable_page = page;  // The chunk's page, or one of the chunk after it, which nobody uses.
+        disk_->unreadable_page = page;  // The chunk's page, or one of the chunk after it, which is not used.
         const auto chunks = scan_chunks(*pool_);
         ASSERT_TRUE(chunks) << "page " << page;
         EXPECT_EQ(chunks->size(), 1U);

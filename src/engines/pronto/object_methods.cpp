@@ -101,8 +101,8 @@ try {
     for (std::size_t method = 0; method < type.method_count; ++method) {
         if (!found[method]) {
             if (object.program_methods.size() >= SP_PRONTO_METHODS_MAX) {
-                return fail(SP_E_OBJECT_TYPE, 0, "the durable object \"{}\" has known {} methods by now, and no more are possible",
-                            object.name.data(), object.program_methods.size());
+                return fail(SP_E_OBJECT_TYPE, 0, "the durable object \"{}\" already has the maximum of {} methods", object.name.data(),
+                            object.program_methods.size());
             }
             object.pool_methods[method] = static_cast<std::uint8_t>(object.program_methods.size());
             object.program_methods.push_back(static_cast<std::uint16_t>(method));

@@ -101,7 +101,7 @@ Result<void> ObjectTable::check_record(const Session& session, const DirectoryEn
     return {};
 }
 
-/// A named block that is no object is the program's own.
+/// A named block that is not an object is the program's own.
 Result<void> ObjectTable::adopt(Session& session, const DirectoryEntry& entry, std::set<std::uint64_t>& identities)
 {
     if (auto sound = check_record(session, entry); !sound) {

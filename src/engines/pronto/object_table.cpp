@@ -108,6 +108,7 @@ Result<LiveObject*> ObjectTable::add_live(ObjectRecord& record, std::string_view
         return fail(SP_E_NO_MEMORY, 0, "no memory for one more durable object, \"{}\"", name);
     }
     LiveObject& object = objects_.back();
+    object.session = session_;
     object.record = &record;
     object.object = reinterpret_cast<std::byte*>(&record) + object_offset;
     object.type = type;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "core/canary.hpp"
 #include "engines/pronto/commit_order.hpp"
@@ -170,6 +171,7 @@ Result<void*> OperationLog::begin(sp_pronto_operation& memory, void* address, st
     if (!place) {
         return pass_on(place.error());
     }
+    operation.session = object->session;
     operation.object = object;
     operation.thread = thread;
     operation.arguments = *place;
@@ -185,6 +187,7 @@ Result<void*> OperationLog::begin(sp_pronto_operation& memory, void* address, st
         return pass_on(entered.error());
     }
     operation.state = Operation::begun;
+    operation.chosen_before = std::exchange(sessions::chosen, object->session);
     thread->current = &operation;
     constexpr std::uint32_t one_in = 256;
     operation.timed_ns = thread->operations++ % one_in == 0 ? os::monotonic_ns() : 0;
@@ -375,13 +378,6 @@ Result<void> OperationLog::commit(sp_pronto_operation& memory, bool early)
     return finish_commit(operation, early);
 }
 
-Result<void> OperationLog::commit_current()
-{
-    ThreadLog* const thread = own_thread_log();
-    return thread != nullptr && thread->current != nullptr ? commit(reinterpret_cast<sp_pronto_operation&>(*thread->current), false)
-                                                           : Result<void>{};
-}
-
 void OperationLog::end_verifying(Operation& operation) noexcept
 {
     if (operation.is_verifying) {
@@ -421,6 +417,7 @@ Result<void> OperationLog::end(sp_pronto_operation& memory, bool by_exception)
     leave_fase(operation);
     end_verifying(operation);
     operation.thread->current = nullptr;
+    sessions::chosen = operation.chosen_before;
     const bool wait = operation.state == Operation::early && !is_removed(Canary::log_wait);
     operation.state = Operation::inactive;
     return wait ? group_.wait(object, operation.number) : Result<void>{};

@@ -1,5 +1,5 @@
 #pragma once
-// OperationLog: the semantic log of all objects of the open pool: begin, log, commit [Pronto §5.1.2, §5.2.1]. How an object comes to be
+// OperationLog: the semantic log of all objects of a pool: begin, log, commit [Pronto §5.1.2, §5.2.1]. How an object comes to be
 // and how it is recovered: object_table.hpp.
 
 #include <atomic>
@@ -57,7 +57,6 @@ public:
     [[nodiscard]] Result<void*> begin(sp_pronto_operation& operation, void* object, std::uint32_t method, std::size_t bytes);
     void start_logging(sp_pronto_operation& operation) noexcept;
     [[nodiscard]] Result<void> commit(sp_pronto_operation& operation, bool early);
-    [[nodiscard]] Result<void> commit_current();
     [[nodiscard]] Result<void> end(sp_pronto_operation& operation, bool by_exception);
     [[nodiscard]] Result<void> wait_read(const void* object);
     [[nodiscard]] Result<void> numbers(const void* object, std::uint64_t* committed, std::uint64_t* durable);

@@ -171,7 +171,7 @@ TEST_P(ProntoOperations, WrapAroundTheLogWhileThreadsHoldALockAroundThem)
     ASSERT_EQ(run(
                   [&] {
                       Sum& sum = open_sum();
-                      static std::mutex lock;  // Whoever waits for room in the log holds it.
+                      static std::mutex lock;  // The thread that waits for room in the log holds it.
                       std::vector<std::thread> workers;
                       for (std::uint64_t thread = 0; thread < threads; ++thread) {
                           workers.emplace_back([&] {

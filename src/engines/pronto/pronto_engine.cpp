@@ -1,6 +1,5 @@
 #include "engines/pronto/pronto_engine.hpp"
 
-#include <atomic>
 #include <mutex>
 
 #include "engines/pronto/log_layout.hpp"
@@ -8,6 +7,7 @@
 #include "engines/pronto/own_options.hpp"
 #include "os/log.hpp"
 #include "runtime/fase.hpp"
+#include "runtime/session_state.hpp"
 #include "runtime/statistics.hpp"
 #include "versions/offline.hpp"
 
@@ -16,9 +16,6 @@ namespace stillpoint::pronto {
 namespace {
 
 std::unique_ptr<Engine> make() { return std::make_unique<ProntoEngine>(); }
-
-/// The one whose log the C API uses: a process has one session.
-constinit std::atomic<ProntoEngine*> started_engine{nullptr};
 
 constexpr std::string_view tracker = "pieces";
 constexpr std::string_view trackers[] = {tracker};
@@ -51,22 +48,17 @@ EngineDriver driver() noexcept
             .trackers = trackers,
             .sums_program_bytes = true,
             .options = own_option_rows,
-            .counts_locks = false,
+            .programs = Programs::operations,
+            .shares_process = true,
             .facts = &object_facts};
 }
 
-OperationLog* log_of_engine(const Engine& engine) noexcept
+OperationLog* log_of_session(const Session& session) noexcept
 {
-    ProntoEngine* const pronto = started_engine.load(std::memory_order_acquire);
-    return pronto == &engine ? &*pronto->log_ : nullptr;
+    return session.driver->make == &make ? &*static_cast<ProntoEngine&>(*session.engine).log_ : nullptr;
 }
 
-ProntoEngine::~ProntoEngine()
-{
-    loader_.stop();
-    ProntoEngine* self = this;
-    started_engine.compare_exchange_strong(self, nullptr, std::memory_order_acq_rel);
-}
+ProntoEngine::~ProntoEngine() { loader_.stop(); }
 
 Result<RecoveryReport> ProntoEngine::start(Pool pool, const Options& options)
 {
@@ -103,7 +95,7 @@ Result<RecoveryReport> ProntoEngine::start(Pool pool, const Options& options)
     }
     publish_start();
     // Objects say by their operations what is failure-atomic. A thread that holds a lock and waits for room in the log must
-    // not keep those who wait for the lock from letting a snapshot happen. Set here, and not when the engine runs: a lock
+    // not keep the threads that wait for the lock from letting a snapshot happen. Set here, and not when the engine runs: a lock
     // that was counted must be released counted.
     fase_count_no_locks();
     return report;
@@ -204,7 +196,7 @@ Result<std::uint64_t> ProntoEngine::grow(std::uint64_t wanted)
         if (auto done = pieces_.grow(bytes); !done) {
             return pass_on(done.error());
         }
-        statistics().image_bytes.store(bytes, std::memory_order_relaxed);
+        statistics_of(statistics_number).image_bytes.store(bytes, std::memory_order_relaxed);
     }
     return shadow_.bytes();
 }
@@ -218,14 +210,13 @@ Result<void> ProntoEngine::start_log(const Options& options)
     log_.emplace(links(), OperationLog::Settings{use, own.verify_replay, own.damaged_log == "cut", own.check_commit_order});
     hooks_ = {&*log_, [](void* log) noexcept { static_cast<OperationLog*>(log)->before_capture(); },
               [](void* log, std::uint64_t) noexcept { static_cast<OperationLog*>(log)->snapshot_durable(); }};
-    auto recovered = log_->recover(*pool_);
-    started_engine.store(this, std::memory_order_release);
-    return recovered;
+    return log_->recover(*pool_);
 }
 
 void ProntoEngine::fail_for_good(const Failure& failure) noexcept
 {
     const std::lock_guard guard(failing_lock_);
+    const StatisticsScope own(statistics_number);
     if (failure.code != SP_E_OBJECT_REFUSED && failure.code != SP_E_NOT_DETERMINISTIC) {
         give_up_durability(clock_, failure);
         return;

@@ -13,6 +13,10 @@
 #include "os/userfaultfd.hpp"
 #include "versions/image_engine.hpp"
 
+namespace stillpoint {
+struct Session;
+}
+
 namespace stillpoint::pronto {
 
 /// The engine's entry for the registry.
@@ -39,7 +43,7 @@ private:
     void request_checkpoint() noexcept override;
     void announce_segment(const Segment& segment) noexcept override;
     void detach_parts_after_fork() noexcept override;
-    friend OperationLog* log_of_engine(const Engine& engine) noexcept;
+    friend OperationLog* log_of_session(const Session& session) noexcept;
     [[nodiscard]] Result<void> load_image(std::string_view choice, RecoveryReport& report);
     [[nodiscard]] Result<void> choose_loading(std::string_view choice, RecoveryReport& report);
     [[nodiscard]] Result<void> start_log(const Options& options);
@@ -57,7 +61,7 @@ private:
     os::FutexLock failing_lock_;
 };
 
-/// The log of the objects of that engine's pool; nullptr: the engine is another one. Any thread.
-[[nodiscard]] OperationLog* log_of_engine(const Engine& engine) noexcept;
+/// The log of the objects of that session's pool; nullptr: its engine is another one. Any thread.
+[[nodiscard]] OperationLog* log_of_session(const Session& session) noexcept;
 
 }  // namespace stillpoint::pronto

@@ -55,7 +55,7 @@ struct EntryHeader {
     std::uint64_t checksum;        ///< of the other fields and the arguments, seeded by object and place
     std::uint64_t number;          ///< commit number: 1, 2, … of the object
     std::uint32_t argument_bytes;
-    std::uint16_t tag;             ///< entry_tag() of object and place: spares the scanner most checksums of what is no entry
+    std::uint16_t tag;             ///< entry_tag() of object and place: spares the scanner most checksums of what is not an entry
     std::uint8_t method;           ///< number in the object's table of methods
     std::uint8_t flags;            ///< EntryFlag
     std::uint32_t behind;          ///< operations up to number - behind were durable when this one was committed

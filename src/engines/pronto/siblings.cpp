@@ -139,7 +139,7 @@ void Siblings::run(void* self)
 {
     auto& sibling = *static_cast<Sibling*>(self);
     {
-        // Until all are started nobody knows which threads are whose.
+        // Until all are started it is not known which threads are whose.
         const std::lock_guard until_counted(sibling.team->start_lock_);
     }
     sibling.team->loop(sibling);

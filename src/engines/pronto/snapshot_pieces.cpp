@@ -19,7 +19,7 @@ namespace stillpoint::pronto {
 
 namespace {
 
-/// Nobody writes to the piece meanwhile, but ThreadSanitizer cannot know it: what keeps others away is the page's protection.
+/// No thread writes to the piece meanwhile, but ThreadSanitizer cannot know it: what keeps others away is the page's protection.
 STILLPOINT_NO_THREAD_SANITIZER void copy_protected(std::byte* destination, const std::byte* source, std::size_t size) noexcept
 {
     if constexpr (thread_sanitizer) {
@@ -271,7 +271,7 @@ void SnapshotPieces::collapse_written() noexcept
 Result<void> SnapshotPieces::freeze() noexcept
 {
     // A piece that is writable and not marked yet may have been written by another thread's FASE, though the thread in the handler
-    // is outside one and is not waited for. A handler in there waits for nobody.
+    // is outside one and is not waited for. A handler in there waits for no thread.
     freezing_.store(true, std::memory_order_seq_cst);
     while (opening_.load(std::memory_order_seq_cst) != 0) {
         os::yield_cpu();

@@ -4,7 +4,7 @@
 //   clean     read-only; as the last snapshot has it, or will have it
 //   written   writable: the first write to a clean piece was a fault
 //   frozen    read-only, as it was in the stop; the snapshot has no copy yet
-//   copying   somebody copies it to staging memory: the snapshot's thread, then it is clean; or the handler of a write, then written
+//   copying   on its way to staging memory: by the snapshot's thread, then it is clean; by the handler of a write, then it is written
 //
 // The stop makes frozen what was written, by one mprotect: nothing is copied while the program is held.
 
@@ -39,8 +39,8 @@ public:
 
     [[nodiscard]] bool any_written() const noexcept;
 
-    /// Before a stop, where the image was not made of huge pages: those of written pieces become such, each once. The program runs; who
-    /// touches a piece meanwhile waits about a millisecond. What is not loaded yet stays as it is until the next time.
+    /// Before a stop, where the image was not made of huge pages: those of written pieces become such, each once. The program runs; a
+    /// thread that touches a piece meanwhile waits about a millisecond. What is not loaded yet stays as it is until the next time.
     void collapse_written() noexcept;
 
     /// In the stop: freezes what was written. Errors: no_memory.
@@ -57,10 +57,10 @@ public:
     /// Bytes of the image that lie in the piece, as of the last freeze().
     [[nodiscard]] std::uint64_t captured_bytes_of(std::uint32_t piece) const noexcept;
 
-    /// No snapshot will be written any more: the image is writable, and nobody waits for anything.
+    /// No snapshot will be written any more: the image is writable, and no thread waits for anything.
     void abandon_snapshots() noexcept;
 
-    /// Whoever waits for a slot or a copy looks again.
+    /// Threads that wait for a slot or a copy look again.
     void tell_progress() noexcept;
     [[nodiscard]] std::uint32_t progress() const noexcept { return progress_.load(std::memory_order_acquire); }
     /// Sleeps until there was some since `seen` was read.

@@ -79,7 +79,7 @@ std::uint32_t SnapshotStaging::take(std::uint32_t spare) noexcept
     const std::uint64_t in_use = count_ - (free - 1);
     raise_to(used_, in_use);
     raise_to(peak_, in_use);
-    // A slot is pushed before it is counted, so there is one for everybody who was counted.
+    // A slot is pushed before it is counted, so there is one for each thread that was counted.
     return pop(free_);
 }
 

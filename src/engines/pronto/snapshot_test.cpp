@@ -1,4 +1,4 @@
-// Snapshots of pronto while the program writes: what is frozen is captured as it was, whoever copies it.
+// Snapshots of pronto while the program writes: what is frozen is captured as it was, whichever thread copies it.
 
 #include <atomic>
 #include <cstdint>

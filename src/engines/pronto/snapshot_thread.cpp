@@ -7,8 +7,8 @@
 #include "core/store_marks.hpp"
 #include "os/clock.hpp"
 #include "runtime/checkpoint_figures.hpp"
-#include "runtime/quiescence.hpp"
 #include "runtime/statistics.hpp"
+#include "runtime/stop_turns.hpp"
 #include "runtime/sync_objects.hpp"
 
 namespace stillpoint::pronto {
@@ -30,7 +30,9 @@ Result<void> SnapshotThread::prepare() { return writer_.reserve(settings_.image_
 
 CheckpointTurn SnapshotThread::take_turn(void* self, const CheckpointTurns::Facts& facts) noexcept
 {
-    return static_cast<SnapshotThread*>(self)->take_snapshot(facts.last, facts.even_if_empty);
+    auto& here = *static_cast<SnapshotThread*>(self);
+    here.tracers_.look();
+    return here.take_snapshot(facts.last, facts.even_if_empty);
 }
 
 bool SnapshotThread::nothing_is_written() const noexcept
@@ -55,7 +57,7 @@ void SnapshotThread::freeze_in_stop(void* self) noexcept
     const bool awaited = here.parts_.clock->wanted() >= here.parts_.clock->running();
     here.watch_.at_capture(here.parts_.pieces->any_written() || here.mirrored_.changed(), !here.last_ && !awaited);
     here.announced_.absorb(*here.parts_.table, *here.parts_.locations);
-    const SyncObjectsCapture capture(&prepare_store, &here);
+    const SyncObjectsCapture capture(here.parts_.shadow->base(), &prepare_store, &here);
     here.mirrored_.update([&](std::byte* address, std::size_t size) { prepare_store(&here, address, size); });
     if (hooks.capturing != nullptr) {
         hooks.capturing(hooks.context);
@@ -81,7 +83,7 @@ CheckpointTurn SnapshotThread::take_snapshot(bool last, bool even_if_empty) noex
     }
     last_ = last;
     const std::uint64_t begun_ns = os::monotonic_ns();
-    const StopReport stop = stop_threads(settings_.stop_attempt_ns, &freeze_in_stop, this);
+    const StopReport stop = stop_threads_in_turn(settings_.stop_attempt_ns, &freeze_in_stop, this);
     if (!stop.reached) {
         note_withdrawn(stop);
         return CheckpointTurn::withdrawn;
@@ -92,7 +94,7 @@ CheckpointTurn SnapshotThread::take_snapshot(bool last, bool even_if_empty) noex
     const std::uint64_t write_begun_ns = os::monotonic_ns();
     auto outcome = stop_outcome_ ? write_epoch(last) : stop_outcome_;
     if (!outcome) {
-        // Handlers wait for staging memory that nobody would empty any more.
+        // Handlers wait for staging memory that would never be emptied.
         parts_.pieces->abandon_snapshots();
         give_up_durability(*parts_.clock, outcome.error());
         writing_.store(false, std::memory_order_release);
@@ -137,7 +139,7 @@ Result<void> SnapshotThread::write_frozen() noexcept
             return done;
         }
         ++written;
-        // The last piece goes with the table, in commit(): nothing is frozen any more, so nobody fills its slot again.
+        // The last piece goes with the table, in commit(): nothing is frozen any more, so its slot is not filled again.
         if (written < parts_.pieces->frozen_count()) {
             if (auto done = writer_.flush_gathered(); !done) {
                 return done;

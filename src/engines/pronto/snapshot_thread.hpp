@@ -17,6 +17,7 @@
 #include "runtime/epoch_clock.hpp"
 #include "runtime/mirrored_ranges.hpp"
 #include "runtime/section_watch.hpp"
+#include "runtime/tracer_watch.hpp"
 #include "versions/announced_segments.hpp"
 #include "versions/epoch_writer.hpp"
 
@@ -92,6 +93,7 @@ private:
     SectionWatch watch_{
         {"no operation was begun and no sp_fase_begin() was called, which alone delimit with the engine pronto: locks do not",
          "Make each update an operation of an object, or put sp_fase_begin() and sp_fase_end() around it"}};
+    TracerWatch tracers_{"Call a function of the program that stores"};
     bool last_ = false;
     versions::AnnouncedSegments announced_;
 

@@ -57,7 +57,7 @@ struct ThreadLog {
     /// Place for that many bytes of arguments, 8-byte aligned, with header_room before them in the same cache line, and a line
     /// of zeroes after them. Errors: no_memory.
     [[nodiscard]] Result<std::byte*> place_for(std::uint64_t argument_bytes);
-    /// Another one, for arguments that nobody logs.
+    /// Another one, for arguments that are not logged.
     [[nodiscard]] Result<std::byte*> place_for_nothing(std::uint64_t argument_bytes);
 
     SiblingJob job;

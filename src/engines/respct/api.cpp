@@ -51,7 +51,7 @@ constexpr unsigned tag_shift = 16;
 
 bool is_of(const Session& session, const sp_respct_layout& layout) noexcept
 {
-    return __atomic_load_n(&layout.session, __ATOMIC_ACQUIRE) == session.number;
+    return __atomic_load_n(&layout.session, __ATOMIC_ACQUIRE) == session.serial;
 }
 
 /// The layout's number in the open pool; found once in a session.
@@ -64,7 +64,7 @@ Result<std::uint16_t> number_of(Session& session, sp_respct_layout& layout)
     if (number) {
         const std::uint32_t tag = session.heap->tag_of_typed(*number, layout.alignment_bytes, layout.size_bytes);
         __atomic_store_n(&layout.type, *number | tag << tag_shift, __ATOMIC_RELAXED);
-        __atomic_store_n(&layout.session, session.number, __ATOMIC_RELEASE);
+        __atomic_store_n(&layout.session, session.serial, __ATOMIC_RELEASE);
     }
     return number;
 }

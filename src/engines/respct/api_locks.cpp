@@ -65,7 +65,7 @@ void withdraw(const sp_respct_mutex* mutex, std::uint32_t bits) noexcept
 
 void count(std::uint32_t bits) noexcept { sp_respct_locks += (bits & is_section) != 0 ? 0 : 1; }
 
-/// Whoever has slept takes it as waited for: others may sleep still.
+/// A thread that has slept takes it as waited for: others may still sleep.
 void take_contended(Word& word, std::uint32_t bits) noexcept
 {
     std::uint32_t seen = 0;
@@ -112,7 +112,7 @@ STILLPOINT_API bool sp_respct_try_lock_slowly(sp_respct_mutex* mutex)
 STILLPOINT_API void sp_respct_unlock_slowly(sp_respct_mutex* mutex, uint32_t was)
 {
     if (was == 0) {
-        stillpoint::os::log(stillpoint::os::Severity::error, "sp_respct_unlock({}): nobody holds this mutex; the program ends here",
+        stillpoint::os::log(stillpoint::os::Severity::error, "sp_respct_unlock({}): no thread holds this mutex; the program ends here",
                             static_cast<const void*>(mutex));
         std::abort();
     }
@@ -145,7 +145,7 @@ STILLPOINT_API void sp_respct_notify_one(sp_respct_condition* condition)
     }
     std::uint32_t now = changes.fetch_add(2, std::memory_order_relaxed) + 2;
     if (stillpoint::os::futex_wake(changes, 1) == 0) {
-        // Unless somebody has come meanwhile: then it sleeps not at all, or the count has changed.
+        // Unless another thread has come meanwhile: then it does not sleep, or the count has changed.
         changes.compare_exchange_strong(now, now & ~std::uint32_t{1}, std::memory_order_relaxed);
     }
 }

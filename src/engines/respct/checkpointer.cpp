@@ -74,8 +74,7 @@ CheckpointTurn Checkpointer::take_checkpoint(bool last, bool even_if_empty) noex
     last_ = last;
     // Restart points may lie far apart: each attempt waits twice as long as the one before. None waits forever, since a thread that
     // is held at its restart point may be what another one waits for.
-    constexpr std::uint64_t attempt_max_ns = 1'000'000'000;
-    const std::uint64_t attempt_ns = std::min(settings_.stop_attempt_ns << std::min(withdrawn_in_row_, 16U), attempt_max_ns);
+    const std::uint64_t attempt_ns = attempt_length_ns(settings_.stop_attempt_ns, withdrawn_in_row_);
     const std::uint64_t begun_ns = os::monotonic_ns();
     StopReport stop{.reached = true};
     if (is_removed(Canary::restart_point_wait)) {
@@ -86,7 +85,6 @@ CheckpointTurn Checkpointer::take_checkpoint(bool last, bool even_if_empty) noex
     if (!stop.reached) {
         ++withdrawn_in_row_;
         // A thread that never comes to a restart point must not keep the others from their work.
-        constexpr std::uint64_t free_for_each_held = 4;
         turns_.rest_at_least(free_for_each_held * stop.wait_ns);
         note_withdrawn(stop);
         note_long_wait(stop);

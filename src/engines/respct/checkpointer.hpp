@@ -6,6 +6,7 @@
 // most two are not: the one that is being written and the running one, which is why a logged variable has two backups
 // (docs/internals/decisions/respct-two-backups.md).
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -18,6 +19,18 @@
 #include "runtime/section_watch.hpp"
 
 namespace stillpoint::respct {
+
+/// So long, at most, an attempt holds the threads that stand at their restart points.
+constexpr std::uint64_t attempt_max_ns = 1'000'000'000;
+/// And so many times as long they are free afterwards, at least.
+constexpr std::uint64_t free_for_each_held = 4;
+
+/// The length of an attempt after so many that were withdrawn.
+[[nodiscard]] constexpr std::uint64_t attempt_length_ns(std::uint64_t first_ns, unsigned withdrawn_in_row) noexcept
+{
+    constexpr unsigned doublings_max = 16;
+    return std::min(first_ns << std::min(withdrawn_in_row, doublings_max), attempt_max_ns);
+}
 
 class Checkpointer {
 public:

@@ -1,6 +1,6 @@
 #pragma once
 // Bad use of respct.h. Its checks (sp_respct_check_...) and `stillpoint lint` need to be told by the API's other functions what the program
-// does: these call the notes below. Threads: any. Cost while nobody listens: a load and a branch.
+// does: these call the notes below. Threads: any. Cost while no check is on: a load and a branch.
 
 #include <atomic>
 #include <cstddef>
@@ -35,10 +35,10 @@ inline void note_restart_point() noexcept
         restart_point();
     }
 }
-/// In sp_respct_checkpoint_allow and sp_respct_checkpoint_prevent; these are kept track of from the start.
+/// Called in sp_respct_checkpoint_allow and sp_respct_checkpoint_prevent, which are tracked from the start.
 inline void note_allow() noexcept { allow(); }
 inline void note_prevent() noexcept { prevent(); }
-/// In sp_respct_add_modified.
+/// Called in sp_respct_add_modified.
 inline void note_modified(const void* address, std::size_t size_bytes) noexcept
 {
     if (watched()) [[unlikely]] {

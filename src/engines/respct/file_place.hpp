@@ -1,5 +1,5 @@
 #pragma once
-// Where an image page lies in the file.
+// The place of an image page in the file.
 
 #include <cstdint>
 

@@ -27,7 +27,7 @@ public:
     [[nodiscard]] std::byte* base() const noexcept { return memory_.base(); }
     [[nodiscard]] std::uint64_t bytes() const noexcept { return memory_.bytes(); }
     [[nodiscard]] bool in_place() const noexcept { return in_place_; }
-    /// In front of what is the medium's own.
+    /// The bytes in front of the medium's own memory.
     [[nodiscard]] std::uint64_t private_bytes() const noexcept { return heap_offset_; }
 
 private:

@@ -17,7 +17,7 @@ inline constexpr std::uint32_t locks_go_slowly = std::uint32_t{1} << 31;
 /// Small mutexes that the calling thread holds.
 [[nodiscard]] inline std::uint32_t locks_counted() noexcept { return sp_respct_locks & ~locks_go_slowly; }
 
-/// After a change of whether the calling thread takes part.
+/// Called when the calling thread begins or ceases to take part.
 void choose_way_of_locks(bool takes_part) noexcept;
 /// The checks want to know the calling thread's locks, from here on.
 void list_locks_of_this_thread() noexcept;

@@ -105,7 +105,7 @@ TEST(RespctLocksDeathTest, UnlockOfAFreeMutexIsTold)
 {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     mutex guard;
-    EXPECT_DEATH(guard.unlock(), "nobody holds this mutex");
+    EXPECT_DEATH(guard.unlock(), "no thread holds this mutex");
 }
 
 }  // namespace

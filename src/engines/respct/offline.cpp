@@ -1,11 +1,7 @@
 #include "engines/respct/offline.hpp"
 
-#include <cstring>
-
 #include "engines/respct/recovery.hpp"
-#include "heap/logged_recovery.hpp"
 #include "os/reserved_array.hpp"
-#include "pool/image_layout.hpp"
 
 namespace stillpoint::respct {
 
@@ -48,7 +44,7 @@ Result<RecoveryReport> check_pool(const Pool& pool, Findings* findings,
         return pass_on(recovered.error());
     }
     RecoveryReport report = report_of(recovered->runs);
-    report.pages_rolled_back = recovered->variables_taken_back;
+    report.pages_rolled_back = recovered->variables_rolled_back;
     report.pages_present = recovered->pages_read;
     if (visit_image != nullptr && report.epoch != 0) {
         if (auto done = visit_image(context, image.data(), pool.facts().image_bytes); !done) {
@@ -56,17 +52,6 @@ Result<RecoveryReport> check_pool(const Pool& pool, Findings* findings,
         }
     }
     return report;
-}
-
-void make_canonical(std::byte* base, std::uint64_t image_bytes)
-{
-    const auto& header = *reinterpret_cast<const layout::ImageHeader*>(base);
-    PoolFacts facts{};
-    facts.image_bytes = image_bytes;
-    facts.image_bytes_max = header.image_bytes_max;
-    const ImageGeometry geometry = geometry_of(facts);
-    std::memset(base + geometry.copies_offset, 0, geometry.heap_offset - geometry.copies_offset);
-    heap::HeapRollback(heap_options(facts, base), UINT64_MAX, false).make_canonical();
 }
 
 }  // namespace stillpoint::respct

@@ -12,6 +12,5 @@ namespace stillpoint::respct {
 [[nodiscard]] Result<RecoveryReport> check_pool(const Pool& pool, Findings* findings,
                                                 Result<void> (*visit_image)(void* context, std::byte* base, std::uint64_t image_bytes),
                                                 void* context, void (*progress)(std::uint64_t done, std::uint64_t total));
-void make_canonical(std::byte* base, std::uint64_t image_bytes);
 
 }  // namespace stillpoint::respct

@@ -43,16 +43,16 @@ struct Found {
     bool leaves_locks = false;
 };
 
-void keep_change(void* found, std::byte* variable, unsigned kind, bool taken_back)
+void keep_change(void* found, std::byte* variable, unsigned kind, bool rolled_back)
 {
     auto& here = *static_cast<Found*>(found);
     here.lines.push_back(reinterpret_cast<std::uintptr_t>(variable) & ~std::uintptr_t{cache_line_bytes - 1});
-    if (taken_back) {
+    if (rolled_back) {
         here.changes.push_back({variable, kind});
     }
 }
 
-/// A lock that is free already, as nearly all are, is no change. In a private copy of the medium the lock stays as it is,
+/// A lock that is free already, as nearly all are, is not a change. In a private copy of the medium the lock stays as it is,
 /// and what would come of it is seen in a copy of its own.
 void reset_and_keep_lock(void* found, std::byte* lock, unsigned kind)
 {
@@ -145,7 +145,7 @@ private:
     void take_shares(Recovered& recovered, bool reports)
     {
         Found found{{}, {}, plan_.image_is_loaded};
-        std::uint64_t taken_back = 0;
+        std::uint64_t rolled_back = 0;
         Result<void> outcome;
         while (outcome) {
             const std::uint64_t first = next_.fetch_add(spans_at_a_time, std::memory_order_relaxed);
@@ -154,7 +154,7 @@ private:
             }
             const std::uint64_t end = std::min(first + spans_at_a_time, rollback_.spans());
             outcome = load_used(first, end);
-            taken_back += rollback_.roll_back_spans(first, end, {&keep_change, &found, &reset_and_keep_lock, plan_.image_is_loaded});
+            rolled_back += rollback_.roll_back_spans(first, end, {&keep_change, &found, &reset_and_keep_lock, plan_.image_is_loaded});
             if (reports && plan_.progress != nullptr) {
                 plan_.progress(end, rollback_.spans());
             }
@@ -162,7 +162,7 @@ private:
         const std::lock_guard hold(lock_);
         recovered.changes.insert(recovered.changes.end(), found.changes.begin(), found.changes.end());
         recovered.changed_lines.insert(recovered.changed_lines.end(), found.lines.begin(), found.lines.end());
-        recovered.variables_taken_back += taken_back;
+        recovered.variables_rolled_back += rolled_back;
         if (!outcome) {
             outcome_ = outcome;
         }
@@ -254,7 +254,7 @@ Result<Recovered> recover_image(const RecoveryPlan& plan, TableCopies& tables)
     if (!words) {
         return pass_on(words.error());
     }
-    recovered.variables_taken_back += *words;
+    recovered.variables_rolled_back += *words;
     recovered.changes = std::move(found.changes);
     recovered.changed_lines = std::move(found.lines);
     if (auto done = SpanWork(plan, rollback, reader, table).run(recovered); !done) {

@@ -35,7 +35,7 @@ struct Change {
 
 struct Recovered {
     RunFacts runs;
-    std::uint64_t variables_taken_back = 0;
+    std::uint64_t variables_rolled_back = 0;
     std::uint64_t pages_read = 0;
     std::vector<Change> changes;
     std::vector<std::uintptr_t> changed_lines;  ///< to be written before the next commit; not those of locks, which every recovery frees

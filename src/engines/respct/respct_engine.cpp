@@ -5,6 +5,7 @@
 
 #include "core/logged_words.hpp"
 #include "core/store_marks.hpp"
+#include "engines/respct/lint_rules.hpp"
 #include "engines/respct/offline.hpp"
 #include "engines/respct/own_options.hpp"
 #include "engines/respct/own_statistics.hpp"
@@ -38,10 +39,10 @@ EngineDriver driver() noexcept
             .check = &check_pool,
             .table_format = layout::TableFormat::logged,
             .interval_ms = interval_ms,
-            .make_canonical = &make_canonical,
             .options = own_option_rows,
             .statistics = own_statistic_rows,
-            .lint = {.layer = "respct", .headers = "stillpoint/respct"}};
+            .lint = lint_rules,
+            .programs = Programs::restart_points};
 }
 
 RespctEngine::~RespctEngine() { give_notes_back(); }
@@ -88,7 +89,7 @@ Result<RecoveryReport> RespctEngine::start(Pool pool, const Options& options)
     // Free spans of a file were not read; those of a mapping may be in the caches only, if a process died.
     report.free_memory_is_unknown = runs.after_crash || (!memory_.in_place() && runs.epoch != 0);
     report.captured_unix_ns = runs.captured_unix_ns;
-    report.pages_rolled_back = recovered->variables_taken_back;
+    report.pages_rolled_back = recovered->variables_rolled_back;
     report.rolled_back = "logged variables rolled back";
     report.pages_present = recovered->pages_read;
     return report;
@@ -200,7 +201,7 @@ Result<std::uint64_t> RespctEngine::grow(std::uint64_t wanted)
         return pass_on(extended.error());
     }
     respct::image_bytes.store(bytes, std::memory_order_release);
-    statistics().image_bytes.store(bytes, std::memory_order_relaxed);
+    statistics_of(statistics_number).image_bytes.store(bytes, std::memory_order_relaxed);
     return bytes;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
-// State of each logged variable for the checks of debug builds, in DRAM: whether it was initialised since its block was allocated, and who
-// updated it under which locks, after Eraser [Savage et al., TOCS 1997]: one thread may update as it likes; from the second thread on
-// the locks common to all updates must not become none. Threads that have ended count no more.
+// State of each logged variable for the checks of debug builds, in DRAM: whether it was initialised since its block was allocated, and
+// which threads updated it under which locks, after Eraser [Savage et al., TOCS 1997]: one thread may update as it likes; from the
+// second on the locks common to all updates must not become none. Threads that have ended count no more.
 //
 // Threads: any, under one lock. No malloc: a table in reserved address space, 32 bytes for each 16 of durable memory, paid where touched.
 

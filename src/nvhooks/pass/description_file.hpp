@@ -12,7 +12,7 @@ namespace stillpoint::nvhooks {
 [[nodiscard]] llvm::Error read_descriptions(const llvm::MemoryBuffer& file, llvm::StringRef path, DescriptionTable& table);
 
 /// Adds what an attribute says: "nvm_write:POINTER:SIZE[:AT-MOST]", "nvm_read:...", "nvm_harmless", "nvm_keeps_fase". Errors: what is
-/// wrong with the text. False: the attribute is somebody else's.
+/// wrong with the text. False: the attribute is not one of these.
 [[nodiscard]] llvm::Expected<bool> read_attribute(llvm::StringRef text, FunctionDescription& function);
 
 }  // namespace stillpoint::nvhooks

@@ -98,7 +98,7 @@ public:
     [[nodiscard]] const FunctionDescription* find(const llvm::CallBase& call) const;
     /// The description of a function itself, by its attributes and name; without what a call adds (scanf formats).
     [[nodiscard]] const FunctionDescription* find(const llvm::Function& function) const;
-    /// By name only.
+    /// The description of that name, without attributes.
     [[nodiscard]] const FunctionDescription* find(llvm::StringRef function) const;
 
 private:

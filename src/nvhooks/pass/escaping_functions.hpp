@@ -1,5 +1,5 @@
 #pragma once
-// Precompiled functions that the program calls through pointers (Breeze's *.unsafe, 3.2.4).
+// Precompiled functions that the program calls through pointers (*.unsafe of [Breeze 3.2.4]).
 
 #include "descriptions.hpp"
 

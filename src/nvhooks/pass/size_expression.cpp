@@ -170,7 +170,7 @@ private:
         if (llvm::isDigit(word.front())) {
             std::uint64_t value = 0;
             at_ = word.getAsInteger(0, value) ? start : at_;
-            return at_ != start ? push(expression, Operation::number, value) : fail("'" + word + "' is no number");
+            return at_ != start ? push(expression, Operation::number, value) : fail("'" + word + "' is not a number");
         }
         return named(expression, word, start);
     }

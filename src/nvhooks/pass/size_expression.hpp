@@ -14,7 +14,7 @@
 
 namespace stillpoint::nvhooks {
 
-/// Where and why a text is no expression.
+/// Where and why a text is not an expression.
 struct ExpressionError {
     std::size_t offset = 0;  ///< Bytes from the text's start.
     std::string message;
@@ -24,7 +24,7 @@ struct ExpressionError {
 /// a negative `int` argument, and a negative result in `return`.
 class SizeExpression {
 public:
-    /// Nothing, and `error` filled in, where `text` is no expression.
+    /// Nothing, and `error` filled in, where `text` is not an expression.
     [[nodiscard]] static std::optional<SizeExpression> parse(llvm::StringRef text, ExpressionError& error);
     /// Parses for callers that have no place of their own to name. Errors: "column N: what is wrong".
     [[nodiscard]] static llvm::Expected<SizeExpression> parse(llvm::StringRef text);
@@ -40,7 +40,7 @@ public:
 
     /// Needs what the call returned.
     [[nodiscard]] bool uses_result() const;
-    /// Calls strlen and the like, or loads: not to be emitted where nobody asks for the value.
+    /// Calls strlen and the like, or loads: not to be emitted where the value is not used.
     [[nodiscard]] bool reads_memory() const;
     /// The value where it is the same for each call.
     [[nodiscard]] std::optional<std::uint64_t> constant() const;

@@ -22,7 +22,7 @@ class Translator {
 public:
     Translator(FunctionScope& scope, llvm::DomTreeUpdater& updater) : scope_(scope), updater_(updater) {}
 
-    /// Where translations will stand. Before any block is split.
+    /// Chooses where translations will stand. Called before any block is split.
     void plan(const Sites& sites, const std::vector<PointerUse>& uses);
 
     /// The translation that holds for `pointer` before `at`; written on first use.
@@ -44,7 +44,7 @@ private:
     llvm::DomTreeUpdater& updater_;
     std::map<llvm::Value*, llvm::Value*> roots_;
     std::map<llvm::Value*, std::vector<llvm::Instruction*>> uses_of_root_;
-    /// For a root and a place of use, the place of its translation.
+    /// The place of a root's translation, by root and place of use.
     std::map<std::pair<llvm::Value*, llvm::Instruction*>, llvm::Instruction*> places_;
     std::map<std::pair<llvm::Value*, llvm::Instruction*>, Translation> written_;
     std::map<std::pair<llvm::Value*, llvm::Instruction*>, llvm::Value*> checked_;

@@ -46,7 +46,7 @@ void record(llvm::Module& module, llvm::StringRef callee, const std::string& pla
                                  "\"\n.popsection");
 }
 
-/// `callee` is empty where there is no function: it is known then that nobody hooks it.
+/// `callee` is empty where there is no function: it is known then that it has no hooks.
 void diagnose(llvm::Function& function, llvm::StringRef callee, const llvm::DebugLoc& where, const llvm::Twine& message)
 {
     if (unknown_call_option == Report::record) {

@@ -1,5 +1,5 @@
 #pragma once
-// -stillpoint-unknown-call: calls whose callee may write durable memory without anybody knowing [NVHooks 4.1.1].
+// -stillpoint-unknown-call: calls whose callee may write durable memory unseen [NVHooks 4.1.1].
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"

@@ -3,7 +3,6 @@
 
 #include "core/store_marks.hpp"
 #include "lint.hpp"
-#include "lint_restart_points.hpp"
 #include "stillpoint/nvhooks.h"
 
 namespace lint = stillpoint::lint;
@@ -21,14 +20,16 @@ HOOK void* nvhooks_to_absolute_ptr(uintptr_t pointer) { return reinterpret_cast<
 
 HOOK void nvhooks_pre_nvm_read(const void* address, size_t size_bytes)
 {
-    if (lint::is_on() && lint::has_restart_points()) [[unlikely]] {
-        lint::note_read_between_restart_points(address, size_bytes, __builtin_return_address(0));
+    if (lint::is_on()) [[unlikely]] {
+        if (const lint::Observer* const observer = lint::observer(); observer != nullptr) {
+            observer->read(address, size_bytes, __builtin_return_address(0));
+        }
     }
 }
 
 HOOK void nvhooks_post_nvm_read(const void* /*address*/, size_t /*size_bytes*/) {}
 
-HOOK void nvhooks_pre_nvm_write(void* /*address*/, size_t /*size_bytes*/) {}
+HOOK void nvhooks_pre_nvm_write(void* address, size_t size_bytes) { stillpoint::announce_store(address, size_bytes); }
 
 HOOK void nvhooks_post_nvm_write(void* address, size_t size_bytes)
 {
@@ -47,7 +48,9 @@ HOOK void nvhooks_pointer_stored(void* location, const void* value)
 
 HOOK void nvhooks_blocking_call(const char* function, uintptr_t first_argument, uintptr_t /*second_argument*/)
 {
-    if (lint::is_on() && lint::has_restart_points()) [[unlikely]] {
-        lint::note_blocking_call(function, first_argument, __builtin_return_address(0));
+    if (lint::is_on()) [[unlikely]] {
+        if (const lint::Observer* const observer = lint::observer(); observer != nullptr) {
+            observer->blocking_call(function, first_argument, __builtin_return_address(0));
+        }
     }
 }

@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/registry.hpp"
 #include "api/session.hpp"
 #include "lint_memory.hpp"
-#include "lint_restart_points.hpp"
 #include "lint_target.hpp"
 #include "os/descriptor.hpp"
 #include "os/elf_section.hpp"
@@ -33,6 +33,7 @@ constexpr std::size_t globals_max = 128;
 
 // Written once, before `state` is on.
 Report* report = nullptr;
+const EngineRules* rules = nullptr;  ///< nullptr: those of FASEs
 pid_t owner = 0;
 Range globals[globals_max];
 std::size_t global_count = 0;
@@ -46,6 +47,8 @@ void find_globals()
         globals[global_count++] = {begin, begin + sections[index].size};
     }
 }
+
+constexpr Reporter reporter{&add, &program_caller};
 
 /// The report that `stillpoint lint` has made, or nullptr.
 Report* map_report(const char* path)
@@ -64,8 +67,8 @@ Report* map_report(const char* path)
 void look_at_memory(const Heap& heap) noexcept
 {
     if (getpid() == owner) {
-        if (has_restart_points()) {
-            end_of_restart_points_thread();
+        if (rules != nullptr) {
+            rules->observer->ends();
         }
         find_pointers(heap, *report);
     }
@@ -85,11 +88,13 @@ State look_for_report()
         os::log(os::Severity::warning, "{} names {}, which is not a report: nothing is checked", report_variable, path);
         return State::off;
     }
+    const EngineDriver* const engine = find_engine({report->engine, strnlen(report->engine, sizeof report->engine)});
+    rules = engine != nullptr && engine->lint.observer != nullptr ? &engine->lint : nullptr;
     owner = getpid();
     find_globals();
     set_session_end_hook(&look_at_memory);
-    if (has_restart_points()) {
-        begin_restart_points();
+    if (rules != nullptr) {
+        rules->observer->begin(reporter);
     }
     report->attached.store(1, std::memory_order_relaxed);
     return State::on;
@@ -99,13 +104,19 @@ State look_for_report()
 /// thread holds. What it stores is counted as lost.
 constinit thread_local bool is_busy [[gnu::tls_model("initial-exec")]] = false;
 
+bool is_about_code(Kind kind)
+{
+    return kind >= Kind::first_of_engine &&
+           rules->kinds[static_cast<std::uint32_t>(kind) - static_cast<std::uint32_t>(Kind::first_of_engine)].detail == Detail::code;
+}
+
 void fill(Place& place, const Finding& finding)
 {
     place.kind = finding.kind;
     place.address = reinterpret_cast<std::uint64_t>(finding.address);
     place.size = finding.size;
     place.value = finding.value;
-    if (finding.kind == Kind::unlogged) {
+    if (is_about_code(finding.kind)) {
         place.target_spot = spot_of(finding.value, *report);
     } else if (finding.kind == Kind::pointer || finding.kind == Kind::possible_pointer) {
         const TargetFacts facts = facts_of_target(finding.value, __builtin_frame_address(0), *report);
@@ -128,7 +139,7 @@ constinit thread_local LastPossiblePointer last_possible_pointer [[gnu::tls_mode
 
 }  // namespace
 
-bool has_restart_points() noexcept { return report->rules == Rules::restart_points; }
+const Observer* observer() noexcept { return rules == nullptr ? nullptr : rules->observer; }
 
 Place* add(const Finding& finding) noexcept
 {
@@ -181,8 +192,8 @@ bool is_in_durable_global(const void* address) noexcept
 
 void note_write(const void* address, std::size_t size_bytes, const void* caller) noexcept
 {
-    if (has_restart_points()) {
-        note_write_between_restart_points(address, size_bytes, caller);
+    if (rules != nullptr) {
+        rules->observer->written(address, size_bytes, caller);
     } else if (!inside_fase()) {
         add({Kind::store, address, size_bytes, 0, caller, nullptr, nullptr});
     }

@@ -1,7 +1,7 @@
 #pragma once
 // `stillpoint lint` inside the program: what code compiled with `stillpoint cc --lint` stores is held against the two
 // rules that lock-based persistence stands on. Durable memory is written inside a FASE only, and points to
-// durable memory only (docs/guarantees.md).
+// durable memory only (docs/guide/guarantees.md).
 //
 // Threads: any. Nothing here calls malloc, and the program's own locks are not taken. Cost while no report is wanted:
 // one load and a branch.
@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "lint_report.hpp"
+#include "runtime/lint_rules.hpp"
 
 namespace stillpoint::lint {
 
@@ -27,20 +27,10 @@ enum class State : std::uint8_t { undecided, off, on };
     return now == State::on || (now == State::undecided && decide());
 }
 
-/// The rules of restart points (lint_restart_points.hpp) instead of those of FASEs. Only while is_on().
-[[nodiscard]] bool has_restart_points() noexcept;
+/// The engine whose rules are checked instead of those of FASEs; nullptr: none. Only while is_on().
+[[nodiscard]] const Observer* observer() noexcept;
 
-struct Finding {
-    Kind kind;
-    const void* address;
-    std::size_t size;
-    std::uint64_t value;  ///< the pointer; with Kind::unlogged the code that has read
-    const void* caller;   ///< the code that did it returns there
-    const char* name;     ///< with Kind::blocking_call
-    const void* outer;    ///< where two calls are told apart by who called `caller`; else nullptr
-};
-/// Counts the finding at its place, which it returns; nullptr where it is not counted: in a child made by fork, or in a handler of a signal
-/// that came while the thread was in here.
+/// Reporter::add.
 Place* add(const Finding& finding) noexcept;
 
 /// Whether `address` belongs to an SP_PERSISTENT variable. Only while is_on().

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "lint_report.hpp"
+#include "runtime/lint_report.hpp"
 #include "stillpoint/stillpoint.h"
 
 namespace stillpoint {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "lint_report.hpp"
+#include "runtime/lint_report.hpp"
 
 namespace stillpoint::lint {
 

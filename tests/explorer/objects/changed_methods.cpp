@@ -86,7 +86,7 @@ void require(int code)
 
 class ChangedMethods final : public ObjectWorkload {
 public:
-    /// The first run has the old program, later ones the new one; who only recovers has a newer one still.
+    /// The first run has the old program, later ones the new one; a process that only recovers has a still newer one.
     ChangedMethods() : type_(sim::recording.load() == nullptr ? newest_type : sp_start_kind() == SP_START_FRESH ? old_type : new_type)
     {
         require(sp_pronto_register(&type_));

@@ -63,7 +63,7 @@ public:
         return digest(number);
     }
 
-    /// Nobody else is at it.
+    /// No other thread uses it.
     [[nodiscard]] std::uint64_t digest(std::uint64_t number) const
     {
         Digest sum;

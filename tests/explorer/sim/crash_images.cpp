@@ -146,7 +146,7 @@ private:
         }
     }
 
-    /// Everything up to some event and nothing after it, then the reverse: there the file has its name and size, or nobody would see what
+    /// Everything up to some event and nothing after it, then the reverse: there the file has its name and size, or it would not show what
     /// landed.
     void by_age()
     {

@@ -38,7 +38,7 @@ enum class PageCopy : std::uint8_t {
 /// The possible contents, after a power cut, of a sector that was handed to a disk and not synced (profile `page`).
 enum class CutSector : std::uint8_t {
     old_or_new,   ///< one of the contents that it has had since the last sync
-    or_nonsense,  ///< or bytes that nobody wrote
+    or_nonsense,  ///< or bytes that were never written
 };
 
 /// A file as a crash leaves it.

@@ -141,7 +141,7 @@ TEST(CrashModelLine, TheFenceOfAnotherThreadDoesNotCount)
     const Litmus other = Litmus(Profile::cache_line).store('a', 0).write_back(0, 8, 1).fence(2);
     EXPECT_EQ(other.states({0}), (States{"-", "a"}));
     const Litmus own = Litmus(Profile::cache_line).store('a', 0, 8, 1).write_back(0, 8, 2).fence(2);
-    EXPECT_EQ(own.states({0}), (States{"a"})) << "who stored does not matter, who writes back does";
+    EXPECT_EQ(own.states({0}), (States{"a"})) << "the thread that stored does not matter, the one that writes back does";
 }
 
 TEST(CrashModelLine, ANonTemporalStoreIsDurableAtItsThreadsFence)

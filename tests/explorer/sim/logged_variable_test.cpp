@@ -6,7 +6,7 @@
 
 #include "core/sanitizers.hpp"
 
-#if defined(__x86_64__) && !STILLPOINT_THREAD_SANITIZER  // The sanitizer's runtime is no code that may be interrupted by a handler of ours.
+#if defined(__x86_64__) && !STILLPOINT_THREAD_SANITIZER  // A handler of ours may not interrupt the sanitizer's runtime.
 
 #define STILLPOINT_RESPCT_CHECKED 0  // The plain form: the checked one knows no variables outside a pool.
 

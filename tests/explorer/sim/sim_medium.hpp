@@ -31,7 +31,7 @@ public:
 
     [[nodiscard]] bool byte_addressable() const noexcept { return byte_addressable_; }
 
-    /// The file's bytes, as everybody may read them.
+    /// The file's bytes, for all readers.
     [[nodiscard]] const std::byte* visible_bytes() const noexcept { return readable_; }
 
     /// The sync with this number, counted from 0, fails. Later ones would succeed, as a kernel's do.
@@ -53,7 +53,7 @@ private:
     std::uint64_t size_bytes_;
     int fd_;
     std::byte* writable_;        ///< of the medium alone
-    const std::byte* readable_;  ///< the same memory, for everybody
+    const std::byte* readable_;  ///< the same memory, for all readers
 };
 
 /// Set by a test program before it opens its pool; nullptr: paths are paths. Not thread-safe.
@@ -65,7 +65,6 @@ public:
     [[nodiscard]] static Result<std::unique_ptr<Medium>> create(Stage& stage, const MediumOptions& options, std::uint64_t size);
     [[nodiscard]] static Result<std::unique_ptr<Medium>> open(Stage& stage, const MediumOptions& options);
 
-    [[nodiscard]] MediumKind kind() const noexcept override { return MediumKind::sim; }
     [[nodiscard]] std::string_view path() const noexcept override { return path_; }
     [[nodiscard]] Durability durability() const noexcept override { return durability_; }
     void set_durability(Durability durability) noexcept override { durability_ = durability; }
@@ -115,7 +114,6 @@ public:
     {
     }
 
-    [[nodiscard]] MediumKind kind() const noexcept override { return MediumKind::sim; }
     [[nodiscard]] std::string_view path() const noexcept override { return "crash image"; }
     [[nodiscard]] Durability durability() const noexcept override { return durability_; }
     void set_durability(Durability durability) noexcept override { durability_ = durability; }

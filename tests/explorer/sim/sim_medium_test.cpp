@@ -46,7 +46,7 @@ protected:
 
 TEST_F(SimMediumTest, TakesThePlaceOfAPathWhileAStageIsSet)
 {
-    EXPECT_EQ(create(false)->kind(), MediumKind::sim);
+    EXPECT_EQ(create(false)->mechanism(), "simulated");
     EXPECT_EQ(create_medium(options_, 4 * page_bytes).error().code, SP_E_POOL_EXISTS);
     EXPECT_TRUE(open_medium(options_));
 }

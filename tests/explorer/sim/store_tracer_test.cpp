@@ -2,7 +2,7 @@
 
 #include "core/sanitizers.hpp"
 
-#if defined(__x86_64__) && !STILLPOINT_THREAD_SANITIZER  // The sanitizer's runtime is no code that may be interrupted by a handler of ours.
+#if defined(__x86_64__) && !STILLPOINT_THREAD_SANITIZER  // A handler of ours may not interrupt the sanitizer's runtime.
 
 #include <atomic>
 #include <csignal>

@@ -49,7 +49,7 @@ struct Event {
     const std::byte* data = nullptr;  ///< `size` bytes, in the trace, for kinds that carry any
 };
 
-/// Threads: add() by any; the rest by one, when nobody adds.
+/// Threads: add() by any; the rest by one, when no thread adds.
 class Trace {
 public:
     /// Shared with children made by fork later. Throws std::bad_alloc.

@@ -117,7 +117,7 @@ struct Bytes {
         change(block, size, fill);
         return block;
     }
-    /// All of the block: what nobody has written is no part of the state, and would look like it. Blocks of whole spans are the
+    /// All of the block: bytes that were never written are not part of the state, and would look like it. Blocks of whole spans are the
     /// exception, for those are written with all they held when they are given out.
     static void change(std::byte* block, std::size_t size, std::uint64_t fill)
     {

@@ -130,7 +130,7 @@ class BTree final : public WorkloadOn<Memory, Tree<Memory>> {
     static std::string check_node(const Node* node, std::uint64_t low, std::uint64_t high, unsigned depth, std::uint64_t& count)
     {
         if (!may_be_followed(node) || node->count > fan_out || depth > 12) {
-            return "a child is no node";
+            return "a child is not a node";
         }
         const std::uint32_t key_count = node->leaf != 0 ? node->count + 0 : node->count - 1;
         for (std::uint32_t i = 0; i < key_count; ++i) {

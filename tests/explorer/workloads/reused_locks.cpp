@@ -142,7 +142,7 @@ class ReusedLocks final : public WorkloadOn<PlainMemory, Reused> {
         return digest.value();
     }
 
-    bool held_here_ = false;  ///< else by a run that is over, or by nobody
+    bool held_here_ = false;  ///< else by a run that is over, or not at all
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""The tasks that run in parallel to the clients: who watches what becomes durable, and who keeps the server's own threads busy."""
+"""The tasks that run in parallel to the clients: one watches what becomes durable, others keep the server's own threads busy."""
 
 import threading
 import time

@@ -12,8 +12,8 @@ and deletes that come back from the dead, a key that is newer than another allow
 Three things happen without a write of the owner, and are modelled as what they are:
   - expiry: a key with a lifetime may be missing from one clock tick (1 s) and more before its end, and must be missing as long after
     it;
-  - flush_all: one write to all keys, made while nobody else writes; either all keys have it or none;
-  - eviction, where it is allowed: the key turns up missing, and has been so since a moment that nobody knows.
+  - flush_all: one write to all keys, made while no other client writes; either all keys have it or none;
+  - eviction, where it is allowed: the key turns up missing, and has been so since an unknown moment.
 """
 
 import dataclasses
@@ -122,7 +122,7 @@ class History:
             self.flush.append(self.writes[key][-1])
 
     def end_flush(self):
-        """Nobody wrote meanwhile, so when in between it happened makes no difference: as late as it can."""
+        """No client wrote meanwhile, so when in between it happened makes no difference: as late as it can."""
         now = time.monotonic()
         for write in self.flush:
             write.begin = write.end = now
@@ -270,7 +270,7 @@ class CasNumbers:
         self.latest[key] = number
 
     def recovered(self, key, value, number):
-        """As note(). Returns the number that the key had before, where it has another now: with that nobody may write. (What
+        """As note(). Returns the number that the key had before, where it has another now: with that no client may write. (What
         came back unchanged may have a new number: memcached gives one to an item that it moves to another slab page.)"""
         before = self.latest.get(key)
         self.note(key, value, number)

@@ -35,7 +35,7 @@ class Owner(threading.Thread):
         self.owner, self.server, self.dice = name, server, dice
         self.history, self.cas, self.numbers = soak.history, soak.cas, soak.numbers
         self.values, self.evictable = soak.values, soak.history.evictable  # values: of logs and counters, which are changed in place
-        # halt: the kill comes at any moment from now on, errors are no findings; stop: it is to end by itself.
+        # halt: the kill comes at any moment from now on, errors are not findings; stop: it is to end by itself.
         self.stop, self.halt, self.pause, self.paused = threading.Event(), threading.Event(), threading.Event(), threading.Event()
         self.keys = {kind: [f"{kind}-{name}-{number}" for number in range(count)] for kind, count in KEYS.items()}
         self.filled = soak.filled.setdefault(name, [])

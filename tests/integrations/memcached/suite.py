@@ -119,7 +119,7 @@ def chosen_tests(arguments: argparse.Namespace) -> list[str]:
 
 
 def report(names: list[str], variant: str, results: dict[str, dict[str, dict]]) -> int:
-    """Prints what differs, and a summary. Returns how many differences nobody explains."""
+    """Prints what differs, and a summary. Returns how many differences are unexplained."""
     unexplained = 0
     print(f"{'test':28}{'stock':>16}{variant:>16}{'pools':>7}")
     for name in names:

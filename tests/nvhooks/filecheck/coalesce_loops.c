@@ -89,7 +89,7 @@ void ends_a_fase(u32 *p, u64 n)
     }
 }
 
-// Nobody knows where the next store goes.
+// The next store may go anywhere.
 // CHECK-LABEL: define{{.*}} @chased(
 // CHECK:         call void @nvhooks_pre_nvm_write(ptr {{.*}}, i64 4)
 void chased(u32 *p, const u32 *index, u64 n)

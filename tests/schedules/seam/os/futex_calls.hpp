@@ -1,5 +1,5 @@
 #pragma once
-// Stands in for src/os/futex_calls.hpp: the explorer knows who sleeps on which word.
+// Stands in for src/os/futex_calls.hpp: the explorer knows which thread sleeps on which word.
 
 #include <climits>
 #include <cstdint>

@@ -3,6 +3,7 @@
 //
 // The tool makes the file, of LintReport's size and all zeroes but for the magic, and names it in the variable below.
 // Numbers are the machine's own: both ends run on it. Places are found by their key (open addressing).
+// A program is checked against the rules of FASEs, or against those of an engine (runtime/lint_rules.hpp).
 
 #include <atomic>
 #include <cstddef>
@@ -23,20 +24,16 @@ enum class Kind : std::uint32_t {
     pointer = 2,           ///< a pointer to volatile memory, in durable memory
     possible_pointer = 3,  ///< a word that may be one: it was not stored as a pointer
     found_pointer = 4,     ///< the same, found in durable memory at the end: no hook saw its store
-    // Of programs with restart points (Rules::restart_points):
-    unlogged = 5,                  ///< a durable store to what was read first, since the restart point, and is not logged
-    untracked = 6,                 ///< a durable store without add_modified before the next restart point
-    restart_point_in_section = 7,  ///< a restart point while a lock is held
-    blocking_call = 8,             ///< a call that may block between two restart points
-    store_at_restart_point = 9,    ///< a durable store while the thread counts as being at one
+    first_of_engine = 5,   ///< this and those after it: by the rows of EngineRules::kinds
 };
 inline constexpr unsigned kind_bits = 4;
+inline constexpr std::size_t engine_kinds_max = (std::size_t{1} << kind_bits) - static_cast<std::size_t>(Kind::first_of_engine);
 
-/// The rules that the program is checked against, chosen when it was compiled.
-enum class Rules : std::uint32_t {
-    fases,           ///< layer lint
-    restart_points,  ///< a layer with restart points
-};
+/// The kind that row `row` of an engine's table stands for.
+[[nodiscard]] constexpr Kind engine_kind(std::uint32_t row) noexcept
+{
+    return static_cast<Kind>(static_cast<std::uint32_t>(Kind::first_of_engine) + row);
+}
 
 /// The target of a pointer.
 enum class Target : std::uint32_t { none, own_stack, heap, code, data, constant, file, anonymous, unmapped };
@@ -59,8 +56,8 @@ struct Place {
     std::uint64_t value;    ///< of the pointer
     Target target;
     std::uint32_t frame_count;
-    ModuleAddress target_spot;       ///< with Target::code, data and constant; of the read, with unlogged
-    char name[40];          ///< of the function that is called, with blocking_call
+    ModuleAddress target_spot;       ///< with Target::code, data and constant; of the code, with Detail::code
+    char name[40];          ///< of the function that is called, with Detail::function
     ModuleAddress frames[frames_max];  ///< return addresses, innermost first; none with found_pointer
 };
 
@@ -70,7 +67,7 @@ struct Module {
 
 struct Report {
     std::uint64_t magic;
-    Rules rules;                              ///< the tool's choice
+    char engine[32];                          ///< whose rules are checked, zero-terminated; "": those of FASEs. The tool's choice
     std::atomic<std::uint32_t> attached;      ///< 1: the runtime has found the report
     std::atomic<std::uint32_t> module_count;
     std::atomic<std::uint64_t> lost;          ///< findings for which there was no place left

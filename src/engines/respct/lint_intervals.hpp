@@ -1,14 +1,16 @@
 #pragma once
-// The accesses of one thread to durable memory, for lint_restart_points.cpp. What counts since its last restart point only is forgotten by
+// The accesses of one thread to durable memory, for lint_rules.cpp. What counts since its last restart point only is forgotten by
 // a number: no table is swept.
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
-#include "lint_report.hpp"
+#include "runtime/lint_report.hpp"
 
-namespace stillpoint::lint {
+namespace stillpoint::respct::lint_notes {
+
+using lint::Place;
 
 constexpr std::uintptr_t word_bytes = 8;
 constexpr std::uintptr_t line_bytes = 64;
@@ -20,10 +22,10 @@ struct Word {
     std::uint32_t interval;   ///< that `written_first` is of
     std::uint32_t exposed_at; ///< as now() was
     std::uint8_t written_first;  ///< in the interval
-    std::uint8_t exposed;     ///< read first in some interval: who continues at its begin after a crash reads them again
+    std::uint8_t exposed;     ///< read first in some interval: a thread that continues at its start after a crash reads them again
 };
 
-/// A line that was written or tracked. Which of the two came first is all one: what is tracked is written back when the epoch has ended.
+/// A line that was written or tracked, in either order: tracked lines are written back after the end of the epoch.
 struct Line {
     std::uintptr_t address;
     std::uintptr_t store;    ///< where in it, the last time
@@ -57,7 +59,7 @@ public:
         ranges_count_ = 0;
         listed_ = 0;
     }
-    /// A new block: what was in it is nobody's.
+    /// A new block: what was in it belongs to no variable any more.
     void allocated(const void* block, std::size_t size_bytes) noexcept;
     [[nodiscard]] bool is_new(std::uintptr_t address) const noexcept;
     /// Any thread: what any has read there is of a block that is gone.
@@ -105,4 +107,4 @@ private:
     std::array<Word, words_max> words_;
 };
 
-}  // namespace stillpoint::lint
+}  // namespace stillpoint::respct::lint_notes

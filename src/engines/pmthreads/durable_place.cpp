@@ -1,15 +1,15 @@
-#include "runtime/durable_place.hpp"
+#include "engines/pmthreads/durable_place.hpp"
 
 #include <mutex>
 
 #include "runtime/session_state.hpp"
 
-namespace stillpoint {
+namespace stillpoint::pmthreads {
 
 DurablePlace find_durable_place(const void* address) noexcept
 {
     DurablePlace place;
-    Session* const session = open_session();
+    Session* const session = session_of(address);
     if (session == nullptr) {
         return place;
     }
@@ -26,4 +26,4 @@ DurablePlace find_durable_place(const void* address) noexcept
     return place;
 }
 
-}  // namespace stillpoint
+}  // namespace stillpoint::pmthreads

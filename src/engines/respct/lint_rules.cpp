@@ -1,4 +1,4 @@
-#include "lint_restart_points.hpp"
+#include "engines/respct/lint_rules.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -9,20 +9,47 @@
 
 #include "core/logged_words.hpp"
 #include "engines/respct/checks.hpp"
+#include "engines/respct/lint_intervals.hpp"
 #include "heap/heap_layout.hpp"
-#include "lint.hpp"
-#include "lint_intervals.hpp"
-#include "lint_target.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/fase_gate.hpp"
 #include "runtime/held_locks.hpp"
 #include "runtime/session_state.hpp"
 
-namespace stillpoint::lint {
+namespace stillpoint::respct {
 
 namespace {
 
-namespace kinds = heap::member_kind;
+using namespace lint_notes;
+
+namespace member_kinds = heap::member_kind;
+
+namespace kinds {
+constexpr lint::Kind unlogged = lint::engine_kind(0);
+constexpr lint::Kind untracked = lint::engine_kind(1);
+constexpr lint::Kind restart_point_in_section = lint::engine_kind(2);
+constexpr lint::Kind blocking_call = lint::engine_kind(3);
+constexpr lint::Kind store_at_restart_point = lint::engine_kind(4);
+}  // namespace kinds
+
+constexpr lint::KindWords words[] = {
+    {"durable store that needs logging", "store-needs-logging",
+     "a thread that continues at that restart point after a crash may read the new value: make it a logged<T>, or write it before it is read",
+     lint::Detail::code, "read first, after a restart point, by", "read_at"},
+    {"durable store that is not tracked", "store-not-tracked",
+     "no add_modified of it before the thread's next restart point, so a crash may lose it: call it after the store, or make it a logged<T>"},
+    {"restart point inside a critical section", "restart-point-in-section",
+     "a crash would bring back half of the section: release the lock before the restart point"},
+    {"blocking call between restart points", "blocking-call",
+     "it holds every checkpoint off: put it between the calls checkpoint_allow and checkpoint_prevent (C++: blocking_call; for a condition, "
+     "critical_section::wait)",
+     lint::Detail::function, "calls", "calls"},
+    {"durable store at a restart point", "store-at-restart-point",
+     "a checkpoint may be taken in the middle: store after checkpoint_prevent, or after the thread's first call of the engine"},
+};
+static_assert(std::size(words) <= lint::engine_kinds_max);
+
+lint::Reporter reporter;  // Written once, before the first note.
 
 constinit thread_local Interval* own [[gnu::tls_model("initial-exec")]] = nullptr;
 constinit thread_local bool has_ended [[gnu::tls_model("initial-exec")]] = false;
@@ -82,7 +109,7 @@ std::uint8_t lock_bytes_of(std::uintptr_t word) noexcept
     std::uint8_t found = 0;
     for (std::uintptr_t half = 0; session != nullptr && half < word_bytes; half += heap::word_lock_bytes) {
         const auto* const at = reinterpret_cast<const void*>(word + half);
-        if (session->heap->is_member(at, kinds::word_mutex) || session->heap->is_member(at, kinds::word_condition)) {
+        if (session->heap->is_member(at, member_kinds::word_mutex) || session->heap->is_member(at, member_kinds::word_condition)) {
             found |= static_cast<std::uint8_t>(0xf << half);
         }
     }
@@ -113,13 +140,13 @@ void report_unlogged(const Word& word, std::uint8_t bytes, const void* caller) n
     const auto first = static_cast<unsigned>(__builtin_ctz(bytes));
     const auto size = static_cast<std::size_t>(__builtin_popcount(bytes));
     const auto* const address = reinterpret_cast<const void*>(word.address + first);
-    add({Kind::unlogged, address, size, reinterpret_cast<std::uint64_t>(word.reader), caller, nullptr, nullptr});
+    reporter.add({kinds::unlogged, address, size, reinterpret_cast<std::uint64_t>(word.reader), caller, nullptr, nullptr});
 }
 
 /// The store's place, which is not counted before it is known that nothing tracks it.
 Place* untracked_place(const void* address, std::size_t size_bytes, const void* caller) noexcept
 {
-    Place* const place = add({Kind::untracked, address, size_bytes, 0, caller, nullptr, nullptr});
+    Place* const place = reporter.add({kinds::untracked, address, size_bytes, 0, caller, nullptr, nullptr});
     if (place != nullptr) {
         place->count.fetch_sub(1, std::memory_order_relaxed);
     }
@@ -148,7 +175,7 @@ bool is_in_critical_section() noexcept
 void at_restart_point() noexcept
 {
     if (is_in_critical_section()) {
-        add({Kind::restart_point_in_section, nullptr, 0, 0, program_caller(0), nullptr, program_caller(1)});
+        reporter.add({kinds::restart_point_in_section, nullptr, 0, 0, reporter.program_caller(0), nullptr, reporter.program_caller(1)});
     }
     const Notes notes;
     if (notes) {
@@ -189,7 +216,7 @@ void at_freed(const void* block, std::size_t size_bytes) noexcept
     at_modified(block, size_bytes);  // A value that was stored in it need not survive.
 }
 
-constexpr respct::checks::Listener notes_of_lint{&at_restart_point, &at_allow, &at_modified, &at_allocated, &at_freed};
+constexpr checks::Listener notes_of_lint{&at_restart_point, &at_allow, &at_modified, &at_allocated, &at_freed};
 
 /// A wait for a condition by a thread that holds nothing but the mutex ends its FASE.
 bool is_condition_wait(std::string_view function) noexcept
@@ -214,15 +241,24 @@ bool may_block(int descriptor) noexcept
     return flags >= 0 && (flags & O_NONBLOCK) == 0;
 }
 
-}  // namespace
-
-void begin_restart_points() noexcept
+void end_of_thread_notes() noexcept
 {
-    pthread_key_create(&end_of_thread, [](void*) { end_of_restart_points_thread(); });
-    respct::checks::listen(notes_of_lint);
+    if (own != nullptr) {
+        report_untracked(*own);
+        own->unmake();
+        own = nullptr;
+        has_ended = true;
+    }
 }
 
-void note_read_between_restart_points(const void* address, std::size_t size_bytes, const void* caller) noexcept
+void begin(const lint::Reporter& of_lint) noexcept
+{
+    reporter = of_lint;
+    pthread_key_create(&end_of_thread, [](void*) { end_of_thread_notes(); });
+    checks::listen(notes_of_lint);
+}
+
+void note_read(const void* address, std::size_t size_bytes, const void* caller) noexcept
 {
     const Notes notes;
     if (!notes) {
@@ -245,14 +281,14 @@ void note_read_between_restart_points(const void* address, std::size_t size_byte
     });
 }
 
-void note_write_between_restart_points(const void* address, std::size_t size_bytes, const void* caller) noexcept
+void note_write(const void* address, std::size_t size_bytes, const void* caller) noexcept
 {
     if (is_lock(address)) {
         return;
     }
     const ThreadRecord* const record = fase::own_record;
     if (record != nullptr && record->depth.load(std::memory_order_relaxed) == 0) {
-        add({Kind::store_at_restart_point, address, size_bytes, 0, caller, nullptr, nullptr});
+        reporter.add({kinds::store_at_restart_point, address, size_bytes, 0, caller, nullptr, nullptr});
     }
     const Notes notes;
     if (!notes) {
@@ -285,17 +321,13 @@ void note_blocking_call(const char* function, std::uintptr_t first_argument, con
         (reads_descriptor(function) && !may_block(static_cast<int>(first_argument)))) {
         return;
     }
-    add({Kind::blocking_call, nullptr, 0, 0, caller, function, nullptr});
+    reporter.add({kinds::blocking_call, nullptr, 0, 0, caller, function, nullptr});
 }
 
-void end_of_restart_points_thread() noexcept
-{
-    if (own != nullptr) {
-        report_untracked(*own);
-        own->unmake();
-        own = nullptr;
-        has_ended = true;
-    }
-}
+constexpr lint::Observer observer{&begin, &note_read, &note_write, &note_blocking_call, &end_of_thread_notes};
 
-}  // namespace stillpoint::lint
+}  // namespace
+
+const lint::EngineRules lint_rules{.layer = "respct", .headers = "stillpoint/respct", .kinds = words, .observer = &observer};
+
+}  // namespace stillpoint::respct

@@ -11,12 +11,12 @@
 #include <string_view>
 #include <utility>
 
-#include "../harness/ending.hpp"
-#include "engine.hpp"
-#include "locked_sections.hpp"
+#include "../../harness/ending.hpp"
+#include "../engine.hpp"
+#include "../locked_sections.hpp"
 #include "stillpoint/pronto.h"
 #include "stillpoint/stillpoint.h"
-#include "untyped_memory.hpp"
+#include "../untyped_memory.hpp"
 
 namespace bench {
 

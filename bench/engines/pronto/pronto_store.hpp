@@ -15,11 +15,11 @@
 #include <utility>
 #include <vector>
 
-#include "../structures/btree.hpp"
-#include "../structures/hash_map.hpp"
-#include "../structures/queue.hpp"
-#include "../worker/shape.hpp"
-#include "engine.hpp"
+#include "../../structures/btree.hpp"
+#include "../../structures/hash_map.hpp"
+#include "../../structures/queue.hpp"
+#include "../../worker/shape.hpp"
+#include "../engine.hpp"
 #include "pronto_memory.hpp"
 #include "stillpoint/durable/string_map.hpp"
 #include "stillpoint/pronto.hpp"
@@ -69,7 +69,7 @@ public:
 
 private:
     Structure structure_;
-    /// Which of the locks of a structure that has one for each thread is the caller's; it is no argument, and a replay has one thread.
+    /// Which of the locks of a structure that has one for each thread is the caller's; it is not an argument, and a replay has one thread.
     inline static thread_local constinit unsigned thread_ = 0;
 };
 

@@ -1,4 +1,4 @@
-#include "lint_intervals.hpp"
+#include "engines/respct/lint_intervals.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -6,7 +6,7 @@
 
 #include "core/units.hpp"
 
-namespace stillpoint::lint {
+namespace stillpoint::respct::lint_notes {
 
 namespace {
 
@@ -153,4 +153,4 @@ void Interval::allocated(const void* block, std::size_t size_bytes) noexcept
 
 bool Interval::is_new(std::uintptr_t address) const noexcept { return lies_in(blocks_.data(), blocks_count_, address); }
 
-}  // namespace stillpoint::lint
+}  // namespace stillpoint::respct::lint_notes

@@ -15,9 +15,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "../harness/ending.hpp"
-#include "engine.hpp"
-#include "locked_sections.hpp"
+#include "../../harness/ending.hpp"
+#include "../engine.hpp"
+#include "../locked_sections.hpp"
 #include "stillpoint/respct.hpp"
 #include "stillpoint/stillpoint.h"
 

@@ -8,11 +8,11 @@
 #include <string>
 #include <string_view>
 
-#include "../harness/ending.hpp"
-#include "engine.hpp"
-#include "locked_sections.hpp"
+#include "../../harness/ending.hpp"
+#include "../engine.hpp"
+#include "../locked_sections.hpp"
 #include "stillpoint/stillpoint.h"
-#include "untyped_memory.hpp"
+#include "../untyped_memory.hpp"
 
 namespace bench {
 

@@ -1,4 +1,4 @@
-// The recovery interface that NVthreads introduced [PMThreads, Figure 2], on the same objects.
+// crashed, nvmalloc and nvrecover, as [PMThreads, Figure 2] has them, on the objects that sp_root_find finds, with every engine.
 
 #include <algorithm>
 #include <cerrno>
@@ -67,6 +67,7 @@ STILLPOINT_API void* nvrecover(void* destination, size_t size_bytes, const char*
     size_t found_bytes = 0;
     void* const found = sp_root_find(handle, &found_bytes);
     if (found != nullptr && destination != nullptr) {
+        stillpoint::announce_store(destination, std::min(size_bytes, found_bytes));
         std::memcpy(destination, found, std::min(size_bytes, found_bytes));
         stillpoint::note_store(destination, std::min(size_bytes, found_bytes));
     }
