@@ -32,8 +32,10 @@ bool Regions::may_hold_one_in(std::uintptr_t address, std::size_t size) const no
         return true;
     }
     for (std::uintptr_t region = first; region <= last; ++region) {
-        if (members_[region % region_count].load(std::memory_order_relaxed) != 0) {
-            return true;
+        for (const auto& shard : members_) {
+            if (shard[region % region_count].load(std::memory_order_relaxed) != 0) {
+                return true;
+            }
         }
     }
     return false;
@@ -76,14 +78,20 @@ void wait_for_capture() noexcept
     }
 }
 
+/// The shard that counts the uses in a thread's record. Uses beside the records are counted in the first.
+std::size_t shard_of(const ThreadRecord& record) noexcept
+{
+    return reinterpret_cast<std::uintptr_t>(&record) / sizeof record % Regions::shards;
+}
+
 template <class Slot>
-bool take_out(Slot& slot, Use use) noexcept
+bool take_out(Slot& slot, Use use, std::size_t shard) noexcept
 {
     Use expected = use;
     if (slot.load(std::memory_order_relaxed) != use || !slot.compare_exchange_strong(expected, 0, std::memory_order_release)) {
         return false;
     }
-    regions.remove(address_of(use));
+    regions.remove(address_of(use), shard);
     return true;
 }
 
@@ -119,7 +127,7 @@ bool take_out_overflow_use(OverflowUse& entry, Use use) noexcept
     const os::SignalsBlocked blocked;
     const std::scoped_lock hold{beside_lock};
     const kernel_writes::Slot slot = entry.slot;
-    if (!take_out(entry.use, use)) {
+    if (!take_out(entry.use, use, 0)) {
         return false;
     }
     kernel_locks::release(slot);
@@ -168,7 +176,8 @@ bool is_robust(const void* mutex) noexcept
 
 bool take_from(const ThreadRecord& record, Use use) noexcept
 {
-    return std::any_of(record.uses.begin(), record.uses.end(), [use](auto& slot) { return take_out(slot, use); });
+    const std::size_t shard = shard_of(record);
+    return std::any_of(record.uses.begin(), record.uses.end(), [=](auto& slot) { return take_out(slot, use, shard); });
 }
 
 bool list(const void* object, SyncObjectKind kind, Use bits) noexcept
@@ -185,7 +194,7 @@ bool list(const void* object, SyncObjectKind kind, Use bits) noexcept
     const auto free_slot = std::find_if(record->uses.begin(), record->uses.end(),
                                         [](const auto& slot) { return slot.load(std::memory_order_relaxed) == 0; });
     if (free_slot != record->uses.end()) {
-        regions.add(address_of(use));
+        regions.add(address_of(use), shard_of(*record));
         free_slot->store(use, std::memory_order_relaxed);
     } else if (!put_beside(use, 0)) {
         return false;
@@ -212,6 +221,11 @@ void begin_lock_slowly(const void* lock, SyncObjectKind kind) noexcept { static_
 
 void end_lock_slowly(const void* lock) noexcept
 {
+    // Nearly always the thread's own record lists it: others' counters, which change all the time, are not read.
+    if (fase::own_record != nullptr && take_from(*fase::own_record, use_of(lock, SyncObjectKind::mutex))) {
+        wait_for_capture();
+        return;
+    }
     if (!regions.may_hold_one_in(reinterpret_cast<std::uintptr_t>(lock), 1)) {
         return;
     }
@@ -264,7 +278,7 @@ void drop(const ThreadRecord& record) noexcept
     if (any.load(std::memory_order_relaxed)) {
         for (auto& slot : record.uses) {
             if (const Use use = slot.load(std::memory_order_relaxed); use != 0) {
-                take_out(slot, use);
+                take_out(slot, use, shard_of(record));
             }
         }
     }
@@ -285,7 +299,7 @@ void forget(const void* address, std::size_t size) noexcept
     for (ThreadWalk walk; walk.current() != nullptr; walk.advance()) {
         for (auto& slot : walk.current()->uses) {
             if (const Use use = slot.load(std::memory_order_relaxed); use != 0 && dies(use)) {
-                take_out(slot, use);
+                take_out(slot, use, shard_of(*walk.current()));
             }
         }
     }

@@ -34,11 +34,18 @@ enum class SyncObjectKind : std::uint8_t {
 
 namespace sync_uses {
 
-/// Members are counted for each region of 64 KiB; regions share counters. Tells quickly that nothing is listed somewhere.
+/// Members are counted for each region of 64 KiB; regions share counters. Tells quickly that nothing is listed somewhere. Counters
+/// are kept in shards, so that threads which take locks in one region count in lines of their own: a member is removed from the shard
+/// that it was added to, whichever thread removes it.
 class Regions {
 public:
-    void add(std::uintptr_t address) noexcept { counter_of(address).fetch_add(1, std::memory_order_relaxed); }
-    void remove(std::uintptr_t address) noexcept { counter_of(address).fetch_sub(1, std::memory_order_relaxed); }
+    static constexpr std::size_t shards = 8;
+
+    void add(std::uintptr_t address, std::size_t shard = 0) noexcept { counter_of(address, shard).fetch_add(1, std::memory_order_relaxed); }
+    void remove(std::uintptr_t address, std::size_t shard = 0) noexcept
+    {
+        counter_of(address, shard).fetch_sub(1, std::memory_order_relaxed);
+    }
     /// False: no member lies in [address, + size).
     [[nodiscard]] bool may_hold_one_in(std::uintptr_t address, std::size_t size) const noexcept;
 
@@ -46,9 +53,12 @@ private:
     static constexpr unsigned region_shift = 16;
     static constexpr std::size_t region_count = 4096;
 
-    std::atomic<std::uint32_t>& counter_of(std::uintptr_t address) noexcept { return members_[(address >> region_shift) % region_count]; }
+    std::atomic<std::uint32_t>& counter_of(std::uintptr_t address, std::size_t shard) noexcept
+    {
+        return members_[shard][(address >> region_shift) % region_count];
+    }
 
-    std::array<std::atomic<std::uint32_t>, region_count> members_{};
+    std::array<std::array<std::atomic<std::uint32_t>, region_count>, shards> members_{};
 };
 
 /// Durable memory is tracked: set by sync_objects_attach, and where it is clear nothing is listed.

@@ -388,6 +388,7 @@ TEST_F(Pools, InAChildOfForkAreThePrivateCopiesOfTheParent)
 /// The numbers of operations that have returned, in memory that survives the worker.
 struct Acknowledged {
     std::atomic<std::uint64_t> of_pool[2];
+    std::atomic<std::uint64_t> works;  ///< not 0: the run has done operations
 };
 
 /// Two threads write ascending numbers into an object of each of two pools, and say which have returned.
@@ -409,6 +410,7 @@ struct Acknowledged {
             for (std::uint64_t n = acknowledged.of_pool[i].load() + 1;; ++n) {
                 static_cast<void>(objects[i]->insert_or_assign(n % 64, n));
                 acknowledged.of_pool[i].store(n);
+                acknowledged.works.store(1);
             }
         });
     }
@@ -443,11 +445,17 @@ TEST_P(KilledPools, HaveEachEverythingThatWasAcknowledged)
     ASSERT_NE(acknowledged, MAP_FAILED);
     std::minstd_rand random(7);
     for (int kill_number = 0; kill_number < kills; ++kill_number) {
+        acknowledged->works.store(0);
         const pid_t child = fork();
         if (child == 0) {
             work_until_killed(paths, options.c_str(), *acknowledged);
         }
-        usleep(static_cast<useconds_t>(10'000 + random() % 60'000));
+        // Every third kill may strike in the opening; the others wait for work, however slow the machine is.
+        constexpr int patience_ms = 20'000;
+        for (int ms = 0; kill_number % 3 != 0 && acknowledged->works.load() == 0 && ms < patience_ms; ++ms) {
+            usleep(1000);
+        }
+        usleep(static_cast<useconds_t>(random() % 50'000));
         ASSERT_EQ(kill(child, SIGKILL), 0);
         int status = 0;
         ASSERT_EQ(waitpid(child, &status, 0), child);
