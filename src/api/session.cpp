@@ -5,7 +5,6 @@
 #include <mutex>
 #include <new>
 #include <string>
-#include <sys/stat.h>
 #include <sysexits.h>
 
 #include "api/options.hpp"
@@ -198,40 +197,9 @@ void forget_session(unsigned number) noexcept
     }
 }
 
-/// Some engines rely on quiescent states that no other pool may disturb. Errors: already_open.
-Result<void> check_company(const Options& options, const EngineDriver& driver)
+/// The pool of a session, before anything of the process is changed for it.
+Result<SessionPool> pool_for_session(unsigned number, const Options& options)
 {
-    Result<void> result;
-    for_each_session([&](const Session& other) {
-        if (result && !(driver.shares_process && other.driver->shares_process)) {
-            const EngineDriver& alone = driver.shares_process ? *other.driver : driver;
-            result = fail(SP_E_ALREADY_OPEN, 0,
-                          "{}: this process has the pool {} (engine {}) open already, and the engine {} needs the process for itself; only "
-                          "pools of engines that are durable on return can be open beside each other",
-                          options.pool, other.pool, other.driver->format.name, alone.format.name);
-        }
-    });
-    return result;
-}
-
-/// Whether an open session has that file, under whatever path.
-bool has_open(const std::string& path) noexcept
-{
-    struct stat wanted{};
-    bool found = false;
-    if (stat(path.c_str(), &wanted) == 0) {
-        for_each_session([&](const Session& session) {
-            struct stat other{};
-            found = found || (stat(session.pool.c_str(), &other) == 0 && other.st_dev == wanted.st_dev && other.st_ino == wanted.st_ino);
-        });
-    }
-    return found;
-}
-
-/// Everything from the pool's file to a session that is not published yet. The caller holds the lock.
-Result<std::unique_ptr<Session>> make_session(unsigned number, Options options, SessionBegin begin)
-{
-    const std::uint64_t begun_ns = os::monotonic_ns();
     os::set_quiet(options.quiet);
     if (auto checked = check_options(options); !checked) {
         return pass_on(checked.error());
@@ -240,18 +208,18 @@ Result<std::unique_ptr<Session>> make_session(unsigned number, Options options, 
         return pass_on(checked.error());
     }
     auto opened = open_or_create_pool(options, number == 0 ? PoolPlace::usual : PoolPlace::free);
-    if (!opened && opened.error().code == SP_E_POOL_LOCKED && has_open(options.pool)) {
-        return fail(SP_E_ALREADY_OPEN, 0, "{}: this process has this pool open already", options.pool);
+    if (opened) {
+        tell_of_idle_options(options, opened->driver->format.name);
     }
-    if (!opened) {
-        return pass_on(opened.error());
-    }
-    const EngineDriver* const driver = opened->driver;
-    if (auto fits = check_company(options, *driver); !fits) {
-        return pass_on(fits.error());
-    }
-    tell_of_idle_options(options, driver->format.name);
-    Pool* const pool = &opened->pool;
+    return opened;
+}
+
+/// A session on that pool, which is not published yet. The caller holds the lock.
+Result<std::unique_ptr<Session>> make_session(unsigned number, SessionPool opened, Options options, SessionBegin begin,
+                                              std::uint64_t begun_ns)
+{
+    const EngineDriver* const driver = opened.driver;
+    Pool* const pool = &opened.pool;
     if (options.interval_ms == 0) {
         options.interval_ms = driver->interval_ms;
     }
@@ -292,6 +260,7 @@ Result<std::unique_ptr<Session>> make_session(unsigned number, Options options, 
     return session;
 }
 
+/// Undoes what make_session() did before it failed.
 void forget_attempt(unsigned number) noexcept
 {
     const StatisticsScope own_figures(number);
@@ -302,18 +271,26 @@ void forget_attempt(unsigned number) noexcept
 /// The lock is held: two threads that open a pool each get a number each.
 Result<Session*> open_as(unsigned number, const Options& options, SessionBegin begin)
 {
+    const std::uint64_t begun_ns = os::monotonic_ns();
+    bool begun = false;
     // The only code that may run out of memory by an exception: what comes later does not call malloc.
     try {
-        if (auto made = make_session(number, options, begin); made) {
-            Session* const session = made->release();
-            set_session(number, session);
-            return session;
-        } else {
+        auto opened = pool_for_session(number, options);
+        if (!opened) {
+            return pass_on(opened.error());
+        }
+        begun = true;
+        auto made = make_session(number, std::move(*opened), options, begin, begun_ns);
+        if (!made) {
             forget_attempt(number);
             return pass_on(made.error());
         }
+        set_session(number, made->get());
+        return made->release();
     } catch (const std::bad_alloc&) {
-        forget_attempt(number);
+        if (begun) {
+            forget_attempt(number);
+        }
         return fail(SP_E_NO_MEMORY, ENOMEM, "no memory to open {}", options.pool);
     }
 }

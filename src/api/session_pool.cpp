@@ -7,6 +7,7 @@
 #include "api/registry.hpp"
 #include "media/open.hpp"
 #include "os/log.hpp"
+#include "os/same_file.hpp"
 #include "pool/image.hpp"
 #include "pool/superblock_layout.hpp"
 #include "pool/uuid.hpp"
@@ -264,7 +265,9 @@ Result<SessionPool> open_pool(std::unique_ptr<Medium> medium, const Options& opt
 
 }  // namespace
 
-Result<SessionPool> open_or_create_pool(const Options& options, PoolPlace where)
+namespace {
+
+Result<SessionPool> find_or_create_pool(const Options& options, PoolPlace where)
 {
     auto medium = open_medium(medium_options(options));
     if (!medium && medium.error().code == SP_E_POOL_MISSING) {
@@ -276,6 +279,47 @@ Result<SessionPool> open_or_create_pool(const Options& options, PoolPlace where)
     auto opened = open_pool(std::move(*medium), options);
     if (opened) {
         tell_of_idle_size(options, opened->pool.facts());
+    }
+    return opened;
+}
+
+/// Some engines rely on quiescent states that no other pool may disturb. Errors: already_open.
+Result<void> check_company(const Options& options, const EngineDriver& driver)
+{
+    Result<void> result;
+    for_each_session([&](const Session& other) {
+        if (result && !(driver.shares_process && other.driver->shares_process)) {
+            const EngineDriver& alone = driver.shares_process ? *other.driver : driver;
+            result = fail(SP_E_ALREADY_OPEN, 0,
+                          "{}: this process has the pool {} (engine {}) open already, and the engine {} needs the process for itself; only "
+                          "pools of engines that are durable on return can be open beside each other",
+                          options.pool, other.pool, other.driver->format.name, alone.format.name);
+        }
+    });
+    return result;
+}
+
+/// Whether an open session has that file, under whatever path.
+bool has_open(const std::string& path) noexcept
+{
+    bool found = false;
+    for_each_session([&](const Session& session) { found = found || os::is_same_file(session.pool, path); });
+    return found;
+}
+
+}  // namespace
+
+Result<SessionPool> open_or_create_pool(const Options& options, PoolPlace where)
+{
+    auto opened = find_or_create_pool(options, where);
+    if (!opened && opened.error().code == SP_E_POOL_LOCKED && has_open(options.pool)) {
+        return fail(SP_E_ALREADY_OPEN, 0, "{}: this process has this pool open already", options.pool);
+    }
+    if (!opened) {
+        return opened;
+    }
+    if (auto fits = check_company(options, *opened->driver); !fits) {
+        return pass_on(fits.error());
     }
     return opened;
 }

@@ -23,7 +23,8 @@ enum class PoolPlace {
 
 /// Opens the pool that `options` name, with the engine it belongs to; creates it where there is none. Nothing is written to an existing
 /// pool, and a new one has no name yet. Errors: invalid_argument and pool_engine (an option that was given contradicts the pool);
-/// window_taken (an open pool has its addresses); as Pool::open() and Pool::create().
+/// already_open (it is, or its engine or that of an open pool needs the process for itself); window_taken (an open pool has its addresses);
+/// as Pool::open() and Pool::create().
 [[nodiscard]] Result<SessionPool> open_or_create_pool(const Options& options, PoolPlace where = PoolPlace::usual);
 
 /// The reason for which every later opening fails, as far as it can be known without changing anything. Errors: as open_or_create_pool().

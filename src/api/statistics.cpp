@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "api/registry.hpp"
+#include "os/same_file.hpp"
 #include "runtime/engine.hpp"
 
 namespace stillpoint {
@@ -211,16 +212,6 @@ std::string_view StatisticsView::pool_path() const noexcept { return terminated(
 
 std::string_view StatisticsView::engine_name() const noexcept { return terminated(page_->engine_name); }
 
-namespace {
-
-bool is_same_file(const std::string& one, const struct stat& other) noexcept
-{
-    struct stat facts{};
-    return stat(one.c_str(), &facts) == 0 && facts.st_dev == other.st_dev && facts.st_ino == other.st_ino;
-}
-
-}  // namespace
-
 Result<StatisticsView> open_statistics(pid_t process, const std::string& pool_path)
 {
     const PagesOf pages(process);
@@ -231,15 +222,14 @@ Result<StatisticsView> open_statistics(pid_t process, const std::string& pool_pa
     if (pages.files().empty()) {
         return fail(SP_E_NOT_OPEN, pages.os_error(), "process {} has no pool open", process);
     }
-    struct stat wanted{};
-    const bool chooses = pages.files().size() > 1 && stat(pool_path.c_str(), &wanted) == 0;
+    const bool chooses = pages.files().size() > 1 && !pool_path.empty();
     for (const int file : pages.files()) {
         auto page = map_foreign_page(file, process);
         if (!page) {
             return pass_on(page.error());
         }
         StatisticsView view{*page};
-        if (!chooses || is_same_file(std::string(view.pool_path()), wanted)) {
+        if (!chooses || os::is_same_file(std::string(view.pool_path()), pool_path)) {
             return view;
         }
     }

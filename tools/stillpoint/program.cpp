@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "exit_codes.hpp"
+#include "os/same_file.hpp"
 #include "output.hpp"
 
 namespace stillpoint::tool {
@@ -94,13 +95,6 @@ const ElfFacts& own_elf()
     return facts;
 }
 
-bool same_file(const std::string& a, const std::string& b)
-{
-    struct stat first{};
-    struct stat second{};
-    return stat(a.c_str(), &first) == 0 && stat(b.c_str(), &second) == 0 && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
-}
-
 tl::expected<void, Refusal> examine_rights(const std::string& path)
 {
     constexpr int code = exit_codes::not_runnable;
@@ -139,7 +133,7 @@ tl::expected<void, Refusal> examine_elf(const std::string& path, const ElfFacts&
                       "Link it dynamically (without -static)",
                       path);
     }
-    if (own_elf().loader && *facts.loader != *own_elf().loader && !same_file(*facts.loader, *own_elf().loader)) {
+    if (own_elf().loader && *facts.loader != *own_elf().loader && !os::is_same_file(*facts.loader, *own_elf().loader)) {
         return refuse(code,
                       "{} uses another C library (its loader is {}, Stillpoint's is {}). Build the program against "
                       "the system's C library",
@@ -227,7 +221,7 @@ tl::expected<void, Refusal> examine_program(const std::string& path)
         if (auto rights = examine_rights(current); !rights) {
             return rights;
         }
-        if (same_file(current, "/proc/self/exe")) {
+        if (os::is_same_file(current, "/proc/self/exe")) {
             return refuse(exit_codes::usage, "nested `stillpoint run`: one program has one pool; name the program itself");
         }
         const File file(current);
