@@ -52,6 +52,12 @@ class LateLibrary(CommandLineTest):
         self.assertRegex(done.stdout, "refused: .*after the C library.*stillpoint run")
         self.assertFalse(self.pool.exists())
 
+    def test_a_program_that_runs_can_load_it(self):
+        """The loader has little room for thread-local storage of a library that comes late."""
+        load = f"import ctypes; print(ctypes.CDLL({str(BUILD / 'lib/libstillpoint.so')!r}).sp_pool_default())"
+        done = subprocess.run([sys.executable, "-c", load], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "0\n", ""))
+
     def test_without_a_pool_it_runs(self):
         done = self.stillpoint(tool=self.program)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "count 1\n", ""))

@@ -17,56 +17,46 @@ struct ReleasedLock {
     std::uint64_t acquired;  ///< when: a number from `clock`
 };
 
-struct AcquiredLock {
-    const void* lock;
-    std::uint64_t when;
-};
-
-/// Locks that the calling thread's operation holds. More are not watched.
-struct HeldLocks {
-    std::array<AcquiredLock, 32> locks;
-    std::uint32_t count;
-    const Operation* operation;
-};
-
 constinit std::atomic<bool> watching{false};
 constinit std::atomic<std::uint64_t> clock{0};
 constinit std::atomic<std::uint64_t> reports{0};
-constinit thread_local HeldLocks held [[gnu::tls_model("initial-exec")]] = {};
 
 // No malloc here: the lock may be the program's allocator's.
 constinit os::FutexLock released_lock;
 constinit std::array<ReleasedLock, 512> released{};
 constinit std::uint32_t released_count = 0;
 
-const Operation* own_operation() noexcept
+/// The locks of the calling thread's operation; nullptr: the thread is in none.
+OperationLocks* own_locks() noexcept
 {
-    const ThreadLog* const thread = existing_thread_log();
-    const Operation* const current = thread == nullptr ? nullptr : thread->current;
-    if (held.operation != current) {
-        held.operation = current;
-        held.count = 0;
+    ThreadLog* const thread = existing_thread_log();
+    if (thread == nullptr || thread->current == nullptr) {
+        return nullptr;
     }
-    return current;
+    if (thread->held.operation != thread->current) {
+        thread->held.operation = thread->current;
+        thread->held.count = 0;
+    }
+    return &thread->held;
 }
 
 void acquiring(const void* lock) noexcept
 {
-    if (own_operation() != nullptr && held.count < held.locks.size()) {
-        held.locks[held.count++] = {lock, clock.fetch_add(1, std::memory_order_relaxed)};
+    if (OperationLocks* const held = own_locks(); held != nullptr && held->count < held->locks.size()) {
+        held->locks[held->count++] = {lock, clock.fetch_add(1, std::memory_order_relaxed)};
     }
 }
 
 void releasing(const void* lock) noexcept
 {
-    const Operation* const operation = own_operation();
-    if (operation == nullptr || operation->state >= Operation::committed) {
+    const OperationLocks* const held = own_locks();
+    if (held == nullptr || held->operation->state >= Operation::committed) {
         return;
     }
     const std::lock_guard guard(released_lock);
-    for (std::uint32_t i = held.count; i-- > 0;) {
-        if (held.locks[i].lock == lock && released_count < released.size()) {
-            released[released_count++] = {lock, operation, held.locks[i].when};
+    for (std::uint32_t i = held->count; i-- > 0;) {
+        if (held->locks[i].lock == lock && released_count < released.size()) {
+            released[released_count++] = {lock, held->operation, held->locks[i].when};
             return;
         }
     }
@@ -86,7 +76,8 @@ void begin() noexcept
 
 void committing(const Operation& operation) noexcept
 {
-    if (!watching.load(std::memory_order_relaxed) || own_operation() != &operation) {
+    const OperationLocks* const held = watching.load(std::memory_order_relaxed) ? own_locks() : nullptr;
+    if (held == nullptr || held->operation != &operation) {
         return;
     }
     const std::lock_guard guard(released_lock);
@@ -95,8 +86,8 @@ void committing(const Operation& operation) noexcept
         if (other.operation == &operation || other.operation->object != operation.object) {
             continue;
         }
-        for (std::uint32_t k = 0; k < held.count; ++k) {
-            if (held.locks[k].lock == other.lock && other.acquired < held.locks[k].when) {
+        for (std::uint32_t k = 0; k < held->count; ++k) {
+            if (held->locks[k].lock == other.lock && other.acquired < held->locks[k].when) {
                 reports.fetch_add(1, std::memory_order_relaxed);
                 os::log(os::Severity::error,
                         "the durable object \"{}\": an operation {} commits before an operation {} that has held the lock at {} before it "

@@ -1,6 +1,7 @@
 #pragma once
 // The state of each thread that does operations: a place for the arguments, and how it logs.
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -51,6 +52,17 @@ private:
     std::uint64_t ns_[2][probe_operations] = {};
 };
 
+/// Locks that the thread's operation holds, for option check_commit_order (commit_order.hpp). More are not watched.
+struct OperationLocks {
+    struct Lock {
+        const void* lock;
+        std::uint64_t when;
+    };
+    std::array<Lock, 32> locks{};
+    std::uint32_t count = 0;
+    const Operation* operation = nullptr;
+};
+
 struct ThreadLog {
     static constexpr std::size_t header_room = sizeof(EntryHeader);
 
@@ -66,6 +78,7 @@ struct ThreadLog {
     Operation* current = nullptr;           ///< innermost operation that is logged
     const LiveObject* replaying = nullptr;  ///< operations of it are being run again by this thread
     std::vector<EntryPlace> parts;          ///< of the current operation, if it has more than one
+    OperationLocks held;
     ThreadLog* next = nullptr;
     bool in_use = false;
 
