@@ -7,12 +7,13 @@
 #include "engines/pmthreads/pmthreads_engine.hpp"
 #include "engines/pronto/pronto_engine.hpp"
 #include "engines/respct/respct_engine.hpp"
+#include "engines/spht/spht_engine.hpp"
 
 namespace stillpoint {
 
 std::span<const EngineDriver> engine_drivers() noexcept
 {
-    static const EngineDriver drivers[] = {pmthreads::driver(), respct::driver(), pronto::driver()};
+    static const EngineDriver drivers[] = {pmthreads::driver(), respct::driver(), pronto::driver(), spht::driver()};
     return drivers;
 }
 

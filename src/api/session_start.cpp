@@ -114,7 +114,7 @@ bool locks_will_count()
         const char* const engine = os::environment_variable("STILLPOINT_ENGINE");
         const auto parsed = engine != nullptr ? parse_option(options, "engine", engine) : Result<void>{};
         const EngineDriver* const driver = parsed ? find_engine(engine_of_next_opening(options)) : nullptr;
-        return driver == nullptr || driver->programs != Programs::operations;
+        return driver == nullptr || locks_delimit(driver->programs);
     } catch (const std::bad_alloc&) {
         return true;
     }

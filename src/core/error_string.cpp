@@ -34,6 +34,10 @@ extern "C" __attribute__((visibility("default"))) const char* sp_error_string(in
     case SP_E_OBJECT_TYPE: return "the object in the pool has another type, or a method of it was changed";
     case SP_E_OBJECT_REFUSED: return "an operation failed on the object: open the pool again to use it";
     case SP_E_NOT_DETERMINISTIC: return "replaying an operation gave a different state";
+    case SP_E_CONFLICT: return "another transaction was in the way: run this one again";
+    case SP_E_TRANSACTION_TOO_LARGE: return "the transaction writes more than the pool's log can hold";
+    case SP_E_NO_TRANSACTION: return "the calling thread is not inside that transaction";
+    case SP_E_ABORTED: return "the program has taken the transaction back";
     default: return "unknown error code";
     }
 }

@@ -10,13 +10,17 @@ void ignore(const void* /*address*/, std::size_t /*size_bytes*/) noexcept {}
 
 constinit std::atomic<Wanted> wanted{Wanted::nothing};
 constinit std::atomic<AfterStore> after_store{&ignore};
+constinit std::atomic<AfterStore> after_block_state{&ignore};
 constinit std::atomic<BeforeStore> before_store{nullptr};
 
 void want_cards() noexcept { wanted.store(Wanted::cards, std::memory_order_release); }
 
-void want_calls(AfterStore call) noexcept
+void want_calls(AfterStore call) noexcept { want_calls(call, call); }
+
+void want_calls(AfterStore call, AfterStore block_state_call) noexcept
 {
     after_store.store(call, std::memory_order_relaxed);
+    after_block_state.store(block_state_call, std::memory_order_relaxed);
     wanted.store(Wanted::calls, std::memory_order_release);
 }
 
@@ -27,6 +31,7 @@ void want_nothing() noexcept
     before_store.store(nullptr, std::memory_order_release);
     wanted.store(Wanted::nothing, std::memory_order_release);
     after_store.store(&ignore, std::memory_order_relaxed);
+    after_block_state.store(&ignore, std::memory_order_relaxed);
 }
 
 }  // namespace stillpoint::store_marks

@@ -35,6 +35,9 @@ enum class Wanted : std::uint8_t {
 /// Called after a store to [address, + size_bytes), which begins in the window: by any thread, inside a FASE or not. No malloc.
 using AfterStore = void (*)(const void* address, std::size_t size_bytes) noexcept;
 [[gnu::visibility("hidden")]] extern constinit std::atomic<AfterStore> after_store;
+/// Called in its place where the bytes say whether one block of the heap is allocated, and nothing else: for engines that make an
+/// allocation durable with the transaction that makes it.
+[[gnu::visibility("hidden")]] extern constinit std::atomic<AfterStore> after_block_state;
 
 /// Called before a store to [address, + size_bytes), which begins in the window, and of a system call may reach beyond it. The bytes are
 /// still the old ones; several calls may come for one store, and the store may be left out. Any thread, inside a FASE or not; the call
@@ -46,6 +49,7 @@ using BeforeStore = void (*)(const void* address, std::size_t size_bytes) noexce
 /// The engine gets marked cards, or calls, from here on. One engine at a time; the card table must be mapped.
 void want_cards() noexcept;
 void want_calls(AfterStore call) noexcept;
+void want_calls(AfterStore call, AfterStore block_state_call) noexcept;
 /// The engine gets calls before stores too, or only those.
 void want_calls_before(BeforeStore call) noexcept;
 /// The engine gets nothing more; also called in a child made by fork. Calls that have begun may still come.
@@ -120,6 +124,18 @@ inline void note_store(const void* address, std::size_t size) noexcept
             store_marks::after_store.load(std::memory_order_relaxed)(address, size);
         }
     }
+}
+
+/// As note_store(), of the bytes that say whether one block is allocated.
+inline void note_block_state(const void* address, std::size_t size) noexcept
+{
+    if (store_marks::wanted.load(std::memory_order_relaxed) == store_marks::Wanted::calls) [[unlikely]] {
+        if (stillpoint_is_persistent(address)) {
+            store_marks::after_block_state.load(std::memory_order_relaxed)(address, size);
+        }
+        return;
+    }
+    note_store(address, size);
 }
 
 /// Marks a store to a lock's bytes. Engines that are called do not keep them: recovery makes locks free.

@@ -433,6 +433,19 @@ std::size_t Heap::usable_size(const void* block) const noexcept
     return found.usable_bytes;
 }
 
+Heap::BlockState Heap::state_of_block(const void* block) const noexcept
+{
+    const HeapState& state = state_of(*this);
+    const LocatedBlock found = locate(state, block);
+    if (found.usable_bytes == 0) {
+        return {nullptr, 0};
+    }
+    if (found.mark != nullptr) {
+        return {reinterpret_cast<const std::byte*>(found.mark), 1};
+    }
+    return {reinterpret_cast<const std::byte*>(&state.span_table[found.span]), sizeof state.span_table[found.span]};
+}
+
 Heap::Block Heap::find_block(const void* address) const noexcept
 {
     const HeapState& state = state_of(*this);

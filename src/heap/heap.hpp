@@ -109,6 +109,14 @@ public:
     };
     [[nodiscard]] Block find_block(const void* address) const noexcept;
 
+    /// The bytes of the tables that say that a live block is allocated: all of them zero where it is free. Not of a heap with logged
+    /// tables. size_bytes 0: no live block begins at `block`.
+    struct BlockState {
+        const std::byte* bytes;
+        std::size_t size_bytes;
+    };
+    [[nodiscard]] BlockState state_of_block(const void* block) const noexcept;
+
     /// Gives the calling thread's cached blocks of this heap back: at thread exit. The thread may go on to use
     /// the heap. A thread that ends without this is noticed later, at the next shortage.
     void flush_thread_cache() noexcept;

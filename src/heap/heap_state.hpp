@@ -192,6 +192,14 @@ struct HeapState : Heap {
     }
 }
 
+/// Likewise, where nothing but the state of one block has changed.
+[[gnu::always_inline]] inline void note_state_store(const void* address, std::size_t size) noexcept
+{
+    if (!is_removed(Canary::heap_store_marks)) {
+        note_block_state(address, size);
+    }
+}
+
 /// Where logged marks lie: 64 blocks have theirs in one word of 32 bytes. Such a mark's "address" is twice its word's, plus the
 /// number of its bit, so that marks of neighbouring blocks are neighbours here too.
 struct LoggedMark {
@@ -226,7 +234,7 @@ constexpr std::size_t logged_marks_bytes(std::uint32_t blocks) noexcept { return
 {
     announce_table_store(mark, sizeof *mark);
     std::atomic_ref<std::uint8_t>(*mark).store(value, std::memory_order_relaxed);
-    note_table_store(mark, sizeof *mark);
+    note_state_store(mark, sizeof *mark);
 }
 /// Marks a block that is taken.
 [[gnu::always_inline]] inline void set_mark(const HeapState& state, std::uint8_t* mark) noexcept

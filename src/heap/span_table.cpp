@@ -25,8 +25,14 @@ void store_entry(HeapState& state, std::uint64_t span, SpanEntry entry, std::uin
         return;
     }
     announce_table_store(&state.span_table[span], sizeof state.span_table[span]);
+    const std::uint32_t before = state.span_table[span];
     std::atomic_ref<std::uint32_t>(state.span_table[span]).store(entry.word, std::memory_order_relaxed);
-    note_table_store(&state.span_table[span], sizeof state.span_table[span]);
+    const bool is_block = entry.kind() == SpanKind::large || SpanEntry{before}.kind() == SpanKind::large;
+    if (is_block) {
+        note_state_store(&state.span_table[span], sizeof state.span_table[span]);
+    } else {
+        note_table_store(&state.span_table[span], sizeof state.span_table[span]);
+    }
 }
 
 void publish(HeapState& state, std::uint64_t span, std::uint64_t tag, std::uint64_t value) noexcept

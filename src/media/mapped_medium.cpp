@@ -75,10 +75,10 @@ void MappedMedium::set_durability(Durability durability) noexcept
 
 MediumCounters MappedMedium::counters() const noexcept
 {
-    return {.bytes_written = bytes_written_.get() + bytes_appended_.get(),
+    return {.bytes_written = bytes_written_.get() + bytes_appended_.get() + single_lines_written_back_.get() * cache_line_bytes,
             .write_calls = write_calls_.get(),
             .syncs = syncs_.get(),
-            .lines_written_back = lines_written_back_.get(),
+            .lines_written_back = lines_written_back_.get() + single_lines_written_back_.get(),
             .fences = fences_.get(),
             .persist_points = file_.faults().persist_points()};
 }
@@ -190,6 +190,33 @@ void MappedMedium::append_lines(std::uint64_t offset, const void* data, std::siz
     arch_.copy_nontemporal(mapping_.base() + offset, data, size);
     bytes_appended_.add_shared(size);
     charge_pages(size);
+}
+
+bool MappedMedium::compare_exchange_word(std::uint64_t offset, std::uint64_t& expected, std::uint64_t desired) noexcept
+{
+    file_.faults().persist();
+    const std::atomic_ref word(*reinterpret_cast<std::uint64_t*>(mapping_.base() + offset));
+    if constexpr (media_are_observed) {  // In the order in which they take effect.
+        const std::lock_guard hold(lines_lock_);
+        const bool exchanged = word.compare_exchange_strong(expected, desired);
+        if (exchanged) {
+            observe(MediumEvent::store, offset, &desired, sizeof desired);
+        }
+        return exchanged;
+    }
+    return word.compare_exchange_strong(expected, desired);
+}
+
+void MappedMedium::write_back_line(std::uint64_t offset) noexcept
+{
+    if (!needs_write_back_) {
+        return;
+    }
+    file_.faults().persist();
+    observe(MediumEvent::write_back, offset, nullptr, cache_line_bytes);
+    arch_.write_back(mapping_.base() + offset);
+    single_lines_written_back_.add_shared(1);
+    charge_lines(1);
 }
 
 void MappedMedium::write_back(std::uint64_t offset, std::size_t size) noexcept

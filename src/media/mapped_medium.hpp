@@ -37,6 +37,8 @@ public:
     void store(std::uint64_t offset, const void* data, std::size_t size) noexcept final;
     void store_nontemporal(std::uint64_t offset, const void* data, std::size_t size) noexcept final;
     void append_lines(std::uint64_t offset, const void* data, std::size_t size) noexcept final;
+    [[nodiscard]] bool compare_exchange_word(std::uint64_t offset, std::uint64_t& expected, std::uint64_t desired) noexcept final;
+    void write_back_line(std::uint64_t offset) noexcept final;
     [[nodiscard]] bool has_lost_pages() const noexcept final { return file_.has_lost_pages(); }
     void write_back(std::uint64_t offset, std::size_t size) noexcept final;
     void fence() noexcept final;
@@ -71,6 +73,7 @@ private:
     Counter write_calls_;
     Counter syncs_;
     Counter lines_written_back_;
+    Counter single_lines_written_back_;  ///< by write_back_line()
     Counter fences_;
     os::FutexLock lines_lock_;  ///< charges and counts of write_back_lines()
 };

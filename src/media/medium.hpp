@@ -105,6 +105,17 @@ public:
     /// As store_nontemporal, by any number of threads at a time, besides the one that the other members are called by, to places
     /// that no other thread stores to. fence(), of the same thread, may be called beside others too.
     virtual void append_lines(std::uint64_t offset, const void* data, std::size_t size) noexcept { store_nontemporal(offset, data, size); }
+    /// If the 8 bytes at `offset`, a multiple of 8, are `expected` they become `desired`, as one store: true. Else `expected` becomes what
+    /// they are. Any number of threads at a time, besides the one that the other members are called by.
+    [[nodiscard]] virtual bool compare_exchange_word(std::uint64_t offset, std::uint64_t& expected, std::uint64_t desired) noexcept
+    {
+        static_cast<void>(offset);
+        static_cast<void>(expected);
+        static_cast<void>(desired);
+        return false;
+    }
+    /// Starts the write back of the line at `offset`: the same thread's fence() waits for it. Threads as compare_exchange_word().
+    virtual void write_back_line(std::uint64_t offset) noexcept { static_cast<void>(offset); }
     /// The quick part of check_intact(): a mapped byte is known to be gone. Any thread; one load.
     [[nodiscard]] virtual bool has_lost_pages() const noexcept { return false; }
     /// Starts the write back of each line that overlaps the range.

@@ -46,6 +46,7 @@ public:
 
 #if defined(STILLPOINT_CANARIES)
 inline namespace with_canaries {
+inline constexpr bool media_are_observed = true;
 /// Set before a medium is made; nullptr: none.
 inline std::atomic<MediumObserver*> medium_observer{nullptr};
 
@@ -72,6 +73,7 @@ inline void observe_write_backs(std::span<const std::uintptr_t> line_addresses) 
 }  // namespace with_canaries
 #else
 inline namespace without_canaries {
+inline constexpr bool media_are_observed = false;
 constexpr void observe(MediumEvent, std::uint64_t = 0, const void* = nullptr, std::uint64_t = 0, std::uint64_t = 0) noexcept {}
 inline Result<void> observe_mapping(const ObservedRange&, int) { return {}; }
 constexpr void observe_write_backs(std::span<const std::uintptr_t>) noexcept {}

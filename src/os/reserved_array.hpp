@@ -18,7 +18,7 @@ namespace stillpoint::os {
 /// Elements start as zero bytes. Not thread-safe by itself; elements are plain memory.
 template <class T>
 class ReservedArray {
-    static_assert(std::is_trivially_copyable_v<T>);
+    static_assert(std::is_trivially_copyable_v<T> || std::is_standard_layout_v<T>);  // Zero bytes are its first value.
 
 public:
     ReservedArray() = default;

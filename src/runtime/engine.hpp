@@ -114,7 +114,14 @@ enum class Programs : std::uint8_t {
     locks,           ///< by their locks
     restart_points,  ///< by restart points; locks are counted
     operations,      ///< by the operations of durable objects; no lock is counted
+    transactions,    ///< by transactions; no lock is counted
 };
+
+/// Locks are counted as sections.
+[[nodiscard]] constexpr bool locks_delimit(Programs programs) noexcept
+{
+    return programs == Programs::locks || programs == Programs::restart_points;
+}
 
 /// The functions of an engine that offline tools call, without starting it.
 struct EngineDriver {

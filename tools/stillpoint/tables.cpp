@@ -133,6 +133,7 @@ std::string_view text_of_programs(Programs programs)
     case Programs::locks: break;
     case Programs::restart_points: return "restart-points";
     case Programs::operations: return "operations";
+    case Programs::transactions: return "transactions";
     }
     return "locks";
 }

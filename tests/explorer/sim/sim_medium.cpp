@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <new>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -241,6 +242,26 @@ void SimMedium::write_back(std::uint64_t offset, std::size_t size) noexcept
     const BetweenTracedStores alone;  // A store whose bytes can be read is recorded.
     record(EventKind::write_back, offset, nullptr, size);
     lines_written_back_.add(arch::lines_in(offset, size, cache_line_bytes));
+}
+
+bool SimMedium::compare_exchange_word(std::uint64_t offset, std::uint64_t& expected, std::uint64_t desired) noexcept
+{
+    const std::lock_guard hold(exchange_lock_);
+    std::uint64_t found = 0;
+    std::memcpy(&found, stage_.readable_ + offset, sizeof found);
+    if (found != expected) {
+        expected = found;
+        return false;
+    }
+    put(EventKind::store, offset, &desired, sizeof desired);
+    return true;
+}
+
+void SimMedium::write_back_line(std::uint64_t offset) noexcept
+{
+    const BetweenTracedStores alone;
+    record(EventKind::write_back, offset / cache_line_bytes * cache_line_bytes, nullptr, cache_line_bytes);
+    lines_written_back_.add_shared(1);
 }
 
 void SimMedium::fence() noexcept

@@ -12,6 +12,7 @@
 #include "media/counter.hpp"
 #include "media/medium.hpp"
 #include "media/open.hpp"
+#include "os/futex.hpp"
 #include "sim/crash_model.hpp"
 #include "sim/trace.hpp"
 
@@ -85,6 +86,8 @@ public:
     [[nodiscard]] Result<void> map_at(std::byte* address, std::uint64_t offset, std::uint64_t size) override;
     [[nodiscard]] Result<void> map_copy_at(std::byte* address, std::uint64_t offset, std::uint64_t size) noexcept override;
     void write_back_lines(std::span<const std::uintptr_t> line_addresses) noexcept override;
+    [[nodiscard]] bool compare_exchange_word(std::uint64_t offset, std::uint64_t& expected, std::uint64_t desired) noexcept override;
+    void write_back_line(std::uint64_t offset) noexcept override;
 
 private:
     SimMedium(Stage& stage, const MediumOptions& options);
@@ -98,6 +101,7 @@ private:
     bool metadata_is_durable_ = false;  ///< this run has synced size and name
     bool frozen_ = false;
     std::uint64_t syncs_begun_ = 0;
+    os::FutexLock exchange_lock_;  ///< traced in the order in which they take effect
     Counter bytes_written_;
     Counter write_calls_;
     Counter syncs_;

@@ -1,0 +1,126 @@
+#include "engines/spht/log_recovery.hpp"
+
+#include <array>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "arch/checksum.hpp"
+#include "logs/durable_marker.hpp"
+
+namespace stillpoint::spht {
+
+namespace {
+
+std::uint64_t area_offset(const Pool& pool, std::uint64_t page) { return (pool.facts().engine_area_first_page + page) * page_bytes; }
+
+tl::unexpected<Failure> damaged(const Pool& pool, std::string_view what)
+{
+    return fail(SP_E_POOL_CORRUPT, 0, "{}: {}; restore the pool from a copy", pool.medium().path(), what);
+}
+
+/// nullopt: no such record is in force there.
+std::optional<logs::GroupRecord> read_group(const Pool& pool, std::uint64_t parity)
+{
+    logs::GroupRecord record{};
+    if (!pool.medium().read(area_offset(pool, marker_page + parity), std::as_writable_bytes(std::span(&record, 1)))) {
+        return std::nullopt;
+    }
+    const bool valid = record.magic == logs::group_magic && record.number % 2 == parity && record.marker <= logs::timestamp_max &&
+                       record.checksum == logs::group_checksum(record, logs::group_magic);
+    return valid ? std::optional(record) : std::nullopt;
+}
+
+logs::Bounds bounds_for(const Pool& pool, const ReplayPoint& point, logs::Timestamp marker, bool marker_has_record)
+{
+    return {point.replayed, std::max(marker, point.replayed), pool.facts().image_bytes_max / 8, marker_has_record};
+}
+
+/// Block media: the newest group that is whole. One whose sync had not returned may lack log pages, and then counts for nothing.
+Result<RecoveredLogs> read_grouped(const Pool& pool, const ReplayPoint& point, const logs::LogBytes& bytes, Findings* findings)
+{
+    std::array<logs::GroupRecord, 2> groups{};
+    for (std::uint64_t parity = 0; parity < 2; ++parity) {
+        groups[parity] = read_group(pool, parity).value_or(logs::GroupRecord{});
+    }
+    if (groups[0].number < groups[1].number) {
+        std::swap(groups[0], groups[1]);
+    }
+    std::optional<Failure> first_damage;
+    for (const logs::GroupRecord& group : groups) {
+        const std::uint64_t expected = group.marker > point.replayed ? group.transactions - point.transactions : 0;
+        auto index = logs::scan_logs(bytes, bounds_for(pool, point, group.marker, false), nullptr);
+        if (index && index->live_transactions == expected) {
+            return RecoveredLogs{point, group.marker, group, std::move(*index)};
+        }
+        if (!index && !first_damage && index.error().code != SP_E_POOL_CORRUPT) {
+            return pass_on(index.error());
+        }
+        if (!index && !first_damage) {
+            first_damage = index.error();
+        }
+    }
+    const auto failure = first_damage ? *first_damage
+                                      : fail(SP_E_POOL_CORRUPT, 0,
+                                             "{}: log records of acknowledged transactions are missing after timestamp {}; restore the pool "
+                                             "from a copy",
+                                             pool.medium().path(), point.replayed)
+                                            .value();
+    if (findings == nullptr) {
+        return pass_on(failure);
+    }
+    findings->damage(failure);
+    auto index = logs::scan_logs(bytes, bounds_for(pool, point, groups[0].marker, false), findings);
+    if (!index) {
+        return pass_on(index.error());
+    }
+    return RecoveredLogs{point, groups[0].marker, groups[0], std::move(*index)};
+}
+
+}  // namespace
+
+Result<ReplayPoint> read_replay_point(const Pool& pool, std::uint64_t durable_epoch)
+{
+    if (durable_epoch == 0) {
+        return ReplayPoint{};
+    }
+    for (std::uint64_t copy = 0; copy < 2; ++copy) {
+        ReplayPoint point{};
+        const std::uint64_t offset = area_offset(pool, replay_points_page + copy) + durable_epoch % 2 * replay_point_stride;
+        if (!pool.medium().read(offset, std::as_writable_bytes(std::span(&point, 1)))) {
+            continue;
+        }
+        const std::uint64_t checksum = checksum64(&point.epoch, sizeof point - offsetof(ReplayPoint, epoch), replay_point_magic);
+        if (point.magic == replay_point_magic && point.checksum == checksum && point.epoch == durable_epoch &&
+            point.replayed <= logs::timestamp_max) {
+            return point;
+        }
+    }
+    return damaged(pool, "both copies of the replay point are damaged: which log records the page copies have is not known");
+}
+
+Result<RecoveredLogs> read_logs(const Pool& pool, std::uint64_t durable_epoch, const logs::LogBytes& bytes, Findings* findings)
+{
+    auto point = read_replay_point(pool, durable_epoch);
+    if (!point) {
+        return pass_on(point.error());
+    }
+    if (!pool.medium().byte_addressable()) {
+        return read_grouped(pool, *point, bytes, findings);
+    }
+    std::uint64_t word = 0;
+    if (auto read = pool.medium().read(area_offset(pool, marker_page), std::as_writable_bytes(std::span(&word, 1))); !read) {
+        return pass_on(read.error());
+    }
+    const auto marker = logs::decode_marker(word);
+    if (!marker) {
+        return damaged(pool, "the marker of the newest durable transaction is damaged");
+    }
+    auto index = logs::scan_logs(bytes, bounds_for(pool, *point, *marker, *marker > point->replayed), findings);
+    if (!index) {
+        return pass_on(index.error());
+    }
+    return RecoveredLogs{*point, std::max(*marker, point->replayed), {}, std::move(*index)};
+}
+
+}  // namespace stillpoint::spht

@@ -1,0 +1,25 @@
+#pragma once
+// What a pool's logs and markers say when it is opened, or looked at: read, checked, and put in order of their runs.
+
+#include "core/findings.hpp"
+#include "core/result.hpp"
+#include "engines/spht/spht_layout.hpp"
+#include "logs/group_commit.hpp"
+#include "logs/log_scan.hpp"
+
+namespace stillpoint::spht {
+
+struct RecoveredLogs {
+    ReplayPoint point;           ///< of the durable epoch
+    logs::Timestamp marker;      ///< every transaction up to it was durable
+    logs::GroupRecord group;     ///< block media: the newest one in force
+    logs::LogIndex index;
+};
+
+/// The replay point of the pool's durable epoch; that of epoch 0 is all zero. Errors: pool_corrupt, io.
+[[nodiscard]] Result<ReplayPoint> read_replay_point(const Pool& pool, std::uint64_t durable_epoch);
+
+/// Reads markers and logs. `bytes` has those of every chunk. Errors: pool_corrupt (which transaction, and what is kept), no_memory, io.
+[[nodiscard]] Result<RecoveredLogs> read_logs(const Pool& pool, std::uint64_t durable_epoch, const logs::LogBytes& bytes, Findings* findings);
+
+}  // namespace stillpoint::spht

@@ -1,0 +1,274 @@
+#include "engines/spht/spht_engine.hpp"
+
+#include <mutex>
+
+#include "core/store_marks.hpp"
+#include "engines/spht/offline_logs.hpp"
+#include "engines/spht/own_options.hpp"
+#include "engines/spht/own_transaction.hpp"
+#include "engines/spht/spht_layout.hpp"
+#include "logs/record_checks.hpp"
+#include "runtime/fase.hpp"
+#include "runtime/session_state.hpp"
+#include "runtime/statistics.hpp"
+#include "versions/offline.hpp"
+
+namespace stillpoint::spht {
+
+namespace {
+
+std::unique_ptr<Engine> make() { return std::make_unique<SphtEngine>(); }
+
+constexpr std::string_view tracker = "transactions";
+constexpr std::string_view trackers[] = {tracker};
+constexpr std::uint64_t interval_ms = 10'000;
+
+constexpr EngineFormat format{"spht", layout_version, engine_area_pages, &segment_file_pages};
+
+/// That of the calling process, for what the heap and the directory store.
+constinit std::atomic<SphtEngine*> running{nullptr};
+
+Result<void> check_segments(const Pool& pool)
+{
+    for (const Segment& segment : pool.segments()) {
+        if (segment.file_pages != segment_file_pages(segment.image_pages)) {
+            return fail(SP_E_POOL_CORRUPT, 0, "{}: segment at image page {} has a shape that spht never writes; restore the pool from a copy",
+                        pool.medium().path(), segment.first_image_page);
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+EngineDriver driver() noexcept
+{
+    return {.format = format,
+            .make = &make,
+            .inspect = &inspect_pool,
+            .check = &check_pool,
+            .table_format = layout::TableFormat::plain,
+            .interval_ms = interval_ms,
+            .trackers = trackers,
+            .sums_program_bytes = true,
+            .options = own_option_rows,
+            .programs = Programs::transactions,
+            .facts = &log_facts};
+}
+
+TransactionalMemory* memory_of_session(const Session& session) noexcept
+{
+    return session.driver->make == &make ? &static_cast<SphtEngine&>(*session.engine).memory_ : nullptr;
+}
+
+SphtEngine::~SphtEngine()
+{
+    if (running.load(std::memory_order_relaxed) == this) {
+        store_marks::want_nothing();
+        running.store(nullptr, std::memory_order_release);
+    }
+    loader_.stop();
+}
+
+void SphtEngine::note_store_of_library(const void* address, std::size_t size) noexcept
+{
+    if (SphtEngine* const engine = running.load(std::memory_order_acquire); engine != nullptr) {
+        engine->memory_.log_store(address, size);
+    }
+}
+
+/// Of a block that a transaction allocates or frees: its own record says so.
+void SphtEngine::note_block_state(const void* address, std::size_t size) noexcept
+{
+    const Transaction* const own = own_transaction.transaction;
+    if (own == nullptr || !own->calls_heap()) {
+        note_store_of_library(address, size);
+    }
+}
+
+Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
+{
+    pool_ = std::make_unique<Pool>(std::move(pool));
+    const PoolFacts& facts = pool_->facts();
+    if (auto sound = check_segments(*pool_); !sound) {
+        return pass_on(sound.error());
+    }
+    auto recovered = recover_table();
+    if (!recovered) {
+        return recovered;
+    }
+    RecoveryReport report = *recovered;
+    if (auto done = shadow_.map(facts.base_address, facts.image_bytes, facts.image_bytes_max, Shadow::Pages::huge); !done) {
+        return pass_on(done.error());
+    }
+    const auto request = [](void* self) noexcept { static_cast<SphtEngine*>(self)->request_checkpoint(); };
+    const auto give_up = [](void* self, const Failure& failure) noexcept {
+        auto& engine = *static_cast<SphtEngine*>(self);
+        const StatisticsScope own(engine.statistics_number);
+        give_up_durability(engine.clock_, failure);
+    };
+    if (auto done = memory_.prepare({pool_.get(), &medium_lock_, shadow_.base(), facts.image_bytes_max, request, give_up, this}); !done) {
+        return pass_on(done.error());
+    }
+    for (const Segment& segment : pool_->segments()) {
+        memory_.space().add(first_log_page(segment), log_pages_for(segment.image_pages));
+    }
+    const OwnOptions own{options};
+    rounds_.emplace(ReplayRounds::Parts{pool_.get(), &shadow_, &table_, &locations_, &medium_lock_, &clock_, &memory_},
+                    ReplayRounds::Settings{options.interval_ms * 1'000'000, options.staging_max_mb * mib, facts.image_bytes_max / page_bytes,
+                                           static_cast<unsigned>(own.replayers)});
+    if (auto done = rounds_->prepare(); !done) {
+        return pass_on(done.error());
+    }
+    if (auto done = load_pages(false); !done) {
+        return pass_on(done.error());
+    }
+    if (auto done = recover_logs(report.epoch, report); !done) {
+        return pass_on(done.error());
+    }
+    publish_start();
+    fase_count_no_locks();
+    running.store(this, std::memory_order_release);
+    store_marks::want_calls(&note_store_of_library, &note_block_state);
+    return report;
+}
+
+/// Block media: into the mirrors, the chunks that are in use.
+Result<void> SphtEngine::read_chunks()
+{
+    logs::ChunkSpace& space = memory_.space();
+    if (!space.is_mirrored()) {
+        return {};
+    }
+    const Medium& medium = pool_->medium();
+    for (logs::ChunkIndex chunk = 0; chunk < space.chunk_count(); ++chunk) {
+        std::byte* const bytes = space.mirror(chunk);
+        constexpr std::uint64_t last_page = logs::chunk_bytes - page_bytes;
+        for (const std::uint64_t page : {std::uint64_t{0}, last_page}) {
+            if (auto done = medium.read(space.file_offset(chunk) + page, {bytes + page, page_bytes}); !done) {
+                return done;
+            }
+        }
+        if (!logs::chunk_header_in(bytes) && !logs::chunk_header_in(bytes + logs::header_copy_offset)) {
+            continue;
+        }
+        if (auto done = medium.read(space.file_offset(chunk), {bytes, logs::chunk_bytes}); !done) {
+            return done;
+        }
+    }
+    return {};
+}
+
+Result<void> SphtEngine::recover_logs(std::uint64_t durable_epoch, RecoveryReport& report)
+{
+    if (auto done = read_chunks(); !done) {
+        return done;
+    }
+    const auto bytes = memory_.space().bytes();
+    auto logs = read_logs(*pool_, durable_epoch, {bytes.data(), static_cast<std::uint32_t>(bytes.size())}, nullptr);
+    if (!logs) {
+        return pass_on(logs.error());
+    }
+    report.rolled_back = "transactions that had not returned";
+    logs_are_empty_ = logs->index.live_records == 0 && logs->index.newest <= logs->point.replayed;
+    recovered_ = std::move(*logs);
+    rounds_->set_replayed(recovered_->point);
+    return rounds_->replay_into_image(recovered_->index);
+}
+
+void SphtEngine::free_chunks_from(logs::ChunkIndex first) noexcept
+{
+    for (logs::ChunkIndex chunk = memory_.space().chunk_count(); chunk > first; --chunk) {
+        memory_.space().give_back(chunk - 1);
+    }
+}
+
+/// What the logs had is made an epoch first: then no record of an earlier run counts any more, and all chunks are free.
+Result<void> SphtEngine::start_checkpoints()
+{
+    const logs::Timestamp newest = std::max({recovered_->index.newest, recovered_->marker, recovered_->point.replayed});
+    if (!logs_are_empty_ || !memory_.early_pages().empty()) {
+        if (auto done = rounds_->make_recovered_durable(newest, recovered_->group.transactions); !done) {
+            return done;
+        }
+    }
+    memory_.space().set_uses(recovered_->index.newest_use);
+    free_chunks_from(0);
+    if (auto done = memory_.start(newest, recovered_->group); !done) {
+        return done;
+    }
+    recovered_.reset();
+    return rounds_->start();
+}
+
+bool SphtEngine::end_checkpoints(bool clean) noexcept
+{
+    const bool finished = clean && rounds_->finish();
+    store_marks::want_nothing();
+    running.store(nullptr, std::memory_order_release);
+    memory_.stop();
+    rounds_->stop_replayers();
+    return finished;
+}
+
+void SphtEngine::request_checkpoint() noexcept { rounds_->request(); }
+
+void SphtEngine::announce_segment(const Segment& segment) noexcept
+{
+    rounds_->announce_segment(segment);
+    logs::ChunkSpace& space = memory_.space();
+    const logs::ChunkIndex first = space.chunk_count();
+    space.add(first_log_page(segment), log_pages_for(segment.image_pages));
+    free_chunks_from(first);
+}
+
+void SphtEngine::detach_parts_after_fork() noexcept
+{
+    store_marks::want_nothing();
+    memory_.detach_after_fork();
+    rounds_->detach_after_fork();
+}
+
+Result<std::uint64_t> SphtEngine::grow(std::uint64_t wanted)
+{
+    if (auto allowed = check_may_grow(); !allowed) {
+        return pass_on(allowed.error());
+    }
+    std::uint64_t bytes = 0;
+    {
+        const std::lock_guard guard(medium_lock_);
+        const auto grown = grow_pool(wanted, format);
+        if (!grown) {
+            return grown;
+        }
+        bytes = *grown;
+    }
+    const std::lock_guard guard(growing_lock_);
+    if (bytes > shadow_.bytes()) {
+        if (auto done = shadow_.make_accessible(bytes); !done) {
+            return pass_on(done.error());
+        }
+        shadow_.publish(bytes);
+        statistics_of(statistics_number).image_bytes.store(bytes, std::memory_order_relaxed);
+    }
+    return shadow_.bytes();
+}
+
+Result<void> SphtEngine::mirror(const MirroredRange& range)
+{
+    memory_.add_mirrored(range);
+    return {};
+}
+
+void SphtEngine::thread_ends() noexcept { memory_.thread_ends(); }
+
+bool SphtEngine::handle_fault(void* /*address*/) noexcept { return false; }
+
+void SphtEngine::prepare_kernel_write(void* /*address*/, std::size_t /*size*/) noexcept {}
+
+/// Outside the transaction of the thread, if it is in one: the kernel's stores cannot be taken back.
+void SphtEngine::note_kernel_write(void* address, std::size_t size) noexcept { memory_.log_store(address, size); }
+
+std::string_view SphtEngine::tracker_name() const noexcept { return tracker; }
+
+}  // namespace stillpoint::spht

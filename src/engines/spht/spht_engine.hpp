@@ -1,0 +1,61 @@
+#pragma once
+// The engine: puts the parts together. README.md says which part of the paper is where.
+
+#include <memory>
+#include <optional>
+
+#include "engines/spht/log_recovery.hpp"
+#include "engines/spht/replay_rounds.hpp"
+#include "engines/spht/transactional_memory.hpp"
+#include "os/futex.hpp"
+#include "versions/image_engine.hpp"
+
+namespace stillpoint {
+struct Session;
+}
+
+namespace stillpoint::spht {
+
+/// The engine's entry for the registry.
+[[nodiscard]] EngineDriver driver() noexcept;
+
+class SphtEngine final : public versions::ImageEngine {
+public:
+    SphtEngine() noexcept : ImageEngine({"replay", "a transaction"}) {}
+    ~SphtEngine() override;
+
+    [[nodiscard]] Result<RecoveryReport> start(Pool pool, const Options& options) override;
+    [[nodiscard]] Result<std::uint64_t> grow(std::uint64_t wanted) override;
+    [[nodiscard]] Result<void> mirror(const MirroredRange& range) override;
+    void thread_ends() noexcept override;
+
+    [[nodiscard]] bool handle_fault(void* address) noexcept override;
+    [[nodiscard]] bool needs_fault_handler() const noexcept override { return false; }
+    void prepare_kernel_write(void* address, std::size_t size) noexcept override;
+    void note_kernel_write(void* address, std::size_t size) noexcept override;
+    [[nodiscard]] std::string_view tracker_name() const noexcept override;
+
+private:
+    [[nodiscard]] Result<void> start_checkpoints() override;
+    [[nodiscard]] bool end_checkpoints(bool clean) noexcept override;
+    void request_checkpoint() noexcept override;
+    void announce_segment(const Segment& segment) noexcept override;
+    void detach_parts_after_fork() noexcept override;
+    friend TransactionalMemory* memory_of_session(const Session& session) noexcept;
+    [[nodiscard]] Result<void> recover_logs(std::uint64_t durable_epoch, RecoveryReport& report);
+    [[nodiscard]] Result<void> read_chunks();
+    void free_chunks_from(logs::ChunkIndex first) noexcept;
+    static void note_store_of_library(const void* address, std::size_t size) noexcept;
+    static void note_block_state(const void* address, std::size_t size) noexcept;
+
+    os::FutexLock growing_lock_;
+    std::optional<RecoveredLogs> recovered_;
+    bool logs_are_empty_ = true;  ///< nothing of an earlier run lies in them
+    TransactionalMemory memory_;
+    std::optional<ReplayRounds> rounds_;
+};
+
+/// The transactions of that session's pool; nullptr: its engine is another one. Any thread.
+[[nodiscard]] TransactionalMemory* memory_of_session(const Session& session) noexcept;
+
+}  // namespace stillpoint::spht

@@ -1,0 +1,345 @@
+#include "engines/spht/transactional_memory.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+#include <sys/mman.h>
+
+#include "core/canary.hpp"
+#include "engines/spht/own_transaction.hpp"
+#include "engines/spht/spht_layout.hpp"
+#include "runtime/session_state.hpp"
+
+namespace stillpoint::spht {
+
+namespace {
+
+/// The library's own stores have the first slot and log; thread n has those of n + 1.
+constexpr std::uint32_t system_number = 0;
+constexpr std::uint32_t slot_of_thread(std::uint32_t number) { return number + 1; }
+std::atomic<std::uint64_t> serials{0};
+constexpr std::uint64_t system_record_words = std::uint64_t{1} << 21;
+
+}  // namespace
+
+constinit thread_local OwnTransaction own_transaction [[gnu::tls_model("initial-exec")]];
+
+TransactionalMemory::~TransactionalMemory()
+{
+    stop();
+    const std::uint32_t count = thread_count_.load(std::memory_order_relaxed);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        threads_[i]->~Transaction();
+        munmap(threads_[i], sizeof(Transaction));
+    }
+}
+
+Result<void> TransactionalMemory::prepare(const Parts& parts)
+{
+    parts_ = parts;
+    serial_ = serials.fetch_add(1, std::memory_order_relaxed) + 1;
+    medium_ = &parts.pool->medium();
+    const std::uint64_t image_pages_max = parts.image_bytes_max / page_bytes;
+    // Each segment rounds its part up by itself.
+    const std::uint64_t chunks = log_pages_for(image_pages_max) / logs::chunk_pages + Pool::segments_max * (log_chunks_min + 1);
+    if (auto done = space_.reserve(chunks, medium_->byte_addressable() ? medium_->mapping() : nullptr); !done) {
+        return done;
+    }
+    if (auto done = order_.reserve(); !done) {
+        return done;
+    }
+    if (auto done = gate_.reserve(threads_max + 1); !done) {
+        return done;
+    }
+    if (auto done = locks_.reserve(); !done) {
+        return done;
+    }
+    if (auto done = threads_.reserve(threads_max, "the threads of transactions"); !done) {
+        return done;
+    }
+    if (auto done = free_threads_.reserve(threads_max, "the threads of transactions"); !done) {
+        return done;
+    }
+    if (auto done = early_pages_.reserve(2 * image_pages_max, "stores before the pool is in use"); !done) {
+        return done;
+    }
+    if (auto done = system_record_.reserve(system_record_words); !done) {
+        return done;
+    }
+    return system_log_.init(space_, *medium_, system_number, parts.pool->facts().generation);
+}
+
+Result<void> TransactionalMemory::start(Timestamp after, const logs::GroupRecord& group)
+{
+    clock_.start(after);
+    order_.set_durable(after);
+    order_.set_slots(1);
+    const std::uint64_t area = parts_.pool->facts().engine_area_first_page;
+    if (medium_->byte_addressable()) {
+        marker_.emplace(*medium_, (area + marker_page) * page_bytes, order_);
+    } else {
+        const auto count = [](void* self) noexcept { return static_cast<TransactionalMemory*>(self)->log_count(); };
+        const auto log = [](void* self, std::uint32_t number) noexcept -> logs::RedoLog& {
+            return static_cast<TransactionalMemory*>(self)->log(number);
+        };
+        const auto failed = [](void* self, const Failure& failure) noexcept {
+            static_cast<TransactionalMemory*>(self)->fail_for_good(failure);
+        };
+        if (auto done = group_.start({medium_, parts_.medium_lock, &space_, &order_, &clock_, (area + marker_page) * page_bytes,
+                                      logs::group_magic, count, log, failed, this},
+                                     group);
+            !done) {
+            return done;
+        }
+    }
+    const std::lock_guard guard(system_lock_);
+    is_running_ = true;
+    return {};
+}
+
+void TransactionalMemory::stop() noexcept { group_.stop(); }
+
+void TransactionalMemory::detach_after_fork() noexcept
+{
+    group_.detach_after_fork();
+    is_running_ = false;
+    system_lock_.reset_after_fork();
+    threads_lock_.reset_after_fork();
+    gate_.reset_after_fork();
+    space_.reset_after_fork();
+}
+
+Heap* TransactionalMemory::heap() const noexcept { return default_session()->heap; }
+
+// ---- Threads ------------------------------------------------------------------------------------
+
+Transaction* TransactionalMemory::own_if_any() const noexcept
+{
+    return own_transaction.memory_serial == serial_ ? own_transaction.transaction : nullptr;
+}
+
+Transaction* TransactionalMemory::own() noexcept
+{
+    Transaction* const own = own_if_any();
+    return own != nullptr ? own : make_own();
+}
+
+Transaction* TransactionalMemory::make_own() noexcept
+{
+    const std::lock_guard guard(threads_lock_);
+    std::uint32_t number = thread_count_.load(std::memory_order_relaxed);
+    if (free_thread_count_ != 0) {
+        number = free_threads_[--free_thread_count_];
+    } else {
+        void* const memory = number == threads_max ? MAP_FAILED
+                                                   : mmap(nullptr, sizeof(Transaction), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED) {
+            return nullptr;
+        }
+        auto* const made = new (memory) Transaction(*this, order_.slot(slot_of_thread(number)), gate_.place(number), slot_of_thread(number));
+        if (!made->reserve() || !made->log().init(space_, *medium_, slot_of_thread(number), parts_.pool->facts().generation)) {
+            made->~Transaction();
+            munmap(memory, sizeof(Transaction));
+            return nullptr;
+        }
+        threads_[number] = made;
+        thread_count_.store(number + 1, std::memory_order_release);
+        gate_.set_places(number + 1);
+        order_.set_slots(number + 2);
+    }
+    own_transaction = {serial_, threads_[number], number};
+    return threads_[number];
+}
+
+void TransactionalMemory::thread_ends() noexcept
+{
+    if (own_if_any() == nullptr) {
+        return;
+    }
+    Transaction& own = *own_transaction.transaction;
+    if (own.is_running()) {
+        own.abort();
+        own.drop_actions();
+    }
+    const std::lock_guard guard(threads_lock_);
+    free_threads_[free_thread_count_++] = own_transaction.number;
+    own_transaction = {};
+}
+
+logs::RedoLog& TransactionalMemory::log(std::uint32_t number) noexcept
+{
+    return number == system_number ? system_log_ : threads_[number - 1]->log();
+}
+
+void TransactionalMemory::fail_for_good(const Failure& failure) noexcept
+{
+    {
+        const std::lock_guard guard(failure_lock_);
+        if (has_failed()) {
+            return;
+        }
+        failure_ = failure;
+        has_failed_.store(true, std::memory_order_release);
+    }
+    group_.fail_for_good(failure);
+    space_.wake_waiters();
+    parts_.give_up(parts_.engine, failure);
+}
+
+// ---- Durability ---------------------------------------------------------------------------------
+
+Result<void> TransactionalMemory::make_room(logs::RedoLog& log, std::uint64_t words) noexcept
+{
+    while (true) {
+        const std::uint32_t seen = space_.returns().load(std::memory_order_acquire);
+        const logs::RedoLog::Room room = log.prepare(words);
+        if (room == logs::RedoLog::Room::too_large) {
+            return fail(SP_E_TRANSACTION_TOO_LARGE, 0,
+                        "the transaction writes {} KiB with its log's overhead, and the log of this pool holds {} KiB for one; divide it, or "
+                        "make a larger pool",
+                        words * 8 / kib, space_.chunk_count() / 2 * logs::chunk_bytes / kib);
+        }
+        if (space_.is_getting_full() || room == logs::RedoLog::Room::wait) {
+            parts_.request_replay(parts_.engine);
+        }
+        if (room == logs::RedoLog::Room::ready) {
+            return {};
+        }
+        if (has_failed()) {
+            return pass_on(failure_);
+        }
+        os::futex_wait(space_.returns(), seen);
+    }
+}
+
+bool TransactionalMemory::persist_log() noexcept
+{
+    if (!marker_) {
+        return true;
+    }
+    if (!is_removed(Canary::redo_log_fence)) {
+        medium_->fence();
+    }
+    return !medium_->has_lost_pages();
+}
+
+Result<void> TransactionalMemory::make_durable(const logs::CommitOrder::Slot* own, Timestamp timestamp) noexcept
+{
+    if (has_failed()) {
+        return pass_on(failure_);
+    }
+    if (!marker_) {
+        return group_.wait(timestamp);
+    }
+    bool durable = false;
+    if (own == nullptr) {
+        // Whoever wrote it is about to raise the marker, or has left that to a later one.
+        durable = marker_->wait(timestamp);
+    } else {
+        durable = marker_->raise(timestamp, order_.await_preceding(own, timestamp));
+    }
+    if (!durable) {
+        const auto intact = medium_->check_intact();
+        fail_for_good(intact ? fail(SP_E_IO, 0, "{} has lost a page", medium_->path()).value() : intact.error());
+        return pass_on(failure_);
+    }
+    return {};
+}
+
+// ---- The library's own stores --------------------------------------------------------------------
+
+Timestamp TransactionalMemory::append_system_record() noexcept
+{
+    logs::CommitOrder::Slot& slot = order_.slot(system_number);
+    if (system_record_.empty() || !make_room(system_log_, system_record_.words())) {
+        return 0;
+    }
+    logs::CommitOrder::announce(slot, clock_.now());
+    const Timestamp timestamp = clock_.now();
+    system_log_.append(system_record_, timestamp);
+    static_cast<void>(persist_log());
+    // Not `updates`: nobody waits for this record, so it moves no marker.
+    logs::CommitOrder::persisted(slot, timestamp);
+    return timestamp;
+}
+
+void TransactionalMemory::note_early_store(std::uint64_t offset, std::size_t size) noexcept
+{
+    for (std::uint64_t page = offset / page_bytes; page <= (offset + size - 1) / page_bytes; ++page) {
+        const bool is_last = early_page_count_ != 0 && early_pages_[early_page_count_ - 1] == page;
+        if (!is_last && early_page_count_ != early_pages_.capacity()) {
+            early_pages_[early_page_count_++] = static_cast<std::uint32_t>(page);
+        }
+    }
+}
+
+void TransactionalMemory::log_store(const void* address, std::size_t size) noexcept
+{
+    const std::uint64_t offset = offset_of(address);
+    if (offset == no_offset) {
+        return;
+    }
+    const std::lock_guard guard(system_lock_);
+    if (!is_running_) {
+        note_early_store(offset, size);
+        return;
+    }
+    system_record_.clear();
+    system_record_.add_range(offset, address, size);
+    static_cast<void>(append_system_record());
+}
+
+Result<void> TransactionalMemory::seal() noexcept
+{
+    const std::span<const std::byte> same = {parts_.image_base, sizeof(std::uint64_t)};
+    return log_stores({&same, 1});
+}
+
+Result<void> TransactionalMemory::log_stores(std::span<const std::span<const std::byte>> ranges) noexcept
+{
+    Timestamp timestamp = 0;
+    {
+        const std::lock_guard guard(system_lock_);
+        if (!is_running_) {
+            for (const std::span<const std::byte> range : ranges) {
+                if (const std::uint64_t offset = offset_of(range.data()); offset != no_offset) {
+                    note_early_store(offset, range.size());
+                }
+            }
+            return {};
+        }
+        system_record_.clear();
+        for (const std::span<const std::byte> range : ranges) {
+            if (const std::uint64_t offset = offset_of(range.data()); offset != no_offset) {
+                system_record_.add_range(offset, range.data(), range.size());
+            }
+        }
+        timestamp = append_system_record();
+    }
+    if (timestamp == 0) {
+        return has_failed() ? Result<void>(pass_on(failure_)) : Result<void>{};
+    }
+    return make_durable(&order_.slot(system_number), timestamp);
+}
+
+// ---- Program memory that is durable too ----------------------------------------------------------
+
+void TransactionalMemory::add_mirrored(const MirroredRange& range) noexcept
+{
+    if (mirrored_count_ != mirrored_max) {
+        mirrored_[mirrored_count_++] = range;
+    }
+}
+
+std::uint64_t TransactionalMemory::mirrored_offset_of(const void* address) const noexcept
+{
+    for (std::size_t i = 0; i < mirrored_count_; ++i) {
+        const auto inside = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - mirrored_[i].program_memory);
+        if (inside < mirrored_[i].size) {
+            return static_cast<std::uint64_t>(mirrored_[i].image_copy - parts_.image_base) + inside;
+        }
+    }
+    return no_offset;
+}
+
+}  // namespace stillpoint::spht

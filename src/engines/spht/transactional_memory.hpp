@@ -1,0 +1,143 @@
+#pragma once
+// TransactionalMemory: what the transactions of a pool share, and the way in which they become durable.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "core/result.hpp"
+#include "engines/spht/serial_gate.hpp"
+#include "engines/spht/transaction.hpp"
+#include "engines/spht/version_locks.hpp"
+#include "logs/chunk_space.hpp"
+#include "logs/commit_clock.hpp"
+#include "logs/commit_order.hpp"
+#include "logs/durable_marker.hpp"
+#include "logs/group_commit.hpp"
+#include "os/futex.hpp"
+#include "runtime/engine.hpp"
+
+namespace stillpoint::spht {
+
+class TransactionalMemory {
+public:
+    /// Threads that may be inside transactions at a time.
+    static constexpr std::uint32_t threads_max = logs::CommitOrder::slots_max - 1;
+
+    struct Parts {
+        Pool* pool;
+        os::FutexLock* medium_lock;
+        std::byte* image_base;
+        std::uint64_t image_bytes_max;
+        /// A replay is due, or threads wait for one. Any thread.
+        void (*request_replay)(void* engine) noexcept;
+        /// Nothing becomes durable any more.
+        void (*give_up)(void* engine, const Failure& failure) noexcept;
+        void* engine;
+    };
+
+    TransactionalMemory() = default;
+    TransactionalMemory(const TransactionalMemory&) = delete;
+    TransactionalMemory& operator=(const TransactionalMemory&) = delete;
+    ~TransactionalMemory();
+
+    /// Errors: no_memory.
+    [[nodiscard]] Result<void> prepare(const Parts& parts);
+    /// Transactions may begin; their timestamps are later than `after`. `group`: the newest that counts, on block media.
+    [[nodiscard]] Result<void> start(Timestamp after, const logs::GroupRecord& group);
+    void stop() noexcept;
+    void detach_after_fork() noexcept;
+
+    /// The calling thread's; made at its first use. nullptr: no memory, or too many threads: failure_of_own().
+    [[nodiscard]] Transaction* own() noexcept;
+    /// The calling thread's, if it has one.
+    [[nodiscard]] Transaction* own_if_any() const noexcept;
+    void thread_ends() noexcept;
+    [[nodiscard]] const Failure& failure() const noexcept { return failure_; }
+    [[nodiscard]] bool has_failed() const noexcept { return has_failed_.load(std::memory_order_acquire); }
+    void fail_for_good(const Failure& failure) noexcept;
+
+    // -- For transactions --------------------------------------------------------------------
+    [[nodiscard]] VersionLocks& locks() noexcept { return locks_; }
+    [[nodiscard]] const logs::CommitClock& clock() const noexcept { return clock_; }
+    [[nodiscard]] logs::CommitOrder& order() noexcept { return order_; }
+    [[nodiscard]] SerialGate& gate() noexcept { return gate_; }
+    [[nodiscard]] logs::ChunkSpace& space() noexcept { return space_; }
+    [[nodiscard]] Heap* heap() const noexcept;
+    /// Where the bytes at `address` lie in the image; no_offset: they are not durable.
+    [[nodiscard]] std::uint64_t offset_of(const void* address) const noexcept
+    {
+        const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - parts_.image_base);
+        return offset < parts_.image_bytes_max ? offset : mirrored_offset_of(address);
+    }
+    static constexpr std::uint64_t no_offset = UINT64_MAX;
+    /// Makes room in `log`; waits for the replayer where there is none. Errors: transaction_too_large; why the pool has failed.
+    [[nodiscard]] Result<void> make_room(logs::RedoLog& log, std::uint64_t words) noexcept;
+    /// The record is appended: returns when it may be called persistent. False: the medium has lost something.
+    [[nodiscard]] bool persist_log() noexcept;
+    /// Returns when everything up to `timestamp` is durable; `own` has its log persistent (nullptr: only waits). Errors: why not.
+    [[nodiscard]] Result<void> make_durable(const logs::CommitOrder::Slot* own, Timestamp timestamp) noexcept;
+
+    // -- The library's own stores ---------------------------------------------------------------
+    /// The bytes [address, + size) of the image have changed: a transaction of their own. Not waited for.
+    void log_store(const void* address, std::size_t size) noexcept;
+    /// Likewise several ranges, as one. Returns when they are durable. Errors: as make_durable().
+    [[nodiscard]] Result<void> log_stores(std::span<const std::span<const std::byte>> ranges) noexcept;
+    /// Returns when everything that has happened so far is durable. Errors: as make_durable().
+    [[nodiscard]] Result<void> seal() noexcept;
+
+    /// The pages of the image that were stored to since prepare(): no log has them. Some come twice.
+    [[nodiscard]] std::span<const std::uint32_t> early_pages() const noexcept { return {early_pages_.data(), early_page_count_}; }
+
+    // -- For the replayer -------------------------------------------------------------------------
+    /// The logs in use. The array may grow meanwhile.
+    [[nodiscard]] std::uint32_t log_count() const noexcept { return thread_count_.load(std::memory_order_acquire) + 1; }
+    [[nodiscard]] logs::RedoLog& log(std::uint32_t number) noexcept;
+    [[nodiscard]] logs::GroupRecord newest_group() noexcept { return group_.newest(); }
+    [[nodiscard]] bool is_byte_addressable() const noexcept { return marker_.has_value(); }
+
+    void add_mirrored(const MirroredRange& range) noexcept;
+    static constexpr std::size_t mirrored_max = 64;
+
+private:
+    [[nodiscard]] std::uint64_t mirrored_offset_of(const void* address) const noexcept;
+    [[nodiscard]] Transaction* make_own() noexcept;
+    void note_early_store(std::uint64_t offset, std::size_t size) noexcept;
+    [[nodiscard]] Timestamp append_system_record() noexcept;
+
+    Parts parts_{};
+    std::uint64_t serial_ = 0;  ///< of no other in this process
+    Medium* medium_ = nullptr;
+    logs::CommitClock clock_;
+    logs::CommitOrder order_;
+    SerialGate gate_;
+    VersionLocks locks_;
+    logs::ChunkSpace space_;
+    std::optional<logs::DurableMarker> marker_;
+    logs::GroupCommit group_;
+    bool is_running_ = false;
+
+    // Stores of the library: the first slot and log.
+    os::FutexLock system_lock_;
+    logs::RedoLog system_log_;
+    logs::RecordBuilder system_record_;
+    os::ReservedArray<std::uint32_t> early_pages_;  ///< pages of the image that were stored to before start(), some of them twice
+    std::uint64_t early_page_count_ = 0;
+
+    os::FutexLock threads_lock_;
+    os::ReservedArray<Transaction*> threads_;
+    std::atomic<std::uint32_t> thread_count_{0};
+    os::ReservedArray<std::uint32_t> free_threads_;  ///< numbers of those whose threads have ended
+    std::uint32_t free_thread_count_ = 0;
+
+    std::array<MirroredRange, mirrored_max> mirrored_{};
+    std::size_t mirrored_count_ = 0;
+
+    std::atomic<bool> has_failed_{false};
+    os::FutexLock failure_lock_;
+    Failure failure_{};
+};
+
+}  // namespace stillpoint::spht

@@ -1,0 +1,42 @@
+#pragma once
+// The versioned locks of the software transactional memory: each line of memory has one, found by its address. After TL2 (Dice, Shalev
+// and Shavit, DISC 2006), with the CPU's clock in place of a shared counter (Ruan, Liu and Spear, TACO 2013): the version of a line is
+// the timestamp that orders the transaction which wrote it in the log.
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/result.hpp"
+#include "logs/redo_layout.hpp"
+#include "os/reserved_array.hpp"
+
+namespace stillpoint::spht {
+
+using logs::Timestamp;
+
+class VersionLocks {
+public:
+    /// Timestamp << 1; or owner << 1 | 1, while a transaction that writes a line commits.
+    using Lock = std::atomic<std::uint64_t>;
+
+    /// Errors: no_memory.
+    [[nodiscard]] Result<void> reserve() { return locks_.reserve(count, "the versions of memory"); }
+
+    [[nodiscard]] Lock& of(std::uintptr_t address) noexcept
+    {
+        const std::uint64_t line = address / cache_line_bytes;
+        // Neighbouring lines have neighbouring locks; far ones that would fall together are spread.
+        return locks_[(line ^ (line >> count_bits) * 0x9e37'79b9) % count];
+    }
+
+    [[nodiscard]] static bool is_locked(std::uint64_t word) noexcept { return (word & 1) != 0; }
+    [[nodiscard]] static Timestamp version(std::uint64_t word) noexcept { return word >> 1; }
+
+private:
+    static constexpr unsigned count_bits = 17;  ///< 1 MiB: what a core's second cache holds
+    static constexpr std::uint64_t count = std::uint64_t{1} << count_bits;
+
+    os::ReservedArray<Lock> locks_;
+};
+
+}  // namespace stillpoint::spht

@@ -1,0 +1,84 @@
+#pragma once
+// ChunkSpace: the chunks that redo logs are made of, which of them are free, and where they lie.
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+#include "core/result.hpp"
+#include "logs/redo_layout.hpp"
+#include "os/futex.hpp"
+#include "os/reserved_array.hpp"
+
+namespace stillpoint::logs {
+
+/// Number of a chunk, in the order of the segments.
+using ChunkIndex = std::uint32_t;
+inline constexpr ChunkIndex no_chunk = UINT32_MAX;
+
+/// State of a chunk that a log has. What is not atomic is guarded by the log's lock.
+struct ChunkState {
+    std::uint64_t use;                ///< ChunkHeader::use
+    std::atomic<std::uint32_t> used;  ///< bytes, the header's included; written by the log's thread
+    std::uint32_t written;            ///< block media: bytes before this are on the medium; the group's thread alone
+    std::uint32_t counted;            ///< likewise: transactions before this are among those of a group
+    std::atomic<Timestamp> newest;    ///< of its records
+    ChunkIndex next;                  ///< in the log's list, or among those that wait to be used
+};
+
+/// Threads: any, unless a function says otherwise.
+class ChunkSpace {
+public:
+    /// For at most that many chunks. `mapping`: the medium's bytes, where it is byte-addressable, at an address that stays; nullptr:
+    /// the bytes are kept in DRAM, as the medium is to have them. Errors: no_memory.
+    [[nodiscard]] Result<void> reserve(std::uint64_t chunks_max, const std::byte* mapping);
+
+    /// `pages` pages of the file from `first_page` on are chunks, taken. Before the program's threads know them.
+    void add(std::uint64_t first_page, std::uint64_t pages) noexcept;
+
+    [[nodiscard]] ChunkIndex chunk_count() const noexcept { return chunk_count_.load(std::memory_order_acquire); }
+    /// Where the chunk lies in the pool's file, in bytes.
+    [[nodiscard]] std::uint64_t file_offset(ChunkIndex chunk) const noexcept { return offsets_[chunk]; }
+    [[nodiscard]] ChunkState& state(ChunkIndex chunk) noexcept { return states_[chunk]; }
+    [[nodiscard]] bool is_mirrored() const noexcept { return mirrored_; }
+    /// Block media: the chunk's bytes in DRAM.
+    [[nodiscard]] std::byte* mirror(ChunkIndex chunk) noexcept { return mirrors_.data() + std::uint64_t{chunk} * chunk_bytes; }
+    /// The bytes of every chunk, for reading.
+    [[nodiscard]] std::span<const std::byte* const> bytes() const noexcept { return {bytes_.data(), chunk_count()}; }
+
+    /// `count` free chunks, linked by ChunkState::next, or none of them: no_chunk.
+    [[nodiscard]] ChunkIndex take(std::uint32_t count) noexcept;
+    void give_back(ChunkIndex chunk) noexcept;
+    [[nodiscard]] std::uint64_t next_use() noexcept { return uses_.fetch_add(1, std::memory_order_relaxed) + 1; }
+    /// Uses from here on are later ones. Before any.
+    void set_uses(std::uint64_t uses) noexcept { uses_.store(uses, std::memory_order_relaxed); }
+    [[nodiscard]] std::uint32_t free_chunks() const noexcept { return free_count_.load(std::memory_order_acquire); }
+    /// A replay is due while the program still has room: less than half of the chunks is free.
+    [[nodiscard]] bool is_getting_full() const noexcept
+    {
+        return free_count_.load(std::memory_order_relaxed) < chunk_count_.load(std::memory_order_relaxed) / 2;
+    }
+
+    /// A futex that changes when chunks come back, or nothing more will.
+    [[nodiscard]] std::atomic<std::uint32_t>& returns() noexcept { return returns_; }
+    void wake_waiters() noexcept;
+
+    void reset_after_fork() noexcept { lock_.reset_after_fork(); }
+
+private:
+    os::ReservedArray<std::uint64_t> offsets_;
+    os::ReservedArray<const std::byte*> bytes_;
+    os::ReservedArray<std::byte> states_memory_;
+    ChunkState* states_ = nullptr;
+    os::ReservedArray<std::byte> mirrors_;
+    os::ReservedArray<ChunkIndex> free_;  ///< a stack
+    os::FutexLock lock_;
+    const std::byte* mapping_ = nullptr;
+    bool mirrored_ = false;
+    std::atomic<ChunkIndex> chunk_count_{0};
+    std::atomic<std::uint32_t> free_count_{0};
+    std::atomic<std::uint64_t> uses_{0};
+    std::atomic<std::uint32_t> returns_{0};
+};
+
+}  // namespace stillpoint::logs

@@ -1,0 +1,50 @@
+#include "logs/commit_order.hpp"
+
+#include <sched.h>
+
+#include "core/canary.hpp"
+
+namespace stillpoint::logs {
+
+void wait_turn(unsigned& turns) noexcept
+{
+    // The other thread may have lost its CPU; with more threads than CPUs it often has.
+    constexpr unsigned pauses = 64;
+    if (++turns < pauses) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#elif defined(__aarch64__)
+        asm volatile("yield");
+#endif
+        return;
+    }
+    sched_yield();
+}
+
+bool CommitOrder::await_preceding(const Slot* own, Timestamp timestamp) noexcept
+{
+    bool later_updates = false;
+    const std::uint32_t count = slot_count_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const Slot& other = slots_[i];
+        if (&other == own) {
+            continue;
+        }
+        std::uint64_t stamp = other.stamp.load(std::memory_order_acquire);
+        for (unsigned turns = 0; (stamp & 1) == 0 && stamp != 0 && stamp >> 1 <= timestamp && !is_removed(Canary::await_preceding);) {
+            wait_turn(turns);
+            stamp = other.stamp.load(std::memory_order_acquire);
+        }
+        later_updates |= stamp >> 1 > timestamp && other.updates.load(std::memory_order_acquire);
+    }
+    return later_updates;
+}
+
+void CommitOrder::raise_durable(Timestamp timestamp) noexcept
+{
+    Timestamp seen = durable_.load(std::memory_order_relaxed);
+    while (seen < timestamp && !durable_.compare_exchange_weak(seen, timestamp, std::memory_order_release, std::memory_order_relaxed)) {
+    }
+}
+
+}  // namespace stillpoint::logs

@@ -1,0 +1,68 @@
+#pragma once
+// CommitOrder: who may call a transaction durable, and when [SPHT Algorithm 1]. Transactions write their logs in any order; one of
+// those that commit at a time moves the marker for all of them, once every earlier one has its log durable.
+//
+// Names: `stamp` is the paper's ts with isPers as its lowest bit, `updates` its isUpd.
+// One difference: `marked`, which the paper keeps by thread, is one word that only rises: a waiting thread reads one line.
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/result.hpp"
+#include "logs/commit_clock.hpp"
+#include "os/reserved_array.hpp"
+
+namespace stillpoint::logs {
+
+class CommitOrder {
+public:
+    static constexpr std::uint32_t slots_max = 1024;
+
+    /// A thread's place. It alone writes it.
+    struct alignas(128) Slot {
+        std::atomic<std::uint64_t> stamp;  ///< timestamp, or a lower bound of it, << 1 | persistent; 0: none yet
+        std::atomic<bool> updates;         ///< the transaction of `stamp` has committed, and has a log record
+    };
+
+    /// Errors: no_memory.
+    [[nodiscard]] Result<void> reserve() { return slots_.reserve(slots_max, "the threads that commit"); }
+    /// Slots below `count` are looked at. Rises only.
+    void set_slots(std::uint32_t count) noexcept { slot_count_.store(count, std::memory_order_release); }
+    [[nodiscard]] Slot& slot(std::uint32_t number) noexcept { return slots_[number]; }
+
+    /// Lines 3 to 8: a transaction begins whose timestamp will not be below `now`. A full fence: from here on others wait for it.
+    static void announce(Slot& slot, Timestamp now) noexcept
+    {
+        slot.updates.store(false, std::memory_order_relaxed);
+        slot.stamp.exchange(now << 1, std::memory_order_seq_cst);
+    }
+    /// Line 16: it has its timestamp, and others may see what it wrote.
+    static void settle(Slot& slot, Timestamp timestamp) noexcept
+    {
+        slot.updates.store(true, std::memory_order_relaxed);
+        slot.stamp.store(timestamp << 1, std::memory_order_release);
+    }
+    /// Lines 20 to 22: its log is durable.
+    static void persisted(Slot& slot, Timestamp timestamp) noexcept { slot.stamp.store(timestamp << 1 | 1, std::memory_order_release); }
+    /// It wrote nothing, or was taken back.
+    static void withdraw(Slot& slot) noexcept { slot.stamp.store(slot.stamp.load(std::memory_order_relaxed) | 1, std::memory_order_release); }
+
+    /// Lines 26 to 31: returns when no transaction up to `timestamp` but that of `own` (nullptr: of nobody) is without its log. True: a
+    /// later one that updates was seen: it will move the marker.
+    [[nodiscard]] bool await_preceding(const Slot* own, Timestamp timestamp) noexcept;
+
+    /// Everything up to it is durable, as far as this process knows.
+    [[nodiscard]] Timestamp durable() const noexcept { return durable_.load(std::memory_order_acquire); }
+    void raise_durable(Timestamp timestamp) noexcept;
+    void set_durable(Timestamp timestamp) noexcept { durable_.store(timestamp, std::memory_order_release); }
+
+private:
+    os::ReservedArray<Slot> slots_;
+    std::atomic<std::uint32_t> slot_count_{0};
+    alignas(128) std::atomic<Timestamp> durable_{0};
+};
+
+/// Waits a little, in turn n of a wait for another thread's few instructions: first the CPU's pause, then another thread's turn.
+void wait_turn(unsigned& turns) noexcept;
+
+}  // namespace stillpoint::logs

@@ -1,0 +1,195 @@
+#include "logs/redo_log.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "logs/record_checks.hpp"
+
+namespace stillpoint::logs {
+
+namespace {
+
+constexpr std::uint64_t first_record_offset = sizeof(ChunkHeader);
+constexpr std::uint64_t room_of_chunk = header_copy_offset - first_record_offset;
+
+/// Words from `first` on that end with a whole run and are at most `max`.
+std::uint64_t whole_runs(const std::uint64_t* words, std::uint64_t first, std::uint64_t count, std::uint64_t max) noexcept
+{
+    std::uint64_t end = first;
+    while (end < count) {
+        const std::uint64_t next = end + 1 + run_data_words(decode_run(words[end]));
+        if (next - first > max) {
+            break;
+        }
+        end = next;
+    }
+    return end - first;
+}
+
+}  // namespace
+
+Result<void> RedoLog::init(ChunkSpace& space, Medium& medium, std::uint64_t number, std::uint64_t run) noexcept
+{
+    space_ = &space;
+    medium_ = &medium;
+    number_ = number;
+    run_ = run;
+    return part_bytes_.reserve(chunk_bytes, "a part of a log record");
+}
+
+std::uint64_t RedoLog::room_in_last() const noexcept
+{
+    return last_ == no_chunk ? 0 : header_copy_offset - space_->state(last_).used.load(std::memory_order_relaxed);
+}
+
+RedoLog::Room RedoLog::prepare(std::uint64_t words) noexcept
+{
+    const std::lock_guard guard(lock_);
+    const std::uint64_t bytes = record_bytes_for(words);
+    if (bytes > room_in_last()) {
+        std::uint64_t chunks = 1;
+        if (words > record_words_max) {
+            // A part ends with a whole run, and a run has at most this many words.
+            constexpr std::uint64_t words_of_part = record_words_max - run_words_max;
+            chunks = (words + words_of_part - 1) / words_of_part;
+            if (chunks > space_->chunk_count() / 2) {
+                return Room::too_large;
+            }
+        }
+        spare_ = space_->take(static_cast<std::uint32_t>(chunks));
+        if (spare_ == no_chunk) {
+            return Room::wait;
+        }
+    }
+    is_prepared_ = true;
+    return Room::ready;
+}
+
+void RedoLog::cancel() noexcept
+{
+    const std::lock_guard guard(lock_);
+    is_prepared_ = false;
+    const bool had_spare = spare_ != no_chunk;
+    while (spare_ != no_chunk) {
+        const ChunkIndex chunk = spare_;
+        spare_ = space_->state(chunk).next;
+        space_->give_back(chunk);
+    }
+    if (had_spare) {
+        space_->wake_waiters();
+    }
+}
+
+void RedoLog::store(ChunkIndex chunk, std::uint64_t offset, const void* bytes, std::uint64_t size) noexcept
+{
+    if (space_->is_mirrored()) {
+        std::memcpy(space_->mirror(chunk) + offset, bytes, size);
+    } else {
+        medium_->append_lines(space_->file_offset(chunk) + offset, bytes, size);
+    }
+}
+
+void RedoLog::begin_chunk() noexcept
+{
+    const ChunkIndex chunk = spare_;
+    ChunkState& state = space_->state(chunk);
+    spare_ = state.next;
+    state.next = no_chunk;
+    state.use = space_->next_use();
+    state.written = 0;
+    state.counted = 0;
+    alignas(cache_line_bytes) ChunkHeader header{};
+    std::memcpy(header.magic, chunk_magic, sizeof chunk_magic);
+    header.use = state.use;
+    header.log = number_;
+    header.index = next_index_++;
+    header.run = run_;
+    header.follows = newest_;
+    header.checksum = chunk_checksum(header);
+    store(chunk, 0, &header, sizeof header);
+    store(chunk, header_copy_offset, &header, sizeof header);
+    state.newest.store(0, std::memory_order_relaxed);
+    state.used.store(first_record_offset, std::memory_order_release);
+    if (last_ == no_chunk) {
+        first_ = chunk;
+    } else {
+        space_->state(last_).next = chunk;
+    }
+    last_ = chunk;
+    has_chunks_.store(true, std::memory_order_release);
+}
+
+Position RedoLog::put(RecordHeader& header, std::uint64_t words, Timestamp timestamp) noexcept
+{
+    ChunkState& state = space_->state(last_);
+    const std::uint64_t offset = state.used.load(std::memory_order_relaxed);
+    const std::uint64_t bytes = record_bytes_for(words);
+    header.timestamp = timestamp << 1 | 1;
+    header.words = static_cast<std::uint32_t>(words);
+    header.link = 0;
+    header.checksum = record_checksum(header, &header + 1, state.use, offset);
+    store(last_, offset, &header, bytes);
+    state.newest.store(timestamp, std::memory_order_relaxed);
+    newest_ = timestamp;
+    state.used.store(static_cast<std::uint32_t>(offset + bytes), std::memory_order_release);
+    return std::uint64_t{last_} * chunk_bytes + offset;
+}
+
+Position RedoLog::append_whole(RecordBuilder& builder, Timestamp timestamp) noexcept
+{
+    if (spare_ != no_chunk) {
+        begin_chunk();
+    }
+    builder.header().part = 0;
+    return put(builder.header(), builder.words(), timestamp);
+}
+
+Position RedoLog::append_in_parts(const RecordBuilder& builder, Timestamp timestamp) noexcept
+{
+    Position begin = 0;
+    std::uint32_t part = 0;
+    for (std::uint64_t at = 0; at < builder.words(); ++part) {
+        begin_chunk();
+        const std::uint64_t words = whole_runs(builder.payload(), at, builder.words(), record_words_max);
+        auto& header = *reinterpret_cast<RecordHeader*>(part_bytes_.data());
+        std::memcpy(&header + 1, builder.payload() + at, words * 8);
+        at += words;
+        header.part = part | (at < builder.words() ? more_parts : 0);
+        const Position position = put(header, words, timestamp);
+        begin = part == 0 ? position : begin;
+    }
+    return begin;
+}
+
+Position RedoLog::append(RecordBuilder& builder, Timestamp timestamp) noexcept
+{
+    const std::lock_guard guard(lock_);
+    is_prepared_ = false;
+    const Position position = builder.words() <= record_words_max ? append_whole(builder, timestamp) : append_in_parts(builder, timestamp);
+    while (spare_ != no_chunk) {  // The estimate was too high.
+        const ChunkIndex chunk = spare_;
+        spare_ = space_->state(chunk).next;
+        space_->give_back(chunk);
+    }
+    return position;
+}
+
+void RedoLog::release_up_to(Timestamp replayed, bool all) noexcept
+{
+    const std::lock_guard guard(lock_);
+    while (first_ != no_chunk && space_->state(first_).newest.load(std::memory_order_relaxed) <= replayed) {
+        if (first_ == last_ && (!all || is_prepared_)) {
+            break;
+        }
+        const ChunkIndex chunk = first_;
+        first_ = space_->state(chunk).next;
+        if (chunk == last_) {
+            last_ = no_chunk;
+        }
+        space_->give_back(chunk);
+    }
+    has_chunks_.store(first_ != no_chunk, std::memory_order_release);
+}
+
+}  // namespace stillpoint::logs
