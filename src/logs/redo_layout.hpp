@@ -35,23 +35,25 @@ struct ChunkHeader {
     std::uint64_t log;       ///< number of the log, from 0
     std::uint64_t index;     ///< of the chunk in its log, from 0, never reused in a run
     std::uint64_t run;       ///< PoolFacts::generation of the run that wrote it: logs of two runs are two logs
-    std::uint64_t reserved[2];  ///< zero
+    std::uint64_t follows;   ///< Timestamp of the log's newest record in earlier chunks: a lost chunk is noticed by it. 0: there is none
+    std::uint64_t reserved;  ///< zero
 };
 static_assert(sizeof(ChunkHeader) == cache_line_bytes && std::is_trivially_copyable_v<ChunkHeader>);
 static_assert(offsetof(ChunkHeader, checksum) == 8 && offsetof(ChunkHeader, use) == 16 && offsetof(ChunkHeader, log) == 24);
-static_assert(offsetof(ChunkHeader, index) == 32 && offsetof(ChunkHeader, run) == 40);
+static_assert(offsetof(ChunkHeader, index) == 32 && offsetof(ChunkHeader, run) == 40 && offsetof(ChunkHeader, follows) == 48);
 
 /// In the chunk, of the header's copy; records end there.
 inline constexpr std::uint64_t header_copy_offset = chunk_bytes - sizeof(ChunkHeader);
 
-/// Where a record begins: number of the chunk times chunk_bytes, plus the offset in it. 0 is no record's: a chunk begins with its header.
+/// Where a record begins: number of the chunk times chunk_bytes, plus the offset in it. No record has 0: a chunk begins with its header.
 using Position = std::uint64_t;
 
+/// Links join records, not transactions: the parts of one are linked to each other like neighbours.
 struct RecordHeader {
     std::uint64_t timestamp;  ///< Timestamp << 1 | 1: never a pointer, never 0
     std::uint32_t words;      ///< of payload
     std::uint32_t part;       ///< 0, 1, … of the records of one transaction; bit 31: more parts follow
-    std::uint64_t checksum;   ///< of the other fields but `link`, and the payload; seeded by the chunk's use and the record's offset in it
+    std::uint64_t checksum;   ///< record_checksum(): of the other fields but `link`, the payload, the chunk's use and the offset in it
     std::uint64_t link;       ///< Position of the neighbour in timestamp order, with bit 0 set; 0: not known. A hint: never trusted
 };
 static_assert(sizeof(RecordHeader) == 32 && std::is_trivially_copyable_v<RecordHeader>);
@@ -66,7 +68,7 @@ constexpr std::uint64_t record_bytes_for(std::uint64_t words) noexcept
     return round_up(sizeof(RecordHeader) + words * 8, cache_line_bytes);
 }
 
-/// What a run's header word says. Low 2 bits: kind; next 10: count or mask; the others: image offset of the first word, in words.
+/// A run's header word. Low 2 bits: kind; next 10: count or mask; the others: image offset of the first word, in words.
 enum class RunKind : std::uint64_t {
     words = 1,   ///< `count` words follow
     bytes = 2,   ///< one word follows, of which the bytes count that the mask has (bit i: byte i of the word in memory)
@@ -91,7 +93,8 @@ constexpr std::uint64_t encode_run(Run run) noexcept
 }
 constexpr Run decode_run(std::uint64_t header) noexcept
 {
-    return {static_cast<RunKind>(header & 3), (header >> run_count_shift) & ((std::uint64_t{1} << run_count_bits) - 1), header >> run_word_shift};
+    return {static_cast<RunKind>(header & 3), (header >> run_count_shift) & ((std::uint64_t{1} << run_count_bits) - 1),
+            header >> run_word_shift};
 }
 /// Words of data that follow a run's header.
 constexpr std::uint64_t run_data_words(Run run) noexcept

@@ -7,7 +7,8 @@ namespace {
 
 TEST(RedoLayout, ARunsHeaderSaysWhatWasEncoded)
 {
-    for (const Run run : {Run{RunKind::words, run_words_max, (std::uint64_t{1} << 40) - 1}, Run{RunKind::bytes, 0x81, 7}, Run{RunKind::zeroes, 1, 0}}) {
+    for (const Run run :
+         {Run{RunKind::words, run_words_max, (std::uint64_t{1} << 40) - 1}, Run{RunKind::bytes, 0x81, 7}, Run{RunKind::zeroes, 1, 0}}) {
         const Run decoded = decode_run(encode_run(run));
         EXPECT_EQ(decoded.kind, run.kind);
         EXPECT_EQ(decoded.count, run.count);
