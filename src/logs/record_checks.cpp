@@ -76,7 +76,8 @@ std::optional<ChunkHeader> chunk_header_in(const std::byte* line) noexcept
 {
     ChunkHeader header;
     std::memcpy(&header, line, sizeof header);
-    if (std::memcmp(header.magic, chunk_magic, sizeof header.magic) != 0 || header.checksum != chunk_checksum(header)) {
+    if (std::memcmp(header.magic, chunk_magic, sizeof header.magic) != 0 || header.checksum != chunk_checksum(header) ||
+        header.follows > timestamp_max) {
         return std::nullopt;
     }
     return header;

@@ -1,0 +1,48 @@
+#pragma once
+// Reads the logs that a crash, or an end, has left: which transactions are to be replayed, and whether one that was acknowledged is lost.
+//
+// The durable marker splits transactions in three [SPHT §3.1]: up to `replayed` the image has them (done); after that and up to `marker` they
+// were acknowledged and are to be replayed (live); later ones never returned from their commit, and are void, whole or torn.
+//
+// After recovery the engine must raise its durable `replayed` and its clock to LogIndex::newest before it acknowledges anything: otherwise
+// void records of this run, which still lie in the logs, would become live once the marker passes them.
+
+#include <cstdint>
+#include <vector>
+
+#include "core/findings.hpp"
+#include "logs/log_bytes.hpp"
+
+namespace stillpoint::logs {
+
+struct Bounds {
+    Timestamp replayed;
+    Timestamp marker;
+    std::uint64_t image_words;
+    bool marker_has_record;  ///< a transaction has the marker's timestamp: if it is missing and is live, something is lost
+};
+
+struct ScannedLog {
+    std::uint64_t run;
+    std::uint64_t log;
+    std::vector<RecordRef> records;  ///< of live transactions, oldest first; all parts of each
+};
+
+struct LogIndex {
+    std::vector<ScannedLog> logs;  ///< those with a chunk in use, by run and number
+    Timestamp newest = 0;  ///< of all that can be read, void records and headers of torn ones included
+    std::uint64_t newest_use = 0;  ///< the largest ChunkHeader::use
+    Timestamp whole_up_to = 0;  ///< transactions up to here are done or can be replayed; without damage: the marker
+    std::uint64_t chunks_in_use = 0;
+    std::uint64_t live_transactions = 0;
+    std::uint64_t live_records = 0;
+    std::uint64_t live_bytes = 0;  ///< of payload
+    std::uint64_t done_records = 0;
+    std::uint64_t void_records = 0;  ///< whole ones
+};
+
+/// Errors: pool_corrupt (live data is damaged: which log, chunk and transaction, and up to where everything is whole); no_memory.
+/// With `findings` damage is told there and the scan goes on; then a damaged log's records end before its damage.
+[[nodiscard]] Result<LogIndex> scan_logs(const LogBytes& bytes, const Bounds& bounds, Findings* findings);
+
+}  // namespace stillpoint::logs
