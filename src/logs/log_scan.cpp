@@ -292,7 +292,7 @@ Result<LogIndex> scan(const LogBytes& bytes, const Bounds& bounds, Findings* fin
         }
         has_marker = has_marker || walk.has_marker();
     }
-    // Of a lost marker it is not known which log has lost its end, nor how much.
+    // Nothing tells which log has lost its end with the marker's transaction, nor how much of it.
     if (bounds.marker_has_record && bounds.marker > bounds.replayed && !has_marker && report.damages() == 0) {
         auto told = report.add(bounds.replayed,
                                fail(SP_E_POOL_CORRUPT, 0,

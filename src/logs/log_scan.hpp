@@ -1,8 +1,8 @@
 #pragma once
 // Reads the logs that a crash, or an end, has left: which transactions are to be replayed, and whether one that was acknowledged is lost.
 //
-// The durable marker splits transactions in three [SPHT §3.1]: up to `replayed` the image has them (done); after that and up to `marker` they
-// were acknowledged and are to be replayed (live); later ones never returned from their commit, and are void, whole or torn.
+// The durable marker splits transactions in three [SPHT §3.1]: up to `replayed` the image has them (done); after that and up to `marker`
+// they were acknowledged and are to be replayed (live); later ones never returned from their commit, and are void, whole or torn.
 //
 // After recovery the engine must raise its durable `replayed` and its clock to LogIndex::newest before it acknowledges anything: otherwise
 // void records of this run, which still lie in the logs, would become live once the marker passes them.
