@@ -33,8 +33,8 @@ private:
     Timestamp timestamp_ = ended;
 };
 
-/// Fills `out`, oldest first, from logs that are each in order; of equal timestamps the earlier log's comes first. Returns how many: as many
-/// as the logs have, at most as many as `out`. The heads move on. Cost: a look at each log for each record.
+/// Fills `out`, oldest first, from logs that are each in order; of equal timestamps the earlier log's comes first. Returns how many:
+/// as many as the logs have, at most as many as `out`. The heads move on. Cost: a look at each log for each record.
 std::uint64_t order_by_timestamp(std::span<LogHead> logs, std::span<RecordRef> out) noexcept;
 
 enum class LinkDirection {
@@ -42,8 +42,8 @@ enum class LinkDirection {
     backward,  ///< the previous one's
 };
 
-/// Fills all of `out`, oldest first, with the records from `oldest` to `newest` along their links. False: there are more or fewer, or a link
-/// is missing or leads to a place where no record is whose turn it is. Links are hints, so the caller then uses order_by_timestamp.
+/// Fills all of `out`, oldest first, with the records from `oldest` to `newest` along their links. False: there are more or fewer, or a
+/// link is missing or leads to a place without a record whose turn it is. Links are hints, so the caller then uses order_by_timestamp.
 /// The end that is arrived at (forward: newest) may have position 0: not known.
 [[nodiscard]] bool follow_links(const LogBytes& bytes, LinkDirection direction, const RecordRef& oldest, const RecordRef& newest,
                                 std::span<RecordRef> out) noexcept;
