@@ -74,7 +74,8 @@ public:
             std::memcpy(&word, &value, sizeof value);
             constexpr std::uint64_t ones = ~std::uint64_t{0} >> (64 - 8 * sizeof(T));
             const unsigned shift = address % 8 * 8;
-            check(sp_spht_write_word(handle_, reinterpret_cast<std::uint64_t*>(address & ~std::uintptr_t{7}), word << shift, ones << shift));
+            check(
+                sp_spht_write_word(handle_, reinterpret_cast<std::uint64_t*>(address & ~std::uintptr_t{7}), word << shift, ones << shift));
         } else {
             check(sp_spht_write(handle_, &place, &value, sizeof value));
         }

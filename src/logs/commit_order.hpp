@@ -45,7 +45,10 @@ public:
     /// Lines 20 to 22: its log is durable.
     static void persisted(Slot& slot, Timestamp timestamp) noexcept { slot.stamp.store(timestamp << 1 | 1, std::memory_order_release); }
     /// It wrote nothing, or was taken back.
-    static void withdraw(Slot& slot) noexcept { slot.stamp.store(slot.stamp.load(std::memory_order_relaxed) | 1, std::memory_order_release); }
+    static void withdraw(Slot& slot) noexcept
+    {
+        slot.stamp.store(slot.stamp.load(std::memory_order_relaxed) | 1, std::memory_order_release);
+    }
 
     /// Lines 26 to 31: returns when no transaction up to `timestamp` but that of `own` (nullptr: of nobody) is without its log. True: a
     /// later one that updates was seen: it will move the marker.

@@ -13,7 +13,10 @@ namespace stillpoint::logs {
 class RecordBuilder {
 public:
     /// Errors: no_memory.
-    [[nodiscard]] Result<void> reserve(std::uint64_t words_max) { return words_.reserve(header_words + words_max, "a transaction's log record"); }
+    [[nodiscard]] Result<void> reserve(std::uint64_t words_max)
+    {
+        return words_.reserve(header_words + words_max, "a transaction's log record");
+    }
 
     void clear() noexcept
     {

@@ -144,8 +144,8 @@ Result<void> visit_logs(const Pool& pool, const std::byte* /*base*/, std::uint64
 
 }  // namespace
 
-const EngineFacts log_facts{"logs", "Shows each log of a pool of spht: its transactions that are not replayed yet, and the marker.", columns,
-                            &visit_logs};
+const EngineFacts log_facts{"logs", "Shows each log of a pool of spht: its transactions that are not replayed yet, and the marker.",
+                            columns, &visit_logs};
 
 Result<RecoveryReport> inspect_pool(const Pool& pool)
 {

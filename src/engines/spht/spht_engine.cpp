@@ -32,7 +32,8 @@ Result<void> check_segments(const Pool& pool)
 {
     for (const Segment& segment : pool.segments()) {
         if (segment.file_pages != segment_file_pages(segment.image_pages)) {
-            return fail(SP_E_POOL_CORRUPT, 0, "{}: segment at image page {} has a shape that spht never writes; restore the pool from a copy",
+            return fail(SP_E_POOL_CORRUPT, 0,
+                        "{}: segment at image page {} has a shape that spht never writes; restore the pool from a copy",
                         pool.medium().path(), segment.first_image_page);
         }
     }
@@ -115,8 +116,8 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
     }
     const OwnOptions own{options};
     rounds_.emplace(ReplayRounds::Parts{pool_.get(), &shadow_, &table_, &locations_, &medium_lock_, &clock_, &memory_},
-                    ReplayRounds::Settings{options.interval_ms * 1'000'000, options.staging_max_mb * mib, facts.image_bytes_max / page_bytes,
-                                           static_cast<unsigned>(own.replayers)});
+                    ReplayRounds::Settings{options.interval_ms * 1'000'000, options.staging_max_mb * mib,
+                                           facts.image_bytes_max / page_bytes, static_cast<unsigned>(own.replayers)});
     if (auto done = rounds_->prepare(); !done) {
         return pass_on(done.error());
     }
