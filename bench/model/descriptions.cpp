@@ -1,5 +1,7 @@
 #include "descriptions.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <set>
 #include <stdexcept>
 #include <string_view>
@@ -31,23 +33,22 @@ public:
         return found->second;
     }
 
-    /// The value of {"value": ..., "source": "..."}.
-    const JsonValue& sourced(std::string_view name)
-    {
-        const JsonValue& fact = take(name);
-        if (fact.member("source").text("source").empty()) {
-            throw std::runtime_error(fmt::format("\"{}\" has no source", name));
-        }
-        return fact.member("value");
-    }
-
     double number(std::string_view name, double least)
     {
-        const double value = sourced(name).number(name);
-        if (value < least) {
+        const double value = take(name).number(name);
+        if (!(value >= least)) {
             throw std::runtime_error(fmt::format("\"{}\" is {}; it must be at least {}", name, value, least));
         }
         return value;
+    }
+
+    const std::string& text(std::string_view name) { return take(name).text(name); }
+
+    void take_source()
+    {
+        if (text("source").empty()) {
+            throw std::runtime_error("\"source\" is empty: say where the figures come from");
+        }
     }
 
     void expect_none_left() const
@@ -62,33 +63,82 @@ private:
     std::set<std::string, std::less<>> left_;
 };
 
+/// The number of {"value": ..., "source": "..."}.
+double sourced(Facts& facts, std::string_view name, double least)
+{
+    Facts fact(facts.take(name).object(name));
+    fact.take_source();
+    try {
+        const double value = fact.number("value", least);
+        fact.expect_none_left();
+        return value;
+    } catch (const std::runtime_error& error) {
+        throw std::runtime_error(fmt::format("\"{}\": {}", name, error.what()));
+    }
+}
+
 Machine machine_of(Facts facts)
 {
     Machine machine;
-    machine.name = facts.take("name").text("name");
-    machine.says = facts.take("says").text("says");
-#define MACHINE_COST(cost, least) machine.cost = facts.number(#cost, least);
+    machine.name = facts.text("name");
+    machine.says = facts.text("says");
+#define MACHINE_COST(cost, least) machine.cost = sourced(facts, #cost, least);
 #include "machine.inc"
 #undef MACHINE_COST
     facts.expect_none_left();
     return machine;
 }
 
+Area area_of(Facts facts)
+{
+    Area area{facts.text("name"), facts.number("units", 1), facts.number("lines_of_unit", 1)};
+    facts.take_source();
+    facts.expect_none_left();
+    return area;
+}
+
+Accesses accesses_of(Facts facts, const std::vector<Area>& areas)
+{
+    const auto area = std::ranges::find(areas, facts.text("area"), &Area::name);
+    if (area == areas.end()) {
+        throw std::runtime_error("an access to an area that \"areas\" does not have");
+    }
+    const Accesses accesses{static_cast<std::size_t>(area - areas.begin()), facts.number("read_units", 0),
+                            facts.number("written_units", 0)};
+    facts.expect_none_left();
+    return accesses;
+}
+
+TransactionClass class_of(Facts facts, const std::vector<Area>& areas)
+{
+    TransactionClass one;
+    one.name = facts.text("name");
+    facts.take_source();
+#define CLASS_FACT(fact, least) one.fact = facts.number(#fact, least);
+#include "workload.inc"
+#undef CLASS_FACT
+    for (const JsonValue& value : facts.take("accesses").array("accesses")) {
+        one.accesses.push_back(accesses_of(Facts(value.object("an access")), areas));
+    }
+    facts.expect_none_left();
+    return one;
+}
+
 Workload workload_of(Facts facts)
 {
     Workload workload;
-    workload.name = facts.take("name").text("name");
-    workload.says = facts.take("says").text("says");
-#define WORKLOAD_FACT(fact, least) workload.fact = facts.number(#fact, least);
-#include "workload.inc"
-#undef WORKLOAD_FACT
-    for (const JsonValue& value : facts.sourced("areas").array("areas")) {
-        const Area area{value.member("lines").number("lines"), value.member("read_lines").number("read_lines"),
-                        value.member("written_lines").number("written_lines")};
-        if (area.lines < 1 || area.read_lines < 0 || area.written_lines < 0) {
-            throw std::runtime_error("\"areas\": an area needs at least one line, and no number may be negative");
-        }
-        workload.areas.push_back(area);
+    workload.name = facts.text("name");
+    workload.says = facts.text("says");
+    for (const JsonValue& value : facts.take("areas").array("areas")) {
+        workload.areas.push_back(area_of(Facts(value.object("an area"))));
+    }
+    double shares = 0;
+    for (const JsonValue& value : facts.take("classes").array("classes")) {
+        workload.classes.push_back(class_of(Facts(value.object("a class")), workload.areas));
+        shares += workload.classes.back().share;
+    }
+    if (std::abs(shares - 1) > 1e-6) {
+        throw std::runtime_error(fmt::format("the shares of the classes add up to {}, not to 1", shares));
     }
     facts.expect_none_left();
     return workload;

@@ -1,6 +1,7 @@
 #pragma once
 // The machine and the workload that a run is made of: JSON files with a source for each number.
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -14,21 +15,35 @@ struct Machine {
 #undef MACHINE_COST
 };
 
-/// Lines that transactions access with equal probability. The whole of a workload's conflicts: two accesses of concurrent transactions
-/// to one line, at least one of them a write.
+/// Data that transactions access with equal probability, in units: a row, a node, the sums of a cluster.
 struct Area {
-    double lines;
-    double read_lines;     ///< of a transaction, only read
-    double written_lines;  ///< of a transaction
+    std::string name;
+    double units;
+    double lines_of_unit;
+};
+
+/// Accesses of a transaction to an area. All of a workload's conflicts come from here: two accesses of concurrent transactions to one
+/// unit, at least one of them a write.
+struct Accesses {
+    std::size_t area;
+    double read_units;  ///< only read
+    double written_units;
+};
+
+/// Transactions that are alike. One that writes no words is read-only.
+struct TransactionClass {
+    std::string name;
+#define CLASS_FACT(fact, least) double fact = least;
+#include "workload.inc"
+#undef CLASS_FACT
+    std::vector<Accesses> accesses;
 };
 
 struct Workload {
     std::string name;
     std::string says;
-#define WORKLOAD_FACT(fact, least) double fact = least;
-#include "workload.inc"
-#undef WORKLOAD_FACT
     std::vector<Area> areas;
+    std::vector<TransactionClass> classes;
 };
 
 /// These throw std::runtime_error where the file is not a complete description, or has something that the model does not know.

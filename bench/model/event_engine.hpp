@@ -31,18 +31,15 @@ public:
     /// Resumes `handle` after `delay_ns`.
     void resume_after(double delay_ns, std::coroutine_handle<> handle) { push({now_ns_ + delay_ns, next_++, handle, nullptr, 0}); }
 
+    struct Delay {
+        Simulation& simulation;
+        double delay_ns;
+        bool await_ready() const noexcept { return delay_ns <= 0; }
+        void await_suspend(std::coroutine_handle<> handle) const { simulation.resume_after(delay_ns, handle); }
+        void await_resume() const noexcept {}
+    };
     /// co_await: the thread does something that takes `delay_ns`.
-    [[nodiscard]] auto delay(double delay_ns)
-    {
-        struct Delay {
-            Simulation& simulation;
-            double delay_ns;
-            bool await_ready() const noexcept { return delay_ns <= 0; }
-            void await_suspend(std::coroutine_handle<> handle) const { simulation.resume_after(delay_ns, handle); }
-            void await_resume() const noexcept {}
-        };
-        return Delay{*this, delay_ns};
-    }
+    [[nodiscard]] Delay delay(double delay_ns) { return {*this, delay_ns}; }
 
     /// co_await: like delay(), and true, unless interrupt() comes first; then false.
     [[nodiscard]] auto sleep(Sleeper& sleeper, double delay_ns)

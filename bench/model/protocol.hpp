@@ -2,6 +2,7 @@
 // A protocol: what a system does around and after the speculative execution of a transaction. Each system is one file in protocols/.
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -9,12 +10,12 @@
 
 namespace bench::model {
 
-/// The rows of SPHT's Table 1, for each system what its file says.
+/// The rows of SPHT's Table 1.
 struct ScalingLimits {
-    bool global_clock_in_transactions;
-    bool longer_vulnerability;
-    bool sequential_durability;
-    bool sequential_replay;
+    bool global_clock_in_transactions;  ///< speculation_ is told of accesses to a clock: GlobalClock
+    bool longer_vulnerability;          ///< a transaction takes more than one attempt to become durable
+    bool sequential_durability;         ///< no two transactions become durable at the same time
+    bool sequential_replay;             ///< in the background, not modelled but for cc-HTM
 };
 
 class Protocol {
@@ -30,16 +31,17 @@ public:
     [[nodiscard]] const Speculation& speculation() const noexcept { return speculation_; }
 
 protected:
-    /// Before each attempt, outside of the speculation.
-    virtual void begin(Worker& worker) = 0;
+    /// Before each attempt, outside of the speculation. As SPHT, Algorithm 1 has it: other threads see that a transaction runs which is
+    /// not persistent, with a lower bound of its timestamp.
+    virtual void begin(Worker& worker);
     /// Time that the system adds to the body of a transaction: logging of writes.
     [[nodiscard]] virtual double instrumentation_ns(const Transaction& transaction) const;
-    /// The last thing inside an attempt. False: the attempt has aborted.
-    [[nodiscard]] virtual Task<bool> before_commit(Worker& worker);
+    /// The end of an attempt, from the body's last instruction to the commit. False: the attempt has aborted.
+    [[nodiscard]] virtual Task<bool> commit_speculation(Worker& worker, const Transaction& transaction);
     /// After the speculation has committed, or the lock was released, with the timestamp that orders the transaction.
     [[nodiscard]] virtual Task<> make_durable(Worker& worker, const Transaction& transaction, double timestamp) = 0;
     /// In place of make_durable() for a transaction that wrote nothing.
-    virtual void end_read_only(Worker& worker, double timestamp) = 0;
+    virtual void end_read_only(Worker& worker, double timestamp);
 
     /// Attempts until one commits; then true. False: as many as the machine allows have aborted.
     [[nodiscard]] Task<bool> speculate(Worker& worker, const Transaction& transaction, double& timestamp);
@@ -58,7 +60,7 @@ protected:
 
 struct ProtocolKind {
     std::string_view name;
-    ScalingLimits limits;
+    std::optional<ScalingLimits> limits;  ///< none: not in the table
     std::unique_ptr<Protocol> (*make)(World& world);
 };
 

@@ -5,22 +5,62 @@
 
 namespace bench::model {
 
+namespace {
+
+/// Units of one area: of accesses that `by_one` counts, on units that `by_other` counts.
+double expected_pairs(const World& world, const TransactionClass& one, const TransactionClass& other, double (*by_one)(const Accesses&),
+                      double (*by_other)(const Accesses&))
+{
+    double sum = 0;
+    for (const Accesses& a : one.accesses) {
+        for (const Accesses& b : other.accesses) {
+            sum += a.area == b.area ? by_one(a) * by_other(b) / world.workload.areas[a.area].units : 0;
+        }
+    }
+    return sum;
+}
+
+}  // namespace
+
 Speculation::Speculation(World& world, ConflictRule rule) : world_(world), states_(world.workers.size()), rule_(rule)
 {
-    for (const Area& area : world.workload.areas) {
-        write_write_ += area.written_lines * area.written_lines / area.lines;
-        read_write_ += area.read_lines * area.written_lines / area.lines;
+    const auto all = [](const Accesses& accesses) { return accesses.read_units + accesses.written_units; };
+    const auto written = [](const Accesses& accesses) { return accesses.written_units; };
+    const auto read = [](const Accesses& accesses) { return accesses.read_units; };
+    for (const TransactionClass& one : world.workload.classes) {
+        for (const TransactionClass& other : world.workload.classes) {
+            hits_.push_back({expected_pairs(world, one, other, all, written), expected_pairs(world, one, other, written, read)});
+        }
     }
+}
+
+double Speculation::conflicts_with_any(const Transaction& transaction) const
+{
+    double sum = 0;
+    for (std::size_t other = 0; other < world_.workload.classes.size(); ++other) {
+        const Hits& found = hits(other, transaction.class_number);
+        sum += world_.workload.classes[other].share * (found.on_written + found.on_read);
+    }
+    return sum;
 }
 
 double Speculation::body_ns(const Transaction& transaction) const noexcept
 {
     const Machine& machine = world_.machine;
     if (machine.has_hardware_transactions != 0) {
-        return machine.htm_begin_ns + transaction.body_ns + machine.htm_commit_ns;
+        return machine.htm_begin_ns + transaction.body_ns;
     }
-    return machine.stm_begin_ns + transaction.body_ns + transaction.read_words * (machine.stm_read_ns + machine.stm_validate_read_ns) +
-           transaction.written_words * (machine.stm_write_ns + machine.stm_commit_write_ns);
+    return machine.stm_begin_ns + transaction.body_ns + transaction.read_words * machine.stm_read_ns +
+           transaction.written_words * machine.stm_write_ns;
+}
+
+double Speculation::commit_ns(const Transaction& transaction) const noexcept
+{
+    const Machine& machine = world_.machine;
+    if (machine.has_hardware_transactions != 0) {
+        return machine.htm_commit_ns;
+    }
+    return transaction.read_words * machine.stm_validate_read_ns + transaction.written_words * machine.stm_commit_write_ns;
 }
 
 Task<> Speculation::begin(Worker& worker, const Transaction& transaction, double planned_ns)
@@ -39,21 +79,29 @@ Task<> Speculation::begin(Worker& worker, const Transaction& transaction, double
     own.began_ns = world_.simulation.now_ns();
     own.slowdown = world_.slowdown(worker);
     own.planned_end_ns = own.began_ns + planned_ns * own.slowdown;
-    own.is_read_only = transaction.is_read_only;
+    own.class_number = transaction.class_number;
     own.dooms.clear();
-    const double capacity = machine.htm_capacity_lines * (worker.sibling != nullptr ? machine.hyperthread_capacity_share : 1);
-    if (machine.has_hardware_transactions != 0 && rule_ == ConflictRule::later_access_wins && transaction.footprint_lines > capacity) {
-        const double overflow_ns = own.began_ns + planned_ns * own.slowdown * capacity / transaction.footprint_lines;
-        own.dooms.push_back({overflow_ns, &worker, own.attempt});
+    if (machine.has_hardware_transactions != 0 && rule_ == ConflictRule::later_access_wins) {
+        draw_overflow(worker);
     }
     draw_conflicts(worker);
 }
 
+/// Drawn for each attempt: which lines a transaction loses from the cache depends on what else is there.
+void Speculation::draw_overflow(Worker& worker)
+{
+    State& own = state(worker);
+    const TransactionClass& one = world_.workload.classes[own.class_number];
+    const double footprint = one.footprint_lines * worker.lognormal(one.footprint_sigma);
+    const double share = worker.sibling != nullptr ? world_.machine.hyperthread_capacity_share : 1;
+    const double capacity = world_.machine.htm_capacity_lines * share;
+    if (footprint > capacity) {
+        own.dooms.push_back({own.began_ns + (own.planned_end_ns - own.began_ns) * capacity / footprint, &worker, own.attempt});
+    }
+}
+
 void Speculation::draw_conflicts(Worker& worker)
 {
-    if (write_write_ + read_write_ == 0) {
-        return;
-    }
     for (const auto& other : world_.workers) {
         if (other.get() != &worker && state(*other).is_running && !state(*other).is_aborted) {
             draw_conflict(worker, *other);
@@ -72,16 +120,14 @@ void Speculation::draw_conflict(Worker& later, Worker& earlier)
     if (both_end <= now) {
         return;
     }
+    const Hits& a_on_b = hits(a.class_number, b.class_number);
+    const Hits& b_on_a = hits(b.class_number, a.class_number);
     const double both_times = 2 * (a.planned_end_ns - a.began_ns) * (b.planned_end_ns - b.began_ns);
     const auto square = [](double x) { return x * x; };
     const double of_a = (square(both_end - b.began_ns) - square(now - b.began_ns)) / both_times;
     const double of_b = square(both_end - now) / both_times;
-    const auto on_written = [&](const State& x, const State& y) {
-        return y.is_read_only ? 0 : (x.is_read_only ? 0 : write_write_) + read_write_;
-    };
-    const auto on_read = [&](const State& x) { return x.is_read_only ? 0 : read_write_; };
-    const double a_hits = of_a * (on_written(a, b) + on_read(a));
-    const double b_hits = of_b * (on_written(b, a) + on_read(b));
+    const double a_hits = of_a * (a_on_b.on_written + a_on_b.on_read);
+    const double b_hits = of_b * (b_on_a.on_written + b_on_a.on_read);
     const double expected = a_hits + b_hits;
     const double draw = later.uniform();
     // The probability of a conflict is at most what is expected.
@@ -98,9 +144,9 @@ void Speculation::draw_conflict(Worker& later, Worker& earlier)
                                     : now + std::sqrt(share) * (both_end - now);
     Worker& accessing = a_accesses ? later : earlier;
     Worker& holding = a_accesses ? earlier : later;
-    const double written = a_accesses ? on_written(a, b) : on_written(b, a);
-    const double read = a_accesses ? on_read(a) : on_read(b);
-    const bool meets_lock = rule_ == ConflictRule::locked_line_wins && later.uniform() * (written + read) < written;
+    const Hits& found = a_accesses ? a_on_b : b_on_a;
+    const bool meets_lock = rule_ == ConflictRule::locked_line_wins &&
+                            later.uniform() * (found.on_written + found.on_read) < found.on_written;
     Worker& victim = meets_lock ? accessing : holding;
     const Worker& killer = meets_lock ? holding : accessing;
     state(victim).dooms.push_back({at_ns, &killer, state(killer).attempt});
@@ -169,7 +215,8 @@ Task<> Speculation::clean_up(Worker& worker)
     end(worker, Activity::aborted);
     const bool is_hardware = world_.machine.has_hardware_transactions != 0 && rule_ == ConflictRule::later_access_wins;
     const double since_ns = world_.simulation.now_ns();
-    co_await world_.simulation.delay(is_hardware ? world_.machine.htm_abort_ns : world_.machine.stm_abort_ns);
+    const double abort_ns = is_hardware ? world_.machine.htm_abort_ns : world_.machine.stm_abort_ns;
+    co_await world_.simulation.delay(abort_ns);
     world_.account(worker, Activity::aborted, since_ns);
 }
 

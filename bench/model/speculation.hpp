@@ -21,7 +21,7 @@ public:
 
     /// Begins an attempt that will take `planned_ns` until its commit. Waits while the single global lock is held.
     [[nodiscard]] Task<> begin(Worker& worker, const Transaction& transaction, double planned_ns);
-    /// Goes on for `duration_ns` inside the attempt; false: it has aborted.
+    /// Computes for `duration_ns` inside the attempt; false: it has aborted.
     [[nodiscard]] Task<bool> run(Worker& worker, double duration_ns);
     /// Ends the attempt successfully, now. The time since its beginning counts as committed.
     void commit(Worker& worker);
@@ -36,8 +36,12 @@ public:
     [[nodiscard]] Task<> acquire_lock(Worker& worker);
     void release_lock();
 
-    /// Time of an attempt for the body of a transaction: with the STM's instrumentation, where a machine has no hardware transactions.
+    /// Times of an attempt for the body of a transaction and for its commit: with the STM's instrumentation, where a machine has no
+    /// hardware transactions.
     [[nodiscard]] double body_ns(const Transaction& transaction) const noexcept;
+    [[nodiscard]] double commit_ns(const Transaction& transaction) const noexcept;
+    /// Expected conflicts of a whole transaction with one of the workload, on average.
+    [[nodiscard]] double conflicts_with_any(const Transaction& transaction) const;
 
 private:
     /// An access of `killer`, at a time, that aborts; void where its attempt has ended before.
@@ -55,22 +59,31 @@ private:
         double planned_end_ns = 0;
         double slowdown = 1;
         double capacity_end_ns = 0;
-        bool is_read_only = false;
+        std::size_t class_number = 0;
         std::vector<Doom> dooms;
     };
 
     [[nodiscard]] State& state(const Worker& worker) noexcept { return states_[static_cast<std::size_t>(worker.id)]; }
     [[nodiscard]] const State& state(const Worker& worker) const noexcept { return states_[static_cast<std::size_t>(worker.id)]; }
     [[nodiscard]] bool is_valid(const Doom& doom) const noexcept;
+    void draw_overflow(Worker& worker);
     void draw_conflicts(Worker& worker);
     void draw_conflict(Worker& later, Worker& earlier);
     void end(Worker& worker, Activity activity);
 
     World& world_;
     std::vector<State> states_;
-    // Expected pairs of accesses to one line by two update transactions: both write; one writes what the other only reads.
-    double write_write_ = 0;
-    double read_write_ = 0;
+    /// Expected accesses of a whole transaction to units that another whole one has written, or only read.
+    struct Hits {
+        double on_written;
+        double on_read;
+    };
+    [[nodiscard]] const Hits& hits(std::size_t accessing, std::size_t holding) const noexcept
+    {
+        return hits_[accessing * world_.workload.classes.size() + holding];
+    }
+
+    std::vector<Hits> hits_;  ///< by the classes of the accessing and the holding transaction
     ConflictRule rule_;
     bool is_locked_ = false;
     Signal unlocked_;

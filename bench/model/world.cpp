@@ -8,18 +8,16 @@ namespace {
 
 constexpr double line_bytes = 64;
 
-/// A factor with mean 1, the logarithm normally distributed.
-double lognormal(Worker& worker, double sigma)
+}  // namespace
+
+double Worker::lognormal(double sigma) noexcept
 {
     if (sigma == 0) {
         return 1;
     }
-    const double radius = std::sqrt(-2 * std::log(1 - worker.uniform()));
-    const double normal = radius * std::cos(2 * std::numbers::pi * worker.uniform());
-    return std::exp(sigma * normal - sigma * sigma / 2);
+    const double radius = std::sqrt(-2 * std::log1p(-uniform()));
+    return std::exp(sigma * radius * std::cos(2 * std::numbers::pi * uniform()) - sigma * sigma / 2);
 }
-
-}  // namespace
 
 World::World(const Machine& machine_, const Workload& workload_, int threads, std::uint64_t seed) : machine(machine_), workload(workload_)
 {
@@ -41,16 +39,40 @@ World::World(const Machine& machine_, const Workload& workload_, int threads, st
     }
 }
 
+/// Time of a transaction for lines that it writes and that another thread wrote last, where they still lie in that thread's cache.
+double World::sharing_ns(const Worker& worker, const TransactionClass& one) const
+{
+    double of_others_ns = 0;
+    for (const auto& other : workers) {
+        of_others_ns += other.get() == &worker ? 0 : transfer_ns(*other, worker);
+    }
+    const double threads = static_cast<double>(workers.size());
+    double sum_ns = 0;
+    for (const Accesses& accesses : one.accesses) {
+        const Area& area = workload.areas[accesses.area];
+        const double in_caches = std::min(1.0, threads * machine.cache_lines / (area.units * area.lines_of_unit));
+        sum_ns += accesses.written_units * area.lines_of_unit * in_caches * of_others_ns / threads;
+    }
+    return sum_ns;
+}
+
 Transaction World::next_transaction(Worker& worker) const
 {
-    Transaction transaction{};
-    const double factor = machine.compute_factor * lognormal(worker, workload.time_sigma);
-    transaction.outside_ns = workload.outside_ns * factor;
-    transaction.body_ns = workload.body_ns * factor;
-    transaction.is_read_only = workload.read_only_share > 0 && worker.uniform() < workload.read_only_share;
-    transaction.read_words = workload.read_words;
-    transaction.written_words = transaction.is_read_only ? 0 : workload.written_words;
-    transaction.footprint_lines = workload.footprint_lines * lognormal(worker, workload.footprint_sigma);
+    std::size_t number = 0;
+    if (workload.classes.size() > 1) {
+        double draw = worker.uniform() - workload.classes[0].share;
+        while (draw >= 0 && number + 1 < workload.classes.size()) {
+            draw -= workload.classes[++number].share;
+        }
+    }
+    const TransactionClass& one = workload.classes[number];
+    const double factor = machine.compute_factor * worker.lognormal(one.time_sigma);
+    Transaction transaction{number,          one.outside_ns * factor, one.body_ns * factor + sharing_ns(worker, one),
+                            one.read_words,  one.written_words,       0,
+                            one.missed_lines};
+    for (const Accesses& accesses : one.accesses) {
+        transaction.written_lines += accesses.written_units * workload.areas[accesses.area].lines_of_unit;
+    }
     return transaction;
 }
 
@@ -73,13 +95,15 @@ double World::memory_ns(Worker& worker, double lines, double latency_ns)
     return std::max(latency_ns * factor, queue_ns);
 }
 
-double World::flush_ns(Worker& worker, double bytes)
+Simulation::Delay World::flush(Worker& worker, double bytes)
 {
     const double lines = std::max(1.0, std::ceil(bytes / line_bytes));
-    return memory_ns(worker, lines, machine.flush_first_line_ns + (lines - 1) * machine.flush_next_line_ns);
+    return simulation.delay(memory_ns(worker, lines, machine.flush_first_line_ns + (lines - 1) * machine.flush_next_line_ns));
 }
 
-double World::flush_again_ns(Worker& worker) { return memory_ns(worker, 1, machine.flush_again_ns); }
+Simulation::Delay World::flush_again(Worker& worker) { return simulation.delay(memory_ns(worker, 1, machine.flush_again_ns)); }
+
+void World::write_back_unfenced(Worker& worker) { static_cast<void>(memory_ns(worker, 1, 0)); }
 
 double World::access_ns(SharedLine& line, const Worker& worker) const
 {
@@ -89,7 +113,7 @@ double World::access_ns(SharedLine& line, const Worker& worker) const
     return line.transfers.occupy(simulation, transfer + machine.compare_and_swap_ns);
 }
 
-double World::scan_ns(Worker& worker) const
+Simulation::Delay World::scan(Worker& worker)
 {
     double scanned_ns = 0;
     for (const auto& other : workers) {
@@ -99,7 +123,7 @@ double World::scan_ns(Worker& worker) const
             scanned_ns += machine.line_scan_ns * (other->socket == worker.socket ? 1 : machine.second_socket_factor);
         }
     }
-    return scanned_ns;
+    return simulation.delay(scanned_ns);
 }
 
 void World::publish(Worker& worker, double timestamp_, bool is_persistent, bool is_update)

@@ -1,6 +1,7 @@
 #pragma once
 // The world that protocols act in: the threads, what each of them lets the others see, and the costs of the machine.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -22,13 +23,15 @@ inline constexpr std::size_t aborts = 5;
 
 /// One transaction of the program: the same through all its attempts. Times are of this machine without instrumentation.
 struct Transaction {
+    std::size_t class_number;
     double outside_ns;
     double body_ns;
-    bool is_read_only;
     double read_words;
     double written_words;
-    double footprint_lines;
+    double written_lines;
+    double missed_lines;
 
+    [[nodiscard]] bool is_read_only() const noexcept { return written_words == 0; }
     /// Address and value of each written word, and a timestamp that ends them (SPHT, 3.1).
     [[nodiscard]] double log_bytes() const noexcept { return 16 * written_words + 8; }
 };
@@ -63,6 +66,8 @@ struct Worker {
 
     /// Uniform in [0, 1).
     double uniform() noexcept { return static_cast<double>(random.next() >> 11) * 0x1p-53; }
+    /// A factor with mean 1 and a normally distributed logarithm.
+    double lognormal(double sigma) noexcept;
 };
 
 /// A line that several threads write: a lock's, a clock's, a marker's.
@@ -94,19 +99,29 @@ public:
     /// Larger than all that were given before. Threads never share one.
     [[nodiscard]] double timestamp(const Worker& worker) const noexcept { return simulation.now_ns() + 1e-6 * worker.id; }
 
-    /// A duration for lines that hold `bytes` and were not flushed just before, with the fence, and the wait for the memory's bandwidth.
-    [[nodiscard]] double flush_ns(Worker& worker, double bytes);
-    /// A duration for one line that was flushed just before.
-    [[nodiscard]] double flush_again_ns(Worker& worker);
+    /// co_await: lines that hold `bytes`, and were not flushed just before, become durable. Waits for the memory's bandwidth too.
+    [[nodiscard]] Simulation::Delay flush(Worker& worker, double bytes);
+    /// co_await: a flush of one line that was flushed just before.
+    [[nodiscard]] Simulation::Delay flush_again(Worker& worker);
+    /// Starts the write back of one line, without a wait; it takes its part of the memory's bandwidth.
+    void write_back_unfenced(Worker& worker);
+    /// co_await: a load of a line of another thread's log that was flushed: from the cache, or where write backs evict, from memory.
+    [[nodiscard]] Simulation::Delay read_flushed() { return simulation.delay(read_flushed_ns()); }
+    [[nodiscard]] double read_flushed_ns() const noexcept
+    {
+        return std::max(machine.line_transfer_ns, machine.flush_again_ns - machine.flush_first_line_ns);
+    }
     /// A line that another thread has written.
     [[nodiscard]] double transfer_ns(const Worker& from, const Worker& to) const noexcept
     {
         return machine.line_transfer_ns * (from.socket == to.socket ? 1 : machine.second_socket_factor);
     }
-    /// A load, or an atomic change, of a line that several threads write: waits for those that came before.
+    /// Time of an atomic change of a line that several threads write: waits for those that came before. Takes the line now.
     [[nodiscard]] double access_ns(SharedLine& line, const Worker& worker) const;
-    /// One pass over what all other threads show: lines that have changed since this thread's last pass are transferred.
-    [[nodiscard]] double scan_ns(Worker& worker) const;
+    /// co_await: such a change.
+    [[nodiscard]] Simulation::Delay access(SharedLine& line, const Worker& worker) { return simulation.delay(access_ns(line, worker)); }
+    /// co_await: one pass over what all other threads show. Lines that have changed since this thread's last pass are transferred.
+    [[nodiscard]] Simulation::Delay scan(Worker& worker);
 
     /// Changes what other threads see, and wakes those that wait for it.
     void publish(Worker& worker, double timestamp, bool is_persistent, bool is_update);
@@ -118,6 +133,7 @@ public:
 
 private:
     double memory_ns(Worker& worker, double lines, double latency_ns);
+    [[nodiscard]] double sharing_ns(const Worker& worker, const TransactionClass& one) const;
 
     Server persistent_memory_;
 };

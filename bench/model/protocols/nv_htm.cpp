@@ -5,16 +5,12 @@
 
 namespace bench::model {
 
-void NvHtm::begin(Worker& worker) { world_.publish(worker, world_.timestamp(worker), false, false); }
-
-void NvHtm::end_read_only(Worker& worker, double timestamp) { world_.publish(worker, timestamp, true, false); }
-
 Task<> NvHtm::make_durable(Worker& worker, const Transaction& transaction, double timestamp)
 {
     world_.publish(worker, timestamp, false, true);
-    co_await world_.simulation.delay(world_.flush_ns(worker, transaction.log_bytes()));
+    co_await world_.flush(worker, transaction.log_bytes());
     co_await wait_for_preceding(worker);
-    co_await world_.simulation.delay(world_.flush_again_ns(worker));
+    co_await world_.flush_again(worker);
     world_.publish(worker, timestamp, true, true);
 }
 

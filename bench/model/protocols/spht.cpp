@@ -5,14 +5,10 @@
 
 namespace bench::model {
 
-void Spht::begin(Worker& worker) { world_.publish(worker, world_.timestamp(worker), false, false); }
-
-void Spht::end_read_only(Worker& worker, double timestamp) { world_.publish(worker, timestamp, true, false); }
-
 Task<> Spht::make_durable(Worker& worker, const Transaction& transaction, double timestamp)
 {
     world_.publish(worker, timestamp, false, true);
-    co_await world_.simulation.delay(world_.flush_ns(worker, transaction.log_bytes()));
+    co_await world_.flush(worker, transaction.log_bytes());
     world_.publish(worker, timestamp, true, true);
     const bool is_followed = co_await wait_for_preceding(worker);
     co_await update_marker(worker, is_followed);
@@ -21,10 +17,10 @@ Task<> Spht::make_durable(Worker& worker, const Transaction& transaction, double
 Task<> Spht::update_marker(Worker& worker, bool is_followed)
 {
     if (marker_ < worker.timestamp && !is_followed) {
-        co_await world_.simulation.delay(world_.access_ns(marker_line_, worker));
+        co_await world_.access(marker_line_, worker);
         if (marker_ < worker.timestamp) {
             marker_ = worker.timestamp;
-            co_await world_.simulation.delay(world_.flush_again_ns(worker));
+            co_await world_.flush_again(worker);
             durable_marker_.raise(world_.simulation, worker.timestamp, world_.machine.line_transfer_ns);
             co_return;
         }
