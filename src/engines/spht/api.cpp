@@ -114,7 +114,7 @@ STILLPOINT_API int sp_spht_commit(sp_spht_transaction* transaction)
 STILLPOINT_API int sp_spht_abort(sp_spht_transaction* transaction, int tries_again)
 {
     if (transaction == nullptr || !of(transaction).is_running()) {
-        // A commit that met a conflict has taken everything back already.
+        // A commit that met a conflict has rolled everything back already.
         if (transaction != nullptr && tries_again != 0) {
             return SP_OK;
         }

@@ -1,5 +1,5 @@
 #pragma once
-// What a pool's logs and markers say when it is opened, or looked at: read, checked, and put in order of their runs.
+// Reads and checks the logs and markers of a pool that is opened, or that a tool examines.
 
 #include "core/findings.hpp"
 #include "core/result.hpp"

@@ -92,7 +92,7 @@ Result<void> ReplayRounds::replay_into_image(const logs::LogIndex& index)
     };
     has_replayed_ = !ordered.empty();
     if (has_replayed_ && !replayer_.replay(log_bytes(), ordered, {page, this})) {
-        return fail(SP_E_POOL_CORRUPT, 0, "{}: a log record writes behind the end of the image; restore the pool from a copy",
+        return fail(SP_E_POOL_CORRUPT, 0, "{}: a log record writes after the end of the image; restore the pool from a copy",
                     parts_.pool->medium().path());
     }
     return {};

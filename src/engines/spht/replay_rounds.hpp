@@ -97,7 +97,7 @@ private:
     bool has_replayed_ = false;
     std::atomic<logs::Timestamp> replayed_{0};
 
-    // Of the round in progress.
+    // The round in progress.
     logs::RecordList walked_;  ///< log after log
     logs::RecordList ordered_;
     os::ReservedArray<logs::LogHead> heads_;

@@ -25,7 +25,7 @@ constexpr std::uint64_t interval_ms = 10'000;
 
 constexpr EngineFormat format{"spht", layout_version, engine_area_pages, &segment_file_pages};
 
-/// That of the calling process, for what the heap and the directory store.
+/// The engine of this process, for what the heap and the directory store.
 constinit std::atomic<SphtEngine*> running{nullptr};
 
 Result<void> check_segments(const Pool& pool)
@@ -78,7 +78,7 @@ void SphtEngine::note_store_of_library(const void* address, std::size_t size) no
     }
 }
 
-/// Of a block that a transaction allocates or frees: its own record says so.
+/// Where a transaction allocates or frees a block, its own record says so.
 void SphtEngine::note_block_state(const void* address, std::size_t size) noexcept
 {
     const Transaction* const own = own_transaction.transaction;
@@ -184,7 +184,7 @@ void SphtEngine::free_chunks_from(logs::ChunkIndex first) noexcept
     }
 }
 
-/// What the logs had is made an epoch first: then no record of an earlier run counts any more, and all chunks are free.
+/// Makes what the logs had an epoch first: then no record of an earlier run counts any more, and all chunks are free.
 Result<void> SphtEngine::start_checkpoints()
 {
     const logs::Timestamp newest = std::max({recovered_->index.newest, recovered_->marker, recovered_->point.replayed});
@@ -267,7 +267,7 @@ bool SphtEngine::handle_fault(void* /*address*/) noexcept { return false; }
 
 void SphtEngine::prepare_kernel_write(void* /*address*/, std::size_t /*size*/) noexcept {}
 
-/// Outside the transaction of the thread, if it is in one: the kernel's stores cannot be taken back.
+/// Outside the transaction of the thread, if it is in one: the kernel's stores stay if it aborts.
 void SphtEngine::note_kernel_write(void* address, std::size_t size) noexcept { memory_.log_store(address, size); }
 
 std::string_view SphtEngine::tracker_name() const noexcept { return tracker; }

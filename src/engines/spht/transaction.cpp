@@ -261,7 +261,7 @@ void Transaction::run_actions(bool committed)
 
 void Transaction::drop_actions() noexcept { action_count_ = 0; }
 
-/// What becomes durable: the words that were written, and which blocks are allocated. A block that the transaction has both
+/// The record has the words that were written, and which blocks are allocated. A block that the transaction has both
 /// allocated and freed is as it was.
 void Transaction::build_record() noexcept
 {

@@ -236,7 +236,7 @@ Result<void> TransactionalMemory::make_durable(const logs::CommitOrder::Slot* ow
     }
     bool durable = false;
     if (own == nullptr) {
-        // Whoever wrote it is about to raise the marker, or has left that to a later one.
+        // The transaction that wrote it is about to raise the marker, or has left that to a later one.
         durable = marker_->wait(timestamp);
     } else {
         durable = marker_->raise(timestamp, order_.await_preceding(own, timestamp));
@@ -261,7 +261,7 @@ Timestamp TransactionalMemory::append_system_record() noexcept
     const Timestamp timestamp = clock_.now();
     system_log_.append(system_record_, timestamp);
     static_cast<void>(persist_log());
-    // Not `updates`: nobody waits for this record, so it moves no marker.
+    // Not `updates`: no thread waits for this record, so it moves no marker.
     logs::CommitOrder::persisted(slot, timestamp);
     return timestamp;
 }
