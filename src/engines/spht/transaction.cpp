@@ -223,7 +223,15 @@ bool Transaction::deallocate(void* block) noexcept
         doom();
         return true;
     }
-    if (memory_.heap()->state_of_block(block).size_bytes == 0 || std::count(freed_.data(), freed_.data() + freed_count_, block) != 0) {
+    if (memory_.heap()->state_of_block(block).size_bytes == 0) {
+        // Perhaps another transaction has freed it since this one has read where it is.
+        if (wishes_.read_only || reads_hold(read_version_)) {
+            return false;
+        }
+        doom();
+        return true;
+    }
+    if (std::find(freed_.data(), freed_.data() + freed_count_, block) != freed_.data() + freed_count_) {
         return false;
     }
     freed_[freed_count_++] = block;
