@@ -54,6 +54,9 @@ ENGINES = [
     Engine("volatile-words", "volatile", "bench_worker_volatile_words", {"any": "everything"},
            "volatile with locks of one word, as programs with restart points have: what these alone are worth. A measurement aid.",
            survives=False),
+    Engine("volatile-tm", "volatile", "bench_worker_volatile_tm", {"any": "everything"},
+           "volatile with a software transactional memory instead of one lock: what transactions cost by themselves. Transactional "
+           "programs only. A measurement aid.", survives=False),
     Engine("pmemobj", "peer", "bench_worker_pmemobj", {"any": NOTHING_ON_RETURN},
            "libpmemobj: undo-logged transactions, each update announced by hand.", package="libpmemobj-dev"),
     Engine("lmdb", "peer", "bench_worker_lmdb", {"process": NOTHING_ON_RETURN, "power": NOTHING_ON_RETURN},

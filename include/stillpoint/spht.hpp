@@ -1,14 +1,13 @@
-#ifndef STILLPOINT_SPHT_HPP
-#define STILLPOINT_SPHT_HPP
+#pragma once
 // Engine spht for C++: transactions that are durable when they return (spht.h has the rules).
 //
 //   using namespace stillpoint;
-//   spht::atomically([&](spht::transaction& tx) {
-//       tx.write(from->balance, tx.read(from->balance) - 10);
-//       tx.write(to->balance, tx.read(to->balance) + 10);
+//   spht::atomically([&](spht::transaction& tx) {                        // all of it, or nothing, also after a crash
+//       tx.write(from->balance, tx.read(from->balance) - 10);            // durable memory is read and written through tx
+//       tx.write(to->balance, tx.read(to->balance) + 10);                // other threads see both, or neither
 //   });
 //
-// The body may run several times: it does nothing that the transaction cannot take back, but by on_commit(). A conflict leaves it by an
+// The body may run several times: what it does besides through the transaction, it does in on_commit(). A conflict leaves the body by an
 // exception of type spht::conflict, which must not be stopped; one that is caught is thrown again at the next use of the transaction.
 
 #include <cstddef>
@@ -45,7 +44,7 @@ public:
     transaction(const transaction&) = delete;
     transaction& operator=(const transaction&) = delete;
 
-    /// What `place` holds, as of the transaction's moment. T is trivially copyable. Throws conflict.
+    /// The value of `place`, as of the transaction's moment. T is trivially copyable. Throws conflict.
     template <class T>
     [[nodiscard]] T read(const T& place)
     {
@@ -74,7 +73,8 @@ public:
             std::memcpy(&word, &value, sizeof value);
             constexpr std::uint64_t ones = ~std::uint64_t{0} >> (64 - 8 * sizeof(T));
             const unsigned shift = address % 8 * 8;
-            check(sp_spht_write_word(handle_, reinterpret_cast<std::uint64_t*>(address & ~std::uintptr_t{7}), word << shift, ones << shift));
+            check(
+                sp_spht_write_word(handle_, reinterpret_cast<std::uint64_t*>(address & ~std::uintptr_t{7}), word << shift, ones << shift));
         } else {
             check(sp_spht_write(handle_, &place, &value, sizeof value));
         }
@@ -83,7 +83,7 @@ public:
     void read_bytes(const void* place, void* value, std::size_t bytes) { check(sp_spht_read(handle_, place, value, bytes)); }
     void write_bytes(void* place, const void* value, std::size_t bytes) { check(sp_spht_write(handle_, place, value, bytes)); }
 
-    /// Durable memory that is free again if the transaction is taken back. Throws std::bad_alloc.
+    /// Durable memory that is free again if the transaction is rolled back. Throws std::bad_alloc.
     [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment = alignof(std::max_align_t))
     {
         void* const block = sp_spht_aligned_alloc(handle_, alignment < 16 ? 16 : alignment, bytes);
@@ -114,16 +114,16 @@ public:
     {
         keep(sp_spht_on_commit, std::forward<Action>(action));
     }
-    /// `action` is called if the transaction is taken back for good, by an exception or by cancel().
+    /// `action` is called if the transaction is rolled back for good, by an exception or by cancel().
     template <class Action>
     void on_abort(Action&& action)
     {
         keep(sp_spht_on_abort, std::forward<Action>(action));
     }
 
-    /// Takes everything back and runs the body again: for a state that another thread must change first.
+    /// Rolls everything back and runs the body again: for a state that another thread must change first.
     [[noreturn]] void retry() { throw conflict{}; }
-    /// Takes everything back; atomically() throws error with SP_E_ABORTED.
+    /// Rolls everything back; atomically() throws error with SP_E_ABORTED.
     [[noreturn]] void cancel() { throw cancelled{}; }
 
     /// For spht.h.
@@ -177,7 +177,7 @@ private:
     sp_spht_transaction* handle_;
 };
 
-/// What atomically() does.
+/// Does the work of atomically().
 template <class Body>
 auto run_atomically(Body&& body, unsigned flags) -> std::invoke_result_t<Body&, transaction&>
 {
@@ -245,4 +245,3 @@ auto atomically(Body&& body, unsigned flags = 0) -> std::invoke_result_t<Body&, 
 }
 
 }  // namespace stillpoint::spht
-#endif

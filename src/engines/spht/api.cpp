@@ -30,8 +30,9 @@ Result<TransactionalMemory*> memory_in_use()
 {
     Session* const session = used_session();
     if (session == nullptr) {
-        return fail(SP_E_NOT_OPEN, 0,
-                    "transactions need a pool: start the program with `stillpoint run --engine spht`, or call sp_open with \"engine=spht\"");
+        return fail(
+            SP_E_NOT_OPEN, 0,
+            "transactions need a pool: start the program with `stillpoint run --engine spht`, or call sp_open with \"engine=spht\"");
     }
     if (session->detached.load(std::memory_order_acquire)) {
         return fail(SP_E_DETACHED, 0, "a child made by fork has no transactions: the pool belongs to its parent");
@@ -69,10 +70,7 @@ Result<Transaction*> begin(unsigned flags)
     return own;
 }
 
-int no_transaction()
-{
-    return stillpoint::report(fail(SP_E_NO_TRANSACTION, 0, "the calling thread is not inside a transaction").value());
-}
+int no_transaction() { return stillpoint::report(fail(SP_E_NO_TRANSACTION, 0, "the calling thread is not inside a transaction").value()); }
 
 int too_many_actions() { return stillpoint::report(fail(SP_E_NO_MEMORY, 0, "the transaction has too many actions").value()); }
 
@@ -116,7 +114,7 @@ STILLPOINT_API int sp_spht_commit(sp_spht_transaction* transaction)
 STILLPOINT_API int sp_spht_abort(sp_spht_transaction* transaction, int tries_again)
 {
     if (transaction == nullptr || !of(transaction).is_running()) {
-        // A commit that met a conflict has taken everything back already.
+        // A commit that met a conflict has rolled everything back already.
         if (transaction != nullptr && tries_again != 0) {
             return SP_OK;
         }
@@ -231,7 +229,10 @@ STILLPOINT_API int sp_spht_write(sp_spht_transaction* transaction, void* place, 
                          });
 }
 
-STILLPOINT_API void* sp_spht_malloc(sp_spht_transaction* transaction, size_t bytes) { return sp_spht_aligned_alloc(transaction, 16, bytes); }
+STILLPOINT_API void* sp_spht_malloc(sp_spht_transaction* transaction, size_t bytes)
+{
+    return sp_spht_aligned_alloc(transaction, 16, bytes);
+}
 
 STILLPOINT_API void* sp_spht_aligned_alloc(sp_spht_transaction* transaction, size_t alignment_bytes, size_t bytes)
 {
@@ -250,7 +251,8 @@ STILLPOINT_API int sp_spht_free(sp_spht_transaction* transaction, void* block)
     if (block == nullptr || of(transaction).deallocate(block)) {
         return SP_OK;
     }
-    return stillpoint::report(fail(SP_E_INVALID_ARGUMENT, 0, "{}: no live block of durable memory begins there, or this transaction has freed it",
+    return stillpoint::report(fail(SP_E_INVALID_ARGUMENT, 0,
+                                   "{}: no live block of durable memory begins there, or this transaction has freed it",
                                    static_cast<const void*>(block))
                                   .value());
 }

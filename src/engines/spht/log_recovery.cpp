@@ -60,12 +60,13 @@ Result<RecoveredLogs> read_grouped(const Pool& pool, const ReplayPoint& point, c
             first_damage = index.error();
         }
     }
-    const auto failure = first_damage ? *first_damage
-                                      : fail(SP_E_POOL_CORRUPT, 0,
-                                             "{}: log records of acknowledged transactions are missing after timestamp {}; restore the pool "
-                                             "from a copy",
-                                             pool.medium().path(), point.replayed)
-                                            .value();
+    const auto failure = first_damage
+                             ? *first_damage
+                             : fail(SP_E_POOL_CORRUPT, 0,
+                                    "{}: log records of acknowledged transactions are missing after timestamp {}; restore the pool "
+                                    "from a copy",
+                                    pool.medium().path(), point.replayed)
+                                   .value();
     if (findings == nullptr) {
         return pass_on(failure);
     }

@@ -92,7 +92,7 @@ Result<void> ReplayRounds::replay_into_image(const logs::LogIndex& index)
     };
     has_replayed_ = !ordered.empty();
     if (has_replayed_ && !replayer_.replay(log_bytes(), ordered, {page, this})) {
-        return fail(SP_E_POOL_CORRUPT, 0, "{}: a log record writes behind the end of the image; restore the pool from a copy",
+        return fail(SP_E_POOL_CORRUPT, 0, "{}: a log record writes after the end of the image; restore the pool from a copy",
                     parts_.pool->medium().path());
     }
     return {};
@@ -100,7 +100,9 @@ Result<void> ReplayRounds::replay_into_image(const logs::LogIndex& index)
 
 Result<void> ReplayRounds::make_recovered_durable(logs::Timestamp newest, std::uint64_t transactions)
 {
-    const auto bytes_of = [](ReplayRounds& self, std::uint32_t image_page) -> const std::byte* { return self.parts_.shadow->page(image_page); };
+    const auto bytes_of = [](ReplayRounds& self, std::uint32_t image_page) -> const std::byte* {
+        return self.parts_.shadow->page(image_page);
+    };
     ReplayPoint point = point_;
     point.replayed = newest;
     point.transactions = transactions;
@@ -200,7 +202,9 @@ Result<void> ReplayRounds::replay_up_to(const logs::GroupRecord& goal, bool clea
             return pass_on(taken.error());
         }
         ReplayPoint point = point_;
-        const auto count_of_parts = [](const logs::RecordRef& record, const logs::RecordRef& next) { return record.timestamp != next.timestamp; };
+        const auto count_of_parts = [](const logs::RecordRef& record, const logs::RecordRef& next) {
+            return record.timestamp != next.timestamp;
+        };
         const auto done = left.first(*taken);
         for (std::size_t i = 0; i < done.size(); ++i) {
             point.transactions += i + 1 == done.size() || count_of_parts(done[i], done[i + 1]) ? 1U : 0U;
@@ -233,8 +237,8 @@ Result<std::uint64_t> ReplayRounds::replay_some(std::span<const logs::RecordRef>
     }
     staged_pages_.store(0, std::memory_order_relaxed);
     if (!replayer_.replay(bytes, ordered.first(records), {&staged_page, this})) {
-        return fail(SP_E_POOL_CORRUPT, 0, "{}: the copy of image page {} is damaged; restore the pool from a copy", parts_.pool->medium().path(),
-                    damaged_page_.load(std::memory_order_relaxed));
+        return fail(SP_E_POOL_CORRUPT, 0, "{}: the copy of image page {} is damaged; restore the pool from a copy",
+                    parts_.pool->medium().path(), damaged_page_.load(std::memory_order_relaxed));
     }
     return records;
 }

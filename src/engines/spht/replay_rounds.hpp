@@ -97,8 +97,8 @@ private:
     bool has_replayed_ = false;
     std::atomic<logs::Timestamp> replayed_{0};
 
-    // Of the round in progress.
-    logs::RecordList walked_;   ///< log after log
+    // The round in progress.
+    logs::RecordList walked_;  ///< log after log
     logs::RecordList ordered_;
     os::ReservedArray<logs::LogHead> heads_;
     std::uint32_t head_count_ = 0;

@@ -54,7 +54,7 @@ private:
     os::ReservedArray<Place> places_;
     std::atomic<std::uint32_t> count_{0};
     alignas(128) std::atomic<std::uint32_t> closed_{0};
-    std::atomic<std::uint32_t> changes_{0};  ///< futex of all who wait
+    std::atomic<std::uint32_t> changes_{0};  ///< futex of every thread that waits
     os::FutexLock alone_;
 };
 

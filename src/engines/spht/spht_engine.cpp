@@ -25,14 +25,15 @@ constexpr std::uint64_t interval_ms = 10'000;
 
 constexpr EngineFormat format{"spht", layout_version, engine_area_pages, &segment_file_pages};
 
-/// That of the calling process, for what the heap and the directory store.
+/// The engine of this process, for what the heap and the directory store.
 constinit std::atomic<SphtEngine*> running{nullptr};
 
 Result<void> check_segments(const Pool& pool)
 {
     for (const Segment& segment : pool.segments()) {
         if (segment.file_pages != segment_file_pages(segment.image_pages)) {
-            return fail(SP_E_POOL_CORRUPT, 0, "{}: segment at image page {} has a shape that spht never writes; restore the pool from a copy",
+            return fail(SP_E_POOL_CORRUPT, 0,
+                        "{}: segment at image page {} has a shape that spht never writes; restore the pool from a copy",
                         pool.medium().path(), segment.first_image_page);
         }
     }
@@ -77,7 +78,7 @@ void SphtEngine::note_store_of_library(const void* address, std::size_t size) no
     }
 }
 
-/// Of a block that a transaction allocates or frees: its own record says so.
+/// Where a transaction allocates or frees a block, its own record says so.
 void SphtEngine::note_block_state(const void* address, std::size_t size) noexcept
 {
     const Transaction* const own = own_transaction.transaction;
@@ -115,8 +116,8 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
     }
     const OwnOptions own{options};
     rounds_.emplace(ReplayRounds::Parts{pool_.get(), &shadow_, &table_, &locations_, &medium_lock_, &clock_, &memory_},
-                    ReplayRounds::Settings{options.interval_ms * 1'000'000, options.staging_max_mb * mib, facts.image_bytes_max / page_bytes,
-                                           static_cast<unsigned>(own.replayers)});
+                    ReplayRounds::Settings{options.interval_ms * 1'000'000, options.staging_max_mb * mib,
+                                           facts.image_bytes_max / page_bytes, static_cast<unsigned>(own.replayers)});
     if (auto done = rounds_->prepare(); !done) {
         return pass_on(done.error());
     }
@@ -183,7 +184,7 @@ void SphtEngine::free_chunks_from(logs::ChunkIndex first) noexcept
     }
 }
 
-/// What the logs had is made an epoch first: then no record of an earlier run counts any more, and all chunks are free.
+/// Makes what the logs had an epoch first: then no record of an earlier run counts any more, and all chunks are free.
 Result<void> SphtEngine::start_checkpoints()
 {
     const logs::Timestamp newest = std::max({recovered_->index.newest, recovered_->marker, recovered_->point.replayed});
@@ -266,7 +267,7 @@ bool SphtEngine::handle_fault(void* /*address*/) noexcept { return false; }
 
 void SphtEngine::prepare_kernel_write(void* /*address*/, std::size_t /*size*/) noexcept {}
 
-/// Outside the transaction of the thread, if it is in one: the kernel's stores cannot be taken back.
+/// Outside the transaction of the thread, if it is in one: the kernel's stores stay if it aborts.
 void SphtEngine::note_kernel_write(void* address, std::size_t size) noexcept { memory_.log_store(address, size); }
 
 std::string_view SphtEngine::tracker_name() const noexcept { return tracker; }

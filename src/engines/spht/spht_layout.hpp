@@ -49,7 +49,7 @@ constexpr std::uint64_t first_log_page(const Segment& segment) noexcept
 
 inline constexpr std::uint64_t replay_point_magic = 0x3154'5052'5448'5053;  // "SPHTRPT1"
 
-/// What an epoch of page copies contains. The page has one for even and one for odd epochs: that of an epoch that does not commit
+/// How far the page copies of an epoch go. The page has one for even and one for odd epochs: that of an epoch that does not commit
 /// does not touch the one in force.
 struct ReplayPoint {
     std::uint64_t magic;

@@ -45,7 +45,8 @@ std::uint8_t byte_mask(std::uint64_t mask) noexcept
 
 }  // namespace
 
-Transaction::Transaction(TransactionalMemory& memory, logs::CommitOrder::Slot& slot, SerialGate::Place& place, std::uint64_t number) noexcept
+Transaction::Transaction(TransactionalMemory& memory, logs::CommitOrder::Slot& slot, SerialGate::Place& place,
+                         std::uint64_t number) noexcept
     : memory_(memory), slot_(slot), place_(place), own_lock_word_(number << 1 | 1)
 {
 }
@@ -260,7 +261,7 @@ void Transaction::run_actions(bool committed)
 
 void Transaction::drop_actions() noexcept { action_count_ = 0; }
 
-/// What becomes durable: the words that were written, and which blocks are allocated. A block that the transaction has both
+/// The record has the words that were written, and which blocks are allocated. A block that the transaction has both
 /// allocated and freed is as it was.
 void Transaction::build_record() noexcept
 {
@@ -286,7 +287,9 @@ void Transaction::build_record() noexcept
 Outcome Transaction::make_room() noexcept
 {
     if (record_.overflowed()) {
-        failure_ = fail(SP_E_TRANSACTION_TOO_LARGE, 0, "the transaction writes more than {} MiB; divide it", record_words_reserved * 8 / mib).value();
+        failure_ = fail(SP_E_TRANSACTION_TOO_LARGE, 0, "the transaction writes more than {} MiB; divide it",
+                        record_words_reserved * 8 / mib)
+                       .value();
         return Outcome::failed;
     }
     if (auto room = memory_.make_room(log_, record_.words()); !room) {

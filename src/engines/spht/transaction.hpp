@@ -25,8 +25,8 @@ class TransactionalMemory;
 /// How an attempt ended.
 enum class Outcome : std::uint8_t {
     done,
-    conflict,  ///< taken back: another transaction was in the way; run the body again
-    failed,    ///< taken back, or not known to be durable: failure() says why
+    conflict,  ///< rolled back: another transaction was in the way; run the body again
+    failed,    ///< rolled back, or not known to be durable: failure() says why
 };
 
 class Transaction {
@@ -55,20 +55,20 @@ public:
 
     /// The aligned word at `word`, as of one moment for all words that the transaction reads. False: conflict.
     [[nodiscard]] bool read(const std::uint64_t* word, std::uint64_t& value) noexcept;
-    /// Of the bytes that `mask` has. False: conflict, or too much; is_doomed() either way.
+    /// Writes the bytes that `mask` has. False: conflict, or too much; is_doomed() either way.
     [[nodiscard]] bool write(std::uint64_t* word, std::uint64_t value, std::uint64_t mask) noexcept;
 
-    /// nullptr: no memory; Heap::last_failure() says why. Taken back if the transaction is.
+    /// nullptr: no memory; Heap::last_failure() says why. Rolled back if the transaction is.
     [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) noexcept;
     /// At the commit. False: no live block of the heap begins there.
     [[nodiscard]] bool deallocate(void* block) noexcept;
-    /// After the commit, or after it was taken back for good, in the order in which they were given. False: no memory.
+    /// After the commit, or after it was rolled back for good, in the order in which they were given. False: no memory.
     [[nodiscard]] bool on_commit(Action action, void* argument) noexcept;
     [[nodiscard]] bool on_abort(Action action, void* argument) noexcept;
 
     /// The outermost commit: durable when it returns `done`. The caller runs the actions.
     [[nodiscard]] Outcome commit() noexcept;
-    /// Takes everything back. Actions on abort are the caller's where it does not try again.
+    /// Rolls everything back. Actions on abort are the caller's where it does not try again.
     void abort() noexcept;
     /// Calls and forgets the actions of a commit, or of an abort.
     void run_actions(bool committed);

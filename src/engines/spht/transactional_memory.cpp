@@ -131,12 +131,14 @@ Transaction* TransactionalMemory::make_own() noexcept
     if (free_thread_count_ != 0) {
         number = free_threads_[--free_thread_count_];
     } else {
-        void* const memory = number == threads_max ? MAP_FAILED
-                                                   : mmap(nullptr, sizeof(Transaction), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void* const memory = number == threads_max
+                                 ? MAP_FAILED
+                                 : mmap(nullptr, sizeof(Transaction), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED) {
             return nullptr;
         }
-        auto* const made = new (memory) Transaction(*this, order_.slot(slot_of_thread(number)), gate_.place(number), slot_of_thread(number));
+        auto* const made = new (memory)
+            Transaction(*this, order_.slot(slot_of_thread(number)), gate_.place(number), slot_of_thread(number));
         if (!made->reserve() || !made->log().init(space_, *medium_, slot_of_thread(number), parts_.pool->facts().generation)) {
             made->~Transaction();
             munmap(memory, sizeof(Transaction));
@@ -194,10 +196,11 @@ Result<void> TransactionalMemory::make_room(logs::RedoLog& log, std::uint64_t wo
         const std::uint32_t seen = space_.returns().load(std::memory_order_acquire);
         const logs::RedoLog::Room room = log.prepare(words);
         if (room == logs::RedoLog::Room::too_large) {
-            return fail(SP_E_TRANSACTION_TOO_LARGE, 0,
-                        "the transaction writes {} KiB with its log's overhead, and the log of this pool holds {} KiB for one; divide it, or "
-                        "make a larger pool",
-                        words * 8 / kib, space_.chunk_count() / 2 * logs::chunk_bytes / kib);
+            return fail(
+                SP_E_TRANSACTION_TOO_LARGE, 0,
+                "the transaction writes {} KiB with its log's overhead, and the log of this pool holds {} KiB for one; divide it, or "
+                "make a larger pool",
+                words * 8 / kib, space_.chunk_count() / 2 * logs::chunk_bytes / kib);
         }
         if (space_.is_getting_full() || room == logs::RedoLog::Room::wait) {
             parts_.request_replay(parts_.engine);
@@ -233,7 +236,7 @@ Result<void> TransactionalMemory::make_durable(const logs::CommitOrder::Slot* ow
     }
     bool durable = false;
     if (own == nullptr) {
-        // Whoever wrote it is about to raise the marker, or has left that to a later one.
+        // The transaction that wrote it is about to raise the marker, or has left that to a later one.
         durable = marker_->wait(timestamp);
     } else {
         durable = marker_->raise(timestamp, order_.await_preceding(own, timestamp));
@@ -258,7 +261,7 @@ Timestamp TransactionalMemory::append_system_record() noexcept
     const Timestamp timestamp = clock_.now();
     system_log_.append(system_record_, timestamp);
     static_cast<void>(persist_log());
-    // Not `updates`: nobody waits for this record, so it moves no marker.
+    // Not `updates`: no thread waits for this record, so it moves no marker.
     logs::CommitOrder::persisted(slot, timestamp);
     return timestamp;
 }
