@@ -86,9 +86,7 @@ std::vector<std::uint64_t> used_sectors(const sim::PageMap& content)
 Pool make_pool(const ProgramPlan& plan, ProgramRunner& runner, CampaignResult& result)
 {
     Pool pool;
-    if (plan.objects != nullptr) {
-        pool.history.expect_parts_only();
-    }
+    pool.history = history_for(plan);
     const ProgramRun run = runner.run(plan, sim::CrashImage{{}, false});
     if (!run.problem.empty()) {
         result.violations.push_back({"damage", "making the pool", run.problem});
