@@ -7,6 +7,7 @@
 
 #include "arch/checksum.hpp"
 #include "logs/durable_marker.hpp"
+#include "logs/record_checks.hpp"
 
 namespace stillpoint::spht {
 
@@ -78,6 +79,20 @@ Result<RecoveredLogs> read_grouped(const Pool& pool, const ReplayPoint& point, c
 }
 
 }  // namespace
+
+Result<void> read_chunk(const Medium& medium, std::uint64_t file_offset, std::byte* bytes)
+{
+    constexpr std::uint64_t last_page = logs::chunk_bytes - page_bytes;
+    for (const std::uint64_t page : {std::uint64_t{0}, last_page}) {
+        if (auto done = medium.read(file_offset + page, {bytes + page, page_bytes}); !done) {
+            return done;
+        }
+    }
+    if (!logs::chunk_header_in(bytes) && !logs::chunk_header_in(bytes + logs::header_copy_offset)) {
+        return {};
+    }
+    return medium.read(file_offset, {bytes, logs::chunk_bytes});
+}
 
 Result<ReplayPoint> read_replay_point(const Pool& pool, std::uint64_t durable_epoch)
 {
