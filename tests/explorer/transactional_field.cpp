@@ -6,7 +6,6 @@
 #include <new>
 #include <vector>
 
-
 namespace stillpoint::explorer {
 
 namespace {
