@@ -41,6 +41,8 @@ public:
     /// Operations are durable on return: a state is that after some of them, whatever the epoch.
     void expect_operations_only() noexcept { operations_only_ = true; }
     [[nodiscard]] bool has_operations_only() const noexcept { return operations_only_; }
+    /// So many of the newest acknowledged operations may be lost: of the program, or of each part.
+    void forgive_newest(std::size_t operations) noexcept;
     [[nodiscard]] bool has_every_state() const noexcept { return !by_the_clock_; }
 
     /// The largest epoch number that a program has seen: running, captured or durable.

@@ -148,6 +148,9 @@ private:
         });
         if (in_transactions_) {  // It is durable.
             record(sim::EventKind::acknowledge, operations_of(root_), nullptr, sp_epoch(), sp_durable_epoch());
+            if (plan_.timed) {
+                usleep(static_cast<useconds_t>(random() % 1500));  // Otherwise the program ends before the clock's first round.
+            }
         }
         if (plan_.stray_store) {
             stray_store();

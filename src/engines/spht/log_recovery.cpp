@@ -135,6 +135,11 @@ Result<RecoveredLogs> read_logs(const Pool& pool, std::uint64_t durable_epoch, c
     if (!index) {
         return pass_on(index.error());
     }
+    if (word == 0 && index->chunks_in_use != 0) {
+        if (auto told = found(findings, damaged(pool, "the marker of the newest durable transaction is gone")); !told) {
+            return pass_on(told.error());
+        }
+    }
     return RecoveredLogs{*point, std::max(*marker, point->replayed), {}, std::move(*index)};
 }
 
