@@ -1,15 +1,17 @@
-// The cost of replaying redo logs: their order by timestamp against links, one replayer against several.
+// The cost of replaying redo logs: records in the order of their timestamps against records along links, one replayer against several.
 //
 //   build/bin/bench_replay [rounds=N] [writes=N] [logs=N] [replayers=N]
 //
-// Each log belongs to one of `logs` threads; transactions write random words of a heap. "duplicates" is the share of writes that are to
-// a word that the logs write more than once, without one write of each. Sides alternate in each round, because machines drift; a ratio is
-// taken within a round, and medians are printed. Columns are nanoseconds for each write, or ratios.
+// Each log belongs to one of `logs` threads; transactions write random words of a heap. "duplicates" is the share of writes to words that
+// the logs also write elsewhere, without one write for each word. All sides work in turn in each round, from another one on in each,
+// because machines drift; a ratio is taken within a round, and medians are printed. Times are nanoseconds for each write.
 //
-//   by timestamp   walk of the logs, look at the heads of all logs for each record
-//   links          follow the links
-//   1, 2 filter    replay with so many replayers, newest first, duplicates filtered
-//   1, 2 all       replay oldest first, every write stored
+//   merge    walk of the logs, a look at the heads of all logs for each record, then replay of the list
+//   linked   replay along links, without a list
+//   filter   newest first, each word stored once; links are backward
+//   all      oldest first, every write stored; links are forward
+//
+// The second table has the order alone: the list by timestamp, and the list along links.
 
 #include <algorithm>
 #include <array>
@@ -57,10 +59,17 @@ double median(std::vector<double> values)
     return values[values.size() / 2];
 }
 
-/// The logs of several threads, with forward links.
+struct Plan {
+    std::uint64_t writes;
+    unsigned logs;
+    unsigned replayers;
+    unsigned rounds;
+};
+
+/// The logs of several threads, with links.
 class Logs {
 public:
-    Logs(const Load& load, std::uint64_t writes, unsigned logs) : logs_(logs)
+    Logs(const Load& load, std::uint64_t writes, unsigned logs, LinkDirection direction) : logs_(logs)
     {
         const std::vector<std::uint64_t> words = words_of(load, writes);
         writes_ = words.size();
@@ -77,16 +86,16 @@ public:
             const RecordRef record = write(logs_[random.below(logs)], i + 1,
                                            std::span(words).subspan(i * load.writes_each, load.writes_each));
             if (i != 0) {
-                header_at(before)->link = record.position | 1;
+                const bool forward = direction == LinkDirection::forward;
+                header_at(forward ? before : record)->link = (forward ? record : before).position | 1;
             } else {
-                oldest_ = record;
+                linked_.oldest = record;
             }
             before = record;
         }
-        newest_ = before;
+        linked_ = {direction, linked_.oldest, before, transactions};
         checked(list_.reserve(transactions, "records"));
         checked(ordered_.reserve(transactions, "records"));
-        transactions_ = transactions;
     }
 
     std::span<const RecordRef> by_timestamp()
@@ -102,20 +111,22 @@ public:
             }
             heads.emplace_back(list_.records().subspan(first));
         }
-        const std::span<RecordRef> out = ordered_.resize(transactions_);
+        const std::span<RecordRef> out = ordered_.resize(linked_.count);
         order_by_timestamp(heads, out);
         return out;
     }
     std::span<const RecordRef> by_links()
     {
-        const std::span<RecordRef> out = ordered_.resize(transactions_);
-        if (!follow_links(bytes(), LinkDirection::forward, oldest_, newest_, out)) {
+        const std::span<RecordRef> out = ordered_.resize(linked_.count);
+        if (!follow_links(bytes(), linked_.direction, linked_.oldest, linked_.newest, out)) {
             throw std::runtime_error("a link is wrong");
         }
         return out;
     }
     [[nodiscard]] LogBytes bytes() const { return {pointers_.data(), static_cast<std::uint32_t>(pointers_.size())}; }
     [[nodiscard]] std::uint64_t writes() const { return writes_; }
+    [[nodiscard]] std::uint64_t transactions() const { return linked_.count; }
+    [[nodiscard]] const LinkedRecords& linked() const { return linked_; }
 
 private:
     struct Log {
@@ -161,9 +172,7 @@ private:
     std::vector<Log> logs_;
     std::uint32_t next_chunk_ = 0;
     std::uint64_t writes_ = 0;
-    std::uint64_t transactions_ = 0;
-    RecordRef oldest_{};
-    RecordRef newest_{};
+    LinkedRecords linked_{};
     RecordList list_;
     RecordList ordered_;
 };
@@ -175,15 +184,53 @@ double ns_for_each(std::uint64_t count, const auto& work)
     return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count() / static_cast<double>(count);
 }
 
-struct Figures {
-    std::vector<double> by_timestamp, links;
-    std::array<std::vector<double>, 4> replay;  ///< one and several with filter, one and several without
-    std::array<std::vector<double>, 2> linked_gain, several_gain, several_gain_replay;
+/// One way to replay the logs.
+struct Side {
+    Logs& logs;
+    Replayer& replayer;
+    bool linked;
 };
 
-void measure(const Load& load, std::uint64_t writes, unsigned log_count, unsigned several, unsigned rounds)
+double replay_ns(const Side& side, const ReplayTarget& target)
 {
-    Logs logs(load, writes, log_count);
+    return ns_for_each(side.logs.writes(), [&] {
+        const LogBytes bytes = side.logs.bytes();
+        if (!(side.linked ? side.replayer.replay_linked(bytes, side.logs.linked(), target)
+                          : side.replayer.replay(bytes, side.logs.by_timestamp(), target))) {
+            throw std::runtime_error("a replay failed");
+        }
+    });
+}
+
+using Times = std::vector<double>;  ///< by round
+
+double median_ratio(const Times& of, const Times& to)
+{
+    Times ratios;
+    for (std::size_t round = 0; round < of.size(); ++round) {
+        ratios.push_back(of[round] / to[round]);
+    }
+    return median(ratios);
+}
+
+void show(const Load& load, const char* mode, const Times* times)
+{
+    std::printf("%5" PRIu64 " MiB  %-2u  %3u %%  %-6s  %8.1f  %8.1f  %8.1f  %8.1f  %8.2f  %8.2f  %8.2f  %8.2f\n", load.heap_bytes / mib,
+                load.writes_each, load.duplicates_percent, mode, median(times[0]), median(times[1]), median(times[2]), median(times[3]),
+                median_ratio(times[0], times[1]), median_ratio(times[2], times[3]), median_ratio(times[0], times[2]),
+                median_ratio(times[1], times[3]));
+    std::fflush(stdout);
+}
+
+struct OrderTimes {
+    Times by_timestamp;
+    Times along_links;
+};
+
+void measure(const Load& load, const Plan& plan, OrderTimes& order)
+{
+    Logs forward(load, plan.writes, plan.logs, LinkDirection::forward);
+    Logs backward(load, plan.writes, plan.logs, LinkDirection::backward);
     os::ReservedArray<std::byte> heap;
     checked(heap.reserve(load.heap_bytes, "the heap"));
     std::memset(heap.data(), 1, load.heap_bytes);
@@ -192,60 +239,52 @@ void measure(const Load& load, std::uint64_t writes, unsigned log_count, unsigne
     const os::NumaNodes nodes = os::NumaNodes::read();
     std::array<Replayer, 4> replayers;
     for (unsigned i = 0; i < 4; ++i) {
-        checked(replayers[i].start(load.heap_bytes / page_bytes, {i % 2 == 0 ? 1 : several, i < 2, true}, nodes));
+        checked(replayers[i].start(load.heap_bytes / page_bytes, {i % 2 == 0 ? 1 : plan.replayers, i < 2, true}, nodes));
     }
-    Figures figures;
-    const LogBytes bytes = logs.bytes();
-    for (unsigned round = 0; round <= rounds; ++round) {
-        std::span<const RecordRef> records;
-        const double timestamps_ns = ns_for_each(logs.writes(), [&] { records = logs.by_timestamp(); });
-        const double links_ns = ns_for_each(logs.writes(), [&] { records = logs.by_links(); });
-        std::array<double, 4> replay_ns{};
-        for (unsigned i = 0; i < 4; ++i) {
-            const unsigned side = (i + round) % 4;
-            replay_ns[side] = ns_for_each(logs.writes(), [&] {
-                if (!replayers[side].replay(bytes, records, target)) {
-                    throw std::runtime_error("a replay failed");
-                }
-            });
+    const std::array<Side, 8> sides = {{{backward, replayers[0], false},
+                                        {backward, replayers[0], true},
+                                        {backward, replayers[1], false},
+                                        {backward, replayers[1], true},
+                                        {forward, replayers[2], false},
+                                        {forward, replayers[2], true},
+                                        {forward, replayers[3], false},
+                                        {forward, replayers[3], true}}};
+    std::array<Times, 8> times;
+    for (unsigned round = 0; round <= plan.rounds; ++round) {
+        for (unsigned i = 0; i < sides.size(); ++i) {
+            const unsigned side = (i + round) % sides.size();
+            const double ns = replay_ns(sides[side], target);
+            if (round != 0) {  // In the first one memory is touched for the first time.
+                times[side].push_back(ns);
+            }
         }
-        if (round == 0) {
-            continue;  // Memory is touched for the first time.
-        }
-        figures.by_timestamp.push_back(timestamps_ns);
-        figures.links.push_back(links_ns);
-        for (unsigned i = 0; i < 4; ++i) {
-            figures.replay[i].push_back(replay_ns[i]);
-        }
-        for (unsigned i = 0; i < 2; ++i) {
-            figures.linked_gain[i].push_back((timestamps_ns + replay_ns[i]) / (links_ns + replay_ns[i]));
-            figures.several_gain[i].push_back((links_ns + replay_ns[2 * i]) / (links_ns + replay_ns[2 * i + 1]));
-            figures.several_gain_replay[i].push_back(replay_ns[2 * i] / replay_ns[2 * i + 1]);
-        }
+        order.by_timestamp.push_back(ns_for_each(forward.transactions(), [&] { forward.by_timestamp(); }));
+        order.along_links.push_back(ns_for_each(forward.transactions(), [&] { forward.by_links(); }));
     }
-    std::printf("%5" PRIu64 " MiB  %-3u %3u %%  %8.1f  %8.1f  %8.1f  %8.1f  %8.1f  %8.1f  %8.2f  %8.2f  %8.2f  %8.2f  %8.2f  %8.2f\n",
-                load.heap_bytes / mib, load.writes_each, load.duplicates_percent, median(figures.by_timestamp), median(figures.links),
-                median(figures.replay[0]), median(figures.replay[1]), median(figures.replay[2]), median(figures.replay[3]),
-                median(figures.linked_gain[0]), median(figures.linked_gain[1]), median(figures.several_gain[0]),
-                median(figures.several_gain_replay[0]), median(figures.several_gain[1]), median(figures.several_gain_replay[1]));
-    std::fflush(stdout);
+    show(load, "filter", times.data());
+    show(load, "all", times.data() + 4);
 }
 
 void run(const bench::Settings& settings)
 {
-    const auto rounds = static_cast<unsigned>(settings.number("rounds", 7));
-    const std::uint64_t writes = settings.number("writes", 2'000'000);
-    const auto logs = static_cast<unsigned>(settings.number("logs", 8));
-    const auto several = static_cast<unsigned>(settings.number("replayers", 2));
-    std::printf("%-9s  %-3s %-5s  %8s  %8s  %8s  %8s  %8s  %8s  %8s  %8s  %8s  %8s  %8s  %8s\n", "heap", "W", "dup", "by time", "links",
-                "1 filter", fmt::format("{} filter", several).c_str(), "1 all", fmt::format("{} all", several).c_str(), "link x 1",
-                "link x n", "n/1 f", "alone", "n/1 all", "alone");
+    const Plan plan{settings.number("writes", 2'000'000), static_cast<unsigned>(settings.number("logs", 8)),
+                    static_cast<unsigned>(settings.number("replayers", 2)), static_cast<unsigned>(settings.number("rounds", 7))};
+    const std::string several = fmt::format(" x{}", plan.replayers);
+    const auto with = [&](const char* text) { return text + several; };
+    std::printf("%-9s  %-2s  %-5s  %-6s  %8s  %8s  %8s  %8s  %8s  %8s  %8s  %8s\n", "heap", "W", "dup", "mode", "merge x1", "linked x1",
+                with("merge").c_str(), with("linked").c_str(), "m/l x1", with("m/l").c_str(), "merge 1/n", "linked 1/n");
+    std::array<OrderTimes, 2> order;
     for (const std::uint64_t heap_mib : {1U, 64U, 512U}) {
         for (const unsigned writes_each : {1U, 5U}) {
             for (const unsigned duplicates : {20U, 80U}) {
-                measure({heap_mib * mib, writes_each, duplicates}, writes, logs, several, rounds);
+                measure({heap_mib * mib, writes_each, duplicates}, plan, order[writes_each == 1 ? 0 : 1]);
             }
         }
+    }
+    std::printf("\n%-14s  %-14s  %-14s  %8s\n", "order alone", "by timestamp", "along links", "ratio");
+    for (const unsigned i : {0U, 1U}) {
+        std::printf("%-14s  %-14.1f  %-14.1f  %8.2f\n", i == 0 ? "1 write" : "5 writes", median(order[i].by_timestamp),
+                    median(order[i].along_links), median_ratio(order[i].by_timestamp, order[i].along_links));
     }
 }
 

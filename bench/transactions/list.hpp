@@ -66,6 +66,18 @@ public:
             visit(tx.read(node->key), node->value);
         }
     }
+    /// The first key for which `is_wanted(key, value)` is true.
+    template <Transaction Tx, class IsWanted>
+    [[nodiscard]] std::optional<std::uint64_t> find_if(Tx& tx, IsWanted is_wanted)
+    {
+        for (Node* node = tx.read(first_); node != nullptr; node = tx.read(node->next)) {
+            const std::uint64_t key = tx.read(node->key);
+            if (is_wanted(key, tx.read(node->value))) {
+                return key;
+            }
+        }
+        return std::nullopt;
+    }
     /// visit(key, value); no thread is in a transaction.
     template <class Visit>
     void for_each(Visit visit) const

@@ -58,7 +58,7 @@ TEST(RedoLogFormat, HasTheBytesOfTheRecordThatTheFormatPageShows)
 TEST(RedoLogFormat, HasTheBytesOfTheMarkerThatTheFormatPageShows)
 {
     const std::uint64_t word = encode_marker(timestamp);
-    EXPECT_EQ(digits_of(&word, sizeof word), "087d000000000000");
+    EXPECT_EQ(digits_of(&word, sizeof word), "097d000000000000");
 }
 
 }  // namespace

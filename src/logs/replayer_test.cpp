@@ -98,6 +98,12 @@ protected:
         asked_.assign(image_pages, 0);
         return replayer_->replay(logs_.bytes(), records, target);
     }
+    [[nodiscard]] bool replay_linked(const LinkedRecords& records)
+    {
+        const ReplayTarget target{[](void* test, std::uint64_t page) { return static_cast<Replay*>(test)->page(page); }, this};
+        asked_.assign(image_pages, 0);
+        return replayer_->replay_linked(logs_.bytes(), records, target);
+    }
     std::byte* page(std::uint64_t page)
     {
         ++asked_[page];
@@ -161,6 +167,44 @@ TEST_F(Replay, GivesTheSameBytesInEveryOrderWithEveryNumberOfReplayers)
                 replay_and_compare(37);
             }
         }
+    }
+}
+
+TEST_F(Replay, AlongLinksGivesTheSameBytes)
+{
+    write(3000);
+    image_ = before_;
+    const Image expected = model(ordered_);
+    for (unsigned replayers = 1; replayers <= 3; ++replayers) {
+        for (const LinkDirection direction : {LinkDirection::forward, LinkDirection::backward}) {
+            start(replayers, true);
+            logs_.link(ordered_, direction == LinkDirection::forward);
+            const LinkedRecords records{direction, ordered_.front(), ordered_.back(), ordered_.size()};
+            image_ = before_;
+            ASSERT_TRUE(replay_linked(records));
+            ASSERT_EQ(image_, expected);
+            EXPECT_EQ(replayer_->pages().size(), pages_of(ordered_).size());
+            for (const std::uint64_t count : {ordered_.size() - 1, ordered_.size() + 1}) {
+                EXPECT_FALSE(replay_linked({direction, ordered_.front(), ordered_.back(), count}));
+            }
+        }
+    }
+}
+
+TEST_F(Replay, AfterAWrongLinkAReplayOfTheListMakesAllGood)
+{
+    write(2000);
+    for (const LinkDirection direction : {LinkDirection::forward, LinkDirection::backward}) {
+        const bool forward = direction == LinkDirection::forward;
+        logs_.link(ordered_, forward);
+        // One link passes over some records: only the count tells.
+        logs_.header_at(ordered_[forward ? 700 : 720]).link = ordered_[forward ? 720 : 700].position | 1;
+        start(2, forward);
+        image_ = before_;
+        const Image expected = model(ordered_);
+        EXPECT_FALSE(replay_linked({direction, ordered_.front(), ordered_.back(), ordered_.size()}));
+        EXPECT_TRUE(replay(ordered_));
+        EXPECT_EQ(image_, expected);
     }
 }
 

@@ -38,6 +38,49 @@ std::uint64_t mixed(std::uint64_t under, std::uint64_t over, std::uint64_t over_
     return (under & ~over_mask) | (over & over_mask);
 }
 
+/// Records of a list.
+template <ReplayOrder order>
+struct ListSource {
+    const LogBytes& bytes;
+    std::span<const RecordRef> oldest_first;
+    std::uint64_t turn = 0;
+
+    [[nodiscard]] const RecordHeader* record_of(std::uint64_t at) const noexcept
+    {
+        return bytes.record_at(oldest_first[order == ReplayOrder::oldest_first ? at : oldest_first.size() - 1 - at].position);
+    }
+    const RecordHeader* next() noexcept
+    {
+        constexpr std::uint64_t records_ahead = 32;
+        if (turn + records_ahead < oldest_first.size()) {
+            arch::prefetch(reinterpret_cast<const std::byte*>(record_of(turn + records_ahead)), 2 * cache_line_bytes);
+        }
+        return turn < oldest_first.size() ? record_of(turn++) : nullptr;
+    }
+};
+
+/// Records along their links.
+struct LinkSource {
+    LinkWalk walk;
+    const LinkedRecords& records;
+    bool& is_whole;
+    std::uint64_t taken = 0;
+
+    const RecordHeader* next() noexcept
+    {
+        if (taken == records.count) {
+            return nullptr;
+        }
+        if (taken != 0) {
+            walk.advance();
+        }
+        if (walk.record() != nullptr && ++taken == records.count) {
+            is_whole = records.ends_with(walk.ref());
+        }
+        return walk.record();
+    }
+};
+
 }  // namespace
 
 Result<void> ShardReplay::reserve(std::uint64_t image_pages_max)
@@ -60,36 +103,45 @@ Result<void> ShardReplay::reserve(std::uint64_t image_pages_max)
 bool ShardReplay::run(const LogBytes& bytes, std::span<const RecordRef> oldest_first, const ReplayTarget& target, Shards shards,
                       ReplayOrder order) noexcept
 {
+    begin(target, shards);
+    if (order == ReplayOrder::oldest_first) {
+        walk<ReplayOrder::oldest_first>(ListSource<ReplayOrder::oldest_first>{bytes, oldest_first});
+    } else {
+        walk<ReplayOrder::newest_first_without_copies>(ListSource<ReplayOrder::newest_first_without_copies>{bytes, oldest_first});
+    }
+    return !failed_;
+}
+
+bool ShardReplay::run_linked(const LogBytes& bytes, const LinkedRecords& records, const ReplayTarget& target, Shards shards) noexcept
+{
+    begin(target, shards);
+    bool is_whole = false;
+    const LinkSource source{LinkWalk(bytes, records.direction, records.start()), records, is_whole};
+    if (records.direction == LinkDirection::forward) {
+        walk<ReplayOrder::oldest_first>(source);
+    } else {
+        walk<ReplayOrder::newest_first_without_copies>(source);
+    }
+    return !failed_ && is_whole;
+}
+
+void ShardReplay::begin(const ReplayTarget& target, Shards shards) noexcept
+{
     target_ = target;
     shards_ = shards;
     shard_mask_ = shards.count - 1;
     is_mask_ = std::has_single_bit(shards.count);
     failed_ = false;
     touched_count_ = 0;
-    if (order == ReplayOrder::oldest_first) {
-        walk<ReplayOrder::oldest_first>(bytes, oldest_first);
-    } else {
-        walk<ReplayOrder::newest_first_without_copies>(bytes, oldest_first);
-    }
-    forget_pages();
-    return !failed_;
 }
 
-template <ReplayOrder order>
-void ShardReplay::walk(const LogBytes& bytes, std::span<const RecordRef> records) noexcept
+template <ReplayOrder order, class Source>
+void ShardReplay::walk(Source source) noexcept
 {
-    constexpr std::uint64_t records_ahead = 32;
-    const std::uint64_t count = records.size();
-    const auto record_of_turn = [&](std::uint64_t turn) {
-        return bytes.record_at(records[order == ReplayOrder::oldest_first ? turn : count - 1 - turn].position);
-    };
-    for (std::uint64_t turn = 0; turn < count && !failed_;) {
-        run_count_ = 0;
-        for (; turn < count && run_count_ < block_runs; ++turn) {
-            if (turn + records_ahead < count) {
-                arch::prefetch(reinterpret_cast<const std::byte*>(record_of_turn(turn + records_ahead)), cache_line_bytes);
-            }
-            collect_runs<order>(record_of_turn(turn));
+    const RecordHeader* record = source.next();
+    while (record != nullptr && !failed_) {
+        for (run_count_ = 0; record != nullptr && run_count_ < block_runs; record = source.next()) {
+            collect_runs<order>(record);
         }
         open_pages<order>();
         if (failed_) {
@@ -101,6 +153,7 @@ void ShardReplay::walk(const LogBytes& bytes, std::span<const RecordRef> records
             store_missing();
         }
     }
+    forget_pages();
 }
 
 template <ReplayOrder order>

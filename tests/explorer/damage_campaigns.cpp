@@ -86,9 +86,7 @@ std::vector<std::uint64_t> used_sectors(const sim::PageMap& content)
 Pool make_pool(const ProgramPlan& plan, ProgramRunner& runner, CampaignResult& result)
 {
     Pool pool;
-    if (plan.objects != nullptr) {
-        pool.history.expect_parts_only();
-    }
+    pool.history = history_for(plan);
     const ProgramRun run = runner.run(plan, sim::CrashImage{{}, false});
     if (!run.problem.empty()) {
         result.violations.push_back({"damage", "making the pool", run.problem});
@@ -118,6 +116,7 @@ public:
         auto medium = std::make_unique<sim::ImageMedium>(sound.content, byte_addressable(plan));
         const auto pool = stillpoint::Pool::open(std::move(medium), driver.format, true);
         twins_end_ = (superblock_pages + commit_area_pages) * page_bytes;
+        marker_ = works_in_transactions(plan) && byte_addressable(plan) ? twins_end_ : UINT64_MAX;
         for (const Segment& segment : pool&& driver.sums_program_bytes ? pool->segments() : std::span<const Segment>()) {
             version_tables_.push_back(segment);
         }
@@ -131,6 +130,9 @@ public:
     {
         return everywhere_ || offset < area_end_ || (offset >= tables_begin_ && offset < tables_end_);
     }
+
+    /// A word in the engine's area, behind the commit records, says up to where transactions are durable.
+    [[nodiscard]] bool is_marker(std::uint64_t offset) const noexcept { return offset == marker_; }
 
     /// The parts that the pool has twice there: superblocks, commit records, version tables. One bad sector must not cost anything.
     [[nodiscard]] bool have_twins(std::uint64_t offset) const noexcept { return offset < twins_end_ || twin_in_version_table(offset) != 0; }
@@ -165,6 +167,7 @@ private:
     static constexpr std::uint64_t superblock_pages = 2;
     bool everywhere_;
     std::uint64_t twins_end_ = 0;
+    std::uint64_t marker_ = UINT64_MAX;
     std::vector<Segment> version_tables_;
     std::uint64_t area_end_;
     std::uint64_t tables_begin_ = 0;
@@ -190,6 +193,16 @@ std::vector<std::uint64_t> in_turns(std::vector<std::uint64_t> sectors, const No
     return sectors;
 }
 
+/// The newest entries of a log may be what a crash has torn: as many as the damage hits. A marker that says which transactions were
+/// acknowledged tells damage from that; a group's marker is a part of what is torn.
+std::size_t newest_that_may_be_lost(const ProgramPlan& plan, std::size_t hit) noexcept
+{
+    if (works_in_transactions(plan)) {
+        return byte_addressable(plan) ? 0 : 1;
+    }
+    return hit;
+}
+
 /// Adds what one program's pool comes to.
 void damage_pool(const std::string& name, const ProgramPlan& plan, const CampaignSettings& settings, ProgramRunner& runner,
                  std::chrono::steady_clock::time_point begun, CampaignResult& result)
@@ -204,11 +217,10 @@ void damage_pool(const std::string& name, const ProgramPlan& plan, const Campaig
     const NoticedPlaces noticed(driver, plan, pool.now);
     Random random(plan.seed);
     const std::vector<std::uint64_t> all = used_sectors(pool.now.content);
-    // The newest entries of a log may be what was torn by a crash: as many as a sector has, and one where one bit is flipped.
     History without_newest = pool.history;
-    without_newest.parts().forgive_newest(1);
+    without_newest.forgive_newest(newest_that_may_be_lost(plan, 1));
     History without_last_sector = pool.history;
-    without_last_sector.parts().forgive_newest(sim::sector_bytes / cache_line_bytes);
+    without_last_sector.forgive_newest(newest_that_may_be_lost(plan, sim::sector_bytes / cache_line_bytes));
     const std::uint64_t states_end = std::min(settings.limits.states, result.figures.states + settings.limits.program_states);
     for (const std::uint64_t offset : in_turns(all, noticed, random)) {
         for (const Kind kind : kinds) {
@@ -232,6 +244,9 @@ void damage_pool(const std::string& name, const ProgramPlan& plan, const Campaig
             const Recovered recovered = recover(plan, image);
             if (!noticed.hold(offset)) {
                 continue;  // Recovery has come to an end with it, whatever it says.
+            }
+            if (kind == Kind::stale && noticed.is_marker(offset)) {
+                continue;  // One word, which was so once.
             }
             const bool harmless = recovered.kind == Recovered::Kind::state && recovered.epoch == sound.epoch &&
                                   judge(recovered, history).empty();

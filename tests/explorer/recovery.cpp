@@ -173,6 +173,9 @@ std::string judge(const Recovered& recovered, const History& history)
     if (recovered.operations != 0 && (model == nullptr || *model != recovered.model_digest)) {
         return epoch + " is not a state after " + std::to_string(recovered.operations) + " operations";
     }
+    if (history.has_operations_only()) {
+        return "";
+    }
     const EpochState* const state = history.state(recovered.epoch);
     if (state == nullptr && !history.has_every_state()) {
         return "";  // Before the run's first operation.

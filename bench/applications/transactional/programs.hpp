@@ -21,8 +21,7 @@ namespace bench {
 /// A program's parameters by the size of its input: for tests, the usual ones, and those of the long runs that STAMP marks with "++",
 /// scaled to some seconds on two cores.
 template <class Parameters>
-[[nodiscard]] const Parameters& parameters_for(const Shape& shape, const Parameters& smoke, const Parameters& usual,
-                                               const Parameters& large)
+[[nodiscard]] Parameters parameters_for(const Shape& shape, const Parameters& smoke, const Parameters& usual, const Parameters& large)
 {
     return shape.is_large ? large : shape.is_smoke ? smoke : usual;
 }

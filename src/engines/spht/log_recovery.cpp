@@ -7,6 +7,7 @@
 
 #include "arch/checksum.hpp"
 #include "logs/durable_marker.hpp"
+#include "logs/record_checks.hpp"
 
 namespace stillpoint::spht {
 
@@ -80,6 +81,20 @@ Result<RecoveredLogs> read_grouped(const Pool& pool, const ReplayPoint& point, c
 
 }  // namespace
 
+Result<void> read_chunk(const Medium& medium, std::uint64_t file_offset, std::byte* bytes)
+{
+    constexpr std::uint64_t last_page = logs::chunk_bytes - page_bytes;
+    for (const std::uint64_t page : {std::uint64_t{0}, last_page}) {
+        if (auto done = medium.read(file_offset + page, {bytes + page, page_bytes}); !done) {
+            return done;
+        }
+    }
+    if (!logs::chunk_header_in(bytes) && !logs::chunk_header_in(bytes + logs::header_copy_offset)) {
+        return {};
+    }
+    return medium.read(file_offset, {bytes, logs::chunk_bytes});
+}
+
 Result<ReplayPoint> read_replay_point(const Pool& pool, std::uint64_t durable_epoch)
 {
     if (durable_epoch == 0) {
@@ -120,6 +135,11 @@ Result<RecoveredLogs> read_logs(const Pool& pool, std::uint64_t durable_epoch, c
     auto index = logs::scan_logs(bytes, bounds_for(pool, *point, *marker, *marker > point->replayed), findings);
     if (!index) {
         return pass_on(index.error());
+    }
+    if (word == 0 && index->chunks_in_use != 0) {
+        if (auto told = found(findings, damaged(pool, "the marker of the newest durable transaction is gone")); !told) {
+            return pass_on(told.error());
+        }
     }
     return RecoveredLogs{*point, std::max(*marker, point->replayed), {}, std::move(*index)};
 }

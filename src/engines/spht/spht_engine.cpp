@@ -7,7 +7,6 @@
 #include "engines/spht/own_options.hpp"
 #include "engines/spht/own_transaction.hpp"
 #include "engines/spht/spht_layout.hpp"
-#include "logs/record_checks.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/statistics.hpp"
@@ -143,17 +142,7 @@ Result<void> SphtEngine::read_chunks()
     }
     const Medium& medium = pool_->medium();
     for (logs::ChunkIndex chunk = 0; chunk < space.chunk_count(); ++chunk) {
-        std::byte* const bytes = space.mirror(chunk);
-        constexpr std::uint64_t last_page = logs::chunk_bytes - page_bytes;
-        for (const std::uint64_t page : {std::uint64_t{0}, last_page}) {
-            if (auto done = medium.read(space.file_offset(chunk) + page, {bytes + page, page_bytes}); !done) {
-                return done;
-            }
-        }
-        if (!logs::chunk_header_in(bytes) && !logs::chunk_header_in(bytes + logs::header_copy_offset)) {
-            continue;
-        }
-        if (auto done = medium.read(space.file_offset(chunk), {bytes, logs::chunk_bytes}); !done) {
+        if (auto done = read_chunk(medium, space.file_offset(chunk), space.mirror(chunk)); !done) {
             return done;
         }
     }

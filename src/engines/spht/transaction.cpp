@@ -223,7 +223,15 @@ bool Transaction::deallocate(void* block) noexcept
         doom();
         return true;
     }
-    if (memory_.heap()->state_of_block(block).size_bytes == 0 || std::count(freed_.data(), freed_.data() + freed_count_, block) != 0) {
+    if (memory_.heap()->state_of_block(block).size_bytes == 0) {
+        // Perhaps another transaction has freed it since this one has read where it is.
+        if (wishes_.read_only || reads_hold(read_version_)) {
+            return false;
+        }
+        doom();
+        return true;
+    }
+    if (std::find(freed_.data(), freed_.data() + freed_count_, block) != freed_.data() + freed_count_) {
         return false;
     }
     freed_[freed_count_++] = block;
@@ -299,27 +307,50 @@ Outcome Transaction::make_room() noexcept
     return Outcome::done;
 }
 
+bool Transaction::lock_line(std::uintptr_t address) noexcept
+{
+    VersionLocks::Lock& lock = memory_.locks().of(address);
+    std::uint64_t before = lock.load(std::memory_order_relaxed);
+    unsigned turns = 0;
+    while (!is_own(before)) {
+        if (VersionLocks::is_locked(before)) {
+            if (turns == looks_at_locked_line) {
+                return false;
+            }
+            logs::wait_turn(turns);
+            before = lock.load(std::memory_order_relaxed);
+        } else if (lock.compare_exchange_weak(before, own_lock_word_, std::memory_order_acq_rel, std::memory_order_relaxed)) {
+            locked_[locked_count_++] = {&lock, before};
+            return true;
+        }
+    }
+    return true;
+}
+
+/// The lines that were written, and those of blocks that are freed: a transaction that still finds its way to such a block meets a conflict
+/// there, and not the block's next life.
 bool Transaction::lock_lines() noexcept
 {
     locked_count_ = 0;
     for (const WriteSet::Entry& entry : writes_) {
-        VersionLocks::Lock& lock = memory_.locks().of(reinterpret_cast<std::uintptr_t>(entry.word));
-        std::uint64_t before = lock.load(std::memory_order_relaxed);
-        unsigned turns = 0;
-        while (true) {
-            if (is_own(before)) {
-                break;
+        if (!lock_line(reinterpret_cast<std::uintptr_t>(entry.word))) {
+            return false;
+        }
+    }
+    for (std::uint64_t i = 0; i < freed_count_; ++i) {
+        const Heap::Block block = memory_.heap()->find_block(freed_[i]);
+        if (block.begin != freed_[i]) {  // Another transaction has freed it.
+            return false;
+        }
+        const auto begin = reinterpret_cast<std::uintptr_t>(freed_[i]);
+        const std::uintptr_t end = begin + std::min<std::uint64_t>(block.usable_bytes, VersionLocks::covered_bytes);
+        for (std::uintptr_t line = begin; line < end; line += cache_line_bytes) {
+            if (!lock_line(line)) {
+                return false;
             }
-            if (VersionLocks::is_locked(before)) {
-                if (turns == looks_at_locked_line) {
-                    return false;
-                }
-                logs::wait_turn(turns);
-                before = lock.load(std::memory_order_relaxed);
-            } else if (lock.compare_exchange_weak(before, own_lock_word_, std::memory_order_acq_rel, std::memory_order_relaxed)) {
-                locked_[locked_count_++] = {&lock, before};
-                break;
-            }
+        }
+        if (!lock_line(end - 1)) {
+            return false;
         }
     }
     return true;
@@ -412,13 +443,12 @@ Outcome Transaction::commit() noexcept
         }
     }
     logs::CommitOrder::announce(slot_, memory_.clock().now());
-    if (!lock_lines()) {
-        log_.cancel();
-        return give_up(Outcome::conflict);
-    }
-    const Timestamp timestamp = choose_timestamp();
-    if (!is_removed(Canary::read_validation) && !reads_hold(read_version_)) {
-        log_.cancel();
+    const bool locked = lock_lines();
+    const Timestamp timestamp = locked ? choose_timestamp() : 0;
+    if (!locked || (!is_removed(Canary::read_validation) && !reads_hold(read_version_))) {
+        if (is_durable) {
+            log_.cancel();
+        }
         return give_up(Outcome::conflict);
     }
     if (is_durable) {

@@ -106,6 +106,7 @@ private:
     [[nodiscard]] bool reads_hold(Timestamp read_version) const noexcept;
     void build_record() noexcept;
     [[nodiscard]] Outcome make_room() noexcept;
+    [[nodiscard]] bool lock_line(std::uintptr_t address) noexcept;
     [[nodiscard]] bool lock_lines() noexcept;
     void unlock_lines() noexcept;
     [[nodiscard]] Timestamp choose_timestamp() const noexcept;

@@ -1,5 +1,5 @@
 #pragma once
-// A hash map with a fixed number of buckets, each a sorted list. The object is an ordinary one; its buckets are named memory.
+// A hash table with a fixed number of buckets, each a sorted list. The object is an ordinary one; its buckets are named memory.
 
 #include <cstdint>
 #include <optional>
@@ -11,11 +11,11 @@
 namespace bench::transactional {
 
 template <Word Value>
-class HashMap {
+class HashTable {
 public:
-    HashMap() = default;
+    HashTable() = default;
     /// `buckets`: memory of `count` lists.
-    HashMap(List<Value>* buckets, std::uint64_t count) noexcept : buckets_(buckets), count_(count) {}
+    HashTable(List<Value>* buckets, std::uint64_t count) noexcept : buckets_(buckets), count_(count) {}
 
     /// As those of List.
     template <Transaction Tx>
