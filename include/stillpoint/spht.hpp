@@ -1,14 +1,18 @@
 #pragma once
-// Engine spht for C++: transactions that are durable when they return (spht.h has the rules).
+// Engine spht for C++: transactions that are durable when they return [SPHT, FAST 2021]. docs/guide/spht.md is the guide, spht.h the
+// interface below.
 //
-//   using namespace stillpoint;
-//   spht::atomically([&](spht::transaction& tx) {                        // all of it, or nothing, also after a crash
-//       tx.write(from->balance, tx.read(from->balance) - 10);            // durable memory is read and written through tx
-//       tx.write(to->balance, tx.read(to->balance) + 10);                // other threads see both, or neither
-//   });
+//   stillpoint::spht::atomically([&](stillpoint::spht::transaction& tx) {
+//       tx.write(from->balance, tx.read(from->balance) - 10);     // nothing is stored before the commit
+//       tx.write(to->balance, tx.read(to->balance) + 10);         // the body reads its own writes
+//   });                                                           // both are durable here
 //
-// The body may run several times: what it does besides through the transaction, it does in on_commit(). A conflict leaves the body by an
-// exception of type spht::conflict, which must not be stopped; one that is caught is thrown again at the next use of the transaction.
+// The body may run several times, so it does nothing that the transaction cannot roll back: other effects belong in on_commit(). A conflict
+// leaves the body by an exception of type spht::conflict, which the body lets pass; if it is caught, the next use of the transaction
+// throws it again, and the commit runs the body again in any case.
+// An exception that leaves a nested atomically() leaves the outermost one too: do not catch it in between.
+//
+// Threads: any; a transaction belongs to the thread that runs its body. Cost and durability: sp_spht_run.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,10 +29,10 @@
 
 namespace stillpoint::spht {
 
-/// Another transaction was in the way: atomically() runs the body again.
+/// Another transaction was in the way: atomically() rolls everything back and runs the body again.
 struct conflict final {};
 
-/// A transaction that cannot be begun, or cannot become durable: `code` is an sp_error.
+/// A transaction cannot be begun, or cannot become durable. `code` is an sp_error: those of sp_spht_run, and SP_E_ABORTED (cancel()).
 class error : public std::runtime_error {
 public:
     explicit error(int code) : std::runtime_error(sp_last_error()), code_(code) {}
@@ -38,13 +42,14 @@ private:
     int code_;
 };
 
-/// The running transaction of the calling thread. It cannot be copied or kept.
+/// The running transaction of the calling thread, for the body alone: it cannot be copied or kept.
 class transaction {
 public:
     transaction(const transaction&) = delete;
     transaction& operator=(const transaction&) = delete;
 
-    /// The value of `place`, as of the transaction's moment. T is trivially copyable. Throws conflict.
+    /// The value of `place`, as of the one moment of all that the transaction reads, or as it has written it. T is trivially copyable, and
+    /// `place` aligned as T is. Throws conflict.
     template <class T>
     [[nodiscard]] T read(const T& place)
     {
@@ -62,7 +67,7 @@ public:
         return value;
     }
 
-    /// Throws conflict.
+    /// `place` gets `value` at the commit. T and `place` as in read(). Throws conflict.
     template <class T>
     void write(T& place, const std::type_identity_t<T>& value)
     {
@@ -80,10 +85,11 @@ public:
         }
     }
 
+    /// Any number of bytes at any address; in `place` as read() and write(), in `value` ordinary memory. Throw conflict.
     void read_bytes(const void* place, void* value, std::size_t bytes) { check(sp_spht_read(handle_, place, value, bytes)); }
     void write_bytes(void* place, const void* value, std::size_t bytes) { check(sp_spht_write(handle_, place, value, bytes)); }
 
-    /// Durable memory that is free again if the transaction is rolled back. Throws std::bad_alloc.
+    /// A block of durable memory, free again if the transaction is rolled back. Its content is undefined. Throws std::bad_alloc.
     [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment = alignof(std::max_align_t))
     {
         void* const block = sp_spht_aligned_alloc(handle_, alignment < 16 ? 16 : alignment, bytes);
@@ -92,7 +98,7 @@ public:
         }
         return block;
     }
-    /// An object with this value. Throws std::bad_alloc, conflict.
+    /// A durable object with this value, in a block of its own. Throws std::bad_alloc, conflict.
     template <class T>
     [[nodiscard]] T* create(const T& value)
     {
@@ -100,7 +106,7 @@ public:
         write(*object, value);
         return object;
     }
-    /// At the commit. Throws error, if no live block begins there.
+    /// Frees a block of durable memory at the commit. No destructor is called. Throws error, if no live block begins there.
     void free(void* block)
     {
         if (const int code = sp_spht_free(handle_, block); code != SP_OK) {
@@ -108,25 +114,26 @@ public:
         }
     }
 
-    /// `action` is called once the outermost transaction is durable. An exception of it leaves atomically(), after all others were called.
+    /// `action` is called after the outermost transaction's commit, also where that throws error because the medium has failed. An
+    /// exception of it leaves atomically(), after all others were called. Throws error, std::bad_alloc.
     template <class Action>
     void on_commit(Action&& action)
     {
         keep(sp_spht_on_commit, std::forward<Action>(action));
     }
-    /// `action` is called if the transaction is rolled back for good, by an exception or by cancel().
+    /// `action` is called after the transaction was rolled back for good, by an exception or by cancel(). Throws error, std::bad_alloc.
     template <class Action>
     void on_abort(Action&& action)
     {
         keep(sp_spht_on_abort, std::forward<Action>(action));
     }
 
-    /// Rolls everything back and runs the body again: for a state that another thread must change first.
+    /// Rolls everything back and runs the body again at once: for a state that another thread is about to change. It does not sleep.
     [[noreturn]] void retry() { throw conflict{}; }
-    /// Rolls everything back; atomically() throws error with SP_E_ABORTED.
+    /// Rolls everything back, the outer transactions too; the outermost atomically() throws error with SP_E_ABORTED.
     [[noreturn]] void cancel() { throw cancelled{}; }
 
-    /// For spht.h.
+    /// The transaction for the functions of spht.h.
     [[nodiscard]] sp_spht_transaction* handle() const noexcept { return handle_; }
 
 private:
@@ -155,7 +162,6 @@ private:
     void keep(Give give, Action&& action)
     {
         using Kept = std::decay_t<Action>;
-        // Freed with the other transactions' actions if the transaction is run again: by a second one, for the opposite end.
         auto kept = std::make_shared<Kept>(std::forward<Action>(action));
         auto* const holder = new std::shared_ptr<Kept>(kept);
         const auto call = [](void* argument) {
@@ -236,8 +242,9 @@ auto run_atomically(Body&& body, unsigned flags) -> std::invoke_result_t<Body&, 
     }
 }
 
-/// Runs body(transaction&) until it commits; returns what it returns, durable. `flags`: SP_SPHT_… An exception that leaves the body takes
-/// everything back and goes on. Inside another transaction of the thread it is a part of that one. Throws error.
+/// Runs body(transaction&) until it commits, and returns what the body returns: durable, at the pool's durability level. `flags`:
+/// SP_SPHT_… . Inside another transaction of the thread it is a part of that one, and `flags` do not count. An exception that leaves the
+/// outermost body rolls everything back and passes on. Throws error.
 template <class Body>
 auto atomically(Body&& body, unsigned flags = 0) -> std::invoke_result_t<Body&, transaction&>
 {
