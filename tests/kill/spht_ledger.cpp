@@ -1,10 +1,10 @@
 // A program of transactions that tells when a crash has broken it: tests/kill/kill_loop.py kills it.
 //
 // Usage: spht_ledger ACKNOWLEDGED THREADS OPERATIONS
-// Threads number their transactions of each of four kinds: transfers between accounts, entries of a map whose nodes are allocated and freed,
-// texts of many words, and a queue through which threads hand numbers to each other. ACKNOWLEDGED is a file in which each thread notes, by a
-// store to shared memory, which transaction it begins and which has returned. At the start and at the end there must be, of each thread
-// and kind, exactly its transactions up to one between those.
+// Threads number their transactions of each of four kinds: transfers between accounts, entries of a map whose nodes are allocated and
+// freed, texts of many words, and a queue through which threads hand numbers to each other. ACKNOWLEDGED is a file in which each thread
+// notes, by a store to shared memory, which transaction it begins and which has returned. At the start and at the end there must be, of
+// each thread and kind, exactly its transactions up to one between those.
 
 #include <array>
 #include <atomic>

@@ -31,7 +31,7 @@ def names(*programs):
 
 
 def engines_that_keep_stores():
-    """Those with which what a program stores by itself becomes durable: not where it goes through transactions alone."""
+    """Engines with which what a program stores by itself becomes durable: not those of transactions."""
     return tuple(engine for engine in engines() if engine.programs != TRANSACTIONS)
 
 

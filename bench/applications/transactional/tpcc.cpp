@@ -1,7 +1,7 @@
 // The five transactions of TPC-C (revision 5.11, clause 2): new-order, payment, order-status, delivery and stock-level.
 //
 // The standard's mix has 44 % new orders, 43 % payments, 5 % deliveries of ten orders each, so that orders do not pile up, and 4 % of
-// either query (5.2.3). The other mix is that of SPHT's evaluation (FAST 2021, §4.1.2): 95 % payments, 2 % new orders, 3 % deliveries.
+// either query (5.2.3). The other mix is that of [SPHT §4.1.2]: 95 % payments, 2 % new orders, 3 % deliveries.
 //
 // Size: warehouses. A thread is a terminal of one of them.
 
