@@ -77,6 +77,14 @@ void SphtEngine::note_store_of_library(const void* address, std::size_t size) no
     }
 }
 
+void SphtEngine::log_group(std::span<const std::span<const std::byte>> ranges) noexcept
+{
+    if (SphtEngine* const engine = running.load(std::memory_order_acquire); engine != nullptr) {
+        // A failure has been told: nothing becomes durable any more.
+        static_cast<void>(engine->memory_.log_stores(ranges));
+    }
+}
+
 /// Where a transaction allocates or frees a block, its own record says so.
 void SphtEngine::note_block_state(const void* address, std::size_t size) noexcept
 {
@@ -130,6 +138,7 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
     fase_count_no_locks();
     running.store(this, std::memory_order_release);
     store_marks::want_calls(&note_store_of_library, &note_block_state);
+    store_marks::want_groups(&log_group);
     return report;
 }
 
