@@ -10,7 +10,7 @@
 // The body may run several times, so it does nothing that the transaction cannot roll back: other effects belong in on_commit(). A conflict
 // leaves the body by an exception of type spht::conflict, which the body lets pass; if it is caught, the next use of the transaction
 // throws it again, and the commit runs the body again in any case.
-// An exception that leaves a nested atomically() leaves the outermost one too: do not catch it in between.
+// A nested atomically() is a part of the outer one: an exception that leaves it, and that the outer body catches, rolls nothing back by itself.
 //
 // Threads: any; a transaction belongs to the thread that runs its body. Cost and durability: sp_spht_run.
 
@@ -18,11 +18,12 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
-#include <memory>
+#include <functional>
 #include <new>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "stillpoint/spht.h"
 #include "stillpoint/stillpoint.h"
@@ -35,7 +36,7 @@ struct conflict final {};
 /// A transaction cannot be begun, or cannot become durable. `code` is an sp_error: those of sp_spht_run, and SP_E_ABORTED (cancel()).
 class error : public std::runtime_error {
 public:
-    explicit error(int code) : std::runtime_error(sp_last_error()), code_(code) {}
+    explicit error(int code) : std::runtime_error(code == SP_E_ABORTED ? sp_error_string(code) : sp_last_error()), code_(code) {}
     [[nodiscard]] int code() const noexcept { return code_; }
 
 private:
@@ -114,24 +115,32 @@ public:
         }
     }
 
-    /// `action` is called after the outermost transaction's commit, also where that throws error because the medium has failed. An
-    /// exception of it leaves atomically(), after all others were called. Throws error, std::bad_alloc.
+    /// `action` is called once after the outermost transaction's commit, when it is durable: not where atomically() throws. An exception of it
+    /// leaves atomically(), after all others were called. Throws std::bad_alloc.
     template <class Action>
     void on_commit(Action&& action)
     {
-        keep(sp_spht_on_commit, std::forward<Action>(action));
+        attempt_.on_commit.emplace_back(std::forward<Action>(action));
     }
-    /// `action` is called after the transaction was rolled back for good, by an exception or by cancel(). Throws error, std::bad_alloc.
+    /// `action` is called after the transaction was rolled back for good, by an exception or by cancel(). Throws std::bad_alloc.
     template <class Action>
     void on_abort(Action&& action)
     {
-        keep(sp_spht_on_abort, std::forward<Action>(action));
+        attempt_.on_abort.emplace_back(std::forward<Action>(action));
     }
 
     /// Rolls everything back and runs the body again at once: for a state that another thread is about to change. It does not sleep.
-    [[noreturn]] void retry() { throw conflict{}; }
+    [[noreturn]] void retry()
+    {
+        attempt_.ending = ending_kind::again;
+        throw conflict{};
+    }
     /// Rolls everything back, the outer transactions too; the outermost atomically() throws error with SP_E_ABORTED.
-    [[noreturn]] void cancel() { throw cancelled{}; }
+    [[noreturn]] void cancel()
+    {
+        attempt_.ending = ending_kind::cancelled;
+        throw cancelled{};
+    }
 
     /// The transaction for the functions of spht.h.
     [[nodiscard]] sp_spht_transaction* handle() const noexcept { return handle_; }
@@ -140,104 +149,145 @@ private:
     template <class Body>
     friend auto run_atomically(Body&& body, unsigned flags) -> std::invoke_result_t<Body&, transaction&>;
     struct cancelled final {};
+    enum class ending_kind { commit, again, cancelled };
+    /// One run of the outermost body. What a body throws on its way out may be caught; what it wants is kept here.
+    struct attempt {
+        ending_kind ending = ending_kind::commit;
+        std::vector<std::function<void()>> on_commit;
+        std::vector<std::function<void()>> on_abort;
+    };
     template <class T>
     static constexpr bool fits_word = sizeof(T) <= 8 && (sizeof(T) & (sizeof(T) - 1)) == 0 && alignof(T) >= sizeof(T);
 
-    explicit transaction(sp_spht_transaction* handle) noexcept : handle_(handle) {}
+    transaction(sp_spht_transaction* handle, attempt& attempt) noexcept : handle_(handle), attempt_(attempt) {}
 
+    /// That of the thread's outermost transaction; nullptr: it is in none.
+    static attempt*& outermost() noexcept
+    {
+        static thread_local attempt* own = nullptr;
+        return own;
+    }
     static void check(int code)
     {
-        if (code != SP_OK) [[unlikely]] {
-            throw conflict{};
+        if (code == SP_OK) [[likely]] {
+            return;
+        }
+        if (code != SP_E_CONFLICT) {
+            throw error(code);
+        }
+        throw conflict{};
+    }
+    /// Calls all, and throws the first exception again.
+    static void call(std::vector<std::function<void()>> actions)
+    {
+        std::exception_ptr first;
+        for (const std::function<void()>& action : actions) {
+            try {
+                action();
+            } catch (...) {
+                first = first == nullptr ? std::current_exception() : first;
+            }
+        }
+        if (first != nullptr) {
+            std::rethrow_exception(first);
         }
     }
 
-    /// The first exception of an action, until all were called.
-    static std::exception_ptr& thrown() noexcept
+    /// A part of the outer transaction, which ends it.
+    template <class Body>
+    static auto run_inside(Body& body, attempt& outer, unsigned flags) -> std::invoke_result_t<Body&, transaction&>
     {
-        static thread_local std::exception_ptr first;
-        return first;
-    }
-    template <class Give, class Action>
-    void keep(Give give, Action&& action)
-    {
-        using Kept = std::decay_t<Action>;
-        auto kept = std::make_shared<Kept>(std::forward<Action>(action));
-        auto* const holder = new std::shared_ptr<Kept>(kept);
-        const auto call = [](void* argument) {
-            const std::unique_ptr<std::shared_ptr<Kept>> own(static_cast<std::shared_ptr<Kept>*>(argument));
-            try {
-                (**own)();
-            } catch (...) {
-                if (thrown() == nullptr) {
-                    thrown() = std::current_exception();
-                }
-            }
+        int code = SP_OK;
+        struct Part {
+            sp_spht_transaction* handle;
+            ~Part() { static_cast<void>(sp_spht_commit(handle)); }
         };
-        if (const int code = give(handle_, call, holder); code != SP_OK) {
-            delete holder;
+        const Part part{sp_spht_begin(flags, &code)};
+        if (part.handle == nullptr) {
             throw error(code);
+        }
+        transaction tx(part.handle, outer);
+        return body(tx);
+    }
+
+    /// One attempt of the outermost body. Throws conflict: again.
+    template <class Body>
+    static auto run_once(Body& body, unsigned flags) -> std::invoke_result_t<Body&, transaction&>
+    {
+        using Value = std::invoke_result_t<Body&, transaction&>;
+        int code = SP_OK;
+        sp_spht_transaction* const handle = sp_spht_begin(flags, &code);
+        if (handle == nullptr) {
+            throw error(code);
+        }
+        attempt own;
+        struct Outermost {
+            explicit Outermost(attempt& attempt) noexcept { outermost() = &attempt; }
+            ~Outermost() { outermost() = nullptr; }
+        };
+        transaction tx(handle, own);
+        const auto finish = [&] {
+            if (own.ending == ending_kind::again) {
+                throw conflict{};
+            }
+            if (own.ending == ending_kind::cancelled) {
+                throw cancelled{};
+            }
+            const int committed = sp_spht_commit(handle);
+            if (committed == SP_E_TRANSACTION_TOO_LARGE) {
+                call(std::move(own.on_abort));
+            }
+            check(committed);
+        };
+        try {
+            if constexpr (std::is_void_v<Value>) {
+                {
+                    const Outermost here(own);
+                    body(tx);
+                }
+                finish();
+                call(std::move(own.on_commit));
+                return;
+            } else {
+                Value value = [&]() -> Value {
+                    const Outermost here(own);
+                    return body(tx);
+                }();
+                finish();
+                call(std::move(own.on_commit));
+                return value;
+            }
+        } catch (const conflict&) {
+            static_cast<void>(sp_spht_abort(handle, 1));
+            throw;
+        } catch (const cancelled&) {
+            static_cast<void>(sp_spht_abort(handle, 0));
+            call(std::move(own.on_abort));
+            throw error(SP_E_ABORTED);
+        } catch (...) {
+            if (sp_spht_current() == handle) {
+                static_cast<void>(sp_spht_abort(handle, 0));
+                call(std::move(own.on_abort));
+            }
+            throw;
         }
     }
 
     sp_spht_transaction* handle_;
+    attempt& attempt_;
 };
 
 /// Does the work of atomically().
 template <class Body>
 auto run_atomically(Body&& body, unsigned flags) -> std::invoke_result_t<Body&, transaction&>
 {
-    using Value = std::invoke_result_t<Body&, transaction&>;
-    const bool nested = sp_spht_current() != nullptr;
+    if (transaction::attempt* const outer = transaction::outermost(); outer != nullptr) {
+        return transaction::run_inside(body, *outer, flags);
+    }
     while (true) {
-        int code = SP_OK;
-        transaction tx(sp_spht_begin(flags, &code));
-        if (tx.handle_ == nullptr) {
-            throw error(code);
-        }
-        const auto end = [&](int wanted) {
-            code = wanted;
-            if (auto first = std::exchange(transaction::thrown(), nullptr); first != nullptr) {
-                std::rethrow_exception(first);
-            }
-        };
         try {
-            if constexpr (std::is_void_v<Value>) {
-                body(tx);
-                end(sp_spht_commit(tx.handle_));
-                if (code == SP_OK) {
-                    return;
-                }
-            } else {
-                Value value = body(tx);
-                end(sp_spht_commit(tx.handle_));
-                if (code == SP_OK) {
-                    return value;
-                }
-            }
+            return transaction::run_once(body, flags);
         } catch (const conflict&) {
-            if (nested) {
-                throw;
-            }
-            sp_spht_abort(tx.handle_, 1);
-            continue;
-        } catch (const transaction::cancelled&) {
-            if (nested) {
-                throw;
-            }
-            end(sp_spht_abort(tx.handle_, 0));
-            throw error(SP_E_ABORTED);
-        } catch (...) {
-            if (!nested && sp_spht_current() == tx.handle_) {
-                sp_spht_abort(tx.handle_, 0);
-            }
-            throw;
-        }
-        if (code != SP_E_CONFLICT) {
-            throw error(code);
-        }
-        if (nested) {
-            throw conflict{};
         }
     }
 }

@@ -1,6 +1,7 @@
 // The C API of this engine (stillpoint/spht.h).
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "engines/spht/spht_engine.hpp"
@@ -72,6 +73,13 @@ Result<Transaction*> begin(unsigned flags)
 
 int no_transaction() { return stillpoint::report(fail(SP_E_NO_TRANSACTION, 0, "the calling thread is not inside a transaction").value()); }
 
+int is_read_only()
+{
+    return stillpoint::report(fail(SP_E_INVALID_ARGUMENT, 0,
+                                   "the transaction was begun as one that only reads (SP_SPHT_READ_ONLY), and writes, allocates or frees")
+                                  .value());
+}
+
 int too_many_actions() { return stillpoint::report(fail(SP_E_NO_MEMORY, 0, "the transaction has too many actions").value()); }
 
 }  // namespace
@@ -102,7 +110,11 @@ STILLPOINT_API int sp_spht_commit(sp_spht_transaction* transaction)
     case Outcome::failed: {
         own.forget_attempts();
         const Failure failure = own.failure();
-        own.run_actions(failure.code != SP_E_TRANSACTION_TOO_LARGE);
+        if (own.was_rolled_back()) {
+            own.run_actions(false);
+        } else {
+            own.drop_actions();  // It has happened, and is not known to be durable.
+        }
         return stillpoint::report(failure);
     }
     }
@@ -179,6 +191,9 @@ STILLPOINT_API int sp_spht_read_word(sp_spht_transaction* transaction, const uin
 
 STILLPOINT_API int sp_spht_write_word(sp_spht_transaction* transaction, uint64_t* place, uint64_t value, uint64_t mask)
 {
+    if (of(transaction).is_read_only()) [[unlikely]] {
+        return is_read_only();
+    }
     return of(transaction).write(place, value, mask) ? SP_OK : SP_E_CONFLICT;
 }
 
@@ -219,6 +234,9 @@ STILLPOINT_API int sp_spht_read(sp_spht_transaction* transaction, const void* pl
 STILLPOINT_API int sp_spht_write(sp_spht_transaction* transaction, void* place, const void* value, size_t bytes)
 {
     Transaction& own = of(transaction);
+    if (own.is_read_only()) {
+        return is_read_only();
+    }
     return for_each_word(reinterpret_cast<std::uintptr_t>(place), bytes,
                          [&](std::uintptr_t word, std::size_t first, std::size_t here, std::size_t done) {
                              std::uint64_t wanted = 0;
@@ -239,6 +257,11 @@ STILLPOINT_API void* sp_spht_aligned_alloc(sp_spht_transaction* transaction, siz
     if (!stillpoint::is_alignment(alignment_bytes)) {
         return nullptr;
     }
+    if (of(transaction).is_read_only()) {
+        static_cast<void>(is_read_only());
+        errno = EINVAL;
+        return nullptr;
+    }
     void* const block = of(transaction).allocate(bytes, alignment_bytes);
     if (block == nullptr) {
         stillpoint::report_as_errno(Heap::last_failure());
@@ -248,6 +271,9 @@ STILLPOINT_API void* sp_spht_aligned_alloc(sp_spht_transaction* transaction, siz
 
 STILLPOINT_API int sp_spht_free(sp_spht_transaction* transaction, void* block)
 {
+    if (of(transaction).is_read_only()) {
+        return is_read_only();
+    }
     if (block == nullptr || of(transaction).deallocate(block)) {
         return SP_OK;
     }

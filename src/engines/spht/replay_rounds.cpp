@@ -98,14 +98,14 @@ Result<void> ReplayRounds::replay_into_image(const logs::LogIndex& index)
     return {};
 }
 
-Result<void> ReplayRounds::make_recovered_durable(logs::Timestamp newest, std::uint64_t transactions)
+Result<void> ReplayRounds::make_recovered_durable(logs::Timestamp newest, std::uint64_t live_transactions)
 {
     const auto bytes_of = [](ReplayRounds& self, std::uint32_t image_page) -> const std::byte* {
         return self.parts_.shadow->page(image_page);
     };
     ReplayPoint point = point_;
     point.replayed = newest;
-    point.transactions = transactions;
+    point.transactions += live_transactions;
     const auto early = parts_.memory->early_pages();
     const auto replayed = has_replayed_ ? replayer_.pages() : std::span<const std::uint32_t>{};
     std::copy(early.begin(), early.end(), std::copy(replayed.begin(), replayed.end(), sorted_pages_.data()));
@@ -129,11 +129,8 @@ CheckpointTurn ReplayRounds::take_round(bool last, bool even_if_empty) noexcept
     }
     announced_.absorb(*parts_.table, *parts_.locations);
     const bool awaited = last || even_if_empty || parts_.clock->wanted() >= parts_.clock->running();
-    Result<void> outcome = awaited ? parts_.memory->seal() : Result<void>{};
-    logs::GroupRecord goal = parts_.memory->newest_group();
-    if (parts_.memory->is_byte_addressable()) {
-        goal.marker = parts_.memory->order().durable();
-    }
+    Result<void> outcome = awaited ? seal(last) : Result<void>{};
+    const logs::GroupRecord goal = goal_now();
     if (outcome && !awaited && goal.marker <= point_.replayed) {
         statistics().empty_checkpoints.fetch_add(1, std::memory_order_relaxed);
         return CheckpointTurn::nothing_to_do;
@@ -146,6 +143,35 @@ CheckpointTurn ReplayRounds::take_round(bool last, bool even_if_empty) noexcept
         return CheckpointTurn::failed;
     }
     return CheckpointTurn::committed;
+}
+
+logs::GroupRecord ReplayRounds::goal_now() noexcept
+{
+    logs::GroupRecord goal = parts_.memory->newest_group();
+    if (parts_.memory->is_byte_addressable()) {
+        goal.marker = parts_.memory->order().durable();
+    }
+    return goal;
+}
+
+/// What has happened so far becomes durable, and is replayed in this round. With a full log some rounds make room first; if threads use
+/// that up too, what they wait for is this round.
+Result<void> ReplayRounds::seal(bool last) noexcept
+{
+    const unsigned attempts = last ? 100 : 3;
+    for (unsigned i = 0; i < attempts; ++i) {
+        const auto sealed = parts_.memory->try_seal();
+        if (!sealed) {
+            return pass_on(sealed.error());
+        }
+        if (*sealed) {
+            return {};
+        }
+        if (auto done = replay_up_to(goal_now(), false); !done) {
+            return done;
+        }
+    }
+    return {};
 }
 
 /// Every record up to `limit` that is not replayed, log after log.

@@ -187,13 +187,16 @@ Result<void> SphtEngine::start_checkpoints()
 {
     const logs::Timestamp newest = std::max({recovered_->index.newest, recovered_->marker, recovered_->point.replayed});
     if (!logs_are_empty_ || !memory_.early_pages().empty()) {
-        if (auto done = rounds_->make_recovered_durable(newest, recovered_->group.transactions); !done) {
+        if (auto done = rounds_->make_recovered_durable(newest, recovered_->index.live_transactions); !done) {
             return done;
         }
     }
     memory_.space().set_uses(recovered_->index.newest_use);
     free_chunks_from(0);
-    if (auto done = memory_.start(newest, recovered_->group); !done) {
+    // The pool may have been on another kind of medium, where groups are not counted.
+    logs::GroupRecord group = recovered_->group;
+    group.transactions = rounds_->transactions_replayed();
+    if (auto done = memory_.start(newest, group); !done) {
         return done;
     }
     recovered_.reset();

@@ -81,6 +81,7 @@ void Transaction::forget() noexcept
     allocated_count_ = 0;
     freed_count_ = 0;
     newest_read_ = 0;
+    has_read_ = false;
     doomed_ = false;
     too_large_ = false;
 }
@@ -89,6 +90,7 @@ void Transaction::begin(const Wishes& wishes) noexcept
 {
     wishes_ = wishes;
     depth_ = 1;
+    was_rolled_back_ = false;
     forget();
     if (wishes_.alone) {
         memory_.gate().enter_alone(place_);
@@ -130,7 +132,7 @@ bool Transaction::reads_hold(Timestamp read_version) const noexcept
 bool Transaction::extend() noexcept
 {
     const Timestamp now = memory_.clock().now();
-    if (wishes_.read_only ? newest_read_ != 0 : !reads_hold(read_version_)) {
+    if (wishes_.read_only ? has_read_ : !reads_hold(read_version_)) {
         return false;
     }
     read_version_ = now;
@@ -170,7 +172,8 @@ bool Transaction::read(const std::uint64_t* word, std::uint64_t& value) noexcept
             }
             continue;
         }
-        newest_read_ = std::max(newest_read_, std::max(VersionLocks::version(before), Timestamp{1}));
+        newest_read_ = std::max(newest_read_, VersionLocks::version(before));
+        has_read_ = true;
         if (!wishes_.read_only) {
             if (read_count_ == reads_.capacity()) [[unlikely]] {
                 too_large_ = true;
@@ -396,6 +399,7 @@ void Transaction::publish(Timestamp timestamp) noexcept
 Outcome Transaction::give_up(Outcome outcome) noexcept
 {
     abort();
+    was_rolled_back_ = true;
     return outcome;
 }
 
@@ -458,7 +462,6 @@ Outcome Transaction::commit() noexcept
     publish(timestamp);
     if (!is_durable) {
         logs::CommitOrder::withdraw(slot_);
-        newest_read_ = std::max(newest_read_, Timestamp{1});
         free_blocks(freed_, freed_count_);
         return commit_reads();
     }

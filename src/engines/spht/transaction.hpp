@@ -49,6 +49,9 @@ public:
     void begin_nested() noexcept { ++depth_; }
     [[nodiscard]] bool is_running() const noexcept { return depth_ != 0; }
     [[nodiscard]] bool is_nested() const noexcept { return depth_ > 1; }
+    [[nodiscard]] bool is_read_only() const noexcept { return wishes_.read_only; }
+    /// After an outcome `failed`: nothing of it has happened.
+    [[nodiscard]] bool was_rolled_back() const noexcept { return was_rolled_back_; }
     void end_nested() noexcept { --depth_; }
     /// A conflict was met: nothing that is read from here on counts, and commit() says so.
     [[nodiscard]] bool is_doomed() const noexcept { return doomed_; }
@@ -126,11 +129,13 @@ private:
 
     Timestamp read_version_ = 0;  ///< lines with older versions may be read
     Timestamp newest_read_ = 0;   ///< newest version among them
+    bool has_read_ = false;
     std::uint32_t depth_ = 0;
     std::uint32_t attempts_ = 0;
     bool doomed_ = false;
     bool too_large_ = false;
     bool calls_heap_ = false;
+    bool was_rolled_back_ = false;
     Wishes wishes_;
     WriteSet writes_;
     os::ReservedArray<VersionLocks::Lock*> reads_;

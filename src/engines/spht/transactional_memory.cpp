@@ -86,7 +86,7 @@ Result<void> TransactionalMemory::start(Timestamp after, const logs::GroupRecord
         const auto failed = [](void* self, const Failure& failure) noexcept {
             static_cast<TransactionalMemory*>(self)->fail_for_good(failure);
         };
-        if (auto done = group_.start({medium_, parts_.medium_lock, &space_, &order_, &clock_, (area + marker_page) * page_bytes,
+        if (auto done = group_.start({medium_, parts_.medium_lock, &space_, &order_, &clock_, (area + group_page) * page_bytes,
                                       logs::group_magic, count, log, failed, this},
                                      group);
             !done) {
@@ -110,7 +110,8 @@ void TransactionalMemory::detach_after_fork() noexcept
     space_.reset_after_fork();
 }
 
-Heap* TransactionalMemory::heap() const noexcept { return default_session()->heap; }
+/// The pool need not be the process's default one.
+Heap* TransactionalMemory::heap() const noexcept { return session_of(parts_.image_base)->heap; }
 
 // ---- Threads ------------------------------------------------------------------------------------
 
@@ -237,8 +238,16 @@ Result<void> TransactionalMemory::make_durable(const logs::CommitOrder::Slot* ow
     }
     bool durable = false;
     if (own == nullptr) {
-        // The transaction that wrote it is about to raise the marker, or has left that to a later one.
-        durable = marker_->wait(timestamp);
+        // The transaction that wrote it is about to raise the marker, or has left that to a later one; or it wrote volatile memory only, and
+        // has no record.
+        constexpr unsigned turns_max = 2000;
+        for (unsigned turns = 0; turns < turns_max && order_.durable() < timestamp && !medium_->has_lost_pages();) {
+            logs::wait_turn(turns);
+        }
+        if (order_.durable() < timestamp && !medium_->has_lost_pages()) {
+            return seal();
+        }
+        durable = !medium_->has_lost_pages();
     } else {
         durable = marker_->raise(timestamp, order_.await_preceding(own, timestamp));
     }
@@ -254,10 +263,15 @@ Result<void> TransactionalMemory::make_durable(const logs::CommitOrder::Slot* ow
 
 Timestamp TransactionalMemory::append_system_record() noexcept
 {
-    logs::CommitOrder::Slot& slot = order_.slot(system_number);
     if (system_record_.empty() || !make_room(system_log_, system_record_.words())) {
         return 0;
     }
+    return append_prepared_record();
+}
+
+Timestamp TransactionalMemory::append_prepared_record() noexcept
+{
+    logs::CommitOrder::Slot& slot = order_.slot(system_number);
     logs::CommitOrder::announce(slot, clock_.now());
     const Timestamp timestamp = clock_.now();
     system_log_.append(system_record_, timestamp);
@@ -293,10 +307,29 @@ void TransactionalMemory::log_store(const void* address, std::size_t size) noexc
     static_cast<void>(append_system_record());
 }
 
+/// The record has a word of the image as it is: what counts is its timestamp.
 Result<void> TransactionalMemory::seal() noexcept
 {
     const std::span<const std::byte> same = {parts_.image_base, sizeof(std::uint64_t)};
     return log_stores({&same, 1});
+}
+
+Result<bool> TransactionalMemory::try_seal() noexcept
+{
+    Timestamp timestamp = 0;
+    {
+        const std::lock_guard guard(system_lock_);
+        system_record_.clear();
+        system_record_.add_range(0, parts_.image_base, sizeof(std::uint64_t));
+        if (system_log_.prepare(system_record_.words()) != logs::RedoLog::Room::ready) {
+            return false;
+        }
+        timestamp = append_prepared_record();
+    }
+    if (auto done = make_durable(&order_.slot(system_number), timestamp); !done) {
+        return pass_on(done.error());
+    }
+    return true;
 }
 
 Result<void> TransactionalMemory::log_stores(std::span<const std::span<const std::byte>> ranges) noexcept

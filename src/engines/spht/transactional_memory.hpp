@@ -87,6 +87,8 @@ public:
     [[nodiscard]] Result<void> log_stores(std::span<const std::span<const std::byte>> ranges) noexcept;
     /// Returns when everything that has happened so far is durable. Errors: as make_durable().
     [[nodiscard]] Result<void> seal() noexcept;
+    /// Likewise, for the replayer, which cannot wait for room that it makes itself. False: there is none.
+    [[nodiscard]] Result<bool> try_seal() noexcept;
 
     /// The pages of the image that were stored to since prepare(): no log has them. Some come twice.
     [[nodiscard]] std::span<const std::uint32_t> early_pages() const noexcept { return {early_pages_.data(), early_page_count_}; }
@@ -105,7 +107,9 @@ private:
     [[nodiscard]] std::uint64_t mirrored_offset_of(const void* address) const noexcept;
     [[nodiscard]] Transaction* make_own() noexcept;
     void note_early_store(std::uint64_t offset, std::size_t size) noexcept;
+    /// system_record_, under its lock. 0: there is nothing, or the pool has failed.
     [[nodiscard]] Timestamp append_system_record() noexcept;
+    [[nodiscard]] Timestamp append_prepared_record() noexcept;
 
     Parts parts_{};
     std::uint64_t serial_ = 0;  ///< of no other in this process
