@@ -29,8 +29,8 @@ typedef struct sp_spht_transaction sp_spht_transaction;
 
 /* How a transaction runs. Nested ones run as the outermost does: their own flags do not count. */
 enum {
-    /* The program promises that the body writes, allocates and frees nothing; that is not checked. Fewer notes are kept of what is read.
-     * The commit returns when what was read is durable. */
+    /* The body writes, allocates and frees nothing: SP_E_INVALID_ARGUMENT if it tries. Fewer notes are kept of what is read. The commit
+     * returns when what was read is durable. */
     SP_SPHT_READ_ONLY = 1,
     /* No other transaction runs meanwhile. So the body meets no conflict and runs once, and may do what cannot be undone. */
     SP_SPHT_IRREVOCABLE = 2,

@@ -10,7 +10,7 @@
 // The body may run several times, so it does nothing that the transaction cannot roll back: other effects belong in on_commit(). A conflict
 // leaves the body by an exception of type spht::conflict, which the body lets pass; if it is caught, the next use of the transaction
 // throws it again, and the commit runs the body again in any case.
-// A nested atomically() is a part of the outer one: an exception that leaves it, and that the outer body catches, rolls nothing back by itself.
+// A nested atomically() is a part of the outer one: an exception that leaves it, and that the outer body catches, rolls nothing back.
 //
 // Threads: any; a transaction belongs to the thread that runs its body. Cost and durability: sp_spht_run.
 
@@ -115,8 +115,8 @@ public:
         }
     }
 
-    /// `action` is called once after the outermost transaction's commit, when it is durable: not where atomically() throws. An exception of it
-    /// leaves atomically(), after all others were called. Throws std::bad_alloc.
+    /// `action` is called once after the outermost transaction's commit, when it is durable: not where atomically() throws. An exception of
+    /// it leaves atomically(), after all others were called. Throws std::bad_alloc.
     template <class Action>
     void on_commit(Action&& action)
     {
@@ -159,7 +159,7 @@ private:
     template <class T>
     static constexpr bool fits_word = sizeof(T) <= 8 && (sizeof(T) & (sizeof(T) - 1)) == 0 && alignof(T) >= sizeof(T);
 
-    transaction(sp_spht_transaction* handle, attempt& attempt) noexcept : handle_(handle), attempt_(attempt) {}
+    transaction(sp_spht_transaction* handle, attempt& its_attempt) noexcept : handle_(handle), attempt_(its_attempt) {}
 
     /// That of the thread's outermost transaction; nullptr: it is in none.
     static attempt*& outermost() noexcept
@@ -222,7 +222,7 @@ private:
         }
         attempt own;
         struct Outermost {
-            explicit Outermost(attempt& attempt) noexcept { outermost() = &attempt; }
+            explicit Outermost(attempt& its_attempt) noexcept { outermost() = &its_attempt; }
             ~Outermost() { outermost() = nullptr; }
         };
         transaction tx(handle, own);

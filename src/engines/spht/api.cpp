@@ -113,7 +113,7 @@ STILLPOINT_API int sp_spht_commit(sp_spht_transaction* transaction)
         if (own.was_rolled_back()) {
             own.run_actions(false);
         } else {
-            own.drop_actions();  // It has happened, and is not known to be durable.
+            own.drop_actions();  // The transaction has happened, and is not known to be durable.
         }
         return stillpoint::report(failure);
     }

@@ -37,7 +37,7 @@ logs::Bounds bounds_for(const Pool& pool, const ReplayPoint& point, logs::Timest
     return {point.replayed, std::max(marker, point.replayed), pool.facts().image_bytes_max / 8, marker_has_record};
 }
 
-/// Its number goes on in the next run, also where it counts for nothing. None: all zero.
+/// The newer of both records: the next run goes on from its number, also where it counts for nothing. None: all zero.
 logs::GroupRecord newest_group(const Pool& pool)
 {
     const logs::GroupRecord even = read_group(pool, 0).value_or(logs::GroupRecord{});

@@ -154,8 +154,8 @@ logs::GroupRecord ReplayRounds::goal_now() noexcept
     return goal;
 }
 
-/// What has happened so far becomes durable, and is replayed in this round. With a full log some rounds make room first; if threads use
-/// that up too, what they wait for is this round.
+/// Makes durable what has happened so far, for this round to replay. With a full log some rounds make room first; if threads use that up
+/// too, what they wait for is this round.
 Result<void> ReplayRounds::seal(bool last) noexcept
 {
     const unsigned attempts = last ? 100 : 3;

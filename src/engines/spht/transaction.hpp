@@ -89,6 +89,11 @@ public:
     [[nodiscard]] bool calls_heap() const noexcept { return calls_heap_; }
 
 private:
+    /// Words of a log record at most, whatever the pool's log holds.
+    static constexpr std::uint64_t record_words_reserved = std::uint64_t{1} << 25;
+    /// A line that another transaction is just writing: so many looks before that counts as a conflict.
+    static constexpr unsigned looks_at_locked_line = 100;
+
     struct LockedLine {
         VersionLocks::Lock* lock;
         std::uint64_t before;

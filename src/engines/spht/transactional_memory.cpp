@@ -238,8 +238,8 @@ Result<void> TransactionalMemory::make_durable(const logs::CommitOrder::Slot* ow
     }
     bool durable = false;
     if (own == nullptr) {
-        // The transaction that wrote it is about to raise the marker, or has left that to a later one; or it wrote volatile memory only, and
-        // has no record.
+        // The transaction that wrote it is about to raise the marker, or has left that to a later one; or it wrote volatile memory only,
+        // and has no record.
         constexpr unsigned turns_max = 2000;
         for (unsigned turns = 0; turns < turns_max && order_.durable() < timestamp && !medium_->has_lost_pages();) {
             logs::wait_turn(turns);
