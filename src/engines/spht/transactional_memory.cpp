@@ -71,8 +71,10 @@ Result<void> TransactionalMemory::prepare(const Parts& parts)
 
 Result<void> TransactionalMemory::start(Timestamp after, const logs::GroupRecord& group)
 {
-    clock_.start(after);
-    order_.set_durable(after);
+    // What nobody has written counts as written at 1 (Transaction::read): that is durable, also in a new pool.
+    const Timestamp before_all = std::max<Timestamp>(after, 1);
+    clock_.start(before_all);
+    order_.set_durable(before_all);
     order_.set_slots(1);
     const std::uint64_t area = parts_.pool->facts().engine_area_first_page;
     if (medium_->byte_addressable()) {
