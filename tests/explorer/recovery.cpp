@@ -150,7 +150,8 @@ Result<void> visit_image(void* context, std::byte* image, std::uint64_t image_by
 bool is_opened(const ProgramPlan& plan, const sim::CrashImage& image)
 {
     constexpr std::uint64_t one_of = 8;
-    return !plan.objects->make()->reads_images() || image.digest() % one_of == 0;
+    const bool is_readable = image.unreadable_sector == sim::CrashImage::none;  // A stage has no sectors that cannot be read.
+    return !plan.objects->make()->reads_images() || (is_readable && image.digest() % one_of == 0);
 }
 
 }  // namespace

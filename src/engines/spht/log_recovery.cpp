@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "arch/checksum.hpp"
+#include "core/canary.hpp"
 #include "logs/durable_marker.hpp"
 #include "logs/record_checks.hpp"
 
@@ -59,7 +60,7 @@ Result<RecoveredLogs> read_grouped(const Pool& pool, const ReplayPoint& point, c
     for (const logs::GroupRecord& group : groups) {
         const std::uint64_t expected = group.marker > point.replayed ? group.transactions - point.transactions : 0;
         auto index = logs::scan_logs(bytes, bounds_for(pool, point, group.marker, false), nullptr);
-        if (index && index->live_transactions == expected) {
+        if (index && (index->live_transactions == expected || is_removed(Canary::group_count))) {
             return RecoveredLogs{point, group.marker, group, std::move(*index)};
         }
         if (!index && !first_damage && index.error().code != SP_E_POOL_CORRUPT) {
@@ -115,7 +116,8 @@ Result<ReplayPoint> read_replay_point(const Pool& pool, std::uint64_t durable_ep
             continue;
         }
         const std::uint64_t checksum = checksum64(&point.epoch, sizeof point - offsetof(ReplayPoint, epoch), replay_point_magic);
-        if (point.magic == replay_point_magic && point.checksum == checksum && point.epoch == durable_epoch &&
+        const bool is_whole = point.checksum == checksum || is_removed(Canary::replay_point_checksum);
+        if (point.magic == replay_point_magic && is_whole && point.epoch == durable_epoch &&
             point.replayed <= logs::timestamp_max) {
             return point;
         }

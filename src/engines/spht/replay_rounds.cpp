@@ -106,7 +106,7 @@ Result<void> ReplayRounds::make_recovered_durable(logs::Timestamp newest, std::u
     ReplayPoint point = point_;
     point.replayed = newest;
     point.transactions += live_transactions;
-    const auto early = parts_.memory->early_pages();
+    const auto early = is_removed(Canary::early_pages) ? std::span<const std::uint32_t>{} : parts_.memory->early_pages();
     const auto replayed = has_replayed_ ? replayer_.pages() : std::span<const std::uint32_t>{};
     std::copy(early.begin(), early.end(), std::copy(replayed.begin(), replayed.end(), sorted_pages_.data()));
     auto* const end = sorted_pages_.data() + replayed.size() + early.size();
@@ -319,7 +319,7 @@ Result<void> ReplayRounds::write_epoch(std::span<const std::uint32_t> pages, con
     if (is_removed(Canary::replay_point)) {
         next.replayed = UINT64_MAX >> 5;
     }
-    if (auto done = write_replay_point(next); !done) {
+    if (auto done = is_removed(Canary::replay_point_order) ? Result<void>() : write_replay_point(next); !done) {
         return done;
     }
     if (is_removed(Canary::kept_chunks)) {
@@ -327,6 +327,9 @@ Result<void> ReplayRounds::write_epoch(std::span<const std::uint32_t> pages, con
     }
     if (auto done = writer_.commit({epoch, parts_.shadow->bytes() / page_bytes, captured_unix_ns, clean}); !done) {
         return done;
+    }
+    if (is_removed(Canary::replay_point_order)) {
+        static_cast<void>(write_replay_point(next));
     }
     point_ = next;
     replayed_.store(next.replayed, std::memory_order_release);
@@ -350,14 +353,14 @@ Result<void> ReplayRounds::write_replay_point(const ReplayPoint& point) noexcept
         std::memcpy(place(which), &which, sizeof which);
     };
     std::memset(point_pages_.data(), 0, page_bytes);
-    if (point_.epoch != 0) {
+    if (point_.epoch != 0 && !is_removed(Canary::replay_point_in_force)) {
         put(point_);
     }
     put(point);
     const std::uint64_t first = (pool.facts().engine_area_first_page + replay_points_page) * page_bytes;
     const BlockWrite copies[] = {{first, point_pages_.data(), page_bytes}, {first + page_bytes, point_pages_.data(), page_bytes}};
     const std::lock_guard guard(*parts_.medium_lock);
-    return parts_.pool->medium().write(copies);
+    return parts_.pool->medium().write({copies, is_removed(Canary::replay_point_copy) ? 1U : 2U});
 }
 
 void ReplayRounds::give_chunks_back(logs::Timestamp replayed) noexcept

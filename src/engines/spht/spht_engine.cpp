@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "core/canary.hpp"
 #include "core/store_marks.hpp"
 #include "engines/spht/offline_logs.hpp"
 #include "engines/spht/own_options.hpp"
@@ -185,8 +186,10 @@ void SphtEngine::free_chunks_from(logs::ChunkIndex first) noexcept
 /// Makes what the logs had an epoch first: then no record of an earlier run counts any more, and all chunks are free.
 Result<void> SphtEngine::start_checkpoints()
 {
-    const logs::Timestamp newest = std::max({recovered_->index.newest, recovered_->marker, recovered_->point.replayed});
-    if (!logs_are_empty_ || !memory_.early_pages().empty()) {
+    const logs::Timestamp readable = is_removed(Canary::void_records) ? 0 : recovered_->index.newest;
+    const logs::Timestamp newest = std::max({readable, recovered_->marker, recovered_->point.replayed});
+    const bool has_logs = !logs_are_empty_ && !is_removed(Canary::recovered_epoch);
+    if (has_logs || !memory_.early_pages().empty()) {
         if (auto done = rounds_->make_recovered_durable(newest, recovered_->index.live_transactions); !done) {
             return done;
         }
