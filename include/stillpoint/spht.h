@@ -35,7 +35,15 @@ enum {
     /* No other transaction runs meanwhile. So the body meets no conflict and runs once, and may do what cannot be undone. */
     SP_SPHT_IRREVOCABLE = 2,
     /* The commit of a transaction that wrote nothing returns at once, as in the paper: a crash may lose what it has read. */
-    SP_SPHT_READS_MAY_BE_LOST = 4
+    SP_SPHT_READS_MAY_BE_LOST = 4,
+    /* When the transaction has ended, memory that no other thread can reach any more may be read, written and freed by plain accesses. The
+     * end waits for the transactions that began before it, and beginning costs a fence more in every thread. */
+    SP_SPHT_PRIVATIZES = 8,
+    /* With SP_SPHT_IRREVOCABLE: durable memory may be written by plain stores too, also by functions that know nothing of transactions. The
+     * transaction finds them, and they become durable with it; they cannot be rolled back. Costs a walk over the page tables of the pool,
+     * 2 ns a page and 50 for one that was written since the last one, at its beginning and its end, and the whole page in the log.
+     * Error: SP_E_UNSUPPORTED (needs userfaultfd and Linux 6.7). */
+    SP_SPHT_PLAIN_STORES = 16
 };
 
 /* Runs body(transaction, argument) as a transaction until it commits. The body returns

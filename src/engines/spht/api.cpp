@@ -22,7 +22,8 @@ using stillpoint::spht::TransactionalMemory;
 
 namespace {
 
-constexpr unsigned known_flags = SP_SPHT_READ_ONLY | SP_SPHT_IRREVOCABLE | SP_SPHT_READS_MAY_BE_LOST;
+constexpr unsigned known_flags = SP_SPHT_READ_ONLY | SP_SPHT_IRREVOCABLE | SP_SPHT_READS_MAY_BE_LOST | SP_SPHT_PRIVATIZES |
+                                 SP_SPHT_PLAIN_STORES;
 
 Transaction& of(sp_spht_transaction* transaction) { return *reinterpret_cast<Transaction*>(transaction); }
 sp_spht_transaction* handle_of(Transaction* transaction) { return reinterpret_cast<sp_spht_transaction*>(transaction); }
@@ -51,6 +52,9 @@ Result<Transaction*> begin(unsigned flags)
     if ((flags & ~known_flags) != 0) {
         return fail(SP_E_INVALID_ARGUMENT, 0, "unknown flags {:#x} of a transaction", flags & ~known_flags);
     }
+    if ((flags & (SP_SPHT_PLAIN_STORES | SP_SPHT_IRREVOCABLE)) == SP_SPHT_PLAIN_STORES) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "a transaction with plain stores must be irrevocable too");
+    }
     const auto memory = memory_in_use();
     if (!memory) {
         return stillpoint::pass_on(memory.error());
@@ -64,10 +68,20 @@ Result<Transaction*> begin(unsigned flags)
         own->begin_nested();
         return own;
     }
+    const bool stores_plainly = (flags & SP_SPHT_PLAIN_STORES) != 0;
     own->count_attempt();
     own->begin({.read_only = (flags & SP_SPHT_READ_ONLY) != 0,
                 .alone = (flags & SP_SPHT_IRREVOCABLE) != 0 || own->attempts() > SPHT_ATTEMPTS_MAX,
+                .stores_plainly = stores_plainly,
+                .privatizes = (flags & SP_SPHT_PRIVATIZES) != 0,
                 .waits_for_reads = (flags & SP_SPHT_READS_MAY_BE_LOST) == 0});
+    if (stores_plainly) {
+        if (auto found = (*memory)->find_plain_stores(); !found) {
+            own->abort();
+            own->forget_attempts();
+            return stillpoint::pass_on(found.error());
+        }
+    }
     return own;
 }
 

@@ -117,8 +117,7 @@ Result<ReplayPoint> read_replay_point(const Pool& pool, std::uint64_t durable_ep
         }
         const std::uint64_t checksum = checksum64(&point.epoch, sizeof point - offsetof(ReplayPoint, epoch), replay_point_magic);
         const bool is_whole = point.checksum == checksum || is_removed(Canary::replay_point_checksum);
-        if (point.magic == replay_point_magic && is_whole && point.epoch == durable_epoch &&
-            point.replayed <= logs::timestamp_max) {
+        if (point.magic == replay_point_magic && is_whole && point.epoch == durable_epoch && point.replayed <= logs::timestamp_max) {
             return point;
         }
     }

@@ -116,7 +116,7 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
         const StatisticsScope own(engine.statistics_number);
         give_up_durability(engine.clock_, failure);
     };
-    if (auto done = memory_.prepare({pool_.get(), &medium_lock_, shadow_.base(), facts.image_bytes_max, request, give_up, this}); !done) {
+    if (auto done = memory_.prepare({pool_.get(), &medium_lock_, &shadow_, facts.image_bytes_max, request, give_up, this}); !done) {
         return pass_on(done.error());
     }
     for (const Segment& segment : pool_->segments()) {

@@ -1,8 +1,11 @@
 #include "engines/spht/transaction.hpp"
 
 #include <algorithm>
+#include <cstring>
 
+#include "core/canary.hpp"
 #include "engines/spht/transactional_memory.hpp"
+#include "runtime/dying_memory.hpp"
 #include "runtime/fase_gate.hpp"
 
 namespace stillpoint::spht {
@@ -11,6 +14,8 @@ namespace {
 
 constexpr std::uint64_t reads_max = std::uint64_t{1} << 26;
 constexpr std::uint64_t blocks_max = std::uint64_t{1} << 20;
+/// Room for a record that fills half of the largest log that is kept without looking twice: what is larger is refused.
+constexpr std::uint64_t record_words_reserved = std::uint64_t{1} << 25;
 
 }  // namespace
 
@@ -50,7 +55,7 @@ void Transaction::forget() noexcept
     allocated_count_ = 0;
     freed_count_ = 0;
     newest_read_ = 0;
-    has_read_ = false;
+    newest_durable_read_ = 0;
     doomed_ = false;
     too_large_ = false;
 }
@@ -61,12 +66,19 @@ void Transaction::begin(const Wishes& wishes) noexcept
     depth_ = 1;
     was_rolled_back_ = false;
     forget();
-    if (wishes_.alone) {
-        memory_.gate().enter_alone(place_);
-    } else {
-        memory_.gate().enter(place_);
+    SerialGate& gate = memory_.gate();
+    if (wishes_.privatizes && !gate.has_moments()) [[unlikely]] {
+        gate.want_moments();
     }
-    read_version_ = memory_.clock().now();
+    if (wishes_.alone) {
+        gate.enter_alone(place_);
+    } else {
+        gate.enter(place_);
+    }
+    read_version_ = memory_.clock().moment();
+    if (gate.has_moments()) {
+        SerialGate::publish_moment(place_, read_version_);
+    }
 }
 
 void Transaction::leave_gate() noexcept
@@ -75,6 +87,14 @@ void Transaction::leave_gate() noexcept
         memory_.gate().leave_alone(place_);
     } else {
         memory_.gate().leave(place_);
+    }
+}
+
+/// After a commit that has made memory private, or has learned that it is.
+void Transaction::await_others(Timestamp timestamp) noexcept
+{
+    if (wishes_.privatizes) {
+        memory_.gate().await_moments_after(timestamp);
     }
 }
 
@@ -100,11 +120,14 @@ bool Transaction::reads_hold(Timestamp read_version) const noexcept
 /// Moves the moment as of which the transaction reads to now.
 bool Transaction::extend() noexcept
 {
-    const Timestamp now = memory_.clock().now();
-    if (wishes_.read_only ? has_read_ : !reads_hold(read_version_)) {
+    const Timestamp now = memory_.clock().moment();
+    if (wishes_.read_only ? newest_read_ != 0 : !reads_hold(read_version_)) {
         return false;
     }
     read_version_ = now;
+    if (memory_.gate().has_moments()) {
+        SerialGate::publish_moment(place_, now);
+    }
     return true;
 }
 
@@ -124,7 +147,7 @@ bool Transaction::read(const std::uint64_t* word, std::uint64_t& value) noexcept
     while (true) {
         const std::uint64_t before = lock.load(std::memory_order_acquire);
         if (VersionLocks::is_locked(before)) [[unlikely]] {
-            if (turns == looks_at_locked_line) {
+            if (turns == VersionLocks::looks_max) {
                 return doom();
             }
             logs::wait_turn(turns);
@@ -141,8 +164,7 @@ bool Transaction::read(const std::uint64_t* word, std::uint64_t& value) noexcept
             }
             continue;
         }
-        newest_read_ = std::max(newest_read_, VersionLocks::version(before));
-        has_read_ = true;
+        note_read(VersionLocks::version(before));
         if (!wishes_.read_only) {
             if (read_count_ == reads_.capacity()) [[unlikely]] {
                 too_large_ = true;

@@ -4,6 +4,7 @@
 //
 // Threads: its own.
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <vector>
@@ -42,6 +43,8 @@ public:
     struct Wishes {
         bool read_only = false;
         bool alone = false;           ///< irrevocable: no other transaction runs, so this one meets no conflict
+        bool stores_plainly = false;  ///< with `alone`: other code stores into durable memory, and those stores are found
+        bool privatizes = false;      ///< the commit waits for transactions that began before it
         bool waits_for_reads = true;  ///< a read-only one returns when what it read is durable
     };
     void begin(const Wishes& wishes) noexcept;
@@ -89,11 +92,6 @@ public:
     [[nodiscard]] bool calls_heap() const noexcept { return calls_heap_; }
 
 private:
-    /// Words of a log record at most, whatever the pool's log holds.
-    static constexpr std::uint64_t record_words_reserved = std::uint64_t{1} << 25;
-    /// A line that another transaction is just writing: so many looks before that counts as a conflict.
-    static constexpr unsigned looks_at_locked_line = 100;
-
     struct LockedLine {
         VersionLocks::Lock* lock;
         std::uint64_t before;
@@ -105,6 +103,11 @@ private:
     };
 
     void forget() noexcept;
+    void note_read(Timestamp version) noexcept
+    {
+        newest_read_ = std::max(newest_read_, std::max(version, Timestamp{1}));
+        newest_durable_read_ = VersionLocks::is_of_durable(version) ? std::max(newest_durable_read_, version) : newest_durable_read_;
+    }
     bool doom() noexcept
     {
         doomed_ = true;
@@ -117,13 +120,18 @@ private:
     [[nodiscard]] bool lock_line(std::uintptr_t address) noexcept;
     [[nodiscard]] bool lock_lines() noexcept;
     void unlock_lines() noexcept;
-    [[nodiscard]] Timestamp choose_timestamp() const noexcept;
+    [[nodiscard]] Timestamp choose_timestamp(bool is_durable) const noexcept;
+    [[nodiscard]] bool await_reads() noexcept;
     void write_back() noexcept;
     void publish(Timestamp timestamp) noexcept;
     [[nodiscard]] Outcome commit_reads() noexcept;
+    [[nodiscard]] Outcome commit_plain() noexcept;
+    void build_plain_record() noexcept;
+    void add_freed() noexcept;
     [[nodiscard]] Outcome make_durable(Timestamp timestamp) noexcept;
     [[nodiscard]] Outcome give_up(Outcome outcome) noexcept;
     void leave_gate() noexcept;
+    void await_others(Timestamp timestamp) noexcept;
     void free_blocks(const os::ReservedArray<void*>& blocks, std::uint64_t count) noexcept;
     [[nodiscard]] bool is_own(std::uint64_t lock_word) const noexcept { return lock_word == own_lock_word_; }
 
@@ -134,7 +142,7 @@ private:
 
     Timestamp read_version_ = 0;  ///< lines with older versions may be read
     Timestamp newest_read_ = 0;   ///< newest version among them
-    bool has_read_ = false;
+    Timestamp newest_durable_read_ = 0;  ///< of a transaction that has written durable memory
     std::uint32_t depth_ = 0;
     std::uint32_t attempts_ = 0;
     bool doomed_ = false;

@@ -37,6 +37,7 @@ TransactionalMemory::~TransactionalMemory()
 Result<void> TransactionalMemory::prepare(const Parts& parts)
 {
     parts_ = parts;
+    image_base_ = parts.shadow->base();
     serial_ = serials.fetch_add(1, std::memory_order_relaxed) + 1;
     medium_ = &parts.pool->medium();
     const std::uint64_t image_pages_max = parts.image_bytes_max / page_bytes;
@@ -107,6 +108,7 @@ void TransactionalMemory::detach_after_fork() noexcept
     system_lock_.reset_after_fork();
     threads_lock_.reset_after_fork();
     gate_.reset_after_fork();
+    plain_stores_.detach_after_fork();
     space_.reset_after_fork();
 }
 
@@ -310,7 +312,7 @@ void TransactionalMemory::log_store(const void* address, std::size_t size) noexc
 /// The record has a word of the image as it is: what counts is its timestamp.
 Result<void> TransactionalMemory::seal() noexcept
 {
-    const std::span<const std::byte> same = {parts_.image_base, sizeof(std::uint64_t)};
+    const std::span<const std::byte> same = {image_base_, sizeof(std::uint64_t)};
     return log_stores({&same, 1});
 }
 
@@ -373,7 +375,7 @@ std::uint64_t TransactionalMemory::mirrored_offset_of(const void* address) const
     for (std::size_t i = 0; i < mirrored_count_; ++i) {
         const auto inside = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - mirrored_[i].program_memory);
         if (inside < mirrored_[i].size) {
-            return static_cast<std::uint64_t>(mirrored_[i].image_copy - parts_.image_base) + inside;
+            return static_cast<std::uint64_t>(mirrored_[i].image_copy - image_base_) + inside;
         }
     }
     return no_offset;

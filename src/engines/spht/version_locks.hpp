@@ -31,6 +31,17 @@ public:
 
     /// So many bytes, one after the other, have every lock.
     static constexpr std::uint64_t covered_bytes = cache_line_bytes << 17;
+    /// A line that another transaction is just writing: so many looks before that counts as a conflict.
+    static constexpr unsigned looks_max = 100;
+
+    /// Timestamps of transactions that write durable memory are even, those of others odd: nothing becomes durable with the latter, so no
+    /// reader waits for them.
+    [[nodiscard]] static Timestamp timestamp_for(Timestamp now, bool is_durable) noexcept
+    {
+        return is_durable ? (now + 1) & ~Timestamp{1} : now | 1;
+    }
+    [[nodiscard]] static bool is_of_durable(Timestamp version) noexcept { return (version & 1) == 0; }
+
     [[nodiscard]] static bool is_locked(std::uint64_t word) noexcept { return (word & 1) != 0; }
     [[nodiscard]] static Timestamp version(std::uint64_t word) noexcept { return word >> 1; }
 

@@ -1,11 +1,9 @@
-// The end of a transaction: its commit [SPHT Algorithm 1, lines 13 to 44], or its abort.
-
-#include "engines/spht/transaction.hpp"
+// The end of a transaction: what becomes durable of it, and in which order.
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/canary.hpp"
+#include "engines/spht/transaction.hpp"
 #include "engines/spht/transactional_memory.hpp"
 #include "runtime/dying_memory.hpp"
 #include "runtime/fase_gate.hpp"
@@ -55,6 +53,12 @@ void Transaction::build_record() noexcept
         const Heap::BlockState state = heap.state_of_block(allocated_[i]);
         record_.add_range(memory_.offset_of(state.bytes), state.bytes, state.size_bytes);
     }
+    add_freed();
+}
+
+void Transaction::add_freed() noexcept
+{
+    const Heap& heap = *memory_.heap();
     constexpr std::uint64_t nothing = 0;
     for (std::uint64_t i = 0; i < freed_count_; ++i) {
         const Heap::BlockState state = heap.state_of_block(freed_[i]);
@@ -66,8 +70,7 @@ void Transaction::build_record() noexcept
 Outcome Transaction::make_room() noexcept
 {
     if (record_.overflowed()) {
-        failure_ = fail(SP_E_TRANSACTION_TOO_LARGE, 0, "the transaction writes more than {} MiB; divide it",
-                        record_words_reserved * 8 / mib)
+        failure_ = fail(SP_E_TRANSACTION_TOO_LARGE, 0, "the transaction writes more than {} MiB; divide it", record_.words_max() * 8 / mib)
                        .value();
         return Outcome::failed;
     }
@@ -85,7 +88,7 @@ bool Transaction::lock_line(std::uintptr_t address) noexcept
     unsigned turns = 0;
     while (!is_own(before)) {
         if (VersionLocks::is_locked(before)) {
-            if (turns == looks_at_locked_line) {
+            if (turns == VersionLocks::looks_max) {
                 return false;
             }
             logs::wait_turn(turns);
@@ -136,7 +139,7 @@ void Transaction::unlock_lines() noexcept
 }
 
 /// Later than every transaction whose effects this one has seen or replaces.
-Timestamp Transaction::choose_timestamp() const noexcept
+Timestamp Transaction::choose_timestamp(bool is_durable) const noexcept
 {
     Timestamp earlier = newest_read_;
     for (std::uint64_t i = 0; i < locked_count_; ++i) {
@@ -146,7 +149,7 @@ Timestamp Transaction::choose_timestamp() const noexcept
     while (now <= earlier) {
         now = memory_.clock().now();
     }
-    return now;
+    return VersionLocks::timestamp_for(now, is_durable);
 }
 
 void Transaction::write_back() noexcept
@@ -171,18 +174,26 @@ Outcome Transaction::give_up(Outcome outcome) noexcept
     return outcome;
 }
 
-Outcome Transaction::commit_reads() noexcept
+/// Returns when what was read is durable. False: nothing becomes durable any more.
+bool Transaction::await_reads() noexcept
 {
-    const Timestamp newest = newest_read_;
-    leave_gate();
-    depth_ = 0;
-    if (wishes_.waits_for_reads && newest > memory_.order().durable() && !is_removed(Canary::read_wait)) {
-        if (auto done = memory_.make_durable(nullptr, newest); !done) {
+    if (wishes_.waits_for_reads && newest_durable_read_ > memory_.order().durable() && !is_removed(Canary::read_wait)) {
+        if (auto done = memory_.make_durable(nullptr, newest_durable_read_); !done) {
             failure_ = done.error();
-            return Outcome::failed;
+            return false;
         }
     }
-    return Outcome::done;
+    return true;
+}
+
+Outcome Transaction::commit_reads() noexcept
+{
+    leave_gate();
+    depth_ = 0;
+    const Outcome outcome = await_reads() ? Outcome::done : Outcome::failed;
+    // The thread that has made memory private may be waiting still.
+    await_others(newest_read_);
+    return outcome;
 }
 
 Outcome Transaction::make_durable(Timestamp timestamp) noexcept
@@ -204,6 +215,9 @@ Outcome Transaction::commit() noexcept
         }
         return give_up(too_large_ ? Outcome::failed : Outcome::conflict);
     }
+    if (wishes_.stores_plainly) {
+        return commit_plain();
+    }
     if (writes_.size() == 0 && allocated_count_ == 0 && freed_count_ == 0) {
         return commit_reads();
     }
@@ -213,10 +227,15 @@ Outcome Transaction::commit() noexcept
         if (const Outcome room = make_room(); room != Outcome::done) {
             return give_up(room);
         }
+    } else if (!await_reads()) {
+        // Before others see what was written: they do not wait for it.
+        return give_up(Outcome::failed);
     }
-    logs::CommitOrder::announce(slot_, memory_.clock().now());
+    if (is_durable) {
+        logs::CommitOrder::announce(slot_, memory_.clock().now());
+    }
     const bool locked = lock_lines();
-    const Timestamp timestamp = locked ? choose_timestamp() : 0;
+    const Timestamp timestamp = locked ? choose_timestamp(is_durable) : 0;
     if (!locked || (!is_removed(Canary::read_validation) && !reads_hold(read_version_))) {
         if (is_durable) {
             log_.cancel();
@@ -229,14 +248,16 @@ Outcome Transaction::commit() noexcept
     write_back();
     publish(timestamp);
     if (!is_durable) {
-        logs::CommitOrder::withdraw(slot_);
-        free_blocks(freed_, freed_count_);
-        return commit_reads();
+        leave_gate();
+        depth_ = 0;
+        await_others(timestamp);
+        return Outcome::done;
     }
     log_.append(record_, timestamp);
     leave_gate();
     depth_ = 0;
     const Outcome outcome = make_durable(timestamp);
+    await_others(timestamp);
     free_blocks(freed_, freed_count_);
     return outcome;
 }
@@ -266,5 +287,4 @@ void Transaction::abort() noexcept
     free_blocks(allocated_, allocated_count_);
     forget();
 }
-
 }  // namespace stillpoint::spht
