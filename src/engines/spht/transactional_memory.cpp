@@ -113,7 +113,7 @@ void TransactionalMemory::detach_after_fork() noexcept
 }
 
 /// The pool need not be the process's default one.
-Heap* TransactionalMemory::heap() const noexcept { return session_of(parts_.image_base)->heap; }
+Heap* TransactionalMemory::heap() const noexcept { return session_of(image_base_)->heap; }
 
 // ---- Threads ------------------------------------------------------------------------------------
 
@@ -322,7 +322,7 @@ Result<bool> TransactionalMemory::try_seal() noexcept
     {
         const std::lock_guard guard(system_lock_);
         system_record_.clear();
-        system_record_.add_range(0, parts_.image_base, sizeof(std::uint64_t));
+        system_record_.add_range(0, image_base_, sizeof(std::uint64_t));
         if (system_log_.prepare(system_record_.words()) != logs::RedoLog::Room::ready) {
             return false;
         }
