@@ -73,6 +73,7 @@ private:
     static CheckpointTurn take_turn(void* self, const CheckpointTurns::Facts& facts) noexcept;
     [[nodiscard]] CheckpointTurn take_round(bool last, bool even_if_empty) noexcept;
     [[nodiscard]] Result<void> replay_up_to(const logs::GroupRecord& goal, bool clean) noexcept;
+    [[nodiscard]] bool follow(logs::Timestamp limit) noexcept;
     [[nodiscard]] bool collect(logs::Timestamp limit) noexcept;
     void put_in_order() noexcept;
     /// Replays the first records of `ordered`, as many as staging memory has pages for. Returns how many.
@@ -96,6 +97,7 @@ private:
     ReplayPoint point_{};
     bool has_replayed_ = false;
     std::atomic<logs::Timestamp> replayed_{0};
+    logs::Timestamp newest_replayed_ = 0;  ///< of a record of this run; 0: none
 
     // The round in progress.
     logs::RecordList walked_;  ///< log after log

@@ -71,6 +71,9 @@ Result<void> Transaction::reserve()
     if (auto done = actions_.reserve(blocks_max, "the actions of a transaction"); !done) {
         return done;
     }
+    if (auto done = search_.reserve(); !done) {
+        return done;
+    }
     return record_.reserve(record_words_reserved);
 }
 
@@ -393,8 +396,11 @@ Outcome Transaction::commit_reads() noexcept
 Outcome Transaction::make_durable(Timestamp timestamp) noexcept
 {
     const bool intact = memory_.persist_log();
+    memory_.links().scan_others(slot_, search_);
     logs::CommitOrder::persisted(slot_, timestamp);
-    if (auto done = intact ? memory_.make_durable(&slot_, timestamp) : memory_.make_durable(nullptr, timestamp); !done) {
+    auto done = intact ? memory_.make_durable(&slot_, timestamp) : memory_.make_durable(nullptr, timestamp);
+    memory_.links().finish(slot_, search_, intact && done);
+    if (!done) {
         failure_ = done.error();
         return Outcome::failed;
     }
@@ -419,7 +425,7 @@ Outcome Transaction::commit() noexcept
             return give_up(room);
         }
     }
-    logs::CommitOrder::announce(slot_, memory_.clock().now());
+    memory_.links().announce(slot_, search_, is_durable ? log_.next_position() : 0, memory_.clock().now());
     if (!lock_lines()) {
         log_.cancel();
         return give_up(Outcome::conflict);
@@ -430,12 +436,13 @@ Outcome Transaction::commit() noexcept
         return give_up(Outcome::conflict);
     }
     if (is_durable) {
+        memory_.links().note_timestamp(search_, timestamp);
         logs::CommitOrder::settle(slot_, timestamp);
     }
     write_back();
     publish(timestamp);
     if (!is_durable) {
-        logs::CommitOrder::withdraw(slot_);
+        memory_.links().withdraw(slot_);
         newest_read_ = std::max(newest_read_, Timestamp{1});
         free_blocks(freed_, freed_count_);
         return commit_reads();
@@ -467,7 +474,7 @@ void Transaction::free_blocks(const os::ReservedArray<void*>& blocks, std::uint6
 void Transaction::abort() noexcept
 {
     unlock_lines();
-    logs::CommitOrder::withdraw(slot_);
+    memory_.links().withdraw(slot_);
     leave_gate();
     depth_ = 0;
     free_blocks(allocated_, allocated_count_);

@@ -13,6 +13,7 @@
 #include "engines/spht/version_locks.hpp"
 #include "logs/chunk_space.hpp"
 #include "logs/commit_clock.hpp"
+#include "logs/commit_links.hpp"
 #include "logs/commit_order.hpp"
 #include "logs/durable_marker.hpp"
 #include "logs/group_commit.hpp"
@@ -31,6 +32,7 @@ public:
         os::FutexLock* medium_lock;
         std::byte* image_base;
         std::uint64_t image_bytes_max;
+        std::optional<logs::LinkDirection> linking;
         /// A replay is due, or threads wait for one. Any thread.
         void (*request_replay)(void* engine) noexcept;
         /// Nothing becomes durable any more.
@@ -63,6 +65,7 @@ public:
     [[nodiscard]] VersionLocks& locks() noexcept { return locks_; }
     [[nodiscard]] const logs::CommitClock& clock() const noexcept { return clock_; }
     [[nodiscard]] logs::CommitOrder& order() noexcept { return order_; }
+    [[nodiscard]] logs::CommitLinks& links() noexcept { return links_; }
     [[nodiscard]] SerialGate& gate() noexcept { return gate_; }
     [[nodiscard]] logs::ChunkSpace& space() noexcept { return space_; }
     [[nodiscard]] Heap* heap() const noexcept;
@@ -112,6 +115,7 @@ private:
     Medium* medium_ = nullptr;
     logs::CommitClock clock_;
     logs::CommitOrder order_;
+    logs::CommitLinks links_;
     SerialGate gate_;
     VersionLocks locks_;
     logs::ChunkSpace space_;
@@ -123,6 +127,7 @@ private:
     os::FutexLock system_lock_;
     logs::RedoLog system_log_;
     logs::RecordBuilder system_record_;
+    logs::LinkSearch system_search_;
     os::ReservedArray<std::uint32_t> early_pages_;  ///< pages of the image that were stored to before start(), some of them twice
     std::uint64_t early_page_count_ = 0;
 
