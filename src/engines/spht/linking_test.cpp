@@ -16,7 +16,7 @@ namespace {
 
 constexpr unsigned threads_count = 3;
 constexpr std::uint64_t accounts_count = 64;
-constexpr std::uint64_t large_words = 40'000;  // Its record fills more than a chunk of the log.
+constexpr std::uint64_t large_words = 40'000;  // More than a record, which a chunk of the log holds.
 
 struct Node {
     std::uint64_t value;
