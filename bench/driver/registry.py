@@ -43,6 +43,8 @@ BENCHMARKS = {
     "pronto_costs": Benchmark("What does the engine pronto cost against volatile objects, libpmemobj and RocksDB?", "pronto_costs.page",
                               "PAGE", PAGES),
     "papers": Benchmark("What do the papers' figures and tables give on this machine?", "papers.program", main="papers.program"),
+    "commit_model": Benchmark("What do SPHT and the systems that it is compared with reach on 64 threads, by simulation?", "model.program",
+                              main="model.program"),
     "memcached": Benchmark("What does memcached lose when its items survive a crash?", "memcached.main", main="memcached.main"),
     "kyotocabinet": Benchmark("The same of Kyoto Cabinet's databases on memory", "kyotocabinet.benchmark"),
 }

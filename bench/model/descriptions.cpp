@@ -158,6 +158,21 @@ Description read_description(const std::string& path, Description (*description_
 }  // namespace
 
 Machine read_machine(const std::string& path) { return read_description(path, machine_of); }
+void change_machine(Machine& machine, const std::string& word)
+{
+    const std::size_t equals = word.find('=');
+    const std::string name = word.substr(0, equals);
+    const double value = equals == std::string::npos ? -1 : parse_json(word.substr(equals + 1)).number(name);
+#define MACHINE_COST(cost, least)                                                                                                          \
+    if (name == #cost && value >= least) {                                                                                                 \
+        machine.cost = value;                                                                                                              \
+        return;                                                                                                                            \
+    }
+#include "machine.inc"
+#undef MACHINE_COST
+    throw std::runtime_error(fmt::format("\"{}\" is not a cost of machine.inc with a value that it can have: write name=value", word));
+}
+
 Workload read_workload(const std::string& path) { return read_description(path, workload_of); }
 
 }  // namespace bench::model

@@ -48,6 +48,8 @@ struct Workload {
 
 /// These throw std::runtime_error where the file is not a complete description, or has something that the model does not know.
 [[nodiscard]] Machine read_machine(const std::string& path);
+/// Another value for a cost: "name=value".
+void change_machine(Machine& machine, const std::string& word);
 [[nodiscard]] Workload read_workload(const std::string& path);
 
 }  // namespace bench::model

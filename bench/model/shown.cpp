@@ -1,6 +1,7 @@
 #include "shown.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <stdexcept>
@@ -105,11 +106,71 @@ std::string json_of(const Settings& settings, const Results& results)
     return out + "\n]}\n";
 }
 
+Machine machine_of(const Settings& settings, const std::string& name)
+{
+    Machine machine = read_machine(path_of(name, "machines"));
+    for (const std::string& change : settings.changes) {
+        change_machine(machine, change);
+    }
+    return machine;
+}
+
+int show_limits()
+{
+    fmt::print("{:<10}{:>16}{:>16}{:>16}{:>16}\n", "", "clock in", "longer", "sequential", "sequential");
+    fmt::print("{:<10}{:>16}{:>16}{:>16}{:>16}\n", "system", "transactions", "vulnerability", "durability", "log replay");
+    const auto word = [](bool is_so) { return is_so ? "yes" : "no"; };
+    for (const ProtocolKind& kind : all_protocols()) {
+        if (kind.limits) {
+            fmt::print("{:<10}{:>16}{:>16}{:>16}{:>16}\n", kind.name, word(kind.limits->global_clock_in_transactions),
+                       word(kind.limits->longer_vulnerability), word(kind.limits->sequential_durability),
+                       word(kind.limits->sequential_replay));
+        }
+    }
+    return 0;
+}
+
+/// The model beside measurements, and its error for each.
+int show_validation(const Settings& settings)
+{
+    const JsonValue file = read_json_file(settings.validate);
+    Machine machine = machine_of(settings, file.member("machine").text("machine"));
+    for (const auto& [name, value] : file.member("changes").object("changes")) {
+        change_machine(machine, fmt::format("{}={}", name, value.number(name)));
+    }
+    const Workload workload = read_workload(path_of(file.member("workload").text("workload"), "workloads"));
+    fmt::print("{:<10}{:>9}{:>16}{:>16}{:>9}\n", "system", "threads", "measured, 1/s", "model, 1/s", "error");
+    double largest = 0;
+    for (const auto& [system, rates] : file.member("measured").object("measured")) {
+        const ProtocolKind kind = chosen({system}).front();
+        int threads = 0;
+        for (const JsonValue& rate : rates.array(system)) {
+            ++threads;
+            const double measured = rate.number("a throughput");
+            const RunResult result = run_model(kind, machine, workload, threads, settings.transactions, settings.seed);
+            if (measured <= 0) {
+                throw std::runtime_error(fmt::format("{}: {} has a throughput that is not positive", settings.validate, system));
+            }
+            const double error = result.transactions_per_s / measured - 1;
+            largest = std::max(largest, std::abs(error));
+            fmt::print("{:<10}{:>9}{:>16.0f}{:>16.0f}{:>8.1f}%\n", system, threads, measured, result.transactions_per_s, 100 * error);
+        }
+    }
+    fmt::print("largest error {:.1f}%\n", 100 * largest);
+    return 0;
+}
+
 }  // namespace
 
 int show(const Settings& settings)
 {
-    const Machine machine = read_machine(path_of(settings.machine, "machines"));
+    if (settings.shows_limits) {
+        return show_limits();
+    }
+    if (!settings.validate.empty()) {
+        return show_validation(settings);
+    }
+    const Machine machine = machine_of(settings, settings.machine);
     const Workload workload = read_workload(path_of(settings.workload, "workloads"));
     Results results;
     for (const ProtocolKind& kind : chosen(settings.systems)) {

@@ -92,7 +92,8 @@ double World::memory_ns(Worker& worker, double lines, double latency_ns)
     const double factor = worker.socket == 0 ? 1 : machine.second_socket_flush_factor;
     // A gigabyte a second is a byte a nanosecond.
     const double queue_ns = persistent_memory_.occupy(simulation, lines * line_bytes / machine.persistent_write_gb_per_s);
-    return std::max(latency_ns * factor, queue_ns);
+    const double earlier_store_ns = std::max(0.0, worker.owned_again_ns - simulation.now_ns());
+    return std::max(earlier_store_ns + latency_ns * factor, queue_ns);
 }
 
 Simulation::Delay World::flush(Worker& worker, double bytes)
@@ -120,6 +121,7 @@ Simulation::Delay World::scan(Worker& worker)
         std::uint64_t& seen = worker.seen_versions[static_cast<std::size_t>(other->id)];
         if (other.get() != &worker && seen != other->version) {
             seen = other->version;
+            other->is_line_shared = true;
             scanned_ns += machine.line_scan_ns * (other->socket == worker.socket ? 1 : machine.second_socket_factor);
         }
     }
@@ -132,6 +134,10 @@ void World::publish(Worker& worker, double timestamp_, bool is_persistent, bool 
     worker.is_persistent = is_persistent;
     worker.is_update = is_update;
     ++worker.version;
+    if (worker.is_line_shared) {
+        worker.owned_again_ns = simulation.now_ns() + machine.line_transfer_ns;
+        worker.is_line_shared = false;
+    }
     worker.changed.notify_all(simulation, machine.line_transfer_ns);
 }
 

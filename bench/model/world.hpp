@@ -63,6 +63,8 @@ struct Worker {
     Signal changed;
     std::uint64_t version = 0;                 ///< of the line that these lie in
     std::vector<std::uint64_t> seen_versions;  ///< of the others' lines
+    bool is_line_shared = false;               ///< another thread has read it since the last change
+    double owned_again_ns = 0;                 ///< when the last change has the line for itself: a fence waits for that
 
     /// Uniform in [0, 1).
     double uniform() noexcept { return static_cast<double>(random.next() >> 11) * 0x1p-53; }
@@ -105,12 +107,6 @@ public:
     [[nodiscard]] Simulation::Delay flush_again(Worker& worker);
     /// Starts the write back of one line, without a wait; it takes its part of the memory's bandwidth.
     void write_back_unfenced(Worker& worker);
-    /// co_await: a load of a line of another thread's log that was flushed: from the cache, or where write backs evict, from memory.
-    [[nodiscard]] Simulation::Delay read_flushed() { return simulation.delay(read_flushed_ns()); }
-    [[nodiscard]] double read_flushed_ns() const noexcept
-    {
-        return std::max(machine.line_transfer_ns, machine.flush_again_ns - machine.flush_first_line_ns);
-    }
     /// A line that another thread has written.
     [[nodiscard]] double transfer_ns(const Worker& from, const Worker& to) const noexcept
     {

@@ -18,7 +18,8 @@ enum Property : std::uint32_t {
     is_read_only = 0x4000,
 };
 
-/// The ways in which the program goes on after _ITM_beginTransaction, which returns once for each attempt and once more where the transaction is cancelled.
+/// The ways in which the program goes on after _ITM_beginTransaction, which returns once for each attempt, and once more where the
+/// transaction is cancelled.
 enum Action : std::uint32_t {
     run_instrumented_code = 0x01,
     run_uninstrumented_code = 0x02,
@@ -40,6 +41,9 @@ enum HowExecuting : std::uint32_t {
     retryable = 1,
     irrevocable = 2,
 };
+
+/// Version 0.90, which GCC names.
+constexpr int abi_version = 90;
 
 /// The id of no transaction: ids of transactions are larger.
 constexpr std::uint32_t no_transaction_id = 1;

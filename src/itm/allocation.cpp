@@ -15,10 +15,10 @@ using stillpoint::itm::Transaction;
 void release_object(void* object) { ::operator delete(object); }
 void release_array(void* array) { ::operator delete[](array); }
 
-void* note(void* block, Transaction::Release release)
+void* note(void* block, std::size_t bytes, Transaction::Release release)
 {
     if (block != nullptr) {
-        Transaction::running().note_allocated(block, release);
+        Transaction::running().note_allocated(block, bytes, release);
     }
     return block;
 }
@@ -36,20 +36,23 @@ constexpr std::size_t alignment_bytes = 16;
 
 }  // namespace
 
-STILLPOINT_ITM_API void* _ITM_malloc(std::size_t bytes) { return note(std::malloc(bytes), std::free); }
-STILLPOINT_ITM_API void* _ITM_calloc(std::size_t count, std::size_t bytes) { return note(std::calloc(count, bytes), std::free); }
+STILLPOINT_ITM_API void* _ITM_malloc(std::size_t bytes) { return note(std::malloc(bytes), bytes, std::free); }
+STILLPOINT_ITM_API void* _ITM_calloc(std::size_t count, std::size_t bytes)
+{
+    return note(std::calloc(count, bytes), count * bytes, std::free);
+}
 STILLPOINT_ITM_API void _ITM_free(void* block) { release_later(block, std::free); }
 
 // The instrumented clones of operator new and delete.
-STILLPOINT_ITM_API void* _ZGTtnwm(std::size_t bytes) { return note(::operator new(bytes), release_object); }
-STILLPOINT_ITM_API void* _ZGTtnam(std::size_t bytes) { return note(::operator new[](bytes), release_array); }
+STILLPOINT_ITM_API void* _ZGTtnwm(std::size_t bytes) { return note(::operator new(bytes), bytes, release_object); }
+STILLPOINT_ITM_API void* _ZGTtnam(std::size_t bytes) { return note(::operator new[](bytes), bytes, release_array); }
 STILLPOINT_ITM_API void* _ZGTtnwmRKSt9nothrow_t(std::size_t bytes, const std::nothrow_t* nothrow)
 {
-    return note(::operator new(bytes, *nothrow), release_object);
+    return note(::operator new(bytes, *nothrow), bytes, release_object);
 }
 STILLPOINT_ITM_API void* _ZGTtnamRKSt9nothrow_t(std::size_t bytes, const std::nothrow_t* nothrow)
 {
-    return note(::operator new[](bytes, *nothrow), release_array);
+    return note(::operator new[](bytes, *nothrow), bytes, release_array);
 }
 STILLPOINT_ITM_API void _ZGTtdlPv(void* object) { release_later(object, release_object); }
 STILLPOINT_ITM_API void _ZGTtdlPvm(void* object, std::size_t /*bytes*/) { release_later(object, release_object); }

@@ -17,9 +17,7 @@ const char* text_of(Message message)
 {
     switch (message) {
     case Message::other_engine: return "transactions are not durable, and run one at a time";
-    case Message::not_instrumented:
-        return "an irrevocable transaction runs code without instrumentation: what that stores into durable memory is not durable "
-               "(docs/guide/transactions.md)";
+    case Message::plain_stores: return "what functions without instrumentation store in irrevocable transactions is not durable";
     case Message::not_durable: return "transactions are not durable any more";
     }
     return "";

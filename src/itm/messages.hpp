@@ -5,7 +5,7 @@ namespace stillpoint::itm {
 
 enum class Message {
     other_engine,      ///< the pool is of another engine
-    not_instrumented,  ///< a transaction runs code that the compiler has not instrumented
+    plain_stores,  ///< stores of code that the compiler has not instrumented cannot be found
     not_durable,       ///< a commit is not durable
 };
 

@@ -10,6 +10,13 @@
 
 namespace stillpoint::itm {
 
+namespace {
+
+/// Until the engine says that it cannot.
+std::atomic<bool> finds_plain_stores{true};
+
+}  // namespace
+
 thread_local Transaction* Transaction::own_ = nullptr;
 
 /// Frees a thread's transaction at its end.
@@ -60,22 +67,45 @@ std::uint32_t Transaction::chosen_code() const noexcept
 
 void Transaction::start_attempt()
 {
+    if (!begin_in_engine()) {
+        handle_ = nullptr;
+    }
+    depth_ = 1;
+    is_direct_ = handle_ == nullptr || wants_alone_;
+    is_irrevocable_ = chosen_code() == run_uninstrumented_code;
+    lowest_stack_ = start_.stack;
+    set_ways();
+}
+
+/// False: there is none for transactions, and the thread has the global lock.
+bool Transaction::begin_in_engine()
+{
     const bool read_only = (properties_ & is_read_only) != 0 && !wants_writes_;
-    const unsigned flags = wants_alone_ ? unsigned{SP_SPHT_IRREVOCABLE} : read_only ? unsigned{SP_SPHT_READ_ONLY} : 0;
     while (true) {
         bool is_refused = false;
         if (sp_start_kind() != SP_START_VOLATILE) {
+            // Programs free and use memory by plain accesses once a transaction has made it private: the ABI promises that.
+            unsigned flags = SP_SPHT_PRIVATIZES;
+            if (wants_alone_) {
+                flags |= SP_SPHT_IRREVOCABLE | (finds_plain_stores.load(std::memory_order_relaxed) ? unsigned{SP_SPHT_PLAIN_STORES} : 0);
+            } else if (read_only) {
+                flags |= SP_SPHT_READ_ONLY;
+            }
             int code = SP_OK;
             handle_ = sp_spht_begin(flags, &code);
             if (handle_ != nullptr) {
                 if (!GlobalLock::is_held()) [[likely]] {
-                    break;
+                    return true;
                 }
                 // The pool was opened while a transaction ran that knows nothing of it.
                 sp_spht_abort(handle_, 1);
-                handle_ = nullptr;
                 GlobalLock::acquire();
                 GlobalLock::release();
+                continue;
+            }
+            if (code == SP_E_UNSUPPORTED && (flags & SP_SPHT_PLAIN_STORES) != 0) {
+                finds_plain_stores.store(false, std::memory_order_relaxed);
+                report_once(Message::plain_stores, sp_last_error());
                 continue;
             }
             if (code == SP_E_POOL_ENGINE) {
@@ -87,17 +117,9 @@ void Transaction::start_attempt()
         }
         GlobalLock::acquire();
         if (is_refused || sp_start_kind() == SP_START_VOLATILE) {
-            break;
+            return false;
         }
         GlobalLock::release();
-    }
-    depth_ = 1;
-    is_direct_ = handle_ == nullptr || wants_alone_;
-    is_irrevocable_ = chosen_code() == run_uninstrumented_code;
-    lowest_stack_ = start_.stack;
-    set_ways();
-    if (handle_ != nullptr && is_irrevocable_) {
-        report_once(Message::not_instrumented, nullptr);
     }
 }
 
@@ -105,26 +127,26 @@ void Transaction::set_ways() noexcept
 {
     stack_ = checkpoints_.empty() ? start_.stack : checkpoints_.back().start.stack;
     const bool reads_only = (properties_ & is_read_only) != 0 && !wants_writes_;
-    is_plain_ = !is_direct_ && checkpoints_.empty() && !reads_only;
+    is_plain_ = !is_direct_ && !reads_only && checkpoints_.empty() && private_.empty() && !exceptions_.any();
 }
 
 std::uint32_t Transaction::begin_nested(std::uint32_t properties, const Registers& registers)
 {
+    std::uint32_t actions = run_instrumented_code;
     if ((properties & has_instrumented_code) == 0) {
         become_irrevocable();
-        ++depth_;
-        return run_uninstrumented_code;
+        actions = run_uninstrumented_code;
     }
+    // One that may be cancelled has instrumented stores in any case.
     if ((properties & has_no_abort) == 0) {
         checkpoints_.push_back({registers, depth_, id_, undo_.size(), allocated_.size(), freed_.size(), durable_allocated_.size(),
                                 durable_freed_.size(), commit_actions_.size(), undo_actions_.size()});
         lowest_stack_ = std::min(lowest_stack_, registers.stack);
         set_ways();
-        ++depth_;
-        return run_instrumented_code | save_live_variables;
+        actions |= save_live_variables;
     }
     ++depth_;
-    return run_instrumented_code;
+    return actions;
 }
 
 void Transaction::start_again()
@@ -140,6 +162,11 @@ void Transaction::become_irrevocable()
         return;
     }
     wants_alone_ = true;
+    retry_otherwise();
+}
+
+void Transaction::retry_otherwise()
+{
     sp_spht_transaction* const handle = handle_;
     roll_back();
     sp_spht_abort(handle, 1);
@@ -158,15 +185,21 @@ void Transaction::write_and_keep(void* place, const void* value, std::size_t byt
     if ((properties_ & is_read_only) != 0 && !wants_writes_) {
         // The compiler was wrong: without a list of what it has read the transaction cannot write.
         wants_writes_ = true;
-        sp_spht_transaction* const handle = handle_;
-        roll_back();
-        sp_spht_abort(handle, 1);
-        start_again();
+        retry_otherwise();
     }
-    if (reinterpret_cast<std::uintptr_t>(place) < start_.stack && reinterpret_cast<std::uintptr_t>(place) >= stack_) {
-        // A frame between the outermost beginning and the innermost one.
-        undo_.keep(place, bytes, UndoLog::Kind::memory);
+    // In a frame between the outermost beginning and the innermost one, or in a block that no other thread knows: in place.
+    const auto address = reinterpret_cast<std::uintptr_t>(place);
+    if ((address < start_.stack && address >= stack_) || private_.contains(place) || exceptions_.contains(place)) {
+        if (!checkpoints_.empty()) {
+            undo_.keep(place, bytes, UndoLog::Kind::memory);
+        }
         std::memcpy(place, value, bytes);
+        return;
+    }
+    if (checkpoints_.empty()) {
+        if (sp_spht_write(handle_, place, value, bytes) != SP_OK) {
+            meet_conflict();
+        }
         return;
     }
     std::byte old[256];
@@ -192,13 +225,13 @@ void Transaction::keep_own(void* place, std::size_t bytes)
 }
 
 /// Ends the attempt: another transaction was in the way, or this one is too large.
-void Transaction::meet_conflict()
+void Transaction::meet_conflict(void* exception)
 {
     const int code = sp_spht_commit(handle_);
     if (code != SP_E_CONFLICT) {
         end_process(sp_last_error());
     }
-    roll_back();
+    roll_back(exception);
     start_again();
 }
 
@@ -221,7 +254,7 @@ void Transaction::restore(std::size_t undo_size, std::uint64_t stack)
 
 // ---- Ending -----------------------------------------------------------------------------------------
 
-void Transaction::commit(void* /*exception*/)
+void Transaction::commit(void* exception)
 {
     if (depth_ > 1) {
         --depth_;
@@ -233,20 +266,19 @@ void Transaction::commit(void* /*exception*/)
     }
     if (handle_ == nullptr) {
         GlobalLock::release();
-    } else if (!commit_in_engine()) {
-        roll_back();
-        start_again();
+    } else {
+        commit_in_engine(exception);
     }
     end_committed();
 }
 
-/// False: a conflict.
-bool Transaction::commit_in_engine()
+void Transaction::commit_in_engine(void* exception)
 {
-    if (is_direct_) {
+    if (is_direct_ && !finds_plain_stores.load(std::memory_order_relaxed)) {
         for (std::size_t i = 0; i < undo_.size(); ++i) {
-            if (undo_[i].kind == UndoLog::Kind::memory && sp_spht_write(handle_, undo_[i].place, undo_[i].place, undo_[i].size) != SP_OK) {
-                meet_conflict();
+            if (stillpoint_is_persistent(undo_[i].place) &&
+                sp_spht_write(handle_, undo_[i].place, undo_[i].place, undo_[i].size) != SP_OK) {
+                meet_conflict(exception);
             }
         }
     }
@@ -257,7 +289,8 @@ bool Transaction::commit_in_engine()
     }
     const int code = sp_spht_commit(handle_);
     if (code == SP_E_CONFLICT) {
-        return false;
+        roll_back(exception);
+        start_again();
     }
     if (code == SP_E_TRANSACTION_TOO_LARGE) {
         end_process(sp_last_error());
@@ -265,7 +298,6 @@ bool Transaction::commit_in_engine()
     if (code != SP_OK) {
         note_failure(code);
     }
-    return true;
 }
 
 void Transaction::end_committed()
@@ -274,6 +306,8 @@ void Transaction::end_committed()
     handle_ = nullptr;
     undo_.shrink(0);
     checkpoints_.clear();
+    private_.clear();
+    exceptions_.forget();
     allocated_.clear();
     durable_allocated_.clear();
     durable_freed_.clear();
@@ -292,11 +326,13 @@ void Transaction::end_committed()
 }
 
 /// All but the part of the engine.
-void Transaction::roll_back()
+void Transaction::roll_back(void* exception)
 {
     depth_ = 0;
     restore(0, start_.stack);
     checkpoints_.clear();
+    private_.clear();
+    exceptions_.roll_back(exception);
     handle_ = nullptr;
     freed_.clear();
     commit_actions_.clear();
@@ -317,7 +353,7 @@ void Transaction::abort(std::uint32_t reason)
         cancel_nested();
     }
     if (is_irrevocable_) {
-        end_process("a transaction was cancelled after it had called what cannot be taken back");
+        end_process("a transaction was cancelled after it had called what cannot be undone");
     }
     sp_spht_transaction* const handle = handle_;
     roll_back();
@@ -344,13 +380,10 @@ void Transaction::cancel_nested()
         durable_allocated_.pop_back();
     }
     durable_freed_.resize(checkpoint.durable_freed);
+    // Blocks of the nested transaction are freed at either end of the outermost one: until then no other thread may have them.
     freed_.resize(checkpoint.freed);
+    freed_.insert(freed_.end(), allocated_.begin() + static_cast<std::ptrdiff_t>(checkpoint.allocated), allocated_.end());
     commit_actions_.resize(checkpoint.commit_actions);
-    while (allocated_.size() > checkpoint.allocated) {
-        const Block block = allocated_.back();
-        allocated_.pop_back();
-        block.release(block.block);
-    }
     while (undo_actions_.size() > checkpoint.undo_actions) {
         const ActionRecord action = undo_actions_.back();
         undo_actions_.pop_back();
@@ -364,14 +397,28 @@ void Transaction::cancel_nested()
     stillpoint_itm_return_again(skip_transaction | restore_live_variables, &start);
 }
 
-// ---- Durable blocks -----------------------------------------------------------------------------------
+// ---- Blocks -----------------------------------------------------------------------------------
+
+void Transaction::note_allocated(void* block, std::size_t bytes, Release release)
+{
+    allocated_.push_back({block, release});
+    private_.add(block, bytes);
+    is_plain_ = false;
+}
+
+void* Transaction::allocate_exception(std::size_t bytes)
+{
+    void* const object = exceptions_.allocate(bytes);
+    is_plain_ = false;
+    return object;
+}
 
 void* Transaction::allocate_durable(std::size_t bytes, std::size_t alignment_bytes)
 {
     if (handle_ == nullptr) {
         void* const block = sp_aligned_alloc(alignment_bytes, bytes);
         if (block != nullptr) {
-            note_allocated(block, sp_free);
+            note_allocated(block, bytes, sp_free);
         }
         return block;
     }

@@ -4,7 +4,7 @@
 // It runs in one of three ways:
 //   buffered   a transaction of the engine: reads and writes go through it;
 //   alone      an irrevocable transaction of the engine: memory is read and written in place, because code that the compiler has not
-//              instrumented may run between two accesses; the commit gives the engine what was written;
+//              instrumented may run between two accesses; the engine finds what was written;
 //   volatile   no pool is open: memory is written in place, under one lock for all threads.
 // In the last two the undo log rolls memory back.
 //
@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "itm/abi.hpp"
+#include "itm/exception_objects.hpp"
+#include "itm/private_blocks.hpp"
 #include "itm/registers.hpp"
 #include "itm/undo_log.hpp"
 #include "stillpoint/spht.h"
@@ -51,8 +53,6 @@ public:
     {
         if (is_direct_ || is_on_stack(place)) {
             std::memcpy(value, place, bytes);
-        } else if (has_exceptions() && is_exception(place)) [[unlikely]] {
-            std::memcpy(value, place, bytes);
         } else if (sp_spht_read(handle_, place, value, bytes) != SP_OK) [[unlikely]] {
             meet_conflict();
         }
@@ -75,7 +75,7 @@ public:
     {
         T value;
         const auto address = reinterpret_cast<std::uintptr_t>(place);
-        if (address % sizeof(std::uint64_t) + sizeof(T) > sizeof(std::uint64_t) || !is_plain_ || is_on_stack(place)) {
+        if (address % sizeof(std::uint64_t) + sizeof(T) > sizeof(std::uint64_t) || is_direct_ || is_on_stack(place)) {
             read(place, &value, sizeof value);
             return value;
         }
@@ -109,11 +109,13 @@ public:
 
     // -- Blocks, exceptions, actions -----------------------------------------------------------------
     /// `release` frees it if the transaction is rolled back.
-    void note_allocated(void* block, Release release) { allocated_.push_back({block, release}); }
+    void note_allocated(void* block, std::size_t bytes, Release release);
     /// At the commit.
     void free_later(void* block, Release release) { freed_.push_back({block, release}); }
     [[nodiscard]] void* allocate_durable(std::size_t bytes, std::size_t alignment_bytes);
     void free_durable(void* block);
+    [[nodiscard]] void* allocate_exception(std::size_t bytes);
+    [[nodiscard]] ExceptionObjects& exceptions() noexcept { return exceptions_; }
     void add_commit_action(UserAction call, void* argument) { commit_actions_.push_back({call, argument}); }
     void add_undo_action(UserAction call, void* argument) { undo_actions_.push_back({call, argument}); }
 
@@ -142,20 +144,20 @@ private:
         const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
         return reinterpret_cast<std::uintptr_t>(place) - here < stack_ - here;
     }
-    [[nodiscard]] bool has_exceptions() const noexcept { return false; }
-    [[nodiscard]] bool is_exception(const void* /*place*/) const noexcept { return false; }
 
     void start_attempt();
+    [[nodiscard]] bool begin_in_engine();
     [[noreturn]] void start_again();
     [[nodiscard]] std::uint32_t chosen_code() const noexcept;
     [[nodiscard]] std::uint32_t begin_nested(std::uint32_t properties, const Registers& registers);
     void set_ways() noexcept;
     void write_and_keep(void* place, const void* value, std::size_t bytes);
-    [[noreturn]] void meet_conflict();
-    [[nodiscard]] bool commit_in_engine();
+    [[noreturn]] void meet_conflict(void* exception = nullptr);
+    [[noreturn]] void retry_otherwise();
+    void commit_in_engine(void* exception);
     void end_committed();
     void restore(std::size_t undo_size, std::uint64_t stack);
-    void roll_back();
+    void roll_back(void* exception = nullptr);
     [[noreturn]] void cancel_nested();
 
     static thread_local Transaction* own_ [[gnu::tls_model("initial-exec")]];
@@ -164,7 +166,7 @@ private:
     sp_spht_transaction* handle_ = nullptr;  ///< nullptr: volatile
     std::uint64_t stack_ = 0;                ///< frames below are those of functions that the innermost checkpoint has called
     bool is_direct_ = false;                 ///< memory is read and written in place
-    bool is_plain_ = false;                  ///< buffered, and nothing is kept for a checkpoint
+    bool is_plain_ = false;                  ///< every write goes to the engine, and nothing is kept for a checkpoint
     bool is_irrevocable_ = false;
     bool wants_alone_ = false;   ///< of the next attempt
     bool wants_writes_ = false;  ///< though the compiler has said that it only reads
@@ -175,6 +177,8 @@ private:
     std::uint64_t lowest_stack_ = 0;  ///< of a checkpoint since the beginning
     UndoLog undo_;
     std::vector<Checkpoint> checkpoints_;
+    PrivateBlocks private_;
+    ExceptionObjects exceptions_;
     std::vector<Block> allocated_;
     std::vector<Block> freed_;
     std::vector<void*> durable_allocated_;

@@ -6,6 +6,15 @@
 
 namespace stillpoint::logs {
 
+void DurableMarker::start(Timestamp timestamp) noexcept
+{
+    std::uint64_t none = 0;
+    if (medium_.compare_exchange_word(offset_, none, encode_marker(timestamp))) {
+        medium_.write_back_line(offset_);
+        medium_.fence();
+    }
+}
+
 bool DurableMarker::wait(Timestamp timestamp) const noexcept
 {
     for (unsigned turns = 0; order_.durable() < timestamp;) {

@@ -11,13 +11,14 @@
 
 namespace stillpoint::logs {
 
-/// The word in the pool: the timestamp << 5, and its remainder by 31, which a flipped bit changes. 0: none yet.
-[[nodiscard]] constexpr std::uint64_t encode_marker(Timestamp timestamp) noexcept { return timestamp << 5 | timestamp % 31; }
+/// The word in the pool: the timestamp << 5, and its remainder by 31, plus 1, which a flipped bit changes. 0: none was written yet, and no
+/// log has a record.
+[[nodiscard]] constexpr std::uint64_t encode_marker(Timestamp timestamp) noexcept { return timestamp << 5 | (timestamp % 31 + 1); }
 /// nullopt: the word is damaged.
 [[nodiscard]] constexpr std::optional<Timestamp> decode_marker(std::uint64_t word) noexcept
 {
     const Timestamp timestamp = word >> 5;
-    return (word & 31) == timestamp % 31 ? std::optional(timestamp) : std::nullopt;
+    return word == 0 || (word & 31) == timestamp % 31 + 1 ? std::optional(timestamp) : std::nullopt;
 }
 
 class DurableMarker {
@@ -25,6 +26,8 @@ public:
     /// `offset`: of a cache line in the file of its own.
     DurableMarker(Medium& medium, std::uint64_t offset, CommitOrder& order) noexcept : medium_(medium), offset_(offset), order_(order) {}
 
+    /// Before anything is logged: from here on the word is not 0. `timestamp`: everything up to it is durable.
+    void start(Timestamp timestamp) noexcept;
     /// Returns when everything up to `timestamp` is durable. The caller has awaited what precedes it; `later_updates` is what
     /// await_preceding() returned. False: the medium has lost something, and nothing is known to be durable.
     [[nodiscard]] bool raise(Timestamp timestamp, bool later_updates) noexcept;

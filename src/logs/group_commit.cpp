@@ -224,7 +224,8 @@ Result<void> GroupCommit::gather_record(const GroupRecord& record) noexcept
     std::byte* const copy = staging_.data() + staged_pages_ * page_bytes;
     std::memset(copy, 0, page_bytes);
     std::memcpy(copy, &record, sizeof record);
-    writes_[write_count_++] = {parts_.record_offset + record.number % 2 * page_bytes, copy, page_bytes};
+    const std::uint64_t page = is_removed(Canary::group_pages) ? 0 : record.number % 2;
+    writes_[write_count_++] = {parts_.record_offset + page * page_bytes, copy, page_bytes};
     ++staged_pages_;
     return {};
 }

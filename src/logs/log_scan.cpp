@@ -5,6 +5,7 @@
 #include <span>
 #include <tuple>
 
+#include "core/canary.hpp"
 #include "logs/record_checks.hpp"
 
 namespace stillpoint::logs {
@@ -52,7 +53,7 @@ std::vector<ChunkInUse> chunks_in_use(const LogBytes& bytes, LogIndex& index, Da
     std::vector<ChunkInUse> chunks;
     for (std::uint32_t chunk = 0; chunk < bytes.count; ++chunk) {
         const auto front = chunk_header_in(bytes.chunks[chunk]);
-        const auto copy = chunk_header_in(bytes.chunks[chunk] + header_copy_offset);
+        const auto copy = is_removed(Canary::redo_chunk_copy) ? std::nullopt : chunk_header_in(bytes.chunks[chunk] + header_copy_offset);
         if (!front && !copy) {
             continue;
         }
@@ -132,7 +133,7 @@ private:
     {
         chunk_ = chunk;
         const Timestamp follows = chunk.header.follows;
-        if (follows <= newest_) {
+        if (follows <= newest_ || is_removed(Canary::redo_missing_chunk)) {
             return {};
         }
         index_.newest = std::max(index_.newest, follows);
@@ -147,7 +148,7 @@ private:
     /// Between `offset` and the next record there is something that cannot be read, also not how old it is.
     [[nodiscard]] Result<void> pass_gap(std::uint64_t offset, const CheckedRecord& next)
     {
-        if (!is_live(next.timestamp)) {
+        if (!is_live(next.timestamp) || is_removed(Canary::redo_gap)) {
             return {};  // All before a done record is done. A void one may follow a record of which a crash has left nothing.
         }
         return damage(newest_, offset, "no record can be read before the one of transaction {}", next.timestamp);
@@ -293,7 +294,8 @@ Result<LogIndex> scan(const LogBytes& bytes, const Bounds& bounds, Findings* fin
         has_marker = has_marker || walk.has_marker();
     }
     // Nothing tells which log has lost its end with the marker's transaction, nor how much of it.
-    if (bounds.marker_has_record && bounds.marker > bounds.replayed && !has_marker && report.damages() == 0) {
+    const bool marker_must_have_record = bounds.marker_has_record && !is_removed(Canary::marker_record);
+    if (marker_must_have_record && bounds.marker > bounds.replayed && !has_marker && report.damages() == 0) {
         auto told = report.add(bounds.replayed,
                                fail(SP_E_POOL_CORRUPT, 0,
                                     "transaction {}, the newest that was acknowledged, is in none of the {} logs, so data is "

@@ -28,6 +28,7 @@ public:
     /// More was added than there is room for, and is missing.
     [[nodiscard]] bool overflowed() const noexcept { return overflowed_; }
     [[nodiscard]] std::uint64_t words() const noexcept { return count_; }
+    [[nodiscard]] std::uint64_t words_max() const noexcept { return words_.capacity() - header_words - cache_line_bytes / 8; }
     [[nodiscard]] const std::uint64_t* payload() const noexcept { return words_.data() + header_words; }
     /// The header's place, directly in front of the payload.
     [[nodiscard]] RecordHeader& header() noexcept { return *reinterpret_cast<RecordHeader*>(words_.data()); }

@@ -46,7 +46,7 @@ std::uint64_t RedoLog::room_in_last() const noexcept
 
 RedoLog::Room RedoLog::prepare(std::uint64_t words) noexcept
 {
-    const std::lock_guard guard(lock_);
+    lock_.lock();
     const std::uint64_t bytes = record_bytes_for(words);
     if (bytes > room_in_last()) {
         std::uint64_t chunks = 1;
@@ -55,22 +55,21 @@ RedoLog::Room RedoLog::prepare(std::uint64_t words) noexcept
             constexpr std::uint64_t words_of_part = record_words_max - run_words_max;
             chunks = (words + words_of_part - 1) / words_of_part;
             if (chunks > space_->chunk_count() / 2) {
+                lock_.unlock();
                 return Room::too_large;
             }
         }
         spare_ = space_->take(static_cast<std::uint32_t>(chunks));
         if (spare_ == no_chunk) {
+            lock_.unlock();
             return Room::wait;
         }
     }
-    is_prepared_ = true;
     return Room::ready;
 }
 
-void RedoLog::cancel() noexcept
+void RedoLog::give_spare_back() noexcept
 {
-    const std::lock_guard guard(lock_);
-    is_prepared_ = false;
     const bool had_spare = spare_ != no_chunk;
     while (spare_ != no_chunk) {
         const ChunkIndex chunk = spare_;
@@ -86,6 +85,12 @@ Position RedoLog::next_position() const noexcept
 {
     return spare_ != no_chunk ? position_of(spare_, first_record_offset)
                               : position_of(last_, space_->state(last_).used.load(std::memory_order_relaxed));
+}
+
+void RedoLog::cancel() noexcept
+{
+    give_spare_back();
+    lock_.unlock();
 }
 
 void RedoLog::store(ChunkIndex chunk, std::uint64_t offset, const void* bytes, std::uint64_t size) noexcept
@@ -174,14 +179,9 @@ Position RedoLog::append_in_parts(const RecordBuilder& builder, Timestamp timest
 
 Position RedoLog::append(RecordBuilder& builder, Timestamp timestamp) noexcept
 {
-    const std::lock_guard guard(lock_);
-    is_prepared_ = false;
     const Position position = builder.words() <= record_words_max ? append_whole(builder, timestamp) : append_in_parts(builder, timestamp);
-    while (spare_ != no_chunk) {  // The estimate was too high.
-        const ChunkIndex chunk = spare_;
-        spare_ = space_->state(chunk).next;
-        space_->give_back(chunk);
-    }
+    give_spare_back();  // The estimate may have been too high.
+    lock_.unlock();
     return position;
 }
 
@@ -189,7 +189,7 @@ void RedoLog::release_up_to(Timestamp replayed, bool all) noexcept
 {
     const std::lock_guard guard(lock_);
     while (first_ != no_chunk && space_->state(first_).newest.load(std::memory_order_relaxed) <= replayed) {
-        if (first_ == last_ && (!all || is_prepared_)) {
+        if (first_ == last_ && !all) {
             break;
         }
         const ChunkIndex chunk = first_;

@@ -3,13 +3,15 @@
 #include "logs/replayer.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
-#include <mutex>
 #include <random>
 #include <set>
 
 #include "logs/round_size.hpp"
 #include "support/redo_logs.hpp"
+#include "support/temporary_directory.hpp"
 
 namespace stillpoint::logs {
 namespace {
@@ -277,6 +279,21 @@ TEST_F(Replay, StartsAgainAfterAStop)
     Replayer other;
     EXPECT_FALSE(other.start(1, {0, true, true}, one_node()));
     EXPECT_FALSE(other.start(1, {Replayer::replayers_max + 1, true, true}, one_node()));
+}
+
+TEST_F(Replay, ReplayersRunNearTheNodesInTurn)
+{
+    const test::TemporaryDirectory folder;
+    for (const char* node : {"0", "1"}) {
+        std::filesystem::create_directory(folder.file("node") + node);
+        std::ofstream(folder.file("node") + node + "/cpulist") << node << '\n';
+    }
+    std::ofstream(folder.file("online")) << "0-1\n";
+    const os::NumaNodes nodes = os::NumaNodes::read(folder.path().c_str());
+    ASSERT_EQ(nodes.count(), 2U);
+    write(1000);
+    start(4, true, false, nodes);
+    replay_and_compare(ordered_.size());
 }
 
 TEST_F(Replay, ARoundHasWholeTransactionsThatTouchSoManyPages)

@@ -75,12 +75,12 @@ void MappedMedium::set_durability(Durability durability) noexcept
 
 MediumCounters MappedMedium::counters() const noexcept
 {
-    return {.bytes_written = bytes_written_.get() + bytes_appended_.get() + single_lines_written_back_.get() * cache_line_bytes,
+    return {.bytes_written = bytes_written_.get() + shared_.get(bytes_appended) + shared_.get(single_lines_written_back) * cache_line_bytes,
             .write_calls = write_calls_.get(),
             .syncs = syncs_.get(),
-            .lines_written_back = lines_written_back_.get() + single_lines_written_back_.get(),
-            .fences = fences_.get(),
-            .persist_points = file_.faults().persist_points()};
+            .lines_written_back = lines_written_back_.get() + shared_.get(single_lines_written_back),
+            .fences = shared_.get(fences),
+            .persist_points = file_.faults().persist_points() + shared_.get(persist_points)};
 }
 
 Result<void> MappedMedium::resize(std::uint64_t size)
@@ -185,16 +185,25 @@ void MappedMedium::store_nontemporal(std::uint64_t offset, const void* data, std
 
 void MappedMedium::append_lines(std::uint64_t offset, const void* data, std::size_t size) noexcept
 {
-    file_.faults().persist();
+    pass_persist_point();
     observe(MediumEvent::nontemporal_store, offset, data, size);
     arch_.copy_nontemporal(mapping_.base() + offset, data, size);
-    bytes_appended_.add_shared(size);
+    shared_.add(bytes_appended, size);
     charge_pages(size);
+}
+
+void MappedMedium::pass_persist_point() noexcept
+{
+    if (file_.faults().has_rules()) {  // Then the points of all members are counted together.
+        file_.faults().persist();
+    } else {
+        shared_.add(persist_points, 1);
+    }
 }
 
 bool MappedMedium::compare_exchange_word(std::uint64_t offset, std::uint64_t& expected, std::uint64_t desired) noexcept
 {
-    file_.faults().persist();
+    pass_persist_point();
     const std::atomic_ref word(*reinterpret_cast<std::uint64_t*>(mapping_.base() + offset));
     if constexpr (media_are_observed) {  // In the order in which they take effect.
         const std::lock_guard hold(lines_lock_);
@@ -225,10 +234,10 @@ void MappedMedium::write_back_line(std::uint64_t offset) noexcept
     if (!needs_write_back_) {
         return;
     }
-    file_.faults().persist();
+    pass_persist_point();
     observe(MediumEvent::write_back, offset, nullptr, cache_line_bytes);
     arch_.write_back(mapping_.base() + offset);
-    single_lines_written_back_.add_shared(1);
+    shared_.add(single_lines_written_back, 1);
     charge_lines(1);
 }
 
@@ -247,11 +256,11 @@ void MappedMedium::write_back(std::uint64_t offset, std::size_t size) noexcept
 
 void MappedMedium::fence() noexcept
 {
-    file_.faults().persist();
+    pass_persist_point();
     arch_.fence();
     observe(MediumEvent::fence);
-    fences_.add_shared(1);
-    file_.faults().persist();  // Durable, and not reported yet.
+    shared_.add(fences, 1);
+    pass_persist_point();  // Durable, and not reported yet.
 }
 
 Result<void> MappedMedium::map_at(std::byte* address, std::uint64_t offset, std::uint64_t size)

@@ -74,6 +74,7 @@ std::vector<Campaign> campaigns_against(const CanaryEntry& canary)
     std::erase_if(conformance, [&](const Campaign& campaign) { return is_of_another_tracker(campaign, canary); });
     add(std::move(conformance));
     add(object_campaigns());
+    add(transaction_campaigns());
     add(media_campaigns());
     add(damage_campaigns());
     add(leftover_campaigns());

@@ -55,6 +55,12 @@ std::vector<std::string> trackers_of(const EngineDriver& driver)
     return {driver.trackers.begin(), driver.trackers.end()};
 }
 
+/// In the name of a campaign: how the engine learns what is stored.
+std::string tracker_in_name(const EngineDriver& driver, const std::string& tracker)
+{
+    return driver.programs == Programs::transactions ? "transactions" : tracker;
+}
+
 /// Two epochs of an engine that logs are in flight only where checkpoints come by the clock; its heap logs too.
 std::vector<const WorkloadEntry*> timed_workloads(const EngineDriver& driver)
 {
@@ -67,10 +73,11 @@ std::vector<const WorkloadEntry*> timed_workloads(const EngineDriver& driver)
     return chosen;
 }
 
-/// An engine that overwrites the program's bytes in place relies on sectors that are written whole; docs/guide/guarantees.md says so.
+/// An engine that overwrites the program's bytes in place, or appends to sectors of a log that have acknowledged transactions, relies on
+/// sectors that are written whole; docs/guide/guarantees.md says so.
 void add_nonsense_campaigns(const EngineDriver& driver, std::vector<Campaign>& campaigns)
 {
-    if (!driver.sums_program_bytes) {
+    if (!driver.sums_program_bytes || driver.programs == Programs::transactions) {
         return;
     }
     for (const char* const name : {"bank", "hash-map", "growth"}) {
@@ -124,8 +131,9 @@ std::vector<Campaign> conformance_campaigns()
                     plan.engine = engine;
                     plan.tracker = tracker;
                     plan.profile = profile;
-                    campaigns.push_back(
-                        exploration(engine + "/" + tracker + "/" + std::string(to_text(profile)) + "/" + std::string(workload.name), plan));
+                    campaigns.push_back(exploration(engine + "/" + tracker_in_name(driver, tracker) + "/" + std::string(to_text(profile)) +
+                                                        "/" + std::string(workload.name),
+                                                    plan));
                 }
             }
         }

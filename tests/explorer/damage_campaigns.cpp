@@ -3,15 +3,19 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "api/registry.hpp"
 #include "campaign.hpp"
+#include "engines/spht.hpp"
 #include "objects/object_workload.hpp"
 #include "pool/commit_layout.hpp"
 #include "pool/image.hpp"
 #include "pool/pool.hpp"
 #include "runtime/engine.hpp"
 #include "sim/sim_medium.hpp"
+#include "transactions/programs.hpp"
 #include "versions/page_layout.hpp"
 
 namespace stillpoint::explorer {
@@ -68,6 +72,25 @@ Sector damaged(const Pool& pool, std::uint64_t offset, Kind kind, std::uint64_t 
     return sector;
 }
 
+/// The first and the last byte of the sector that another one has in its place.
+std::pair<std::size_t, std::size_t> changed_bytes(const sim::CrashImage& sound, std::uint64_t offset, const Sector& damaged, Kind kind)
+{
+    Sector before{};
+    sound.content.read(offset, before.data(), before.size());
+    if (kind == Kind::unreadable || before == damaged) {
+        return {0, before.size() - 1};
+    }
+    std::size_t first = 0;
+    std::size_t last = before.size() - 1;
+    while (before[first] == damaged[first]) {
+        ++first;
+    }
+    while (before[last] == damaged[last]) {
+        --last;
+    }
+    return {first, last};
+}
+
 /// Sectors that are not all zero now.
 std::vector<std::uint64_t> used_sectors(const sim::PageMap& content)
 {
@@ -86,9 +109,7 @@ std::vector<std::uint64_t> used_sectors(const sim::PageMap& content)
 Pool make_pool(const ProgramPlan& plan, ProgramRunner& runner, CampaignResult& result)
 {
     Pool pool;
-    if (plan.objects != nullptr) {
-        pool.history.expect_parts_only();
-    }
+    pool.history = history_for(plan);
     const ProgramRun run = runner.run(plan, sim::CrashImage{{}, false});
     if (!run.problem.empty()) {
         result.violations.push_back({"damage", "making the pool", run.problem});
@@ -116,7 +137,7 @@ public:
         : everywhere_(driver.sums_program_bytes), area_end_((superblock_pages + driver.format.area_pages) * page_bytes)
     {
         auto medium = std::make_unique<sim::ImageMedium>(sound.content, byte_addressable(plan));
-        const auto pool = stillpoint::Pool::open(std::move(medium), driver.format, true);
+        auto pool = stillpoint::Pool::open(std::move(medium), driver.format, true);
         twins_end_ = (superblock_pages + commit_area_pages) * page_bytes;
         for (const Segment& segment : pool&& driver.sums_program_bytes ? pool->segments() : std::span<const Segment>()) {
             version_tables_.push_back(segment);
@@ -125,6 +146,13 @@ public:
             tables_begin_ = pool->segments().front().first_file_page * page_bytes;
             tables_end_ = tables_begin_ + ImageGeometry::for_image(pool->facts().image_bytes_max, driver.table_format).heap_offset;
         }
+        if (pool && works_in_transactions(plan)) {
+            if (byte_addressable(plan)) {
+                marker_ = spht_places::marker_offset(*pool);
+                log_ends_ = spht_places::ends_of_logs(*pool, recover(plan, sound).epoch);
+            }
+            transactions_.emplace(std::move(*pool));
+        }
     }
 
     [[nodiscard]] bool hold(std::uint64_t offset) const noexcept
@@ -132,8 +160,22 @@ public:
         return everywhere_ || offset < area_end_ || (offset >= tables_begin_ && offset < tables_end_);
     }
 
+    /// Damage of this kind in the sector leaves what may have been so: an older marker, or logs that end earlier.
+    [[nodiscard]] bool may_be_missed(std::uint64_t offset, Kind kind) const noexcept
+    {
+        const bool of_log = kind != Kind::one_bit && std::any_of(log_ends_.begin(), log_ends_.end(), [=](std::uint64_t end) {
+                                return end / sim::sector_bytes == offset / sim::sector_bytes;
+                            });
+        return of_log || (kind == Kind::stale && offset == marker_);
+    }
+
     /// The parts that the pool has twice there: superblocks, commit records, version tables. One bad sector must not cost anything.
     [[nodiscard]] bool have_twins(std::uint64_t offset) const noexcept { return offset < twins_end_ || twin_in_version_table(offset) != 0; }
+    /// The engine has another copy, and tells which of the two is damaged, unless it is sound and belongs elsewhere.
+    [[nodiscard]] bool have_copies(std::uint64_t offset) const noexcept
+    {
+        return transactions_ && spht_places::has_copy(*transactions_, offset);
+    }
 
     /// Where the other copy of that sector of a version table is; 0: it is of no table.
     [[nodiscard]] std::uint64_t twin_in_version_table(std::uint64_t offset) const noexcept
@@ -165,6 +207,9 @@ private:
     static constexpr std::uint64_t superblock_pages = 2;
     bool everywhere_;
     std::uint64_t twins_end_ = 0;
+    std::uint64_t marker_ = UINT64_MAX;
+    std::vector<std::uint64_t> log_ends_;
+    std::optional<stillpoint::Pool> transactions_;  ///< the pool, where the engine has transactions
     std::vector<Segment> version_tables_;
     std::uint64_t area_end_;
     std::uint64_t tables_begin_ = 0;
@@ -190,6 +235,17 @@ std::vector<std::uint64_t> in_turns(std::vector<std::uint64_t> sectors, const No
     return sectors;
 }
 
+/// The newest entries of a log may be what a crash has torn: as many as the damage hits. A marker that says which transactions were
+/// acknowledged tells damage from that; a group's marker is a part of what is torn, with one transaction of each thread.
+std::size_t newest_that_may_be_lost(const ProgramPlan& plan, std::size_t hit) noexcept
+{
+    if (works_in_transactions(plan)) {
+        constexpr std::size_t threads_max = 3;
+        return byte_addressable(plan) ? 0 : plan.objects != nullptr ? threads_max : 1;
+    }
+    return hit;
+}
+
 /// Adds what one program's pool comes to.
 void damage_pool(const std::string& name, const ProgramPlan& plan, const CampaignSettings& settings, ProgramRunner& runner,
                  std::chrono::steady_clock::time_point begun, CampaignResult& result)
@@ -204,11 +260,10 @@ void damage_pool(const std::string& name, const ProgramPlan& plan, const Campaig
     const NoticedPlaces noticed(driver, plan, pool.now);
     Random random(plan.seed);
     const std::vector<std::uint64_t> all = used_sectors(pool.now.content);
-    // The newest entries of a log may be what was torn by a crash: as many as a sector has, and one where one bit is flipped.
     History without_newest = pool.history;
-    without_newest.parts().forgive_newest(1);
+    without_newest.forgive_newest(newest_that_may_be_lost(plan, 1));
     History without_last_sector = pool.history;
-    without_last_sector.parts().forgive_newest(sim::sector_bytes / cache_line_bytes);
+    without_last_sector.forgive_newest(newest_that_may_be_lost(plan, sim::sector_bytes / cache_line_bytes));
     const std::uint64_t states_end = std::min(settings.limits.states, result.figures.states + settings.limits.program_states);
     for (const std::uint64_t offset : in_turns(all, noticed, random)) {
         for (const Kind kind : kinds) {
@@ -233,9 +288,15 @@ void damage_pool(const std::string& name, const ProgramPlan& plan, const Campaig
             if (!noticed.hold(offset)) {
                 continue;  // Recovery has come to an end with it, whatever it says.
             }
+            if (noticed.may_be_missed(offset, kind)) {
+                continue;
+            }
+            const auto [first, last] = changed_bytes(pool.now, offset, sector, kind);
             const bool harmless = recovered.kind == Recovered::Kind::state && recovered.epoch == sound.epoch &&
                                   judge(recovered, history).empty();
-            const bool may_refuse = kind == Kind::stale_twins || !noticed.have_twins(offset);
+            const bool has_twins = noticed.have_twins(offset) || (kind != Kind::other_sector && noticed.have_copies(offset + first) &&
+                                                                  noticed.have_copies(offset + last));
+            const bool may_refuse = kind == Kind::stale_twins || !has_twins;
             if (!harmless && !(may_refuse && recovered.kind == Recovered::Kind::refused)) {
                 ++result.figures.violations;
                 result.violations.push_back(
@@ -287,6 +348,11 @@ std::vector<Campaign> damage_campaigns()
             if (driver.programs == Programs::operations) {
                 plan.objects = &object_workloads().front();
                 add("/objects-damage/", plan);
+            }
+            if (driver.programs == Programs::transactions) {
+                plan.objects = &transaction_program_called("several");
+                plan.operations = plan.objects->operations;
+                add("/transactions-damage/", plan);
             }
         }
     }

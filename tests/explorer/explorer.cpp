@@ -124,17 +124,21 @@ bool Explorer::exhausted() const
     return figures_.states >= limits_.states || figures_.violations != 0 || elapsed_seconds() > limits_.seconds;
 }
 
-void Explorer::run()
+History history_for(const ProgramPlan& plan)
 {
     History history;
-    if (plan_.timed) {
+    if (plan.timed) {
         history.expect_states_by_the_clock();
     }
-    if (plan_.objects != nullptr) {
+    if (plan.objects != nullptr) {
         history.expect_parts_only();
+    } else if (works_in_transactions(plan)) {
+        history.expect_operations_only();
     }
-    go_round(sim::CrashImage{{}, false}, history, 1);
+    return history;
 }
+
+void Explorer::run() { go_round(sim::CrashImage{{}, false}, history_for(plan_), 1); }
 
 void Explorer::run_from(const sim::CrashImage& file, const History& history) { go_round(file, history, 2); }
 

@@ -44,6 +44,9 @@ struct Figures {
     void add(const Figures& other) noexcept;
 };
 
+/// A history for programs of that plan, without any run.
+[[nodiscard]] History history_for(const ProgramPlan& plan);
+
 class Explorer {
 public:
     /// `name` is the campaign's, for messages.

@@ -38,6 +38,14 @@ void History::begin_run(std::uint64_t epoch, std::uint64_t operations, std::uint
     states_.erase(states_.upper_bound(epoch), states_.end());
 }
 
+void History::forgive_newest(std::size_t operations) noexcept
+{
+    parts_.forgive_newest(operations);
+    if (operations_only_) {
+        floor_.operations -= std::min<std::uint64_t>(operations, floor_.operations);
+    }
+}
+
 const EpochState* History::state(std::uint64_t epoch) const
 {
     const auto behind = states_.upper_bound(epoch);

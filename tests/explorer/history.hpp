@@ -38,6 +38,11 @@ public:
     /// The programs work on durable objects: images of epochs are not noted.
     void expect_parts_only() noexcept { parts_only_ = true; }
     [[nodiscard]] bool has_parts_only() const noexcept { return parts_only_; }
+    /// Operations are durable on return: a state is that after some of them, whatever the epoch.
+    void expect_operations_only() noexcept { operations_only_ = true; }
+    [[nodiscard]] bool has_operations_only() const noexcept { return operations_only_; }
+    /// So many of the newest acknowledged operations may be lost: of the program, or of each part.
+    void forgive_newest(std::size_t operations) noexcept;
     [[nodiscard]] bool has_every_state() const noexcept { return !by_the_clock_; }
 
     /// The largest epoch number that a program has seen: running, captured or durable.
@@ -61,6 +66,7 @@ private:
     std::uint64_t run_began_with_ = 0;
     bool by_the_clock_ = false;
     bool parts_only_ = false;
+    bool operations_only_ = false;
 };
 
 }  // namespace stillpoint::explorer

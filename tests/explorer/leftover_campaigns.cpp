@@ -37,7 +37,7 @@ sim::CrashImage written_over(const sim::CrashImage& older, sim::CrashImage newer
 std::optional<Start> start_of(const ProgramPlan& plan, const ProgramRun& run)
 {
     sim::CrashModel model(plan.profile, sim::CrashImage{{}, false});
-    History history;
+    History history = history_for(plan);
     std::optional<Start> last;
     std::optional<Start> before_growth;
     for (const sim::Event& event : run.events) {

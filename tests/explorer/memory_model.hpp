@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <new>
 
@@ -14,6 +15,7 @@
 #include "stillpoint/nvhooks.h"
 #include "stillpoint/respct.hpp"
 #include "stillpoint/stillpoint.h"
+#include "transactional_field.hpp"
 
 namespace stillpoint::explorer {
 
@@ -58,6 +60,14 @@ struct PlainMemory {
         return make<T>();
     }
     static void destroy(void* object) { sp_free(object); }
+
+    // Blocks without a type.
+    [[nodiscard]] static std::byte* allocate_bytes(std::size_t size) { return static_cast<std::byte*>(allocated(sp_malloc(size))); }
+    [[nodiscard]] static std::byte* resize_bytes(std::byte* block, std::size_t size)
+    {
+        return static_cast<std::byte*>(allocated(sp_realloc(block, size)));
+    }
+    static void free_bytes(std::byte* block) { sp_free(block); }
 
     /// The named object; zeroes at first. nullptr: sp_last_error().
     template <class T>
@@ -121,10 +131,71 @@ struct LoggedMemory {
         respct::destroy(object);
     }
 
+    [[nodiscard]] static std::byte* allocate_bytes(std::size_t size) { return PlainMemory::allocate_bytes(size); }
+    [[nodiscard]] static std::byte* resize_bytes(std::byte* block, std::size_t size) { return PlainMemory::resize_bytes(block, size); }
+    static void free_bytes(std::byte* block) { PlainMemory::free_bytes(block); }
+
     template <class T>
     [[nodiscard]] static T* root(const char* handle)
     {
         return static_cast<T*>(sp_respct_root(handle, &respct::layout_of<T>(), 1));
+    }
+};
+
+/// For engines with transactions: each operation is one, and what it fills it writes.
+struct TransactionalMemory {
+    template <class T>
+    using Field = TransactionalField<T>;
+    static constexpr std::size_t runs_max = std::numeric_limits<std::size_t>::max();
+
+    static void begin_operation() { begin_transaction(); }
+    static void end_operation() { commit_transaction(); }
+
+    template <class T>
+    static void stored(const T&) noexcept
+    {
+    }
+    template <class T>
+    static void filled(const T& object)
+    {
+        write_what_is_there(&object, sizeof object);
+    }
+    static void filled(const void* memory, std::size_t size) { write_what_is_there(memory, size); }
+
+    template <class T>
+    [[nodiscard]] static T* make()
+    {
+        return reinterpret_cast<T*>(allocate_bytes(sizeof(T)));
+    }
+    template <class T>
+    [[nodiscard]] static T* make_zeroed(std::size_t count = 1)
+    {
+        std::byte* const block = allocate_bytes(count * sizeof(T));
+        std::memset(block, 0, count * sizeof(T));
+        write_what_is_there(block, count * sizeof(T));
+        return reinterpret_cast<T*>(block);
+    }
+    template <class T>
+    [[nodiscard]] static T* make_unset()
+    {
+        return make<T>();
+    }
+    static void destroy(void* object) { free_in_transaction(object); }
+
+    [[nodiscard]] static std::byte* allocate_bytes(std::size_t size) { return allocate_in_transaction(size); }
+    [[nodiscard]] static std::byte* resize_bytes(std::byte* block, std::size_t size)
+    {
+        std::byte* const larger = allocate_bytes(size);
+        copy_in_transaction(larger, block, std::min(size, sp_usable_size(block)));
+        free_in_transaction(block);
+        return larger;
+    }
+    static void free_bytes(std::byte* block) { free_in_transaction(block); }
+
+    template <class T>
+    [[nodiscard]] static T* root(const char* handle)
+    {
+        return PlainMemory::root<T>(handle);
     }
 };
 

@@ -45,6 +45,14 @@ void PartHistory::apply(const sim::Event& event)
         part.states.push_back(event.value);
         break;
     }
+    case sim::EventKind::part_withdrawn: {
+        Part& part = parts_[event.offset];
+        const auto newest = std::find(part.states.rbegin(), part.states.rend(), event.value);
+        if (newest != part.states.rend()) {
+            part.states.erase(std::next(newest).base());
+        }
+        break;
+    }
     case sim::EventKind::part_acknowledge: {
         Part& part = parts_[event.offset];
         // The newest one: an object may have been deleted, made and deleted.

@@ -33,7 +33,10 @@ constexpr int failed = 3;
 /// The program: what the child process does.
 class Program {
 public:
-    Program(const ProgramPlan& plan, char* message) : plan_(plan), message_(message), workload_(plan.workload->make_for(plan.engine)) {}
+    Program(const ProgramPlan& plan, char* message)
+        : plan_(plan), message_(message), workload_(plan.workload->make_for(plan.engine)), in_transactions_(works_in_transactions(plan))
+    {
+    }
 
     int run(const std::string& path)
     {
@@ -59,9 +62,11 @@ public:
             }
         } catch (const std::bad_alloc&) {
             return refused(std::string("no memory: ") + sp_last_error());
+        } catch (const TransactionRefused& error) {
+            return refused(std::string("a transaction is refused: ") + error.what());
         }
         if (plan_.ends_normally) {
-            if (!plan_.timed) {
+            if (notes_states()) {
                 note_state();
             }
             if (sp_close() != SP_OK && plan_.failing_sync == UINT64_MAX) {
@@ -101,8 +106,11 @@ private:
     void note_operation()
     {
         const std::uint64_t digest = workload_->digest(root_, find());
-        record(sim::EventKind::operation, 0, &digest, sizeof digest, operations_of(root_));
+        record(sim::EventKind::operation, 0, &digest, sizeof digest, workload_->operations(root_));
     }
+
+    /// Before a checkpoint that the program asks for: it captures the state. One of transactions brings copies up to what is durable.
+    [[nodiscard]] bool notes_states() const noexcept { return !plan_.timed && !in_transactions_; }
 
     /// The image as the next checkpoint will find it: this thread is the only one that writes it.
     void note_state()
@@ -134,10 +142,16 @@ private:
         Random random((plan_.seed * 1'000'003 + plan_.run) * 1'000'003 + operations_of(root_));
         workload_->perform(root_, random, [this] {
             note_operation();
-            if (plan_.timed) {
+            if (plan_.timed && !in_transactions_) {
                 note_state();  // A checkpoint comes when it likes, and between operations only.
             }
         });
+        if (in_transactions_) {  // It is durable.
+            record(sim::EventKind::acknowledge, operations_of(root_), nullptr, sp_epoch(), sp_durable_epoch());
+            if (plan_.timed) {
+                usleep(static_cast<useconds_t>(random() % 1500));  // Otherwise the program ends before the clock's first round.
+            }
+        }
         if (plan_.stray_store) {
             stray_store();
         }
@@ -151,7 +165,7 @@ private:
     {
         const std::uint64_t epoch = sp_epoch();
         const std::uint64_t operations = operations_of(root_);
-        if (!plan_.timed) {
+        if (notes_states()) {
             note_state();
         }
         const int outcome = plan_.timed ? sp_wait_durable(epoch, 60'000) : sp_checkpoint();
@@ -173,6 +187,7 @@ private:
     const ProgramPlan& plan_;
     char* message_;
     std::unique_ptr<Workload> workload_;
+    bool in_transactions_;
     void* root_ = nullptr;
 };
 
@@ -246,6 +261,8 @@ bool byte_addressable(const ProgramPlan& plan) noexcept
     }
     return plan.profile == sim::Profile::persistent_caches || plan.profile == sim::Profile::cache_line;
 }
+
+bool works_in_transactions(const ProgramPlan& plan) noexcept { return find_engine(plan.engine)->programs == Programs::transactions; }
 
 bool maps_its_file(const ProgramPlan& plan) noexcept { return byte_addressable(plan) && find_engine(plan.engine)->trackers.empty(); }
 

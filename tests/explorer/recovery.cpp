@@ -4,11 +4,13 @@
 #include <cstring>
 #include <stdexcept>
 #include <sys/mman.h>
+#include <utility>
 
 #include "api/registry.hpp"
 #include "canonical_image.hpp"
 #include "heap/heap.hpp"
 #include "objects/object_program.hpp"
+#include "objects/object_workload.hpp"
 #include "page_digests.hpp"
 #include "pool/directory.hpp"
 #include "pool/image.hpp"
@@ -48,6 +50,32 @@ struct Visit {
     Recovered* recovered;
 };
 
+/// The error where another number of blocks is live, or "": one that no pointer leads to is lost for good.
+std::string leak_in(Heap::Options options, std::uint64_t blocks)
+{
+    options.grow = [](void*, std::uint64_t) -> Result<std::uint64_t> { return fail(SP_E_NO_MEMORY, 0, "a crash image does not grow"); };
+    const auto heap = Heap::attach(options);
+    if (!heap) {
+        return heap.error().message;
+    }
+    const std::uint64_t live = (*heap)->statistics().live_blocks;
+    (*heap)->detach();
+    return live == blocks ? "" : std::to_string(live) + " blocks are live, and " + std::to_string(blocks) + " of them can be reached";
+}
+
+std::string look_at_parts(const Visit& visit, const Heap::Options& heap, const FindObject& find)
+{
+    const std::unique_ptr<ObjectWorkload> workload = visit.plan->objects->make();
+    if (!workload->reads_images()) {
+        return "";
+    }
+    std::uint64_t blocks = 0;
+    if (std::string wrong = workload->look_at_image(find, visit.recovered->parts, blocks); !wrong.empty()) {
+        return wrong;
+    }
+    return leak_in(heap, blocks);
+}
+
 /// Everything above the engine: tables, heap, directory, workload.
 std::string look_at(const Visit& visit, std::byte* base, std::uint64_t image_bytes)
 {
@@ -68,6 +96,9 @@ std::string look_at(const Visit& visit, std::byte* base, std::uint64_t image_byt
         const auto entry = directory.find(handle);
         return entry ? reinterpret_cast<const void*>(entry->address) : nullptr;
     };
+    if (visit.plan->objects != nullptr) {
+        return look_at_parts(visit, heap, find);
+    }
     const void* const root = find(Workload::root_handle);
     if (root == nullptr) {
         return "";  // Committed before the program made its root.
@@ -115,6 +146,14 @@ Result<void> visit_image(void* context, std::byte* image, std::uint64_t image_by
     return {};
 }
 
+/// By a process of its own: each image where nothing else reads it, else one of some.
+bool is_opened(const ProgramPlan& plan, const sim::CrashImage& image)
+{
+    constexpr std::uint64_t one_of = 8;
+    const bool is_readable = image.unreadable_sector == sim::CrashImage::none;  // A stage has no sectors that cannot be read.
+    return !plan.objects->make()->reads_images() || (is_readable && image.digest() % one_of == 0);
+}
+
 }  // namespace
 
 Recovered recover(const ProgramPlan& plan, const sim::CrashImage& image)
@@ -141,8 +180,12 @@ Recovered recover(const ProgramPlan& plan, const sim::CrashImage& image)
     }
     recovered.kind = Recovered::Kind::state;
     recovered.epoch = report->epoch;
-    if (plan.objects != nullptr && recovered.problem.empty()) {
+    if (plan.objects != nullptr && recovered.problem.empty() && is_opened(plan, image)) {
+        const PartDigests read = std::exchange(recovered.parts, {});
         recover_objects(plan, image, recovered);
+        if (recovered.problem.empty() && !read.empty() && read != recovered.parts) {
+            recovered.problem = "a program that opens the pool finds another state than a check of it";
+        }
     }
     return recovered;
 }
@@ -172,6 +215,9 @@ std::string judge(const Recovered& recovered, const History& history)
     const std::uint64_t* const model = history.operation(recovered.operations);
     if (recovered.operations != 0 && (model == nullptr || *model != recovered.model_digest)) {
         return epoch + " is not a state after " + std::to_string(recovered.operations) + " operations";
+    }
+    if (history.has_operations_only()) {
+        return "";
     }
     const EpochState* const state = history.state(recovered.epoch);
     if (state == nullptr && !history.has_every_state()) {

@@ -29,8 +29,10 @@ public:
     /// Finds the root, or makes it: zeroes. nullptr: sp_last_error() says why.
     [[nodiscard]] virtual void* open_root() const = 0;
     /// One operation, which is a state of its own for the engine, and is counted. `performed` is called when all its stores are made, and
-    /// before the engine may take the state.
+    /// before the engine may take the state. Throws bad_alloc, TransactionRefused.
     virtual void perform(void* root, Random& random, const std::function<void()>& performed) = 0;
+    /// Performed so far, as the operation sees it that runs.
+    [[nodiscard]] virtual std::uint64_t operations(const void* root) const = 0;
     /// The error in the structure, or "". Reads only; follows no pointer outside durable memory.
     [[nodiscard]] virtual std::string check(const void* root, const FindObject& find) const = 0;
     /// Digest of the abstract state: equal however the structure lies in memory.
@@ -69,6 +71,7 @@ private:
         performed();
         Memory::end_operation();
     }
+    std::uint64_t operations(const void* root) const final { return static_cast<const Counted*>(root)->operations; }
     std::string check(const void* root, const FindObject& find) const final
     {
         return problem_of(static_cast<const Counted*>(root)->root, find);
@@ -79,16 +82,28 @@ private:
     }
 };
 
-/// One workload over each memory model, or over plain memory alone.
+/// One workload over each memory model that it has a form for; nullptr: none.
 struct WorkloadMakers {
-    std::unique_ptr<Workload> (*plain)();
-    std::unique_ptr<Workload> (*logged)();
+    using Make = std::unique_ptr<Workload> (*)();
+    Make plain;
+    Make logged = nullptr;
+    Make transactional = nullptr;
 };
+template <class Of>
+[[nodiscard]] std::unique_ptr<Workload> make_workload()
+{
+    return std::make_unique<Of>();
+}
 template <template <class Memory> class Over>
 [[nodiscard]] WorkloadMakers over_each_memory()
 {
-    return {[]() -> std::unique_ptr<Workload> { return std::make_unique<Over<PlainMemory>>(); },
-            []() -> std::unique_ptr<Workload> { return std::make_unique<Over<LoggedMemory>>(); }};
+    return {&make_workload<Over<PlainMemory>>, &make_workload<Over<LoggedMemory>>, &make_workload<Over<TransactionalMemory>>};
+}
+/// For workloads with operations that cannot be parts of a transaction.
+template <template <class Memory> class Over>
+[[nodiscard]] WorkloadMakers over_memory_without_transactions()
+{
+    return {&make_workload<Over<PlainMemory>>, &make_workload<Over<LoggedMemory>>};
 }
 
 struct WorkloadEntry {

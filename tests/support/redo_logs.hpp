@@ -1,6 +1,7 @@
 #pragma once
 // For tests of redo logs: a writer whose chunks lie in memory.
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -82,7 +83,7 @@ public:
         header.checksum = logs::record_checksum(header, words.data(), at.use, at.offset);
         const logs::RecordRef record{timestamp, logs::position_of(at.chunk, at.offset)};
         std::memcpy(byte_at(record.position), &header, sizeof header);
-        std::memcpy(byte_at(record.position) + sizeof header, words.data(), words.size() * 8);
+        std::copy(words.begin(), words.end(), reinterpret_cast<std::uint64_t*>(byte_at(record.position) + sizeof header));
         at.offset += logs::record_bytes_for(words.size());
         at.newest = timestamp;
         at.records.push_back(record);

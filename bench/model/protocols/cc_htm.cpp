@@ -29,11 +29,10 @@ Task<> CcHtm::background()
         const auto [timestamp, next] = *queue_.begin();
         queue_.erase(queue_.begin());
         const Transaction& transaction = next.transaction;
-        const double read_ns = world_.transfer_ns(*next.worker, applier) + world_.read_flushed_ns() +
+        const double read_ns = world_.transfer_ns(*next.worker, applier) + machine.flushed_read_ns +
                                transaction.log_bytes() / 64 * machine.line_scan_ns + transaction.written_words * machine.log_word_ns;
-        // Misses of the written lines overlap as much as loads of other threads' lines do.
-        const double overlap = machine.line_transfer_ns > 0 ? machine.line_scan_ns / machine.line_transfer_ns : 1;
-        co_await world_.simulation.delay(read_ns + transaction.written_lines * machine.persistent_miss_ns * overlap);
+        const double write_ns = transaction.written_lines * machine.scattered_write_ns;
+        co_await world_.simulation.delay(read_ns + write_ns);
         co_await world_.flush(applier, 64 * transaction.written_lines);
         applied_.raise(world_.simulation, timestamp, machine.line_transfer_ns);
     }

@@ -66,7 +66,7 @@ Task<bool> Crafty::validate_phase(Worker& worker, const Transaction& transaction
     const double planned_ns = body_ns + commit_ns;
     co_await speculation_.begin(worker, transaction, planned_ns);
     bool is_alive = co_await speculation_.run(worker, body_ns);
-    // It writes the same unless a transaction that has committed in between had a conflict with it.
+    // The second run writes the same, unless a transaction that has committed in between had a conflict with it.
     const double others = static_cast<double>(clock_.value() - clock_seen);
     if (is_alive && worker.uniform() > std::exp(-others * speculation_.conflicts_with_any(transaction))) {
         speculation_.abort(worker, Abort::validation);

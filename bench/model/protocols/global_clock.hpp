@@ -1,6 +1,6 @@
 #pragma once
-// A logical clock that transactions read and increment inside their speculation. Its line is then in their read and write sets: whoever
-// changes it aborts all others that have read it and not yet committed.
+// A logical clock that transactions read and increment inside their speculation. Its line is then in their read and write sets: a
+// transaction that changes it aborts all others that hold it and have not yet committed.
 
 #include <cstdint>
 #include <vector>

@@ -27,11 +27,11 @@ Task<> LinkedSpht<direction>::make_durable(Worker& worker, const Transaction& tr
         }
         is_followed = is_followed || (other.timestamp > timestamp && other.is_update);
         // The slot in the other's log says whether it is the predecessor.
-        co_await world_.read_flushed();
+        co_await world_.simulation.delay(world_.machine.flushed_read_ns);
     }
     co_await update_marker(worker, is_followed);
     // The link is written back without a fence.
-    const double link_ns = direction == LinkDirection::forward ? world_.read_flushed_ns() : world_.machine.log_word_ns;
+    const double link_ns = direction == LinkDirection::forward ? world_.machine.flushed_read_ns : world_.machine.log_word_ns;
     co_await world_.simulation.delay(link_ns);
     world_.write_back_unfenced(worker);
 }

@@ -49,6 +49,7 @@ public:
 
 protected:
     void begin(Worker& worker) override;
+    [[nodiscard]] double instrumentation_ns(const Transaction& transaction) const override;
     [[nodiscard]] Task<bool> commit_speculation(Worker& worker, const Transaction& transaction) override;
     [[nodiscard]] Task<> make_durable(Worker& worker, const Transaction& transaction, double timestamp) override;
     void end_read_only(Worker& worker, double timestamp) override;

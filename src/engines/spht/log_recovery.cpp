@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "arch/checksum.hpp"
+#include "core/canary.hpp"
 #include "logs/durable_marker.hpp"
+#include "logs/record_checks.hpp"
 
 namespace stillpoint::spht {
 
@@ -23,7 +25,7 @@ tl::unexpected<Failure> damaged(const Pool& pool, std::string_view what)
 std::optional<logs::GroupRecord> read_group(const Pool& pool, std::uint64_t parity)
 {
     logs::GroupRecord record{};
-    if (!pool.medium().read(area_offset(pool, marker_page + parity), std::as_writable_bytes(std::span(&record, 1)))) {
+    if (!pool.medium().read(area_offset(pool, group_page + parity), std::as_writable_bytes(std::span(&record, 1)))) {
         return std::nullopt;
     }
     const bool valid = record.magic == logs::group_magic && record.number % 2 == parity && record.marker <= logs::timestamp_max &&
@@ -34,6 +36,14 @@ std::optional<logs::GroupRecord> read_group(const Pool& pool, std::uint64_t pari
 logs::Bounds bounds_for(const Pool& pool, const ReplayPoint& point, logs::Timestamp marker, bool marker_has_record)
 {
     return {point.replayed, std::max(marker, point.replayed), pool.facts().image_bytes_max / 8, marker_has_record};
+}
+
+/// The newer of both records: the next run goes on from its number, also where it counts for nothing. None: all zero.
+logs::GroupRecord newest_group(const Pool& pool)
+{
+    const logs::GroupRecord even = read_group(pool, 0).value_or(logs::GroupRecord{});
+    const logs::GroupRecord odd = read_group(pool, 1).value_or(logs::GroupRecord{});
+    return even.number > odd.number ? even : odd;
 }
 
 /// Block media: the newest group that is whole. One whose sync had not returned may lack log pages, and then counts for nothing.
@@ -50,7 +60,7 @@ Result<RecoveredLogs> read_grouped(const Pool& pool, const ReplayPoint& point, c
     for (const logs::GroupRecord& group : groups) {
         const std::uint64_t expected = group.marker > point.replayed ? group.transactions - point.transactions : 0;
         auto index = logs::scan_logs(bytes, bounds_for(pool, point, group.marker, false), nullptr);
-        if (index && index->live_transactions == expected) {
+        if (index && (index->live_transactions == expected || is_removed(Canary::group_count))) {
             return RecoveredLogs{point, group.marker, group, std::move(*index)};
         }
         if (!index && !first_damage && index.error().code != SP_E_POOL_CORRUPT) {
@@ -80,6 +90,20 @@ Result<RecoveredLogs> read_grouped(const Pool& pool, const ReplayPoint& point, c
 
 }  // namespace
 
+Result<void> read_chunk(const Medium& medium, std::uint64_t file_offset, std::byte* bytes)
+{
+    constexpr std::uint64_t last_page = logs::chunk_bytes - page_bytes;
+    for (const std::uint64_t page : {std::uint64_t{0}, last_page}) {
+        if (auto done = medium.read(file_offset + page, {bytes + page, page_bytes}); !done) {
+            return done;
+        }
+    }
+    if (!logs::chunk_header_in(bytes) && !logs::chunk_header_in(bytes + logs::header_copy_offset)) {
+        return {};
+    }
+    return medium.read(file_offset, {bytes, logs::chunk_bytes});
+}
+
 Result<ReplayPoint> read_replay_point(const Pool& pool, std::uint64_t durable_epoch)
 {
     if (durable_epoch == 0) {
@@ -92,8 +116,8 @@ Result<ReplayPoint> read_replay_point(const Pool& pool, std::uint64_t durable_ep
             continue;
         }
         const std::uint64_t checksum = checksum64(&point.epoch, sizeof point - offsetof(ReplayPoint, epoch), replay_point_magic);
-        if (point.magic == replay_point_magic && point.checksum == checksum && point.epoch == durable_epoch &&
-            point.replayed <= logs::timestamp_max) {
+        const bool is_whole = point.checksum == checksum || is_removed(Canary::replay_point_checksum);
+        if (point.magic == replay_point_magic && is_whole && point.epoch == durable_epoch && point.replayed <= logs::timestamp_max) {
             return point;
         }
     }
@@ -106,9 +130,6 @@ Result<RecoveredLogs> read_logs(const Pool& pool, std::uint64_t durable_epoch, c
     if (!point) {
         return pass_on(point.error());
     }
-    if (!pool.medium().byte_addressable()) {
-        return read_grouped(pool, *point, bytes, findings);
-    }
     std::uint64_t word = 0;
     if (auto read = pool.medium().read(area_offset(pool, marker_page), std::as_writable_bytes(std::span(&word, 1))); !read) {
         return pass_on(read.error());
@@ -117,11 +138,20 @@ Result<RecoveredLogs> read_logs(const Pool& pool, std::uint64_t durable_epoch, c
     if (!marker) {
         return damaged(pool, "the marker of the newest durable transaction is damaged");
     }
-    auto index = logs::scan_logs(bytes, bounds_for(pool, *point, *marker, *marker > point->replayed), findings);
+    // The pool may have been used on both kinds of media. Each run begins with everything of the earlier ones replayed.
+    if (*marker <= point->replayed) {
+        return read_grouped(pool, *point, bytes, findings);
+    }
+    auto index = logs::scan_logs(bytes, bounds_for(pool, *point, *marker, true), findings);
     if (!index) {
         return pass_on(index.error());
     }
-    return RecoveredLogs{*point, std::max(*marker, point->replayed), {}, std::move(*index)};
+    if (word == 0 && index->chunks_in_use != 0) {
+        if (auto told = found(findings, damaged(pool, "the marker of the newest durable transaction is gone")); !told) {
+            return pass_on(told.error());
+        }
+    }
+    return RecoveredLogs{*point, *marker, newest_group(pool), std::move(*index)};
 }
 
 }  // namespace stillpoint::spht

@@ -16,6 +16,9 @@ struct RecoveredLogs {
     logs::LogIndex index;
 };
 
+/// The chunk_bytes at `file_offset` if a log may have the chunk; else the pages of its headers only. Errors: io.
+[[nodiscard]] Result<void> read_chunk(const Medium& medium, std::uint64_t file_offset, std::byte* bytes);
+
 /// The replay point of the pool's durable epoch; that of epoch 0 is all zero. Errors: pool_corrupt, io.
 [[nodiscard]] Result<ReplayPoint> read_replay_point(const Pool& pool, std::uint64_t durable_epoch);
 

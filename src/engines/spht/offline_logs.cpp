@@ -31,7 +31,7 @@ public:
         }
         for (std::size_t i = 0; i < offsets.size(); ++i) {
             chunks_.push_back(bytes_.data() + i * logs::chunk_bytes);
-            if (auto done = pool.medium().read(offsets[i], {bytes_.data() + i * logs::chunk_bytes, logs::chunk_bytes}); !done) {
+            if (auto done = read_chunk(pool.medium(), offsets[i], bytes_.data() + i * logs::chunk_bytes); !done) {
                 return done;
             }
         }

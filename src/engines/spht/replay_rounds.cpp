@@ -100,15 +100,15 @@ Result<void> ReplayRounds::replay_into_image(const logs::LogIndex& index)
     return {};
 }
 
-Result<void> ReplayRounds::make_recovered_durable(logs::Timestamp newest, std::uint64_t transactions)
+Result<void> ReplayRounds::make_recovered_durable(logs::Timestamp newest, std::uint64_t live_transactions)
 {
     const auto bytes_of = [](ReplayRounds& self, std::uint32_t image_page) -> const std::byte* {
         return self.parts_.shadow->page(image_page);
     };
     ReplayPoint point = point_;
     point.replayed = newest;
-    point.transactions = transactions;
-    const auto early = parts_.memory->early_pages();
+    point.transactions += live_transactions;
+    const auto early = is_removed(Canary::early_pages) ? std::span<const std::uint32_t>{} : parts_.memory->early_pages();
     const auto replayed = has_replayed_ ? replayer_.pages() : std::span<const std::uint32_t>{};
     std::copy(early.begin(), early.end(), std::copy(replayed.begin(), replayed.end(), sorted_pages_.data()));
     auto* const end = sorted_pages_.data() + replayed.size() + early.size();
@@ -131,11 +131,8 @@ CheckpointTurn ReplayRounds::take_round(bool last, bool even_if_empty) noexcept
     }
     announced_.absorb(*parts_.table, *parts_.locations);
     const bool awaited = last || even_if_empty || parts_.clock->wanted() >= parts_.clock->running();
-    Result<void> outcome = awaited ? parts_.memory->seal() : Result<void>{};
-    logs::GroupRecord goal = parts_.memory->newest_group();
-    if (parts_.memory->is_byte_addressable()) {
-        goal.marker = parts_.memory->order().durable();
-    }
+    Result<void> outcome = awaited ? seal(last) : Result<void>{};
+    const logs::GroupRecord goal = goal_now();
     if (outcome && !awaited && goal.marker <= point_.replayed) {
         statistics().empty_checkpoints.fetch_add(1, std::memory_order_relaxed);
         return CheckpointTurn::nothing_to_do;
@@ -173,6 +170,35 @@ bool ReplayRounds::follow(logs::Timestamp limit) noexcept
     }
     own_statistic(OwnStatistic::link_fallbacks).fetch_add(1, std::memory_order_relaxed);
     return false;
+}
+
+logs::GroupRecord ReplayRounds::goal_now() noexcept
+{
+    logs::GroupRecord goal = parts_.memory->newest_group();
+    if (parts_.memory->is_byte_addressable()) {
+        goal.marker = parts_.memory->order().durable();
+    }
+    return goal;
+}
+
+/// Makes durable what has happened so far, for this round to replay. With a full log some rounds make room first; if threads use that up
+/// too, what they wait for is this round.
+Result<void> ReplayRounds::seal(bool last) noexcept
+{
+    const unsigned attempts = last ? 100 : 3;
+    for (unsigned i = 0; i < attempts; ++i) {
+        const auto sealed = parts_.memory->try_seal();
+        if (!sealed) {
+            return pass_on(sealed.error());
+        }
+        if (*sealed) {
+            return {};
+        }
+        if (auto done = replay_up_to(goal_now(), false); !done) {
+            return done;
+        }
+    }
+    return {};
 }
 
 /// Every record up to `limit` that is not replayed, log after log.
@@ -323,7 +349,7 @@ Result<void> ReplayRounds::write_epoch(std::span<const std::uint32_t> pages, con
     if (is_removed(Canary::replay_point)) {
         next.replayed = UINT64_MAX >> 5;
     }
-    if (auto done = write_replay_point(next); !done) {
+    if (auto done = is_removed(Canary::replay_point_order) ? Result<void>() : write_replay_point(next); !done) {
         return done;
     }
     if (is_removed(Canary::kept_chunks)) {
@@ -331,6 +357,9 @@ Result<void> ReplayRounds::write_epoch(std::span<const std::uint32_t> pages, con
     }
     if (auto done = writer_.commit({epoch, parts_.shadow->bytes() / page_bytes, captured_unix_ns, clean}); !done) {
         return done;
+    }
+    if (is_removed(Canary::replay_point_order)) {
+        static_cast<void>(write_replay_point(next));
     }
     point_ = next;
     replayed_.store(next.replayed, std::memory_order_release);
@@ -354,14 +383,14 @@ Result<void> ReplayRounds::write_replay_point(const ReplayPoint& point) noexcept
         std::memcpy(place(which), &which, sizeof which);
     };
     std::memset(point_pages_.data(), 0, page_bytes);
-    if (point_.epoch != 0) {
+    if (point_.epoch != 0 && !is_removed(Canary::replay_point_in_force)) {
         put(point_);
     }
     put(point);
     const std::uint64_t first = (pool.facts().engine_area_first_page + replay_points_page) * page_bytes;
     const BlockWrite copies[] = {{first, point_pages_.data(), page_bytes}, {first + page_bytes, point_pages_.data(), page_bytes}};
     const std::lock_guard guard(*parts_.medium_lock);
-    return parts_.pool->medium().write(copies);
+    return parts_.pool->medium().write({copies, is_removed(Canary::replay_point_copy) ? 1U : 2U});
 }
 
 void ReplayRounds::give_chunks_back(logs::Timestamp replayed) noexcept

@@ -58,7 +58,7 @@ public:
     [[nodiscard]] Result<void> replay_into_image(const logs::LogIndex& index);
     /// Makes what replay_into_image() has applied, and the pages that the library has stored to since, an epoch, after which no log record
     /// of an earlier run counts: those up to `newest`. Before start(). Errors: as EpochWriter's.
-    [[nodiscard]] Result<void> make_recovered_durable(logs::Timestamp newest, std::uint64_t transactions);
+    [[nodiscard]] Result<void> make_recovered_durable(logs::Timestamp newest, std::uint64_t live_transactions);
 
     [[nodiscard]] Result<void> start() { return turns_.start(); }
     [[nodiscard]] bool finish() noexcept { return turns_.finish(); }
@@ -67,11 +67,14 @@ public:
     /// A round as soon as possible. Any thread.
     void request() noexcept { turns_.request(); }
     void announce_segment(const Segment& segment) noexcept { announced_.announce(segment); }
+    [[nodiscard]] std::uint64_t transactions_replayed() const noexcept { return point_.transactions; }
     [[nodiscard]] logs::Timestamp replayed() const noexcept { return replayed_.load(std::memory_order_acquire); }
 
 private:
     static CheckpointTurn take_turn(void* self, const CheckpointTurns::Facts& facts) noexcept;
     [[nodiscard]] CheckpointTurn take_round(bool last, bool even_if_empty) noexcept;
+    [[nodiscard]] logs::GroupRecord goal_now() noexcept;
+    [[nodiscard]] Result<void> seal(bool last) noexcept;
     [[nodiscard]] Result<void> replay_up_to(const logs::GroupRecord& goal, bool clean) noexcept;
     [[nodiscard]] bool follow(logs::Timestamp limit) noexcept;
     [[nodiscard]] bool collect(logs::Timestamp limit) noexcept;

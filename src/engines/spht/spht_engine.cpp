@@ -2,13 +2,13 @@
 
 #include <mutex>
 
+#include "core/canary.hpp"
 #include "core/store_marks.hpp"
 #include "engines/spht/offline_logs.hpp"
 #include "engines/spht/own_options.hpp"
 #include "engines/spht/own_statistics.hpp"
 #include "engines/spht/own_transaction.hpp"
 #include "engines/spht/spht_layout.hpp"
-#include "logs/record_checks.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/statistics.hpp"
@@ -88,6 +88,14 @@ void SphtEngine::note_store_of_library(const void* address, std::size_t size) no
     }
 }
 
+void SphtEngine::log_group(std::span<const std::span<const std::byte>> ranges) noexcept
+{
+    if (SphtEngine* const engine = running.load(std::memory_order_acquire); engine != nullptr) {
+        // A failure has been told: nothing becomes durable any more.
+        static_cast<void>(engine->memory_.log_stores(ranges));
+    }
+}
+
 /// Where a transaction allocates or frees a block, its own record says so.
 void SphtEngine::note_block_state(const void* address, std::size_t size) noexcept
 {
@@ -120,7 +128,7 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
     };
     const OwnOptions own{options};
     if (auto done = memory_.prepare(
-            {pool_.get(), &medium_lock_, shadow_.base(), facts.image_bytes_max, direction_of(own.linking), request, give_up, this});
+            {pool_.get(), &medium_lock_, &shadow_, facts.image_bytes_max, direction_of(own.linking), request, give_up, this});
         !done) {
         return pass_on(done.error());
     }
@@ -143,6 +151,7 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
     fase_count_no_locks();
     running.store(this, std::memory_order_release);
     store_marks::want_calls(&note_store_of_library, &note_block_state);
+    store_marks::want_groups(&log_group);
     return report;
 }
 
@@ -155,17 +164,7 @@ Result<void> SphtEngine::read_chunks()
     }
     const Medium& medium = pool_->medium();
     for (logs::ChunkIndex chunk = 0; chunk < space.chunk_count(); ++chunk) {
-        std::byte* const bytes = space.mirror(chunk);
-        constexpr std::uint64_t last_page = logs::chunk_bytes - page_bytes;
-        for (const std::uint64_t page : {std::uint64_t{0}, last_page}) {
-            if (auto done = medium.read(space.file_offset(chunk) + page, {bytes + page, page_bytes}); !done) {
-                return done;
-            }
-        }
-        if (!logs::chunk_header_in(bytes) && !logs::chunk_header_in(bytes + logs::header_copy_offset)) {
-            continue;
-        }
-        if (auto done = medium.read(space.file_offset(chunk), {bytes, logs::chunk_bytes}); !done) {
+        if (auto done = read_chunk(medium, space.file_offset(chunk), space.mirror(chunk)); !done) {
             return done;
         }
     }
@@ -199,15 +198,20 @@ void SphtEngine::free_chunks_from(logs::ChunkIndex first) noexcept
 /// Makes what the logs had an epoch first: then no record of an earlier run counts any more, and all chunks are free.
 Result<void> SphtEngine::start_checkpoints()
 {
-    const logs::Timestamp newest = std::max({recovered_->index.newest, recovered_->marker, recovered_->point.replayed});
-    if (!logs_are_empty_ || !memory_.early_pages().empty()) {
-        if (auto done = rounds_->make_recovered_durable(newest, recovered_->group.transactions); !done) {
+    const logs::Timestamp readable = is_removed(Canary::void_records) ? 0 : recovered_->index.newest;
+    const logs::Timestamp newest = std::max({readable, recovered_->marker, recovered_->point.replayed});
+    const bool has_logs = !logs_are_empty_ && !is_removed(Canary::recovered_epoch);
+    if (has_logs || !memory_.early_pages().empty()) {
+        if (auto done = rounds_->make_recovered_durable(newest, recovered_->index.live_transactions); !done) {
             return done;
         }
     }
     memory_.space().set_uses(recovered_->index.newest_use);
     free_chunks_from(0);
-    if (auto done = memory_.start(newest, recovered_->group); !done) {
+    // The pool may have been on another kind of medium, where groups are not counted.
+    logs::GroupRecord group = recovered_->group;
+    group.transactions = rounds_->transactions_replayed();
+    if (auto done = memory_.start(newest, group); !done) {
         return done;
     }
     recovered_.reset();

@@ -37,6 +37,7 @@ TransactionalMemory::~TransactionalMemory()
 Result<void> TransactionalMemory::prepare(const Parts& parts)
 {
     parts_ = parts;
+    image_base_ = parts.shadow->base();
     serial_ = serials.fetch_add(1, std::memory_order_relaxed) + 1;
     medium_ = &parts.pool->medium();
     const std::uint64_t image_pages_max = parts.image_bytes_max / page_bytes;
@@ -83,6 +84,7 @@ Result<void> TransactionalMemory::start(Timestamp after, const logs::GroupRecord
     const std::uint64_t area = parts_.pool->facts().engine_area_first_page;
     if (medium_->byte_addressable()) {
         marker_.emplace(*medium_, (area + marker_page) * page_bytes, order_);
+        marker_->start(after);
     } else {
         const auto count = [](void* self) noexcept { return static_cast<TransactionalMemory*>(self)->log_count(); };
         const auto log = [](void* self, std::uint32_t number) noexcept -> logs::RedoLog& {
@@ -91,7 +93,7 @@ Result<void> TransactionalMemory::start(Timestamp after, const logs::GroupRecord
         const auto failed = [](void* self, const Failure& failure) noexcept {
             static_cast<TransactionalMemory*>(self)->fail_for_good(failure);
         };
-        if (auto done = group_.start({medium_, parts_.medium_lock, &space_, &order_, &clock_, (area + marker_page) * page_bytes,
+        if (auto done = group_.start({medium_, parts_.medium_lock, &space_, &order_, &clock_, (area + group_page) * page_bytes,
                                       logs::group_magic, count, log, failed, this},
                                      group);
             !done) {
@@ -112,10 +114,12 @@ void TransactionalMemory::detach_after_fork() noexcept
     system_lock_.reset_after_fork();
     threads_lock_.reset_after_fork();
     gate_.reset_after_fork();
+    plain_stores_.detach_after_fork();
     space_.reset_after_fork();
 }
 
-Heap* TransactionalMemory::heap() const noexcept { return default_session()->heap; }
+/// The pool need not be the process's default one.
+Heap* TransactionalMemory::heap() const noexcept { return session_of(image_base_)->heap; }
 
 // ---- Threads ------------------------------------------------------------------------------------
 
@@ -242,8 +246,16 @@ Result<void> TransactionalMemory::make_durable(const logs::CommitOrder::Slot* ow
     }
     bool durable = false;
     if (own == nullptr) {
-        // The transaction that wrote it is about to raise the marker, or has left that to a later one.
-        durable = marker_->wait(timestamp);
+        // The transaction that wrote it is about to raise the marker, or has left that to a later one; or it wrote volatile memory only,
+        // and has no record.
+        constexpr unsigned turns_max = 2000;
+        for (unsigned turns = 0; turns < turns_max && order_.durable() < timestamp && !medium_->has_lost_pages();) {
+            logs::wait_turn(turns);
+        }
+        if (order_.durable() < timestamp && !medium_->has_lost_pages()) {
+            return seal();
+        }
+        durable = !medium_->has_lost_pages();
     } else {
         durable = marker_->raise(timestamp, order_.await_preceding(own, timestamp));
     }
@@ -259,10 +271,15 @@ Result<void> TransactionalMemory::make_durable(const logs::CommitOrder::Slot* ow
 
 Timestamp TransactionalMemory::append_system_record() noexcept
 {
-    logs::CommitOrder::Slot& slot = order_.slot(system_number);
     if (system_record_.empty() || !make_room(system_log_, system_record_.words())) {
         return 0;
     }
+    return append_prepared_record();
+}
+
+Timestamp TransactionalMemory::append_prepared_record() noexcept
+{
+    logs::CommitOrder::Slot& slot = order_.slot(system_number);
     links_.announce(slot, system_search_, system_log_.next_position(), clock_.now());
     const Timestamp timestamp = clock_.now();
     links_.note_timestamp(system_search_, timestamp);
@@ -304,10 +321,29 @@ void TransactionalMemory::log_store(const void* address, std::size_t size) noexc
     static_cast<void>(append_system_record());
 }
 
+/// The record has a word of the image as it is: what counts is its timestamp.
 Result<void> TransactionalMemory::seal() noexcept
 {
-    const std::span<const std::byte> same = {parts_.image_base, sizeof(std::uint64_t)};
+    const std::span<const std::byte> same = {image_base_, sizeof(std::uint64_t)};
     return log_stores({&same, 1});
+}
+
+Result<bool> TransactionalMemory::try_seal() noexcept
+{
+    Timestamp timestamp = 0;
+    {
+        const std::lock_guard guard(system_lock_);
+        system_record_.clear();
+        system_record_.add_range(0, image_base_, sizeof(std::uint64_t));
+        if (system_log_.prepare(system_record_.words()) != logs::RedoLog::Room::ready) {
+            return false;
+        }
+        timestamp = append_prepared_record();
+    }
+    if (auto done = make_durable(&order_.slot(system_number), timestamp); !done) {
+        return pass_on(done.error());
+    }
+    return true;
 }
 
 Result<void> TransactionalMemory::log_stores(std::span<const std::span<const std::byte>> ranges) noexcept
@@ -351,7 +387,7 @@ std::uint64_t TransactionalMemory::mirrored_offset_of(const void* address) const
     for (std::size_t i = 0; i < mirrored_count_; ++i) {
         const auto inside = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - mirrored_[i].program_memory);
         if (inside < mirrored_[i].size) {
-            return static_cast<std::uint64_t>(mirrored_[i].image_copy - parts_.image_base) + inside;
+            return static_cast<std::uint64_t>(mirrored_[i].image_copy - image_base_) + inside;
         }
     }
     return no_offset;

@@ -1,61 +1,18 @@
 #include "objects/concurrent_programs.hpp"
 
 #include <atomic>
-#include <exception>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "objects/sequential_objects.hpp"
 #include "objects/sharded_map.hpp"
 #include "objects/slot.hpp"
+#include "objects/threads.hpp"
 
 namespace stillpoint::explorer {
 
 namespace {
-
-/// Threads whose failures are those of join().
-class Threads {
-public:
-    Threads() = default;
-    Threads(const Threads&) = delete;
-    Threads& operator=(const Threads&) = delete;
-    ~Threads() { end(); }
-
-    template <class Work>
-    void run(Work work)
-    {
-        threads_.emplace_back([this, work] {
-            try {
-                work();
-            } catch (...) {
-                const std::lock_guard guard(lock_);
-                failure_ = std::current_exception();
-            }
-        });
-    }
-    void join()
-    {
-        end();
-        if (failure_ != nullptr) {
-            std::rethrow_exception(failure_);
-        }
-    }
-
-private:
-    void end()
-    {
-        for (std::thread& thread : threads_) {
-            thread.join();
-        }
-        threads_.clear();
-    }
-
-    std::mutex lock_;
-    std::exception_ptr failure_;
-    std::vector<std::thread> threads_;
-};
 
 /// The sharded map, found or made.
 class MapSlot {

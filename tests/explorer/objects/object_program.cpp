@@ -20,14 +20,11 @@ namespace stillpoint::explorer {
 namespace {
 
 bool notes_are_begun = false;
-constexpr const char* loggings[] = {"sync", "async", "auto"};
-
-/// Which threads log, and when recovered pages are loaded, changes from program to program.
+/// What an engine does in several ways changes from program to program.
 std::string options_of(const ProgramPlan& plan)
 {
-    std::string text = std::string("quiet pool_size_mb=4 staging_max_mb=64 pool_max_mb=8 engine=pronto pronto_logging=") +
-                       loggings[plan.seed % std::size(loggings)] + " recovery=" + (plan.seed % 2 == 0 ? "eager" : "auto") +
-                       " interval_ms=" + (plan.timed ? "1" : "3600000") +
+    std::string text = "quiet pool_size_mb=4 pool_max_mb=8 engine=" + plan.engine + plan.objects->options(plan.seed) +
+                       " recovery=" + (plan.seed % 2 == 0 ? "eager" : "auto") + " interval_ms=" + (plan.timed ? "1" : "3600000") +
                        " durability=" + (plan.profile == sim::Profile::process ? "process" : "power");
     if (plan.place != Place::simulated) {
         text += plan.place == Place::real_file ? " medium=file" : " medium=memory";
@@ -89,6 +86,13 @@ void ObjectNotes::state(std::uint64_t part, std::uint64_t digest) noexcept
 void ObjectNotes::acknowledged(std::uint64_t part, std::uint64_t digest) noexcept
 {
     sim::record(sim::EventKind::part_acknowledge, part, nullptr, 0, digest);
+}
+
+void ObjectNotes::withdrawn(std::uint64_t part, std::uint64_t digest) noexcept
+{
+    if (notes_are_begun) {
+        sim::record(sim::EventKind::part_withdrawn, part, nullptr, 0, digest);
+    }
 }
 
 void ObjectNotes::number(std::uint64_t part, const void* object, bool is_new) noexcept

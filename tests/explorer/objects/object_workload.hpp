@@ -1,10 +1,12 @@
 #pragma once
-// ObjectWorkload: a program over durable objects of the engine pronto, and what it tells the trace: each state that a part of an
-// object gets, before its operation is committed, and each that the program was told is durable.
+// ObjectWorkload: a program whose operations are durable on return, one by one: over durable objects of the engine pronto, or in
+// transactions of spht. It tells the trace each state that a part gets, before its operation is committed, and each that the program was told
+// is durable.
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +26,8 @@ public:
     /// The part's next state. Called inside the lock that orders its operations.
     static void state(std::uint64_t part, std::uint64_t digest) noexcept;
     static void acknowledged(std::uint64_t part, std::uint64_t digest) noexcept;
+    /// The operation that would have made this state was taken back.
+    static void withdrawn(std::uint64_t part, std::uint64_t digest) noexcept;
     /// The newest commit number of the object. `is_new`: no other thread commits on it.
     static void number(std::uint64_t part, const void* object, bool is_new) noexcept;
 };
@@ -35,14 +39,24 @@ public:
     virtual void find_objects() = 0;
     /// Digests of every part that the program may have.
     [[nodiscard]] virtual PartDigests digests() const = 0;
-    /// Operations, one after the other or on several threads; acknowledges what was told to be durable. Throws what pronto does.
+    /// Operations, one after the other or on several threads; acknowledges what was told to be durable. Throws what the engine does.
     virtual void perform(Random& random) = 0;
+
+    /// Whether look_at_image() can be asked, so that not every image needs a process that opens it.
+    [[nodiscard]] virtual bool reads_images() const { return false; }
+    /// As find_objects() and digests(), of an image that no engine runs on: what is broken, or "". `blocks`: live ones that it must have.
+    [[nodiscard]] virtual std::string look_at_image(const FindObject& /*find*/, PartDigests& /*digests*/, std::uint64_t& /*blocks*/) const
+    {
+        return "";
+    }
 };
 
 struct ObjectWorkloadEntry {
     std::string_view name;
     std::unique_ptr<ObjectWorkload> (*make)();
     std::uint64_t operations;  ///< of one run
+    /// The engine's own options for a program with that seed: " option=value …".
+    std::string (*options)(std::uint64_t seed);
 };
 
 /// Every one (objects/registry.cpp).

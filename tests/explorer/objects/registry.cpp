@@ -142,6 +142,13 @@ class LongArguments final : public ObjectWorkload {
     Slot<ExploredList> list_{"list", 0};
 };
 
+/// Which threads log.
+std::string pronto_options(std::uint64_t seed)
+{
+    constexpr const char* loggings[] = {"sync", "async", "auto"};
+    return std::string(" staging_max_mb=64 pronto_logging=") + loggings[seed % std::size(loggings)];
+}
+
 template <class Workload>
 std::unique_ptr<ObjectWorkload> make()
 {
@@ -153,12 +160,12 @@ std::unique_ptr<ObjectWorkload> make()
 const std::vector<ObjectWorkloadEntry>& object_workloads()
 {
     static const std::vector<ObjectWorkloadEntry> entries = {
-        {"map", &make<Map>, 14},
-        {"several", &make<Several>, 24},
-        {"long-arguments", &make<LongArguments>, 20},
-        {"concurrent", &make_concurrent, 3},
-        {"overtaking", &make_overtaking, 5},
-        {"changed-methods", &make_changed_methods, 10},
+        {"map", &make<Map>, 14, &pronto_options},
+        {"several", &make<Several>, 24, &pronto_options},
+        {"long-arguments", &make<LongArguments>, 20, &pronto_options},
+        {"concurrent", &make_concurrent, 3, &pronto_options},
+        {"overtaking", &make_overtaking, 5, &pronto_options},
+        {"changed-methods", &make_changed_methods, 10, &pronto_options},
     };
     return entries;
 }

@@ -120,6 +120,7 @@ void CrashModel::apply(const Event& event)
     case EventKind::operation:
     case EventKind::part_recovered:
     case EventKind::part_state:
+    case EventKind::part_withdrawn:
     case EventKind::part_acknowledge:
     case EventKind::part_number:
     case EventKind::none: break;

@@ -113,7 +113,7 @@ struct Bytes {
 
     static std::byte* make(std::size_t size, std::uint64_t fill)
     {
-        auto* const block = static_cast<std::byte*>(sp_malloc(size));
+        std::byte* const block = Memory::allocate_bytes(size);
         change(block, size, fill);
         return block;
     }
@@ -131,7 +131,7 @@ struct Bytes {
         const std::size_t begin = kept_bytes(size, fill);
         return all_are(reinterpret_cast<const unsigned char*>(block + begin), size - begin, fill);
     }
-    static void destroy(std::byte* block) { sp_free(block); }
+    static void destroy(std::byte* block) { Memory::free_bytes(block); }
 };
 
 template <class Memory>
@@ -219,7 +219,7 @@ class AllocatorChurn final : public WorkloadOn<Memory, Slots<Memory>> {
     }
     static void resize(Here& slot, std::size_t size)
     {
-        slot.block = static_cast<std::byte*>(sp_realloc(slot.block, size));
+        slot.block = Memory::resize_bytes(slot.block, size);
         slot.size = size;
         kinds[bytes_kind].change(slot.block, size, slot.fill);
     }

@@ -85,6 +85,6 @@ class Handles final : public WorkloadOn<Memory, Names<Memory>> {
 
 }  // namespace
 
-WorkloadMakers handles() { return over_each_memory<Handles>(); }
+WorkloadMakers handles() { return over_memory_without_transactions<Handles>(); }
 
 }  // namespace stillpoint::explorer

@@ -7,12 +7,22 @@
 
 namespace stillpoint::explorer {
 
-std::unique_ptr<Workload> WorkloadEntry::make_for(std::string_view engine) const
+namespace {
+
+WorkloadMakers::Make maker_for(const WorkloadMakers& makers, std::string_view engine)
 {
-    return find_engine(engine)->trackers.empty() ? makers.logged() : makers.plain();
+    const EngineDriver& driver = *find_engine(engine);
+    if (driver.programs == Programs::transactions) {
+        return makers.transactional;
+    }
+    return driver.trackers.empty() ? makers.logged : makers.plain;
 }
 
-bool WorkloadEntry::fits(std::string_view engine) const { return !find_engine(engine)->trackers.empty() || makers.logged != nullptr; }
+}  // namespace
+
+std::unique_ptr<Workload> WorkloadEntry::make_for(std::string_view engine) const { return maker_for(makers, engine)(); }
+
+bool WorkloadEntry::fits(std::string_view engine) const { return maker_for(makers, engine) != nullptr; }
 
 const std::vector<WorkloadEntry>& workloads()
 {

@@ -1,0 +1,83 @@
+// Durable transactions: what is acknowledged survives, with all that it has read; nothing else does in half.
+
+#include "api/registry.hpp"
+#include "campaign.hpp"
+#include "runtime/engine.hpp"
+#include "transactions/programs.hpp"
+
+namespace stillpoint::explorer {
+
+namespace {
+
+ProgramPlan plan_of(std::string_view engine, const ObjectWorkloadEntry& program, sim::Profile profile)
+{
+    ProgramPlan plan;
+    plan.objects = &program;
+    plan.engine = engine;
+    plan.tracker = "auto";
+    plan.profile = profile;
+    plan.operations = program.operations;
+    return plan;
+}
+
+void add_campaigns(std::string_view engine, std::vector<Campaign>& campaigns)
+{
+    const auto add = [&](const char* what, const ProgramPlan& plan) {
+        campaigns.push_back(exploration(
+            std::string(engine) + "/" + what + "/" + std::string(to_text(plan.profile)) + "/" + std::string(plan.objects->name), plan));
+    };
+    for (const ObjectWorkloadEntry& program : transaction_programs()) {
+        for (const sim::Profile profile : every_profile) {
+            add("transactions", plan_of(engine, program, profile));
+        }
+    }
+    for (const sim::Profile profile : {sim::Profile::cache_line, sim::Profile::page}) {
+        for (const char* const name : {"large", "several"}) {
+            ProgramPlan plan = plan_of(engine, transaction_program_called(name), profile);
+            plan.timed = true;
+            add("transactions-timed", plan);
+        }
+        ProgramPlan plan = plan_of(engine, transaction_program_called("several"), profile);
+        plan.failing_sync = 15;
+        add("transactions-failed-sync", plan);
+        plan.failing_sync = UINT64_MAX;
+        plan.power_cuts_only = true;
+        plan.sync_us = 300;
+        add("transactions-cut", plan);
+        plan.power_cuts_only = false;
+        plan.sync_us = 0;
+        plan.place = profile == sim::Profile::page ? Place::real_file : Place::real_memory;
+        add("transactions-real", plan);
+    }
+}
+
+}  // namespace
+
+std::vector<Campaign> transaction_campaigns()
+{
+    std::vector<Campaign> campaigns;
+    for (const EngineDriver& driver : engine_drivers()) {
+        if (driver.programs == Programs::transactions) {
+            add_campaigns(driver.format.name, campaigns);
+        }
+    }
+    return campaigns;
+}
+
+std::vector<Campaign> lost_reads_campaigns()
+{
+    std::vector<Campaign> campaigns;
+    for (const EngineDriver& driver : engine_drivers()) {
+        if (driver.programs != Programs::transactions) {
+            continue;
+        }
+        for (const sim::Profile profile : {sim::Profile::cache_line, sim::Profile::page}) {
+            ProgramPlan plan = plan_of(driver.format.name, readers_that_do_not_wait(), profile);
+            plan.sync_us = 300;
+            campaigns.push_back(exploration(plan.engine + "/reads-may-be-lost/" + std::string(to_text(profile)), plan));
+        }
+    }
+    return campaigns;
+}
+
+}  // namespace stillpoint::explorer
