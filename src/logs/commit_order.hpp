@@ -22,12 +22,18 @@ public:
     struct alignas(128) Slot {
         std::atomic<std::uint64_t> stamp;  ///< timestamp, or a lower bound of it, << 1 | persistent; 0: none yet
         std::atomic<bool> updates;         ///< the transaction of `stamp` has committed, and has a log record
+        // Of CommitLinks: which words belong together, and the records.
+        std::atomic<std::uint64_t> sequence;             ///< odd: they change
+        std::atomic<Position> position;                  ///< of the record of `stamp`'s transaction
+        std::atomic<Position> previous_position;         ///< of the newest one before it that has committed; 0: none
+        std::atomic<Timestamp> previous_timestamp;
     };
 
     /// Errors: no_memory.
     [[nodiscard]] Result<void> reserve() { return slots_.reserve(slots_max, "the threads that commit"); }
     /// Slots below `count` are in use. Rises only.
     void set_slots(std::uint32_t count) noexcept { slot_count_.store(count, std::memory_order_release); }
+    [[nodiscard]] std::uint32_t slot_count() const noexcept { return slot_count_.load(std::memory_order_acquire); }
     [[nodiscard]] Slot& slot(std::uint32_t number) noexcept { return slots_[number]; }
 
     /// Lines 3 to 8: a transaction begins whose timestamp will not be below `now`. A full fence: from here on others wait for it.

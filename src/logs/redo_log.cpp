@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "logs/log_bytes.hpp"
 #include "logs/record_checks.hpp"
 
 namespace stillpoint::logs {
@@ -80,6 +81,12 @@ void RedoLog::give_spare_back() noexcept
     }
 }
 
+Position RedoLog::next_position() const noexcept
+{
+    return spare_ != no_chunk ? position_of(spare_, first_record_offset)
+                              : position_of(last_, space_->state(last_).used.load(std::memory_order_relaxed));
+}
+
 void RedoLog::cancel() noexcept
 {
     give_spare_back();
@@ -104,6 +111,7 @@ void RedoLog::begin_chunk() noexcept
     state.use = space_->next_use();
     state.written = 0;
     state.counted = 0;
+    state.records = 0;
     alignas(cache_line_bytes) ChunkHeader header{};
     std::memcpy(header.magic, chunk_magic, sizeof chunk_magic);
     header.use = state.use;
@@ -137,8 +145,10 @@ Position RedoLog::put(RecordHeader& header, std::uint64_t words, Timestamp times
     store(last_, offset, &header, bytes);
     state.newest.store(timestamp, std::memory_order_relaxed);
     newest_ = timestamp;
+    state.last = static_cast<std::uint32_t>(offset);
+    ++state.records;
     state.used.store(static_cast<std::uint32_t>(offset + bytes), std::memory_order_release);
-    return std::uint64_t{last_} * chunk_bytes + offset;
+    return position_of(last_, offset);
 }
 
 Position RedoLog::append_whole(RecordBuilder& builder, Timestamp timestamp) noexcept

@@ -27,6 +27,8 @@ public:
     /// too_large: the whole log could not hold it beside what other threads need; wait: no chunk is free now.
     [[nodiscard]] Room prepare(std::uint64_t words) noexcept;
     void cancel() noexcept;
+    /// After prepare(): where the record, or the first of its parts, will begin.
+    [[nodiscard]] Position next_position() const noexcept;
     /// Writes the record; on byte-addressable media the caller's fence makes it durable. Timestamps rise. Returns its Position.
     Position append(RecordBuilder& builder, Timestamp timestamp) noexcept;
 

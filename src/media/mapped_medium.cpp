@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t reserve_bytes = 4 * window_bytes;
 
 template <class Word>
-bool store_word(std::byte* target, const void* data, std::size_t size) noexcept
+bool store_at_once(std::byte* target, const void* data, std::size_t size) noexcept
 {
     if (size != sizeof(Word) || reinterpret_cast<std::uintptr_t>(target) % sizeof(Word) != 0) {
         return false;
@@ -165,8 +165,8 @@ void MappedMedium::store(std::uint64_t offset, const void* data, std::size_t siz
     observe(MediumEvent::store, offset, data, size);
     std::byte* const target = mapping_.base() + offset;
     // One instruction for what must not tear; memcpy promises nothing of that kind.
-    if (!store_word<std::uint64_t>(target, data, size) && !store_word<std::uint32_t>(target, data, size) &&
-        !store_word<std::uint16_t>(target, data, size)) {
+    if (!store_at_once<std::uint64_t>(target, data, size) && !store_at_once<std::uint32_t>(target, data, size) &&
+        !store_at_once<std::uint16_t>(target, data, size)) {
         std::memcpy(target, data, size);
     }
     if (!needs_write_back_) {  // else they are counted as lines, when they are written back
@@ -214,6 +214,19 @@ bool MappedMedium::compare_exchange_word(std::uint64_t offset, std::uint64_t& ex
         return exchanged;
     }
     return word.compare_exchange_strong(expected, desired);
+}
+
+void MappedMedium::store_word(std::uint64_t offset, std::uint64_t value) noexcept
+{
+    file_.faults().persist();
+    const std::atomic_ref word(*reinterpret_cast<std::uint64_t*>(mapping_.base() + offset));
+    if constexpr (media_are_observed) {  // In the order in which they take effect.
+        const std::lock_guard hold(lines_lock_);
+        word.store(value, std::memory_order_release);
+        observe(MediumEvent::store, offset, &value, sizeof value);
+        return;
+    }
+    word.store(value, std::memory_order_release);
 }
 
 void MappedMedium::write_back_line(std::uint64_t offset) noexcept

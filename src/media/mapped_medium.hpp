@@ -38,6 +38,7 @@ public:
     void store_nontemporal(std::uint64_t offset, const void* data, std::size_t size) noexcept final;
     void append_lines(std::uint64_t offset, const void* data, std::size_t size) noexcept final;
     [[nodiscard]] bool compare_exchange_word(std::uint64_t offset, std::uint64_t& expected, std::uint64_t desired) noexcept final;
+    void store_word(std::uint64_t offset, std::uint64_t value) noexcept final;
     void write_back_line(std::uint64_t offset) noexcept final;
     [[nodiscard]] bool has_lost_pages() const noexcept final { return file_.has_lost_pages(); }
     void write_back(std::uint64_t offset, std::size_t size) noexcept final;

@@ -199,8 +199,11 @@ Outcome Transaction::commit_reads() noexcept
 Outcome Transaction::make_durable(Timestamp timestamp) noexcept
 {
     const bool intact = memory_.persist_log();
+    memory_.links().scan_others(slot_, search_);
     logs::CommitOrder::persisted(slot_, timestamp);
-    if (auto done = intact ? memory_.make_durable(&slot_, timestamp) : memory_.make_durable(nullptr, timestamp); !done) {
+    auto done = intact ? memory_.make_durable(&slot_, timestamp) : memory_.make_durable(nullptr, timestamp);
+    memory_.links().finish(slot_, search_, intact && done);
+    if (!done) {
         failure_ = done.error();
         return Outcome::failed;
     }
@@ -232,7 +235,7 @@ Outcome Transaction::commit() noexcept
         return give_up(Outcome::failed);
     }
     if (is_durable) {
-        logs::CommitOrder::announce(slot_, memory_.clock().now());
+        memory_.links().announce(slot_, search_, log_.next_position(), memory_.clock().now());
     }
     const bool locked = lock_lines();
     const Timestamp timestamp = locked ? choose_timestamp(is_durable) : 0;
@@ -243,6 +246,7 @@ Outcome Transaction::commit() noexcept
         return give_up(Outcome::conflict);
     }
     if (is_durable) {
+        memory_.links().note_timestamp(search_, timestamp);
         logs::CommitOrder::settle(slot_, timestamp);
     }
     write_back();
@@ -281,7 +285,7 @@ void Transaction::free_blocks(const os::ReservedArray<void*>& blocks, std::uint6
 void Transaction::abort() noexcept
 {
     unlock_lines();
-    logs::CommitOrder::withdraw(slot_);
+    memory_.links().withdraw(slot_);
     leave_gate();
     depth_ = 0;
     free_blocks(allocated_, allocated_count_);

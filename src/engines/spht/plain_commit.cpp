@@ -30,8 +30,9 @@ Outcome Transaction::commit_plain() noexcept
         failure_ = room.error();
         return give_up(Outcome::failed);
     }
-    logs::CommitOrder::announce(slot_, memory_.clock().now());
+    memory_.links().announce(slot_, search_, log_.next_position(), memory_.clock().now());
     const Timestamp timestamp = choose_timestamp(true);
+    memory_.links().note_timestamp(search_, timestamp);
     logs::CommitOrder::settle(slot_, timestamp);
     // Again, after the timestamp was chosen: the library may have stored in between for another thread, and its record has an earlier one.
     build_plain_record();

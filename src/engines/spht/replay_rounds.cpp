@@ -6,6 +6,8 @@
 
 #include "arch/checksum.hpp"
 #include "core/canary.hpp"
+#include "engines/spht/own_statistics.hpp"
+#include "logs/linked_range.hpp"
 #include "os/clock.hpp"
 #include "runtime/checkpoint_figures.hpp"
 #include "runtime/statistics.hpp"
@@ -145,6 +147,31 @@ CheckpointTurn ReplayRounds::take_round(bool last, bool even_if_empty) noexcept
     return CheckpointTurn::committed;
 }
 
+/// Puts every record up to `limit` that is not replayed in order, along links. False: there are none, or one is missing.
+bool ReplayRounds::follow(logs::Timestamp limit) noexcept
+{
+    logs::CommitLinks& links = parts_.memory->links();
+    if (!links.direction()) {
+        return false;
+    }
+    links.await_links(limit);
+    logs::LinkedRecords range{*links.direction(), {}, {}, 0};
+    const std::uint32_t logs = parts_.memory->log_count();
+    for (std::uint32_t i = 0; i < logs; ++i) {
+        if (logs::RedoLog& log = parts_.memory->log(i); log.has_chunks()) {
+            logs::add_records(log, parts_.memory->space(), point_.replayed, limit, range);
+        }
+    }
+    const std::span<logs::RecordRef> ordered = ordered_.resize(range.count);
+    if (ordered.size() == range.count &&
+        (ordered.empty() || logs::follow_links(log_bytes(), range.direction, range.oldest, range.newest, ordered))) {
+        own_statistic(OwnStatistic::linked_records).fetch_add(range.count, std::memory_order_relaxed);
+        return true;
+    }
+    own_statistic(OwnStatistic::link_fallbacks).fetch_add(1, std::memory_order_relaxed);
+    return false;
+}
+
 logs::GroupRecord ReplayRounds::goal_now() noexcept
 {
     logs::GroupRecord goal = parts_.memory->newest_group();
@@ -214,10 +241,12 @@ void ReplayRounds::put_in_order() noexcept
 
 Result<void> ReplayRounds::replay_up_to(const logs::GroupRecord& goal, bool clean) noexcept
 {
-    if (!collect(goal.marker)) {
-        return fail(SP_E_NO_MEMORY, 0, "the logs have more than {} records", records_max);
+    if (!follow(goal.marker)) {
+        if (!collect(goal.marker)) {
+            return fail(SP_E_NO_MEMORY, 0, "the logs have more than {} records", records_max);
+        }
+        put_in_order();
     }
-    put_in_order();
     std::span<const logs::RecordRef> left = ordered_.records();
     const auto bytes_of = [](ReplayRounds& self, std::uint32_t image_page) {
         return staged_bytes_of(self.staging_.data(), self.staged_at_[image_page]);
@@ -235,6 +264,7 @@ Result<void> ReplayRounds::replay_up_to(const logs::GroupRecord& goal, bool clea
         for (std::size_t i = 0; i < done.size(); ++i) {
             point.transactions += i + 1 == done.size() || count_of_parts(done[i], done[i + 1]) ? 1U : 0U;
         }
+        newest_replayed_ = done.empty() ? newest_replayed_ : done.back().timestamp;
         left = left.subspan(*taken);
         point.replayed = left.empty() ? goal.marker : done.back().timestamp;
         if (left.empty() && !parts_.memory->is_byte_addressable()) {
@@ -368,6 +398,10 @@ void ReplayRounds::give_chunks_back(logs::Timestamp replayed) noexcept
     logs::ChunkSpace& space = parts_.memory->space();
     // Idle threads keep their last chunk only while there are plenty.
     const bool all = space.free_chunks() < space.chunk_count() / 4;
+    if (parts_.memory->links().direction()) {
+        // The next transaction may yet store its link in the newest record, or look for its timestamp.
+        replayed = newest_replayed_ == 0 ? 0 : newest_replayed_ - 1;
+    }
     const std::uint32_t logs = parts_.memory->log_count();
     for (std::uint32_t i = 0; i < logs; ++i) {
         parts_.memory->log(i).release_up_to(replayed, all);

@@ -76,6 +76,7 @@ private:
     [[nodiscard]] logs::GroupRecord goal_now() noexcept;
     [[nodiscard]] Result<void> seal(bool last) noexcept;
     [[nodiscard]] Result<void> replay_up_to(const logs::GroupRecord& goal, bool clean) noexcept;
+    [[nodiscard]] bool follow(logs::Timestamp limit) noexcept;
     [[nodiscard]] bool collect(logs::Timestamp limit) noexcept;
     void put_in_order() noexcept;
     /// Replays the first records of `ordered`, as many as staging memory has pages for. Returns how many.
@@ -99,6 +100,7 @@ private:
     ReplayPoint point_{};
     bool has_replayed_ = false;
     std::atomic<logs::Timestamp> replayed_{0};
+    logs::Timestamp newest_replayed_ = 0;  ///< of a record of this run; 0: none
 
     // The round in progress.
     logs::RecordList walked_;  ///< log after log

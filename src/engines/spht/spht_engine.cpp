@@ -6,6 +6,7 @@
 #include "core/store_marks.hpp"
 #include "engines/spht/offline_logs.hpp"
 #include "engines/spht/own_options.hpp"
+#include "engines/spht/own_statistics.hpp"
 #include "engines/spht/own_transaction.hpp"
 #include "engines/spht/spht_layout.hpp"
 #include "runtime/fase.hpp"
@@ -22,6 +23,14 @@ std::unique_ptr<Engine> make() { return std::make_unique<SphtEngine>(); }
 constexpr std::string_view tracker = "transactions";
 constexpr std::string_view trackers[] = {tracker};
 constexpr std::uint64_t interval_ms = 10'000;
+
+std::optional<logs::LinkDirection> direction_of(std::string_view linking)
+{
+    if (linking == "none") {
+        return std::nullopt;
+    }
+    return linking == "forward" ? logs::LinkDirection::forward : logs::LinkDirection::backward;
+}
 
 constexpr EngineFormat format{"spht", layout_version, engine_area_pages, &segment_file_pages};
 
@@ -53,6 +62,7 @@ EngineDriver driver() noexcept
             .trackers = trackers,
             .sums_program_bytes = true,
             .options = own_option_rows,
+            .statistics = own_statistic_rows,
             .programs = Programs::transactions,
             .facts = &log_facts};
 }
@@ -116,13 +126,15 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
         const StatisticsScope own(engine.statistics_number);
         give_up_durability(engine.clock_, failure);
     };
-    if (auto done = memory_.prepare({pool_.get(), &medium_lock_, &shadow_, facts.image_bytes_max, request, give_up, this}); !done) {
+    const OwnOptions own{options};
+    if (auto done = memory_.prepare(
+            {pool_.get(), &medium_lock_, &shadow_, facts.image_bytes_max, direction_of(own.linking), request, give_up, this});
+        !done) {
         return pass_on(done.error());
     }
     for (const Segment& segment : pool_->segments()) {
         memory_.space().add(first_log_page(segment), log_pages_for(segment.image_pages));
     }
-    const OwnOptions own{options};
     rounds_.emplace(ReplayRounds::Parts{pool_.get(), &shadow_, &table_, &locations_, &medium_lock_, &clock_, &memory_},
                     ReplayRounds::Settings{options.interval_ms * 1'000'000, options.staging_max_mb * mib,
                                            facts.image_bytes_max / page_bytes, static_cast<unsigned>(own.replayers)});

@@ -45,6 +45,9 @@ Result<void> Transaction::reserve()
     if (auto done = actions_.reserve(blocks_max, "the actions of a transaction"); !done) {
         return done;
     }
+    if (auto done = search_.reserve(); !done) {
+        return done;
+    }
     return record_.reserve(record_words_reserved);
 }
 

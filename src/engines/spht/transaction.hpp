@@ -14,6 +14,7 @@
 #include "engines/spht/version_locks.hpp"
 #include "engines/spht/write_set.hpp"
 #include "heap/heap.hpp"
+#include "logs/commit_links.hpp"
 #include "logs/commit_order.hpp"
 #include "logs/record_builder.hpp"
 #include "logs/redo_log.hpp"
@@ -163,6 +164,7 @@ private:
     std::uint64_t action_count_ = 0;
     logs::RecordBuilder record_;
     logs::RedoLog log_;
+    logs::LinkSearch search_;
     Failure failure_{};
 };
 

@@ -49,6 +49,12 @@ Result<void> TransactionalMemory::prepare(const Parts& parts)
     if (auto done = order_.reserve(); !done) {
         return done;
     }
+    if (auto done = links_.reserve(order_, space_, *medium_, parts.linking, chunks); !done) {
+        return done;
+    }
+    if (auto done = system_search_.reserve(); !done) {
+        return done;
+    }
     if (auto done = gate_.reserve(threads_max + 1); !done) {
         return done;
     }
@@ -274,12 +280,18 @@ Timestamp TransactionalMemory::append_system_record() noexcept
 Timestamp TransactionalMemory::append_prepared_record() noexcept
 {
     logs::CommitOrder::Slot& slot = order_.slot(system_number);
-    logs::CommitOrder::announce(slot, clock_.now());
+    links_.announce(slot, system_search_, system_log_.next_position(), clock_.now());
     const Timestamp timestamp = clock_.now();
+    links_.note_timestamp(system_search_, timestamp);
     system_log_.append(system_record_, timestamp);
-    static_cast<void>(persist_log());
+    const bool intact = persist_log();
+    links_.scan_others(slot, system_search_);
     // Not `updates`: no thread waits for this record, so it moves no marker.
     logs::CommitOrder::persisted(slot, timestamp);
+    if (links_.direction()) {
+        static_cast<void>(order_.await_preceding(&slot, timestamp));
+    }
+    links_.finish(slot, system_search_, intact);
     return timestamp;
 }
 

@@ -14,6 +14,7 @@
 #include "engines/spht/version_locks.hpp"
 #include "logs/chunk_space.hpp"
 #include "logs/commit_clock.hpp"
+#include "logs/commit_links.hpp"
 #include "logs/commit_order.hpp"
 #include "logs/durable_marker.hpp"
 #include "logs/group_commit.hpp"
@@ -33,6 +34,7 @@ public:
         os::FutexLock* medium_lock;
         const Shadow* shadow;
         std::uint64_t image_bytes_max;
+        std::optional<logs::LinkDirection> linking;
         /// A replay is due, or threads wait for one. Any thread.
         void (*request_replay)(void* engine) noexcept;
         /// Nothing becomes durable any more.
@@ -65,6 +67,7 @@ public:
     [[nodiscard]] VersionLocks& locks() noexcept { return locks_; }
     [[nodiscard]] const logs::CommitClock& clock() const noexcept { return clock_; }
     [[nodiscard]] logs::CommitOrder& order() noexcept { return order_; }
+    [[nodiscard]] logs::CommitLinks& links() noexcept { return links_; }
     [[nodiscard]] SerialGate& gate() noexcept { return gate_; }
     [[nodiscard]] PlainStores& plain_stores() noexcept { return plain_stores_; }
     /// The calling thread's transaction runs alone: from here on plain stores into durable memory belong to it. Errors: unsupported;
@@ -125,6 +128,7 @@ private:
     Medium* medium_ = nullptr;
     logs::CommitClock clock_;
     logs::CommitOrder order_;
+    logs::CommitLinks links_;
     SerialGate gate_;
     VersionLocks locks_;
     PlainStores plain_stores_;
@@ -137,6 +141,7 @@ private:
     os::FutexLock system_lock_;
     logs::RedoLog system_log_;
     logs::RecordBuilder system_record_;
+    logs::LinkSearch system_search_;
     os::ReservedArray<std::uint32_t> early_pages_;  ///< pages of the image that were stored to before start(), some of them twice
     std::uint64_t early_page_count_ = 0;
 
