@@ -136,6 +136,13 @@ class Churn final : public PartsProgram {
 class Large final : public PartsProgram {
     void work_on(TransactionParts& parts, Random& random) override
     {
+        for (int i = 0; i < 3; ++i) {  // Without a pause: a round of replay runs beside them.
+            change_blocks(parts, random);
+        }
+    }
+
+    static void change_blocks(TransactionParts& parts, Random& random)
+    {
         PartsChange change = small_change(random);
         change.list_steps = 1 - static_cast<int>(random() % 3);
         change.block_words = random() % 3 == 0 ? random() % 70'000 : random() % 9000;
@@ -344,7 +351,7 @@ const std::vector<ObjectWorkloadEntry>& transaction_programs()
 {
     static const std::vector<ObjectWorkloadEntry> entries = {
         {"parts", &make<Sequential>, 10, &options}, {"churn", &make<Churn>, 10, &options},
-        {"large", &make<Large>, 12, &options},      {"aborts", &make<Aborts>, 14, &options},
+        {"large", &make<Large>, 5, &options},      {"aborts", &make<Aborts>, 14, &options},
         {"names", &make<Names>, 8, &options},       {"several", &make<Several>, 3, &options},
         {"readers", &make<Readers, unsigned{SP_SPHT_READ_ONLY}>, 2, &options},
     };
