@@ -133,7 +133,7 @@ private:
     {
         chunk_ = chunk;
         const Timestamp follows = chunk.header.follows;
-        if (follows <= newest_ || is_removed(Canary::redo_missing_chunk)) {
+        if (follows <= newest_) {
             return {};
         }
         index_.newest = std::max(index_.newest, follows);

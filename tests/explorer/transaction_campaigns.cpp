@@ -35,6 +35,7 @@ void add_campaigns(std::string_view engine, std::vector<Campaign>& campaigns)
         for (const char* const name : {"large", "several"}) {
             ProgramPlan plan = plan_of(engine, transaction_program_called(name), profile);
             plan.timed = true;
+            plan.sync_us = 300;  // So that transactions commit while an epoch is written.
             add("transactions-timed", plan);
         }
         ProgramPlan plan = plan_of(engine, transaction_program_called("several"), profile);

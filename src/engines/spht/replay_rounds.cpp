@@ -337,6 +337,9 @@ Result<void> ReplayRounds::write_epoch(std::span<const std::uint32_t> pages, con
     const std::uint64_t begun_ns = os::monotonic_ns();
     const std::uint64_t captured_unix_ns = os::wall_clock_ns();
     const std::uint64_t epoch = parts_.clock->advance();
+    if (is_removed(Canary::kept_chunks)) {
+        give_chunks_back(point.replayed);
+    }
     writer_.begin(epoch);
     for (std::uint64_t i = 0; i < pages.size(); ++i) {
         const std::uint32_t image_page = pages[i];
@@ -351,9 +354,6 @@ Result<void> ReplayRounds::write_epoch(std::span<const std::uint32_t> pages, con
     }
     if (auto done = is_removed(Canary::replay_point_order) ? Result<void>() : write_replay_point(next); !done) {
         return done;
-    }
-    if (is_removed(Canary::kept_chunks)) {
-        give_chunks_back(next.replayed);
     }
     if (auto done = writer_.commit({epoch, parts_.shadow->bytes() / page_bytes, captured_unix_ns, clean}); !done) {
         return done;

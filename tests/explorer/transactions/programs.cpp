@@ -136,6 +136,13 @@ class Churn final : public PartsProgram {
 class Large final : public PartsProgram {
     void work_on(TransactionParts& parts, Random& random) override
     {
+        for (int i = 0; i < 3; ++i) {  // Without a pause: a round of replay runs beside them.
+            change_blocks(parts, random);
+        }
+    }
+
+    static void change_blocks(TransactionParts& parts, Random& random)
+    {
         PartsChange change = small_change(random);
         change.list_steps = 1 - static_cast<int>(random() % 3);
         change.block_words = random() % 3 == 0 ? random() % 70'000 : random() % 9000;
@@ -157,9 +164,7 @@ class Aborts final : public PartsProgram {
         switch (random() % 7) {
         case 0: throws(parts, random, [](spht::transaction& tx) { tx.cancel(); }); break;
         case 1: throws(parts, random, [](spht::transaction&) { throw Refrain{}; }); break;
-        case 2:
-            throws(parts, random, [](spht::transaction&) { spht::atomically([](spht::transaction& inner) { inner.cancel(); }); });
-            break;
+        case 2: throws(parts, random, [](spht::transaction&) { spht::atomically([](spht::transaction& inner) { inner.cancel(); }); }); break;
         case 3: runs_again(parts, random); break;
         case 4: transact(parts, small_change(random), random, SP_SPHT_IRREVOCABLE); break;
         case 5: nests(parts, random); break;
@@ -290,7 +295,9 @@ class Several final : public PartsProgram {
         for (int i = 0; i < 4; ++i) {
             PartsChange change = small_change(random);
             switch (random() % 4) {
-            case 0: transact(parts, {{}, change.written}, random, SP_SPHT_READ_ONLY); break;
+            case 0:
+                transact(parts, {{}, change.written}, random, SP_SPHT_READ_ONLY);
+                break;
             case 1:  // Its own alone: others commit beside it.
                 change.written = {thread};
                 change.read.clear();
@@ -343,12 +350,9 @@ std::unique_ptr<ObjectWorkload> make()
 const std::vector<ObjectWorkloadEntry>& transaction_programs()
 {
     static const std::vector<ObjectWorkloadEntry> entries = {
-        {"parts", &make<Sequential>, 10, &options},
-        {"churn", &make<Churn>, 10, &options},
-        {"large", &make<Large>, 12, &options},
-        {"aborts", &make<Aborts>, 14, &options},
-        {"names", &make<Names>, 8, &options},
-        {"several", &make<Several>, 3, &options},
+        {"parts", &make<Sequential>, 10, &options}, {"churn", &make<Churn>, 10, &options},
+        {"large", &make<Large>, 5, &options},      {"aborts", &make<Aborts>, 14, &options},
+        {"names", &make<Names>, 8, &options},       {"several", &make<Several>, 3, &options},
         {"readers", &make<Readers, unsigned{SP_SPHT_READ_ONLY}>, 2, &options},
     };
     return entries;
