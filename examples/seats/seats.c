@@ -21,7 +21,7 @@
 
 enum { flights = 20, seats_of_flight = 100, passengers = 3000, threads_max = 16, exit_broken = 3, exit_usage = 64 };
 
-/* The object after the root "airline". Numbers count from 1; 0 is no passenger, and no seat. */
+/* The object after the root "airline". Numbers count from 1; 0 stands for none. */
 typedef struct airline {
     uint64_t passenger_of[flights * seats_of_flight];
     uint64_t seat_of[passengers];
