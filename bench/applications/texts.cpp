@@ -1,7 +1,6 @@
 #include "texts.hpp"
 
 #include <numeric>
-#include <utility>
 
 #include "../harness/random.hpp"
 #include "../harness/zipf.hpp"
