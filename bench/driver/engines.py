@@ -138,7 +138,7 @@ def pmemobj_environment(configuration):
 def is_too_slow(configuration, family):
     """A job is never cut. Where libpmemobj syncs each range of an ordinary file, one takes hours; operations are cut by time."""
     return (configuration.engine.name == "pmemobj" and configuration.medium == "file" and configuration.durability == "power" and
-            family in ("application", "continuing"))
+            family in ("application", "continuing", "transactions"))
 
 
 class Installation:

@@ -36,7 +36,8 @@ public:
     template <class Body>
     static auto atomically(Body&& body)
     {
-        Handle& tx = own();
+        static thread_local const Owner owner;
+        Handle& tx = owner.slot->handle;
         for (unsigned attempt = 0;; ++attempt) {
             tx.begin();
             try {
@@ -190,9 +191,11 @@ public:
 
         void begin() noexcept
         {
-            snapshot_ = clock_.load(std::memory_order_acquire);
-            running_since_->store(snapshot_ + 1, std::memory_order_seq_cst);
-            std::atomic_thread_fence(std::memory_order_seq_cst);
+            // Either a commit that frees memory sees this transaction when it looks for running ones, or the clock has moved here.
+            do {
+                snapshot_ = clock_.load();
+                running_since_->store(snapshot_ + 1);
+            } while (clock_.load() != snapshot_);
         }
         [[nodiscard]] Bits read_word(Bits& word)
         {
@@ -233,7 +236,7 @@ public:
         {
             if (!writes_.all().empty()) {
                 take_locks();
-                const std::uint64_t version = clock_.fetch_add(1, std::memory_order_acq_rel) + 1;
+                const std::uint64_t version = clock_.fetch_add(1) + 1;
                 if (version != snapshot_ + 1) {
                     check_reads();
                 }
@@ -296,12 +299,11 @@ public:
             if (waiting_.size() < worth_a_look) {
                 return;
             }
-            std::atomic_thread_fence(std::memory_order_seq_cst);
             std::uint64_t oldest = UINT64_MAX;
-            const unsigned threads = threads_.load(std::memory_order_acquire);
-            for (unsigned i = 0; i < threads; ++i) {
+            const unsigned used = slots_used_.load();
+            for (unsigned i = 0; i < used; ++i) {
                 // 0 wraps to the greatest number: a thread without a transaction holds nothing back.
-                oldest = std::min(oldest, running_[i].since.load(std::memory_order_acquire) - 1);
+                oldest = std::min(oldest, slots()[i].running_since.load() - 1);
             }
             const auto kept = std::find_if(waiting_.begin(), waiting_.end(), [&](const Freed& one) { return one.version > oldest; });
             std::for_each(waiting_.begin(), kept, [](const Freed& one) { std::free(one.block); });
@@ -323,25 +325,38 @@ private:
     static constexpr std::size_t locks = std::size_t{1} << 20;
     static constexpr std::size_t bytes_of_a_lock = 32;
 
-    struct alignas(64) Running {
-        std::atomic<std::uint64_t> since;  ///< one more than the clock when the thread's transaction began; 0: it has none
+    /// A thread's state; a later thread takes it over, with the memory that waits there.
+    struct alignas(64) Slot {
+        std::atomic<std::uint64_t> running_since;  ///< one more than the clock when the thread's transaction began; 0: it has none
+        std::atomic<bool> is_taken;
+        Handle handle;
+    };
+    struct Owner {
+        Owner()
+        {
+            while (slot->is_taken.exchange(true)) {
+                if (++slot == slots() + threads_max) {
+                    give_up("more threads than the software transactions have room for");
+                }
+            }
+            slot->handle.running_since_ = &slot->running_since;
+            const auto number = static_cast<unsigned>(slot - slots()) + 1;
+            for (unsigned used = slots_used_.load(); used < number && !slots_used_.compare_exchange_weak(used, number);) {
+            }
+        }
+        Owner(const Owner&) = delete;
+        Owner& operator=(const Owner&) = delete;
+        ~Owner() { slot->is_taken.store(false); }
+        Slot* slot = slots();
     };
 
-    static Lock& lock_of(const void* word) noexcept { return table_[reinterpret_cast<std::uintptr_t>(word) / bytes_of_a_lock % locks]; }
-    /// The calling thread's. Never destroyed: what waits there may still be read by another thread.
-    static Handle& own()
+    /// Never destroyed: a thread may end after the program's other static objects.
+    static Slot* slots()
     {
-        static thread_local Handle* const handle = [] {
-            const unsigned number = threads_.fetch_add(1, std::memory_order_relaxed);
-            if (number >= threads_max) {
-                give_up("more threads than the software transactions have room for");
-            }
-            auto* const made = new Handle;
-            made->running_since_ = &running_[number].since;
-            return made;
-        }();
-        return *handle;
+        static auto* const all = new Slot[threads_max];
+        return all;
     }
+    static Lock& lock_of(const void* word) noexcept { return table_[reinterpret_cast<std::uintptr_t>(word) / bytes_of_a_lock % locks]; }
     /// Lets the other side of a conflict go on: longer each time, and then without this thread.
     static void wait_after(unsigned attempt) noexcept
     {
@@ -356,8 +371,7 @@ private:
 
     alignas(64) inline static std::atomic<std::uint64_t> clock_{0};
     inline static Lock table_[locks];
-    inline static Running running_[threads_max];
-    inline static std::atomic<unsigned> threads_{0};
+    inline static std::atomic<unsigned> slots_used_{0};  ///< from the first one on
 };
 
 }  // namespace bench

@@ -63,9 +63,7 @@ private:
         for (std::uint32_t i = 0; i < positions_.size(); ++i) {
             positions_[i] = i < positions() ? i : static_cast<std::uint32_t>(random.below(positions()));
         }
-        for (std::size_t i = positions_.size() - 1; i > 0; --i) {
-            std::swap(positions_[i], positions_[random.below(i + 1)]);
-        }
+        shuffle(positions_, random);
     }
     void find_memory() override
     {

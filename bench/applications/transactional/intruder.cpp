@@ -83,9 +83,7 @@ private:
             packets_each_[flow] = count;
             cut(text, flow, count);
         }
-        for (std::size_t i = packets_.size() - 1; i > 0; --i) {
-            std::swap(packets_[i], packets_[random.below(i + 1)]);
-        }
+        shuffle(packets_, random);
     }
     void cut(std::string_view text, std::uint32_t flow, std::uint32_t count)
     {

@@ -23,7 +23,7 @@ namespace bench {
 template <class Parameters>
 [[nodiscard]] Parameters parameters_for(const Shape& shape, const Parameters& smoke, const Parameters& usual, const Parameters& large)
 {
-    return shape.is_large ? large : shape.is_smoke ? smoke : usual;
+    return shape.is_smoke ? smoke : shape.is_large ? large : usual;
 }
 
 /// Operations without end, each a transaction.

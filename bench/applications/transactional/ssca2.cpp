@@ -73,13 +73,6 @@ private:
         }
         shuffle(edges_, random);
     }
-    template <class T>
-    static void shuffle(std::vector<T>& all, Random& random)
-    {
-        for (std::size_t i = all.size() - 1; i > 0; --i) {
-            std::swap(all[i], all[random.below(i + 1)]);
-        }
-    }
     void find_memory() override
     {
         vertices_ = M::named<Vertex>("bench.ssca2.vertices", vertex_count_);

@@ -66,43 +66,11 @@ public:
     std::string fault() override { return tables_.fault(); }
 
 private:
-    /// New-order (2.4).
-    void order(Context& context, std::uint32_t home)
-    {
-        const WantedOrder wanted = wanted_order(context.random, home, tables_.scale());
-        context.changed_bytes += M::atomically([&](auto& tx) -> std::uint64_t {
-            District& district = tables_.district(wanted.district);
-            const Customer& buyer = tables_.customer(wanted.district, wanted.customer);
-            const std::int64_t tax = tx.read(tables_.warehouse(home).tax_basis_points) + tx.read(district.tax_basis_points);
-            const auto discount = static_cast<std::int64_t>(tx.read(buyer.discount_basis_points));
-            if (wanted.has_unused_item) {
-                return 0;  // nothing is written yet
-            }
-            const std::uint64_t number = add(tx, district.next_order, 1) - 1;
-            Order* const made = TpccTables::make_order(tx, number, wanted.customer, number, wanted.line_count);
-            Cents total = 0;
-            for (std::uint32_t i = 0; i < wanted.line_count; ++i) {
-                total += sell(tx, wanted, i, made->lines()[i]);
-            }
-            total_due(total, tax, discount);
-            district.orders.insert(tx, number, made);
-            district.new_orders.push(tx, number);
-            tx.write(tables_.customer(wanted.district, wanted.customer).last_order, number);
-            drop_old_order(tx, district, number);
-            return sizeof(Order) + wanted.line_count * (sizeof(OrderLine) + 4 * sizeof number) + 5 * sizeof number;
-        });
-    }
-    /// The sum that the terminal shows.
-    static Cents total_due(Cents total, std::int64_t tax, std::int64_t discount)
-    {
-        return total * (10'000 - discount) / 10'000 * (10'000 + tax) / 10'000;
-    }
-    /// Takes what line `i` wants from the stock, and makes the line; its amount.
+    /// Takes what line `i` wants from the stock, and makes the line.
     template <Transaction Tx>
-    Cents sell(Tx& tx, const WantedOrder& wanted, std::uint32_t i, OrderLine& line) const
+    void sell(Tx& tx, const WantedOrder& wanted, std::uint32_t i, OrderLine& line) const
     {
         const auto& [item, supplier, quantity] = wanted.lines[i];
-        const Cents amount = tx.read(tables_.item(item).price) * quantity;
         Stock& stock = tables_.stock(supplier, item);
         tx.write(stock.quantity, tpcc_terms::quantity_after_sale(tx.read(stock.quantity), quantity));
         add(tx, stock.ytd, quantity);
@@ -114,11 +82,10 @@ private:
         tx.write(line.supplier, std::uint64_t{supplier});
         tx.write(line.quantity, std::uint64_t{quantity});
         tx.write(line.delivered_at, std::uint64_t{0});
-        tx.write(line.amount, amount);
+        tx.write(line.amount, tx.read(tables_.item(item).price) * quantity);
         for (std::uint64_t word = 0; word < information_words; ++word) {
             tx.write(line.information[word], tx.read(stock.information[wanted.district % districts_each][word]));
         }
-        return amount;
     }
     /// The one that is too old, if it is delivered: its sums stay.
     template <Transaction Tx>
@@ -138,6 +105,47 @@ private:
         }
         district.orders.remove(tx, newest - orders_kept);
         tx.free(old);
+    }
+
+    /// New-order (2.4). Taxes and the discount are read for the sum that a terminal would show.
+    void order(Context& context, std::uint32_t home)
+    {
+        const WantedOrder wanted = wanted_order(context.random, home, tables_.scale());
+        context.changed_bytes += M::atomically([&](auto& tx) -> std::uint64_t {
+            District& district = tables_.district(wanted.district);
+            Customer& buyer = tables_.customer(wanted.district, wanted.customer);
+            (void)tx.read(tables_.warehouse(home).tax_basis_points);
+            (void)tx.read(district.tax_basis_points);
+            (void)tx.read(buyer.discount_basis_points);
+            if (wanted.has_unused_item) {
+                return 0;  // nothing is written yet
+            }
+            const std::uint64_t number = add(tx, district.next_order, 1) - 1;
+            Order* const made = TpccTables::make_order(tx, number, wanted.customer, number, wanted.line_count);
+            for (std::uint32_t i = 0; i < wanted.line_count; ++i) {
+                sell(tx, wanted, i, made->lines()[i]);
+            }
+            district.orders.insert(tx, number, made);
+            district.new_orders.push(tx, number);
+            tx.write(buyer.last_order, number);
+            drop_old_order(tx, district, number);
+            return sizeof(Order) + wanted.line_count * (sizeof(OrderLine) + 4 * sizeof number) + 5 * sizeof number;
+        });
+    }
+    /// The payment goes before the text, whose end is cut off.
+    template <Transaction Tx>
+    static void note_in_data(Tx& tx, Customer& customer, const WantedPayment& payment)
+    {
+        char note[64];
+        const std::size_t length = write_note(note, payment);
+        std::array<std::uint64_t, data_words> words{};
+        std::transform(customer.data, customer.data + data_words, words.begin(), [&](const std::uint64_t& word) { return tx.read(word); });
+        auto* const text = static_cast<char*>(static_cast<void*>(words.data()));
+        std::memmove(text + length, text, sizeof words - length);
+        std::memcpy(text, note, length);
+        for (std::size_t i = 0; i < data_words; ++i) {
+            tx.write(customer.data[i], words[i]);
+        }
     }
 
     /// Payment (2.5). Of 100 customers, 60 are asked for by name.
@@ -169,22 +177,6 @@ private:
     {
         return random.below(100) < 60 ? tables_.customer_by_name(random) : number;
     }
-    /// The payment goes before the text, whose end is cut off.
-    template <Transaction Tx>
-    static void note_in_data(Tx& tx, Customer& customer, const WantedPayment& payment)
-    {
-        char note[64];
-        const std::size_t length = write_note(note, payment);
-        std::array<std::uint64_t, data_words> words{};
-        std::transform(customer.data, customer.data + data_words, words.begin(), [&](const std::uint64_t& word) { return tx.read(word); });
-        auto* const text = static_cast<char*>(static_cast<void*>(words.data()));
-        std::memmove(text + length, text, sizeof words - length);
-        std::memcpy(text, note, length);
-        for (std::size_t i = 0; i < data_words; ++i) {
-            tx.write(customer.data[i], words[i]);
-        }
-    }
-
     /// Order-status (2.6): the lines of a customer's last order. It is gone where the district has had many since.
     void ask_for_order(Context& context, std::uint32_t home)
     {

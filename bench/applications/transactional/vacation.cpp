@@ -150,6 +150,30 @@ private:
         return made;
     }
 
+    /// False: she has it already.
+    template <Transaction Tx>
+    bool take(Tx& tx, Customer& customer, const Choice& wanted)
+    {
+        if (!customer.reservations.insert(tx, key_of(wanted.kind, wanted.number), wanted.price)) {
+            return false;
+        }
+        Offer* const offer = tx.read(*agency_->offers[wanted.kind].find(tx, wanted.number));
+        add(tx, offer->used, 1);
+        subtract(tx, offer->free, 1);
+        return true;
+    }
+    /// Finds or makes her.
+    template <Transaction Tx>
+    Customer* customer(Tx& tx, std::uint64_t number)
+    {
+        if (Customer** const place = agency_->customers.find(tx, number); place != nullptr) {
+            return tx.read(*place);
+        }
+        auto* const made = make_empty<Customer>(tx);
+        agency_->customers.insert(tx, number, made);
+        return made;
+    }
+
     void reserve(Context& context)
     {
         const Choices chosen = choices(context.random);
@@ -175,30 +199,6 @@ private:
             return taken * (sizeof(Offer) + sizeof(std::uint64_t));
         });
     }
-    /// False: she has it already.
-    template <Transaction Tx>
-    bool take(Tx& tx, Customer& customer, const Choice& wanted)
-    {
-        if (!customer.reservations.insert(tx, key_of(wanted.kind, wanted.number), wanted.price)) {
-            return false;
-        }
-        Offer* const offer = tx.read(*agency_->offers[wanted.kind].find(tx, wanted.number));
-        add(tx, offer->used, 1);
-        subtract(tx, offer->free, 1);
-        return true;
-    }
-    /// Finds or makes her.
-    template <Transaction Tx>
-    Customer* customer(Tx& tx, std::uint64_t number)
-    {
-        if (Customer** const place = agency_->customers.find(tx, number); place != nullptr) {
-            return tx.read(*place);
-        }
-        auto* const made = make_empty<Customer>(tx);
-        agency_->customers.insert(tx, number, made);
-        return made;
-    }
-
     void delete_customer(Context& context)
     {
         const std::uint64_t number = 1 + context.random.below(range_);

@@ -94,9 +94,7 @@ private:
     /// is never far; the sites of the rounds before lie everywhere, so that a cavity is never large.
     void order_for_insertion(Random& random)
     {
-        for (std::size_t i = sites_.size() - 1; i > 0; --i) {
-            std::swap(sites_[i], sites_[random.below(i + 1)]);
-        }
+        shuffle(sites_, random);
         for (std::size_t first = 0, end = 32; first < sites_.size(); first = end, end *= 2) {
             const std::int64_t height = static_cast<std::int64_t>(DelaunayMesh::size / std::sqrt(end)) + 1;
             const auto place = [&](const Site& site) { return std::pair(site.y / height, site.y / height % 2 == 0 ? site.x : -site.x); };
