@@ -36,7 +36,7 @@ void begin_transaction()
 void commit_transaction()
 {
     for (const Range& range : stored_plainly) {
-        copy_in_transaction(range.place, range.place, range.bytes);  // What the transaction has written there stays.
+        copy_in_transaction(range.place, range.place, range.bytes);  // The transaction's own words there stay.
     }
     check(sp_spht_commit(sp_spht_current()));
 }
