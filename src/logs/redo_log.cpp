@@ -12,7 +12,6 @@ namespace stillpoint::logs {
 namespace {
 
 constexpr std::uint64_t first_record_offset = sizeof(ChunkHeader);
-constexpr std::uint64_t room_of_chunk = header_copy_offset - first_record_offset;
 
 /// Words from `first` on that end with a whole run and are at most `max`.
 std::uint64_t whole_runs(const std::uint64_t* words, std::uint64_t first, std::uint64_t count, std::uint64_t max) noexcept
