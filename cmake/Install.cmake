@@ -6,6 +6,7 @@ include(CMakePackageConfigHelpers)
 install(TARGETS stillpoint EXPORT stillpoint-targets
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS stillpoint-itm EXPORT stillpoint-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS stillpoint_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY include/stillpoint DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 # The compilers: the command under their names, the plugin where there was an LLVM to build it for, and the layers.
@@ -45,8 +46,10 @@ install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # pkg-config: relative to its own place, so that the tree can be moved and staged.
 file(RELATIVE_PATH STILLPOINT_PREFIX_FROM_PC
     /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
-configure_file(cmake/stillpoint.pc.in ${CMAKE_BINARY_DIR}/stillpoint.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/stillpoint.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+foreach(name stillpoint stillpoint-itm)
+    configure_file(cmake/${name}.pc.in ${CMAKE_BINARY_DIR}/${name}.pc @ONLY)
+    install(FILES ${CMAKE_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
 
 # find_package(stillpoint) gives the target stillpoint::stillpoint.
 set(STILLPOINT_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/stillpoint)

@@ -1,7 +1,6 @@
 #include "texts.hpp"
 
 #include <numeric>
-#include <utility>
 
 #include "../harness/random.hpp"
 #include "../harness/zipf.hpp"
@@ -31,9 +30,7 @@ Texts make_dictionary(std::size_t words)
     Random random(14);
     std::vector<std::uint32_t> numbers(words);
     std::iota(numbers.begin(), numbers.end(), 0u);
-    for (std::size_t i = words; i > 1; --i) {
-        std::swap(numbers[i - 1], numbers[random.below(i)]);
-    }
+    shuffle(numbers, random);
     Texts all;
     all.begins.push_back(0);
     for (const std::uint32_t number : numbers) {

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -17,36 +16,23 @@
 #include "../workloads/makers.hpp"
 #include "input_size.hpp"
 #include "tpcc_tables.hpp"
+#include "tpcc_terms.hpp"
 
 namespace bench {
 namespace {
 
 using namespace tpcc;
-
-struct WantedLine {
-    std::uint32_t item;
-    std::uint32_t supplier;
-    std::uint32_t quantity;
-};
-struct WantedOrder {
-    std::uint32_t district;
-    std::uint32_t customer;
-    std::uint32_t line_count;
-    std::array<WantedLine, lines_max> lines;
-};
-
-/// Clause 2.1.6: numbers below `count`, some of them far more often than others. `spread`: 2^n - 1.
-std::uint32_t skewed(Random& random, std::uint32_t spread, std::uint32_t count)
-{
-    const std::uint64_t constant = 123;
-    return static_cast<std::uint32_t>(((random.below(spread + 1) | random.below(count)) + constant) % count);
-}
+using namespace tpcc_terms;
 
 class Tpcc final : public Workload {
 public:
     Tpcc(const Shape& shape, std::uint32_t warehouses) : shape_(shape), warehouses_(warehouses) {}
 
-    void load() override { tables_.emplace(warehouses_, shape_.is_smoke); }
+    void load() override
+    {
+        tables_.emplace(warehouses_, shape_.is_smoke);
+        scale_ = {warehouses_, tables_->customers_each(), tables_->items()};
+    }
 
     void perform(Context& context, unsigned count) override
     {
@@ -54,10 +40,10 @@ public:
         for (unsigned i = 0; i < count; ++i) {
             const std::uint64_t kind = context.random.below(100);
             if (kind < 48) {
-                const auto wanted = wanted_order(context.random, home);
-                if (wanted && !place(context, *wanted)) {
+                const WantedOrder wanted = wanted_order(context.random, home, scale_);
+                if (!wanted.has_unused_item && !place(context, wanted)) {
                     deliver(context, home);  // every row is taken by an order that waits: now it is not
-                    (void)place(context, *wanted);
+                    (void)place(context, wanted);
                 }
             } else if (kind < 94) {
                 pay(context, home);
@@ -72,26 +58,6 @@ public:
     std::uint64_t noted_progress(unsigned thread) override { return progress_.noted(thread); }
 
 private:
-    /// Another warehouse than `home`, if there is one.
-    std::uint32_t other_warehouse(Random& random, std::uint32_t home) const
-    {
-        return warehouses_ == 1 ? home : static_cast<std::uint32_t>((home + 1 + random.below(warehouses_ - 1)) % warehouses_);
-    }
-
-    /// None: one in a hundred names an item that does not exist, and is rolled back before it has changed anything (2.4.1.4).
-    std::optional<WantedOrder> wanted_order(Random& random, std::uint32_t home) const
-    {
-        WantedOrder wanted;
-        wanted.district = home * districts_each + static_cast<std::uint32_t>(random.below(districts_each));
-        wanted.customer = skewed(random, 1023, tables_->customers_each());
-        wanted.line_count = static_cast<std::uint32_t>(5 + random.below(lines_max - 4));
-        for (std::uint32_t i = 0; i < wanted.line_count; ++i) {
-            wanted.lines[i] = {skewed(random, 8191, tables_->items()), random.below(100) == 0 ? other_warehouse(random, home) : home,
-                               static_cast<std::uint32_t>(1 + random.below(10))};
-        }
-        return random.below(100) == 0 ? std::nullopt : std::optional(wanted);
-    }
-
     /// New-order. False: there is no row for it.
     bool place(Context& context, const WantedOrder& wanted)
     {
@@ -130,8 +96,7 @@ private:
     {
         const WantedLine& line = wanted.lines[i];
         const auto quantity = static_cast<std::int32_t>(line.quantity);
-        const std::int32_t there = stock.quantity;
-        stock.quantity = there - quantity + (there >= quantity + 10 ? 0 : 91);
+        stock.quantity = static_cast<std::int32_t>(quantity_after_sale(stock.quantity, quantity));
         stock.ytd = stock.ytd + line.quantity;
         stock.order_count = stock.order_count + 1;
         if (line.supplier != wanted.district / districts_each) {
@@ -145,41 +110,35 @@ private:
 
     void pay(Context& context, std::uint32_t home)
     {
-        Random& random = context.random;
-        const auto district_number = home * districts_each + static_cast<std::uint32_t>(random.below(districts_each));
-        const std::uint32_t of = random.below(100) < 85 ? home : other_warehouse(random, home);
-        const auto customer_district = of * districts_each + static_cast<std::uint32_t>(random.below(districts_each));
-        const std::uint32_t customer_number = skewed(random, 1023, tables_->customers_each());
-        const auto amount = static_cast<Cents>(100 + random.below(499'901));
+        const WantedPayment wanted = wanted_payment(context.random, home, scale_);
         Warehouse& warehouse = tables_->warehouse(home);
-        District& district = tables_->district(district_number);
-        Customer& customer = tables_->customer(customer_district, customer_number);
+        District& district = tables_->district(wanted.district);
+        Customer& customer = tables_->customer(wanted.customer_district, wanted.customer);
 
         E::Operation<3> operation;
         operation.lock(warehouse.mutex);
         operation.lock(district.mutex);
         operation.lock(customer.mutex);
-        warehouse.ytd = warehouse.ytd + amount;
-        district.ytd = district.ytd + amount;
-        customer.balance = customer.balance - amount;
-        customer.ytd_payment = customer.ytd_payment + amount;
+        warehouse.ytd = warehouse.ytd + wanted.amount;
+        district.ytd = district.ytd + wanted.amount;
+        customer.balance = customer.balance - wanted.amount;
+        customer.ytd_payment = customer.ytd_payment + wanted.amount;
         customer.payment_count = customer.payment_count + 1;
         if (customer.has_bad_credit) {
-            note_in_data(customer, customer_number, district_number, amount);
+            note_in_data(customer, wanted);
             context.changed_bytes += sizeof customer.data;
         }
         const std::uint32_t row = district.next_history;
         E::about_to_write(&district.history[row], sizeof(History));
-        district.history[row] = {customer_number, customer_district, amount};
+        district.history[row] = {wanted.customer, wanted.customer_district, wanted.amount};
         district.next_history = (row + 1) % rows_kept;
-        context.changed_bytes += 4 * sizeof amount + sizeof(History);
+        context.changed_bytes += 4 * sizeof wanted.amount + sizeof(History);
     }
     /// Clause 2.5.2.2: the payment goes before the text, whose end is cut off.
-    static void note_in_data(Customer& customer, std::uint32_t number, std::uint32_t district, Cents amount)
+    static void note_in_data(Customer& customer, const WantedPayment& payment)
     {
         char note[64];
-        const int written = std::snprintf(note, sizeof note, "%u %u %lld;", number, district, static_cast<long long>(amount));
-        const auto length = static_cast<std::size_t>(written);
+        const std::size_t length = write_note(note, payment);
         E::about_to_write(customer.data, sizeof customer.data);
         std::memmove(customer.data + length, customer.data, sizeof customer.data - length);
         std::memcpy(customer.data, note, length);
@@ -219,6 +178,7 @@ private:
     const Shape shape_;
     const std::uint32_t warehouses_;
     std::optional<Tables> tables_;
+    Scale scale_{};
     Progress<E> progress_;
 };
 

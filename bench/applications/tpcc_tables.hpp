@@ -12,14 +12,15 @@
 
 #include "../engines/current.hpp"
 #include "../harness/random.hpp"
+#include "tpcc_terms.hpp"
 
 namespace bench::tpcc {
 
 using E = CurrentEngine;
-using Cents = std::int64_t;
+using tpcc_terms::Cents;
+using tpcc_terms::districts_each;
+using tpcc_terms::lines_max;
 
-inline constexpr std::uint32_t districts_each = 10;
-inline constexpr std::uint32_t lines_max = 15;
 inline constexpr std::uint32_t rows_kept = 512;
 
 struct Warehouse {

@@ -88,6 +88,7 @@ def parser():
     what.add_argument("--value-size", type=numbers(8, 8192), default=[8], metavar="BYTES,...", help="default 8")
     what.add_argument("--size", type=lambda text: numbers(0, 1 << 32)(text)[0], default=0, metavar="N",
                       help="keys, points or input bytes instead of the workload's own number")
+    what.add_argument("--large", action="store_true", help="the large inputs of the transactional programs: STAMP's ++, some seconds a job")
     what.add_argument("--operation-size", type=numbers(0, 1 << 32), default=[0], metavar="N,...",
                       help="points, trials or elements in an operation, between two restart points; 0, the default: the workload's own number")
     who = made.add_argument_group("engines and peers (volatile always runs: ratios are taken to it)")

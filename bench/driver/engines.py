@@ -54,6 +54,9 @@ ENGINES = [
     Engine("volatile-words", "volatile", "bench_worker_volatile_words", {"any": "everything"},
            "volatile with locks of one word, as programs with restart points have: what these alone are worth. A measurement aid.",
            survives=False),
+    Engine("volatile-tm", "volatile", "bench_worker_volatile_tm", {"any": "everything"},
+           "volatile with a software transactional memory instead of one lock: what transactions cost by themselves. Transactional "
+           "programs only. A measurement aid.", survives=False),
     Engine("pmemobj", "peer", "bench_worker_pmemobj", {"any": NOTHING_ON_RETURN},
            "libpmemobj: undo-logged transactions, each update announced by hand.", package="libpmemobj-dev"),
     Engine("lmdb", "peer", "bench_worker_lmdb", {"process": NOTHING_ON_RETURN, "power": NOTHING_ON_RETURN},
@@ -135,7 +138,7 @@ def pmemobj_environment(configuration):
 def is_too_slow(configuration, family):
     """A job is never cut. Where libpmemobj syncs each range of an ordinary file, one takes hours; operations are cut by time."""
     return (configuration.engine.name == "pmemobj" and configuration.medium == "file" and configuration.durability == "power" and
-            family in ("application", "continuing"))
+            family in ("application", "continuing", "transactions"))
 
 
 class Installation:

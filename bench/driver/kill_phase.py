@@ -3,7 +3,7 @@
 The worker notes each operation that it has completed twice: durably, by an operation of its own on the engine's memory, and in a file
 that survives the process. What the file has and the durable notes do not was done, told to the program, and lost.
 A job that continues after a crash is killed beyond half of its steps, and its second life is compared with a whole job: both begin in a
-process that has just started.
+process that has just started. A job of transactions begins again; the worker checks what the crash has left of it when it starts.
 """
 
 import random
@@ -69,13 +69,30 @@ def kill_of_a_job(start, cell, folder, generator):
                 "sooner": None if has_ended else whole_ns / second_ns}
 
 
+def wait_before_a_kill(configuration, options, generator):
+    interval_s = (configuration.interval_ms or 100) / 1000
+    time.sleep(0.2 if options.smoke else generator.uniform(3, 6) * interval_s + 0.2)
+
+
+def kill_of_transactions(start, configuration, folder, options, generator):
+    """Jobs one after the other until the kill; end() fails where the worker has found its memory wrong after the restart."""
+    with start() as worker:
+        worker.ask(f"mortal {int(60e9)} {folder / 'told'}")
+        wait_before_a_kill(configuration, options, generator)
+        moment_ns = worker.kill()
+    with start() as worker:
+        worker.slice(0)
+        worker.end()
+        return {"restart_to_first_operation_ns": worker.first_operation_ns, "down_ns": worker.ready["first_operation_ns"] - moment_ns,
+                "recovery_ns": worker.ready.get("recovery_ns")}
+
+
 def kill_of_operations(start, configuration, cell, usual_rate, folder, options, generator):
     """Operations until the kill, which of them are durable, and how long until the usual rate is reached again."""
     path = folder / "told"
-    interval_s = (configuration.interval_ms or 100) / 1000
     with start() as worker:
         worker.ask(f"mortal {int(60e9)} {path}")
-        time.sleep(0.2 if options.smoke else generator.uniform(3, 6) * interval_s + 0.2)
+        wait_before_a_kill(configuration, options, generator)
         moment_ns = worker.kill()
     with start() as worker:
         told = told_operations(path, cell.threads)
@@ -94,15 +111,17 @@ def kill_of_operations(start, configuration, cell, usual_rate, folder, options, 
 
 def measure_kills(start, configuration, cell, slices, folder, options):
     """As many kills as the options ask for, one after the other on one pool. `start` starts a worker on it; `slices`: what was done there
-    before. Each figure is the median of the kills, with all of them in "each"; None: a job that starts again."""
+    before. Each figure is the median of the kills, with all of them in "each"; None: a job without state that a crash could leave."""
     goes_on = cell.family == "continuing"
-    if options.kills == 0 or ("jobs" in slices[0] and not goes_on):
+    transactional = "jobs" in slices[0] and cell.family == "transactions"
+    if options.kills == 0 or ("jobs" in slices[0] and not goes_on and not transactional):
         return None
     usual_rate = statistics.median(map(rate, slices))
     each = []
     for number in range(options.kills):
         generator = random.Random(options.seed + number)
         each.append(kill_of_a_job(start, cell, folder, generator) if goes_on else
+                    kill_of_transactions(start, configuration, folder, options, generator) if transactional else
                     kill_of_operations(start, configuration, cell, usual_rate, folder, options, generator))
     figures = {}
     for name in each[0]:

@@ -25,6 +25,7 @@ class Cell:
     value_bytes: int = None
     size: int = 0
     operation_size: int = None  # None: the workload's own
+    large: bool = False  # the larger of two inputs
 
     @property
     def title(self):
@@ -35,6 +36,8 @@ class Cell:
             parts.append(f"{self.value_bytes} B")
         if self.operation_size is not None:
             parts.append(f"operations of {self.operation_size}")
+        if self.large:
+            parts.append("large input")
         return ", ".join(parts)
 
     def settings(self, options):
@@ -49,6 +52,8 @@ class Cell:
             settings["size"] = self.size
         if self.operation_size is not None:
             settings["operation_size"] = self.operation_size
+        if self.large:
+            settings["large"] = 1
         return settings
 
     def facts(self):
@@ -89,7 +94,8 @@ def cells_of(options, known):
         sizes = options.value_size if row["values"] == "sized" else [None]
         operations = options.operation_size if row["operations"] != "fixed" else [None]
         for threads, reads, value_bytes, operation in itertools.product(options.threads, mixes, sizes, operations):
-            cells.append(Cell(name, row["family"], row["unit"], threads, reads, value_bytes, options.size, operation or None))
+            cells.append(Cell(name, row["family"], row["unit"], threads, reads, value_bytes, options.size, operation or None,
+                              options.large and row["family"] == "transactions"))
     return cells
 
 

@@ -1,7 +1,8 @@
 #pragma once
 // The engine or peer that this worker is built for: BENCH_ENGINE is the name of its folder here, which has a header current.hpp. That one
 // says BENCH_HAS_MEMORY 1 and what CurrentEngine is, a MemoryEngine; or 0, and what CurrentStore is, a KeyValueStore; or all of the types
-// below itself (BENCH_HAS_OWN_STORES). Nothing else depends on which one it is.
+// below itself (BENCH_HAS_OWN_STORES). It says BENCH_HAS_TRANSACTIONS 1 where it has a TransactionalMemory of its own, CurrentTransactions,
+// with stores or without. Nothing else depends on which one it is.
 
 #include <bit>
 #include <cstddef>
@@ -21,11 +22,20 @@
 // clang-format on
 #include BENCH_HEADER_OF(BENCH_ENGINE)
 
+#if !defined(BENCH_HAS_TRANSACTIONS)
+#define BENCH_HAS_TRANSACTIONS 0
+#endif
+#if BENCH_HAS_MEMORY || !BENCH_HAS_TRANSACTIONS || defined(BENCH_HAS_OWN_STORES)
+#define BENCH_HAS_STORES 1
+#else
+#define BENCH_HAS_STORES 0
+#endif
 #if BENCH_HAS_MEMORY
 #include "../structures/btree.hpp"
 #include "../structures/hash_map.hpp"
 #include "../structures/queue.hpp"
-#else
+#include "../transactions/locked_transactions.hpp"
+#elif BENCH_HAS_STORES
 #include "../structures/store_queue.hpp"
 #endif
 
@@ -56,8 +66,11 @@ public:
 };
 
 using CurrentYcsbStore = CurrentHashStore;
+#if !BENCH_HAS_TRANSACTIONS
+using CurrentTransactions = LockedTransactions<CurrentEngine>;
+#endif
 
-#elif !defined(BENCH_HAS_OWN_STORES)
+#elif BENCH_HAS_STORES && !defined(BENCH_HAS_OWN_STORES)
 
 inline constexpr const char* why_no_program = "a database gives no memory for a structure of the program's own";
 
@@ -73,7 +86,7 @@ public:
 
 #endif
 
-/// Before any workload is made.
+/// Before any workload is made. Transactional programs open their memory themselves.
 inline void open_current([[maybe_unused]] const Shape& shape)
 {
 #if BENCH_HAS_MEMORY
@@ -86,6 +99,8 @@ inline void rest_current()
 {
 #if BENCH_HAS_MEMORY
     CurrentEngine::rest();
+#elif BENCH_HAS_TRANSACTIONS
+    CurrentTransactions::rest();
 #endif
 }
 
@@ -94,6 +109,8 @@ inline std::optional<std::uint64_t> current_statistic([[maybe_unused]] std::stri
 {
 #if BENCH_HAS_MEMORY
     return CurrentEngine::statistic(name);
+#elif BENCH_HAS_TRANSACTIONS
+    return CurrentTransactions::statistic(name);
 #elif defined(BENCH_HAS_OWN_STORES)
     return CurrentStatistics::statistic(name);
 #else

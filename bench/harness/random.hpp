@@ -1,7 +1,10 @@
 #pragma once
 // A fast generator of random numbers: its cost must not hide what is measured.
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace bench {
 
@@ -22,5 +25,14 @@ public:
 private:
     std::uint64_t state_;
 };
+
+/// Fisher and Yates.
+template <class T>
+void shuffle(std::vector<T>& all, Random& random)
+{
+    for (std::size_t i = all.size(); i > 1; --i) {
+        std::swap(all[i - 1], all[random.below(i)]);
+    }
+}
 
 }  // namespace bench

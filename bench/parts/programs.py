@@ -51,3 +51,8 @@ MARKS = OwnTables(
     "is marked yet. The lower: microseconds of one look over 1 GiB, with one page in a hundred written, and with none.", 15,
     lambda options: [("bench_marks", f"rounds={1 if options.quick else max(3, round(options.seconds))}",
                       f"stores={10_000 if options.quick else 1_000_000}")])
+REPLAY = OwnTables(
+    "Replay of the redo logs of 8 threads: records in the order of their timestamps (merge) against records along links, one replayer\n"
+    "against two. Nanoseconds for each logged write; ratios are of whole replays, each taken within a round.", 60,
+    lambda options: [("bench_replay", f"rounds={1 if options.quick else max(5, round(options.seconds / 8))}",
+                      f"writes={20_000 if options.quick else 2_000_000}")])

@@ -44,6 +44,9 @@ bool set(Shape& shape, std::string_view name, std::string_view value)
     if (name == "smoke") {
         return parse_flag(value, shape.is_smoke);
     }
+    if (name == "large") {
+        return parse_flag(value, shape.is_large);
+    }
     if (name == "pinned") {
         return parse_flag(value, shape.is_pinned);
     }

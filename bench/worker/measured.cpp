@@ -67,6 +67,9 @@ void Measured::start(Answer& answer)
     add_recovery_time(answer);
     if (work_.job) {
         work_.job->load();
+        if (const std::string fault = work_.job->recovered_fault(); !fault.empty()) {
+            fault_ = "after a restart: " + fault;
+        }
         job_goes_on_ = work_.job->goes_on_after_a_crash() && work_.job->steps_done() != 0;
         answer.boolean("goes_on", job_goes_on_);
     } else {
@@ -211,6 +214,7 @@ void Measured::run_jobs(std::uint64_t slice_ns, Answer& answer, LatencyHistogram
     begin_slice();
     const SliceThreads::Work part = part_of_the_job();
     std::uint64_t jobs = 0;
+    std::uint64_t items = 0;
     std::uint64_t wall_ns = 0;
     std::uint64_t cpu_ns = 0;
     do {
@@ -222,6 +226,7 @@ void Measured::run_jobs(std::uint64_t slice_ns, Answer& answer, LatencyHistogram
         cpu_ns += process_cpu_ns() - cpu_before;
         wall_ns += one.wall_ns;
         ++jobs;
+        items += work_.job->items();
         if (latencies != nullptr) {
             latencies->record(one.wall_ns);
         }
@@ -229,7 +234,7 @@ void Measured::run_jobs(std::uint64_t slice_ns, Answer& answer, LatencyHistogram
             fault_ = std::move(fault);
         }
     } while (wall_ns < slice_ns);
-    end_slice(jobs * work_.job->items(), wall_ns, cpu_ns, answer);
+    end_slice(items, wall_ns, cpu_ns, answer);
     answer.number("jobs", jobs);
 }
 
@@ -248,10 +253,13 @@ void Measured::work_until_killed(const std::string& path, std::uint64_t limit_ns
     }
     answer.number("working", 1).send();
     if (work_.job) {
-        work_.job->prepare();
         const SliceThreads::Work part = part_of_the_job();
-        rest();
-        slices_.run(0, resting_behind(part), 1'000'000, [&] { publish(0, work_.job->steps_done()); });
+        const std::uint64_t end_ns = monotonic_ns() + limit_ns;
+        do {
+            work_.job->prepare();
+            rest();
+            slices_.run(0, resting_behind(part), 1'000'000, [&] { publish(0, work_.job->steps_done()); });
+        } while (!work_.job->goes_on_after_a_crash() && monotonic_ns() < end_ns);
         publish(shape_.threads, 1);  // the job ended before the kill
         return;
     }

@@ -26,8 +26,9 @@ public:
     /// Exactly `operations` of one thread, settled after each part of `parts`: its counts are the same in every run whose engine
     /// takes no checkpoint by itself.
     void exact(std::uint64_t operations, std::uint64_t parts, Answer& answer);
-    /// Works until it is killed, at most `limit_ns`. For each thread, the operations that were completed and noted durably go to
-    /// a 64-bit word of the file at `path`, 64 bytes apart: it survives the process, not the machine.
+    /// Works until it is killed, at most `limit_ns`; a job that goes on after a crash is done once, another one again and again. For each
+    /// thread, the operations that were completed and noted durably go to a 64-bit word of the file at `path`, 64 bytes apart: it survives
+    /// the process, not the machine.
     void work_until_killed(const std::string& path, std::uint64_t limit_ns, Answer& answer);
     [[nodiscard]] bool is_job() const noexcept { return work_.job != nullptr; }
     /// Tells each thread's durable note.

@@ -18,6 +18,8 @@ struct Shape {
     std::uint64_t operation_size = 0;
     /// A small input, for tests: only where `size` is 0.
     bool is_smoke = false;
+    /// The large input of a workload that has two, instead of its usual one.
+    bool is_large = false;
     bool is_pinned = true;
     /// Peers: the folder of their files; and what they must survive: "process" or "power".
     std::string folder;

@@ -8,7 +8,7 @@
 //   timed NS             the same, and latencies_ns: [[ns, count], ...]
 //   exact N PARTS        as slice, of exactly N operations of one thread; not for jobs
 //   noted                the durable count of each thread's operations, or of a job's steps
-//   mortal NS PATH       answers at once; then works until it is killed, for at most NS
+//   mortal NS PATH       answers at once; then works until it is killed, for at most NS, or until a job that can go on has ended
 //   check                fault: what is wrong with the data; "" if nothing is
 //
 // At the end of its input it checks once more, and exits with 70 where something is wrong.
@@ -53,6 +53,7 @@ constexpr const char* in_place =
     CurrentEngine::rolls_back_bytes
         ? nullptr
         : "it overwrites plain bytes that a crash must roll back, and the engine rolls back logged variables only";
+constexpr const char* under_one_lock = BENCH_HAS_TRANSACTIONS ? nullptr : in_place;
 #elif BENCH_HAS_MEMORY
 constexpr const char* why_left_out = "it is built for structures under locks alone";
 #else
@@ -64,9 +65,14 @@ constexpr WorkloadRow rows[] = {
     {#name, family, unit, mix, values, operations, sentence, make, why_not},
 #define ROW(name, family, unit, mix, values, sentence, make, why_not)                                                                      \
     SIZED_ROW(name, family, unit, mix, values, "fixed", sentence, make, why_not)
+#if BENCH_HAS_STORES
 #define KEY_VALUE(name, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, make_##name, nullptr)
-#define QUEUE(name, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, make_##name, nullptr)
+#else
+#define KEY_VALUE(name, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, nullptr, why_left_out)
+#endif
+#define QUEUE KEY_VALUE
 #if BENCH_HAS_PROGRAMS
+#define TRANSACTIONAL(name, sentence) ROW(name, "transactions", "transactions", "fixed", "fixed", sentence, make_##name, under_one_lock)
 #define MEMORY(name, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, make_##name, nullptr)
 #define BATCHED(name, operations, family, unit, mix, values, sentence)                                                                     \
     SIZED_ROW(name, family, unit, mix, values, operations, sentence, make_##name, nullptr)
@@ -75,6 +81,11 @@ constexpr WorkloadRow rows[] = {
 #define CONTAINER(name, needs, family, unit, mix, values, sentence)                                                                        \
     ROW(name, family, unit, mix, values, sentence, make_##name, why_not(StoresSeen::needs))
 #else
+#if BENCH_HAS_TRANSACTIONS
+#define TRANSACTIONAL(name, sentence) ROW(name, "transactions", "transactions", "fixed", "fixed", sentence, make_##name, nullptr)
+#else
+#define TRANSACTIONAL(name, sentence) ROW(name, "transactions", "transactions", "fixed", "fixed", sentence, nullptr, why_left_out)
+#endif
 #define BATCHED(name, operations, family, unit, mix, values, sentence)                                                                     \
     SIZED_ROW(name, family, unit, mix, values, operations, sentence, nullptr, why_left_out)
 #define IN_PLACE(name, family, unit, mix, values, sentence) ROW(name, family, unit, mix, values, sentence, nullptr, why_left_out)
@@ -92,6 +103,7 @@ constexpr WorkloadRow rows[] = {
 #undef IN_PLACE
 #undef IN_PLACE_KEY_VALUE
 #undef CONTAINER
+#undef TRANSACTIONAL
 };
 
 void list()

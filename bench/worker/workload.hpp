@@ -52,10 +52,12 @@ public:
     /// The error in the result, in a sentence; empty: nothing. By one thread; not timed.
     [[nodiscard]] virtual std::string fault() = 0;
     virtual void settle() = 0;
-    /// The unit of an operation: input bytes, points, transactions of one job.
+    /// The job that has just ended, in its own unit: input bytes, points, transactions.
     [[nodiscard]] virtual std::uint64_t items() const = 0;
     /// After a restart: there is a job that did not end, and the next one continues where its last durable step was.
     [[nodiscard]] virtual bool goes_on_after_a_crash() const { return false; }
+    /// The error in the data of a job that a crash interrupted, as load() found them; empty: nothing, or there was no such job.
+    [[nodiscard]] virtual std::string recovered_fault() const { return {}; }
     /// Steps of the current job that are durable or being made so, for jobs that go on after a crash. Also asked while threads work.
     [[nodiscard]] virtual std::uint64_t steps_done() const { return 0; }
 };
@@ -69,7 +71,7 @@ struct Work {
 /// A line of workloads.inc.
 struct WorkloadRow {
     const char* name;
-    const char* family;     ///< "key-value", "queue", "structure", "container", "application", "continuing"
+    const char* family;     ///< "key-value", "queue", "structure", "container", "application", "continuing", "transactions"
     const char* unit;       ///< what is counted: "operations", "bytes", ...
     const char* mixes;      ///< "mix": reads:updates can be chosen; "fixed": it has its own
     const char* values;     ///< "sized": the value size can be chosen; "fixed"

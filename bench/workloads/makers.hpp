@@ -12,6 +12,7 @@ namespace bench {
 #define IN_PLACE(name, ...) Work make_##name(const Shape& shape);
 #define IN_PLACE_KEY_VALUE(name, ...) Work make_##name(const Shape& shape);
 #define CONTAINER(name, ...) Work make_##name(const Shape& shape);
+#define TRANSACTIONAL(name, ...) Work make_##name(const Shape& shape);
 #include "workloads.inc"
 #undef KEY_VALUE
 #undef QUEUE
@@ -20,5 +21,6 @@ namespace bench {
 #undef IN_PLACE
 #undef IN_PLACE_KEY_VALUE
 #undef CONTAINER
+#undef TRANSACTIONAL
 
 }  // namespace bench

@@ -39,10 +39,10 @@ typedef enum sp_error {
     SP_E_OBJECT_TYPE = 28,       /* the object in the pool has another type, or a method of it was changed */
     SP_E_OBJECT_REFUSED = 29,    /* the object may not be used until the pool is opened again: an operation failed on it */
     SP_E_NOT_DETERMINISTIC = 30, /* replaying an operation gave a different state */
-    SP_E_CONFLICT = 31,          /* another transaction was in the way: everything is taken back; run it again */
+    SP_E_CONFLICT = 31,          /* another transaction was in the way: everything is rolled back; run it again */
     SP_E_TRANSACTION_TOO_LARGE = 32, /* the transaction writes more than the pool's log can hold */
     SP_E_NO_TRANSACTION = 33,    /* the calling thread has not begun the transaction, or has ended it */
-    SP_E_ABORTED = 34            /* the transaction was taken back because the program asked for it */
+    SP_E_ABORTED = 34            /* the transaction was rolled back because the program asked for it */
 } sp_error;
 
 /* One sentence, without a newline, that says what `code` means. Never NULL; unknown codes

@@ -1,51 +1,56 @@
-#ifndef STILLPOINT_SPHT_HPP
-#define STILLPOINT_SPHT_HPP
-// Engine spht for C++: transactions that are durable when they return (spht.h has the rules).
+#pragma once
+// Engine spht for C++: transactions that are durable when they return [SPHT, FAST 2021]. docs/guide/spht.md is the guide, spht.h the
+// interface below.
 //
-//   using namespace stillpoint;
-//   spht::atomically([&](spht::transaction& tx) {
-//       tx.write(from->balance, tx.read(from->balance) - 10);
-//       tx.write(to->balance, tx.read(to->balance) + 10);
-//   });
+//   stillpoint::spht::atomically([&](stillpoint::spht::transaction& tx) {
+//       tx.write(from->balance, tx.read(from->balance) - 10);     // nothing is stored before the commit
+//       tx.write(to->balance, tx.read(to->balance) + 10);         // the body reads its own writes
+//   });                                                           // both are durable here
 //
-// The body may run several times: it does nothing that the transaction cannot take back, but by on_commit(). A conflict leaves it by an
-// exception of type spht::conflict, which must not be stopped; one that is caught is thrown again at the next use of the transaction.
+// The body may run several times, so it does nothing that the transaction cannot roll back: other effects belong in on_commit(). A conflict
+// leaves the body by an exception of type spht::conflict, which the body lets pass; if it is caught, the next use of the transaction
+// throws it again, and the commit runs the body again in any case.
+// A nested atomically() is a part of the outer one: an exception that leaves it, and that the outer body catches, rolls nothing back.
+//
+// Threads: any; a transaction belongs to the thread that runs its body. Cost and durability: sp_spht_run.
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <exception>
-#include <memory>
+#include <functional>
 #include <new>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "stillpoint/spht.h"
 #include "stillpoint/stillpoint.h"
 
 namespace stillpoint::spht {
 
-/// Another transaction was in the way: atomically() runs the body again.
+/// Another transaction was in the way: atomically() rolls everything back and runs the body again.
 struct conflict final {};
 
-/// A transaction that cannot be begun, or cannot become durable: `code` is an sp_error.
+/// A transaction cannot be begun, or cannot become durable. `code` is an sp_error: those of sp_spht_run, and SP_E_ABORTED (cancel()).
 class error : public std::runtime_error {
 public:
-    explicit error(int code) : std::runtime_error(sp_last_error()), code_(code) {}
+    explicit error(int code) : std::runtime_error(code == SP_E_ABORTED ? sp_error_string(code) : sp_last_error()), code_(code) {}
     [[nodiscard]] int code() const noexcept { return code_; }
 
 private:
     int code_;
 };
 
-/// The running transaction of the calling thread. It cannot be copied or kept.
+/// The running transaction of the calling thread, for the body alone: it cannot be copied or kept.
 class transaction {
 public:
     transaction(const transaction&) = delete;
     transaction& operator=(const transaction&) = delete;
 
-    /// What `place` holds, as of the transaction's moment. T is trivially copyable. Throws conflict.
+    /// The value of `place`, as of the one moment of all that the transaction reads, or as it has written it. T is trivially copyable, and
+    /// `place` aligned as T is. Throws conflict.
     template <class T>
     [[nodiscard]] T read(const T& place)
     {
@@ -63,7 +68,7 @@ public:
         return value;
     }
 
-    /// Throws conflict.
+    /// `place` gets `value` at the commit. T and `place` as in read(). Throws conflict.
     template <class T>
     void write(T& place, const std::type_identity_t<T>& value)
     {
@@ -74,16 +79,18 @@ public:
             std::memcpy(&word, &value, sizeof value);
             constexpr std::uint64_t ones = ~std::uint64_t{0} >> (64 - 8 * sizeof(T));
             const unsigned shift = address % 8 * 8;
-            check(sp_spht_write_word(handle_, reinterpret_cast<std::uint64_t*>(address & ~std::uintptr_t{7}), word << shift, ones << shift));
+            check(
+                sp_spht_write_word(handle_, reinterpret_cast<std::uint64_t*>(address & ~std::uintptr_t{7}), word << shift, ones << shift));
         } else {
             check(sp_spht_write(handle_, &place, &value, sizeof value));
         }
     }
 
+    /// Any number of bytes at any address; in `place` as read() and write(), in `value` ordinary memory. Throw conflict.
     void read_bytes(const void* place, void* value, std::size_t bytes) { check(sp_spht_read(handle_, place, value, bytes)); }
     void write_bytes(void* place, const void* value, std::size_t bytes) { check(sp_spht_write(handle_, place, value, bytes)); }
 
-    /// Durable memory that is free again if the transaction is taken back. Throws std::bad_alloc.
+    /// A block of durable memory, free again if the transaction is rolled back. Its content is undefined. Throws std::bad_alloc.
     [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment = alignof(std::max_align_t))
     {
         void* const block = sp_spht_aligned_alloc(handle_, alignment < 16 ? 16 : alignment, bytes);
@@ -92,7 +99,7 @@ public:
         }
         return block;
     }
-    /// An object with this value. Throws std::bad_alloc, conflict.
+    /// A durable object with this value, in a block of its own. Throws std::bad_alloc, conflict.
     template <class T>
     [[nodiscard]] T* create(const T& value)
     {
@@ -100,7 +107,7 @@ public:
         write(*object, value);
         return object;
     }
-    /// At the commit. Throws error, if no live block begins there.
+    /// Frees a block of durable memory at the commit. No destructor is called. Throws error, if no live block begins there.
     void free(void* block)
     {
         if (const int code = sp_spht_free(handle_, block); code != SP_OK) {
@@ -108,136 +115,186 @@ public:
         }
     }
 
-    /// `action` is called once the outermost transaction is durable. An exception of it leaves atomically(), after all others were called.
+    /// `action` is called once after the outermost transaction's commit, when it is durable: not where atomically() throws. An exception of
+    /// it leaves atomically(), after all others were called. Throws std::bad_alloc.
     template <class Action>
     void on_commit(Action&& action)
     {
-        keep(sp_spht_on_commit, std::forward<Action>(action));
+        attempt_.on_commit.emplace_back(std::forward<Action>(action));
     }
-    /// `action` is called if the transaction is taken back for good, by an exception or by cancel().
+    /// `action` is called after the transaction was rolled back for good, by an exception or by cancel(). Throws std::bad_alloc.
     template <class Action>
     void on_abort(Action&& action)
     {
-        keep(sp_spht_on_abort, std::forward<Action>(action));
+        attempt_.on_abort.emplace_back(std::forward<Action>(action));
     }
 
-    /// Takes everything back and runs the body again: for a state that another thread must change first.
-    [[noreturn]] void retry() { throw conflict{}; }
-    /// Takes everything back; atomically() throws error with SP_E_ABORTED.
-    [[noreturn]] void cancel() { throw cancelled{}; }
+    /// Rolls everything back and runs the body again at once: for a state that another thread is about to change. It does not sleep.
+    [[noreturn]] void retry()
+    {
+        attempt_.ending = ending_kind::again;
+        throw conflict{};
+    }
+    /// Rolls everything back, the outer transactions too; the outermost atomically() throws error with SP_E_ABORTED.
+    [[noreturn]] void cancel()
+    {
+        attempt_.ending = ending_kind::cancelled;
+        throw cancelled{};
+    }
 
-    /// For spht.h.
+    /// The transaction for the functions of spht.h.
     [[nodiscard]] sp_spht_transaction* handle() const noexcept { return handle_; }
 
 private:
     template <class Body>
     friend auto run_atomically(Body&& body, unsigned flags) -> std::invoke_result_t<Body&, transaction&>;
     struct cancelled final {};
+    enum class ending_kind { commit, again, cancelled };
+    /// One run of the outermost body. What a body throws on its way out may be caught; what it wants is kept here.
+    struct attempt {
+        ending_kind ending = ending_kind::commit;
+        std::vector<std::function<void()>> on_commit;
+        std::vector<std::function<void()>> on_abort;
+    };
     template <class T>
     static constexpr bool fits_word = sizeof(T) <= 8 && (sizeof(T) & (sizeof(T) - 1)) == 0 && alignof(T) >= sizeof(T);
 
-    explicit transaction(sp_spht_transaction* handle) noexcept : handle_(handle) {}
+    transaction(sp_spht_transaction* handle, attempt& its_attempt) noexcept : handle_(handle), attempt_(its_attempt) {}
 
+    /// That of the thread's outermost transaction; nullptr: it is in none.
+    static attempt*& outermost() noexcept
+    {
+        static thread_local attempt* own = nullptr;
+        return own;
+    }
     static void check(int code)
     {
-        if (code != SP_OK) [[unlikely]] {
-            throw conflict{};
-        }
-    }
-
-    /// The first exception of an action, until all were called.
-    static std::exception_ptr& thrown() noexcept
-    {
-        static thread_local std::exception_ptr first;
-        return first;
-    }
-    template <class Give, class Action>
-    void keep(Give give, Action&& action)
-    {
-        using Kept = std::decay_t<Action>;
-        // Freed with the other transactions' actions if the transaction is run again: by a second one, for the opposite end.
-        auto kept = std::make_shared<Kept>(std::forward<Action>(action));
-        auto* const holder = new std::shared_ptr<Kept>(kept);
-        const auto call = [](void* argument) {
-            const std::unique_ptr<std::shared_ptr<Kept>> own(static_cast<std::shared_ptr<Kept>*>(argument));
-            try {
-                (**own)();
-            } catch (...) {
-                if (thrown() == nullptr) {
-                    thrown() = std::current_exception();
-                }
-            }
-        };
-        if (const int code = give(handle_, call, holder); code != SP_OK) {
-            delete holder;
-            throw error(code);
-        }
-    }
-
-    sp_spht_transaction* handle_;
-};
-
-/// What atomically() does.
-template <class Body>
-auto run_atomically(Body&& body, unsigned flags) -> std::invoke_result_t<Body&, transaction&>
-{
-    using Value = std::invoke_result_t<Body&, transaction&>;
-    const bool nested = sp_spht_current() != nullptr;
-    while (true) {
-        int code = SP_OK;
-        transaction tx(sp_spht_begin(flags, &code));
-        if (tx.handle_ == nullptr) {
-            throw error(code);
-        }
-        const auto end = [&](int wanted) {
-            code = wanted;
-            if (auto first = std::exchange(transaction::thrown(), nullptr); first != nullptr) {
-                std::rethrow_exception(first);
-            }
-        };
-        try {
-            if constexpr (std::is_void_v<Value>) {
-                body(tx);
-                end(sp_spht_commit(tx.handle_));
-                if (code == SP_OK) {
-                    return;
-                }
-            } else {
-                Value value = body(tx);
-                end(sp_spht_commit(tx.handle_));
-                if (code == SP_OK) {
-                    return value;
-                }
-            }
-        } catch (const conflict&) {
-            if (nested) {
-                throw;
-            }
-            sp_spht_abort(tx.handle_, 1);
-            continue;
-        } catch (const transaction::cancelled&) {
-            if (nested) {
-                throw;
-            }
-            end(sp_spht_abort(tx.handle_, 0));
-            throw error(SP_E_ABORTED);
-        } catch (...) {
-            if (!nested && sp_spht_current() == tx.handle_) {
-                sp_spht_abort(tx.handle_, 0);
-            }
-            throw;
+        if (code == SP_OK) [[likely]] {
+            return;
         }
         if (code != SP_E_CONFLICT) {
             throw error(code);
         }
-        if (nested) {
-            throw conflict{};
+        throw conflict{};
+    }
+    /// Calls all, and throws the first exception again.
+    static void call(std::vector<std::function<void()>> actions)
+    {
+        std::exception_ptr first;
+        for (const std::function<void()>& action : actions) {
+            try {
+                action();
+            } catch (...) {
+                first = first == nullptr ? std::current_exception() : first;
+            }
+        }
+        if (first != nullptr) {
+            std::rethrow_exception(first);
+        }
+    }
+
+    /// A part of the outer transaction, which ends it.
+    template <class Body>
+    static auto run_inside(Body& body, attempt& outer, unsigned flags) -> std::invoke_result_t<Body&, transaction&>
+    {
+        int code = SP_OK;
+        struct Part {
+            sp_spht_transaction* handle;
+            ~Part() { static_cast<void>(sp_spht_commit(handle)); }
+        };
+        const Part part{sp_spht_begin(flags, &code)};
+        if (part.handle == nullptr) {
+            throw error(code);
+        }
+        transaction tx(part.handle, outer);
+        return body(tx);
+    }
+
+    /// One attempt of the outermost body. Throws conflict: again.
+    template <class Body>
+    static auto run_once(Body& body, unsigned flags) -> std::invoke_result_t<Body&, transaction&>
+    {
+        using Value = std::invoke_result_t<Body&, transaction&>;
+        int code = SP_OK;
+        sp_spht_transaction* const handle = sp_spht_begin(flags, &code);
+        if (handle == nullptr) {
+            throw error(code);
+        }
+        attempt own;
+        struct Outermost {
+            explicit Outermost(attempt& its_attempt) noexcept { outermost() = &its_attempt; }
+            ~Outermost() { outermost() = nullptr; }
+        };
+        transaction tx(handle, own);
+        const auto finish = [&] {
+            if (own.ending == ending_kind::again) {
+                throw conflict{};
+            }
+            if (own.ending == ending_kind::cancelled) {
+                throw cancelled{};
+            }
+            const int committed = sp_spht_commit(handle);
+            if (committed == SP_E_TRANSACTION_TOO_LARGE) {
+                call(std::move(own.on_abort));
+            }
+            check(committed);
+        };
+        try {
+            if constexpr (std::is_void_v<Value>) {
+                {
+                    const Outermost here(own);
+                    body(tx);
+                }
+                finish();
+                call(std::move(own.on_commit));
+                return;
+            } else {
+                Value value = [&]() -> Value {
+                    const Outermost here(own);
+                    return body(tx);
+                }();
+                finish();
+                call(std::move(own.on_commit));
+                return value;
+            }
+        } catch (const conflict&) {
+            static_cast<void>(sp_spht_abort(handle, 1));
+            throw;
+        } catch (const cancelled&) {
+            static_cast<void>(sp_spht_abort(handle, 0));
+            call(std::move(own.on_abort));
+            throw error(SP_E_ABORTED);
+        } catch (...) {
+            if (sp_spht_current() == handle) {
+                static_cast<void>(sp_spht_abort(handle, 0));
+                call(std::move(own.on_abort));
+            }
+            throw;
+        }
+    }
+
+    sp_spht_transaction* handle_;
+    attempt& attempt_;
+};
+
+/// Does the work of atomically().
+template <class Body>
+auto run_atomically(Body&& body, unsigned flags) -> std::invoke_result_t<Body&, transaction&>
+{
+    if (transaction::attempt* const outer = transaction::outermost(); outer != nullptr) {
+        return transaction::run_inside(body, *outer, flags);
+    }
+    while (true) {
+        try {
+            return transaction::run_once(body, flags);
+        } catch (const conflict&) {
         }
     }
 }
 
-/// Runs body(transaction&) until it commits; returns what it returns, durable. `flags`: SP_SPHT_… An exception that leaves the body takes
-/// everything back and goes on. Inside another transaction of the thread it is a part of that one. Throws error.
+/// Runs body(transaction&) until it commits, and returns what the body returns: durable, at the pool's durability level. `flags`:
+/// SP_SPHT_… . Inside another transaction of the thread it is a part of that one, and `flags` do not count. An exception that leaves the
+/// outermost body rolls everything back and passes on. Throws error.
 template <class Body>
 auto atomically(Body&& body, unsigned flags = 0) -> std::invoke_result_t<Body&, transaction&>
 {
@@ -245,4 +302,3 @@ auto atomically(Body&& body, unsigned flags = 0) -> std::invoke_result_t<Body&, 
 }
 
 }  // namespace stillpoint::spht
-#endif

@@ -8,7 +8,8 @@
  * Words: a FASE (failure-atomic section) lasts from a thread's outermost lock acquire to the
  * matching release, or from sp_fase_begin to sp_fase_end. With the engine respct it lasts from one restart point to the
  * next (respct.h); with pronto it is an operation (pronto.h) or lies between sp_fase_begin and sp_fase_end, and locks do
- * not delimit one. Stillpoint sees only locks that are taken by libc's functions, not locks that the program implements itself.
+ * not delimit one; with spht it is a transaction (spht.h). Stillpoint sees only locks that are taken by libc's functions, not locks
+ * that the program implements itself.
  * Durable memory may be written only inside a FASE; it may be read
  * anywhere. After a crash it holds the state at the end of one epoch: every FASE of that epoch and of earlier ones
  * whole, and no part of a FASE of a later one. See docs/guide/guarantees.md.
@@ -199,7 +200,7 @@ int sp_checkpoint(void);
  * process that opens it. Durable memory of one pool may not point into another: they are not recovered to the same moment.
  *
  * Pools of engines that are durable on return (pronto) can be open beside each other, 16 at a time. An engine that
- * finds quiescent states by the program's locks (pmthreads, respct) needs the process for itself.
+ * finds quiescent states by the program's locks (pmthreads, respct) needs the process for itself, and so does spht.
  * sp_free, sp_realloc and sp_usable_size find a block's pool by its address. SP_PERSISTENT variables belong to the
  * default pool. Sections (sp_fase_begin) are those of all pools of the process. */
 

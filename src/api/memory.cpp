@@ -89,8 +89,7 @@ namespace {
 [[gnu::cold]] [[gnu::noinline]] void free_named(Session& session, void* block) noexcept
 {
     const FaseGuard fase;
-    stillpoint::forget_names_of(session, block);
-    stillpoint::release_block(*session.heap, block);
+    stillpoint::free_with_names(session, block);
 }
 
 }  // namespace

@@ -93,6 +93,7 @@ STILLPOINT_API int sp_root_delete(const char* handle)
     }
     const FaseGuard fase;
     const std::lock_guard guard(session->directory_lock);
+    const stillpoint::StoreGroup group;
     auto entry = find_root(session, handle);
     if (!entry) {
         return stillpoint::report(entry.error());

@@ -6,8 +6,9 @@
 
 namespace stillpoint::arch {
 
-/// Asks for [begin, begin + bytes), which need not be mapped. Never waits.
-inline void prefetch(const std::byte* begin, std::size_t bytes) noexcept
+/// Asks for [begin, begin + bytes), which need not be mapped. Never waits. Always inline, and so must be a function that does nothing else:
+/// GCC leaves calls out of which it believes that they have no effect.
+[[gnu::always_inline]] inline void prefetch(const std::byte* begin, std::size_t bytes) noexcept
 {
     constexpr std::size_t line_bytes = 64;
     for (std::size_t at = 0; at < bytes; at += line_bytes) {

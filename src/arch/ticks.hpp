@@ -24,6 +24,16 @@ namespace stillpoint::arch {
 #endif
 }
 
+/// Later loads of the thread begin after its last ticks(): the CPU may begin them before, since they do not need the result.
+[[gnu::always_inline]] inline void order_loads_after_ticks() noexcept
+{
+#if defined(__x86_64__)
+    _mm_lfence();
+#elif defined(__aarch64__)
+    asm volatile("isb" : : : "memory");
+#endif
+}
+
 /// The CPU says that its clock runs at one rate in all states of power, and has the instruction that reads it in order.
 [[nodiscard]] inline bool steady_ticks() noexcept
 {

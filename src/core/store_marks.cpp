@@ -1,5 +1,11 @@
 #include "core/store_marks.hpp"
 
+namespace stillpoint {
+
+constinit thread_local StoreGroup* StoreGroup::own_ [[gnu::tls_model("initial-exec")]] = nullptr;
+
+}  // namespace stillpoint
+
 namespace stillpoint::store_marks {
 
 namespace {
@@ -11,6 +17,7 @@ void ignore(const void* /*address*/, std::size_t /*size_bytes*/) noexcept {}
 constinit std::atomic<Wanted> wanted{Wanted::nothing};
 constinit std::atomic<AfterStore> after_store{&ignore};
 constinit std::atomic<AfterStore> after_block_state{&ignore};
+constinit std::atomic<GroupedStores> grouped_stores{nullptr};
 constinit std::atomic<BeforeStore> before_store{nullptr};
 
 void want_cards() noexcept { wanted.store(Wanted::cards, std::memory_order_release); }
@@ -26,8 +33,11 @@ void want_calls(AfterStore call, AfterStore block_state_call) noexcept
 
 void want_calls_before(BeforeStore call) noexcept { before_store.store(call, std::memory_order_release); }
 
+void want_groups(GroupedStores call) noexcept { grouped_stores.store(call, std::memory_order_release); }
+
 void want_nothing() noexcept
 {
+    grouped_stores.store(nullptr, std::memory_order_release);
     before_store.store(nullptr, std::memory_order_release);
     wanted.store(Wanted::nothing, std::memory_order_release);
     after_store.store(&ignore, std::memory_order_relaxed);

@@ -9,9 +9,11 @@
 // whose test came too early to see the clear is then in the copy. A mark may come late, but never
 // after the release that ends its FASE.
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "core/sync.hpp"
 #include "nvhooks/abi/nvhooks_abi.h"
@@ -39,6 +41,11 @@ using AfterStore = void (*)(const void* address, std::size_t size_bytes) noexcep
 /// allocation durable with the transaction that makes it.
 [[gnu::visibility("hidden")]] extern constinit std::atomic<AfterStore> after_block_state;
 
+/// Called at the end of a StoreGroup, and where a block of its is freed, with its ranges: they become durable together. nullptr: no engine
+/// wants them.
+using GroupedStores = void (*)(std::span<const std::span<const std::byte>> ranges) noexcept;
+[[gnu::visibility("hidden")]] extern constinit std::atomic<GroupedStores> grouped_stores;
+
 /// Called before a store to [address, + size_bytes), which begins in the window, and of a system call may reach beyond it. The bytes are
 /// still the old ones; several calls may come for one store, and the store may be left out. Any thread, inside a FASE or not; the call
 /// makes no store that is announced. No malloc. To open a protected page before a store is another matter: Engine::prepare_kernel_write.
@@ -52,6 +59,8 @@ void want_calls(AfterStore call) noexcept;
 void want_calls(AfterStore call, AfterStore block_state_call) noexcept;
 /// The engine gets calls before stores too, or only those.
 void want_calls_before(BeforeStore call) noexcept;
+/// Block states and records of the directory that a thread stores in a StoreGroup come by `call` alone.
+void want_groups(GroupedStores call) noexcept;
 /// The engine gets nothing more; also called in a child made by fork. Calls that have begun may still come.
 void want_nothing() noexcept;
 
@@ -126,9 +135,68 @@ inline void note_store(const void* address, std::size_t size) noexcept
     }
 }
 
-/// As note_store(), of the bytes that say whether one block is allocated.
+/// While it lives, what the calling thread stores to say which blocks and names exist belongs together, for engines that make each store
+/// durable by itself: a name and its block come, or go, as one. The caller holds the lock of the directory.
+class StoreGroup {
+public:
+    StoreGroup() noexcept : is_outermost_(own_ == nullptr && store_marks::grouped_stores.load(std::memory_order_acquire) != nullptr)
+    {
+        if (is_outermost_) {
+            own_ = this;
+        }
+    }
+    ~StoreGroup()
+    {
+        if (is_outermost_) {
+            own_ = nullptr;
+            flush();
+        }
+    }
+    StoreGroup(const StoreGroup&) = delete;
+    StoreGroup& operator=(const StoreGroup&) = delete;
+
+    /// The calling thread's; nullptr: it is in none.
+    [[nodiscard]] static StoreGroup* own() noexcept { return own_; }
+    void add(const void* address, std::size_t size) noexcept
+    {
+        if (count_ == ranges_.size()) {
+            flush();
+        }
+        ranges_[count_++] = {static_cast<const std::byte*>(address), size};
+        // Another thread may be given a freed block as soon as this one goes on.
+        constexpr std::size_t block_state_bytes_max = 4;
+        bool is_free = size <= block_state_bytes_max;
+        for (std::size_t i = 0; i < size && is_free; ++i) {
+            is_free = static_cast<const std::byte*>(address)[i] == std::byte{0};
+        }
+        if (is_free) {
+            flush();
+        }
+    }
+
+private:
+    void flush() noexcept
+    {
+        const auto call = store_marks::grouped_stores.load(std::memory_order_acquire);
+        if (count_ != 0 && call != nullptr) {
+            call({ranges_.data(), count_});
+        }
+        count_ = 0;
+    }
+
+    [[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]] static constinit thread_local StoreGroup* own_;
+    bool is_outermost_;
+    std::size_t count_ = 0;
+    std::array<std::span<const std::byte>, 32> ranges_;
+};
+
+/// As note_store(), of the bytes that say whether one block, or one name, exists.
 inline void note_block_state(const void* address, std::size_t size) noexcept
 {
+    if (StoreGroup* const group = StoreGroup::own(); group != nullptr) [[unlikely]] {
+        group->add(address, size);
+        return;
+    }
     if (store_marks::wanted.load(std::memory_order_relaxed) == store_marks::Wanted::calls) [[unlikely]] {
         if (stillpoint_is_persistent(address)) {
             store_marks::after_block_state.load(std::memory_order_relaxed)(address, size);

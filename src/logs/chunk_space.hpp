@@ -21,7 +21,9 @@ struct ChunkState {
     std::uint64_t use;                ///< ChunkHeader::use
     std::atomic<std::uint32_t> used;  ///< bytes, the header's included; written by the log's thread
     std::uint32_t written;            ///< block media: bytes before this are on the medium; the group's thread alone
-    std::uint32_t counted;            ///< likewise: transactions before this are among those of a group
+    std::uint32_t records;            ///< how many it has
+    std::uint32_t last;               ///< offset of the newest
+    std::uint32_t counted;            ///< as `written`: transactions before this are among those of a group
     std::atomic<Timestamp> newest;    ///< of its records
     ChunkIndex next;                  ///< in the log's list, or among those that wait to be used
 };

@@ -18,6 +18,13 @@ public:
 
     /// Async-signal-safe. Two looks, one after the other, may give the same.
     [[nodiscard]] Timestamp now() const noexcept { return offset_ + (uses_ticks_ ? arch::ticks() : os::monotonic_ns()); }
+    /// Now, for a thread that then reads memory as of this moment: no later load of it sees an older state.
+    [[nodiscard]] Timestamp moment() const noexcept
+    {
+        const Timestamp seen = now();
+        arch::order_loads_after_ticks();
+        return seen;
+    }
     [[nodiscard]] bool uses_ticks() const noexcept { return uses_ticks_; }
 
 private:

@@ -1,6 +1,6 @@
 #pragma once
-// CommitOrder: who may call a transaction durable, and when [SPHT Algorithm 1]. Transactions write their logs in any order; one of
-// those that commit at a time moves the marker for all of them, once every earlier one has its log durable.
+// CommitOrder: when a transaction may be called durable, and which thread says so [SPHT Algorithm 1]. Transactions write their logs in
+// any order; one of those that commit at a time moves the marker for all of them, once every earlier one has its log durable.
 //
 // Names: `stamp` is the paper's ts with isPers as its lowest bit, `updates` its isUpd.
 // One difference: `marked`, which the paper keeps by thread, is one word that only rises: a waiting thread reads one line.
@@ -22,12 +22,18 @@ public:
     struct alignas(128) Slot {
         std::atomic<std::uint64_t> stamp;  ///< timestamp, or a lower bound of it, << 1 | persistent; 0: none yet
         std::atomic<bool> updates;         ///< the transaction of `stamp` has committed, and has a log record
+        // Of CommitLinks: which words belong together, and the records.
+        std::atomic<std::uint64_t> sequence;             ///< odd: they change
+        std::atomic<Position> position;                  ///< of the record of `stamp`'s transaction
+        std::atomic<Position> previous_position;         ///< of the newest one before it that has committed; 0: none
+        std::atomic<Timestamp> previous_timestamp;
     };
 
     /// Errors: no_memory.
     [[nodiscard]] Result<void> reserve() { return slots_.reserve(slots_max, "the threads that commit"); }
-    /// Slots below `count` are looked at. Rises only.
+    /// Slots below `count` are in use. Rises only.
     void set_slots(std::uint32_t count) noexcept { slot_count_.store(count, std::memory_order_release); }
+    [[nodiscard]] std::uint32_t slot_count() const noexcept { return slot_count_.load(std::memory_order_acquire); }
     [[nodiscard]] Slot& slot(std::uint32_t number) noexcept { return slots_[number]; }
 
     /// Lines 3 to 8: a transaction begins whose timestamp will not be below `now`. A full fence: from here on others wait for it.
@@ -44,10 +50,13 @@ public:
     }
     /// Lines 20 to 22: its log is durable.
     static void persisted(Slot& slot, Timestamp timestamp) noexcept { slot.stamp.store(timestamp << 1 | 1, std::memory_order_release); }
-    /// It wrote nothing, or was taken back.
-    static void withdraw(Slot& slot) noexcept { slot.stamp.store(slot.stamp.load(std::memory_order_relaxed) | 1, std::memory_order_release); }
+    /// The transaction wrote nothing, or was rolled back.
+    static void withdraw(Slot& slot) noexcept
+    {
+        slot.stamp.store(slot.stamp.load(std::memory_order_relaxed) | 1, std::memory_order_release);
+    }
 
-    /// Lines 26 to 31: returns when no transaction up to `timestamp` but that of `own` (nullptr: of nobody) is without its log. True: a
+    /// Lines 26 to 31: returns when no transaction up to `timestamp` but that of `own` (nullptr: of no thread) is without its log. True: a
     /// later one that updates was seen: it will move the marker.
     [[nodiscard]] bool await_preceding(const Slot* own, Timestamp timestamp) noexcept;
 

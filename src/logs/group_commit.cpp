@@ -72,7 +72,7 @@ Result<void> GroupCommit::wait(Timestamp timestamp) noexcept
     if (parts_.order->durable() >= timestamp) {
         return {};
     }
-    // Counted before the round is looked at: a round that begins later sees it.
+    // Counted before the wait: a round that begins later sees it.
     if (pending_.fetch_add(1, std::memory_order_seq_cst) + 1 >= awaited_.load(std::memory_order_seq_cst)) {
         wakes_.fetch_add(1, std::memory_order_acq_rel);
         os::futex_wake(wakes_, 1);

@@ -13,7 +13,10 @@ namespace stillpoint::logs {
 class RecordBuilder {
 public:
     /// Errors: no_memory.
-    [[nodiscard]] Result<void> reserve(std::uint64_t words_max) { return words_.reserve(header_words + words_max, "a transaction's log record"); }
+    [[nodiscard]] Result<void> reserve(std::uint64_t words_max)
+    {
+        return words_.reserve(header_words + words_max, "a transaction's log record");
+    }
 
     void clear() noexcept
     {
@@ -22,9 +25,10 @@ public:
         overflowed_ = false;
     }
     [[nodiscard]] bool empty() const noexcept { return count_ == 0 && !overflowed_; }
-    /// It has more than it may have: what was added since is missing.
+    /// More was added than there is room for, and is missing.
     [[nodiscard]] bool overflowed() const noexcept { return overflowed_; }
     [[nodiscard]] std::uint64_t words() const noexcept { return count_; }
+    [[nodiscard]] std::uint64_t words_max() const noexcept { return words_.capacity() - header_words - cache_line_bytes / 8; }
     [[nodiscard]] const std::uint64_t* payload() const noexcept { return words_.data() + header_words; }
     /// The header's place, directly in front of the payload.
     [[nodiscard]] RecordHeader& header() noexcept { return *reinterpret_cast<RecordHeader*>(words_.data()); }
@@ -45,7 +49,7 @@ public:
             at(count_++) = value;
         }
     }
-    /// Of that word the bytes that `mask` has.
+    /// The bytes of that word that `mask` has become those of `value`.
     void add_bytes(std::uint64_t word, std::uint8_t mask, std::uint64_t value) noexcept
     {
         if (mask == 0xff) {

@@ -7,8 +7,9 @@ namespace {
 
 TEST(RedoLayout, ARunsHeaderSaysWhatWasEncoded)
 {
-    for (const Run run : {Run{RunKind::words, run_words_max, (std::uint64_t{1} << 40) - 1}, Run{RunKind::bytes, 0x81, 7}, Run{RunKind::zeroes, 1, 0}}) {
-        const Run decoded = decode_run(encode_run(run));
+    for (const logs::Run run : {logs::Run{RunKind::words, run_words_max, (std::uint64_t{1} << 40) - 1}, logs::Run{RunKind::bytes, 0x81, 7},
+                                logs::Run{RunKind::zeroes, 1, 0}}) {
+        const logs::Run decoded = decode_run(encode_run(run));
         EXPECT_EQ(decoded.kind, run.kind);
         EXPECT_EQ(decoded.count, run.count);
         EXPECT_EQ(decoded.word, run.word);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "logs/log_bytes.hpp"
 #include "logs/record_checks.hpp"
 
 namespace stillpoint::logs {
@@ -45,7 +46,7 @@ std::uint64_t RedoLog::room_in_last() const noexcept
 
 RedoLog::Room RedoLog::prepare(std::uint64_t words) noexcept
 {
-    const std::lock_guard guard(lock_);
+    lock_.lock();
     const std::uint64_t bytes = record_bytes_for(words);
     if (bytes > room_in_last()) {
         std::uint64_t chunks = 1;
@@ -54,22 +55,21 @@ RedoLog::Room RedoLog::prepare(std::uint64_t words) noexcept
             constexpr std::uint64_t words_of_part = record_words_max - run_words_max;
             chunks = (words + words_of_part - 1) / words_of_part;
             if (chunks > space_->chunk_count() / 2) {
+                lock_.unlock();
                 return Room::too_large;
             }
         }
         spare_ = space_->take(static_cast<std::uint32_t>(chunks));
         if (spare_ == no_chunk) {
+            lock_.unlock();
             return Room::wait;
         }
     }
-    is_prepared_ = true;
     return Room::ready;
 }
 
-void RedoLog::cancel() noexcept
+void RedoLog::give_spare_back() noexcept
 {
-    const std::lock_guard guard(lock_);
-    is_prepared_ = false;
     const bool had_spare = spare_ != no_chunk;
     while (spare_ != no_chunk) {
         const ChunkIndex chunk = spare_;
@@ -79,6 +79,18 @@ void RedoLog::cancel() noexcept
     if (had_spare) {
         space_->wake_waiters();
     }
+}
+
+Position RedoLog::next_position() const noexcept
+{
+    return spare_ != no_chunk ? position_of(spare_, first_record_offset)
+                              : position_of(last_, space_->state(last_).used.load(std::memory_order_relaxed));
+}
+
+void RedoLog::cancel() noexcept
+{
+    give_spare_back();
+    lock_.unlock();
 }
 
 void RedoLog::store(ChunkIndex chunk, std::uint64_t offset, const void* bytes, std::uint64_t size) noexcept
@@ -99,6 +111,7 @@ void RedoLog::begin_chunk() noexcept
     state.use = space_->next_use();
     state.written = 0;
     state.counted = 0;
+    state.records = 0;
     alignas(cache_line_bytes) ChunkHeader header{};
     std::memcpy(header.magic, chunk_magic, sizeof chunk_magic);
     header.use = state.use;
@@ -132,8 +145,10 @@ Position RedoLog::put(RecordHeader& header, std::uint64_t words, Timestamp times
     store(last_, offset, &header, bytes);
     state.newest.store(timestamp, std::memory_order_relaxed);
     newest_ = timestamp;
+    state.last = static_cast<std::uint32_t>(offset);
+    ++state.records;
     state.used.store(static_cast<std::uint32_t>(offset + bytes), std::memory_order_release);
-    return std::uint64_t{last_} * chunk_bytes + offset;
+    return position_of(last_, offset);
 }
 
 Position RedoLog::append_whole(RecordBuilder& builder, Timestamp timestamp) noexcept
@@ -164,14 +179,9 @@ Position RedoLog::append_in_parts(const RecordBuilder& builder, Timestamp timest
 
 Position RedoLog::append(RecordBuilder& builder, Timestamp timestamp) noexcept
 {
-    const std::lock_guard guard(lock_);
-    is_prepared_ = false;
     const Position position = builder.words() <= record_words_max ? append_whole(builder, timestamp) : append_in_parts(builder, timestamp);
-    while (spare_ != no_chunk) {  // The estimate was too high.
-        const ChunkIndex chunk = spare_;
-        spare_ = space_->state(chunk).next;
-        space_->give_back(chunk);
-    }
+    give_spare_back();  // The estimate may have been too high.
+    lock_.unlock();
     return position;
 }
 
@@ -179,7 +189,7 @@ void RedoLog::release_up_to(Timestamp replayed, bool all) noexcept
 {
     const std::lock_guard guard(lock_);
     while (first_ != no_chunk && space_->state(first_).newest.load(std::memory_order_relaxed) <= replayed) {
-        if (first_ == last_ && (!all || is_prepared_)) {
+        if (first_ == last_ && !all) {
             break;
         }
         const ChunkIndex chunk = first_;

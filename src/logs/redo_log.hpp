@@ -23,10 +23,12 @@ public:
 
     // -- Its thread ----------------------------------------------------------------------------
     enum class Room { ready, too_large, wait };
-    /// Makes room for a record of that many words, which the next append() uses or cancel() gives up.
+    /// Makes room for a record of that many words, which append() uses or cancel() gives up; until then the log is locked.
     /// too_large: the whole log could not hold it beside what other threads need; wait: no chunk is free now.
     [[nodiscard]] Room prepare(std::uint64_t words) noexcept;
     void cancel() noexcept;
+    /// After prepare(): where the record, or the first of its parts, will begin.
+    [[nodiscard]] Position next_position() const noexcept;
     /// Writes the record; on byte-addressable media the caller's fence makes it durable. Timestamps rise. Returns its Position.
     Position append(RecordBuilder& builder, Timestamp timestamp) noexcept;
 
@@ -57,6 +59,7 @@ private:
     };
     [[nodiscard]] std::uint64_t room_in_last() const noexcept;
     void begin_chunk() noexcept;
+    void give_spare_back() noexcept;
     Position append_whole(RecordBuilder& builder, Timestamp timestamp) noexcept;
     Position append_in_parts(const RecordBuilder& builder, Timestamp timestamp) noexcept;
     Position put(RecordHeader& header, std::uint64_t words, Timestamp timestamp) noexcept;
@@ -73,7 +76,6 @@ private:
     ChunkIndex spare_ = no_chunk;  ///< chunks for the next record
     std::uint64_t next_index_ = 0;
     Timestamp newest_ = 0;         ///< of its records; 0: there was none
-    bool is_prepared_ = false;     ///< the last chunk stays, whatever is replayed
     std::atomic<bool> has_chunks_{false};
     os::ReservedArray<std::byte> part_bytes_;  ///< of a record in parts, on its way
 };

@@ -2,39 +2,7 @@
 
 #include <new>
 
-#include "arch/prefetch.hpp"
-
 namespace stillpoint::logs {
-
-namespace {
-
-constexpr std::uint64_t link_mark = 1;
-
-bool is_part_of_same(const RecordHeader* earlier, const RecordHeader* later) noexcept
-{
-    return earlier->timestamp == later->timestamp && (earlier->part & more_parts) != 0 &&
-           (later->part & ~more_parts) == (earlier->part + 1) % more_parts;
-}
-
-/// Both are records, and no other order of the two is possible.
-bool are_neighbours(const RecordHeader* earlier, const RecordHeader* later) noexcept
-{
-    return (earlier->timestamp & later->timestamp & 1) != 0 && (earlier->timestamp < later->timestamp || is_part_of_same(earlier, later));
-}
-
-/// Logs are written one record after the other, so what follows this one in memory is soon needed.
-void read_ahead(const RecordHeader* record) noexcept
-{
-    constexpr std::uint64_t lines_ahead = 4;
-    arch::prefetch(reinterpret_cast<const std::byte*>(record) + lines_ahead * cache_line_bytes, cache_line_bytes);
-}
-
-bool is_at(const RecordRef& end, const RecordRef& record) noexcept
-{
-    return end.timestamp == record.timestamp && (end.position == 0 || end.position == record.position);
-}
-
-}  // namespace
 
 std::uint64_t order_by_timestamp(std::span<LogHead> logs, std::span<RecordRef> out) noexcept
 {
@@ -60,34 +28,17 @@ std::uint64_t order_by_timestamp(std::span<LogHead> logs, std::span<RecordRef> o
 bool follow_links(const LogBytes& bytes, LinkDirection direction, const RecordRef& oldest, const RecordRef& newest,
                   std::span<RecordRef> out) noexcept
 {
-    const bool is_forward = direction == LinkDirection::forward;
-    const RecordRef& start = is_forward ? oldest : newest;
-    if (out.empty() || !is_record_position(start.position, bytes.count)) {
-        return false;
-    }
-    Position position = start.position;
-    const RecordHeader* record = bytes.record_at(position);
-    if ((record->timestamp & 1) == 0 || record->timestamp >> 1 != start.timestamp) {
-        return false;
-    }
-    for (std::uint64_t i = 0;;) {
-        RecordRef& place = out[is_forward ? i : out.size() - 1 - i];
-        place = {record->timestamp >> 1, position};
-        read_ahead(record);
+    const LinkedRecords records{direction, oldest, newest, out.size()};
+    LinkWalk walk(bytes, direction, records.start());
+    for (std::uint64_t i = 0; i < out.size() && walk.record() != nullptr;) {
+        RecordRef& place = out[direction == LinkDirection::forward ? i : out.size() - 1 - i];
+        place = walk.ref();
         if (++i == out.size()) {
-            return is_at(is_forward ? newest : oldest, place);
+            return records.ends_with(place);
         }
-        const std::uint64_t link = load_link(record);
-        position = link & ~link_mark;
-        if ((link & link_mark) == 0 || !is_record_position(position, bytes.count)) {
-            return false;
-        }
-        const RecordHeader* const next = bytes.record_at(position);
-        if (!(is_forward ? are_neighbours(record, next) : are_neighbours(next, record))) {
-            return false;
-        }
-        record = next;
+        walk.advance();
     }
+    return false;
 }
 
 Result<bool> has_all_of(std::span<const RecordRef> ordered, const LogIndex& index, const LogBytes& bytes)

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "logs/log_bytes.hpp"
+#include "logs/link_walk.hpp"
 #include "logs/log_scan.hpp"
 
 namespace stillpoint::logs {
@@ -36,11 +36,6 @@ private:
 /// Fills `out`, oldest first, from logs that are each in order; of equal timestamps the earlier log's comes first. Returns how many:
 /// as many as the logs have, at most as many as `out`. The heads move on. Cost: a look at each log for each record.
 std::uint64_t order_by_timestamp(std::span<LogHead> logs, std::span<RecordRef> out) noexcept;
-
-enum class LinkDirection {
-    forward,  ///< RecordHeader::link is the next record's position
-    backward,  ///< the previous one's
-};
 
 /// Fills all of `out`, oldest first, with the records from `oldest` to `newest` along their links. False: there are more or fewer, or a
 /// link is missing or leads to a place without a record whose turn it is. Links are hints, so the caller then uses order_by_timestamp.

@@ -54,12 +54,26 @@ void Replayer::detach_after_fork() noexcept
 
 bool Replayer::replay(const LogBytes& bytes, std::span<const RecordRef> oldest_first, const ReplayTarget& target) noexcept
 {
-    // Waking a thread takes as long as some hundred records.
-    constexpr std::uint64_t records_alone = 512;
     bytes_ = &bytes;
     records_ = oldest_first;
+    linked_ = nullptr;
     target_ = &target;
-    const bool alone = options_.caller_takes_part && oldest_first.size() <= records_alone;
+    return run_all(oldest_first.size());
+}
+
+bool Replayer::replay_linked(const LogBytes& bytes, const LinkedRecords& records, const ReplayTarget& target) noexcept
+{
+    bytes_ = &bytes;
+    linked_ = &records;
+    target_ = &target;
+    return run_all(records.count);
+}
+
+bool Replayer::run_all(std::uint64_t records) noexcept
+{
+    // Waking a thread takes as long as some hundred records.
+    constexpr std::uint64_t records_alone = 512;
+    const bool alone = options_.caller_takes_part && records <= records_alone;
     const unsigned replayers = alone ? 1 : options_.replayers;
     const unsigned threads = alone ? 0 : options_.replayers - (options_.caller_takes_part ? 1 : 0);
     if (threads != 0) {
@@ -77,8 +91,11 @@ bool Replayer::replay(const LogBytes& bytes, std::span<const RecordRef> oldest_f
 
 void Replayer::run(Worker& worker, unsigned replayers) noexcept
 {
-    worker.succeeded = worker.shards.run(*bytes_, records_, *target_, {worker.index, replayers},
-                                         options_.filter_duplicates ? ReplayOrder::newest_first_without_copies : ReplayOrder::oldest_first);
+    const Shards shards{worker.index, replayers};
+    worker.succeeded = linked_ != nullptr ? worker.shards.run_linked(*bytes_, *linked_, *target_, shards)
+                                          : worker.shards.run(*bytes_, records_, *target_, shards,
+                                                              options_.filter_duplicates ? ReplayOrder::newest_first_without_copies
+                                                                                         : ReplayOrder::oldest_first);
 }
 
 void Replayer::wait_for_threads() noexcept

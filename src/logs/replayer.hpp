@@ -44,6 +44,11 @@ public:
     /// image_pages_max; then any part of the records is applied.
     [[nodiscard]] bool replay(const LogBytes& bytes, std::span<const RecordRef> oldest_first, const ReplayTarget& target) noexcept;
 
+    /// Replays along links, without a list: each replayer follows them itself, oldest first with forward links, newest first and filtered
+    /// with backward ones, whatever the options say. Only for logs of this process, since records are applied before all links are known to
+    /// be right. False also if one is not; then a replay in the order of timestamps makes all of it good.
+    [[nodiscard]] bool replay_linked(const LogBytes& bytes, const LinkedRecords& records, const ReplayTarget& target) noexcept;
+
     /// The pages that the last replay touched, each once, in no order. Until the next replay.
     [[nodiscard]] std::span<const std::uint32_t> pages() const noexcept { return {pages_.data(), page_count_}; }
 
@@ -57,6 +62,8 @@ private:
     };
 
     static void work(void* worker);
+    /// Has all replayers do the present job, or the caller alone if it has few records.
+    [[nodiscard]] bool run_all(std::uint64_t records) noexcept;
     void run(Worker& worker, unsigned replayers) noexcept;
     void wait_for_threads() noexcept;
     void collect_pages(unsigned replayers) noexcept;
@@ -69,6 +76,7 @@ private:
     // The present replay: written before job_ rises, read after.
     const LogBytes* bytes_ = nullptr;
     std::span<const RecordRef> records_;
+    const LinkedRecords* linked_ = nullptr;  ///< in place of records_
     const ReplayTarget* target_ = nullptr;
     std::atomic<std::uint32_t> job_{0};  ///< counts the replays; a futex
     std::atomic<std::uint32_t> working_{0};  ///< threads that have not finished it; a futex

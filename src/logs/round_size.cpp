@@ -19,7 +19,8 @@ RoundSize::Counted RoundSize::count(const LogBytes& bytes, std::span<const Recor
     Counted whole{0, 0};
     for (std::uint64_t i = 0; i < oldest_first.size() && page_count_ <= pages_max; ++i) {
         if (i + records_ahead < oldest_first.size()) {
-            arch::prefetch(reinterpret_cast<const std::byte*>(bytes.record_at(oldest_first[i + records_ahead].position)), cache_line_bytes);
+            arch::prefetch(reinterpret_cast<const std::byte*>(bytes.record_at(oldest_first[i + records_ahead].position)),
+                           2 * cache_line_bytes);
         }
         const RecordHeader* const record = bytes.record_at(oldest_first[i].position);
         add_pages(record);

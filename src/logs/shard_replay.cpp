@@ -38,6 +38,49 @@ std::uint64_t mixed(std::uint64_t under, std::uint64_t over, std::uint64_t over_
     return (under & ~over_mask) | (over & over_mask);
 }
 
+/// Records of a list.
+template <ReplayOrder order>
+struct ListSource {
+    const LogBytes& bytes;
+    std::span<const RecordRef> oldest_first;
+    std::uint64_t turn = 0;
+
+    [[nodiscard]] const RecordHeader* record_of(std::uint64_t at) const noexcept
+    {
+        return bytes.record_at(oldest_first[order == ReplayOrder::oldest_first ? at : oldest_first.size() - 1 - at].position);
+    }
+    const RecordHeader* next() noexcept
+    {
+        constexpr std::uint64_t records_ahead = 32;
+        if (turn + records_ahead < oldest_first.size()) {
+            arch::prefetch(reinterpret_cast<const std::byte*>(record_of(turn + records_ahead)), 2 * cache_line_bytes);
+        }
+        return turn < oldest_first.size() ? record_of(turn++) : nullptr;
+    }
+};
+
+/// Records along their links.
+struct LinkSource {
+    LinkWalk walk;
+    const LinkedRecords& records;
+    bool& is_whole;
+    std::uint64_t taken = 0;
+
+    const RecordHeader* next() noexcept
+    {
+        if (taken == records.count) {
+            return nullptr;
+        }
+        if (taken != 0) {
+            walk.advance();
+        }
+        if (walk.record() != nullptr && ++taken == records.count) {
+            is_whole = records.ends_with(walk.ref());
+        }
+        return walk.record();
+    }
+};
+
 }  // namespace
 
 Result<void> ShardReplay::reserve(std::uint64_t image_pages_max)
@@ -51,7 +94,7 @@ Result<void> ShardReplay::reserve(std::uint64_t image_pages_max)
     if (auto done = byte_masks_.reserve(image_pages_max * page_words, "the bytes of a replay"); !done) {
         return done;
     }
-    if (auto done = run_places_.reserve(record_words_max, "the runs of a record"); !done) {
+    if (auto done = runs_.reserve(block_runs + record_words_max + 1, "the runs of a replay"); !done) {
         return done;
     }
     return touched_.reserve(image_pages_max, "the list of a replay's pages");
@@ -60,165 +103,211 @@ Result<void> ShardReplay::reserve(std::uint64_t image_pages_max)
 bool ShardReplay::run(const LogBytes& bytes, std::span<const RecordRef> oldest_first, const ReplayTarget& target, Shards shards,
                       ReplayOrder order) noexcept
 {
-    target_ = target;
-    shards_ = shards;
-    shard_mask_ = std::has_single_bit(shards.count) ? shards.count - 1 : 0;
-    failed_ = false;
-    touched_count_ = 0;
+    begin(target, shards);
     if (order == ReplayOrder::oldest_first) {
-        walk<ReplayOrder::oldest_first>(bytes, oldest_first);
+        walk<ReplayOrder::oldest_first>(ListSource<ReplayOrder::oldest_first>{bytes, oldest_first});
     } else {
-        walk<ReplayOrder::newest_first_without_copies>(bytes, oldest_first);
+        walk<ReplayOrder::newest_first_without_copies>(ListSource<ReplayOrder::newest_first_without_copies>{bytes, oldest_first});
     }
-    forget_pages();
     return !failed_;
 }
 
-template <ReplayOrder order>
-void ShardReplay::walk(const LogBytes& bytes, std::span<const RecordRef> records) noexcept
+bool ShardReplay::run_linked(const LogBytes& bytes, const LinkedRecords& records, const ReplayTarget& target, Shards shards) noexcept
 {
-    constexpr std::uint64_t records_ahead = 16;
-    const std::uint64_t count = records.size();
-    const auto record_of_turn = [&](std::uint64_t turn) {
-        return bytes.record_at(records[order == ReplayOrder::oldest_first ? turn : count - 1 - turn].position);
-    };
-    for (std::uint64_t turn = 0; turn < count && !failed_; ++turn) {
-        if (turn + records_ahead < count) {
-            arch::prefetch(reinterpret_cast<const std::byte*>(record_of_turn(turn + records_ahead)), cache_line_bytes);
+    begin(target, shards);
+    bool is_whole = false;
+    const LinkSource source{LinkWalk(bytes, records.direction, records.start()), records, is_whole};
+    if (records.direction == LinkDirection::forward) {
+        walk<ReplayOrder::oldest_first>(source);
+    } else {
+        walk<ReplayOrder::newest_first_without_copies>(source);
+    }
+    return !failed_ && is_whole;
+}
+
+void ShardReplay::begin(const ReplayTarget& target, Shards shards) noexcept
+{
+    target_ = target;
+    shards_ = shards;
+    shard_mask_ = shards.count - 1;
+    is_mask_ = std::has_single_bit(shards.count);
+    failed_ = false;
+    touched_count_ = 0;
+}
+
+template <ReplayOrder order, class Source>
+void ShardReplay::walk(Source source) noexcept
+{
+    const RecordHeader* record = source.next();
+    while (record != nullptr && !failed_) {
+        for (run_count_ = 0; record != nullptr && run_count_ < block_runs; record = source.next()) {
+            collect_runs<order>(record);
         }
-        take_record<order>(record_of_turn(turn));
+        open_pages<order>();
+        if (failed_) {
+            break;
+        }
+        if constexpr (order == ReplayOrder::oldest_first) {
+            store_all();
+        } else {
+            store_missing();
+        }
     }
-    for (; pending_count_ != 0; --pending_count_) {
-        apply<order>(pending_[pending_next_++ % pending_max]);
-    }
+    forget_pages();
 }
 
 template <ReplayOrder order>
-void ShardReplay::take_record(const RecordHeader* record) noexcept
+void ShardReplay::collect_runs(const RecordHeader* record) noexcept
 {
     const std::uint64_t* const payload = payload_of(record);
     const std::uint64_t words = record->words;
-    std::uint64_t mine = 0;
+    const std::uint64_t first = run_count_;
     for (std::uint64_t at = 0; at < words;) {
         const Run run = decode_run(payload[at]);
-        if (is_mine(run.word / page_words)) {
-            if constexpr (order == ReplayOrder::oldest_first) {
-                take_run<order>(payload + at);
-            } else {
-                run_places_[mine++] = static_cast<std::uint16_t>(at);
-            }
-        }
+        // No branch: which replayer a run belongs to is as good as random.
+        runs_[run_count_] = payload + at;
+        run_count_ += is_mine(run.word / page_words) ? 1U : 0U;
         at += 1 + run_data_words(run);
     }
-    while (mine != 0) {  // The last run of a record is its newest.
-        take_run<order>(payload + run_places_[--mine]);
+    if (order != ReplayOrder::oldest_first && run_count_ - first > 1) {  // The last run of a record is its newest.
+        std::reverse(runs_.data() + first, runs_.data() + run_count_);
     }
 }
 
 template <ReplayOrder order>
-void ShardReplay::take_run(const std::uint64_t* header) noexcept
+void ShardReplay::open_pages() noexcept
 {
-    const Run run = decode_run(*header);
-    const auto page = static_cast<std::uint32_t>(run.word / page_words);
-    if (run.word / page_words >= bases_.capacity() || (bases_[page] == 0 && !open_page(page))) {
-        failed_ = true;
-        return;
-    }
-    const std::uint64_t first = run.word % page_words;
-    const auto* const base = reinterpret_cast<const std::byte*>(bases_[page] & ~has_bytes);
-    __builtin_prefetch(base + first * 8, 1);
-    if constexpr (order != ReplayOrder::oldest_first) {
-        __builtin_prefetch(&stored_[page * bitmap_words], 1);
-    }
-    if (pending_count_ == pending_max) {
-        apply<order>(pending_[pending_next_++ % pending_max]);
-        --pending_count_;
-    }
-    pending_[(pending_next_ + pending_count_++) % pending_max] = {run.kind == RunKind::zeroes ? nullptr : header + 1, page,
-                                                                  static_cast<std::uint16_t>(first), static_cast<std::uint16_t>(run.count),
-                                                                  run.kind == RunKind::bytes};
-}
-
-template <ReplayOrder order>
-void ShardReplay::apply(const Pending& run) noexcept
-{
-    auto* const page = reinterpret_cast<std::uint64_t*>(bases_[run.page] & ~has_bytes);
-    if constexpr (order == ReplayOrder::oldest_first) {
-        std::uint64_t* const words = page + run.first;
-        if (run.is_bytes) {
-            store_word(words, mixed(load_word(words), *run.data, word_mask(run.count)));
+    for (std::uint64_t i = 0; i < run_count_; ++i) {
+        const std::uint64_t word = decode_run(*runs_[i]).word;
+        const std::uint64_t page = word / page_words;
+        if (page >= bases_.capacity() || (bases_[page] == 0 && !open_page(page))) {
+            failed_ = true;
             return;
         }
-        for (std::uint64_t i = 0; i < run.count; ++i) {
-            store_word(words + i, run.data != nullptr ? run.data[i] : 0);
+        if constexpr (order == ReplayOrder::oldest_first) {
+            __builtin_prefetch(address_of(word), 1);
+        } else {
+            __builtin_prefetch(&stored_[word / 64], 1);
         }
-    } else if (run.is_bytes) {
-        store_missing_bytes(run, page);
-    } else {
-        store_missing_words(run, page);
     }
 }
 
-void ShardReplay::store_missing_words(const Pending& run, std::uint64_t* page) noexcept
+void ShardReplay::store_all() noexcept
 {
-    const bool around_bytes = (bases_[run.page] & has_bytes) != 0;
-    std::uint64_t* const stored = &stored_[run.page * bitmap_words];
-    const std::uint64_t end = std::uint64_t{run.first} + run.count;
-    for (std::uint64_t first = run.first; first < end;) {
+    for (std::uint64_t i = 0; i < run_count_; ++i) {
+        const std::uint64_t* const data = runs_[i] + 1;
+        const Run run = decode_run(*runs_[i]);
+        std::uint64_t* const words = address_of(run.word);
+        if (run.kind == RunKind::bytes) {
+            store_word(words, mixed(load_word(words), *data, word_mask(run.count)));
+        } else if (run.kind == RunKind::words) {
+            for (std::uint64_t k = 0; k < run.count; ++k) {
+                store_word(words + k, data[k]);
+            }
+        } else {
+            for (std::uint64_t k = 0; k < run.count; ++k) {
+                store_word(words + k, 0);
+            }
+        }
+    }
+}
+
+void ShardReplay::store_missing() noexcept
+{
+    std::uint64_t none = 0;
+    for (std::uint64_t begin = 0; begin < run_count_; begin += block_runs) {
+        std::uint64_t stores = 0;
+        for (std::uint64_t i = begin; i < std::min(begin + block_runs, run_count_); ++i) {
+            const Run run = decode_run(*runs_[i]);
+            if (run.kind != RunKind::words || run.count != 1 || has_bytes_stored(run.word)) {
+                run.kind == RunKind::bytes ? store_missing_bytes(runs_[i]) : store_missing_words(runs_[i]);
+                continue;
+            }
+            // The usual run. No branch: whether a word was stored before is as good as random. The store can wait, since no older
+            // run will store to this word.
+            std::uint64_t& stored = stored_[run.word / 64];
+            const std::uint64_t bit = std::uint64_t{1} << (run.word % 64);
+            const bool is_missing = (stored & bit) == 0;
+            stored |= bit;
+            std::uint64_t* const word = address_of(run.word);
+            __builtin_prefetch(is_missing ? word : &none, 1);
+            stores_[stores] = {word, runs_[i][1]};
+            stores += is_missing ? 1U : 0U;
+        }
+        for (std::uint64_t i = 0; i < stores; ++i) {
+            store_word(stores_[i].word, stores_[i].value);
+        }
+    }
+}
+
+void ShardReplay::store_missing_words(const std::uint64_t* header) noexcept
+{
+    const Run run = decode_run(*header);
+    const bool around_bytes = has_bytes_stored(run.word);
+    const std::uint64_t end = run.word + run.count;
+    for (std::uint64_t first = run.word; first < end;) {
         const std::uint64_t next = std::min(end, (first / 64 + 1) * 64);
         const std::uint64_t wanted = (~std::uint64_t{0} >> (64 - (next - first))) << (first % 64);
-        std::uint64_t missing = wanted & ~stored[first / 64];
-        stored[first / 64] |= wanted;
+        std::uint64_t missing = wanted & ~stored_[first / 64];
+        stored_[first / 64] |= wanted;
         for (; missing != 0; missing &= missing - 1) {
             const std::uint64_t word = first / 64 * 64 + static_cast<std::uint64_t>(std::countr_zero(missing));
-            const std::uint64_t value = run.data != nullptr ? run.data[word - run.first] : 0;
+            const std::uint64_t value = run.kind == RunKind::words ? header[1 + word - run.word] : 0;
             if (around_bytes) {
-                store_word_around_bytes(page + word, run.page * page_words + word, value);
+                store_around_bytes(word, value);
             } else {
-                store_word(page + word, value);
+                store_word(address_of(word), value);
             }
         }
         first = next;
     }
 }
 
-void ShardReplay::store_word_around_bytes(std::uint64_t* word, std::uint64_t index, std::uint64_t value) noexcept
+void ShardReplay::store_around_bytes(std::uint64_t word, std::uint64_t value) noexcept
 {
-    const std::uint8_t newer = byte_masks_[index];
-    store_word(word, newer == 0 ? value : mixed(value, load_word(word), word_mask(newer)));
+    std::uint64_t* const target = address_of(word);
+    const std::uint8_t newer = byte_masks_[word];
+    store_word(target, newer == 0 ? value : mixed(value, load_word(target), word_mask(newer)));
 }
 
-void ShardReplay::store_missing_bytes(const Pending& run, std::uint64_t* page) noexcept
+void ShardReplay::store_missing_bytes(const std::uint64_t* header) noexcept
 {
-    std::uint64_t& stored = stored_[run.page * bitmap_words + run.first / 64];
-    const std::uint64_t bit = std::uint64_t{1} << (run.first % 64);
+    const Run run = decode_run(*header);
+    std::uint64_t& stored = stored_[run.word / 64];
+    const std::uint64_t bit = std::uint64_t{1} << (run.word % 64);
     if ((stored & bit) != 0) {
         return;
     }
-    bases_[run.page] |= has_bytes;
-    std::uint8_t& newer = byte_masks_[run.page * page_words + run.first];
+    bases_[run.word / page_words] |= has_bytes;
+    std::uint8_t& newer = byte_masks_[run.word];
     const auto missing = static_cast<std::uint8_t>(run.count & ~newer);
     newer |= missing;
-    std::uint64_t* const word = page + run.first;
-    store_word(word, mixed(load_word(word), *run.data, word_mask(missing)));
+    std::uint64_t* const word = address_of(run.word);
+    store_word(word, mixed(load_word(word), header[1], word_mask(missing)));
     if (newer == UINT8_MAX) {
         stored |= bit;
     }
 }
 
-bool ShardReplay::is_mine(std::uint64_t page) const noexcept
+std::uint64_t* ShardReplay::address_of(std::uint64_t word) const noexcept
 {
-    const std::uint64_t turn = shard_mask_ != 0 ? page & shard_mask_ : page % shards_.count;
-    return shards_.count == 1 || turn == shards_.index;
+    return reinterpret_cast<std::uint64_t*>(bases_[word / page_words] & ~has_bytes) + word % page_words;
 }
 
-bool ShardReplay::open_page(std::uint32_t page) noexcept
+bool ShardReplay::has_bytes_stored(std::uint64_t word) const noexcept { return (bases_[word / page_words] & has_bytes) != 0; }
+
+bool ShardReplay::is_mine(std::uint64_t page) const noexcept
+{
+    return (is_mask_ ? page & shard_mask_ : page % shards_.count) == shards_.index;
+}
+
+bool ShardReplay::open_page(std::uint64_t page) noexcept
 {
     bases_[page] = reinterpret_cast<std::uintptr_t>(target_.page(target_.context, page));
     if (bases_[page] == 0) {
         return false;
     }
-    touched_[touched_count_++] = page;
+    touched_[touched_count_++] = static_cast<std::uint32_t>(page);
     return true;
 }
 

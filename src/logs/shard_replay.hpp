@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "logs/log_bytes.hpp"
+#include "logs/link_walk.hpp"
 #include "os/reserved_array.hpp"
 
 namespace stillpoint::logs {
@@ -38,48 +38,54 @@ public:
     /// part of the records is applied.
     [[nodiscard]] bool run(const LogBytes& bytes, std::span<const RecordRef> oldest_first, const ReplayTarget& target, Shards shards,
                            ReplayOrder order) noexcept;
+    /// Replays along links, without a list of the records: with forward links oldest first, with backward links newest first. False also
+    /// if a link is wrong or missing; then a replay of the records in the order of their timestamps makes all of it good.
+    [[nodiscard]] bool run_linked(const LogBytes& bytes, const LinkedRecords& records, const ReplayTarget& target, Shards shards) noexcept;
 
     /// The pages that the last run touched.
     [[nodiscard]] std::span<const std::uint32_t> pages() const noexcept { return {touched_.data(), touched_count_}; }
 
 private:
-    /// A run that was found in a record and is not applied yet: until then the CPU fetches what it will touch.
-    struct Pending {
-        const std::uint64_t* data;  ///< nullptr: zeroes
-        std::uint32_t page;
-        std::uint16_t first;  ///< word of the page
-        std::uint16_t count;  ///< of words; of `bytes`: the mask
-        bool is_bytes;
+    /// A store that waits until its cache line has come.
+    struct WordStore {
+        std::uint64_t* word;
+        std::uint64_t value;
     };
-    static constexpr std::uint32_t pending_max = 32;
+    /// Records are taken in blocks, so that what one step will touch is on its way during the step before: as many runs at least.
+    static constexpr std::uint32_t block_runs = 64;
 
+    /// `source.next()`: the next record in the order of replay; nullptr: there are no more.
+    template <ReplayOrder order, class Source>
+    void walk(Source source) noexcept;
+    void begin(const ReplayTarget& target, Shards shards) noexcept;
     template <ReplayOrder order>
-    void walk(const LogBytes& bytes, std::span<const RecordRef> records) noexcept;
+    void collect_runs(const RecordHeader* record) noexcept;
+    /// Finds the pages of the collected runs, and has their lines fetched.
     template <ReplayOrder order>
-    void take_record(const RecordHeader* record) noexcept;
-    template <ReplayOrder order>
-    void take_run(const std::uint64_t* run) noexcept;
-    template <ReplayOrder order>
-    void apply(const Pending& run) noexcept;
-    void store_missing_words(const Pending& run, std::uint64_t* page) noexcept;
-    void store_missing_bytes(const Pending& run, std::uint64_t* page) noexcept;
+    void open_pages() noexcept;
+    void store_all() noexcept;
+    void store_missing() noexcept;
+    void store_missing_words(const std::uint64_t* run) noexcept;
+    void store_missing_bytes(const std::uint64_t* run) noexcept;
     /// Only those bytes that no newer run has stored.
-    void store_word_around_bytes(std::uint64_t* word, std::uint64_t index, std::uint64_t value) noexcept;
+    void store_around_bytes(std::uint64_t word, std::uint64_t value) noexcept;
+    [[nodiscard]] std::uint64_t* address_of(std::uint64_t word) const noexcept;
+    [[nodiscard]] bool has_bytes_stored(std::uint64_t word) const noexcept;
     [[nodiscard]] bool is_mine(std::uint64_t page) const noexcept;
-    [[nodiscard]] bool open_page(std::uint32_t page) noexcept;
+    [[nodiscard]] bool open_page(std::uint64_t page) noexcept;
     void forget_pages() noexcept;
 
     ReplayTarget target_{};
     Shards shards_{};
-    std::uint32_t shard_mask_ = 0;  ///< count - 1 where that is a mask
+    std::uint32_t shard_mask_ = 0;  ///< count - 1
+    bool is_mask_ = true;  ///< count is a power of two
     bool failed_ = false;
-    std::array<Pending, pending_max> pending_{};
-    std::uint32_t pending_next_ = 0;   ///< the next to be applied
-    std::uint32_t pending_count_ = 0;
-    os::ReservedArray<std::uintptr_t> bases_;    ///< by page: where its bytes are, and has_bytes; 0: not touched
-    os::ReservedArray<std::uint64_t> stored_;    ///< a bit for each word: a newer run has stored all of it. A cache line for each page
-    os::ReservedArray<std::uint8_t> byte_masks_; ///< by word: bytes of it that a newer run has stored. Of pages that say has_bytes
-    os::ReservedArray<std::uint16_t> run_places_;  ///< of the record that is being taken
+    os::ReservedArray<const std::uint64_t*> runs_;  ///< of the block, by their headers, in the order in which they are applied
+    std::uint64_t run_count_ = 0;
+    std::array<WordStore, block_runs> stores_{};
+    os::ReservedArray<std::uintptr_t> bases_;  ///< by page: where its bytes are, and has_bytes; 0: not touched
+    os::ReservedArray<std::uint64_t> stored_;  ///< a bit for each word: a newer run has stored all of it. A cache line for each page
+    os::ReservedArray<std::uint8_t> byte_masks_;  ///< by word: bytes of it that a newer run has stored. Of pages that say has_bytes
     os::ReservedArray<std::uint32_t> touched_;
     std::uint64_t touched_count_ = 0;
 };

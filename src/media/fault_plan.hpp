@@ -53,6 +53,7 @@ public:
             obey_rules(FaultPoint::persist, passed);
         }
     }
+    [[nodiscard]] bool has_rules() const noexcept { return rule_count_ != 0; }
     /// How many there were since the pool was opened. Any thread.
     [[nodiscard]] std::uint64_t persist_points() const noexcept
     {

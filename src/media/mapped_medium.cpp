@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t reserve_bytes = 4 * window_bytes;
 
 template <class Word>
-bool store_word(std::byte* target, const void* data, std::size_t size) noexcept
+bool store_at_once(std::byte* target, const void* data, std::size_t size) noexcept
 {
     if (size != sizeof(Word) || reinterpret_cast<std::uintptr_t>(target) % sizeof(Word) != 0) {
         return false;
@@ -75,12 +75,12 @@ void MappedMedium::set_durability(Durability durability) noexcept
 
 MediumCounters MappedMedium::counters() const noexcept
 {
-    return {.bytes_written = bytes_written_.get() + bytes_appended_.get() + single_lines_written_back_.get() * cache_line_bytes,
+    return {.bytes_written = bytes_written_.get() + shared_.get(bytes_appended) + shared_.get(single_lines_written_back) * cache_line_bytes,
             .write_calls = write_calls_.get(),
             .syncs = syncs_.get(),
-            .lines_written_back = lines_written_back_.get() + single_lines_written_back_.get(),
-            .fences = fences_.get(),
-            .persist_points = file_.faults().persist_points()};
+            .lines_written_back = lines_written_back_.get() + shared_.get(single_lines_written_back),
+            .fences = shared_.get(fences),
+            .persist_points = file_.faults().persist_points() + shared_.get(persist_points)};
 }
 
 Result<void> MappedMedium::resize(std::uint64_t size)
@@ -165,8 +165,8 @@ void MappedMedium::store(std::uint64_t offset, const void* data, std::size_t siz
     observe(MediumEvent::store, offset, data, size);
     std::byte* const target = mapping_.base() + offset;
     // One instruction for what must not tear; memcpy promises nothing of that kind.
-    if (!store_word<std::uint64_t>(target, data, size) && !store_word<std::uint32_t>(target, data, size) &&
-        !store_word<std::uint16_t>(target, data, size)) {
+    if (!store_at_once<std::uint64_t>(target, data, size) && !store_at_once<std::uint32_t>(target, data, size) &&
+        !store_at_once<std::uint16_t>(target, data, size)) {
         std::memcpy(target, data, size);
     }
     if (!needs_write_back_) {  // else they are counted as lines, when they are written back
@@ -185,16 +185,25 @@ void MappedMedium::store_nontemporal(std::uint64_t offset, const void* data, std
 
 void MappedMedium::append_lines(std::uint64_t offset, const void* data, std::size_t size) noexcept
 {
-    file_.faults().persist();
+    pass_persist_point();
     observe(MediumEvent::nontemporal_store, offset, data, size);
     arch_.copy_nontemporal(mapping_.base() + offset, data, size);
-    bytes_appended_.add_shared(size);
+    shared_.add(bytes_appended, size);
     charge_pages(size);
+}
+
+void MappedMedium::pass_persist_point() noexcept
+{
+    if (file_.faults().has_rules()) {  // Then the points of all members are counted together.
+        file_.faults().persist();
+    } else {
+        shared_.add(persist_points, 1);
+    }
 }
 
 bool MappedMedium::compare_exchange_word(std::uint64_t offset, std::uint64_t& expected, std::uint64_t desired) noexcept
 {
-    file_.faults().persist();
+    pass_persist_point();
     const std::atomic_ref word(*reinterpret_cast<std::uint64_t*>(mapping_.base() + offset));
     if constexpr (media_are_observed) {  // In the order in which they take effect.
         const std::lock_guard hold(lines_lock_);
@@ -207,15 +216,28 @@ bool MappedMedium::compare_exchange_word(std::uint64_t offset, std::uint64_t& ex
     return word.compare_exchange_strong(expected, desired);
 }
 
+void MappedMedium::store_word(std::uint64_t offset, std::uint64_t value) noexcept
+{
+    file_.faults().persist();
+    const std::atomic_ref word(*reinterpret_cast<std::uint64_t*>(mapping_.base() + offset));
+    if constexpr (media_are_observed) {  // In the order in which they take effect.
+        const std::lock_guard hold(lines_lock_);
+        word.store(value, std::memory_order_release);
+        observe(MediumEvent::store, offset, &value, sizeof value);
+        return;
+    }
+    word.store(value, std::memory_order_release);
+}
+
 void MappedMedium::write_back_line(std::uint64_t offset) noexcept
 {
     if (!needs_write_back_) {
         return;
     }
-    file_.faults().persist();
+    pass_persist_point();
     observe(MediumEvent::write_back, offset, nullptr, cache_line_bytes);
     arch_.write_back(mapping_.base() + offset);
-    single_lines_written_back_.add_shared(1);
+    shared_.add(single_lines_written_back, 1);
     charge_lines(1);
 }
 
@@ -234,11 +256,11 @@ void MappedMedium::write_back(std::uint64_t offset, std::size_t size) noexcept
 
 void MappedMedium::fence() noexcept
 {
-    file_.faults().persist();
+    pass_persist_point();
     arch_.fence();
     observe(MediumEvent::fence);
-    fences_.add_shared(1);
-    file_.faults().persist();  // Durable, and not reported yet.
+    shared_.add(fences, 1);
+    pass_persist_point();  // Durable, and not reported yet.
 }
 
 Result<void> MappedMedium::map_at(std::byte* address, std::uint64_t offset, std::uint64_t size)

@@ -38,6 +38,7 @@ public:
     void store_nontemporal(std::uint64_t offset, const void* data, std::size_t size) noexcept final;
     void append_lines(std::uint64_t offset, const void* data, std::size_t size) noexcept final;
     [[nodiscard]] bool compare_exchange_word(std::uint64_t offset, std::uint64_t& expected, std::uint64_t desired) noexcept final;
+    void store_word(std::uint64_t offset, std::uint64_t value) noexcept final;
     void write_back_line(std::uint64_t offset) noexcept final;
     [[nodiscard]] bool has_lost_pages() const noexcept final { return file_.has_lost_pages(); }
     void write_back(std::uint64_t offset, std::size_t size) noexcept final;
@@ -59,6 +60,8 @@ protected:
     virtual std::string_view mechanism_prefix() const noexcept = 0;
 
     void describe_mechanism() noexcept;
+    /// A persist point of such a member.
+    void pass_persist_point() noexcept;
 
 private:
     PoolFile file_;
@@ -69,12 +72,11 @@ private:
     bool needs_write_back_ = true;
     char mechanism_[96] = {};
     Counter bytes_written_;
-    Counter bytes_appended_;  ///< by append_lines()
     Counter write_calls_;
     Counter syncs_;
     Counter lines_written_back_;
-    Counter single_lines_written_back_;  ///< by write_back_line()
-    Counter fences_;
+    enum Shared : std::size_t { bytes_appended, single_lines_written_back, fences, persist_points, shared_figures };
+    SharedCounters<shared_figures> shared_;  ///< of the members that any number of threads may call
     os::FutexLock lines_lock_;  ///< charges and counts of write_back_lines()
 };
 

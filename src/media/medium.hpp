@@ -114,6 +114,9 @@ public:
         static_cast<void>(desired);
         return false;
     }
+    /// Stores the 8 bytes at `offset`, a multiple of 8, as one store. No write back need follow: for a hint, which a crash may lose.
+    /// Threads as compare_exchange_word().
+    virtual void store_word(std::uint64_t offset, std::uint64_t value) noexcept { store(offset, &value, sizeof value); }
     /// Starts the write back of the line at `offset`: the same thread's fence() waits for it. Threads as compare_exchange_word().
     virtual void write_back_line(std::uint64_t offset) noexcept { static_cast<void>(offset); }
     /// The quick part of check_intact(): a mapped byte is known to be gone. Any thread; one load.

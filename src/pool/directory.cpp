@@ -41,7 +41,7 @@ void announce_record_store(const DirectoryRecord& record) noexcept { announce_st
 void note_record_store(const DirectoryRecord& record) noexcept
 {
     if (!is_removed(Canary::directory_store_marks)) {
-        note_store(&record, sizeof record);
+        note_block_state(&record, sizeof record);
     }
 }
 

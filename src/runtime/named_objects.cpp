@@ -5,6 +5,8 @@
 #include <cstring>
 #include <mutex>
 
+#include "core/store_marks.hpp"
+#include "runtime/dying_memory.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/volatile_memory.hpp"
 #include "runtime/volatile_roots.hpp"
@@ -55,22 +57,25 @@ Result<void> erase_name(Session& session, const DirectoryEntry& entry)
     return erased;
 }
 
-void forget_names_of(Session& session, const void* block) noexcept
+void free_with_names(Session& session, void* block) noexcept
 {
     const std::lock_guard guard(session.directory_lock);
+    const StoreGroup group;
     list_names(session);
     const auto address = reinterpret_cast<std::uintptr_t>(block);
     while (may_have_name(session, block)) {
         const auto entry = session.directory->find_by_address(address);
         if (!entry || !erase_name(session, *entry)) {
-            return;
+            break;
         }
     }
+    release_block(*session.heap, block);
 }
 
 void* reallocate_named(Session& session, void* block, std::size_t size_bytes, Heap::AboutToDie about_to_die) noexcept
 {
     const std::lock_guard guard(session.directory_lock);
+    const StoreGroup group;
     list_names(session);
     const auto address = reinterpret_cast<std::uintptr_t>(block);
     const auto entry = may_have_name(session, block) ? session.directory->find_by_address(address) : std::nullopt;
@@ -126,6 +131,7 @@ Result<void*> root_in_pool(Session& session, std::string_view handle, size_t siz
 {
     const FaseGuard fase;
     const std::lock_guard guard(session.directory_lock);
+    const StoreGroup group;
     if (const auto entry = session.directory->find(handle)) {
         if (!is_live_block(session, *entry)) {
             return no_live_block(handle);

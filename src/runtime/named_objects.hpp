@@ -35,8 +35,8 @@ namespace stillpoint {
 {
     return session.named.may_have_name(reinterpret_cast<std::uintptr_t>(block));
 }
-/// Called before a block that may have a name is freed.
-void forget_names_of(Session& session, const void* block) noexcept;
+/// Frees a block that may have names, which go with it.
+void free_with_names(Session& session, void* block) noexcept;
 /// Does what Heap::reallocate does, for a block that may have a name: it goes with the block, and has the new size.
 [[nodiscard]] void* reallocate_named(Session& session, void* block, std::size_t size_bytes, Heap::AboutToDie about_to_die) noexcept;
 

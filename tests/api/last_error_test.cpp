@@ -15,6 +15,7 @@
 #include "stillpoint/nvthreads.h"
 #include "stillpoint/pronto.h"
 #include "stillpoint/respct.h"
+#include "stillpoint/spht.h"
 
 namespace {
 
@@ -38,6 +39,7 @@ int errno_of(const void* result) { return result == nullptr ? errno : -1; }
 
 constexpr std::size_t huge = SIZE_MAX / 2;
 std::uint64_t number = 0;
+int error_code = 0;
 sp_respct_layout layout = layout_of(64);
 
 /// Failures of arguments: the same with and without a pool.
@@ -81,6 +83,12 @@ std::vector<Failing> failures_of_arguments()
         {"sp_respct_root", "objects of", [] { return errno_of(sp_respct_root("r", &layout, huge)); }, ENOMEM},
         {"sp_respct_root", "1 to 79 bytes", [] { return errno_of(sp_respct_root("", &layout, 1)); }, EINVAL},
         {"sp_pronto_register", "no type", [] { return sp_pronto_register(nullptr); }, SP_E_INVALID_ARGUMENT},
+        {"sp_spht_begin", "unknown flags", [] { return sp_spht_begin(1024, &error_code) == nullptr ? error_code : -1; },
+         SP_E_INVALID_ARGUMENT},
+        {"sp_spht_run", "unknown flags", [] { return sp_spht_run(nullptr, nullptr, 1024); }, SP_E_INVALID_ARGUMENT},
+        {"sp_spht_commit", "not inside a transaction", [] { return sp_spht_commit(nullptr); }, SP_E_NO_TRANSACTION},
+        {"sp_spht_abort", "not inside a transaction", [] { return sp_spht_abort(nullptr, 0); }, SP_E_NO_TRANSACTION},
+        {"sp_spht_aligned_alloc", "alignment of 3 ", [] { return errno_of(sp_spht_aligned_alloc(nullptr, 3, 8)); }, EINVAL},
     };
 }
 
@@ -117,17 +125,57 @@ std::vector<Failing> failures_of_a_foreign_pool()
 std::vector<Failing> failures_without_a_log(int error, const char* text)
 {
     static sp_pronto_operation operation;
-    static int code = 0;
     return {
-        {"sp_pronto_object", text, [] { return sp_pronto_object(nullptr, "o", 0, nullptr, 0, &code) == nullptr ? code : -1; }, error},
+        {"sp_pronto_object", text, [] { return sp_pronto_object(nullptr, "o", 0, nullptr, 0, &error_code) == nullptr ? error_code : -1; },
+         error},
         {"sp_pronto_delete", text, [] { return sp_pronto_delete("o"); }, error},
-        {"sp_pronto_begin", text, [] { return sp_pronto_begin(&operation, nullptr, 0, 0, &code) == nullptr ? code : -1; }, error},
+        {"sp_pronto_begin", text, [] { return sp_pronto_begin(&operation, nullptr, 0, 0, &error_code) == nullptr ? error_code : -1; },
+         error},
         {"sp_pronto_commit", text, [] { return sp_pronto_commit(&operation); }, error},
         {"sp_pronto_commit_early", text, [] { return sp_pronto_commit_early(&operation); }, error},
         {"sp_pronto_end", text, [] { return sp_pronto_end(&operation, 0); }, error},
         {"sp_pronto_commit_current", text, [] { return sp_pronto_commit_current(); }, error},
         {"sp_pronto_wait_read", text, [] { return sp_pronto_wait_read(&number); }, error},
         {"sp_pronto_numbers", text, [] { return sp_pronto_numbers(&number, &number, &number); }, error},
+    };
+}
+
+/// One failure of each call that needs a pool with transactions.
+std::vector<Failing> failures_without_transactions(int error, const char* text)
+{
+    return {
+        {"sp_spht_begin", text, [] { return sp_spht_begin(0, &error_code) == nullptr ? error_code : -1; }, error},
+        {"sp_spht_run", text, [] { return sp_spht_run(nullptr, nullptr, 0); }, error},
+    };
+}
+
+/// Failures inside the calling thread's transaction, and of one that has ended.
+std::vector<Failing> failures_of_transactions()
+{
+    constexpr int actions_max = 1 << 20;
+    sp_spht_transaction* const ended = sp_spht_current();
+    return {
+        {"sp_spht_malloc", "bytes", [] { return errno_of(sp_spht_malloc(sp_spht_current(), huge)); }, ENOMEM},
+        {"sp_spht_aligned_alloc", "alignment of 131072 ", [] { return errno_of(sp_spht_aligned_alloc(sp_spht_current(), 131072, 8)); },
+         EINVAL},
+        {"sp_spht_free", "no live block", [] { return sp_spht_free(sp_spht_current(), &number); }, SP_E_INVALID_ARGUMENT},
+        {"sp_spht_on_commit", "too many actions",
+         [] {
+             int error = SP_OK;
+             for (int i = 0; i <= actions_max && error == SP_OK; ++i) {
+                 error = sp_spht_on_commit(sp_spht_current(), [](void*) {}, nullptr);
+             }
+             return error;
+         },
+         SP_E_NO_MEMORY},
+        {"sp_spht_on_abort", "too many actions", [] { return sp_spht_on_abort(sp_spht_current(), [](void*) {}, nullptr); }, SP_E_NO_MEMORY},
+        {"sp_spht_abort", "not inside a transaction",
+         [ended] {
+             EXPECT_EQ(sp_spht_abort(sp_spht_current(), 0), SP_OK);
+             return sp_spht_abort(ended, 0);
+         },
+         SP_E_NO_TRANSACTION},
+        {"sp_spht_commit", "not inside a transaction", [ended] { return sp_spht_commit(ended); }, SP_E_NO_TRANSACTION},
     };
 }
 
@@ -184,6 +232,7 @@ TEST(LastError, every_failure_without_a_pool_has_a_text_of_its_own)
     expect_own_text(failures_without_a_pool());
     expect_own_text(failures_of_waits(SP_E_NOT_OPEN, "no pool is open"));
     expect_own_text(failures_without_a_log(SP_E_NOT_OPEN, "need a pool"));
+    expect_own_text(failures_without_transactions(SP_E_NOT_OPEN, "need a pool"));
 }
 
 class LastErrorWith : public ::testing::TestWithParam<const char*> {};
@@ -198,6 +247,12 @@ TEST_P(LastErrorWith, every_failure_has_a_text_of_its_own)
     if (engine != "pronto") {
         expect_own_text(failures_without_a_log(SP_E_POOL_ENGINE, "need a pool of the engine"));
     }
+    if (engine == "spht") {
+        ASSERT_NE(sp_spht_begin(0, nullptr), nullptr) << sp_last_error();
+        expect_own_text(failures_of_transactions());
+    } else {
+        expect_own_text(failures_without_transactions(SP_E_POOL_ENGINE, "need a pool of the engine"));
+    }
     sp_fase_begin();
     expect_own_text(failures_of_waits(SP_E_INSIDE_FASE, "holds a lock"));
     sp_fase_end();
@@ -211,6 +266,7 @@ TEST_P(LastErrorWith, every_failure_in_a_child_of_fork_has_a_text_of_its_own)
     if (child == 0) {
         expect_own_text(failures_of_waits(SP_E_DETACHED, "made by fork"));
         expect_own_text(failures_without_a_log(SP_E_DETACHED, "made by fork"));
+        expect_own_text(failures_without_transactions(SP_E_DETACHED, "made by fork"));
         _exit(::testing::Test::HasFailure() ? 1 : 0);
     }
     int status = 0;
@@ -218,9 +274,9 @@ TEST_P(LastErrorWith, every_failure_in_a_child_of_fork_has_a_text_of_its_own)
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, LastErrorWith, ::testing::Values("pmthreads", "respct", "pronto"));
+INSTANTIATE_TEST_SUITE_P(Engines, LastErrorWith, ::testing::Values("pmthreads", "respct", "pronto", "spht"));
 
-/// Functions that report no failure: what they return is not an error, or nothing.
+/// Functions that leave no text: they return no error, or no other than SP_E_CONFLICT.
 // clang-format off
 const std::set<std::string> cannot_fail = {
     "sp_start_kind", "sp_last_error", "sp_free", "sp_usable_size", "sp_fase_begin", "sp_fase_end", "sp_fase_pause", "sp_fase_resume",
@@ -229,7 +285,7 @@ const std::set<std::string> cannot_fail = {
     "sp_pronto_start_logging", "sp_respct_first_update", "sp_respct_add_modified", "sp_respct_restart_point", "sp_respct_bind_frame",
     "sp_respct_checkpoint_allow", "sp_respct_checkpoint_prevent", "sp_respct_lock_slowly", "sp_respct_try_lock_slowly",
     "sp_respct_unlock_slowly", "sp_respct_wait", "sp_respct_notify_one", "sp_respct_notify_all", "sp_respct_check_wait",
-    "sp_mark_written"};
+    "sp_mark_written", "sp_spht_current", "sp_spht_read_word", "sp_spht_write_word", "sp_spht_read", "sp_spht_write"};
 // clang-format on
 
 std::set<std::string> declared_functions()
@@ -253,8 +309,9 @@ std::set<std::string> declared_functions()
 TEST(LastError, the_table_has_every_function_of_the_headers)
 {
     std::set<std::string> known = cannot_fail;
-    for (const auto& table : {failures_of_arguments(), failures_of_a_foreign_pool(), failures_without_a_pool(), failures_of_waits(0, ""),
-                              failures_without_a_log(0, ""), failures_with_a_pool()}) {
+    for (const auto& table :
+         {failures_of_arguments(), failures_of_a_foreign_pool(), failures_without_a_pool(), failures_of_waits(0, ""),
+          failures_without_a_log(0, ""), failures_without_transactions(0, ""), failures_of_transactions(), failures_with_a_pool()}) {
         for (const Failing& failing : table) {
             known.insert(failing.function);
         }

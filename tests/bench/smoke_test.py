@@ -32,7 +32,7 @@ def bench(*words):
 
 class Smoke(unittest.TestCase):
     def test_every_workload_gives_the_right_result_on_every_engine(self):
-        document = bench("--workload", "all", "--engine", "pmthreads,respct,pronto,peers", "--kills", "0", "--value-size", "64")
+        document = bench("--workload", "all", "--engine", "pmthreads,respct,pronto,volatile-tm,peers", "--kills", "0", "--value-size", "64")
         listed = json.loads(subprocess.run([BUILD / "bin" / "bench_worker_volatile", "--list"], stdout=subprocess.PIPE,
                                            check=True).stdout)
         self.assertEqual([cell["workload"] for cell in document["cells"]], [row["name"] for row in listed["workloads"]])
@@ -40,6 +40,7 @@ class Smoke(unittest.TestCase):
         for cell in document["cells"]:
             done = {row["name"] for row in cell["configurations"]}
             self.assertLessEqual({"volatile", "pmthreads"}, done, cell["title"])
+            self.assertEqual("volatile-tm" in done, cell["family"] == "transactions", cell["title"])
             if cell["workload"] in OF_RESPCT:
                 self.assertIn("respct", done, cell["title"])
             for row in cell["configurations"]:

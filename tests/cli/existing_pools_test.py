@@ -7,7 +7,7 @@ import unittest
 from command_line import COUNTER, CommandLineTest
 from support import engines
 
-ENGINES = engines.names()
+ENGINES = engines.names_that_keep_stores()
 
 
 class ExistingPools(CommandLineTest):

@@ -164,8 +164,8 @@ public:
     [[nodiscard]] bool may_be_missed(std::uint64_t offset, Kind kind) const noexcept
     {
         const bool of_log = kind != Kind::one_bit && std::any_of(log_ends_.begin(), log_ends_.end(), [=](std::uint64_t end) {
-            return end / sim::sector_bytes == offset / sim::sector_bytes;
-        });
+                                return end / sim::sector_bytes == offset / sim::sector_bytes;
+                            });
         return of_log || (kind == Kind::stale && offset == marker_);
     }
 
@@ -294,8 +294,8 @@ void damage_pool(const std::string& name, const ProgramPlan& plan, const Campaig
             const auto [first, last] = changed_bytes(pool.now, offset, sector, kind);
             const bool harmless = recovered.kind == Recovered::Kind::state && recovered.epoch == sound.epoch &&
                                   judge(recovered, history).empty();
-            const bool has_twins = noticed.have_twins(offset) ||
-                                   (kind != Kind::other_sector && noticed.have_copies(offset + first) && noticed.have_copies(offset + last));
+            const bool has_twins = noticed.have_twins(offset) || (kind != Kind::other_sector && noticed.have_copies(offset + first) &&
+                                                                  noticed.have_copies(offset + last));
             const bool may_refuse = kind == Kind::stale_twins || !has_twins;
             if (!harmless && !(may_refuse && recovered.kind == Recovered::Kind::refused)) {
                 ++result.figures.violations;

@@ -146,7 +146,7 @@ private:
                 note_state();  // A checkpoint comes when it likes, and between operations only.
             }
         });
-        if (in_transactions_) {  // It is durable.
+        if (in_transactions_) {  // The transaction is durable.
             record(sim::EventKind::acknowledge, operations_of(root_), nullptr, sp_epoch(), sp_durable_epoch());
             if (plan_.timed) {
                 usleep(static_cast<useconds_t>(random() % 1500));  // Otherwise the program ends before the clock's first round.

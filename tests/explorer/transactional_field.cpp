@@ -36,7 +36,7 @@ void begin_transaction()
 void commit_transaction()
 {
     for (const Range& range : stored_plainly) {
-        copy_in_transaction(range.place, range.place, range.bytes);  // What the transaction has written there stays.
+        copy_in_transaction(range.place, range.place, range.bytes);  // The transaction's own words there stay.
     }
     check(sp_spht_commit(sp_spht_current()));
 }
@@ -61,7 +61,10 @@ void read_in_transaction(const void* place, void* value, std::size_t bytes)
     }
 }
 
-void write_in_transaction(void* place, const void* value, std::size_t bytes) { check(sp_spht_write(sp_spht_current(), place, value, bytes)); }
+void write_in_transaction(void* place, const void* value, std::size_t bytes)
+{
+    check(sp_spht_write(sp_spht_current(), place, value, bytes));
+}
 
 void copy_in_transaction(void* to, const void* from, std::size_t bytes)
 {

@@ -23,11 +23,11 @@ void commit_transaction();
 /// Throws bad_alloc.
 [[nodiscard]] std::byte* allocate_in_transaction(std::size_t bytes);
 void free_in_transaction(void* block);
-/// Of one thread, whose transactions meet no conflict.
+/// For one thread, whose transactions meet no conflict.
 void read_in_transaction(const void* place, void* value, std::size_t bytes);
 void write_in_transaction(void* place, const void* value, std::size_t bytes);
 void copy_in_transaction(void* to, const void* from, std::size_t bytes);
-/// What is stored plainly, until the commit, into memory that no other thread knows becomes a part of the transaction.
+/// Plain stores, until the commit, into memory that no other thread knows become a part of the transaction.
 void write_what_is_there(const void* place, std::size_t bytes);
 
 /// A variable that is written inside transactions only.

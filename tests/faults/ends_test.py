@@ -78,7 +78,7 @@ class End(FaultyRun):
 
     def test_while_another_thread_goes_on_is_as_without_it(self):
         """Memory that it touches while the process ends is still there."""
-        for engine in engines.names():
+        for engine in engines.names_that_keep_stores():
             self.pool.unlink(missing_ok=True)
             for _ in range(6 if engine in engines.names(engines.RESTART_POINTS) else 2):
                 with self.subTest(engine=engine):

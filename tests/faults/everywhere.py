@@ -26,7 +26,8 @@ BUILD = Path(os.environ.get("STILLPOINT_BUILD", Path(__file__).resolve().parents
 TOOL = BUILD / "bin/stillpoint"
 Engine = collections.namedtuple("Engine", "name program commits")  # commits: of one life
 # By how the engine's programs say what is failure-atomic: the program, and its commits.
-PROGRAMS = {engines.LOCKS: ("faults_files", 3), engines.RESTART_POINTS: ("faults_lines", 3), engines.OPERATIONS: ("faults_objects", 4)}
+PROGRAMS = {engines.LOCKS: ("faults_files", 3), engines.RESTART_POINTS: ("faults_lines", 3), engines.OPERATIONS: ("faults_objects", 4),
+            engines.TRANSACTIONS: ("faults_transactions", 4)}
 MEDIA = (("file", "power"), ("file", "process"), ("memory", "power"), ("memory", "process"))
 CALLS = (("read", "EIO"), ("read", "short"), ("write", "EIO"), ("write", "ENOSPC"), ("write", "short"), ("sync", "EIO"),
          ("fallocate", "ENOSPC"), ("fallocate", "EIO"), ("memory", "ENOMEM"))

@@ -107,6 +107,13 @@ class ProntoLedger(Ledger):
             return int.from_bytes(file.read(8), "little")
 
 
+class SphtLedger(ProntoLedger):
+    """tests/kill/spht_ledger.cpp: transactions."""
+
+    name = "spht_ledger"
+    programs = engines.TRANSACTIONS
+
+
 class WordIndex:
     """examples/word-index: when the index is finished, a new one is begun in a new pool."""
 
@@ -153,7 +160,7 @@ class WordIndex:
             raise Broken(f"the index differs from the volatile run's {self.digest}: {output}")
 
 
-PROGRAMS = {"bank": Bank, "word-index": WordIndex, "respct-ledger": Ledger, "pronto-ledger": ProntoLedger}
+PROGRAMS = {"bank": Bank, "word-index": WordIndex, "respct-ledger": Ledger, "pronto-ledger": ProntoLedger, "spht-ledger": SphtLedger}
 SKIPPED = 77
 
 

@@ -35,7 +35,7 @@ WRAPPERS = {
 
 def combinations():
     """name: engine, medium, durability, tracker, whether the pool lies in shared memory"""
-    first, *others = engines.engines()
+    first, *others = engines.engines_that_keep_stores()
     found = {f"file-process-{tracker}": (first, "file", "process", tracker, False) for tracker in ("uffd", "mprotect", "hooks")}
     found |= {f"file-power-{tracker}": (first, "file", "power", tracker, False) for tracker in ("uffd", "mprotect")}
     found |= {f"memory-tmpfs-{tracker}": (first, "memory", "process", tracker, True) for tracker in ("uffd", "mprotect")}
@@ -126,7 +126,7 @@ class Life:
         dice = random.Random(f"{seed}/{name}/options")
         self.options = {"medium": self.medium, "durability": self.durability, "tracker": self.tracker, "pool_size_mb": dice.choice((4, 16)),
                         "pool_max_mb": 256, "interval_ms": dice.choice((1, 4, 10, 20))}
-        if self.engine != engines.engines()[0]:
+        if self.engine != engines.engines_that_keep_stores()[0]:
             del self.options["tracker"]
             self.options["engine"] = self.engine.name
 

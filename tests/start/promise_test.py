@@ -39,7 +39,7 @@ class Promise(unittest.TestCase):
         return facts["durability"], facts["durability_is_emulated"]
 
     def test_a_new_pool_in_memory_is_for_the_death_of_the_process_where_nothing_is_said(self):
-        for engine in engines.names():
+        for engine in engines.names_that_keep_stores():
             with self.subTest(engine=engine):
                 run = self.run_it("--engine", engine)
                 self.assertEqual(run.stdout, "start 1 run 1\n", run.stderr)

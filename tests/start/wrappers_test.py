@@ -70,7 +70,7 @@ class Wrappers(unittest.TestCase):
             self.assertIn(message, run.stderr)
 
     def test_the_kind_of_the_start_reaches_the_program(self):
-        for engine in engines.names():
+        for engine in engines.names_that_keep_stores():
             for name, wrapper in {**EXECUTING, **WAITING}.items():
                 if wrapper and shutil.which(wrapper[0]):
                     with self.subTest(engine=engine, wrapper=name):
@@ -97,7 +97,7 @@ class Wrappers(unittest.TestCase):
 
     def test_what_uses_nothing_changes_nothing(self):
         """Neither makes a pool, nor turns a crash into a clean end."""
-        for engine in engines.names():
+        for engine in engines.names_that_keep_stores():
             with self.subTest(engine=engine):
                 pool = os.path.join(self.folder, "wrapped.pool")
                 self.run_it(engine, PROGRAM, "untouched", expect_pool=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 # How a program says what is failure-atomic: `Programs` in src/runtime/engine.hpp.
-LOCKS, RESTART_POINTS, OPERATIONS = "locks", "restart-points", "operations"
+LOCKS, RESTART_POINTS, OPERATIONS, TRANSACTIONS = "locks", "restart-points", "operations", "transactions"
 
 Engine = collections.namedtuple("Engine", "name interval_ms programs trackers")
 
@@ -28,6 +28,15 @@ def engines(build=None):
 def names(*programs):
     """The names of all engines, or of those with such programs."""
     return tuple(engine.name for engine in engines() if not programs or engine.programs in programs)
+
+
+def engines_that_keep_stores():
+    """Engines with which what a program stores by itself becomes durable: not those of transactions."""
+    return tuple(engine for engine in engines() if engine.programs != TRANSACTIONS)
+
+
+def names_that_keep_stores():
+    return tuple(engine.name for engine in engines_that_keep_stores())
 
 
 def programs_of(name):

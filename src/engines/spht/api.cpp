@@ -1,6 +1,7 @@
 // The C API of this engine (stillpoint/spht.h).
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "engines/spht/spht_engine.hpp"
@@ -21,7 +22,8 @@ using stillpoint::spht::TransactionalMemory;
 
 namespace {
 
-constexpr unsigned known_flags = SP_SPHT_READ_ONLY | SP_SPHT_IRREVOCABLE | SP_SPHT_READS_MAY_BE_LOST;
+constexpr unsigned known_flags = SP_SPHT_READ_ONLY | SP_SPHT_IRREVOCABLE | SP_SPHT_READS_MAY_BE_LOST | SP_SPHT_PRIVATIZES |
+                                 SP_SPHT_PLAIN_STORES;
 
 Transaction& of(sp_spht_transaction* transaction) { return *reinterpret_cast<Transaction*>(transaction); }
 sp_spht_transaction* handle_of(Transaction* transaction) { return reinterpret_cast<sp_spht_transaction*>(transaction); }
@@ -30,8 +32,9 @@ Result<TransactionalMemory*> memory_in_use()
 {
     Session* const session = used_session();
     if (session == nullptr) {
-        return fail(SP_E_NOT_OPEN, 0,
-                    "transactions need a pool: start the program with `stillpoint run --engine spht`, or call sp_open with \"engine=spht\"");
+        return fail(
+            SP_E_NOT_OPEN, 0,
+            "transactions need a pool: start the program with `stillpoint run --engine spht`, or call sp_open with \"engine=spht\"");
     }
     if (session->detached.load(std::memory_order_acquire)) {
         return fail(SP_E_DETACHED, 0, "a child made by fork has no transactions: the pool belongs to its parent");
@@ -49,6 +52,9 @@ Result<Transaction*> begin(unsigned flags)
     if ((flags & ~known_flags) != 0) {
         return fail(SP_E_INVALID_ARGUMENT, 0, "unknown flags {:#x} of a transaction", flags & ~known_flags);
     }
+    if ((flags & (SP_SPHT_PLAIN_STORES | SP_SPHT_IRREVOCABLE)) == SP_SPHT_PLAIN_STORES) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "a transaction with plain stores must be irrevocable too");
+    }
     const auto memory = memory_in_use();
     if (!memory) {
         return stillpoint::pass_on(memory.error());
@@ -62,16 +68,30 @@ Result<Transaction*> begin(unsigned flags)
         own->begin_nested();
         return own;
     }
+    const bool stores_plainly = (flags & SP_SPHT_PLAIN_STORES) != 0;
     own->count_attempt();
     own->begin({.read_only = (flags & SP_SPHT_READ_ONLY) != 0,
                 .alone = (flags & SP_SPHT_IRREVOCABLE) != 0 || own->attempts() > SPHT_ATTEMPTS_MAX,
+                .stores_plainly = stores_plainly,
+                .privatizes = (flags & SP_SPHT_PRIVATIZES) != 0,
                 .waits_for_reads = (flags & SP_SPHT_READS_MAY_BE_LOST) == 0});
+    if (stores_plainly) {
+        if (auto found = (*memory)->find_plain_stores(); !found) {
+            own->abort();
+            own->forget_attempts();
+            return stillpoint::pass_on(found.error());
+        }
+    }
     return own;
 }
 
-int no_transaction()
+int no_transaction() { return stillpoint::report(fail(SP_E_NO_TRANSACTION, 0, "the calling thread is not inside a transaction").value()); }
+
+int is_read_only()
 {
-    return stillpoint::report(fail(SP_E_NO_TRANSACTION, 0, "the calling thread is not inside a transaction").value());
+    return stillpoint::report(fail(SP_E_INVALID_ARGUMENT, 0,
+                                   "the transaction was begun as one that only reads (SP_SPHT_READ_ONLY), and writes, allocates or frees")
+                                  .value());
 }
 
 int too_many_actions() { return stillpoint::report(fail(SP_E_NO_MEMORY, 0, "the transaction has too many actions").value()); }
@@ -104,7 +124,11 @@ STILLPOINT_API int sp_spht_commit(sp_spht_transaction* transaction)
     case Outcome::failed: {
         own.forget_attempts();
         const Failure failure = own.failure();
-        own.run_actions(failure.code != SP_E_TRANSACTION_TOO_LARGE);
+        if (own.was_rolled_back()) {
+            own.run_actions(false);
+        } else {
+            own.drop_actions();  // The transaction has happened, and is not known to be durable.
+        }
         return stillpoint::report(failure);
     }
     }
@@ -116,7 +140,7 @@ STILLPOINT_API int sp_spht_commit(sp_spht_transaction* transaction)
 STILLPOINT_API int sp_spht_abort(sp_spht_transaction* transaction, int tries_again)
 {
     if (transaction == nullptr || !of(transaction).is_running()) {
-        // A commit that met a conflict has taken everything back already.
+        // A commit that met a conflict has rolled everything back already.
         if (transaction != nullptr && tries_again != 0) {
             return SP_OK;
         }
@@ -181,6 +205,9 @@ STILLPOINT_API int sp_spht_read_word(sp_spht_transaction* transaction, const uin
 
 STILLPOINT_API int sp_spht_write_word(sp_spht_transaction* transaction, uint64_t* place, uint64_t value, uint64_t mask)
 {
+    if (of(transaction).is_read_only()) [[unlikely]] {
+        return is_read_only();
+    }
     return of(transaction).write(place, value, mask) ? SP_OK : SP_E_CONFLICT;
 }
 
@@ -221,6 +248,9 @@ STILLPOINT_API int sp_spht_read(sp_spht_transaction* transaction, const void* pl
 STILLPOINT_API int sp_spht_write(sp_spht_transaction* transaction, void* place, const void* value, size_t bytes)
 {
     Transaction& own = of(transaction);
+    if (own.is_read_only()) {
+        return is_read_only();
+    }
     return for_each_word(reinterpret_cast<std::uintptr_t>(place), bytes,
                          [&](std::uintptr_t word, std::size_t first, std::size_t here, std::size_t done) {
                              std::uint64_t wanted = 0;
@@ -231,11 +261,19 @@ STILLPOINT_API int sp_spht_write(sp_spht_transaction* transaction, void* place, 
                          });
 }
 
-STILLPOINT_API void* sp_spht_malloc(sp_spht_transaction* transaction, size_t bytes) { return sp_spht_aligned_alloc(transaction, 16, bytes); }
+STILLPOINT_API void* sp_spht_malloc(sp_spht_transaction* transaction, size_t bytes)
+{
+    return sp_spht_aligned_alloc(transaction, 16, bytes);
+}
 
 STILLPOINT_API void* sp_spht_aligned_alloc(sp_spht_transaction* transaction, size_t alignment_bytes, size_t bytes)
 {
     if (!stillpoint::is_alignment(alignment_bytes)) {
+        return nullptr;
+    }
+    if (of(transaction).is_read_only()) {
+        static_cast<void>(is_read_only());
+        errno = EINVAL;
         return nullptr;
     }
     void* const block = of(transaction).allocate(bytes, alignment_bytes);
@@ -247,10 +285,14 @@ STILLPOINT_API void* sp_spht_aligned_alloc(sp_spht_transaction* transaction, siz
 
 STILLPOINT_API int sp_spht_free(sp_spht_transaction* transaction, void* block)
 {
+    if (of(transaction).is_read_only()) {
+        return is_read_only();
+    }
     if (block == nullptr || of(transaction).deallocate(block)) {
         return SP_OK;
     }
-    return stillpoint::report(fail(SP_E_INVALID_ARGUMENT, 0, "{}: no live block of durable memory begins there, or this transaction has freed it",
+    return stillpoint::report(fail(SP_E_INVALID_ARGUMENT, 0,
+                                   "{}: no live block of durable memory begins there, or this transaction has freed it",
                                    static_cast<const void*>(block))
                                   .value());
 }

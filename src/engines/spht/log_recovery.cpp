@@ -25,7 +25,7 @@ tl::unexpected<Failure> damaged(const Pool& pool, std::string_view what)
 std::optional<logs::GroupRecord> read_group(const Pool& pool, std::uint64_t parity)
 {
     logs::GroupRecord record{};
-    if (!pool.medium().read(area_offset(pool, marker_page + parity), std::as_writable_bytes(std::span(&record, 1)))) {
+    if (!pool.medium().read(area_offset(pool, group_page + parity), std::as_writable_bytes(std::span(&record, 1)))) {
         return std::nullopt;
     }
     const bool valid = record.magic == logs::group_magic && record.number % 2 == parity && record.marker <= logs::timestamp_max &&
@@ -36,6 +36,14 @@ std::optional<logs::GroupRecord> read_group(const Pool& pool, std::uint64_t pari
 logs::Bounds bounds_for(const Pool& pool, const ReplayPoint& point, logs::Timestamp marker, bool marker_has_record)
 {
     return {point.replayed, std::max(marker, point.replayed), pool.facts().image_bytes_max / 8, marker_has_record};
+}
+
+/// The newer of both records: the next run goes on from its number, also where it counts for nothing. None: all zero.
+logs::GroupRecord newest_group(const Pool& pool)
+{
+    const logs::GroupRecord even = read_group(pool, 0).value_or(logs::GroupRecord{});
+    const logs::GroupRecord odd = read_group(pool, 1).value_or(logs::GroupRecord{});
+    return even.number > odd.number ? even : odd;
 }
 
 /// Block media: the newest group that is whole. One whose sync had not returned may lack log pages, and then counts for nothing.
@@ -62,12 +70,13 @@ Result<RecoveredLogs> read_grouped(const Pool& pool, const ReplayPoint& point, c
             first_damage = index.error();
         }
     }
-    const auto failure = first_damage ? *first_damage
-                                      : fail(SP_E_POOL_CORRUPT, 0,
-                                             "{}: log records of acknowledged transactions are missing after timestamp {}; restore the pool "
-                                             "from a copy",
-                                             pool.medium().path(), point.replayed)
-                                            .value();
+    const auto failure = first_damage
+                             ? *first_damage
+                             : fail(SP_E_POOL_CORRUPT, 0,
+                                    "{}: log records of acknowledged transactions are missing after timestamp {}; restore the pool "
+                                    "from a copy",
+                                    pool.medium().path(), point.replayed)
+                                   .value();
     if (findings == nullptr) {
         return pass_on(failure);
     }
@@ -108,8 +117,7 @@ Result<ReplayPoint> read_replay_point(const Pool& pool, std::uint64_t durable_ep
         }
         const std::uint64_t checksum = checksum64(&point.epoch, sizeof point - offsetof(ReplayPoint, epoch), replay_point_magic);
         const bool is_whole = point.checksum == checksum || is_removed(Canary::replay_point_checksum);
-        if (point.magic == replay_point_magic && is_whole && point.epoch == durable_epoch &&
-            point.replayed <= logs::timestamp_max) {
+        if (point.magic == replay_point_magic && is_whole && point.epoch == durable_epoch && point.replayed <= logs::timestamp_max) {
             return point;
         }
     }
@@ -122,9 +130,6 @@ Result<RecoveredLogs> read_logs(const Pool& pool, std::uint64_t durable_epoch, c
     if (!point) {
         return pass_on(point.error());
     }
-    if (!pool.medium().byte_addressable()) {
-        return read_grouped(pool, *point, bytes, findings);
-    }
     std::uint64_t word = 0;
     if (auto read = pool.medium().read(area_offset(pool, marker_page), std::as_writable_bytes(std::span(&word, 1))); !read) {
         return pass_on(read.error());
@@ -133,7 +138,11 @@ Result<RecoveredLogs> read_logs(const Pool& pool, std::uint64_t durable_epoch, c
     if (!marker) {
         return damaged(pool, "the marker of the newest durable transaction is damaged");
     }
-    auto index = logs::scan_logs(bytes, bounds_for(pool, *point, *marker, *marker > point->replayed), findings);
+    // The pool may have been used on both kinds of media. Each run begins with everything of the earlier ones replayed.
+    if (*marker <= point->replayed) {
+        return read_grouped(pool, *point, bytes, findings);
+    }
+    auto index = logs::scan_logs(bytes, bounds_for(pool, *point, *marker, true), findings);
     if (!index) {
         return pass_on(index.error());
     }
@@ -142,7 +151,7 @@ Result<RecoveredLogs> read_logs(const Pool& pool, std::uint64_t durable_epoch, c
             return pass_on(told.error());
         }
     }
-    return RecoveredLogs{*point, std::max(*marker, point->replayed), {}, std::move(*index)};
+    return RecoveredLogs{*point, *marker, newest_group(pool), std::move(*index)};
 }
 
 }  // namespace stillpoint::spht

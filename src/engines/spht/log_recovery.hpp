@@ -1,5 +1,5 @@
 #pragma once
-// What a pool's logs and markers say when it is opened, or looked at: read, checked, and put in order of their runs.
+// Reads and checks the logs and markers of a pool that is opened, or that a tool examines.
 
 #include "core/findings.hpp"
 #include "core/result.hpp"
@@ -23,6 +23,7 @@ struct RecoveredLogs {
 [[nodiscard]] Result<ReplayPoint> read_replay_point(const Pool& pool, std::uint64_t durable_epoch);
 
 /// Reads markers and logs. `bytes` has those of every chunk. Errors: pool_corrupt (which transaction, and what is kept), no_memory, io.
-[[nodiscard]] Result<RecoveredLogs> read_logs(const Pool& pool, std::uint64_t durable_epoch, const logs::LogBytes& bytes, Findings* findings);
+[[nodiscard]] Result<RecoveredLogs> read_logs(const Pool& pool, std::uint64_t durable_epoch, const logs::LogBytes& bytes,
+                                              Findings* findings);
 
 }  // namespace stillpoint::spht

@@ -75,7 +75,7 @@ Result<void> replay(const Pool& pool, const logs::LogBytes& bytes, const logs::L
         return done;
     }
     if (!shards.run(bytes, *ordered, {page, &image}, {0, 1}, logs::ReplayOrder::newest_first_without_copies)) {
-        return fail(SP_E_POOL_CORRUPT, 0, "{}: a log record writes behind the end of the image; restore the pool from a copy",
+        return fail(SP_E_POOL_CORRUPT, 0, "{}: a log record writes after the end of the image; restore the pool from a copy",
                     pool.medium().path());
     }
     return {};
@@ -144,8 +144,8 @@ Result<void> visit_logs(const Pool& pool, const std::byte* /*base*/, std::uint64
 
 }  // namespace
 
-const EngineFacts log_facts{"logs", "Shows each log of a pool of spht: its transactions that are not replayed yet, and the marker.", columns,
-                            &visit_logs};
+const EngineFacts log_facts{"logs", "Shows each log of a pool of spht: its transactions that are not replayed yet, and the marker.",
+                            columns, &visit_logs};
 
 Result<RecoveryReport> inspect_pool(const Pool& pool)
 {

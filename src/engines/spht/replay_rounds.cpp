@@ -6,6 +6,8 @@
 
 #include "arch/checksum.hpp"
 #include "core/canary.hpp"
+#include "engines/spht/own_statistics.hpp"
+#include "logs/linked_range.hpp"
 #include "os/clock.hpp"
 #include "runtime/checkpoint_figures.hpp"
 #include "runtime/statistics.hpp"
@@ -92,18 +94,20 @@ Result<void> ReplayRounds::replay_into_image(const logs::LogIndex& index)
     };
     has_replayed_ = !ordered.empty();
     if (has_replayed_ && !replayer_.replay(log_bytes(), ordered, {page, this})) {
-        return fail(SP_E_POOL_CORRUPT, 0, "{}: a log record writes behind the end of the image; restore the pool from a copy",
+        return fail(SP_E_POOL_CORRUPT, 0, "{}: a log record writes after the end of the image; restore the pool from a copy",
                     parts_.pool->medium().path());
     }
     return {};
 }
 
-Result<void> ReplayRounds::make_recovered_durable(logs::Timestamp newest, std::uint64_t transactions)
+Result<void> ReplayRounds::make_recovered_durable(logs::Timestamp newest, std::uint64_t live_transactions)
 {
-    const auto bytes_of = [](ReplayRounds& self, std::uint32_t image_page) -> const std::byte* { return self.parts_.shadow->page(image_page); };
+    const auto bytes_of = [](ReplayRounds& self, std::uint32_t image_page) -> const std::byte* {
+        return self.parts_.shadow->page(image_page);
+    };
     ReplayPoint point = point_;
     point.replayed = newest;
-    point.transactions = transactions;
+    point.transactions += live_transactions;
     const auto early = is_removed(Canary::early_pages) ? std::span<const std::uint32_t>{} : parts_.memory->early_pages();
     const auto replayed = has_replayed_ ? replayer_.pages() : std::span<const std::uint32_t>{};
     std::copy(early.begin(), early.end(), std::copy(replayed.begin(), replayed.end(), sorted_pages_.data()));
@@ -127,11 +131,8 @@ CheckpointTurn ReplayRounds::take_round(bool last, bool even_if_empty) noexcept
     }
     announced_.absorb(*parts_.table, *parts_.locations);
     const bool awaited = last || even_if_empty || parts_.clock->wanted() >= parts_.clock->running();
-    Result<void> outcome = awaited ? parts_.memory->seal() : Result<void>{};
-    logs::GroupRecord goal = parts_.memory->newest_group();
-    if (parts_.memory->is_byte_addressable()) {
-        goal.marker = parts_.memory->order().durable();
-    }
+    Result<void> outcome = awaited ? seal(last) : Result<void>{};
+    const logs::GroupRecord goal = goal_now();
     if (outcome && !awaited && goal.marker <= point_.replayed) {
         statistics().empty_checkpoints.fetch_add(1, std::memory_order_relaxed);
         return CheckpointTurn::nothing_to_do;
@@ -144,6 +145,60 @@ CheckpointTurn ReplayRounds::take_round(bool last, bool even_if_empty) noexcept
         return CheckpointTurn::failed;
     }
     return CheckpointTurn::committed;
+}
+
+/// Puts every record up to `limit` that is not replayed in order, along links. False: there are none, or one is missing.
+bool ReplayRounds::follow(logs::Timestamp limit) noexcept
+{
+    logs::CommitLinks& links = parts_.memory->links();
+    if (!links.direction()) {
+        return false;
+    }
+    links.await_links(limit);
+    logs::LinkedRecords range{*links.direction(), {}, {}, 0};
+    const std::uint32_t logs = parts_.memory->log_count();
+    for (std::uint32_t i = 0; i < logs; ++i) {
+        if (logs::RedoLog& log = parts_.memory->log(i); log.has_chunks()) {
+            logs::add_records(log, parts_.memory->space(), point_.replayed, limit, range);
+        }
+    }
+    const std::span<logs::RecordRef> ordered = ordered_.resize(range.count);
+    if (ordered.size() == range.count &&
+        (ordered.empty() || logs::follow_links(log_bytes(), range.direction, range.oldest, range.newest, ordered))) {
+        own_statistic(OwnStatistic::linked_records).fetch_add(range.count, std::memory_order_relaxed);
+        return true;
+    }
+    own_statistic(OwnStatistic::link_fallbacks).fetch_add(1, std::memory_order_relaxed);
+    return false;
+}
+
+logs::GroupRecord ReplayRounds::goal_now() noexcept
+{
+    logs::GroupRecord goal = parts_.memory->newest_group();
+    if (parts_.memory->is_byte_addressable()) {
+        goal.marker = parts_.memory->order().durable();
+    }
+    return goal;
+}
+
+/// Makes durable what has happened so far, for this round to replay. With a full log some rounds make room first; if threads use that up
+/// too, what they wait for is this round.
+Result<void> ReplayRounds::seal(bool last) noexcept
+{
+    const unsigned attempts = last ? 100 : 3;
+    for (unsigned i = 0; i < attempts; ++i) {
+        const auto sealed = parts_.memory->try_seal();
+        if (!sealed) {
+            return pass_on(sealed.error());
+        }
+        if (*sealed) {
+            return {};
+        }
+        if (auto done = replay_up_to(goal_now(), false); !done) {
+            return done;
+        }
+    }
+    return {};
 }
 
 /// Every record up to `limit` that is not replayed, log after log.
@@ -186,10 +241,12 @@ void ReplayRounds::put_in_order() noexcept
 
 Result<void> ReplayRounds::replay_up_to(const logs::GroupRecord& goal, bool clean) noexcept
 {
-    if (!collect(goal.marker)) {
-        return fail(SP_E_NO_MEMORY, 0, "the logs have more than {} records", records_max);
+    if (!follow(goal.marker)) {
+        if (!collect(goal.marker)) {
+            return fail(SP_E_NO_MEMORY, 0, "the logs have more than {} records", records_max);
+        }
+        put_in_order();
     }
-    put_in_order();
     std::span<const logs::RecordRef> left = ordered_.records();
     const auto bytes_of = [](ReplayRounds& self, std::uint32_t image_page) {
         return staged_bytes_of(self.staging_.data(), self.staged_at_[image_page]);
@@ -200,11 +257,14 @@ Result<void> ReplayRounds::replay_up_to(const logs::GroupRecord& goal, bool clea
             return pass_on(taken.error());
         }
         ReplayPoint point = point_;
-        const auto count_of_parts = [](const logs::RecordRef& record, const logs::RecordRef& next) { return record.timestamp != next.timestamp; };
+        const auto count_of_parts = [](const logs::RecordRef& record, const logs::RecordRef& next) {
+            return record.timestamp != next.timestamp;
+        };
         const auto done = left.first(*taken);
         for (std::size_t i = 0; i < done.size(); ++i) {
             point.transactions += i + 1 == done.size() || count_of_parts(done[i], done[i + 1]) ? 1U : 0U;
         }
+        newest_replayed_ = done.empty() ? newest_replayed_ : done.back().timestamp;
         left = left.subspan(*taken);
         point.replayed = left.empty() ? goal.marker : done.back().timestamp;
         if (left.empty() && !parts_.memory->is_byte_addressable()) {
@@ -233,8 +293,8 @@ Result<std::uint64_t> ReplayRounds::replay_some(std::span<const logs::RecordRef>
     }
     staged_pages_.store(0, std::memory_order_relaxed);
     if (!replayer_.replay(bytes, ordered.first(records), {&staged_page, this})) {
-        return fail(SP_E_POOL_CORRUPT, 0, "{}: the copy of image page {} is damaged; restore the pool from a copy", parts_.pool->medium().path(),
-                    damaged_page_.load(std::memory_order_relaxed));
+        return fail(SP_E_POOL_CORRUPT, 0, "{}: the copy of image page {} is damaged; restore the pool from a copy",
+                    parts_.pool->medium().path(), damaged_page_.load(std::memory_order_relaxed));
     }
     return records;
 }
@@ -338,6 +398,10 @@ void ReplayRounds::give_chunks_back(logs::Timestamp replayed) noexcept
     logs::ChunkSpace& space = parts_.memory->space();
     // Idle threads keep their last chunk only while there are plenty.
     const bool all = space.free_chunks() < space.chunk_count() / 4;
+    if (parts_.memory->links().direction()) {
+        // The next transaction may yet store its link in the newest record, or look for its timestamp.
+        replayed = newest_replayed_ == 0 ? 0 : newest_replayed_ - 1;
+    }
     const std::uint32_t logs = parts_.memory->log_count();
     for (std::uint32_t i = 0; i < logs; ++i) {
         parts_.memory->log(i).release_up_to(replayed, all);

@@ -58,7 +58,7 @@ public:
     [[nodiscard]] Result<void> replay_into_image(const logs::LogIndex& index);
     /// Makes what replay_into_image() has applied, and the pages that the library has stored to since, an epoch, after which no log record
     /// of an earlier run counts: those up to `newest`. Before start(). Errors: as EpochWriter's.
-    [[nodiscard]] Result<void> make_recovered_durable(logs::Timestamp newest, std::uint64_t transactions);
+    [[nodiscard]] Result<void> make_recovered_durable(logs::Timestamp newest, std::uint64_t live_transactions);
 
     [[nodiscard]] Result<void> start() { return turns_.start(); }
     [[nodiscard]] bool finish() noexcept { return turns_.finish(); }
@@ -67,12 +67,16 @@ public:
     /// A round as soon as possible. Any thread.
     void request() noexcept { turns_.request(); }
     void announce_segment(const Segment& segment) noexcept { announced_.announce(segment); }
+    [[nodiscard]] std::uint64_t transactions_replayed() const noexcept { return point_.transactions; }
     [[nodiscard]] logs::Timestamp replayed() const noexcept { return replayed_.load(std::memory_order_acquire); }
 
 private:
     static CheckpointTurn take_turn(void* self, const CheckpointTurns::Facts& facts) noexcept;
     [[nodiscard]] CheckpointTurn take_round(bool last, bool even_if_empty) noexcept;
+    [[nodiscard]] logs::GroupRecord goal_now() noexcept;
+    [[nodiscard]] Result<void> seal(bool last) noexcept;
     [[nodiscard]] Result<void> replay_up_to(const logs::GroupRecord& goal, bool clean) noexcept;
+    [[nodiscard]] bool follow(logs::Timestamp limit) noexcept;
     [[nodiscard]] bool collect(logs::Timestamp limit) noexcept;
     void put_in_order() noexcept;
     /// Replays the first records of `ordered`, as many as staging memory has pages for. Returns how many.
@@ -96,9 +100,10 @@ private:
     ReplayPoint point_{};
     bool has_replayed_ = false;
     std::atomic<logs::Timestamp> replayed_{0};
+    logs::Timestamp newest_replayed_ = 0;  ///< of a record of this run; 0: none
 
-    // Of the round in progress.
-    logs::RecordList walked_;   ///< log after log
+    // The round in progress.
+    logs::RecordList walked_;  ///< log after log
     logs::RecordList ordered_;
     os::ReservedArray<logs::LogHead> heads_;
     std::uint32_t head_count_ = 0;

@@ -1,5 +1,6 @@
 #include "engines/spht/serial_gate.hpp"
 
+#include "logs/commit_order.hpp"
 #include "os/thread_calls.hpp"
 
 namespace stillpoint::spht {
@@ -51,6 +52,25 @@ void SerialGate::leave_alone(Place& /*place*/) noexcept
     closed_.store(0, std::memory_order_seq_cst);
     wake();
     alone_.unlock();
+}
+
+void SerialGate::want_moments() noexcept
+{
+    has_moments_.store(true, std::memory_order_seq_cst);
+    // A thread that began before and did not look has its place marked now; its moment is an old one or 0.
+    os::membarrier();
+}
+
+void SerialGate::await_moments_after(std::uint64_t timestamp) noexcept
+{
+    const std::uint32_t count = count_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const Place& other = places_[i];
+        for (unsigned turns = 0;
+             other.running.load(std::memory_order_acquire) != 0 && other.moment.load(std::memory_order_acquire) <= timestamp;) {
+            logs::wait_turn(turns);
+        }
+    }
 }
 
 void SerialGate::reset_after_fork() noexcept

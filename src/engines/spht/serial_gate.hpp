@@ -2,6 +2,10 @@
 // SerialGate: transactions run beside each other, or one of them alone: what the paper calls the single global lock [SPHT §3.1, SGL].
 // A thread that begins publishes first and looks at the gate second, the one that wants to be alone the other way round with a membarrier
 // in between, so that beginning costs no fence.
+//
+// Privatization: a thread that has committed may use memory by plain accesses which no other thread can find any more. A transaction that
+// began before may still read it, or store into it. So the commit waits until no such transaction runs: threads publish the moment
+// as of which they read. They do so from the first transaction on that asks for it, since it costs each of them a fence.
 
 #include <atomic>
 #include <cstdint>
@@ -17,6 +21,7 @@ public:
     /// A thread's place: it alone writes it. 1: a transaction runs, whose reads or stores into memory are not over.
     struct alignas(128) Place {
         std::atomic<std::uint32_t> running;
+        std::atomic<std::uint64_t> moment;  ///< transactions up to this timestamp may be unknown to the running one
     };
 
     /// Errors: no_memory.
@@ -45,6 +50,14 @@ public:
     void enter_alone(Place& place) noexcept;
     void leave_alone(Place& place) noexcept;
 
+    [[nodiscard]] bool has_moments() const noexcept { return has_moments_.load(std::memory_order_acquire); }
+    /// From here on every thread publishes its moments.
+    void want_moments() noexcept;
+    /// The caller runs, and reads after the call: another thread that changes what this one reads sees the moment.
+    static void publish_moment(Place& place, std::uint64_t moment) noexcept { place.moment.store(moment, std::memory_order_seq_cst); }
+    /// Returns when each transaction that runs knows those up to `timestamp`. The caller has left.
+    void await_moments_after(std::uint64_t timestamp) noexcept;
+
     void reset_after_fork() noexcept;
 
 private:
@@ -54,8 +67,9 @@ private:
     os::ReservedArray<Place> places_;
     std::atomic<std::uint32_t> count_{0};
     alignas(128) std::atomic<std::uint32_t> closed_{0};
-    std::atomic<std::uint32_t> changes_{0};  ///< futex of all who wait
+    std::atomic<std::uint32_t> changes_{0};  ///< futex of every thread that waits
     os::FutexLock alone_;
+    alignas(128) std::atomic<bool> has_moments_{false};
 };
 
 }  // namespace stillpoint::spht

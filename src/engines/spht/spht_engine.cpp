@@ -6,6 +6,7 @@
 #include "core/store_marks.hpp"
 #include "engines/spht/offline_logs.hpp"
 #include "engines/spht/own_options.hpp"
+#include "engines/spht/own_statistics.hpp"
 #include "engines/spht/own_transaction.hpp"
 #include "engines/spht/spht_layout.hpp"
 #include "runtime/fase.hpp"
@@ -23,16 +24,25 @@ constexpr std::string_view tracker = "transactions";
 constexpr std::string_view trackers[] = {tracker};
 constexpr std::uint64_t interval_ms = 10'000;
 
+std::optional<logs::LinkDirection> direction_of(std::string_view linking)
+{
+    if (linking == "none") {
+        return std::nullopt;
+    }
+    return linking == "forward" ? logs::LinkDirection::forward : logs::LinkDirection::backward;
+}
+
 constexpr EngineFormat format{"spht", layout_version, engine_area_pages, &segment_file_pages};
 
-/// That of the calling process, for what the heap and the directory store.
+/// The engine of this process, for what the heap and the directory store.
 constinit std::atomic<SphtEngine*> running{nullptr};
 
 Result<void> check_segments(const Pool& pool)
 {
     for (const Segment& segment : pool.segments()) {
         if (segment.file_pages != segment_file_pages(segment.image_pages)) {
-            return fail(SP_E_POOL_CORRUPT, 0, "{}: segment at image page {} has a shape that spht never writes; restore the pool from a copy",
+            return fail(SP_E_POOL_CORRUPT, 0,
+                        "{}: segment at image page {} has a shape that spht never writes; restore the pool from a copy",
                         pool.medium().path(), segment.first_image_page);
         }
     }
@@ -52,6 +62,7 @@ EngineDriver driver() noexcept
             .trackers = trackers,
             .sums_program_bytes = true,
             .options = own_option_rows,
+            .statistics = own_statistic_rows,
             .programs = Programs::transactions,
             .facts = &log_facts};
 }
@@ -77,7 +88,15 @@ void SphtEngine::note_store_of_library(const void* address, std::size_t size) no
     }
 }
 
-/// Of a block that a transaction allocates or frees: its own record says so.
+void SphtEngine::log_group(std::span<const std::span<const std::byte>> ranges) noexcept
+{
+    if (SphtEngine* const engine = running.load(std::memory_order_acquire); engine != nullptr) {
+        // A failure has been told: nothing becomes durable any more.
+        static_cast<void>(engine->memory_.log_stores(ranges));
+    }
+}
+
+/// Where a transaction allocates or frees a block, its own record says so.
 void SphtEngine::note_block_state(const void* address, std::size_t size) noexcept
 {
     const Transaction* const own = own_transaction.transaction;
@@ -107,16 +126,18 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
         const StatisticsScope own(engine.statistics_number);
         give_up_durability(engine.clock_, failure);
     };
-    if (auto done = memory_.prepare({pool_.get(), &medium_lock_, shadow_.base(), facts.image_bytes_max, request, give_up, this}); !done) {
+    const OwnOptions own{options};
+    if (auto done = memory_.prepare(
+            {pool_.get(), &medium_lock_, &shadow_, facts.image_bytes_max, direction_of(own.linking), request, give_up, this});
+        !done) {
         return pass_on(done.error());
     }
     for (const Segment& segment : pool_->segments()) {
         memory_.space().add(first_log_page(segment), log_pages_for(segment.image_pages));
     }
-    const OwnOptions own{options};
     rounds_.emplace(ReplayRounds::Parts{pool_.get(), &shadow_, &table_, &locations_, &medium_lock_, &clock_, &memory_},
-                    ReplayRounds::Settings{options.interval_ms * 1'000'000, options.staging_max_mb * mib, facts.image_bytes_max / page_bytes,
-                                           static_cast<unsigned>(own.replayers)});
+                    ReplayRounds::Settings{options.interval_ms * 1'000'000, options.staging_max_mb * mib,
+                                           facts.image_bytes_max / page_bytes, static_cast<unsigned>(own.replayers)});
     if (auto done = rounds_->prepare(); !done) {
         return pass_on(done.error());
     }
@@ -130,6 +151,7 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
     fase_count_no_locks();
     running.store(this, std::memory_order_release);
     store_marks::want_calls(&note_store_of_library, &note_block_state);
+    store_marks::want_groups(&log_group);
     return report;
 }
 
@@ -173,20 +195,23 @@ void SphtEngine::free_chunks_from(logs::ChunkIndex first) noexcept
     }
 }
 
-/// What the logs had is made an epoch first: then no record of an earlier run counts any more, and all chunks are free.
+/// Makes what the logs had an epoch first: then no record of an earlier run counts any more, and all chunks are free.
 Result<void> SphtEngine::start_checkpoints()
 {
     const logs::Timestamp readable = is_removed(Canary::void_records) ? 0 : recovered_->index.newest;
     const logs::Timestamp newest = std::max({readable, recovered_->marker, recovered_->point.replayed});
     const bool has_logs = !logs_are_empty_ && !is_removed(Canary::recovered_epoch);
     if (has_logs || !memory_.early_pages().empty()) {
-        if (auto done = rounds_->make_recovered_durable(newest, recovered_->group.transactions); !done) {
+        if (auto done = rounds_->make_recovered_durable(newest, recovered_->index.live_transactions); !done) {
             return done;
         }
     }
     memory_.space().set_uses(recovered_->index.newest_use);
     free_chunks_from(0);
-    if (auto done = memory_.start(newest, recovered_->group); !done) {
+    // The pool may have been on another kind of medium, where groups are not counted.
+    logs::GroupRecord group = recovered_->group;
+    group.transactions = rounds_->transactions_replayed();
+    if (auto done = memory_.start(newest, group); !done) {
         return done;
     }
     recovered_.reset();
@@ -258,7 +283,7 @@ bool SphtEngine::handle_fault(void* /*address*/) noexcept { return false; }
 
 void SphtEngine::prepare_kernel_write(void* /*address*/, std::size_t /*size*/) noexcept {}
 
-/// Outside the transaction of the thread, if it is in one: the kernel's stores cannot be taken back.
+/// Outside the transaction of the thread, if it is in one: the kernel's stores stay if it aborts.
 void SphtEngine::note_kernel_write(void* address, std::size_t size) noexcept { memory_.log_store(address, size); }
 
 std::string_view SphtEngine::tracker_name() const noexcept { return tracker; }

@@ -1,8 +1,8 @@
 #pragma once
 // The bytes that spht keeps in a pool file, and where.
 //
-//   engine area (8 pages):  commit record, even epochs, copy 0 | copy 1 | odd epochs, copy 0 | copy 1
-//                           | marker, or group records of even numbers | group records of odd numbers | replay points | their copy
+//   engine area (9 pages):  commit record, even epochs, copy 0 | copy 1 | odd epochs, copy 0 | copy 1 | marker
+//                           | group records of even numbers | group records of odd numbers | replay points | their copy
 //   segment:                as versions/page_layout.hpp has it | log pages, in chunks (logs/redo_layout.hpp)
 //
 // How large the log part of a segment is follows from its image pages alone, so nothing of it is stored.
@@ -20,8 +20,9 @@
 namespace stillpoint::spht {
 
 inline constexpr std::uint32_t layout_version = 1;
-inline constexpr std::uint64_t marker_page = commit_area_pages;  ///< of the engine area: the first of two
-inline constexpr std::uint64_t replay_points_page = marker_page + 2;
+inline constexpr std::uint64_t marker_page = commit_area_pages;  ///< of the engine area
+inline constexpr std::uint64_t group_page = marker_page + 1;     ///< the first of two
+inline constexpr std::uint64_t replay_points_page = group_page + 2;
 inline constexpr std::uint64_t engine_area_pages = replay_points_page + 2;
 
 inline constexpr std::uint64_t log_chunks_min = 16;
@@ -49,7 +50,7 @@ constexpr std::uint64_t first_log_page(const Segment& segment) noexcept
 
 inline constexpr std::uint64_t replay_point_magic = 0x3154'5052'5448'5053;  // "SPHTRPT1"
 
-/// What an epoch of page copies contains. The page has one for even and one for odd epochs: that of an epoch that does not commit
+/// How far the page copies of an epoch go. The page has one for even and one for odd epochs: that of an epoch that does not commit
 /// does not touch the one in force.
 struct ReplayPoint {
     std::uint64_t magic;

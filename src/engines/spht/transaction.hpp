@@ -4,6 +4,7 @@
 //
 // Threads: its own.
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "engines/spht/version_locks.hpp"
 #include "engines/spht/write_set.hpp"
 #include "heap/heap.hpp"
+#include "logs/commit_links.hpp"
 #include "logs/commit_order.hpp"
 #include "logs/record_builder.hpp"
 #include "logs/redo_log.hpp"
@@ -25,8 +27,8 @@ class TransactionalMemory;
 /// How an attempt ended.
 enum class Outcome : std::uint8_t {
     done,
-    conflict,  ///< taken back: another transaction was in the way; run the body again
-    failed,    ///< taken back, or not known to be durable: failure() says why
+    conflict,  ///< rolled back: another transaction was in the way; run the body again
+    failed,    ///< rolled back, or not known to be durable: failure() says why
 };
 
 class Transaction {
@@ -42,6 +44,8 @@ public:
     struct Wishes {
         bool read_only = false;
         bool alone = false;           ///< irrevocable: no other transaction runs, so this one meets no conflict
+        bool stores_plainly = false;  ///< with `alone`: other code stores into durable memory, and those stores are found
+        bool privatizes = false;      ///< the commit waits for transactions that began before it
         bool waits_for_reads = true;  ///< a read-only one returns when what it read is durable
     };
     void begin(const Wishes& wishes) noexcept;
@@ -49,26 +53,29 @@ public:
     void begin_nested() noexcept { ++depth_; }
     [[nodiscard]] bool is_running() const noexcept { return depth_ != 0; }
     [[nodiscard]] bool is_nested() const noexcept { return depth_ > 1; }
+    [[nodiscard]] bool is_read_only() const noexcept { return wishes_.read_only; }
+    /// After an outcome `failed`: nothing of it has happened.
+    [[nodiscard]] bool was_rolled_back() const noexcept { return was_rolled_back_; }
     void end_nested() noexcept { --depth_; }
     /// A conflict was met: nothing that is read from here on counts, and commit() says so.
     [[nodiscard]] bool is_doomed() const noexcept { return doomed_; }
 
     /// The aligned word at `word`, as of one moment for all words that the transaction reads. False: conflict.
     [[nodiscard]] bool read(const std::uint64_t* word, std::uint64_t& value) noexcept;
-    /// Of the bytes that `mask` has. False: conflict, or too much; is_doomed() either way.
+    /// Writes the bytes that `mask` has. False: conflict, or too much; is_doomed() either way.
     [[nodiscard]] bool write(std::uint64_t* word, std::uint64_t value, std::uint64_t mask) noexcept;
 
-    /// nullptr: no memory; Heap::last_failure() says why. Taken back if the transaction is.
+    /// nullptr: no memory; Heap::last_failure() says why. Rolled back if the transaction is.
     [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) noexcept;
     /// At the commit. False: no live block of the heap begins there.
     [[nodiscard]] bool deallocate(void* block) noexcept;
-    /// After the commit, or after it was taken back for good, in the order in which they were given. False: no memory.
+    /// After the commit, or after it was rolled back for good, in the order in which they were given. False: no memory.
     [[nodiscard]] bool on_commit(Action action, void* argument) noexcept;
     [[nodiscard]] bool on_abort(Action action, void* argument) noexcept;
 
     /// The outermost commit: durable when it returns `done`. The caller runs the actions.
     [[nodiscard]] Outcome commit() noexcept;
-    /// Takes everything back. Actions on abort are the caller's where it does not try again.
+    /// Rolls everything back. Actions on abort are the caller's where it does not try again.
     void abort() noexcept;
     /// Calls and forgets the actions of a commit, or of an abort.
     void run_actions(bool committed);
@@ -97,6 +104,11 @@ private:
     };
 
     void forget() noexcept;
+    void note_read(Timestamp version) noexcept
+    {
+        newest_read_ = std::max(newest_read_, std::max(version, Timestamp{1}));
+        newest_durable_read_ = VersionLocks::is_of_durable(version) ? std::max(newest_durable_read_, version) : newest_durable_read_;
+    }
     bool doom() noexcept
     {
         doomed_ = true;
@@ -106,15 +118,21 @@ private:
     [[nodiscard]] bool reads_hold(Timestamp read_version) const noexcept;
     void build_record() noexcept;
     [[nodiscard]] Outcome make_room() noexcept;
+    [[nodiscard]] bool lock_line(std::uintptr_t address) noexcept;
     [[nodiscard]] bool lock_lines() noexcept;
     void unlock_lines() noexcept;
-    [[nodiscard]] Timestamp choose_timestamp() const noexcept;
+    [[nodiscard]] Timestamp choose_timestamp(bool is_durable) const noexcept;
+    [[nodiscard]] bool await_reads() noexcept;
     void write_back() noexcept;
     void publish(Timestamp timestamp) noexcept;
     [[nodiscard]] Outcome commit_reads() noexcept;
+    [[nodiscard]] Outcome commit_plain() noexcept;
+    void build_plain_record() noexcept;
+    void add_freed() noexcept;
     [[nodiscard]] Outcome make_durable(Timestamp timestamp) noexcept;
     [[nodiscard]] Outcome give_up(Outcome outcome) noexcept;
     void leave_gate() noexcept;
+    void await_others(Timestamp timestamp) noexcept;
     void free_blocks(const os::ReservedArray<void*>& blocks, std::uint64_t count) noexcept;
     [[nodiscard]] bool is_own(std::uint64_t lock_word) const noexcept { return lock_word == own_lock_word_; }
 
@@ -125,11 +143,13 @@ private:
 
     Timestamp read_version_ = 0;  ///< lines with older versions may be read
     Timestamp newest_read_ = 0;   ///< newest version among them
+    Timestamp newest_durable_read_ = 0;  ///< of a transaction that has written durable memory
     std::uint32_t depth_ = 0;
     std::uint32_t attempts_ = 0;
     bool doomed_ = false;
     bool too_large_ = false;
     bool calls_heap_ = false;
+    bool was_rolled_back_ = false;
     Wishes wishes_;
     WriteSet writes_;
     os::ReservedArray<VersionLocks::Lock*> reads_;
@@ -144,6 +164,7 @@ private:
     std::uint64_t action_count_ = 0;
     logs::RecordBuilder record_;
     logs::RedoLog log_;
+    logs::LinkSearch search_;
     Failure failure_{};
 };
 

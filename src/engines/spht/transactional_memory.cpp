@@ -37,6 +37,7 @@ TransactionalMemory::~TransactionalMemory()
 Result<void> TransactionalMemory::prepare(const Parts& parts)
 {
     parts_ = parts;
+    image_base_ = parts.shadow->base();
     serial_ = serials.fetch_add(1, std::memory_order_relaxed) + 1;
     medium_ = &parts.pool->medium();
     const std::uint64_t image_pages_max = parts.image_bytes_max / page_bytes;
@@ -46,6 +47,12 @@ Result<void> TransactionalMemory::prepare(const Parts& parts)
         return done;
     }
     if (auto done = order_.reserve(); !done) {
+        return done;
+    }
+    if (auto done = links_.reserve(order_, space_, *medium_, parts.linking, chunks); !done) {
+        return done;
+    }
+    if (auto done = system_search_.reserve(); !done) {
         return done;
     }
     if (auto done = gate_.reserve(threads_max + 1); !done) {
@@ -71,10 +78,8 @@ Result<void> TransactionalMemory::prepare(const Parts& parts)
 
 Result<void> TransactionalMemory::start(Timestamp after, const logs::GroupRecord& group)
 {
-    // What nobody has written counts as written at 1 (Transaction::read): that is durable, also in a new pool.
-    const Timestamp before_all = std::max<Timestamp>(after, 1);
-    clock_.start(before_all);
-    order_.set_durable(before_all);
+    clock_.start(after);
+    order_.set_durable(after);
     order_.set_slots(1);
     const std::uint64_t area = parts_.pool->facts().engine_area_first_page;
     if (medium_->byte_addressable()) {
@@ -88,7 +93,7 @@ Result<void> TransactionalMemory::start(Timestamp after, const logs::GroupRecord
         const auto failed = [](void* self, const Failure& failure) noexcept {
             static_cast<TransactionalMemory*>(self)->fail_for_good(failure);
         };
-        if (auto done = group_.start({medium_, parts_.medium_lock, &space_, &order_, &clock_, (area + marker_page) * page_bytes,
+        if (auto done = group_.start({medium_, parts_.medium_lock, &space_, &order_, &clock_, (area + group_page) * page_bytes,
                                       logs::group_magic, count, log, failed, this},
                                      group);
             !done) {
@@ -109,10 +114,12 @@ void TransactionalMemory::detach_after_fork() noexcept
     system_lock_.reset_after_fork();
     threads_lock_.reset_after_fork();
     gate_.reset_after_fork();
+    plain_stores_.detach_after_fork();
     space_.reset_after_fork();
 }
 
-Heap* TransactionalMemory::heap() const noexcept { return default_session()->heap; }
+/// The pool need not be the process's default one.
+Heap* TransactionalMemory::heap() const noexcept { return session_of(image_base_)->heap; }
 
 // ---- Threads ------------------------------------------------------------------------------------
 
@@ -134,12 +141,14 @@ Transaction* TransactionalMemory::make_own() noexcept
     if (free_thread_count_ != 0) {
         number = free_threads_[--free_thread_count_];
     } else {
-        void* const memory = number == threads_max ? MAP_FAILED
-                                                   : mmap(nullptr, sizeof(Transaction), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void* const memory = number == threads_max
+                                 ? MAP_FAILED
+                                 : mmap(nullptr, sizeof(Transaction), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED) {
             return nullptr;
         }
-        auto* const made = new (memory) Transaction(*this, order_.slot(slot_of_thread(number)), gate_.place(number), slot_of_thread(number));
+        auto* const made = new (memory)
+            Transaction(*this, order_.slot(slot_of_thread(number)), gate_.place(number), slot_of_thread(number));
         if (!made->reserve() || !made->log().init(space_, *medium_, slot_of_thread(number), parts_.pool->facts().generation)) {
             made->~Transaction();
             munmap(memory, sizeof(Transaction));
@@ -197,10 +206,11 @@ Result<void> TransactionalMemory::make_room(logs::RedoLog& log, std::uint64_t wo
         const std::uint32_t seen = space_.returns().load(std::memory_order_acquire);
         const logs::RedoLog::Room room = log.prepare(words);
         if (room == logs::RedoLog::Room::too_large) {
-            return fail(SP_E_TRANSACTION_TOO_LARGE, 0,
-                        "the transaction writes {} KiB with its log's overhead, and the log of this pool holds {} KiB for one; divide it, or "
-                        "make a larger pool",
-                        words * 8 / kib, space_.chunk_count() / 2 * logs::chunk_bytes / kib);
+            return fail(
+                SP_E_TRANSACTION_TOO_LARGE, 0,
+                "the transaction writes {} KiB with its log's overhead, and the log of this pool holds {} KiB for one; divide it, or "
+                "make a larger pool",
+                words * 8 / kib, space_.chunk_count() / 2 * logs::chunk_bytes / kib);
         }
         if (space_.is_getting_full() || room == logs::RedoLog::Room::wait) {
             parts_.request_replay(parts_.engine);
@@ -236,8 +246,16 @@ Result<void> TransactionalMemory::make_durable(const logs::CommitOrder::Slot* ow
     }
     bool durable = false;
     if (own == nullptr) {
-        // Whoever wrote it is about to raise the marker, or has left that to a later one.
-        durable = marker_->wait(timestamp);
+        // The transaction that wrote it is about to raise the marker, or has left that to a later one; or it wrote volatile memory only,
+        // and has no record.
+        constexpr unsigned turns_max = 2000;
+        for (unsigned turns = 0; turns < turns_max && order_.durable() < timestamp && !medium_->has_lost_pages();) {
+            logs::wait_turn(turns);
+        }
+        if (order_.durable() < timestamp && !medium_->has_lost_pages()) {
+            return seal();
+        }
+        durable = !medium_->has_lost_pages();
     } else {
         durable = marker_->raise(timestamp, order_.await_preceding(own, timestamp));
     }
@@ -253,16 +271,27 @@ Result<void> TransactionalMemory::make_durable(const logs::CommitOrder::Slot* ow
 
 Timestamp TransactionalMemory::append_system_record() noexcept
 {
-    logs::CommitOrder::Slot& slot = order_.slot(system_number);
     if (system_record_.empty() || !make_room(system_log_, system_record_.words())) {
         return 0;
     }
-    logs::CommitOrder::announce(slot, clock_.now());
+    return append_prepared_record();
+}
+
+Timestamp TransactionalMemory::append_prepared_record() noexcept
+{
+    logs::CommitOrder::Slot& slot = order_.slot(system_number);
+    links_.announce(slot, system_search_, system_log_.next_position(), clock_.now());
     const Timestamp timestamp = clock_.now();
+    links_.note_timestamp(system_search_, timestamp);
     system_log_.append(system_record_, timestamp);
-    static_cast<void>(persist_log());
-    // Not `updates`: nobody waits for this record, so it moves no marker.
+    const bool intact = persist_log();
+    links_.scan_others(slot, system_search_);
+    // Not `updates`: no thread waits for this record, so it moves no marker.
     logs::CommitOrder::persisted(slot, timestamp);
+    if (links_.direction()) {
+        static_cast<void>(order_.await_preceding(&slot, timestamp));
+    }
+    links_.finish(slot, system_search_, intact);
     return timestamp;
 }
 
@@ -292,10 +321,29 @@ void TransactionalMemory::log_store(const void* address, std::size_t size) noexc
     static_cast<void>(append_system_record());
 }
 
+/// The record has a word of the image as it is: what counts is its timestamp.
 Result<void> TransactionalMemory::seal() noexcept
 {
-    const std::span<const std::byte> same = {parts_.image_base, sizeof(std::uint64_t)};
+    const std::span<const std::byte> same = {image_base_, sizeof(std::uint64_t)};
     return log_stores({&same, 1});
+}
+
+Result<bool> TransactionalMemory::try_seal() noexcept
+{
+    Timestamp timestamp = 0;
+    {
+        const std::lock_guard guard(system_lock_);
+        system_record_.clear();
+        system_record_.add_range(0, image_base_, sizeof(std::uint64_t));
+        if (system_log_.prepare(system_record_.words()) != logs::RedoLog::Room::ready) {
+            return false;
+        }
+        timestamp = append_prepared_record();
+    }
+    if (auto done = make_durable(&order_.slot(system_number), timestamp); !done) {
+        return pass_on(done.error());
+    }
+    return true;
 }
 
 Result<void> TransactionalMemory::log_stores(std::span<const std::span<const std::byte>> ranges) noexcept
@@ -339,7 +387,7 @@ std::uint64_t TransactionalMemory::mirrored_offset_of(const void* address) const
     for (std::size_t i = 0; i < mirrored_count_; ++i) {
         const auto inside = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - mirrored_[i].program_memory);
         if (inside < mirrored_[i].size) {
-            return static_cast<std::uint64_t>(mirrored_[i].image_copy - parts_.image_base) + inside;
+            return static_cast<std::uint64_t>(mirrored_[i].image_copy - image_base_) + inside;
         }
     }
     return no_offset;

@@ -8,16 +8,19 @@
 #include <span>
 
 #include "core/result.hpp"
+#include "engines/spht/plain_stores.hpp"
 #include "engines/spht/serial_gate.hpp"
 #include "engines/spht/transaction.hpp"
 #include "engines/spht/version_locks.hpp"
 #include "logs/chunk_space.hpp"
 #include "logs/commit_clock.hpp"
+#include "logs/commit_links.hpp"
 #include "logs/commit_order.hpp"
 #include "logs/durable_marker.hpp"
 #include "logs/group_commit.hpp"
 #include "os/futex.hpp"
 #include "runtime/engine.hpp"
+#include "runtime/shadow.hpp"
 
 namespace stillpoint::spht {
 
@@ -29,8 +32,9 @@ public:
     struct Parts {
         Pool* pool;
         os::FutexLock* medium_lock;
-        std::byte* image_base;
+        const Shadow* shadow;
         std::uint64_t image_bytes_max;
+        std::optional<logs::LinkDirection> linking;
         /// A replay is due, or threads wait for one. Any thread.
         void (*request_replay)(void* engine) noexcept;
         /// Nothing becomes durable any more.
@@ -63,13 +67,20 @@ public:
     [[nodiscard]] VersionLocks& locks() noexcept { return locks_; }
     [[nodiscard]] const logs::CommitClock& clock() const noexcept { return clock_; }
     [[nodiscard]] logs::CommitOrder& order() noexcept { return order_; }
+    [[nodiscard]] logs::CommitLinks& links() noexcept { return links_; }
     [[nodiscard]] SerialGate& gate() noexcept { return gate_; }
+    [[nodiscard]] PlainStores& plain_stores() noexcept { return plain_stores_; }
+    /// The calling thread's transaction runs alone: from here on plain stores into durable memory belong to it. Errors: unsupported;
+    /// no_memory.
+    [[nodiscard]] Result<void> find_plain_stores() { return plain_stores_.arm(image(), {mirrored_.data(), mirrored_count_}); }
+    /// As far as it is accessible.
+    [[nodiscard]] std::span<const std::byte> image() const noexcept { return {parts_.shadow->base(), parts_.shadow->bytes()}; }
     [[nodiscard]] logs::ChunkSpace& space() noexcept { return space_; }
     [[nodiscard]] Heap* heap() const noexcept;
     /// Where the bytes at `address` lie in the image; no_offset: they are not durable.
     [[nodiscard]] std::uint64_t offset_of(const void* address) const noexcept
     {
-        const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - parts_.image_base);
+        const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - image_base_);
         return offset < parts_.image_bytes_max ? offset : mirrored_offset_of(address);
     }
     static constexpr std::uint64_t no_offset = UINT64_MAX;
@@ -87,6 +98,8 @@ public:
     [[nodiscard]] Result<void> log_stores(std::span<const std::span<const std::byte>> ranges) noexcept;
     /// Returns when everything that has happened so far is durable. Errors: as make_durable().
     [[nodiscard]] Result<void> seal() noexcept;
+    /// Likewise, for the replayer, which cannot wait for room that it makes itself. False: there is none.
+    [[nodiscard]] Result<bool> try_seal() noexcept;
 
     /// The pages of the image that were stored to since prepare(): no log has them. Some come twice.
     [[nodiscard]] std::span<const std::uint32_t> early_pages() const noexcept { return {early_pages_.data(), early_page_count_}; }
@@ -105,15 +118,20 @@ private:
     [[nodiscard]] std::uint64_t mirrored_offset_of(const void* address) const noexcept;
     [[nodiscard]] Transaction* make_own() noexcept;
     void note_early_store(std::uint64_t offset, std::size_t size) noexcept;
+    /// system_record_, under its lock. 0: there is nothing, or the pool has failed.
     [[nodiscard]] Timestamp append_system_record() noexcept;
+    [[nodiscard]] Timestamp append_prepared_record() noexcept;
 
     Parts parts_{};
+    const std::byte* image_base_ = nullptr;
     std::uint64_t serial_ = 0;  ///< of no other in this process
     Medium* medium_ = nullptr;
     logs::CommitClock clock_;
     logs::CommitOrder order_;
+    logs::CommitLinks links_;
     SerialGate gate_;
     VersionLocks locks_;
+    PlainStores plain_stores_;
     logs::ChunkSpace space_;
     std::optional<logs::DurableMarker> marker_;
     logs::GroupCommit group_;
@@ -123,6 +141,7 @@ private:
     os::FutexLock system_lock_;
     logs::RedoLog system_log_;
     logs::RecordBuilder system_record_;
+    logs::LinkSearch system_search_;
     os::ReservedArray<std::uint32_t> early_pages_;  ///< pages of the image that were stored to before start(), some of them twice
     std::uint64_t early_page_count_ = 0;
 

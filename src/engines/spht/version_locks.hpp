@@ -29,12 +29,26 @@ public:
         return locks_[(line ^ (line >> count_bits) * 0x9e37'79b9) % count];
     }
 
+    /// So many bytes, one after the other, have every lock.
+    static constexpr std::uint64_t covered_bytes = cache_line_bytes << 17;
+    /// A line that another transaction is just writing: so many looks before that counts as a conflict.
+    static constexpr unsigned looks_max = 100;
+
+    /// Timestamps of transactions that write durable memory are even, those of others odd: nothing becomes durable with the latter, so no
+    /// reader waits for them.
+    [[nodiscard]] static Timestamp timestamp_for(Timestamp now, bool is_durable) noexcept
+    {
+        return is_durable ? (now + 1) & ~Timestamp{1} : now | 1;
+    }
+    [[nodiscard]] static bool is_of_durable(Timestamp version) noexcept { return (version & 1) == 0; }
+
     [[nodiscard]] static bool is_locked(std::uint64_t word) noexcept { return (word & 1) != 0; }
     [[nodiscard]] static Timestamp version(std::uint64_t word) noexcept { return word >> 1; }
 
 private:
     static constexpr unsigned count_bits = 17;  ///< 1 MiB: what a core's second cache holds
     static constexpr std::uint64_t count = std::uint64_t{1} << count_bits;
+    static_assert(covered_bytes == count * cache_line_bytes);
 
     os::ReservedArray<Lock> locks_;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// WriteSet: the words that a transaction has written and nobody sees yet, in the order of their first store.
+// WriteSet: the words that a transaction has written and no other thread sees yet, in the order of their first store.
 
 #include <cstdint>
 

@@ -1,5 +1,5 @@
 #pragma once
-// What of spht's bytes exists twice, or is one word of state.
+// The bytes of spht that exist twice, or are one word of state.
 
 #include <cstdint>
 #include <vector>

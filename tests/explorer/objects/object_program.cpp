@@ -20,7 +20,7 @@ namespace stillpoint::explorer {
 namespace {
 
 bool notes_are_begun = false;
-/// What an engine does in several ways changes from program to program.
+/// Options that change from program to program, so that each way of an engine has its turn.
 std::string options_of(const ProgramPlan& plan)
 {
     std::string text = "quiet pool_size_mb=4 pool_max_mb=8 engine=" + plan.engine + plan.objects->options(plan.seed) +

@@ -1,6 +1,6 @@
 #pragma once
 // ObjectWorkload: a program whose operations are durable on return, one by one: over durable objects of the engine pronto, or in
-// transactions of spht. It tells the trace each state that a part gets, before its operation is committed, and each that the program was told
+// transactions of spht. The trace is told each state that a part gets, before its operation is committed, and each that the program learnt
 // is durable.
 
 #include <cstdint>
@@ -26,7 +26,7 @@ public:
     /// The part's next state. Called inside the lock that orders its operations.
     static void state(std::uint64_t part, std::uint64_t digest) noexcept;
     static void acknowledged(std::uint64_t part, std::uint64_t digest) noexcept;
-    /// The operation that would have made this state was taken back.
+    /// The operation that would have made this state was rolled back.
     static void withdrawn(std::uint64_t part, std::uint64_t digest) noexcept;
     /// The newest commit number of the object. `is_new`: no other thread commits on it.
     static void number(std::uint64_t part, const void* object, bool is_new) noexcept;

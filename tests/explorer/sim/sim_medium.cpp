@@ -259,6 +259,12 @@ bool SimMedium::compare_exchange_word(std::uint64_t offset, std::uint64_t& expec
     return true;
 }
 
+void SimMedium::store_word(std::uint64_t offset, std::uint64_t value) noexcept
+{
+    const std::lock_guard hold(exchange_lock_);
+    put(EventKind::store, offset, &value, sizeof value);
+}
+
 void SimMedium::write_back_line(std::uint64_t offset) noexcept
 {
     const BetweenTracedStores alone;

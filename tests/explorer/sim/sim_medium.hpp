@@ -89,6 +89,7 @@ public:
     [[nodiscard]] Result<void> map_copy_at(std::byte* address, std::uint64_t offset, std::uint64_t size) noexcept override;
     void write_back_lines(std::span<const std::uintptr_t> line_addresses) noexcept override;
     [[nodiscard]] bool compare_exchange_word(std::uint64_t offset, std::uint64_t& expected, std::uint64_t desired) noexcept override;
+    void store_word(std::uint64_t offset, std::uint64_t value) noexcept override;
     void write_back_line(std::uint64_t offset) noexcept override;
 
 private:

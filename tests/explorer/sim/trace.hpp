@@ -30,7 +30,7 @@ enum class EventKind : std::uint8_t {
     operation,          ///< value: operations done; payload: the digest of the program's model after it
     part_recovered,     ///< offset: a part (see PartHistory); value: the digest of its state as the program found it
     part_state,         ///< offset: a part; value: the digest of its next state, before anything can make it durable
-    part_withdrawn,     ///< likewise: it will never be, since its operation was taken back
+    part_withdrawn,     ///< likewise: it will never be, since its operation was rolled back
     part_acknowledge,   ///< offset: a part; value: the digest of a state that the program was told is durable
     part_number,        ///< offset: a part; value: a commit number that the program has seen; size: 1 if it must be a new one
 };

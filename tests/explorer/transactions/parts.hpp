@@ -43,7 +43,7 @@ struct TransactionParts {
     TransactionPart parts[transaction_parts];
 };
 
-/// What a transaction does with the parts.
+/// The work of a transaction on the parts.
 struct PartsChange {
     std::set<std::size_t> written;
     std::set<std::size_t> read;
@@ -51,10 +51,10 @@ struct PartsChange {
     std::size_t block_words = 4;
 };
 
-/// The states that a transaction has read or made, for those who are told that it is durable.
+/// The states that a transaction has read or made, for the trace, once it is told that they are durable.
 using PartStates = std::vector<std::pair<std::size_t, std::uint64_t>>;
 
-/// A transaction's attempts, and what each tells the trace: states that it would make are told before it may commit, and taken back if
+/// A transaction's attempts, and what each tells the trace: states that it would make are told before it may commit, and withdrawn if
 /// it did not.
 class ToldTransaction {
 public:
@@ -62,9 +62,9 @@ public:
     void begin_attempt() { take_back(); }
     /// Reads and writes as `change` says.
     void work(spht::transaction& tx, TransactionParts& parts, const PartsChange& change, Random& random);
-    /// It is durable: so are all states that it has read and made.
+    /// Durable: so are all states that it has read and made.
     void acknowledge() const;
-    /// It did not commit.
+    /// Not committed.
     void take_back();
 
 private:
@@ -77,7 +77,7 @@ private:
 
 /// As the memory has them, outside of transactions, no other thread being in one.
 void add_digests(const TransactionParts* parts, PartDigests& digests);
-/// What is broken in or between the parts, or "". Counts the blocks that they have.
+/// The damage in or between the parts, or "". Counts the blocks that they have.
 [[nodiscard]] std::string problem_of(const TransactionParts* parts, std::uint64_t& blocks);
 
 }  // namespace stillpoint::explorer

@@ -155,7 +155,7 @@ class Large final : public PartsProgram {
     }
 };
 
-/// Transactions that are taken back: by their bodies, by exceptions, by one inside; and those that are run again, or alone.
+/// Transactions that are rolled back: by their bodies, by exceptions, by one inside; and those that are run again, or alone.
 class Aborts final : public PartsProgram {
     struct Refrain final {};
 
@@ -164,7 +164,9 @@ class Aborts final : public PartsProgram {
         switch (random() % 7) {
         case 0: throws(parts, random, [](spht::transaction& tx) { tx.cancel(); }); break;
         case 1: throws(parts, random, [](spht::transaction&) { throw Refrain{}; }); break;
-        case 2: throws(parts, random, [](spht::transaction&) { spht::atomically([](spht::transaction& inner) { inner.cancel(); }); }); break;
+        case 2:
+            throws(parts, random, [](spht::transaction&) { spht::atomically([](spht::transaction& inner) { inner.cancel(); }); });
+            break;
         case 3: runs_again(parts, random); break;
         case 4: transact(parts, small_change(random), random, SP_SPHT_IRREVOCABLE); break;
         case 5: nests(parts, random); break;
@@ -180,7 +182,7 @@ class Aborts final : public PartsProgram {
                 tx.on_abort([&] { aborted = true; });
                 end(tx);
             });
-            throw std::logic_error("a transaction that was taken back has committed");
+            throw std::logic_error("a transaction that was rolled back has committed");
         } catch (const Refrain&) {
         } catch (const spht::error& error) {
             if (error.code() != SP_E_ABORTED) {
@@ -295,10 +297,8 @@ class Several final : public PartsProgram {
         for (int i = 0; i < 4; ++i) {
             PartsChange change = small_change(random);
             switch (random() % 4) {
-            case 0:
-                transact(parts, {{}, change.written}, random, SP_SPHT_READ_ONLY);
-                break;
-            case 1:  // Its own alone: others commit beside it.
+            case 0: transact(parts, {{}, change.written}, random, SP_SPHT_READ_ONLY); break;
+            case 1:  // A part of its own: others commit beside it.
                 change.written = {thread};
                 change.read.clear();
                 [[fallthrough]];
@@ -350,9 +350,12 @@ std::unique_ptr<ObjectWorkload> make()
 const std::vector<ObjectWorkloadEntry>& transaction_programs()
 {
     static const std::vector<ObjectWorkloadEntry> entries = {
-        {"parts", &make<Sequential>, 10, &options}, {"churn", &make<Churn>, 10, &options},
-        {"large", &make<Large>, 5, &options},      {"aborts", &make<Aborts>, 14, &options},
-        {"names", &make<Names>, 8, &options},       {"several", &make<Several>, 3, &options},
+        {"parts", &make<Sequential>, 10, &options},
+        {"churn", &make<Churn>, 10, &options},
+        {"large", &make<Large>, 5, &options},
+        {"aborts", &make<Aborts>, 14, &options},
+        {"names", &make<Names>, 8, &options},
+        {"several", &make<Several>, 3, &options},
         {"readers", &make<Readers, unsigned{SP_SPHT_READ_ONLY}>, 2, &options},
     };
     return entries;

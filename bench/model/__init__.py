@@ -1,0 +1,1 @@
+"""The benchmark commit_model: the commit protocols of SPHT's evaluation on more cores than this machine has, by simulation."""

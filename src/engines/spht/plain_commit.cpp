@@ -1,0 +1,54 @@
+// The commit of a transaction that runs alone and has let other code store into durable memory.
+
+#include "engines/spht/transaction.hpp"
+#include "engines/spht/transactional_memory.hpp"
+
+namespace stillpoint::spht {
+
+/// Others begin when all is durable: the lines' versions do not tell them of it.
+Outcome Transaction::commit_plain() noexcept
+{
+    write_back();
+    PlainStores& stores = memory_.plain_stores();
+    bool is_complete = stores.collect(memory_.image());
+    const Heap& heap = *memory_.heap();
+    for (std::uint64_t i = 0; i < freed_count_ && is_complete; ++i) {
+        const Heap::BlockState state = heap.state_of_block(freed_[i]);
+        is_complete = stores.leave_out(state.bytes, state.size_bytes);
+    }
+    build_plain_record();
+    if (is_complete && record_.empty()) {
+        return commit_reads();
+    }
+    const std::uint64_t words = stores.record_words_max();
+    if (!is_complete || words > record_.words_max()) {
+        failure_ =
+            fail(SP_E_TRANSACTION_TOO_LARGE, 0, "the transaction has written {} MiB by plain stores; divide it", words * 8 / mib).value();
+        return give_up(Outcome::failed);
+    }
+    if (auto room = memory_.make_room(log_, words); !room) {
+        failure_ = room.error();
+        return give_up(Outcome::failed);
+    }
+    memory_.links().announce(slot_, search_, log_.next_position(), memory_.clock().now());
+    const Timestamp timestamp = choose_timestamp(true);
+    memory_.links().note_timestamp(search_, timestamp);
+    logs::CommitOrder::settle(slot_, timestamp);
+    // Again, after the timestamp was chosen: the library may have stored in between for another thread, and its record has an earlier one.
+    build_plain_record();
+    log_.append(record_, timestamp);
+    const Outcome outcome = make_durable(timestamp);
+    leave_gate();
+    depth_ = 0;
+    free_blocks(freed_, freed_count_);
+    return outcome;
+}
+
+void Transaction::build_plain_record() noexcept
+{
+    record_.clear();
+    memory_.plain_stores().add_to(record_, memory_.image());
+    add_freed();
+}
+
+}  // namespace stillpoint::spht

@@ -1,0 +1,21 @@
+// C++ exceptions inside transactions. An exception that leaves a transaction commits it, by _ITM_commitTransactionEH.
+
+#include <cxxabi.h>
+#include <typeinfo>
+
+#include "itm/abi.hpp"
+#include "itm/transaction.hpp"
+
+using stillpoint::itm::Transaction;
+
+STILLPOINT_ITM_API void* _ITM_cxa_allocate_exception(std::size_t bytes) { return Transaction::running().allocate_exception(bytes); }
+STILLPOINT_ITM_API void _ITM_cxa_free_exception(void* object) { Transaction::running().exceptions().free(object); }
+
+STILLPOINT_ITM_API [[noreturn]] void _ITM_cxa_throw(void* object, std::type_info* type, void (*destructor)(void*))
+{
+    Transaction::running().exceptions().note_throw();
+    abi::__cxa_throw(object, type, destructor);
+}
+
+STILLPOINT_ITM_API void* _ITM_cxa_begin_catch(void* exception) { return Transaction::running().exceptions().begin_catch(exception); }
+STILLPOINT_ITM_API void _ITM_cxa_end_catch(void) { Transaction::running().exceptions().end_catch(); }
