@@ -289,6 +289,7 @@ ProgramRun ProgramRunner::run(const ProgramPlan& plan, const sim::CrashImage& fi
         stage->failing_sync = plan.failing_sync;
         stage->primitive = plan.primitive_files;
         stage->sync_us = plan.sync_us;
+        stage->fence_us_max = plan.fence_us_max;
         stage->stranger = plan.seed % 2 == 0;
     }
     const pid_t child = fork();

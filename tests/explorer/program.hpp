@@ -36,6 +36,7 @@ struct ProgramPlan {
     bool ends_normally = false;     ///< else it stops dead after its last operation
     std::uint64_t failing_sync = UINT64_MAX;  ///< UINT64_MAX: none; otherwise another one in each run
     std::uint32_t sync_us = 0;     ///< see sim::Stage::sync_us
+    std::uint32_t fence_us_max = 0;  ///< see sim::Stage::fence_us_max
     bool primitive_files = false;  ///< see sim::Stage::primitive
     bool checkpoint_each = false;  ///< after each operation, not after two of five
     bool power_cuts_only = false;  ///< go on from many power cuts, each with a few images

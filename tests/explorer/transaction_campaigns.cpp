@@ -28,7 +28,9 @@ void add_campaigns(std::string_view engine, std::vector<Campaign>& campaigns)
     };
     for (const ObjectWorkloadEntry& program : transaction_programs()) {
         for (const sim::Profile profile : every_profile) {
-            add("transactions", plan_of(engine, program, profile));
+            ProgramPlan plan = plan_of(engine, program, profile);
+            plan.fence_us_max = program.name == "several" || program.name == "readers" ? 100 : 0;
+            add("transactions", plan);
         }
     }
     for (const sim::Profile profile : {sim::Profile::cache_line, sim::Profile::page}) {

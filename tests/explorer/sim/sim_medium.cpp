@@ -1,9 +1,11 @@
 #include "sim/sim_medium.hpp"
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <random>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <vector>
@@ -272,6 +274,11 @@ void SimMedium::write_back_line(std::uint64_t offset) noexcept
 
 void SimMedium::fence() noexcept
 {
+    if (stage_.fence_us_max != 0) {
+        static std::atomic<unsigned> threads{0};
+        static thread_local std::minstd_rand random(++threads);
+        usleep(static_cast<useconds_t>(random() % stage_.fence_us_max));
+    }
     const BetweenTracedStores alone;
     record(EventKind::fence);
     fences_.add(1);

@@ -39,6 +39,8 @@ public:
     std::uint64_t failing_sync = UINT64_MAX;
     /// A sync takes so long: what others do meanwhile is not in it.
     std::uint32_t sync_us = 0;
+    /// A fence takes up to so long, each another time: other threads' stores and fences come between.
+    std::uint32_t fence_us_max = 0;
     /// A file system without unnamed files, on which a file has its name as soon as it is made, and a new
     /// file's pages 2 to 5 hold something; a file that is opened is longer than its pool, as after a growth that was cut off.
     bool primitive = false;
