@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "stillpoint/stillpoint.h"
 
@@ -78,6 +79,7 @@ static SAFE int erase(long value)
 }
 
 static long operations;
+static time_t last_time;
 
 static void operate(long thread, long value)
 {
@@ -90,12 +92,30 @@ static void operate(long thread, long value)
     }
 }
 
+/* With a call of a library that knows nothing of transactions: the compiler instruments none of it. */
+static void operate_alone(long thread, long value)
+{
+    __transaction_relaxed
+    {
+        last_time = time(NULL);
+        if (!insert(value)) {
+            erase(value);
+        }
+        set->done[thread]++;
+    }
+}
+
 static void* work(void* argument)
 {
     const long thread = (long)argument;
     unsigned random = (unsigned)(thread + set->done[thread]);
     while (set->done[thread] < operations) {
-        operate(thread, rand_r(&random) % (2 * nodes_max));
+        const long value = rand_r(&random) % (2 * nodes_max);
+        if (value % 16 == 0) {
+            operate_alone(thread, value);
+        } else {
+            operate(thread, value);
+        }
         if (set->done[thread] % 10 == 0) {
             printf("%ld %ld\n", thread, set->done[thread]);
             fflush(stdout);
