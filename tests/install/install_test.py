@@ -30,6 +30,25 @@ int main(void)
 }
 """
 
+TRANSACTIONS = """
+#include <stdio.h>
+#include <stillpoint/itm.h>
+#include <stillpoint/stillpoint.h>
+
+int main(int argc, char **argv)
+{
+    long *counter = argc == 2 && sp_open(argv[1], "engine=spht quiet durability=process pool_size_mb=4") == SP_OK
+                        ? sp_root("counter", sizeof *counter) : NULL;
+    if (counter == NULL) {
+        fprintf(stderr, "%s\\n", sp_last_error());
+        return 2;
+    }
+    __transaction_atomic { ++*counter; }
+    printf("%ld\\n", *counter);
+    return sp_tm_status();
+}
+"""
+
 PROJECT = """
 cmake_minimum_required(VERSION 3.25)
 project(consumer LANGUAGES C)
@@ -84,6 +103,18 @@ class Installed(unittest.TestCase):
                   f"-DCMAKE_C_COMPILER={CC}")
         output_of(CMAKE, "--build", str(build))
         self.run_twice(build / "consumer")
+
+    @unittest.skipUnless(shutil.which("gcc") and list(BUILD.glob("lib/libstillpoint-itm.so")), "gcc is not installed")
+    def test_a_program_of_transactional_memory_is_linked_through_pkg_config(self):
+        environment = {**os.environ, "PKG_CONFIG_PATH": str(self.library / "pkgconfig")}
+        flags = output_of("pkg-config", "--cflags", "--libs", "stillpoint-itm", env=environment)
+        program = self.root / "transactions"
+        (self.root / "transactions.c").write_text(TRANSACTIONS)
+        output_of("gcc", "-fgnu-tm", "-c", "-o", f"{program}.o", f"{program}.c", *shlex.split(flags))
+        output_of("gcc", "-o", str(program), f"{program}.o", *shlex.split(flags))
+        for expected in ("1\n", "2\n"):
+            got = output_of(str(program), str(self.root / "transactions.pool"), env={**os.environ, "LD_LIBRARY_PATH": str(self.library)})
+            self.assertEqual(got, expected)
 
     @unittest.skipUnless(list(BUILD.glob("lib/libstillpoint-nvhooks-*.so")) and shutil.which("clang-19"),
                          "no compiler plugin was built, or clang-19 is not installed")

@@ -8,6 +8,8 @@
 
 #include "pool_fixture.hpp"
 
+SP_PERSISTENT long durable_number = 3;
+
 namespace {
 
 class Accesses : public InBothMemories {};
@@ -183,6 +185,17 @@ TEST_P(Accesses, StructuresAreAssigned)
     EXPECT_STREQ(copy.name, "twelve bytes");
     restart();
     EXPECT_STREQ(root<Record[3]>("state")[2].name, "twelve bytes");
+}
+
+TEST_P(Accesses, AGlobalVariableCanBeDurable)
+{
+    __transaction_atomic { durable_number += 4; }
+    EXPECT_EQ(durable_number, 7);
+    if (is_durable()) {
+        restart();
+        EXPECT_EQ(durable_number, 7);
+    }
+    durable_number = 3;
 }
 
 }  // namespace

@@ -5,10 +5,25 @@
 
 #include "itm_functions.hpp"
 #include "pool_fixture.hpp"
+#include "stillpoint/spht.h"
 
 namespace {
 
-class Irrevocable : public InBothMemories {};
+class Irrevocable : public InBothMemories {
+protected:
+    void SetUp() override
+    {
+        InBothMemories::SetUp();
+        if (is_durable()) {
+            int code = SP_OK;
+            sp_spht_transaction* const transaction = sp_spht_begin(SP_SPHT_IRREVOCABLE | SP_SPHT_PLAIN_STORES, &code);
+            if (transaction == nullptr) {
+                GTEST_SKIP() << sp_last_error();
+            }
+            EXPECT_EQ(sp_spht_commit(transaction), SP_OK);
+        }
+    }
+};
 STILLPOINT_IN_BOTH_MEMORIES(Irrevocable);
 
 struct State {

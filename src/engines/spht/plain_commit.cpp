@@ -1,5 +1,7 @@
 // The commit of a transaction that runs alone and has let other code store into durable memory.
 
+#include <cerrno>
+
 #include "engines/spht/transaction.hpp"
 #include "engines/spht/transactional_memory.hpp"
 
@@ -16,26 +18,39 @@ Outcome Transaction::commit_plain() noexcept
         const Heap::BlockState state = heap.state_of_block(freed_[i]);
         is_complete = stores.leave_out(state.bytes, state.size_bytes);
     }
+    if (!is_complete) {
+        failure_ = fail(SP_E_IO, errno, "the plain stores of a transaction cannot be found any more").value();
+        return give_up(Outcome::failed);
+    }
     build_plain_record();
-    if (is_complete && record_.empty()) {
+    if (record_.empty()) {
         return commit_reads();
     }
-    const std::uint64_t words = stores.record_words_max();
-    if (!is_complete || words > record_.words_max()) {
-        failure_ =
-            fail(SP_E_TRANSACTION_TOO_LARGE, 0, "the transaction has written {} MiB by plain stores; divide it", words * 8 / mib).value();
-        return give_up(Outcome::failed);
+    Timestamp timestamp = 0;
+    for (std::uint64_t spare_words = 1024; timestamp == 0; spare_words *= 4) {
+        const std::uint64_t words = record_.words() + spare_words;
+        if (record_.overflowed()) {
+            failure_ = fail(SP_E_TRANSACTION_TOO_LARGE, 0, "the transaction has written more than {} MiB by plain stores; divide it",
+                            record_.words_max() * 8 / mib)
+                           .value();
+            return give_up(Outcome::failed);
+        }
+        if (auto room = memory_.make_room(log_, words); !room) {
+            failure_ = room.error();
+            return give_up(Outcome::failed);
+        }
+        memory_.links().announce(slot_, search_, log_.next_position(), memory_.clock().now());
+        timestamp = choose_timestamp(true);
+        // Again: the library may have stored in between for another thread, and its record has an earlier timestamp.
+        build_plain_record();
+        if (record_.words() > words) {
+            log_.cancel();
+            memory_.links().withdraw(slot_);
+            timestamp = 0;
+        }
     }
-    if (auto room = memory_.make_room(log_, words); !room) {
-        failure_ = room.error();
-        return give_up(Outcome::failed);
-    }
-    memory_.links().announce(slot_, search_, log_.next_position(), memory_.clock().now());
-    const Timestamp timestamp = choose_timestamp(true);
     memory_.links().note_timestamp(search_, timestamp);
     logs::CommitOrder::settle(slot_, timestamp);
-    // Again, after the timestamp was chosen: the library may have stored in between for another thread, and its record has an earlier one.
-    build_plain_record();
     log_.append(record_, timestamp);
     const Outcome outcome = make_durable(timestamp);
     leave_gate();

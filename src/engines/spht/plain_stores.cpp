@@ -8,15 +8,14 @@ namespace stillpoint::spht {
 
 namespace {
 
-/// A page's words and the headers of its runs: those of zeroes save more words than they cost.
-constexpr std::uint64_t page_words_max = page_bytes / 8 + page_bytes / 64;
-/// Bytes of a word have a header of their own: before and after a hole, and for the hole.
-constexpr std::uint64_t hole_words_max = 6;
 constexpr std::uint64_t holes_max = std::uint64_t{1} << 20;
 
 Result<void> unsupported(const Failure& failure)
 {
-    return fail(SP_E_UNSUPPORTED, failure.os_error, "plain stores of a transaction cannot be found: {}", failure.text());
+    return fail(
+        SP_E_UNSUPPORTED, failure.os_error,
+        "plain stores of a transaction cannot be found: this process has no write protection by userfaultfd and PAGEMAP_SCAN (it needs "
+        "Linux 6.7 and the permission)");
 }
 
 }  // namespace
@@ -90,7 +89,6 @@ Result<void> PlainStores::arm(std::span<const std::byte> image, std::span<const 
 bool PlainStores::scan(std::uintptr_t begin, std::uintptr_t end, bool keeps) noexcept
 {
     written_count_ = 0;
-    written_pages_ = 0;
     while (begin < end) {
         constexpr std::size_t found_max = 64;
         os::PageRun found[found_max];
@@ -101,7 +99,6 @@ bool PlainStores::scan(std::uintptr_t begin, std::uintptr_t end, bool keeps) noe
         }
         for (std::size_t i = 0; keeps && i < count; ++i) {
             written_[written_count_++] = found[i];
-            written_pages_ += (found[i].end - found[i].begin) / page_bytes;
         }
     }
     return true;
@@ -117,18 +114,8 @@ bool PlainStores::collect(std::span<const std::byte> image) noexcept
     if (image.size() > armed_bytes_) {
         // The pool has grown meanwhile.
         written_[written_count_++] = {base + armed_bytes_, base + image.size()};
-        written_pages_ += (image.size() - armed_bytes_) / page_bytes;
     }
     return true;
-}
-
-std::uint64_t PlainStores::record_words_max() const noexcept
-{
-    std::uint64_t words = written_pages_ * page_words_max + left_out_count_ * hole_words_max;
-    for (const MirroredRange& range : mirrored_) {
-        words += 2 * (range.size / 8 + hole_words_max);
-    }
-    return words;
 }
 
 bool PlainStores::leave_out(const std::byte* bytes, std::size_t size) noexcept

@@ -25,8 +25,6 @@ public:
     [[nodiscard]] bool collect(std::span<const std::byte> image) noexcept;
     /// These bytes of the image are the caller's to record. After collect(). False: there are too many.
     [[nodiscard]] bool leave_out(const std::byte* bytes, std::size_t size) noexcept;
-    /// The record has at most as many words.
-    [[nodiscard]] std::uint64_t record_words_max() const noexcept;
     /// Everything that was found, as it is now.
     void add_to(logs::RecordBuilder& record, std::span<const std::byte> image) noexcept;
 
@@ -44,7 +42,6 @@ private:
     std::size_t armed_bytes_ = 0;
     os::ReservedArray<os::PageRun> written_;
     std::uint64_t written_count_ = 0;
-    std::uint64_t written_pages_ = 0;
     struct Bytes {
         const std::byte* begin;
         const std::byte* end;
