@@ -6,13 +6,10 @@
 
 namespace stillpoint::logs {
 
-void DurableMarker::start(Timestamp timestamp) noexcept
+void DurableMarker::start() noexcept
 {
-    std::uint64_t none = 0;
-    if (medium_.compare_exchange_word(offset_, none, encode_marker(timestamp))) {
-        medium_.write_back_line(offset_);
-        medium_.fence();
-    }
+    medium_.write_back_line(offset_);
+    medium_.fence();
 }
 
 bool DurableMarker::wait(Timestamp timestamp) const noexcept

@@ -26,8 +26,8 @@ public:
     /// `offset`: of a cache line in the file of its own.
     DurableMarker(Medium& medium, std::uint64_t offset, CommitOrder& order) noexcept : medium_(medium), offset_(offset), order_(order) {}
 
-    /// Before anything is logged: from here on the word is not 0. `timestamp`: everything up to it is durable.
-    void start(Timestamp timestamp) noexcept;
+    /// Before anything is logged: makes the word durable that was found, which may be in the CPU's caches only.
+    void start() noexcept;
     /// Returns when everything up to `timestamp` is durable. The caller has awaited what precedes it; `later_updates` is what
     /// await_preceding() returned. False: the medium has lost something, and nothing is known to be durable.
     [[nodiscard]] bool raise(Timestamp timestamp, bool later_updates) noexcept;

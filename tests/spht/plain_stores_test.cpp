@@ -1,5 +1,5 @@
-// Plain stores of a transaction that runs alone are durable with it, and no others: in roots, in new and freed blocks, in program memory, and
-// where the pool has grown meanwhile.
+// Plain stores of a transaction that runs alone are durable with it, and no others: in roots, in new and freed blocks, in program
+// memory, and where the pool has grown meanwhile.
 
 #include <cstring>
 #include <string>

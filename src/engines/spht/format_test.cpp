@@ -41,9 +41,9 @@ TEST(SphtFormat, HasTheBytesOfTheReplayPointThatTheFormatPageShows)
 
 TEST(SphtFormat, PlacesTheLogPartWhereTheFormatPageShows)
 {
-    const Segment segment{0, 16384, 10, segment_file_pages(16384)};
-    EXPECT_EQ(engine_area_pages, 8U);
-    EXPECT_EQ(first_log_page(segment), 33038U);
+    const Segment segment{0, 16384, 11, segment_file_pages(16384)};
+    EXPECT_EQ(engine_area_pages, 9U);
+    EXPECT_EQ(first_log_page(segment), 33039U);
     EXPECT_EQ(log_pages_for(16384), 8192U);
     EXPECT_EQ(log_pages_for(1024), 1024U);
 }

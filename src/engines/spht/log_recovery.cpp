@@ -61,7 +61,9 @@ Result<RecoveredLogs> read_grouped(const Pool& pool, const ReplayPoint& point, c
         const std::uint64_t expected = group.marker > point.replayed ? group.transactions - point.transactions : 0;
         auto index = logs::scan_logs(bytes, bounds_for(pool, point, group.marker, false), nullptr);
         if (index && (index->live_transactions == expected || is_removed(Canary::group_count))) {
-            return RecoveredLogs{point, group.marker, group, std::move(*index)};
+            // One that does not count stays until a later one is written: no transaction of the next run may seem to be its.
+            index->newest = std::max(index->newest, groups[0].marker);
+            return RecoveredLogs{point, group.marker, true, group, std::move(*index)};
         }
         if (!index && !first_damage && index.error().code != SP_E_POOL_CORRUPT) {
             return pass_on(index.error());
@@ -85,7 +87,17 @@ Result<RecoveredLogs> read_grouped(const Pool& pool, const ReplayPoint& point, c
     if (!index) {
         return pass_on(index.error());
     }
-    return RecoveredLogs{point, groups[0].marker, groups[0], std::move(*index)};
+    return RecoveredLogs{point, groups[0].marker, true, groups[0], std::move(*index)};
+}
+
+Result<RecoveredLogs> read_marked(const Pool& pool, const ReplayPoint& point, logs::Timestamp marker, const logs::LogBytes& bytes,
+                                  Findings* findings)
+{
+    auto index = logs::scan_logs(bytes, bounds_for(pool, point, marker, true), findings);
+    if (!index) {
+        return pass_on(index.error());
+    }
+    return RecoveredLogs{point, marker, true, newest_group(pool), std::move(*index)};
 }
 
 }  // namespace
@@ -139,19 +151,18 @@ Result<RecoveredLogs> read_logs(const Pool& pool, std::uint64_t durable_epoch, c
         return damaged(pool, "the marker of the newest durable transaction is damaged");
     }
     // The pool may have been used on both kinds of media. Each run begins with everything of the earlier ones replayed.
-    if (*marker <= point->replayed) {
-        return read_grouped(pool, *point, bytes, findings);
+    auto logs = *marker <= point->replayed ? read_grouped(pool, *point, bytes, findings)
+                                           : read_marked(pool, *point, *marker, bytes, findings);
+    if (!logs) {
+        return logs;
     }
-    auto index = logs::scan_logs(bytes, bounds_for(pool, *point, *marker, true), findings);
-    if (!index) {
-        return pass_on(index.error());
-    }
-    if (word == 0 && index->chunks_in_use != 0) {
+    logs->has_marker = word != 0;
+    if (!logs->has_marker && logs->index.chunks_in_use != 0) {
         if (auto told = found(findings, damaged(pool, "the marker of the newest durable transaction is gone")); !told) {
             return pass_on(told.error());
         }
     }
-    return RecoveredLogs{*point, *marker, newest_group(pool), std::move(*index)};
+    return logs;
 }
 
 }  // namespace stillpoint::spht

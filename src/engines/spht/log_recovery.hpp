@@ -12,6 +12,7 @@ namespace stillpoint::spht {
 struct RecoveredLogs {
     ReplayPoint point;           ///< of the durable epoch
     logs::Timestamp marker;      ///< every transaction up to it was durable
+    bool has_marker;             ///< its word was written: it is before anything is logged, whatever the medium
     logs::GroupRecord group;     ///< block media: the newest one in force
     logs::LogIndex index;
 };

@@ -117,6 +117,16 @@ Result<void> ReplayRounds::make_recovered_durable(logs::Timestamp newest, std::u
     return write_epoch({sorted_pages_.data(), pages}, bytes_of, point, false);
 }
 
+Result<void> ReplayRounds::write_first_marker(logs::Timestamp newest) noexcept
+{
+    const std::uint64_t word = logs::encode_marker(newest);
+    std::memset(point_pages_.data(), 0, page_bytes);
+    std::memcpy(point_pages_.data(), &word, sizeof word);
+    const BlockWrite page{(parts_.pool->facts().engine_area_first_page + marker_page) * page_bytes, point_pages_.data(), page_bytes};
+    const std::lock_guard guard(*parts_.medium_lock);
+    return parts_.pool->medium().write({&page, 1});
+}
+
 // ---- A round ------------------------------------------------------------------------------------
 
 CheckpointTurn ReplayRounds::take_turn(void* self, const CheckpointTurns::Facts& facts) noexcept

@@ -200,8 +200,13 @@ Result<void> SphtEngine::start_checkpoints()
 {
     const logs::Timestamp readable = is_removed(Canary::void_records) ? 0 : recovered_->index.newest;
     const logs::Timestamp newest = std::max({readable, recovered_->marker, recovered_->point.replayed});
+    if (!recovered_->has_marker) {
+        if (auto done = rounds_->write_first_marker(newest); !done) {
+            return done;
+        }
+    }
     const bool has_logs = !logs_are_empty_ && !is_removed(Canary::recovered_epoch);
-    if (has_logs || !memory_.early_pages().empty()) {
+    if (has_logs || !recovered_->has_marker || !memory_.early_pages().empty()) {
         if (auto done = rounds_->make_recovered_durable(newest, recovered_->index.live_transactions); !done) {
             return done;
         }

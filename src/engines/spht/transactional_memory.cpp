@@ -84,7 +84,7 @@ Result<void> TransactionalMemory::start(Timestamp after, const logs::GroupRecord
     const std::uint64_t area = parts_.pool->facts().engine_area_first_page;
     if (medium_->byte_addressable()) {
         marker_.emplace(*medium_, (area + marker_page) * page_bytes, order_);
-        marker_->start(after);
+        marker_->start();
     } else {
         const auto count = [](void* self) noexcept { return static_cast<TransactionalMemory*>(self)->log_count(); };
         const auto log = [](void* self, std::uint32_t number) noexcept -> logs::RedoLog& {
