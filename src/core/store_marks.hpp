@@ -193,17 +193,17 @@ private:
 /// As note_store(), of the bytes that say whether one block, or one name, exists.
 inline void note_block_state(const void* address, std::size_t size) noexcept
 {
-    if (StoreGroup* const group = StoreGroup::own(); group != nullptr) [[unlikely]] {
+    const auto wanted = store_marks::wanted.load(std::memory_order_relaxed);
+    if (wanted == store_marks::Wanted::nothing) [[likely]] {
+        return;
+    }
+    if (wanted == store_marks::Wanted::cards) {
+        store_marks::mark(address, size);
+    } else if (StoreGroup* const group = StoreGroup::own(); group != nullptr) {
         group->add(address, size);
-        return;
+    } else if (stillpoint_is_persistent(address)) {
+        store_marks::after_block_state.load(std::memory_order_relaxed)(address, size);
     }
-    if (store_marks::wanted.load(std::memory_order_relaxed) == store_marks::Wanted::calls) [[unlikely]] {
-        if (stillpoint_is_persistent(address)) {
-            store_marks::after_block_state.load(std::memory_order_relaxed)(address, size);
-        }
-        return;
-    }
-    note_store(address, size);
 }
 
 /// Marks a store to a lock's bytes. Engines that are called do not keep them: recovery makes locks free.

@@ -21,6 +21,9 @@ namespace stillpoint::logs {
     return word == 0 || (word & 31) == timestamp % 31 + 1 ? std::optional(timestamp) : std::nullopt;
 }
 
+/// The word after the marker, which never changes: bytes that got there from elsewhere lack it.
+inline constexpr std::uint64_t marker_magic = 0x314b'5241'4d52'5453;  // "STRMARK1"
+
 class DurableMarker {
 public:
     /// `offset`: of a cache line in the file of its own.

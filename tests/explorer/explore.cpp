@@ -24,6 +24,9 @@ namespace {
 constexpr int found_violations = 1;
 constexpr double canary_seconds = 300;  ///< of one canary, unless told otherwise: the slowest takes a tenth of it
 constexpr std::uint64_t many_programs = 60;  ///< states of each: much depends on where they are killed
+/// A campaign that must find something may take so many states, or so long, whatever the others get.
+constexpr std::uint64_t states_until_found = 10'000;
+constexpr double seconds_until_found = 30;
 constexpr unsigned hang_seconds = 120;  ///< more than that after its time, a hunt hangs
 
 double seconds_since(std::chrono::steady_clock::time_point begun)
@@ -79,7 +82,12 @@ int run_campaigns(const Arguments& arguments)
     std::vector<Campaign> campaigns = all_campaigns();
     const std::size_t ordinary = campaigns.size();
     for (Campaign& campaign : campaigns_that_find()) {
-        campaign.run = [run = campaign.run](const CampaignSettings& settings) { return expect_violation(run(settings)); };
+        campaign.run = [run = campaign.run](const CampaignSettings& settings) {
+            CampaignSettings longer = settings;  // Ends with the first.
+            longer.limits.states = std::max(settings.limits.states, states_until_found);
+            longer.limits.seconds = std::max(settings.limits.seconds, seconds_until_found);
+            return expect_violation(run(longer));
+        };
         campaigns.push_back(std::move(campaign));
     }
     std::erase_if(campaigns, [&](const Campaign& campaign) { return campaign.name.find(arguments.campaign) == std::string::npos; });

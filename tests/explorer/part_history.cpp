@@ -49,7 +49,10 @@ void PartHistory::apply(const sim::Event& event)
         Part& part = parts_[event.offset];
         const auto newest = std::find(part.states.rbegin(), part.states.rend(), event.value);
         if (newest != part.states.rend()) {
-            part.states.erase(std::next(newest).base());
+            const auto place = std::next(newest).base();
+            // A later state may have been acknowledged meanwhile: that of another thread, which was in the way.
+            part.floor -= static_cast<std::size_t>(place - part.states.begin()) < part.floor ? 1U : 0U;
+            part.states.erase(place);
         }
         break;
     }

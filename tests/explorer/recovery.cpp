@@ -65,10 +65,10 @@ std::string leak_in(Heap::Options options, std::uint64_t blocks)
 
 std::string look_at_parts(const Visit& visit, const Heap::Options& heap, const FindObject& find)
 {
-    const std::unique_ptr<ObjectWorkload> workload = visit.plan->objects->make();
-    if (!workload->reads_images()) {
+    if (!visit.plan->objects->reads_images) {
         return "";
     }
+    const std::unique_ptr<ObjectWorkload> workload = visit.plan->objects->make();
     std::uint64_t blocks = 0;
     if (std::string wrong = workload->look_at_image(find, visit.recovered->parts, blocks); !wrong.empty()) {
         return wrong;
@@ -151,7 +151,7 @@ bool is_opened(const ProgramPlan& plan, const sim::CrashImage& image)
 {
     constexpr std::uint64_t one_of = 8;
     const bool is_readable = image.unreadable_sector == sim::CrashImage::none;  // A stage has no sectors that cannot be read.
-    return !plan.objects->make()->reads_images() || (is_readable && image.digest() % one_of == 0);
+    return !plan.objects->reads_images || (is_readable && image.digest() % one_of == 0);
 }
 
 }  // namespace

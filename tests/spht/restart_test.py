@@ -21,12 +21,13 @@ class Restarts:
     options = OPTIONS
 
     def setUp(self):
+        self.medium = self.MEDIUM
         folder = tempfile.TemporaryDirectory(dir=BUILD)
         self.addCleanup(folder.cleanup)
         self.pool = Path(folder.name) / "test.pool"
 
     def words(self, *commands):
-        return [BUILD / "bin/spht_program", self.pool, f"{self.options} medium={self.MEDIUM}", *commands]
+        return [BUILD / "bin/spht_program", self.pool, f"{self.options} medium={self.medium}", *commands]
 
     def run_program(self, *commands, expect=0, **environment):
         done = subprocess.run(self.words(*commands), capture_output=True, text=True, check=False, timeout=TIMEOUT_S,
@@ -82,6 +83,14 @@ class Restarts:
                 self.assertLessEqual(counts[thread], done[thread] + 1, "there is more than had begun")
             done = counts
 
+    def test_a_pool_may_change_its_kind_of_medium(self):
+        self.run_program("transfer=1")
+        count = 1
+        for medium in ("memory", "file", "memory", "memory", "file", "file"):
+            self.medium = medium
+            for ends in (self.killed, self.run_program):
+                self.assertEqual(ends("show", "transfer=3"), f"{count} 0 whole\n")
+                count += 3
 
     def test_a_damaged_record_of_what_had_returned_is_refused(self):
         self.options = OPTIONS.replace("interval_ms=20", "interval_ms=3600000")

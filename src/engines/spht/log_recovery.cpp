@@ -142,12 +142,13 @@ Result<RecoveredLogs> read_logs(const Pool& pool, std::uint64_t durable_epoch, c
     if (!point) {
         return pass_on(point.error());
     }
-    std::uint64_t word = 0;
-    if (auto read = pool.medium().read(area_offset(pool, marker_page), std::as_writable_bytes(std::span(&word, 1))); !read) {
+    std::array<std::uint64_t, 2> words{};
+    if (auto read = pool.medium().read(area_offset(pool, marker_page), std::as_writable_bytes(std::span(words))); !read) {
         return pass_on(read.error());
     }
+    const auto [word, magic] = words;
     const auto marker = logs::decode_marker(word);
-    if (!marker) {
+    if (!marker || (magic != logs::marker_magic && (word != 0 || magic != 0)) || (word == 0 && magic != 0)) {
         return damaged(pool, "the marker of the newest durable transaction is damaged");
     }
     // The pool may have been used on both kinds of media. Each run begins with everything of the earlier ones replayed.

@@ -119,9 +119,9 @@ Result<void> ReplayRounds::make_recovered_durable(logs::Timestamp newest, std::u
 
 Result<void> ReplayRounds::write_first_marker(logs::Timestamp newest) noexcept
 {
-    const std::uint64_t word = logs::encode_marker(newest);
+    const std::uint64_t words[] = {logs::encode_marker(newest), logs::marker_magic};
     std::memset(point_pages_.data(), 0, page_bytes);
-    std::memcpy(point_pages_.data(), &word, sizeof word);
+    std::memcpy(point_pages_.data(), words, sizeof words);
     const BlockWrite page{(parts_.pool->facts().engine_area_first_page + marker_page) * page_bytes, point_pages_.data(), page_bytes};
     const std::lock_guard guard(*parts_.medium_lock);
     return parts_.pool->medium().write({&page, 1});

@@ -42,8 +42,6 @@ public:
     /// Operations, one after the other or on several threads; acknowledges what was told to be durable. Throws what the engine does.
     virtual void perform(Random& random) = 0;
 
-    /// Whether look_at_image() can be asked, so that not every image needs a process that opens it.
-    [[nodiscard]] virtual bool reads_images() const { return false; }
     /// As find_objects() and digests(), of an image that no engine runs on: what is broken, or "". `blocks`: live ones that it must have.
     [[nodiscard]] virtual std::string look_at_image(const FindObject& /*find*/, PartDigests& /*digests*/, std::uint64_t& /*blocks*/) const
     {
@@ -57,6 +55,8 @@ struct ObjectWorkloadEntry {
     std::uint64_t operations;  ///< of one run
     /// The engine's own options for a program with that seed: " option=value …".
     std::string (*options)(std::uint64_t seed);
+    /// Whether ObjectWorkload::look_at_image() can be asked, so that not every image needs a process that opens it.
+    bool reads_images = false;
 };
 
 /// Every one (objects/registry.cpp).

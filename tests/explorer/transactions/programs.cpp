@@ -83,7 +83,6 @@ public:
         add_digests(parts_, all);
         return all;
     }
-    [[nodiscard]] bool reads_images() const final { return true; }
     [[nodiscard]] std::string look_at_image(const FindObject& find, PartDigests& digests, std::uint64_t& blocks) const final
     {
         const auto* const parts = static_cast<const TransactionParts*>(find(TransactionParts::handle));
@@ -350,13 +349,13 @@ std::unique_ptr<ObjectWorkload> make()
 const std::vector<ObjectWorkloadEntry>& transaction_programs()
 {
     static const std::vector<ObjectWorkloadEntry> entries = {
-        {"parts", &make<Sequential>, 10, &options},
-        {"churn", &make<Churn>, 10, &options},
-        {"large", &make<Large>, 5, &options},
-        {"aborts", &make<Aborts>, 14, &options},
-        {"names", &make<Names>, 8, &options},
-        {"several", &make<Several>, 3, &options},
-        {"readers", &make<Readers, unsigned{SP_SPHT_READ_ONLY}>, 2, &options},
+        {"parts", &make<Sequential>, 10, &options, true},
+        {"churn", &make<Churn>, 10, &options, true},
+        {"large", &make<Large>, 5, &options, true},
+        {"aborts", &make<Aborts>, 14, &options, true},
+        {"names", &make<Names>, 8, &options, true},
+        {"several", &make<Several>, 3, &options, true},
+        {"readers", &make<Readers, unsigned{SP_SPHT_READ_ONLY}>, 2, &options, true},
     };
     return entries;
 }
@@ -369,7 +368,8 @@ const ObjectWorkloadEntry& transaction_program_called(std::string_view name)
 
 const ObjectWorkloadEntry& readers_that_do_not_wait()
 {
-    static const ObjectWorkloadEntry entry{"readers", &make<Readers, unsigned{SP_SPHT_READ_ONLY | SP_SPHT_READS_MAY_BE_LOST}>, 4, &options};
+    static const ObjectWorkloadEntry entry{"readers", &make<Readers, unsigned{SP_SPHT_READ_ONLY | SP_SPHT_READS_MAY_BE_LOST}>, 4, &options,
+                                           true};
     return entry;
 }
 
