@@ -38,21 +38,21 @@ class RespctResume(ExampleTest):
         self.assertEqual(int(work), ROWS * POWER)
         seconds = random.Random(7)
         resumed, progress, longest_s = [], 0, 0.25
-        for kills in range(200):
+        for kills in range(400):
             running = subprocess.Popen(self.command(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             try:
                 output, _ = running.communicate(timeout=seconds.uniform(0.05, longest_s))
             except subprocess.TimeoutExpired:
                 running.kill()
                 output, _ = running.communicate()
-            longest_s *= 1.2  # On a busy machine a run may be killed before it has begun; one that got on sets it back.
+            longest_s *= 1.2  # On a busy machine a run may be killed before it has begun; one that got on shortens it again.
             found = re.search(r"restart point (\d), in row (\d+) after (\d+) multi", output)
             if found:
                 place, row, done = map(int, found.groups())
                 before, progress = progress, row + (done / POWER if place != 1 else 0)
                 self.assertGreaterEqual(progress, before, "it went back")
                 resumed.append((place, row, done))
-                longest_s = 0.25 if progress > before else longest_s
+                longest_s = max(0.25, longest_s / 1.5) if progress > before else longest_s
             if running.returncode == 0:
                 break
             self.assertEqual(running.returncode, -9, output)
