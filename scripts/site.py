@@ -71,16 +71,24 @@ def navigation(pages):
     return "\n".join(lines)
 
 
+def documents():
+    """Not those of build folders, in which tests make and delete folders meanwhile."""
+    for folder, names, files in os.walk(ROOT):
+        if Path(folder) == ROOT:
+            names[:] = [name for name in names if not name.startswith(("build", "."))]
+        names[:] = [name for name in names if name != "corpus"]
+        yield from (Path(folder) / name for name in files if name.endswith(".md"))
+
+
 class Pages:
     """The folder that MkDocs reads: every document, and every file that one links."""
 
     def __init__(self, folder):
         self.folder = folder
         self.documents = {}
-        for path in sorted(ROOT.rglob("*.md")):
+        for path in sorted(documents()):
             name = path.relative_to(ROOT)
-            if not name.parts[0].startswith(("build", ".")) and "corpus" not in name.parts:
-                self.documents[path] = Path("index.md") if str(name) == "README.md" else name
+            self.documents[path] = Path("index.md") if str(name) == "README.md" else name
 
     def target(self, page, link):
         """The target of a link; files other than documents are copied as text. None: the link is left out."""

@@ -146,6 +146,9 @@ Result<RecoveredLogs> read_logs(const Pool& pool, std::uint64_t durable_epoch, c
     if (auto read = pool.medium().read(area_offset(pool, marker_page), std::as_writable_bytes(std::span(words))); !read) {
         return pass_on(read.error());
     }
+    if (durable_epoch == 0) {
+        words = {};  // A crash may have torn them: nothing was logged before the first epoch, which has them.
+    }
     const auto [word, magic] = words;
     const auto marker = logs::decode_marker(word);
     if (!marker || (magic != logs::marker_magic && (word != 0 || magic != 0)) || (word == 0 && magic != 0)) {
