@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "../engines/engine.hpp"
+#include "../harness/bucket_of_key.hpp"
 #include "hash_nodes.hpp"
 
 namespace bench {
@@ -135,7 +136,7 @@ private:
     Bucket& bucket_of(std::uint64_t key) const noexcept
     {
         Bucket* table = map_->buckets;
-        return table[(key * 0x9e3779b97f4a7c15u >> 20) & (map_->bucket_count - 1)];
+        return table[bucket_of_key(key, map_->bucket_count)];
     }
 
     Map* map_;

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "../../transactions/spread.hpp"
+#include "../../harness/bucket_of_key.hpp"
 #include "../../transactions/tree.hpp"
 #include "../engine.hpp"
 #include "spht_memory.hpp"
@@ -113,7 +113,7 @@ private:
         Node* next;
     };
 
-    [[nodiscard]] Node*& bucket(std::uint64_t key) noexcept { return buckets_[transactional::spread(key) & (bucket_count_ - 1)]; }
+    [[nodiscard]] Node*& bucket(std::uint64_t key) noexcept { return buckets_[bucket_of_key(key, bucket_count_)]; }
 
     std::size_t value_bytes_;
     std::uint64_t bucket_count_;
