@@ -19,6 +19,7 @@
 #include <cstring>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <type_traits>
@@ -26,6 +27,7 @@
 #include <vector>
 
 #include "stillpoint/spht.h"
+#include "stillpoint/spht_read_view.hpp"
 #include "stillpoint/stillpoint.h"
 
 namespace stillpoint::spht {
@@ -56,10 +58,12 @@ public:
     {
         static_assert(std::is_trivially_copyable_v<T>, "a transaction reads and writes trivially copyable types");
         T value;
-        if constexpr (fits_word<T>) {
+        if constexpr (fits_word<T> && sizeof(T) == 8) {
+            const std::uint64_t word = read_word(reinterpret_cast<const std::uint64_t*>(&place));
+            std::memcpy(static_cast<void*>(&value), &word, sizeof value);
+        } else if constexpr (fits_word<T>) {
             const auto address = reinterpret_cast<std::uintptr_t>(&place);
-            std::uint64_t word = 0;
-            check(sp_spht_read_word(handle_, reinterpret_cast<const std::uint64_t*>(address & ~std::uintptr_t{7}), &word));
+            std::uint64_t word = read_word(reinterpret_cast<const std::uint64_t*>(address & ~std::uintptr_t{7}));
             word >>= address % 8 * 8;
             std::memcpy(static_cast<void*>(&value), &word, sizeof value);
         } else {
@@ -73,7 +77,11 @@ public:
     void write(T& place, const std::type_identity_t<T>& value)
     {
         static_assert(std::is_trivially_copyable_v<T>, "a transaction reads and writes trivially copyable types");
-        if constexpr (fits_word<T>) {
+        if constexpr (fits_word<T> && sizeof(T) == 8) {
+            std::uint64_t word = 0;
+            std::memcpy(&word, &value, sizeof value);
+            check(sp_spht_write_word(handle_, reinterpret_cast<std::uint64_t*>(&place), word, ~std::uint64_t{0}));
+        } else if constexpr (fits_word<T>) {
             const auto address = reinterpret_cast<std::uintptr_t>(&place);
             std::uint64_t word = 0;
             std::memcpy(&word, &value, sizeof value);
@@ -87,7 +95,15 @@ public:
     }
 
     /// Any number of bytes at any address; in `place` as read() and write(), in `value` ordinary memory. Throw conflict.
-    void read_bytes(const void* place, void* value, std::size_t bytes) { check(sp_spht_read(handle_, place, value, bytes)); }
+    void read_bytes(const void* place, void* value, std::size_t bytes)
+    {
+        if (bytes == 8 && reinterpret_cast<std::uintptr_t>(place) % 8 == 0) {
+            const std::uint64_t word = read_word(static_cast<const std::uint64_t*>(place));
+            std::memcpy(value, &word, sizeof word);
+        } else {
+            check(sp_spht_read(handle_, place, value, bytes));
+        }
+    }
     void write_bytes(void* place, const void* value, std::size_t bytes) { check(sp_spht_write(handle_, place, value, bytes)); }
 
     /// A block of durable memory, free again if the transaction is rolled back. Its content is undefined. Throws std::bad_alloc.
@@ -120,13 +136,13 @@ public:
     template <class Action>
     void on_commit(Action&& action)
     {
-        attempt_.on_commit.emplace_back(std::forward<Action>(action));
+        attempt_.actions().on_commit.emplace_back(std::forward<Action>(action));
     }
     /// `action` is called after the transaction was rolled back for good, by an exception or by cancel(). Throws std::bad_alloc.
     template <class Action>
     void on_abort(Action&& action)
     {
-        attempt_.on_abort.emplace_back(std::forward<Action>(action));
+        attempt_.actions().on_abort.emplace_back(std::forward<Action>(action));
     }
 
     /// Rolls everything back and runs the body again at once: for a state that another thread is about to change. It does not sleep.
@@ -152,9 +168,32 @@ private:
     enum class ending_kind { commit, again, cancelled };
     /// One run of the outermost body. What a body throws on its way out may be caught; what it wants is kept here.
     struct attempt {
+        struct wanted {
+            std::vector<std::function<void()>> on_commit;
+            std::vector<std::function<void()>> on_abort;
+        };
+        [[nodiscard]] wanted& actions()
+        {
+            if (kept == nullptr) {
+                kept = std::make_unique<wanted>();
+            }
+            return *kept;
+        }
+        void committed()
+        {
+            if (kept != nullptr) [[unlikely]] {
+                call(std::move(kept->on_commit));
+            }
+        }
+        void aborted()
+        {
+            if (kept != nullptr) [[unlikely]] {
+                call(std::move(kept->on_abort));
+            }
+        }
+
         ending_kind ending = ending_kind::commit;
-        std::vector<std::function<void()>> on_commit;
-        std::vector<std::function<void()>> on_abort;
+        std::unique_ptr<wanted> kept;  ///< nullptr: there are no actions
     };
     template <class T>
     static constexpr bool fits_word = sizeof(T) <= 8 && (sizeof(T) & (sizeof(T) - 1)) == 0 && alignof(T) >= sizeof(T);
@@ -166,6 +205,14 @@ private:
     {
         static thread_local attempt* own = nullptr;
         return own;
+    }
+    [[nodiscard, gnu::always_inline]] std::uint64_t read_word(const std::uint64_t* word)
+    {
+        std::uint64_t value = 0;
+        if (!reinterpret_cast<read_view*>(handle_)->try_read(word, value)) {
+            check(sp_spht_read_word(handle_, word, &value));
+        }
+        return value;
     }
     static void check(int code)
     {
@@ -235,7 +282,7 @@ private:
             }
             const int committed = sp_spht_commit(handle);
             if (committed == SP_E_TRANSACTION_TOO_LARGE) {
-                call(std::move(own.on_abort));
+                own.aborted();
             }
             check(committed);
         };
@@ -246,7 +293,7 @@ private:
                     body(tx);
                 }
                 finish();
-                call(std::move(own.on_commit));
+                own.committed();
                 return;
             } else {
                 Value value = [&]() -> Value {
@@ -254,7 +301,7 @@ private:
                     return body(tx);
                 }();
                 finish();
-                call(std::move(own.on_commit));
+                own.committed();
                 return value;
             }
         } catch (const conflict&) {
@@ -262,12 +309,12 @@ private:
             throw;
         } catch (const cancelled&) {
             static_cast<void>(sp_spht_abort(handle, 0));
-            call(std::move(own.on_abort));
+            own.aborted();
             throw error(SP_E_ABORTED);
         } catch (...) {
             if (sp_spht_current() == handle) {
                 static_cast<void>(sp_spht_abort(handle, 0));
-                call(std::move(own.on_abort));
+                own.aborted();
             }
             throw;
         }

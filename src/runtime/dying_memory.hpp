@@ -43,4 +43,14 @@ inline void release_block(Heap& heap, void* block) noexcept
     heap.deallocate(block);
 }
 
+/// As release_block(), for an engine that has dealt with the end of the block itself: the hook is not called.
+inline void release_block_of_engine(Heap& heap, void* block) noexcept
+{
+    if (sync_uses::any.load(std::memory_order_relaxed)) [[unlikely]] {
+        release_block(heap, block);
+    } else {
+        heap.deallocate(block);
+    }
+}
+
 }  // namespace stillpoint

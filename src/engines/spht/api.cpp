@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "engines/spht/own_transaction.hpp"
 #include "engines/spht/spht_engine.hpp"
 #include "runtime/api_export.hpp"
 #include "runtime/session_state.hpp"
@@ -100,6 +101,15 @@ int too_many_actions() { return stillpoint::report(fail(SP_E_NO_MEMORY, 0, "the 
 
 STILLPOINT_API sp_spht_transaction* sp_spht_begin(unsigned flags, int* error)
 {
+    Transaction* const own = stillpoint::spht::own_in_use();
+    constexpr unsigned simple_flags = SP_SPHT_READ_ONLY | SP_SPHT_READS_MAY_BE_LOST;
+    if (own != nullptr && (flags & ~simple_flags) == 0 && !own->is_running() && own->attempts() < SPHT_ATTEMPTS_MAX) [[likely]] {
+        own->begin_simply((flags & SP_SPHT_READ_ONLY) != 0, (flags & SP_SPHT_READS_MAY_BE_LOST) == 0);
+        if (error != nullptr) {
+            *error = SP_OK;
+        }
+        return handle_of(own);
+    }
     const auto begun = begin(flags);
     const int code = begun ? static_cast<int>(SP_OK) : stillpoint::report(begun.error());
     if (error != nullptr) {
@@ -110,6 +120,9 @@ STILLPOINT_API sp_spht_transaction* sp_spht_begin(unsigned flags, int* error)
 
 STILLPOINT_API int sp_spht_commit(sp_spht_transaction* transaction)
 {
+    if (transaction != nullptr && of(transaction).try_end_reads()) [[likely]] {
+        return SP_OK;
+    }
     if (transaction == nullptr || !of(transaction).is_running()) {
         return no_transaction();
     }
@@ -213,6 +226,8 @@ STILLPOINT_API int sp_spht_write_word(sp_spht_transaction* transaction, uint64_t
 
 namespace {
 
+bool is_word(const void* place, std::size_t bytes) { return bytes == 8 && reinterpret_cast<std::uintptr_t>(place) % 8 == 0; }
+
 /// Calls visit(word, first byte in it, bytes of it, bytes before it) for each aligned word of [place, + bytes); until it is false.
 template <class Visit>
 int for_each_word(std::uintptr_t place, std::size_t bytes, Visit&& visit)
@@ -234,6 +249,12 @@ int for_each_word(std::uintptr_t place, std::size_t bytes, Visit&& visit)
 STILLPOINT_API int sp_spht_read(sp_spht_transaction* transaction, const void* place, void* value, size_t bytes)
 {
     Transaction& own = of(transaction);
+    if (is_word(place, bytes)) [[likely]] {
+        std::uint64_t found = 0;
+        const bool done = own.read(static_cast<const std::uint64_t*>(place), found);
+        std::memcpy(value, &found, sizeof found);
+        return done ? SP_OK : SP_E_CONFLICT;
+    }
     return for_each_word(reinterpret_cast<std::uintptr_t>(place), bytes,
                          [&](std::uintptr_t word, std::size_t first, std::size_t here, std::size_t done) {
                              std::uint64_t found = 0;
@@ -250,6 +271,11 @@ STILLPOINT_API int sp_spht_write(sp_spht_transaction* transaction, void* place, 
     Transaction& own = of(transaction);
     if (own.is_read_only()) {
         return is_read_only();
+    }
+    if (is_word(place, bytes)) [[likely]] {
+        std::uint64_t wanted = 0;
+        std::memcpy(&wanted, value, sizeof wanted);
+        return own.write(static_cast<std::uint64_t*>(place), wanted, ~std::uint64_t{0}) ? SP_OK : SP_E_CONFLICT;
     }
     return for_each_word(reinterpret_cast<std::uintptr_t>(place), bytes,
                          [&](std::uintptr_t word, std::size_t first, std::size_t here, std::size_t done) {

@@ -102,12 +102,13 @@ bool Transaction::lock_line(std::uintptr_t address) noexcept
 }
 
 /// The lines that were written, and those of blocks that are freed: a transaction that still finds its way to such a block meets a conflict
-/// there, and not the block's next life.
+/// there, and not the block's next life. So lines of a block that is new need no lock: others come to it by a line that has one.
 bool Transaction::lock_lines() noexcept
 {
     locked_count_ = 0;
     for (const WriteSet::Entry& entry : writes_) {
-        if (!lock_line(reinterpret_cast<std::uintptr_t>(entry.word))) {
+        const auto address = reinterpret_cast<std::uintptr_t>(entry.word);
+        if (!is_fresh(address) && !lock_line(address)) {
             return false;
         }
     }
@@ -141,7 +142,7 @@ void Transaction::unlock_lines() noexcept
 /// Later than every transaction whose effects this one has seen or replaces.
 Timestamp Transaction::choose_timestamp(bool is_durable) const noexcept
 {
-    Timestamp earlier = newest_read_;
+    Timestamp earlier = std::max(view_.newest_read, view_.settled);
     for (std::uint64_t i = 0; i < locked_count_; ++i) {
         earlier = std::max(earlier, VersionLocks::version(locked_[i].before));
     }
@@ -177,8 +178,8 @@ Outcome Transaction::give_up(Outcome outcome) noexcept
 /// Returns when what was read is durable. False: nothing becomes durable any more.
 bool Transaction::await_reads() noexcept
 {
-    if (wishes_.waits_for_reads && newest_durable_read_ > memory_.order().durable() && !is_removed(Canary::read_wait)) {
-        if (auto done = memory_.make_durable(nullptr, newest_durable_read_); !done) {
+    if (wishes_.waits_for_reads && view_.newest_durable_read > memory_.order().durable() && !is_removed(Canary::read_wait)) {
+        if (auto done = memory_.make_durable(nullptr, view_.newest_durable_read); !done) {
             failure_ = done.error();
             return false;
         }
@@ -192,8 +193,21 @@ Outcome Transaction::commit_reads() noexcept
     depth_ = 0;
     const Outcome outcome = await_reads() ? Outcome::done : Outcome::failed;
     // The thread that has made memory private may be waiting still.
-    await_others(newest_read_);
+    await_others(std::max(view_.newest_read, view_.settled));
     return outcome;
+}
+
+bool Transaction::try_end_reads() noexcept
+{
+    const bool is_simple = depth_ == 1 && !doomed_ && view_.written == 0 && allocated_count_ == 0 && freed_count_ == 0 &&
+                           action_count_ == 0 && !wishes_.alone && !wishes_.privatizes;
+    if (!is_simple || (wishes_.waits_for_reads && view_.newest_durable_read > memory_.order().durable())) {
+        return false;
+    }
+    memory_.gate().leave(place_);
+    depth_ = 0;
+    attempts_ = 0;
+    return true;
 }
 
 Outcome Transaction::make_durable(Timestamp timestamp) noexcept
@@ -239,7 +253,7 @@ Outcome Transaction::commit() noexcept
     }
     const bool locked = lock_lines();
     const Timestamp timestamp = locked ? choose_timestamp(is_durable) : 0;
-    if (!locked || (!is_removed(Canary::read_validation) && !reads_hold(read_version_))) {
+    if (!locked || (!is_removed(Canary::read_validation) && !reads_hold(view_.read_before))) {
         if (is_durable) {
             log_.cancel();
         }
@@ -276,7 +290,7 @@ void Transaction::free_blocks(const os::ReservedArray<void*>& blocks, std::uint6
     {
         const fase::InlineGuard section;
         for (std::uint64_t i = 0; i < count; ++i) {
-            release_block(*memory_.heap(), blocks[i]);
+            release_block_of_engine(*memory_.heap(), blocks[i]);
         }
     }
     calls_heap_ = false;

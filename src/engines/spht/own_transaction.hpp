@@ -1,6 +1,7 @@
 #pragma once
 // The calling thread's transaction: the one place of it in thread-local storage.
 
+#include <atomic>
 #include <cstdint>
 
 namespace stillpoint::spht {
@@ -14,5 +15,14 @@ struct OwnTransaction {
 };
 /// initial-exec: one instruction, and never a call that may allocate.
 extern constinit thread_local OwnTransaction own_transaction [[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]];
+
+/// Serial of the TransactionalMemory in which transactions may begin; 0: there is none.
+extern constinit std::atomic<std::uint64_t> serial_in_use [[gnu::visibility("hidden")]];
+/// The calling thread's transaction in it; nullptr: it has none yet.
+[[nodiscard]] inline Transaction* own_in_use() noexcept
+{
+    const OwnTransaction& own = own_transaction;
+    return own.memory_serial == serial_in_use.load(std::memory_order_acquire) ? own.transaction : nullptr;
+}
 
 }  // namespace stillpoint::spht

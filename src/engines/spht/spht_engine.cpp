@@ -9,6 +9,7 @@
 #include "engines/spht/own_statistics.hpp"
 #include "engines/spht/own_transaction.hpp"
 #include "engines/spht/spht_layout.hpp"
+#include "runtime/dying_memory.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/statistics.hpp"
@@ -76,6 +77,7 @@ SphtEngine::~SphtEngine()
 {
     if (running.load(std::memory_order_relaxed) == this) {
         store_marks::want_nothing();
+        memory_dies_hook.store(nullptr, std::memory_order_release);
         running.store(nullptr, std::memory_order_release);
     }
     loader_.stop();
@@ -102,6 +104,16 @@ void SphtEngine::note_block_state(const void* address, std::size_t size) noexcep
     const Transaction* const own = own_transaction.transaction;
     if (own == nullptr || !own->calls_heap()) {
         note_store_of_library(address, size);
+    }
+}
+
+/// A transaction that frees a block has locked its lines.
+void SphtEngine::note_dying_memory(const void* begin, std::size_t size_bytes) noexcept
+{
+    const Transaction* const own = own_transaction.transaction;
+    SphtEngine* const engine = running.load(std::memory_order_acquire);
+    if (engine != nullptr && (own == nullptr || !own->calls_heap())) {
+        engine->memory_.outdate(begin, size_bytes);
     }
 }
 
@@ -152,6 +164,7 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
     running.store(this, std::memory_order_release);
     store_marks::want_calls(&note_store_of_library, &note_block_state);
     store_marks::want_groups(&log_group);
+    memory_dies_hook.store(&note_dying_memory, std::memory_order_release);
     return report;
 }
 
@@ -227,6 +240,7 @@ bool SphtEngine::end_checkpoints(bool clean) noexcept
 {
     const bool finished = clean && rounds_->finish();
     store_marks::want_nothing();
+    memory_dies_hook.store(nullptr, std::memory_order_release);
     running.store(nullptr, std::memory_order_release);
     memory_.stop();
     rounds_->stop_replayers();
@@ -247,6 +261,7 @@ void SphtEngine::announce_segment(const Segment& segment) noexcept
 void SphtEngine::detach_parts_after_fork() noexcept
 {
     store_marks::want_nothing();
+    memory_dies_hook.store(nullptr, std::memory_order_release);
     memory_.detach_after_fork();
     rounds_->detach_after_fork();
 }

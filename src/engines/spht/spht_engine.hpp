@@ -47,6 +47,7 @@ private:
     void free_chunks_from(logs::ChunkIndex first) noexcept;
     static void note_store_of_library(const void* address, std::size_t size) noexcept;
     static void note_block_state(const void* address, std::size_t size) noexcept;
+    static void note_dying_memory(const void* begin, std::size_t size_bytes) noexcept;
     static void log_group(std::span<const std::span<const std::byte>> ranges) noexcept;
 
     os::FutexLock growing_lock_;

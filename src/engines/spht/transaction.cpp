@@ -21,7 +21,7 @@ constexpr std::uint64_t record_words_reserved = std::uint64_t{1} << 25;
 
 Transaction::Transaction(TransactionalMemory& memory, logs::CommitOrder::Slot& slot, SerialGate::Place& place,
                          std::uint64_t number) noexcept
-    : memory_(memory), slot_(slot), place_(place), own_lock_word_(number << 1 | 1)
+    : memory_(memory), locks_(memory.locks()), slot_(slot), place_(place), own_lock_word_(number << 1 | 1)
 {
 }
 
@@ -48,19 +48,34 @@ Result<void> Transaction::reserve()
     if (auto done = search_.reserve(); !done) {
         return done;
     }
+    locks_.show_in(view_);
+    view_.lines = reads_.data();
+    view_.line_count_max = reads_.capacity();
     return record_.reserve(record_words_reserved);
 }
 
-void Transaction::forget() noexcept
+/// The moment as of which the thread read last will do, until it meets a line that is newer: what it reads has not changed since.
+void Transaction::choose_moment() noexcept
 {
-    writes_.clear();
-    read_count_ = 0;
-    allocated_count_ = 0;
-    freed_count_ = 0;
-    newest_read_ = 0;
-    newest_durable_read_ = 0;
-    doomed_ = false;
-    too_large_ = false;
+    view_.settled = memory_.order().durable();
+    if (looks_left_ != 0) [[unlikely]] {
+        --looks_left_;
+        look_at_clock();
+    } else if (view_.read_before == 0 || memory_.gate().has_moments()) [[unlikely]] {
+        look_at_clock();
+    }
+}
+
+void Transaction::begin_simply(bool read_only, bool waits_for_reads) noexcept
+{
+    wishes_ = {.read_only = read_only, .waits_for_reads = waits_for_reads};
+    ++attempts_;
+    depth_ = 1;
+    was_rolled_back_ = false;
+    forget();
+    view_.keeps_lines = read_only ? 0 : 1;
+    memory_.gate().enter(place_);
+    choose_moment();
 }
 
 void Transaction::begin(const Wishes& wishes) noexcept
@@ -73,15 +88,29 @@ void Transaction::begin(const Wishes& wishes) noexcept
     if (wishes_.privatizes && !gate.has_moments()) [[unlikely]] {
         gate.want_moments();
     }
+    view_.keeps_lines = wishes_.read_only ? 0 : 1;
     if (wishes_.alone) {
         gate.enter_alone(place_);
+        view_.read_before = 0;  // As of now: no line is newer.
     } else {
         gate.enter(place_);
     }
-    read_version_ = memory_.clock().moment();
-    if (gate.has_moments()) {
-        SerialGate::publish_moment(place_, read_version_);
+    choose_moment();
+}
+
+void Transaction::look_at_clock() noexcept
+{
+    view_.read_before = memory_.clock().moment();
+    if (memory_.gate().has_moments()) {
+        SerialGate::publish_moment(place_, view_.read_before);
     }
+}
+
+/// The thread has met a line that is newer than its moment, and is likely to meet more.
+void Transaction::expect_new_versions() noexcept
+{
+    constexpr std::uint32_t transactions = 16;
+    looks_left_ = transactions;
 }
 
 void Transaction::leave_gate() noexcept
@@ -104,14 +133,16 @@ void Transaction::await_others(Timestamp timestamp) noexcept
 /// No line that was read has changed since.
 bool Transaction::reads_hold(Timestamp read_version) const noexcept
 {
-    for (std::uint64_t i = 0; i < read_count_; ++i) {
-        std::uint64_t word = reads_[i]->load(std::memory_order_acquire);
+    const std::uint64_t count = wishes_.read_only ? 0 : view_.line_count;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        const VersionLocks::Lock* const lock = VersionLocks::lock_at(reads_[i]);
+        std::uint64_t word = lock->load(std::memory_order_acquire);
         if (VersionLocks::is_locked(word)) {
             if (!is_own(word)) {
                 return false;
             }
             const auto* const end = locked_.data() + locked_count_;
-            word = std::find_if(locked_.data(), end, [&](const LockedLine& line) { return line.lock == reads_[i]; })->before;
+            word = std::find_if(locked_.data(), end, [&](const LockedLine& line) { return line.lock == lock; })->before;
         }
         if (VersionLocks::version(word) >= read_version) {
             return false;
@@ -120,32 +151,28 @@ bool Transaction::reads_hold(Timestamp read_version) const noexcept
     return true;
 }
 
-/// Moves the moment as of which the transaction reads to now.
+/// Moves the moment as of which the transaction reads to now. False: it has read what has changed; the next attempt reads as of now.
 bool Transaction::extend() noexcept
 {
-    const Timestamp now = memory_.clock().moment();
-    if (wishes_.read_only ? newest_read_ != 0 : !reads_hold(read_version_)) {
-        return false;
-    }
-    read_version_ = now;
-    if (memory_.gate().has_moments()) {
-        SerialGate::publish_moment(place_, now);
-    }
-    return true;
+    const Timestamp before = view_.read_before;
+    expect_new_versions();
+    look_at_clock();
+    return wishes_.read_only ? view_.line_count == 0 : reads_hold(before);
 }
 
-bool Transaction::read(const std::uint64_t* word, std::uint64_t& value) noexcept
+bool Transaction::read_slowly(const std::uint64_t* word, std::uint64_t& value) noexcept
 {
     value = 0;
     if (doomed_) {
         return false;
     }
-    const WriteSet::Entry* const written = writes_.find(word);
+    const bool may_be_written = (view_.written & read_view::written_bit(word)) != 0;
+    const WriteSet::Entry* const written = may_be_written ? writes_.find(word) : nullptr;
     if (written != nullptr && written->mask == ~std::uint64_t{0}) {
         value = written->value;
         return true;
     }
-    VersionLocks::Lock& lock = memory_.locks().of(reinterpret_cast<std::uintptr_t>(word));
+    VersionLocks::Lock& lock = locks_.of(reinterpret_cast<std::uintptr_t>(word));
     unsigned turns = 0;
     while (true) {
         const std::uint64_t before = lock.load(std::memory_order_acquire);
@@ -161,19 +188,15 @@ bool Transaction::read(const std::uint64_t* word, std::uint64_t& value) noexcept
         if (lock.load(std::memory_order_relaxed) != before) [[unlikely]] {
             continue;
         }
-        if (VersionLocks::version(before) >= read_version_) [[unlikely]] {
+        if (VersionLocks::version(before) >= view_.read_before) {
             if (!extend()) {
                 return doom();
             }
             continue;
         }
-        note_read(VersionLocks::version(before));
-        if (!wishes_.read_only) {
-            if (read_count_ == reads_.capacity()) [[unlikely]] {
-                too_large_ = true;
-                return doom();
-            }
-            reads_[read_count_++] = &lock;
+        if (!view_.note(VersionLocks::word_of(lock), VersionLocks::version(before))) {
+            too_large_ = true;
+            return doom();
         }
         value = written == nullptr ? found : (found & ~written->mask) | written->value;
         return true;
@@ -185,10 +208,13 @@ bool Transaction::write(std::uint64_t* word, std::uint64_t value, std::uint64_t 
     if (doomed_) {
         return false;
     }
-    if (!writes_.put(word, value, mask)) [[unlikely]] {
+    locks_.prefetch(reinterpret_cast<std::uintptr_t>(word));
+    const std::uint64_t bit = read_view::written_bit(word);
+    if (!writes_.put(word, value, mask, (view_.written & bit) != 0)) [[unlikely]] {
         too_large_ = true;
         return doom();
     }
+    view_.written |= bit;
     return true;
 }
 
@@ -208,6 +234,7 @@ void* Transaction::allocate(std::size_t bytes, std::size_t alignment) noexcept
     }
     calls_heap_ = false;
     if (block != nullptr) {
+        fresh_[allocated_count_ % fresh_blocks] = {reinterpret_cast<std::uintptr_t>(block), bytes};
         allocated_[allocated_count_++] = block;
     }
     return block;
@@ -222,7 +249,7 @@ bool Transaction::deallocate(void* block) noexcept
     }
     if (memory_.heap()->state_of_block(block).size_bytes == 0) {
         // Perhaps another transaction has freed it since this one has read where it is.
-        if (wishes_.read_only || reads_hold(read_version_)) {
+        if (wishes_.read_only || reads_hold(view_.read_before)) {
             return false;
         }
         doom();
@@ -255,6 +282,9 @@ bool Transaction::on_abort(Action action, void* argument) noexcept
 
 void Transaction::run_actions(bool committed)
 {
+    if (action_count_ == 0) [[likely]] {
+        return;
+    }
     const std::uint64_t count = action_count_;
     action_count_ = 0;
     for (std::uint64_t i = 0; i < count; ++i) {

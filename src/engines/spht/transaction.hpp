@@ -5,6 +5,7 @@
 // Threads: its own.
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "logs/record_builder.hpp"
 #include "logs/redo_log.hpp"
 #include "os/reserved_array.hpp"
+#include "stillpoint/spht_read_view.hpp"
 
 namespace stillpoint::spht {
 
@@ -61,7 +63,13 @@ public:
     [[nodiscard]] bool is_doomed() const noexcept { return doomed_; }
 
     /// The aligned word at `word`, as of one moment for all words that the transaction reads. False: conflict.
-    [[nodiscard]] bool read(const std::uint64_t* word, std::uint64_t& value) noexcept;
+    [[nodiscard]] bool read(const std::uint64_t* word, std::uint64_t& value) noexcept
+    {
+        if (view_.try_read(word, value)) [[likely]] {
+            return true;
+        }
+        return read_slowly(word, value);
+    }
     /// Writes the bytes that `mask` has. False: conflict, or too much; is_doomed() either way.
     [[nodiscard]] bool write(std::uint64_t* word, std::uint64_t value, std::uint64_t mask) noexcept;
 
@@ -73,6 +81,10 @@ public:
     [[nodiscard]] bool on_commit(Action action, void* argument) noexcept;
     [[nodiscard]] bool on_abort(Action action, void* argument) noexcept;
 
+    /// begin() with no wish but these; no transaction of the thread runs.
+    void begin_simply(bool read_only, bool waits_for_reads) noexcept;
+    /// The short end of one that has only read what is durable. False: commit() it.
+    [[nodiscard]] bool try_end_reads() noexcept;
     /// The outermost commit: durable when it returns `done`. The caller runs the actions.
     [[nodiscard]] Outcome commit() noexcept;
     /// Rolls everything back. Actions on abort are the caller's where it does not try again.
@@ -97,21 +109,46 @@ private:
         VersionLocks::Lock* lock;
         std::uint64_t before;
     };
+    struct FreshBlock {
+        std::uintptr_t begin;
+        std::uint64_t bytes;
+    };
+    static constexpr std::uint64_t fresh_blocks = 4;
     struct ActionRecord {
         Action call;
         void* argument;
         bool on_commit;
     };
 
-    void forget() noexcept;
-    void note_read(Timestamp version) noexcept
+    void forget() noexcept
     {
-        newest_read_ = std::max(newest_read_, std::max(version, Timestamp{1}));
-        newest_durable_read_ = VersionLocks::is_of_durable(version) ? std::max(newest_durable_read_, version) : newest_durable_read_;
+        writes_.clear();
+        view_.written = 0;
+        view_.line_count = 0;
+        view_.newest_read = 0;
+        view_.newest_durable_read = 0;
+        freed_count_ = 0;
+        doomed_ = false;
+        too_large_ = false;
+        if (allocated_count_ != 0) {
+            allocated_count_ = 0;
+            fresh_ = {};
+        }
     }
+    void choose_moment() noexcept;
+    [[nodiscard]] bool read_slowly(const std::uint64_t* word, std::uint64_t& value) noexcept;
+    /// In one of the blocks that the transaction has allocated last.
+    [[nodiscard]] bool is_fresh(std::uintptr_t address) const noexcept
+    {
+        return allocated_count_ != 0 &&
+               std::any_of(fresh_.begin(), fresh_.end(), [&](const FreshBlock& block) { return address - block.begin < block.bytes; });
+    }
+    void look_at_clock() noexcept;
+    void expect_new_versions() noexcept;
     bool doom() noexcept
     {
         doomed_ = true;
+        view_.read_before = 0;
         return false;
     }
     [[nodiscard]] bool extend() noexcept;
@@ -136,14 +173,14 @@ private:
     void free_blocks(const os::ReservedArray<void*>& blocks, std::uint64_t count) noexcept;
     [[nodiscard]] bool is_own(std::uint64_t lock_word) const noexcept { return lock_word == own_lock_word_; }
 
+    read_view view_{};  ///< the first member: programs read by it
     TransactionalMemory& memory_;
+    VersionLocks& locks_;
     logs::CommitOrder::Slot& slot_;
     SerialGate::Place& place_;
     const std::uint64_t own_lock_word_;
 
-    Timestamp read_version_ = 0;  ///< lines with older versions may be read
-    Timestamp newest_read_ = 0;   ///< newest version among them
-    Timestamp newest_durable_read_ = 0;  ///< of a transaction that has written durable memory
+    std::uint32_t looks_left_ = 0;  ///< so many transactions look at the clock when they begin
     std::uint32_t depth_ = 0;
     std::uint32_t attempts_ = 0;
     bool doomed_ = false;
@@ -152,12 +189,12 @@ private:
     bool was_rolled_back_ = false;
     Wishes wishes_;
     WriteSet writes_;
-    os::ReservedArray<VersionLocks::Lock*> reads_;
-    std::uint64_t read_count_ = 0;
+    os::ReservedArray<std::uint64_t*> reads_;
     os::ReservedArray<LockedLine> locked_;
     std::uint64_t locked_count_ = 0;
     os::ReservedArray<void*> allocated_;
     std::uint64_t allocated_count_ = 0;
+    std::array<FreshBlock, fresh_blocks> fresh_{};
     os::ReservedArray<void*> freed_;
     std::uint64_t freed_count_ = 0;
     os::ReservedArray<ActionRecord> actions_;

@@ -23,6 +23,7 @@ constexpr std::uint64_t system_record_words = std::uint64_t{1} << 21;
 }  // namespace
 
 constinit thread_local OwnTransaction own_transaction [[gnu::tls_model("initial-exec")]];
+constinit std::atomic<std::uint64_t> serial_in_use{0};
 
 TransactionalMemory::~TransactionalMemory()
 {
@@ -102,13 +103,19 @@ Result<void> TransactionalMemory::start(Timestamp after, const logs::GroupRecord
     }
     const std::lock_guard guard(system_lock_);
     is_running_ = true;
+    serial_in_use.store(serial_, std::memory_order_release);
     return {};
 }
 
-void TransactionalMemory::stop() noexcept { group_.stop(); }
+void TransactionalMemory::stop() noexcept
+{
+    serial_in_use.store(0, std::memory_order_release);
+    group_.stop();
+}
 
 void TransactionalMemory::detach_after_fork() noexcept
 {
+    serial_in_use.store(0, std::memory_order_release);
     group_.detach_after_fork();
     is_running_ = false;
     system_lock_.reset_after_fork();

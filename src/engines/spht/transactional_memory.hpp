@@ -91,6 +91,13 @@ public:
     /// Returns when everything up to `timestamp` is durable; `own` has its log persistent (nullptr: only waits). Errors: why not.
     [[nodiscard]] Result<void> make_durable(const logs::CommitOrder::Slot* own, Timestamp timestamp) noexcept;
 
+    /// [begin, + size_bytes) of durable memory is about to be free, though no transaction frees it: a thread that still finds a way there
+    /// meets a conflict.
+    void outdate(const void* begin, std::uint64_t size_bytes) noexcept
+    {
+        locks_.outdate(reinterpret_cast<std::uintptr_t>(begin), size_bytes, clock_.now());
+    }
+
     // -- The library's own stores ---------------------------------------------------------------
     /// The bytes [address, + size) of the image have changed: a transaction of their own. Not waited for.
     void log_store(const void* address, std::size_t size) noexcept;

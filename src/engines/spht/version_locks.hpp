@@ -9,6 +9,7 @@
 #include "core/result.hpp"
 #include "logs/redo_layout.hpp"
 #include "os/reserved_array.hpp"
+#include "stillpoint/spht_read_view.hpp"
 
 namespace stillpoint::spht {
 
@@ -20,14 +21,28 @@ public:
     using Lock = std::atomic<std::uint64_t>;
 
     /// Errors: no_memory.
-    [[nodiscard]] Result<void> reserve() { return locks_.reserve(count, "the versions of memory"); }
-
-    [[nodiscard]] Lock& of(std::uintptr_t address) noexcept
+    [[nodiscard]] Result<void> reserve()
     {
-        const std::uint64_t line = address / cache_line_bytes;
-        // Neighbouring lines have neighbouring locks; far ones that would fall together are spread.
-        return locks_[(line ^ (line >> count_bits) * 0x9e37'79b9) % count];
+        if (auto done = locks_.reserve(count, "the versions of memory"); !done) {
+            return done;
+        }
+        view_.versions = word_of(locks_[0]);
+        view_.versions_mask = count - 1;
+        return {};
     }
+
+    [[nodiscard]] Lock& of(std::uintptr_t address) noexcept { return *lock_at(view_.version_of(address)); }
+    [[nodiscard]] static std::uint64_t* word_of(Lock& lock) noexcept { return reinterpret_cast<std::uint64_t*>(&lock); }
+    [[nodiscard]] static Lock* lock_at(std::uint64_t* word) noexcept { return reinterpret_cast<Lock*>(word); }
+    void show_in(read_view& view) const noexcept
+    {
+        view.versions = view_.versions;
+        view.versions_mask = view_.versions_mask;
+    }
+    /// For a line that the transaction will lock.
+    void prefetch(std::uintptr_t address) noexcept { __builtin_prefetch(&of(address), 1); }
+    /// A transaction that reads [begin, + size_bytes) and began before `now` meets a conflict.
+    void outdate(std::uintptr_t begin, std::uint64_t size_bytes, Timestamp now) noexcept;
 
     /// So many bytes, one after the other, have every lock.
     static constexpr std::uint64_t covered_bytes = cache_line_bytes << 17;
@@ -50,7 +65,10 @@ private:
     static constexpr std::uint64_t count = std::uint64_t{1} << count_bits;
     static_assert(covered_bytes == count * cache_line_bytes);
 
+    static_assert(sizeof(Lock) == sizeof(std::uint64_t) && Lock::is_always_lock_free);
+
     os::ReservedArray<Lock> locks_;
+    read_view view_{};  ///< where they are; the rest is a transaction's
 };
 
 }  // namespace stillpoint::spht

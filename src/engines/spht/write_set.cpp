@@ -18,7 +18,7 @@ void WriteSet::forget_places() noexcept
     round_ = 1;
 }
 
-const WriteSet::Entry* WriteSet::find_entry(const std::uint64_t* word) const noexcept
+const WriteSet::Entry* WriteSet::find(const std::uint64_t* word) const noexcept
 {
     const std::uint64_t last = (std::uint64_t{1} << (64 - place_shift_)) - 1;
     for (std::uint64_t at = first_place(word);; at = (at + 1) & last) {
@@ -52,9 +52,9 @@ void WriteSet::grow() noexcept
     }
 }
 
-bool WriteSet::put(std::uint64_t* word, std::uint64_t value, std::uint64_t mask) noexcept
+bool WriteSet::put(std::uint64_t* word, std::uint64_t value, std::uint64_t mask, bool may_be_there) noexcept
 {
-    if (const Entry* const found = find(word); found != nullptr) {
+    if (const Entry* const found = may_be_there ? find(word) : nullptr; found != nullptr) {
         Entry& entry = entries_[static_cast<std::uint64_t>(found - entries_.data())];
         entry.value = (entry.value & ~mask) | (value & mask);
         entry.mask |= mask;
@@ -64,7 +64,6 @@ bool WriteSet::put(std::uint64_t* word, std::uint64_t value, std::uint64_t mask)
         return false;
     }
     entries_[count_] = {word, value & mask, mask};
-    filter_ |= filter_bit(word);
     insert_place(static_cast<std::uint32_t>(count_));
     ++count_;
     if (count_ * 2 > std::uint64_t{1} << (64 - place_shift_)) {

@@ -5,6 +5,7 @@
 
 #include "core/result.hpp"
 #include "os/reserved_array.hpp"
+#include "stillpoint/spht_read_view.hpp"
 
 namespace stillpoint::spht {
 
@@ -25,7 +26,6 @@ public:
     void clear() noexcept
     {
         count_ = 0;
-        filter_ = 0;
         if (++round_ == 0) [[unlikely]] {
             forget_places();
         }
@@ -35,15 +35,9 @@ public:
     [[nodiscard]] const Entry* end() const noexcept { return entries_.data() + count_; }
 
     /// nullptr: the word was not written.
-    [[nodiscard]] const Entry* find(const std::uint64_t* word) const noexcept
-    {
-        if ((filter_ & filter_bit(word)) == 0) [[likely]] {
-            return nullptr;
-        }
-        return find_entry(word);
-    }
-    /// False: there is no room for more.
-    [[nodiscard]] bool put(std::uint64_t* word, std::uint64_t value, std::uint64_t mask) noexcept;
+    [[nodiscard]] const Entry* find(const std::uint64_t* word) const noexcept;
+    /// `may_be_there` false: the word was not written before. Returns false where there is no room for more.
+    [[nodiscard]] bool put(std::uint64_t* word, std::uint64_t value, std::uint64_t mask, bool may_be_there) noexcept;
 
 private:
     struct Place {
@@ -51,13 +45,7 @@ private:
         std::uint32_t entry;
     };
 
-    [[nodiscard]] static std::uint64_t hash(const std::uint64_t* word) noexcept
-    {
-        return (reinterpret_cast<std::uintptr_t>(word) >> 3) * 0x9e37'79b9'7f4a'7c15;
-    }
-    [[nodiscard]] static std::uint64_t filter_bit(const std::uint64_t* word) noexcept { return std::uint64_t{1} << (hash(word) >> 58); }
-    [[nodiscard]] std::uint64_t first_place(const std::uint64_t* word) const noexcept { return hash(word) >> place_shift_; }
-    [[nodiscard]] const Entry* find_entry(const std::uint64_t* word) const noexcept;
+    [[nodiscard]] std::uint64_t first_place(const std::uint64_t* word) const noexcept { return read_view::hash(word) >> place_shift_; }
     void forget_places() noexcept;
     void grow() noexcept;
     void insert_place(std::uint32_t entry) noexcept;
@@ -65,7 +53,6 @@ private:
     os::ReservedArray<Entry> entries_;
     os::ReservedArray<Place> places_;
     std::uint64_t count_ = 0;
-    std::uint64_t filter_ = 0;
     std::uint32_t round_ = 1;
     unsigned place_shift_ = 64 - 6;
 };
