@@ -34,10 +34,12 @@ public:
     [[nodiscard]] const Entry* begin() const noexcept { return entries_.data(); }
     [[nodiscard]] const Entry* end() const noexcept { return entries_.data() + count_; }
 
+    /// False: the word was not written.
+    [[nodiscard]] bool may_have(const std::uint64_t* word) const noexcept { return (filter_ & filter_bit(word)) != 0; }
     /// nullptr: the word was not written.
     [[nodiscard]] const Entry* find(const std::uint64_t* word) const noexcept
     {
-        if ((filter_ & filter_bit(word)) == 0) [[likely]] {
+        if (!may_have(word)) [[likely]] {
             return nullptr;
         }
         return find_entry(word);
