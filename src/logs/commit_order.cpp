@@ -1,5 +1,6 @@
 #include "logs/commit_order.hpp"
 
+#include <algorithm>
 #include <sched.h>
 
 #include "core/canary.hpp"
@@ -38,6 +39,25 @@ bool CommitOrder::await_preceding(const Slot* own, Timestamp timestamp) noexcept
         later_updates |= stamp >> 1 > timestamp && other.updates.load(std::memory_order_acquire);
     }
     return later_updates;
+}
+
+Timestamp CommitOrder::newest_up_to(Timestamp timestamp) const noexcept
+{
+    Timestamp newest = 0;
+    const std::uint32_t count = slot_count_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const Slot& slot = slots_[i];
+        std::uint64_t stamp = slot.stamp.load(std::memory_order_acquire);
+        for (unsigned turns = 0; (stamp & 1) == 0 && stamp != 0 && stamp >> 1 <= timestamp;) {
+            wait_turn(turns);
+            stamp = slot.stamp.load(std::memory_order_acquire);
+        }
+        // A thread's earlier transaction is durable when its next one begins.
+        if (stamp >> 1 <= timestamp && slot.updates.load(std::memory_order_acquire)) {
+            newest = std::max(newest, stamp >> 1);
+        }
+    }
+    return newest;
 }
 
 void CommitOrder::raise_durable(Timestamp timestamp) noexcept

@@ -60,6 +60,10 @@ public:
     /// later one that updates was seen: it will move the marker.
     [[nodiscard]] bool await_preceding(const Slot* own, Timestamp timestamp) noexcept;
 
+    /// The newest transaction up to `timestamp` that has a log record, among those that may not be durable yet; 0: there is none. Returns
+    /// when each of them has its log persistent: one that has only been announced may get a later timestamp, or no record.
+    [[nodiscard]] Timestamp newest_up_to(Timestamp timestamp) const noexcept;
+
     /// Everything up to it is durable, as far as this process knows.
     [[nodiscard]] Timestamp durable() const noexcept { return durable_.load(std::memory_order_acquire); }
     void raise_durable(Timestamp timestamp) noexcept;

@@ -33,6 +33,15 @@ void add_campaigns(std::string_view engine, std::vector<Campaign>& campaigns)
             add("transactions", plan);
         }
     }
+    for (const std::string_view executor : other_executors) {
+        for (const ObjectWorkloadEntry& program : transaction_programs_on(executor)) {
+            for (const sim::Profile profile : {sim::Profile::cache_line, sim::Profile::page}) {
+                ProgramPlan plan = plan_of(engine, program, profile);
+                plan.fence_us_max = program.name == "several" || program.name == "readers" ? 100 : 0;
+                add(("transactions-" + std::string(executor)).c_str(), plan);
+            }
+        }
+    }
     for (const sim::Profile profile : {sim::Profile::cache_line, sim::Profile::page}) {
         for (const char* const name : {"large", "several"}) {
             ProgramPlan plan = plan_of(engine, transaction_program_called(name), profile);

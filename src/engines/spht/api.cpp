@@ -26,8 +26,7 @@ namespace {
 constexpr unsigned known_flags = SP_SPHT_READ_ONLY | SP_SPHT_IRREVOCABLE | SP_SPHT_READS_MAY_BE_LOST | SP_SPHT_PRIVATIZES |
                                  SP_SPHT_PLAIN_STORES;
 
-Transaction& of(sp_spht_transaction* transaction) { return *reinterpret_cast<Transaction*>(transaction); }
-sp_spht_transaction* handle_of(Transaction* transaction) { return reinterpret_cast<sp_spht_transaction*>(transaction); }
+Transaction& of(sp_spht_transaction* transaction) { return Transaction::of(transaction); }
 
 Result<TransactionalMemory*> memory_in_use()
 {
@@ -108,14 +107,14 @@ STILLPOINT_API sp_spht_transaction* sp_spht_begin(unsigned flags, int* error)
         if (error != nullptr) {
             *error = SP_OK;
         }
-        return handle_of(own);
+        return own->handle();
     }
     const auto begun = begin(flags);
     const int code = begun ? static_cast<int>(SP_OK) : stillpoint::report(begun.error());
     if (error != nullptr) {
         *error = code;
     }
-    return begun ? handle_of(*begun) : nullptr;
+    return begun ? (*begun)->handle() : nullptr;
 }
 
 STILLPOINT_API int sp_spht_commit(sp_spht_transaction* transaction)
@@ -175,7 +174,7 @@ STILLPOINT_API sp_spht_transaction* sp_spht_current(void)
     Session* const session = stillpoint::open_session();
     TransactionalMemory* const memory = session != nullptr ? stillpoint::spht::memory_of_session(*session) : nullptr;
     Transaction* const own = memory != nullptr ? memory->own_if_any() : nullptr;
-    return own != nullptr && own->is_running() ? handle_of(own) : nullptr;
+    return own != nullptr && own->is_running() ? own->handle() : nullptr;
 }
 
 STILLPOINT_API int sp_spht_run(int (*body)(sp_spht_transaction*, void*), void* argument, unsigned flags)

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/canary.hpp"
+#include "engines/spht/store_word.hpp"
 #include "engines/spht/transaction.hpp"
 #include "engines/spht/transactional_memory.hpp"
 #include "runtime/dying_memory.hpp"
@@ -11,21 +12,6 @@
 namespace stillpoint::spht {
 
 namespace {
-
-void store_word(std::uint64_t* word, std::uint64_t value, std::uint64_t mask) noexcept
-{
-    if (mask == ~std::uint64_t{0}) {
-        __atomic_store_n(word, value, __ATOMIC_RELAXED);
-        return;
-    }
-    // Neighbouring bytes may be another transaction's: bytes of one line are not, those of one word can be volatile memory's.
-    auto* const bytes = reinterpret_cast<unsigned char*>(word);
-    for (unsigned i = 0; i < 8; ++i) {
-        if ((mask >> (i * 8) & 0xff) != 0) {
-            __atomic_store_n(bytes + i, static_cast<unsigned char>(value >> (i * 8)), __ATOMIC_RELAXED);
-        }
-    }
-}
 
 std::uint8_t byte_mask(std::uint64_t mask) noexcept
 {
@@ -81,91 +67,11 @@ Outcome Transaction::make_room() noexcept
     return Outcome::done;
 }
 
-bool Transaction::lock_line(std::uintptr_t address) noexcept
-{
-    VersionLocks::Lock& lock = memory_.locks().of(address);
-    std::uint64_t before = lock.load(std::memory_order_relaxed);
-    unsigned turns = 0;
-    while (!is_own(before)) {
-        if (VersionLocks::is_locked(before)) {
-            if (turns == VersionLocks::looks_max) {
-                return false;
-            }
-            logs::wait_turn(turns);
-            before = lock.load(std::memory_order_relaxed);
-        } else if (lock.compare_exchange_weak(before, own_lock_word_, std::memory_order_acq_rel, std::memory_order_relaxed)) {
-            locked_[locked_count_++] = {&lock, before};
-            return true;
-        }
-    }
-    return true;
-}
-
-/// The lines that were written, and those of blocks that are freed: a transaction that still finds its way to such a block meets a conflict
-/// there, and not the block's next life. So lines of a block that is new need no lock: others come to it by a line that has one.
-bool Transaction::lock_lines() noexcept
-{
-    locked_count_ = 0;
-    for (const WriteSet::Entry& entry : writes_) {
-        const auto address = reinterpret_cast<std::uintptr_t>(entry.word);
-        if (!is_fresh(address) && !lock_line(address)) {
-            return false;
-        }
-    }
-    for (std::uint64_t i = 0; i < freed_count_; ++i) {
-        const Heap::Block block = memory_.heap()->find_block(freed_[i]);
-        if (block.begin != freed_[i]) {  // Another transaction has freed it.
-            return false;
-        }
-        const auto begin = reinterpret_cast<std::uintptr_t>(freed_[i]);
-        const std::uintptr_t end = begin + std::min<std::uint64_t>(block.usable_bytes, VersionLocks::covered_bytes);
-        for (std::uintptr_t line = begin; line < end; line += cache_line_bytes) {
-            if (!lock_line(line)) {
-                return false;
-            }
-        }
-        if (!lock_line(end - 1)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-void Transaction::unlock_lines() noexcept
-{
-    for (std::uint64_t i = 0; i < locked_count_; ++i) {
-        locked_[i].lock->store(locked_[i].before, std::memory_order_release);
-    }
-    locked_count_ = 0;
-}
-
-/// Later than every transaction whose effects this one has seen or replaces.
-Timestamp Transaction::choose_timestamp(bool is_durable) const noexcept
-{
-    Timestamp earlier = std::max(view_.newest_read, view_.settled);
-    for (std::uint64_t i = 0; i < locked_count_; ++i) {
-        earlier = std::max(earlier, VersionLocks::version(locked_[i].before));
-    }
-    Timestamp now = memory_.clock().now();
-    while (now <= earlier) {
-        now = memory_.clock().now();
-    }
-    return VersionLocks::timestamp_for(now, is_durable);
-}
-
 void Transaction::write_back() noexcept
 {
     for (const WriteSet::Entry& entry : writes_) {
         store_word(entry.word, entry.value, entry.mask);
     }
-}
-
-void Transaction::publish(Timestamp timestamp) noexcept
-{
-    for (std::uint64_t i = 0; i < locked_count_; ++i) {
-        locked_[i].lock->store(timestamp << 1, std::memory_order_release);
-    }
-    locked_count_ = 0;
 }
 
 Outcome Transaction::give_up(Outcome outcome) noexcept
@@ -178,8 +84,12 @@ Outcome Transaction::give_up(Outcome outcome) noexcept
 /// Returns when what was read is durable. False: nothing becomes durable any more.
 bool Transaction::await_reads() noexcept
 {
-    if (wishes_.waits_for_reads && view_.newest_durable_read > memory_.order().durable() && !is_removed(Canary::read_wait)) {
-        if (auto done = memory_.make_durable(nullptr, view_.newest_durable_read); !done) {
+    if (!wishes_.waits_for_reads || is_removed(Canary::read_wait)) {
+        return true;
+    }
+    const Timestamp newest = newest_to_await();
+    if (newest > memory_.order().durable()) {
+        if (auto done = memory_.make_durable(nullptr, newest); !done) {
             failure_ = done.error();
             return false;
         }
@@ -193,14 +103,15 @@ Outcome Transaction::commit_reads() noexcept
     depth_ = 0;
     const Outcome outcome = await_reads() ? Outcome::done : Outcome::failed;
     // The thread that has made memory private may be waiting still.
-    await_others(std::max(view_.newest_read, view_.settled));
+    await_others(0);
     return outcome;
 }
 
+/// For executors that let programs read by the view: what was read holds.
 bool Transaction::try_end_reads() noexcept
 {
-    const bool is_simple = depth_ == 1 && !doomed_ && view_.written == 0 && allocated_count_ == 0 && freed_count_ == 0 &&
-                           action_count_ == 0 && !wishes_.alone && !wishes_.privatizes;
+    const bool is_simple = view_.read_before != 0 && depth_ == 1 && view_.written == 0 && changed_blocks() == 0 && action_count_ == 0 &&
+                           !wishes_.alone && !wishes_.privatizes;
     if (!is_simple || (wishes_.waits_for_reads && view_.newest_durable_read > memory_.order().durable())) {
         return false;
     }
@@ -232,10 +143,16 @@ Outcome Transaction::commit() noexcept
         }
         return give_up(too_large_ ? Outcome::failed : Outcome::conflict);
     }
-    if (wishes_.stores_plainly) {
-        return commit_plain();
-    }
-    if (writes_.size() == 0 && allocated_count_ == 0 && freed_count_ == 0) {
+    return wishes_.stores_plainly ? commit_plain() : finish();
+}
+
+void Transaction::announce() noexcept { memory_.links().announce(slot_, search_, log_.next_position(), memory_.clock().now()); }
+
+void Transaction::withdraw() noexcept { memory_.links().withdraw(slot_); }
+
+Outcome Transaction::finish() noexcept
+{
+    if (writes_.size() == 0 && changed_blocks() == 0) {
         return commit_reads();
     }
     build_record();
@@ -244,33 +161,50 @@ Outcome Transaction::commit() noexcept
         if (const Outcome room = make_room(); room != Outcome::done) {
             return give_up(room);
         }
+        announce();
     } else if (!await_reads()) {
         // Before others see what was written: they do not wait for it.
         return give_up(Outcome::failed);
     }
-    if (is_durable) {
-        memory_.links().announce(slot_, search_, log_.next_position(), memory_.clock().now());
-    }
-    const bool locked = lock_lines();
-    const Timestamp timestamp = locked ? choose_timestamp(is_durable) : 0;
-    if (!locked || (!is_removed(Canary::read_validation) && !reads_hold(view_.read_before))) {
+    const Timestamp timestamp = acquire(is_durable);
+    if (timestamp == 0) {
         if (is_durable) {
             log_.cancel();
         }
         return give_up(Outcome::conflict);
     }
-    if (is_durable) {
-        memory_.links().note_timestamp(search_, timestamp);
-        logs::CommitOrder::settle(slot_, timestamp);
-    }
-    write_back();
-    publish(timestamp);
     if (!is_durable) {
+        publish(timestamp);
         leave_gate();
         depth_ = 0;
         await_others(timestamp);
         return Outcome::done;
     }
+    settle(timestamp);
+    publish(timestamp);
+    return commit_record(timestamp);
+}
+
+Outcome Transaction::commit_stored(Timestamp timestamp) noexcept
+{
+    build_record();
+    if (record_.empty()) {  // Volatile memory alone was written. A transaction that reads it waits for the same.
+        log_.cancel();
+        withdraw();
+        return commit_reads();
+    }
+    settle(timestamp);
+    return commit_record(timestamp);
+}
+
+void Transaction::settle(Timestamp timestamp) noexcept
+{
+    memory_.links().note_timestamp(search_, timestamp);
+    logs::CommitOrder::settle(slot_, timestamp);
+}
+
+Outcome Transaction::commit_record(Timestamp timestamp) noexcept
+{
     log_.append(record_, timestamp);
     leave_gate();
     depth_ = 0;
@@ -298,8 +232,8 @@ void Transaction::free_blocks(const os::ReservedArray<void*>& blocks, std::uint6
 
 void Transaction::abort() noexcept
 {
-    unlock_lines();
-    memory_.links().withdraw(slot_);
+    release();
+    withdraw();
     leave_gate();
     depth_ = 0;
     free_blocks(allocated_, allocated_count_);

@@ -39,18 +39,17 @@ Outcome Transaction::commit_plain() noexcept
             failure_ = room.error();
             return give_up(Outcome::failed);
         }
-        memory_.links().announce(slot_, search_, log_.next_position(), memory_.clock().now());
+        announce();
         timestamp = choose_timestamp(true);
         // Again: the library may have stored in between for another thread, and its record has an earlier timestamp.
         build_plain_record();
         if (record_.words() > words) {
             log_.cancel();
-            memory_.links().withdraw(slot_);
+            withdraw();
             timestamp = 0;
         }
     }
-    memory_.links().note_timestamp(search_, timestamp);
-    logs::CommitOrder::settle(slot_, timestamp);
+    settle(timestamp);
     log_.append(record_, timestamp);
     const Outcome outcome = make_durable(timestamp);
     leave_gate();

@@ -30,6 +30,14 @@ void SerialGate::enter_slowly(Place& place) noexcept
     }
 }
 
+void SerialGate::await_change() noexcept
+{
+    const std::uint32_t seen = changes_.load(std::memory_order_acquire);
+    if (closed_.load(std::memory_order_acquire) != 0) {
+        os::futex_wait(changes_, seen);
+    }
+}
+
 void SerialGate::enter_alone(Place& place) noexcept
 {
     alone_.lock();

@@ -46,6 +46,15 @@ public:
             wake();
         }
     }
+    /// Returns when the gate was open a moment ago. For transactions that read its word themselves; enter_alone() does not wait for them.
+    void await_open() noexcept
+    {
+        while (closed_.load(std::memory_order_acquire) != 0) [[unlikely]] {
+            await_change();
+        }
+    }
+    /// 0: the gate is open.
+    [[nodiscard]] const std::uint64_t* word() const noexcept { return reinterpret_cast<const std::uint64_t*>(&closed_); }
     /// Returns when no other thread runs; none begins before leave_alone(). The caller has not entered.
     void enter_alone(Place& place) noexcept;
     void leave_alone(Place& place) noexcept;
@@ -62,11 +71,12 @@ public:
 
 private:
     void enter_slowly(Place& place) noexcept;
+    void await_change() noexcept;
     void wake() noexcept;
 
     os::ReservedArray<Place> places_;
     std::atomic<std::uint32_t> count_{0};
-    alignas(128) std::atomic<std::uint32_t> closed_{0};
+    alignas(128) std::atomic<std::uint64_t> closed_{0};
     std::atomic<std::uint32_t> changes_{0};  ///< futex of every thread that waits
     os::FutexLock alone_;
     alignas(128) std::atomic<bool> has_moments_{false};

@@ -139,8 +139,12 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
         give_up_durability(engine.clock_, failure);
     };
     const OwnOptions own{options};
-    if (auto done = memory_.prepare(
-            {pool_.get(), &medium_lock_, &shadow_, facts.image_bytes_max, direction_of(own.linking), request, give_up, this});
+    const auto executor = choose_executor(own.executor);
+    if (!executor) {
+        return pass_on(executor.error());
+    }
+    if (auto done = memory_.prepare({pool_.get(), &medium_lock_, &shadow_, facts.image_bytes_max, direction_of(own.linking), *executor,
+                                     own.executor_seed, request, give_up, this});
         !done) {
         return pass_on(done.error());
     }
@@ -247,7 +251,11 @@ bool SphtEngine::end_checkpoints(bool clean) noexcept
     return finished;
 }
 
-void SphtEngine::request_checkpoint() noexcept { rounds_->request(); }
+void SphtEngine::request_checkpoint() noexcept
+{
+    memory_.step_aside();
+    rounds_->request();
+}
 
 void SphtEngine::announce_segment(const Segment& segment) noexcept
 {
@@ -268,6 +276,7 @@ void SphtEngine::detach_parts_after_fork() noexcept
 
 Result<std::uint64_t> SphtEngine::grow(std::uint64_t wanted)
 {
+    memory_.step_aside();
     if (auto allowed = check_may_grow(); !allowed) {
         return pass_on(allowed.error());
     }

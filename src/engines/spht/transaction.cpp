@@ -1,39 +1,29 @@
 #include "engines/spht/transaction.hpp"
 
 #include <algorithm>
-#include <cstring>
 
-#include "core/canary.hpp"
 #include "engines/spht/transactional_memory.hpp"
-#include "runtime/dying_memory.hpp"
 #include "runtime/fase_gate.hpp"
 
 namespace stillpoint::spht {
 
 namespace {
 
-constexpr std::uint64_t reads_max = std::uint64_t{1} << 26;
 constexpr std::uint64_t blocks_max = std::uint64_t{1} << 20;
 /// Room for a record that fills half of the largest log that is kept without looking twice: what is larger is refused.
 constexpr std::uint64_t record_words_reserved = std::uint64_t{1} << 25;
 
-}  // namespace
+/// For executors without versions: the calling program asks for every word.
+std::uint64_t always_locked = 1;
 
-Transaction::Transaction(TransactionalMemory& memory, logs::CommitOrder::Slot& slot, SerialGate::Place& place,
-                         std::uint64_t number) noexcept
-    : memory_(memory), locks_(memory.locks()), slot_(slot), place_(place), own_lock_word_(number << 1 | 1)
-{
-}
+}  // namespace
 
 Result<void> Transaction::reserve()
 {
+    if (view_.versions == nullptr) {
+        view_.versions = &always_locked;
+    }
     if (auto done = writes_.reserve(); !done) {
-        return done;
-    }
-    if (auto done = reads_.reserve(reads_max, "what a transaction reads"); !done) {
-        return done;
-    }
-    if (auto done = locked_.reserve(WriteSet::entries_max, "the lines that a transaction writes"); !done) {
         return done;
     }
     if (auto done = allocated_.reserve(blocks_max, "the blocks that a transaction allocates"); !done) {
@@ -48,34 +38,20 @@ Result<void> Transaction::reserve()
     if (auto done = search_.reserve(); !done) {
         return done;
     }
-    locks_.show_in(view_);
-    view_.lines = reads_.data();
-    view_.line_count_max = reads_.capacity();
     return record_.reserve(record_words_reserved);
 }
 
-/// The moment as of which the thread read last will do, until it meets a line that is newer: what it reads has not changed since.
-void Transaction::choose_moment() noexcept
+void Transaction::forget() noexcept
 {
-    view_.settled = memory_.order().durable();
-    if (looks_left_ != 0) [[unlikely]] {
-        --looks_left_;
-        look_at_clock();
-    } else if (view_.read_before == 0 || memory_.gate().has_moments()) [[unlikely]] {
-        look_at_clock();
+    writes_.clear();
+    view_.written = 0;
+    freed_count_ = 0;
+    doomed_ = false;
+    too_large_ = false;
+    if (allocated_count_ != 0) {
+        allocated_count_ = 0;
+        fresh_ = {};
     }
-}
-
-void Transaction::begin_simply(bool read_only, bool waits_for_reads) noexcept
-{
-    wishes_ = {.read_only = read_only, .waits_for_reads = waits_for_reads};
-    ++attempts_;
-    depth_ = 1;
-    was_rolled_back_ = false;
-    forget();
-    view_.keeps_lines = read_only ? 0 : 1;
-    memory_.gate().enter(place_);
-    choose_moment();
 }
 
 void Transaction::begin(const Wishes& wishes) noexcept
@@ -84,33 +60,22 @@ void Transaction::begin(const Wishes& wishes) noexcept
     depth_ = 1;
     was_rolled_back_ = false;
     forget();
-    SerialGate& gate = memory_.gate();
-    if (wishes_.privatizes && !gate.has_moments()) [[unlikely]] {
-        gate.want_moments();
-    }
-    view_.keeps_lines = wishes_.read_only ? 0 : 1;
+    enter();
+}
+
+void Transaction::begin_simply(bool read_only, bool waits_for_reads) noexcept
+{
+    ++attempts_;
+    begin({.read_only = read_only, .waits_for_reads = waits_for_reads});
+}
+
+void Transaction::enter_gate() noexcept
+{
     if (wishes_.alone) {
-        gate.enter_alone(place_);
-        view_.read_before = 0;  // As of now: no line is newer.
+        memory_.gate().enter_alone(place_);
     } else {
-        gate.enter(place_);
+        memory_.gate().enter(place_);
     }
-    choose_moment();
-}
-
-void Transaction::look_at_clock() noexcept
-{
-    view_.read_before = memory_.clock().moment();
-    if (memory_.gate().has_moments()) {
-        SerialGate::publish_moment(place_, view_.read_before);
-    }
-}
-
-/// The thread has met a line that is newer than its moment, and is likely to meet more.
-void Transaction::expect_new_versions() noexcept
-{
-    constexpr std::uint32_t transactions = 16;
-    looks_left_ = transactions;
 }
 
 void Transaction::leave_gate() noexcept
@@ -122,99 +87,16 @@ void Transaction::leave_gate() noexcept
     }
 }
 
-/// After a commit that has made memory private, or has learned that it is.
-void Transaction::await_others(Timestamp timestamp) noexcept
-{
-    if (wishes_.privatizes) {
-        memory_.gate().await_moments_after(timestamp);
-    }
-}
-
-/// No line that was read has changed since.
-bool Transaction::reads_hold(Timestamp read_version) const noexcept
-{
-    const std::uint64_t count = wishes_.read_only ? 0 : view_.line_count;
-    for (std::uint64_t i = 0; i < count; ++i) {
-        const VersionLocks::Lock* const lock = VersionLocks::lock_at(reads_[i]);
-        std::uint64_t word = lock->load(std::memory_order_acquire);
-        if (VersionLocks::is_locked(word)) {
-            if (!is_own(word)) {
-                return false;
-            }
-            const auto* const end = locked_.data() + locked_count_;
-            word = std::find_if(locked_.data(), end, [&](const LockedLine& line) { return line.lock == lock; })->before;
-        }
-        if (VersionLocks::version(word) >= read_version) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/// Moves the moment as of which the transaction reads to now. False: it has read what has changed; the next attempt reads as of now.
-bool Transaction::extend() noexcept
-{
-    const Timestamp before = view_.read_before;
-    expect_new_versions();
-    look_at_clock();
-    return wishes_.read_only ? view_.line_count == 0 : reads_hold(before);
-}
-
-bool Transaction::read_slowly(const std::uint64_t* word, std::uint64_t& value) noexcept
-{
-    value = 0;
-    if (doomed_) {
-        return false;
-    }
-    const bool may_be_written = (view_.written & read_view::written_bit(word)) != 0;
-    const WriteSet::Entry* const written = may_be_written ? writes_.find(word) : nullptr;
-    if (written != nullptr && written->mask == ~std::uint64_t{0}) {
-        value = written->value;
-        return true;
-    }
-    VersionLocks::Lock& lock = locks_.of(reinterpret_cast<std::uintptr_t>(word));
-    unsigned turns = 0;
-    while (true) {
-        const std::uint64_t before = lock.load(std::memory_order_acquire);
-        if (VersionLocks::is_locked(before)) [[unlikely]] {
-            if (turns == VersionLocks::looks_max) {
-                return doom();
-            }
-            logs::wait_turn(turns);
-            continue;
-        }
-        const std::uint64_t found = __atomic_load_n(word, __ATOMIC_RELAXED);
-        std::atomic_thread_fence(std::memory_order_acquire);
-        if (lock.load(std::memory_order_relaxed) != before) [[unlikely]] {
-            continue;
-        }
-        if (VersionLocks::version(before) >= view_.read_before) {
-            if (!extend()) {
-                return doom();
-            }
-            continue;
-        }
-        if (!view_.note(VersionLocks::word_of(lock), VersionLocks::version(before))) {
-            too_large_ = true;
-            return doom();
-        }
-        value = written == nullptr ? found : (found & ~written->mask) | written->value;
-        return true;
-    }
-}
-
 bool Transaction::write(std::uint64_t* word, std::uint64_t value, std::uint64_t mask) noexcept
 {
     if (doomed_) {
         return false;
     }
-    locks_.prefetch(reinterpret_cast<std::uintptr_t>(word));
-    const std::uint64_t bit = read_view::written_bit(word);
-    if (!writes_.put(word, value, mask, (view_.written & bit) != 0)) [[unlikely]] {
+    if (!writes_.put(word, value, mask, may_have_written(word))) [[unlikely]] {
         too_large_ = true;
         return doom();
     }
-    view_.written |= bit;
+    view_.written |= read_view::written_bit(word);
     return true;
 }
 
@@ -225,6 +107,7 @@ void* Transaction::allocate(std::size_t bytes, std::size_t alignment) noexcept
         doom();
         return nullptr;
     }
+    heap_call_begins();
     calls_heap_ = true;
     void* block = nullptr;
     {
@@ -237,6 +120,7 @@ void* Transaction::allocate(std::size_t bytes, std::size_t alignment) noexcept
         fresh_[allocated_count_ % fresh_blocks] = {reinterpret_cast<std::uintptr_t>(block), bytes};
         allocated_[allocated_count_++] = block;
     }
+    heap_call_ends();
     return block;
 }
 
@@ -249,7 +133,7 @@ bool Transaction::deallocate(void* block) noexcept
     }
     if (memory_.heap()->state_of_block(block).size_bytes == 0) {
         // Perhaps another transaction has freed it since this one has read where it is.
-        if (wishes_.read_only || reads_hold(view_.read_before)) {
+        if (wishes_.read_only || reads_hold()) {
             return false;
         }
         doom();

@@ -2,17 +2,17 @@
 // Transaction: what one thread does between begin and commit, and the state that it keeps from one transaction to the next. README.md
 // says which line of the paper is where.
 //
+// How a transaction is kept apart from others is its executor's business: a class of executors/ that implements the protected part. What
+// becomes durable of it, and when, is the same for all. All transactions of a pool have one kind of executor.
+//
 // Threads: its own.
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdint>
-#include <vector>
 
 #include "core/result.hpp"
 #include "engines/spht/serial_gate.hpp"
-#include "engines/spht/version_locks.hpp"
 #include "engines/spht/write_set.hpp"
 #include "heap/heap.hpp"
 #include "logs/commit_links.hpp"
@@ -20,9 +20,12 @@
 #include "logs/record_builder.hpp"
 #include "logs/redo_log.hpp"
 #include "os/reserved_array.hpp"
+#include "stillpoint/spht.h"
 #include "stillpoint/spht_read_view.hpp"
 
 namespace stillpoint::spht {
+
+using logs::Timestamp;
 
 class TransactionalMemory;
 
@@ -33,15 +36,30 @@ enum class Outcome : std::uint8_t {
     failed,    ///< rolled back, or not known to be durable: failure() says why
 };
 
-class Transaction {
+/// The first base of a transaction: what the calling program sees of it.
+struct ReadState {
+    read_view view_{};
+};
+
+class Transaction : protected ReadState {
 public:
     using Action = void (*)(void* argument);
 
-    Transaction(TransactionalMemory& memory, logs::CommitOrder::Slot& slot, SerialGate::Place& place, std::uint64_t number) noexcept;
+    Transaction(TransactionalMemory& memory, logs::CommitOrder::Slot& slot, SerialGate::Place& place) noexcept
+        : memory_(memory), slot_(slot), place_(place)
+    {
+    }
     Transaction(const Transaction&) = delete;
     Transaction& operator=(const Transaction&) = delete;
+    virtual ~Transaction() = default;
     /// Errors: no_memory.
-    [[nodiscard]] Result<void> reserve();
+    [[nodiscard]] virtual Result<void> reserve();
+
+    [[nodiscard]] sp_spht_transaction* handle() noexcept { return reinterpret_cast<sp_spht_transaction*>(&view_); }
+    [[nodiscard]] static Transaction& of(sp_spht_transaction* handle) noexcept
+    {
+        return static_cast<Transaction&>(*reinterpret_cast<ReadState*>(handle));
+    }
 
     struct Wishes {
         bool read_only = false;
@@ -51,6 +69,8 @@ public:
         bool waits_for_reads = true;  ///< a read-only one returns when what it read is durable
     };
     void begin(const Wishes& wishes) noexcept;
+    /// begin() with no wish but these; no transaction of the thread runs.
+    void begin_simply(bool read_only, bool waits_for_reads) noexcept;
     /// Inside one already: it goes on, and the matching commit() only counts [flat nesting].
     void begin_nested() noexcept { ++depth_; }
     [[nodiscard]] bool is_running() const noexcept { return depth_ != 0; }
@@ -63,15 +83,9 @@ public:
     [[nodiscard]] bool is_doomed() const noexcept { return doomed_; }
 
     /// The aligned word at `word`, as of one moment for all words that the transaction reads. False: conflict.
-    [[nodiscard]] bool read(const std::uint64_t* word, std::uint64_t& value) noexcept
-    {
-        if (view_.try_read(word, value)) [[likely]] {
-            return true;
-        }
-        return read_slowly(word, value);
-    }
+    [[nodiscard]] virtual bool read(const std::uint64_t* word, std::uint64_t& value) noexcept = 0;
     /// Writes the bytes that `mask` has. False: conflict, or too much; is_doomed() either way.
-    [[nodiscard]] bool write(std::uint64_t* word, std::uint64_t value, std::uint64_t mask) noexcept;
+    [[nodiscard]] virtual bool write(std::uint64_t* word, std::uint64_t value, std::uint64_t mask) noexcept;
 
     /// nullptr: no memory; Heap::last_failure() says why. Rolled back if the transaction is.
     [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) noexcept;
@@ -81,8 +95,6 @@ public:
     [[nodiscard]] bool on_commit(Action action, void* argument) noexcept;
     [[nodiscard]] bool on_abort(Action action, void* argument) noexcept;
 
-    /// begin() with no wish but these; no transaction of the thread runs.
-    void begin_simply(bool read_only, bool waits_for_reads) noexcept;
     /// The short end of one that has only read what is durable. False: commit() it.
     [[nodiscard]] bool try_end_reads() noexcept;
     /// The outermost commit: durable when it returns `done`. The caller runs the actions.
@@ -101,14 +113,67 @@ public:
     /// A change of the library's own tables, by this thread: `builder()` has it. Ordered with transactions; not waited for.
     [[nodiscard]] logs::RedoLog& log() noexcept { return log_; }
     [[nodiscard]] logs::CommitOrder::Slot& slot() noexcept { return slot_; }
+    /// The thread is about to do what waits for other threads, and is not a part of the transaction.
+    virtual void step_aside() noexcept {}
     /// The thread is inside a call of the heap for its transaction: states of blocks are logged at the commit.
     [[nodiscard]] bool calls_heap() const noexcept { return calls_heap_; }
 
+protected:
+    // -- The executor ------------------------------------------------------------------------------
+    /// The body begins: returns when no other transaction runs alone, or with `alone` when no other runs.
+    virtual void enter() noexcept = 0;
+    /// Between them the thread is in the heap, for this transaction.
+    virtual void heap_call_begins() noexcept {}
+    virtual void heap_call_ends() noexcept {}
+    /// Nothing that was read has changed since.
+    [[nodiscard]] virtual bool reads_hold() noexcept = 0;
+    /// A commit, unless plain stores belong to it. This one is for executors that store nothing before it, and takes the two steps below.
+    [[nodiscard]] virtual Outcome finish() noexcept;
+    /// The first step of a commit: what was written, and blocks that are freed, are this transaction's alone until publish() or
+    /// release(), and all that was read still holds. Returns the timestamp; 0: conflict.
+    [[nodiscard]] virtual Timestamp acquire(bool is_durable) noexcept = 0;
+    /// The second step: stores the words, and lets others see them.
+    virtual void publish(Timestamp timestamp) noexcept = 0;
+    /// In its place: the transaction is rolled back.
+    virtual void release() noexcept {}
+    /// Later than every transaction whose effects this one has seen or replaces, and than all that others see before publish().
+    [[nodiscard]] virtual Timestamp choose_timestamp(bool is_durable) const noexcept = 0;
+    /// The newest transaction with a log record that this one may have read from.
+    [[nodiscard]] virtual Timestamp newest_to_await() noexcept = 0;
+    /// After a commit that has made memory private, or has learned that it is: no other transaction uses it any more.
+    virtual void await_others(Timestamp timestamp) noexcept = 0;
+
+    // -- For it ------------------------------------------------------------------------------------
+    bool doom() noexcept
+    {
+        doomed_ = true;
+        view_.read_before = 0;
+        return false;
+    }
+    void enter_gate() noexcept;
+    /// False: the transaction has not written the word.
+    [[nodiscard]] bool may_have_written(const std::uint64_t* word) const noexcept
+    {
+        return (view_.written & read_view::written_bit(word)) != 0;
+    }
+    /// In one of the blocks that the transaction has allocated last.
+    [[nodiscard]] bool is_fresh(std::uintptr_t address) const noexcept
+    {
+        return allocated_count_ != 0 &&
+               std::any_of(fresh_.begin(), fresh_.end(), [&](const FreshBlock& block) { return address - block.begin < block.bytes; });
+    }
+    /// From here on later transactions wait for this one, which has room in its log.
+    void announce() noexcept;
+    void withdraw() noexcept;
+    void write_back() noexcept;
+    [[nodiscard]] std::uint64_t changed_blocks() const noexcept { return allocated_count_ + freed_count_; }
+    /// The end of a transaction that wrote nothing.
+    [[nodiscard]] Outcome commit_reads() noexcept;
+    /// The end of one whose words are stored, and seen by others: it was announced before, with room in its log.
+    [[nodiscard]] Outcome commit_stored(Timestamp timestamp) noexcept;
+    [[nodiscard]] Outcome give_up(Outcome outcome) noexcept;
+
 private:
-    struct LockedLine {
-        VersionLocks::Lock* lock;
-        std::uint64_t before;
-    };
     struct FreshBlock {
         std::uintptr_t begin;
         std::uint64_t bytes;
@@ -120,83 +185,38 @@ private:
         bool on_commit;
     };
 
-    void forget() noexcept
-    {
-        writes_.clear();
-        view_.written = 0;
-        view_.line_count = 0;
-        view_.newest_read = 0;
-        view_.newest_durable_read = 0;
-        freed_count_ = 0;
-        doomed_ = false;
-        too_large_ = false;
-        if (allocated_count_ != 0) {
-            allocated_count_ = 0;
-            fresh_ = {};
-        }
-    }
-    void choose_moment() noexcept;
-    [[nodiscard]] bool read_slowly(const std::uint64_t* word, std::uint64_t& value) noexcept;
-    /// In one of the blocks that the transaction has allocated last.
-    [[nodiscard]] bool is_fresh(std::uintptr_t address) const noexcept
-    {
-        return allocated_count_ != 0 &&
-               std::any_of(fresh_.begin(), fresh_.end(), [&](const FreshBlock& block) { return address - block.begin < block.bytes; });
-    }
-    void look_at_clock() noexcept;
-    void expect_new_versions() noexcept;
-    bool doom() noexcept
-    {
-        doomed_ = true;
-        view_.read_before = 0;
-        return false;
-    }
-    [[nodiscard]] bool extend() noexcept;
-    [[nodiscard]] bool reads_hold(Timestamp read_version) const noexcept;
+    void forget() noexcept;
     void build_record() noexcept;
     [[nodiscard]] Outcome make_room() noexcept;
-    [[nodiscard]] bool lock_line(std::uintptr_t address) noexcept;
-    [[nodiscard]] bool lock_lines() noexcept;
-    void unlock_lines() noexcept;
-    [[nodiscard]] Timestamp choose_timestamp(bool is_durable) const noexcept;
     [[nodiscard]] bool await_reads() noexcept;
-    void write_back() noexcept;
-    void publish(Timestamp timestamp) noexcept;
-    [[nodiscard]] Outcome commit_reads() noexcept;
     [[nodiscard]] Outcome commit_plain() noexcept;
     void build_plain_record() noexcept;
     void add_freed() noexcept;
+    void settle(Timestamp timestamp) noexcept;
+    [[nodiscard]] Outcome commit_record(Timestamp timestamp) noexcept;
     [[nodiscard]] Outcome make_durable(Timestamp timestamp) noexcept;
-    [[nodiscard]] Outcome give_up(Outcome outcome) noexcept;
     void leave_gate() noexcept;
-    void await_others(Timestamp timestamp) noexcept;
     void free_blocks(const os::ReservedArray<void*>& blocks, std::uint64_t count) noexcept;
-    [[nodiscard]] bool is_own(std::uint64_t lock_word) const noexcept { return lock_word == own_lock_word_; }
 
-    read_view view_{};  ///< the first member: programs read by it
+protected:
     TransactionalMemory& memory_;
-    VersionLocks& locks_;
     logs::CommitOrder::Slot& slot_;
     SerialGate::Place& place_;
-    const std::uint64_t own_lock_word_;
-
-    std::uint32_t looks_left_ = 0;  ///< so many transactions look at the clock when they begin
-    std::uint32_t depth_ = 0;
-    std::uint32_t attempts_ = 0;
     bool doomed_ = false;
     bool too_large_ = false;
-    bool calls_heap_ = false;
-    bool was_rolled_back_ = false;
     Wishes wishes_;
     WriteSet writes_;
-    os::ReservedArray<std::uint64_t*> reads_;
-    os::ReservedArray<LockedLine> locked_;
-    std::uint64_t locked_count_ = 0;
+    os::ReservedArray<void*> freed_;
+    std::uint64_t freed_count_ = 0;
+
+private:
+    std::uint32_t depth_ = 0;
+    std::uint32_t attempts_ = 0;
+    bool calls_heap_ = false;
+    bool was_rolled_back_ = false;
     os::ReservedArray<void*> allocated_;
     std::uint64_t allocated_count_ = 0;
     std::array<FreshBlock, fresh_blocks> fresh_{};
-    os::ReservedArray<void*> freed_;
-    std::uint64_t freed_count_ = 0;
     os::ReservedArray<ActionRecord> actions_;
     std::uint64_t action_count_ = 0;
     logs::RecordBuilder record_;

@@ -31,7 +31,7 @@ TransactionalMemory::~TransactionalMemory()
     const std::uint32_t count = thread_count_.load(std::memory_order_relaxed);
     for (std::uint32_t i = 0; i < count; ++i) {
         threads_[i]->~Transaction();
-        munmap(threads_[i], sizeof(Transaction));
+        munmap(threads_[i], transaction_bytes_max);
     }
 }
 
@@ -61,6 +61,11 @@ Result<void> TransactionalMemory::prepare(const Parts& parts)
     }
     if (auto done = locks_.reserve(); !done) {
         return done;
+    }
+    if (parts.executor == Executor::simulated) {
+        if (auto done = simulated_machine_.prepare(threads_max + 1, parts.executor_seed); !done) {
+            return done;
+        }
     }
     if (auto done = threads_.reserve(threads_max, "the threads of transactions"); !done) {
         return done;
@@ -122,6 +127,7 @@ void TransactionalMemory::detach_after_fork() noexcept
     threads_lock_.reset_after_fork();
     gate_.reset_after_fork();
     plain_stores_.detach_after_fork();
+    simulated_machine_.reset_after_fork();
     space_.reset_after_fork();
 }
 
@@ -150,15 +156,15 @@ Transaction* TransactionalMemory::make_own() noexcept
     } else {
         void* const memory = number == threads_max
                                  ? MAP_FAILED
-                                 : mmap(nullptr, sizeof(Transaction), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                                 : mmap(nullptr, transaction_bytes_max, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED) {
             return nullptr;
         }
-        auto* const made = new (memory)
-            Transaction(*this, order_.slot(slot_of_thread(number)), gate_.place(number), slot_of_thread(number));
+        Transaction* const made = make_transaction(
+            parts_.executor, memory, {*this, order_.slot(slot_of_thread(number)), gate_.place(number), slot_of_thread(number)});
         if (!made->reserve() || !made->log().init(space_, *medium_, slot_of_thread(number), parts_.pool->facts().generation)) {
             made->~Transaction();
-            munmap(memory, sizeof(Transaction));
+            munmap(memory, transaction_bytes_max);
             return nullptr;
         }
         threads_[number] = made;
@@ -312,8 +318,16 @@ void TransactionalMemory::note_early_store(std::uint64_t offset, std::size_t siz
     }
 }
 
+void TransactionalMemory::step_aside() noexcept
+{
+    if (Transaction* const own = own_if_any(); own != nullptr && own->is_running()) {
+        own->step_aside();
+    }
+}
+
 void TransactionalMemory::log_store(const void* address, std::size_t size) noexcept
 {
+    step_aside();
     const std::uint64_t offset = offset_of(address);
     if (offset == no_offset) {
         return;
@@ -355,6 +369,7 @@ Result<bool> TransactionalMemory::try_seal() noexcept
 
 Result<void> TransactionalMemory::log_stores(std::span<const std::span<const std::byte>> ranges) noexcept
 {
+    step_aside();
     Timestamp timestamp = 0;
     {
         const std::lock_guard guard(system_lock_);

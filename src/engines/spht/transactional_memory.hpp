@@ -8,10 +8,13 @@
 #include <span>
 
 #include "core/result.hpp"
+#include "engines/spht/executors/executors.hpp"
+#include "engines/spht/executors/norec.hpp"
+#include "engines/spht/executors/simulated_tm.hpp"
+#include "engines/spht/executors/version_locks.hpp"
 #include "engines/spht/plain_stores.hpp"
 #include "engines/spht/serial_gate.hpp"
 #include "engines/spht/transaction.hpp"
-#include "engines/spht/version_locks.hpp"
 #include "logs/chunk_space.hpp"
 #include "logs/commit_clock.hpp"
 #include "logs/commit_links.hpp"
@@ -35,6 +38,8 @@ public:
         const Shadow* shadow;
         std::uint64_t image_bytes_max;
         std::optional<logs::LinkDirection> linking;
+        Executor executor;
+        std::uint64_t executor_seed;
         /// A replay is due, or threads wait for one. Any thread.
         void (*request_replay)(void* engine) noexcept;
         /// Nothing becomes durable any more.
@@ -65,6 +70,8 @@ public:
 
     // -- For transactions --------------------------------------------------------------------
     [[nodiscard]] VersionLocks& locks() noexcept { return locks_; }
+    [[nodiscard]] NorecClock& norec_clock() noexcept { return norec_clock_; }
+    [[nodiscard]] SimulatedMachine& simulated_machine() noexcept { return simulated_machine_; }
     [[nodiscard]] const logs::CommitClock& clock() const noexcept { return clock_; }
     [[nodiscard]] logs::CommitOrder& order() noexcept { return order_; }
     [[nodiscard]] logs::CommitLinks& links() noexcept { return links_; }
@@ -99,6 +106,8 @@ public:
     }
 
     // -- The library's own stores ---------------------------------------------------------------
+    /// The calling thread is about to do what waits for other threads: if it is in a transaction in hardware, that aborts.
+    void step_aside() noexcept;
     /// The bytes [address, + size) of the image have changed: a transaction of their own. Not waited for.
     void log_store(const void* address, std::size_t size) noexcept;
     /// Likewise several ranges, as one. Returns when they are durable. Errors: as make_durable().
@@ -138,6 +147,8 @@ private:
     logs::CommitLinks links_;
     SerialGate gate_;
     VersionLocks locks_;
+    SimulatedMachine simulated_machine_;
+    NorecClock norec_clock_;
     PlainStores plain_stores_;
     logs::ChunkSpace space_;
     std::optional<logs::DurableMarker> marker_;

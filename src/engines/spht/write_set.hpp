@@ -37,7 +37,7 @@ public:
     /// nullptr: the word was not written.
     [[nodiscard]] const Entry* find(const std::uint64_t* word) const noexcept;
     /// `may_be_there` false: the word was not written before. Returns false where there is no room for more.
-    [[nodiscard]] bool put(std::uint64_t* word, std::uint64_t value, std::uint64_t mask, bool may_be_there) noexcept;
+    [[nodiscard]] bool put(std::uint64_t* word, std::uint64_t value, std::uint64_t mask, bool may_be_there = true) noexcept;
 
 private:
     struct Place {

@@ -338,6 +338,14 @@ std::string options(std::uint64_t seed)
     return " staging_max_mb=" + std::to_string(seed % 2 == 0 ? 64 : 1) + " replayers=" + std::to_string(1 + seed % 3);
 }
 
+/// Hardware aborts by a seed, often enough that some transactions run alone.
+std::string options_simulated(std::uint64_t seed)
+{
+    return options(seed) + " executor=simulated executor_seed=" + std::to_string(1 + seed);
+}
+std::string options_norec(std::uint64_t seed) { return options(seed) + " executor=norec"; }
+std::string options_tinystm(std::uint64_t seed) { return options(seed) + " executor=tinystm"; }
+
 template <class Program, unsigned... arguments>
 std::unique_ptr<ObjectWorkload> make()
 {
@@ -358,6 +366,19 @@ const std::vector<ObjectWorkloadEntry>& transaction_programs()
         {"readers", &make<Readers, unsigned{SP_SPHT_READ_ONLY}>, 2, &options, true},
     };
     return entries;
+}
+
+const std::vector<ObjectWorkloadEntry>& transaction_programs_on(std::string_view executor)
+{
+    static const std::vector<ObjectWorkloadEntry> simulated = {
+        {"churn", &make<Churn>, 10, &options_simulated, true},
+        {"aborts", &make<Aborts>, 14, &options_simulated, true},
+        {"several", &make<Several>, 3, &options_simulated, true},
+        {"readers", &make<Readers, unsigned{SP_SPHT_READ_ONLY}>, 2, &options_simulated, true},
+    };
+    static const std::vector<ObjectWorkloadEntry> norec = {{"several", &make<Several>, 3, &options_norec, true}};
+    static const std::vector<ObjectWorkloadEntry> tinystm = {{"several", &make<Several>, 3, &options_tinystm, true}};
+    return executor == "simulated" ? simulated : executor == "norec" ? norec : tinystm;
 }
 
 const ObjectWorkloadEntry& transaction_program_called(std::string_view name)

@@ -10,6 +10,10 @@ namespace stillpoint::explorer {
 /// Programs over the parts of parts.hpp, in transactions of the engine spht.
 [[nodiscard]] const std::vector<ObjectWorkloadEntry>& transaction_programs();
 
+/// Some of them on another executor than the usual one: `executor` is its word (option executor), which the list below has.
+[[nodiscard]] const std::vector<ObjectWorkloadEntry>& transaction_programs_on(std::string_view executor);
+inline constexpr std::string_view other_executors[] = {"simulated", "norec", "tinystm"};
+
 /// The one of that name, which exists.
 [[nodiscard]] const ObjectWorkloadEntry& transaction_program_called(std::string_view name);
 

@@ -1,4 +1,4 @@
-#include "engines/spht/version_locks.hpp"
+#include "engines/spht/executors/version_locks.hpp"
 
 #include <algorithm>
 
