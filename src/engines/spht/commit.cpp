@@ -27,15 +27,6 @@ void store_word(std::uint64_t* word, std::uint64_t value, std::uint64_t mask) no
     }
 }
 
-std::uint8_t byte_mask(std::uint64_t mask) noexcept
-{
-    std::uint8_t bytes = 0;
-    for (unsigned i = 0; i < 8; ++i) {
-        bytes |= static_cast<std::uint8_t>((mask >> (i * 8) & 1) << i);
-    }
-    return bytes;
-}
-
 }  // namespace
 
 /// The record has the words that were written, and which blocks are allocated. A block that the transaction has both
@@ -74,7 +65,7 @@ Outcome Transaction::make_room() noexcept
                        .value();
         return Outcome::failed;
     }
-    if (auto room = memory_.make_room(log_, record_.words()); !room) {
+    if (auto room = memory_.protocol().make_room(committing_, record_.words()); !room) {
         failure_ = room.error();
         return Outcome::failed;
     }
@@ -145,9 +136,9 @@ Timestamp Transaction::choose_timestamp(bool is_durable) const noexcept
     for (std::uint64_t i = 0; i < locked_count_; ++i) {
         earlier = std::max(earlier, VersionLocks::version(locked_[i].before));
     }
-    Timestamp now = memory_.clock().now();
+    Timestamp now = memory_.clock().next();
     while (now <= earlier) {
-        now = memory_.clock().now();
+        now = memory_.clock().next();
     }
     return VersionLocks::timestamp_for(now, is_durable);
 }
@@ -178,7 +169,7 @@ Outcome Transaction::give_up(Outcome outcome) noexcept
 bool Transaction::await_reads() noexcept
 {
     if (wishes_.waits_for_reads && newest_durable_read_ > memory_.order().durable() && !is_removed(Canary::read_wait)) {
-        if (auto done = memory_.make_durable(nullptr, newest_durable_read_); !done) {
+        if (auto done = memory_.await(newest_durable_read_); !done) {
             failure_ = done.error();
             return false;
         }
@@ -198,13 +189,8 @@ Outcome Transaction::commit_reads() noexcept
 
 Outcome Transaction::make_durable(Timestamp timestamp) noexcept
 {
-    const bool intact = memory_.persist_log();
-    memory_.links().scan_others(slot_, search_);
-    logs::CommitOrder::persisted(slot_, timestamp);
-    auto done = intact ? memory_.make_durable(&slot_, timestamp) : memory_.make_durable(nullptr, timestamp);
-    memory_.links().finish(slot_, search_, intact && done);
-    if (!done) {
-        failure_ = done.error();
+    if (!memory_.protocol().make_durable(committing_, timestamp)) [[unlikely]] {
+        failure_ = memory_.failure_to_persist();
         return Outcome::failed;
     }
     return Outcome::done;
@@ -225,8 +211,12 @@ Outcome Transaction::commit() noexcept
         return commit_reads();
     }
     build_record();
+    CommitProtocol& protocol = memory_.protocol();
     const bool is_durable = !record_.empty();  // Volatile memory alone may have been written.
     if (is_durable) {
+        if (!protocol.prepare(*this, committing_)) {
+            return give_up(Outcome::conflict);
+        }
         if (const Outcome room = make_room(); room != Outcome::done) {
             return give_up(room);
         }
@@ -235,29 +225,30 @@ Outcome Transaction::commit() noexcept
         return give_up(Outcome::failed);
     }
     if (is_durable) {
-        memory_.links().announce(slot_, search_, log_.next_position(), memory_.clock().now());
+        protocol.announce(committing_);
     }
     const bool locked = lock_lines();
     const Timestamp timestamp = locked ? choose_timestamp(is_durable) : 0;
-    if (!locked || (!is_removed(Canary::read_validation) && !reads_hold(read_version_))) {
+    if (!locked || (!is_removed(Canary::read_validation) && !reads_hold(read_version_)) ||
+        (is_durable && !protocol.settle(committing_, timestamp))) {
         if (is_durable) {
-            log_.cancel();
+            protocol.cancel(committing_);
+        }
+        if (locked) {
+            protocol.skip(timestamp);
         }
         return give_up(Outcome::conflict);
-    }
-    if (is_durable) {
-        memory_.links().note_timestamp(search_, timestamp);
-        logs::CommitOrder::settle(slot_, timestamp);
     }
     write_back();
     publish(timestamp);
     if (!is_durable) {
+        protocol.skip(timestamp);
         leave_gate();
         depth_ = 0;
         await_others(timestamp);
         return Outcome::done;
     }
-    log_.append(record_, timestamp);
+    protocol.log(committing_, timestamp);
     leave_gate();
     depth_ = 0;
     const Outcome outcome = make_durable(timestamp);

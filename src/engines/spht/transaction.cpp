@@ -21,7 +21,8 @@ constexpr std::uint64_t record_words_reserved = std::uint64_t{1} << 25;
 
 Transaction::Transaction(TransactionalMemory& memory, logs::CommitOrder::Slot& slot, SerialGate::Place& place,
                          std::uint64_t number) noexcept
-    : memory_(memory), slot_(slot), place_(place), own_lock_word_(number << 1 | 1)
+    : memory_(memory), slot_(slot), place_(place), own_lock_word_(number << 1 | 1),
+      committing_{slot, search_, log_, record_, static_cast<std::uint32_t>(number)}
 {
 }
 
@@ -46,6 +47,9 @@ Result<void> Transaction::reserve()
         return done;
     }
     if (auto done = search_.reserve(); !done) {
+        return done;
+    }
+    if (auto done = undo_record_.reserve(record_words_reserved); !done) {
         return done;
     }
     return record_.reserve(record_words_reserved);

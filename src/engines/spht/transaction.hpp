@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "engines/spht/protocols/protocol.hpp"
 #include "engines/spht/serial_gate.hpp"
 #include "engines/spht/version_locks.hpp"
 #include "engines/spht/write_set.hpp"
@@ -86,6 +87,16 @@ public:
     void count_attempt() noexcept { ++attempts_; }
     void forget_attempts() noexcept { attempts_ = 0; }
 
+    // -- For protocols: a commit that has locked nothing yet ------------------------------------------------
+    [[nodiscard]] Timestamp read_version() const noexcept { return read_version_; }
+    [[nodiscard]] bool runs_alone() const noexcept { return wishes_.alone; }
+    [[nodiscard]] bool lock_and_validate() noexcept { return lock_lines() && reads_hold(read_version_); }
+    void unlock_lines() noexcept;
+    [[nodiscard]] Timestamp choose_timestamp(bool is_durable) const noexcept;
+    /// The old values of the words that it would write, while their lines are locked.
+    void build_undo_record() noexcept;
+    [[nodiscard]] logs::RecordBuilder& undo_record() noexcept { return undo_record_; }
+
     /// A change of the library's own tables, by this thread: `builder()` has it. Ordered with transactions; not waited for.
     [[nodiscard]] logs::RedoLog& log() noexcept { return log_; }
     [[nodiscard]] logs::CommitOrder::Slot& slot() noexcept { return slot_; }
@@ -120,8 +131,6 @@ private:
     [[nodiscard]] Outcome make_room() noexcept;
     [[nodiscard]] bool lock_line(std::uintptr_t address) noexcept;
     [[nodiscard]] bool lock_lines() noexcept;
-    void unlock_lines() noexcept;
-    [[nodiscard]] Timestamp choose_timestamp(bool is_durable) const noexcept;
     [[nodiscard]] bool await_reads() noexcept;
     void write_back() noexcept;
     void publish(Timestamp timestamp) noexcept;
@@ -163,8 +172,10 @@ private:
     os::ReservedArray<ActionRecord> actions_;
     std::uint64_t action_count_ = 0;
     logs::RecordBuilder record_;
+    logs::RecordBuilder undo_record_;
     logs::RedoLog log_;
     logs::LinkSearch search_;
+    Committing committing_;
     Failure failure_{};
 };
 
