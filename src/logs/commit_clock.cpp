@@ -27,9 +27,11 @@ bool kernel_trusts_ticks() noexcept
 
 }  // namespace
 
-void CommitClock::start(Timestamp after) noexcept
+void CommitClock::start(Timestamp after, ClockKind kind) noexcept
 {
-    uses_ticks_ = arch::steady_ticks() && kernel_trusts_ticks();
+    kind_ = kind;
+    uses_ticks_ = kind == ClockKind::physical && arch::steady_ticks() && kernel_trusts_ticks();
+    counter_.store(round_up(after + 1, counter_step), std::memory_order_relaxed);
     offset_ = 0;
     offset_ = after + 1 - now();
 }

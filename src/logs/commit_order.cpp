@@ -60,6 +60,21 @@ Timestamp CommitOrder::newest_up_to(Timestamp timestamp) const noexcept
     return newest;
 }
 
+void CommitOrder::await_markers_before(std::uint32_t number, Timestamp timestamp) noexcept
+{
+    const std::uint32_t count = slot_count_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const Slot& other = slots_[i];
+        for (unsigned turns = 0; i != number; wait_turn(turns)) {
+            const std::uint64_t stamp = other.stamp.load(std::memory_order_acquire);
+            const bool precedes = (stamp & 1) == 0 && stamp != 0 && stamp >> 1 <= timestamp;
+            if (!precedes || (stamp >> 1 == timestamp && i > number && other.updates.load(std::memory_order_acquire))) {
+                break;
+            }
+        }
+    }
+}
+
 void CommitOrder::raise_durable(Timestamp timestamp) noexcept
 {
     Timestamp seen = durable_.load(std::memory_order_relaxed);

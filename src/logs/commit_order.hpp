@@ -48,6 +48,11 @@ public:
         slot.updates.store(true, std::memory_order_relaxed);
         slot.stamp.store(timestamp << 1, std::memory_order_release);
     }
+    /// As settle(), for a protocol whose transactions say by `updates` that their record is in the log.
+    static void settle_without_log(Slot& slot, Timestamp timestamp) noexcept
+    {
+        slot.stamp.store(timestamp << 1, std::memory_order_release);
+    }
     /// Lines 20 to 22: its log is durable.
     static void persisted(Slot& slot, Timestamp timestamp) noexcept { slot.stamp.store(timestamp << 1 | 1, std::memory_order_release); }
     /// The transaction wrote nothing, or was rolled back.
@@ -59,6 +64,9 @@ public:
     /// Lines 26 to 31: returns when no transaction up to `timestamp` but that of `own` (nullptr: of no thread) is without its log. True: a
     /// later one that updates was seen: it will move the marker.
     [[nodiscard]] bool await_preceding(const Slot* own, Timestamp timestamp) noexcept;
+    /// Where each transaction has a commit marker of its own, and is `persisted` with it: returns when all earlier ones are. Of those with
+    /// the same timestamp the lower slots are the earlier ones, and of the others the records are in the log.
+    void await_markers_before(std::uint32_t number, Timestamp timestamp) noexcept;
 
     /// The newest transaction up to `timestamp` that has a log record, among those that may not be durable yet; 0: there is none. Returns
     /// when each of them has its log persistent: one that has only been announced may get a later timestamp, or no record.

@@ -1,11 +1,14 @@
 #include "logs/log_scan.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <new>
+#include <optional>
 #include <span>
 #include <tuple>
 
 #include "core/canary.hpp"
+#include "logs/durable_marker.hpp"
 #include "logs/record_checks.hpp"
 
 namespace stillpoint::logs {
@@ -112,7 +115,24 @@ public:
     [[nodiscard]] bool has_marker() const noexcept { return has_marker_; }
 
 private:
+    struct Damage {
+        Timestamp whole;
+        std::uint32_t chunk;
+        std::uint64_t offset;
+        char what[96];
+    };
+
     [[nodiscard]] bool is_live(Timestamp timestamp) const noexcept { return timestamp > bounds_.replayed && timestamp <= bounds_.marker; }
+    /// One of two records with the marker's timestamp may lack a marker of its own: no thread was told of it.
+    [[nodiscard]] bool is_live_at(Timestamp timestamp, std::uint32_t chunk, std::uint64_t offset) const noexcept
+    {
+        if (bounds_.rule != CommitRule::own_marker || timestamp != bounds_.marker) {
+            return is_live(timestamp);
+        }
+        RecordHeader header;
+        std::memcpy(&header, bytes_.chunks[chunk] + offset, sizeof header);
+        return is_live(timestamp) && header.link == encode_marker(timestamp);
+    }
 
     [[nodiscard]] CheckedRecord check(std::uint64_t offset, Effort effort) const noexcept
     {
@@ -171,6 +191,10 @@ private:
                     return told;
                 }
             }
+            if (part != 0 && bounds_.rule == CommitRule::whole) {
+                newest_ = record.timestamp;
+                return {};
+            }
         }
         count(record.timestamp);
         newest_ = record.timestamp;
@@ -178,17 +202,14 @@ private:
         expected_part_ = part + 1;
         parts_.push_back({record.timestamp, position_of(chunk_.chunk, offset)});
         part_words_ += record.words;
-        if ((record.part & more_parts) == 0) {
-            keep_transaction();
-        }
-        return {};
+        return (record.part & more_parts) == 0 ? keep_transaction() : Result<void>{};
     }
 
     [[nodiscard]] Result<void> pass_invalid(std::uint64_t offset, const CheckedRecord& record)
     {
         const Timestamp before = newest_;
         newest_ = std::max(newest_, record.timestamp);
-        if (!is_live(record.timestamp)) {
+        if (!is_live_at(record.timestamp, chunk_.chunk, offset)) {
             return {};
         }
         return damage(std::min(before, record.timestamp - 1), offset, "the record of transaction {} is damaged", record.timestamp);
@@ -204,10 +225,16 @@ private:
     }
 
     /// A transaction is whole.
-    void keep_transaction()
+    [[nodiscard]] Result<void> keep_transaction()
     {
         has_marker_ = has_marker_ || newest_ == bounds_.marker;
-        if (is_live(newest_) && !is_damaged_) {
+        if (unsure_) {
+            if (auto told = tell(*unsure_); !told) {
+                return told;
+            }
+        }
+        const Position first = parts_.front().position;
+        if (is_live_at(newest_, static_cast<std::uint32_t>(chunk_of(first)), offset_in_chunk(first)) && !is_damaged_) {
             log_.records.insert(log_.records.end(), parts_.begin(), parts_.end());
             ++index_.live_transactions;
             index_.live_records += parts_.size();
@@ -215,6 +242,7 @@ private:
         }
         parts_.clear();
         part_words_ = 0;
+        return {};
     }
 
     /// The log goes on, or ends, before all parts of its newest transaction have come.
@@ -223,10 +251,11 @@ private:
         if (parts_.empty()) {
             return {};
         }
-        const Timestamp timestamp = parts_.back().timestamp;
+        const RecordRef first = parts_.front();
+        const Timestamp timestamp = first.timestamp;
         parts_.clear();
         part_words_ = 0;
-        if (!is_live(timestamp)) {
+        if (!is_live_at(timestamp, static_cast<std::uint32_t>(chunk_of(first.position)), offset_in_chunk(first.position))) {
             return {};
         }
         return damage(timestamp - 1, incomplete_at_, "later parts of transaction {} are missing", timestamp);
@@ -238,14 +267,24 @@ private:
         if (is_damaged_) {
             return {};
         }
+        Damage found{std::clamp(before, bounds_.replayed, bounds_.marker), chunk_.chunk, offset, {}};
+        *fmt::format_to_n(found.what, sizeof found.what - 1, text, timestamp).out = '\0';
+        if (bounds_.rule == CommitRule::whole) {
+            unsure_ = unsure_ ? unsure_ : found;
+            return {};
+        }
+        return tell(found);
+    }
+
+    [[nodiscard]] Result<void> tell(const Damage& damage)
+    {
         is_damaged_ = true;
-        const Timestamp whole = std::clamp(before, bounds_.replayed, bounds_.marker);
-        char what[96] = {};
-        *fmt::format_to_n(what, sizeof what - 1, text, timestamp).out = '\0';
-        return report_.add(whole, fail(SP_E_POOL_CORRUPT, 0,
-                                       "log {} of run {}, chunk {}, offset {}: {}. It was acknowledged, so data is lost; all transactions "
-                                       "up to {} are whole, of {}",
-                                       log_.log, log_.run, chunk_.chunk, offset, what, whole, bounds_.marker));
+        const Damage told = damage;
+        unsure_.reset();
+        return report_.add(told.whole, fail(SP_E_POOL_CORRUPT, 0,
+                                            "log {} of run {}, chunk {}, offset {}: {}. It was acknowledged, so data is lost; all "
+                                            "transactions up to {} are whole, of {}",
+                                            log_.log, log_.run, told.chunk, told.offset, told.what, told.whole, bounds_.marker));
     }
 
     const LogBytes& bytes_;
@@ -261,6 +300,8 @@ private:
     std::uint32_t expected_part_ = 0;
     bool is_damaged_ = false;
     bool has_marker_ = false;
+    /// CommitRule::whole: damage if a later transaction of the log is whole; else what a crash may leave of its last one.
+    std::optional<Damage> unsure_;
 };
 
 Result<LogIndex> scan(const LogBytes& bytes, const Bounds& bounds, Findings* findings)

@@ -15,11 +15,21 @@
 
 namespace stillpoint::logs {
 
+/// The condition under which the record of a transaction counts: it follows from how transactions become durable.
+enum class CommitRule : std::uint8_t {
+    pool_marker,        ///< one marker in the pool has its timestamp or a later one
+    own_marker,         ///< the record's link is encode_marker() of its timestamp, or that of a later one is
+    whole_up_to_a_gap,  ///< it is whole, and so are all before it in the one log; links are what was durable when they were written
+    whole,              ///< it is whole
+    none,               ///< it does not: page copies have all that was acknowledged
+};
+
 struct Bounds {
     Timestamp replayed;
-    Timestamp marker;
+    Timestamp marker;  ///< in the pool, or newest_commit()
     std::uint64_t image_words;
     bool marker_has_record;  ///< a transaction has the marker's timestamp: if it is missing and is live, something is lost
+    CommitRule rule = CommitRule::pool_marker;
 };
 
 struct ScannedLog {

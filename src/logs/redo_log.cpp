@@ -27,6 +27,13 @@ std::uint64_t whole_runs(const std::uint64_t* words, std::uint64_t first, std::u
     return end - first;
 }
 
+std::uint64_t chunks_for(std::uint64_t words) noexcept
+{
+    // A part ends with a whole run, and a run has at most this many words.
+    constexpr std::uint64_t words_of_part = record_words_max - run_words_max;
+    return words <= record_words_max ? 1 : (words + words_of_part - 1) / words_of_part;
+}
+
 }  // namespace
 
 Result<void> RedoLog::init(ChunkSpace& space, Medium& medium, std::uint64_t number, std::uint64_t run) noexcept
@@ -43,20 +50,20 @@ std::uint64_t RedoLog::room_in_last() const noexcept
     return last_ == no_chunk ? 0 : header_copy_offset - space_->state(last_).used.load(std::memory_order_relaxed);
 }
 
+bool RedoLog::has_place_for(std::uint64_t words) const noexcept
+{
+    return words <= record_words_max || chunks_for(words) <= space_->chunk_count() / 2;
+}
+
 RedoLog::Room RedoLog::prepare(std::uint64_t words) noexcept
 {
     lock_.lock();
     const std::uint64_t bytes = record_bytes_for(words);
     if (bytes > room_in_last()) {
-        std::uint64_t chunks = 1;
-        if (words > record_words_max) {
-            // A part ends with a whole run, and a run has at most this many words.
-            constexpr std::uint64_t words_of_part = record_words_max - run_words_max;
-            chunks = (words + words_of_part - 1) / words_of_part;
-            if (chunks > space_->chunk_count() / 2) {
-                lock_.unlock();
-                return Room::too_large;
-            }
+        const std::uint64_t chunks = chunks_for(words);
+        if (!has_place_for(words)) {
+            lock_.unlock();
+            return Room::too_large;
         }
         spare_ = space_->take(static_cast<std::uint32_t>(chunks));
         if (spare_ == no_chunk) {
@@ -132,14 +139,14 @@ void RedoLog::begin_chunk() noexcept
     has_chunks_.store(true, std::memory_order_release);
 }
 
-Position RedoLog::put(RecordHeader& header, std::uint64_t words, Timestamp timestamp) noexcept
+Position RedoLog::put(RecordHeader& header, std::uint64_t words, Timestamp timestamp, std::uint64_t link) noexcept
 {
     ChunkState& state = space_->state(last_);
     const std::uint64_t offset = state.used.load(std::memory_order_relaxed);
     const std::uint64_t bytes = record_bytes_for(words);
     header.timestamp = timestamp << 1 | 1;
     header.words = static_cast<std::uint32_t>(words);
-    header.link = 0;
+    header.link = link;
     header.checksum = record_checksum(header, &header + 1, state.use, offset);
     store(last_, offset, &header, bytes);
     state.newest.store(timestamp, std::memory_order_relaxed);
@@ -150,16 +157,16 @@ Position RedoLog::put(RecordHeader& header, std::uint64_t words, Timestamp times
     return position_of(last_, offset);
 }
 
-Position RedoLog::append_whole(RecordBuilder& builder, Timestamp timestamp) noexcept
+Position RedoLog::append_whole(RecordBuilder& builder, Timestamp timestamp, std::uint64_t link) noexcept
 {
     if (spare_ != no_chunk) {
         begin_chunk();
     }
     builder.header().part = 0;
-    return put(builder.header(), builder.words(), timestamp);
+    return put(builder.header(), builder.words(), timestamp, link);
 }
 
-Position RedoLog::append_in_parts(const RecordBuilder& builder, Timestamp timestamp) noexcept
+Position RedoLog::append_in_parts(const RecordBuilder& builder, Timestamp timestamp, std::uint64_t link) noexcept
 {
     Position begin = 0;
     std::uint32_t part = 0;
@@ -170,15 +177,16 @@ Position RedoLog::append_in_parts(const RecordBuilder& builder, Timestamp timest
         std::memcpy(&header + 1, builder.payload() + at, words * 8);
         at += words;
         header.part = part | (at < builder.words() ? more_parts : 0);
-        const Position position = put(header, words, timestamp);
+        const Position position = put(header, words, timestamp, link);
         begin = part == 0 ? position : begin;
     }
     return begin;
 }
 
-Position RedoLog::append(RecordBuilder& builder, Timestamp timestamp) noexcept
+Position RedoLog::append(RecordBuilder& builder, Timestamp timestamp, std::uint64_t link) noexcept
 {
-    const Position position = builder.words() <= record_words_max ? append_whole(builder, timestamp) : append_in_parts(builder, timestamp);
+    const Position position = builder.words() <= record_words_max ? append_whole(builder, timestamp, link)
+                                                                  : append_in_parts(builder, timestamp, link);
     give_spare_back();  // The estimate may have been too high.
     lock_.unlock();
     return position;

@@ -29,8 +29,11 @@ public:
     void cancel() noexcept;
     /// After prepare(): where the record, or the first of its parts, will begin.
     [[nodiscard]] Position next_position() const noexcept;
-    /// Writes the record; on byte-addressable media the caller's fence makes it durable. Timestamps rise. Returns its Position.
-    Position append(RecordBuilder& builder, Timestamp timestamp) noexcept;
+    /// Writes the record; on byte-addressable media the caller's fence makes it durable. Timestamps rise. `link`: of its header. Returns
+    /// its Position.
+    Position append(RecordBuilder& builder, Timestamp timestamp, std::uint64_t link = 0) noexcept;
+    /// Whether a record of that many words would be too_large.
+    [[nodiscard]] bool has_place_for(std::uint64_t words) const noexcept;
 
     // -- The replayer, or the group commit --------------------------------------------------------
     /// Calls visit(chunk, used, newest) for each chunk, the oldest first, with the log's lock held: appending waits.
@@ -60,9 +63,9 @@ private:
     [[nodiscard]] std::uint64_t room_in_last() const noexcept;
     void begin_chunk() noexcept;
     void give_spare_back() noexcept;
-    Position append_whole(RecordBuilder& builder, Timestamp timestamp) noexcept;
-    Position append_in_parts(const RecordBuilder& builder, Timestamp timestamp) noexcept;
-    Position put(RecordHeader& header, std::uint64_t words, Timestamp timestamp) noexcept;
+    Position append_whole(RecordBuilder& builder, Timestamp timestamp, std::uint64_t link) noexcept;
+    Position append_in_parts(const RecordBuilder& builder, Timestamp timestamp, std::uint64_t link) noexcept;
+    Position put(RecordHeader& header, std::uint64_t words, Timestamp timestamp, std::uint64_t link) noexcept;
     void store(ChunkIndex chunk, std::uint64_t offset, const void* bytes, std::uint64_t size) noexcept;
 
     ChunkSpace* space_ = nullptr;
@@ -75,7 +78,7 @@ private:
     ChunkIndex last_ = no_chunk;
     ChunkIndex spare_ = no_chunk;  ///< chunks for the next record
     std::uint64_t next_index_ = 0;
-    Timestamp newest_ = 0;         ///< of its records; 0: there was none
+    Timestamp newest_ = 0;  ///< of its records; 0: there was none
     std::atomic<bool> has_chunks_{false};
     os::ReservedArray<std::byte> part_bytes_;  ///< of a record in parts, on its way
 };

@@ -44,6 +44,7 @@ struct ProgramPlan {
     bool torn_words = false;       ///< look at ImageChoice::torn_words_only
     /// Stores past the medium, as a defect would: the explorer must notice.
     bool stray_store = false;
+    std::string more_options;  ///< of the engine: " option=value"
 };
 
 struct ProgramRun {

@@ -2,6 +2,7 @@
 
 #include "api/registry.hpp"
 #include "campaign.hpp"
+#include "engines/spht.hpp"
 #include "runtime/engine.hpp"
 #include "transactions/programs.hpp"
 
@@ -18,6 +19,30 @@ ProgramPlan plan_of(std::string_view engine, const ObjectWorkloadEntry& program,
     plan.profile = profile;
     plan.operations = program.operations;
     return plan;
+}
+
+/// Other ways in which the same transactions become durable; their order is what several threads show.
+void add_campaigns_of_protocols(std::string_view engine, std::vector<Campaign>& campaigns)
+{
+    for (const std::string_view protocol : spht_places::compared_protocols) {
+        const auto add = [&](const char* what, ProgramPlan plan) {
+            plan.more_options = " protocol=" + std::string(protocol);
+            campaigns.push_back(exploration(std::string(engine) + "/" + std::string(protocol) + "/" + what + "/" +
+                                                std::string(to_text(plan.profile)) + "/" + std::string(plan.objects->name),
+                                            plan));
+        };
+        for (const char* const name : {"several", "churn", "large", "names"}) {
+            ProgramPlan plan = plan_of(engine, transaction_program_called(name), sim::Profile::cache_line);
+            plan.fence_us_max = plan.objects->name == "several" ? 100 : 0;
+            add("transactions", plan);
+        }
+        ProgramPlan plan = plan_of(engine, transaction_program_called("several"), sim::Profile::persistent_caches);
+        add("transactions", plan);
+        plan = plan_of(engine, transaction_program_called("large"), sim::Profile::cache_line);
+        plan.timed = true;
+        plan.sync_us = 300;
+        add("transactions-timed", plan);
+    }
 }
 
 void add_campaigns(std::string_view engine, std::vector<Campaign>& campaigns)
@@ -71,6 +96,7 @@ std::vector<Campaign> transaction_campaigns()
     for (const EngineDriver& driver : engine_drivers()) {
         if (driver.programs == Programs::transactions) {
             add_campaigns(driver.format.name, campaigns);
+            add_campaigns_of_protocols(driver.format.name, campaigns);
         }
     }
     return campaigns;

@@ -11,19 +11,6 @@
 
 namespace stillpoint::spht {
 
-namespace {
-
-std::uint8_t byte_mask(std::uint64_t mask) noexcept
-{
-    std::uint8_t bytes = 0;
-    for (unsigned i = 0; i < 8; ++i) {
-        bytes |= static_cast<std::uint8_t>((mask >> (i * 8) & 1) << i);
-    }
-    return bytes;
-}
-
-}  // namespace
-
 /// The record has the words that were written, and which blocks are allocated. A block that the transaction has both
 /// allocated and freed is as it was.
 void Transaction::build_record() noexcept
@@ -60,7 +47,7 @@ Outcome Transaction::make_room() noexcept
                        .value();
         return Outcome::failed;
     }
-    if (auto room = memory_.make_room(log_, record_.words()); !room) {
+    if (auto room = memory_.protocol().make_room(committing_, record_.words()); !room) {
         failure_ = room.error();
         return Outcome::failed;
     }
@@ -89,7 +76,7 @@ bool Transaction::await_reads() noexcept
     }
     const Timestamp newest = newest_to_await();
     if (newest > memory_.order().durable()) {
-        if (auto done = memory_.make_durable(nullptr, newest); !done) {
+        if (auto done = memory_.await(newest); !done) {
             failure_ = done.error();
             return false;
         }
@@ -123,13 +110,8 @@ bool Transaction::try_end_reads() noexcept
 
 Outcome Transaction::make_durable(Timestamp timestamp) noexcept
 {
-    const bool intact = memory_.persist_log();
-    memory_.links().scan_others(slot_, search_);
-    logs::CommitOrder::persisted(slot_, timestamp);
-    auto done = intact ? memory_.make_durable(&slot_, timestamp) : memory_.make_durable(nullptr, timestamp);
-    memory_.links().finish(slot_, search_, intact && done);
-    if (!done) {
-        failure_ = done.error();
+    if (!memory_.protocol().make_durable(committing_, timestamp)) [[unlikely]] {
+        failure_ = memory_.failure_to_persist();
         return Outcome::failed;
     }
     return Outcome::done;
@@ -146,7 +128,7 @@ Outcome Transaction::commit() noexcept
     return wishes_.stores_plainly ? commit_plain() : finish();
 }
 
-void Transaction::announce() noexcept { memory_.links().announce(slot_, search_, log_.next_position(), memory_.clock().now()); }
+void Transaction::announce() noexcept { memory_.protocol().announce(committing_); }
 
 void Transaction::withdraw() noexcept { memory_.links().withdraw(slot_); }
 
@@ -156,8 +138,12 @@ Outcome Transaction::finish() noexcept
         return commit_reads();
     }
     build_record();
+    CommitProtocol& protocol = memory_.protocol();
     const bool is_durable = !record_.empty();  // Volatile memory alone may have been written.
     if (is_durable) {
+        if (!protocol.prepare(*this, committing_)) {
+            return give_up(Outcome::conflict);
+        }
         if (const Outcome room = make_room(); room != Outcome::done) {
             return give_up(room);
         }
@@ -167,21 +153,23 @@ Outcome Transaction::finish() noexcept
         return give_up(Outcome::failed);
     }
     const Timestamp timestamp = acquire(is_durable);
-    if (timestamp == 0) {
+    if (timestamp == 0 || (is_durable && !protocol.settle(committing_, timestamp))) {
         if (is_durable) {
-            log_.cancel();
+            protocol.cancel(committing_);
+        }
+        if (timestamp != 0) {
+            protocol.skip(timestamp);
         }
         return give_up(Outcome::conflict);
     }
+    publish(timestamp);
     if (!is_durable) {
-        publish(timestamp);
+        protocol.skip(timestamp);
         leave_gate();
         depth_ = 0;
         await_others(timestamp);
         return Outcome::done;
     }
-    settle(timestamp);
-    publish(timestamp);
     return commit_record(timestamp);
 }
 
@@ -193,19 +181,13 @@ Outcome Transaction::commit_stored(Timestamp timestamp) noexcept
         withdraw();
         return commit_reads();
     }
-    settle(timestamp);
+    static_cast<void>(memory_.protocol().settle(committing_, timestamp));  // SPHT's own, which knows no conflict.
     return commit_record(timestamp);
-}
-
-void Transaction::settle(Timestamp timestamp) noexcept
-{
-    memory_.links().note_timestamp(search_, timestamp);
-    logs::CommitOrder::settle(slot_, timestamp);
 }
 
 Outcome Transaction::commit_record(Timestamp timestamp) noexcept
 {
-    log_.append(record_, timestamp);
+    memory_.protocol().log(committing_, timestamp);
     leave_gate();
     depth_ = 0;
     const Outcome outcome = make_durable(timestamp);

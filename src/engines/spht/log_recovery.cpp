@@ -63,7 +63,7 @@ Result<RecoveredLogs> read_grouped(const Pool& pool, const ReplayPoint& point, c
         if (index && (index->live_transactions == expected || is_removed(Canary::group_count))) {
             // One that does not count stays until a later one is written: no transaction of the next run may seem to be its.
             index->newest = std::max(index->newest, groups[0].marker);
-            return RecoveredLogs{point, group.marker, true, group, std::move(*index)};
+            return RecoveredLogs{point, group.marker, true, &protocol_called("spht"), group, std::move(*index)};
         }
         if (!index && !first_damage && index.error().code != SP_E_POOL_CORRUPT) {
             return pass_on(index.error());
@@ -87,7 +87,7 @@ Result<RecoveredLogs> read_grouped(const Pool& pool, const ReplayPoint& point, c
     if (!index) {
         return pass_on(index.error());
     }
-    return RecoveredLogs{point, groups[0].marker, true, groups[0], std::move(*index)};
+    return RecoveredLogs{point, groups[0].marker, true, &protocol_called("spht"), groups[0], std::move(*index)};
 }
 
 Result<RecoveredLogs> read_marked(const Pool& pool, const ReplayPoint& point, logs::Timestamp marker, const logs::LogBytes& bytes,
@@ -97,7 +97,31 @@ Result<RecoveredLogs> read_marked(const Pool& pool, const ReplayPoint& point, lo
     if (!index) {
         return pass_on(index.error());
     }
-    return RecoveredLogs{point, marker, true, newest_group(pool), std::move(*index)};
+    return RecoveredLogs{point, marker, true, &protocol_called("spht"), newest_group(pool), std::move(*index)};
+}
+
+/// Logs of a protocol that moves no marker of the pool.
+Result<RecoveredLogs> read_by_rule(const Pool& pool, const ReplayPoint& point, const ProtocolRow& protocol, const logs::LogBytes& bytes,
+                                   Findings* findings)
+{
+    logs::Bounds bounds = bounds_for(pool, point, 0, false);
+    bounds.rule = protocol.rule;
+    const auto newest = logs::newest_commit(bytes, bounds);
+    if (!newest) {
+        return pass_on(newest.error());
+    }
+    bounds.marker = newest->timestamp;
+    if (newest->known_durable > newest->timestamp) {
+        auto told = found(findings, damaged(pool, "log records of acknowledged transactions are missing"));
+        if (!told) {
+            return pass_on(told.error());
+        }
+    }
+    auto index = logs::scan_logs(bytes, bounds, findings);
+    if (!index) {
+        return pass_on(index.error());
+    }
+    return RecoveredLogs{point, bounds.marker, true, &protocol, newest_group(pool), std::move(*index)};
 }
 
 }  // namespace
@@ -142,21 +166,26 @@ Result<RecoveredLogs> read_logs(const Pool& pool, std::uint64_t durable_epoch, c
     if (!point) {
         return pass_on(point.error());
     }
-    std::array<std::uint64_t, 2> words{};
+    std::array<std::uint64_t, 3> words{};
     if (auto read = pool.medium().read(area_offset(pool, marker_page), std::as_writable_bytes(std::span(words))); !read) {
         return pass_on(read.error());
     }
     if (durable_epoch == 0) {
         words = {};  // A crash may have torn them: nothing was logged before the first epoch, which has them.
     }
-    const auto [word, magic] = words;
+    const auto [word, magic, protocol_word] = words;
+    const ProtocolRow* const protocol = protocol_of_pool(protocol_word);
+    if (protocol == nullptr) {
+        return damaged(pool, "the name of the protocol of its logs is damaged");
+    }
     const auto marker = logs::decode_marker(word);
     if (!marker || (magic != logs::marker_magic && (word != 0 || magic != 0)) || (word == 0 && magic != 0)) {
         return damaged(pool, "the marker of the newest durable transaction is damaged");
     }
     // The pool may have been used on both kinds of media. Each run begins with everything of the earlier ones replayed.
-    auto logs = *marker <= point->replayed ? read_grouped(pool, *point, bytes, findings)
-                                           : read_marked(pool, *point, *marker, bytes, findings);
+    auto logs = !protocol->is_spht()         ? read_by_rule(pool, *point, *protocol, bytes, findings)
+                : *marker <= point->replayed ? read_grouped(pool, *point, bytes, findings)
+                                             : read_marked(pool, *point, *marker, bytes, findings);
     if (!logs) {
         return logs;
     }

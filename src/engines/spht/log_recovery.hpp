@@ -3,6 +3,7 @@
 
 #include "core/findings.hpp"
 #include "core/result.hpp"
+#include "engines/spht/protocols/protocol.hpp"
 #include "engines/spht/spht_layout.hpp"
 #include "logs/group_commit.hpp"
 #include "logs/log_scan.hpp"
@@ -13,6 +14,7 @@ struct RecoveredLogs {
     ReplayPoint point;           ///< of the durable epoch
     logs::Timestamp marker;      ///< every transaction up to it was durable
     bool has_marker;             ///< its word was written: it is before anything is logged, whatever the medium
+    const ProtocolRow* protocol; ///< whose logs they are
     logs::GroupRecord group;     ///< block media: the newest one in force
     logs::LogIndex index;
 };

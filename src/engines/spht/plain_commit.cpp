@@ -35,7 +35,7 @@ Outcome Transaction::commit_plain() noexcept
                            .value();
             return give_up(Outcome::failed);
         }
-        if (auto room = memory_.make_room(log_, words); !room) {
+        if (auto room = memory_.protocol().make_room(committing_, words); !room) {
             failure_ = room.error();
             return give_up(Outcome::failed);
         }
@@ -44,13 +44,14 @@ Outcome Transaction::commit_plain() noexcept
         // Again: the library may have stored in between for another thread, and its record has an earlier timestamp.
         build_plain_record();
         if (record_.words() > words) {
-            log_.cancel();
+            memory_.protocol().cancel(committing_);
+            memory_.protocol().skip(timestamp);
             withdraw();
             timestamp = 0;
         }
     }
-    settle(timestamp);
-    log_.append(record_, timestamp);
+    static_cast<void>(memory_.protocol().settle(committing_, timestamp));  // No conflict: it runs alone.
+    memory_.protocol().log(committing_, timestamp);
     const Outcome outcome = make_durable(timestamp);
     leave_gate();
     depth_ = 0;

@@ -7,6 +7,7 @@
 #include "arch/checksum.hpp"
 #include "core/canary.hpp"
 #include "engines/spht/own_statistics.hpp"
+#include "logs/durable_marker.hpp"
 #include "logs/linked_range.hpp"
 #include "os/clock.hpp"
 #include "runtime/checkpoint_figures.hpp"
@@ -117,9 +118,9 @@ Result<void> ReplayRounds::make_recovered_durable(logs::Timestamp newest, std::u
     return write_epoch({sorted_pages_.data(), pages}, bytes_of, point, false);
 }
 
-Result<void> ReplayRounds::write_first_marker(logs::Timestamp newest) noexcept
+Result<void> ReplayRounds::write_marker(logs::Timestamp newest, const ProtocolRow& protocol) noexcept
 {
-    const std::uint64_t words[] = {logs::encode_marker(newest), logs::marker_magic};
+    const std::uint64_t words[] = {logs::encode_marker(newest), logs::marker_magic, protocol.pool_word};
     std::memset(point_pages_.data(), 0, page_bytes);
     std::memcpy(point_pages_.data(), words, sizeof words);
     const BlockWrite page{(parts_.pool->facts().engine_area_first_page + marker_page) * page_bytes, point_pages_.data(), page_bytes};
@@ -186,7 +187,7 @@ logs::GroupRecord ReplayRounds::goal_now() noexcept
 {
     logs::GroupRecord goal = parts_.memory->newest_group();
     if (parts_.memory->is_byte_addressable()) {
-        goal.marker = parts_.memory->order().durable();
+        goal.marker = parts_.memory->protocol().replayable();
     }
     return goal;
 }
@@ -373,6 +374,7 @@ Result<void> ReplayRounds::write_epoch(std::span<const std::uint32_t> pages, con
     }
     point_ = next;
     replayed_.store(next.replayed, std::memory_order_release);
+    parts_.memory->protocol().replayed(next.replayed);
     give_chunks_back(next.replayed);
     record_commit(epoch, begun_ns, os::monotonic_ns() - begun_ns, parts_.pool->medium());
     Statistics& here = statistics();

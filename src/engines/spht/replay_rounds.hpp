@@ -59,8 +59,9 @@ public:
     /// Makes what replay_into_image() has applied, and the pages that the library has stored to since, an epoch, after which no log record
     /// of an earlier run counts: those up to `newest`. Before start(). Errors: as EpochWriter's.
     [[nodiscard]] Result<void> make_recovered_durable(logs::Timestamp newest, std::uint64_t live_transactions);
-    /// The marker of a new pool, which is durable with its first epoch. Errors: io.
-    [[nodiscard]] Result<void> write_first_marker(logs::Timestamp newest) noexcept;
+    /// The marker, and whose logs the pool has from now on: of a new pool, durable with its first epoch; or where another protocol takes
+    /// over, and nothing in the logs counts any more. Errors: io.
+    [[nodiscard]] Result<void> write_marker(logs::Timestamp newest, const ProtocolRow& protocol) noexcept;
 
     [[nodiscard]] Result<void> start() { return turns_.start(); }
     [[nodiscard]] bool finish() noexcept { return turns_.finish(); }

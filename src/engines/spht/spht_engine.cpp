@@ -35,6 +35,21 @@ std::optional<logs::LinkDirection> direction_of(std::string_view linking)
 
 constexpr EngineFormat format{"spht", layout_version, engine_area_pages, &segment_file_pages};
 
+Result<const ProtocolRow*> protocol_for(const Medium& medium, const OwnOptions& options)
+{
+    const ProtocolRow& protocol = protocol_called(options.protocol);
+    if (!protocol.is_spht() && !medium.byte_addressable()) {
+        return fail(SP_E_UNSUPPORTED, 0,
+                    "protocol={} writes its logs by stores, and {} is a file: it needs byte-addressable media. Use medium=memory, or a "
+                    "file system with DAX; protocol=spht works on every medium",
+                    protocol.name, medium.path());
+    }
+    if (!protocol.is_spht() && options.linking != "none") {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "protocol={} has no links between its log records: use linking=none", protocol.name);
+    }
+    return &protocol;
+}
+
 /// The engine of this process, for what the heap and the directory store.
 constinit std::atomic<SphtEngine*> running{nullptr};
 
@@ -143,8 +158,16 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
     if (!executor) {
         return pass_on(executor.error());
     }
+    const auto protocol = protocol_for(pool_->medium(), own);
+    if (!protocol) {
+        return pass_on(protocol.error());
+    }
+    protocol_ = *protocol;
+    if (!protocol_->is_spht() && *executor != Executor::software) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "protocol={} runs its transactions in software: use executor=software", protocol_->name);
+    }
     if (auto done = memory_.prepare({pool_.get(), &medium_lock_, &shadow_, facts.image_bytes_max, direction_of(own.linking), *executor,
-                                     own.executor_seed, request, give_up, this});
+                                     own.executor_seed, protocol_, request, give_up, this});
         !done) {
         return pass_on(done.error());
     }
@@ -218,13 +241,18 @@ Result<void> SphtEngine::start_checkpoints()
     const logs::Timestamp readable = is_removed(Canary::void_records) ? 0 : recovered_->index.newest;
     const logs::Timestamp newest = std::max({readable, recovered_->marker, recovered_->point.replayed});
     if (!recovered_->has_marker) {
-        if (auto done = rounds_->write_first_marker(newest); !done) {
+        if (auto done = rounds_->write_marker(newest, *protocol_); !done) {
             return done;
         }
     }
     const bool has_logs = !logs_are_empty_ && !is_removed(Canary::recovered_epoch);
     if (has_logs || !recovered_->has_marker || !memory_.early_pages().empty()) {
         if (auto done = rounds_->make_recovered_durable(newest, recovered_->index.live_transactions); !done) {
+            return done;
+        }
+    }
+    if (recovered_->has_marker && recovered_->protocol != protocol_) {
+        if (auto done = rounds_->write_marker(newest, *protocol_); !done) {
             return done;
         }
     }

@@ -52,6 +52,7 @@ private:
 
     os::FutexLock growing_lock_;
     std::optional<RecoveredLogs> recovered_;
+    const ProtocolRow* protocol_ = nullptr;
     bool logs_are_empty_ = true;  ///< nothing of an earlier run lies in them
     TransactionalMemory memory_;
     std::optional<ReplayRounds> rounds_;

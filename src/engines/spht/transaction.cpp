@@ -18,6 +18,12 @@ std::uint64_t always_locked = 1;
 
 }  // namespace
 
+Transaction::Transaction(TransactionalMemory& memory, logs::CommitOrder::Slot& slot, SerialGate::Place& place,
+                         std::uint64_t number) noexcept
+    : memory_(memory), slot_(slot), place_(place), committing_{slot, search_, log_, record_, static_cast<std::uint32_t>(number)}
+{
+}
+
 Result<void> Transaction::reserve()
 {
     if (view_.versions == nullptr) {
@@ -36,6 +42,9 @@ Result<void> Transaction::reserve()
         return done;
     }
     if (auto done = search_.reserve(); !done) {
+        return done;
+    }
+    if (auto done = undo_record_.reserve(record_words_reserved); !done) {
         return done;
     }
     return record_.reserve(record_words_reserved);

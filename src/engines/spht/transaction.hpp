@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "core/result.hpp"
+#include "engines/spht/protocols/protocol.hpp"
 #include "engines/spht/serial_gate.hpp"
 #include "engines/spht/write_set.hpp"
 #include "heap/heap.hpp"
@@ -45,10 +46,8 @@ class Transaction : protected ReadState {
 public:
     using Action = void (*)(void* argument);
 
-    Transaction(TransactionalMemory& memory, logs::CommitOrder::Slot& slot, SerialGate::Place& place) noexcept
-        : memory_(memory), slot_(slot), place_(place)
-    {
-    }
+    /// `number`: of the slot.
+    Transaction(TransactionalMemory& memory, logs::CommitOrder::Slot& slot, SerialGate::Place& place, std::uint64_t number) noexcept;
     Transaction(const Transaction&) = delete;
     Transaction& operator=(const Transaction&) = delete;
     virtual ~Transaction() = default;
@@ -109,6 +108,17 @@ public:
     [[nodiscard]] std::uint32_t attempts() const noexcept { return attempts_; }
     void count_attempt() noexcept { ++attempts_; }
     void forget_attempts() noexcept { attempts_ = 0; }
+
+    // -- For protocols: a commit that has locked nothing yet ------------------------------------------------
+    /// The moment as of which it has read, if the protocol compares with it.
+    [[nodiscard]] Timestamp began_as_of() const noexcept { return view_.read_before; }
+    [[nodiscard]] bool runs_alone() const noexcept { return wishes_.alone; }
+    /// The timestamp, while all that it read holds and no other transaction reads or writes what it would write. 0: conflict.
+    [[nodiscard]] Timestamp lock_and_validate() noexcept { return acquire(true); }
+    void unlock() noexcept { release(); }
+    /// The old values of the words that it would write, while their lines are locked.
+    void build_undo_record() noexcept;
+    [[nodiscard]] logs::RecordBuilder& undo_record() noexcept { return undo_record_; }
 
     /// A change of the library's own tables, by this thread: `builder()` has it. Ordered with transactions; not waited for.
     [[nodiscard]] logs::RedoLog& log() noexcept { return log_; }
@@ -192,7 +202,6 @@ private:
     [[nodiscard]] Outcome commit_plain() noexcept;
     void build_plain_record() noexcept;
     void add_freed() noexcept;
-    void settle(Timestamp timestamp) noexcept;
     [[nodiscard]] Outcome commit_record(Timestamp timestamp) noexcept;
     [[nodiscard]] Outcome make_durable(Timestamp timestamp) noexcept;
     void leave_gate() noexcept;
@@ -220,8 +229,10 @@ private:
     os::ReservedArray<ActionRecord> actions_;
     std::uint64_t action_count_ = 0;
     logs::RecordBuilder record_;
+    logs::RecordBuilder undo_record_;
     logs::RedoLog log_;
     logs::LinkSearch search_;
+    Committing committing_;
     Failure failure_{};
 };
 

@@ -79,19 +79,18 @@ Result<void> TransactionalMemory::prepare(const Parts& parts)
     if (auto done = system_record_.reserve(system_record_words); !done) {
         return done;
     }
+    protocol_ = parts.protocol->make(*this);
+    system_commit_.emplace(Committing{order_.slot(system_number), system_search_, system_log_, system_record_, system_number});
     return system_log_.init(space_, *medium_, system_number, parts.pool->facts().generation);
 }
 
 Result<void> TransactionalMemory::start(Timestamp after, const logs::GroupRecord& group)
 {
-    clock_.start(after);
+    clock_.start(after, parts_.protocol->clock);
     order_.set_durable(after);
     order_.set_slots(1);
     const std::uint64_t area = parts_.pool->facts().engine_area_first_page;
-    if (medium_->byte_addressable()) {
-        marker_.emplace(*medium_, (area + marker_page) * page_bytes, order_);
-        marker_->start();
-    } else {
+    if (!medium_->byte_addressable()) {
         const auto count = [](void* self) noexcept { return static_cast<TransactionalMemory*>(self)->log_count(); };
         const auto log = [](void* self, std::uint32_t number) noexcept -> logs::RedoLog& {
             return static_cast<TransactionalMemory*>(self)->log(number);
@@ -106,6 +105,9 @@ Result<void> TransactionalMemory::start(Timestamp after, const logs::GroupRecord
             return done;
         }
     }
+    if (auto done = protocol_->start(); !done) {
+        return done;
+    }
     const std::lock_guard guard(system_lock_);
     is_running_ = true;
     serial_in_use.store(serial_, std::memory_order_release);
@@ -116,12 +118,16 @@ void TransactionalMemory::stop() noexcept
 {
     serial_in_use.store(0, std::memory_order_release);
     group_.stop();
+    if (protocol_ != nullptr) {
+        protocol_->stop();
+    }
 }
 
 void TransactionalMemory::detach_after_fork() noexcept
 {
     serial_in_use.store(0, std::memory_order_release);
     group_.detach_after_fork();
+    protocol_->detach_after_fork();
     is_running_ = false;
     system_lock_.reset_after_fork();
     threads_lock_.reset_after_fork();
@@ -219,11 +225,7 @@ Result<void> TransactionalMemory::make_room(logs::RedoLog& log, std::uint64_t wo
         const std::uint32_t seen = space_.returns().load(std::memory_order_acquire);
         const logs::RedoLog::Room room = log.prepare(words);
         if (room == logs::RedoLog::Room::too_large) {
-            return fail(
-                SP_E_TRANSACTION_TOO_LARGE, 0,
-                "the transaction writes {} KiB with its log's overhead, and the log of this pool holds {} KiB for one; divide it, or "
-                "make a larger pool",
-                words * 8 / kib, space_.chunk_count() / 2 * logs::chunk_bytes / kib);
+            return check_size(words);
         }
         if (space_.is_getting_full() || room == logs::RedoLog::Room::wait) {
             parts_.request_replay(parts_.engine);
@@ -238,9 +240,25 @@ Result<void> TransactionalMemory::make_room(logs::RedoLog& log, std::uint64_t wo
     }
 }
 
+Result<void> TransactionalMemory::check_size(std::uint64_t words) const noexcept
+{
+    if (system_log_.has_place_for(words)) {
+        return {};
+    }
+    return fail(SP_E_TRANSACTION_TOO_LARGE, 0,
+                "the transaction writes {} KiB with its log's overhead, and the log of this pool holds {} KiB for one; divide it, or "
+                "make a larger pool",
+                words * 8 / kib, space_.chunk_count() / 2 * logs::chunk_bytes / kib);
+}
+
+std::uint64_t TransactionalMemory::marker_offset() const noexcept
+{
+    return (parts_.pool->facts().engine_area_first_page + marker_page) * page_bytes;
+}
+
 bool TransactionalMemory::persist_log() noexcept
 {
-    if (!marker_) {
+    if (!medium_->byte_addressable()) {
         return true;
     }
     if (!is_removed(Canary::redo_log_fence)) {
@@ -249,63 +267,37 @@ bool TransactionalMemory::persist_log() noexcept
     return !medium_->has_lost_pages();
 }
 
-Result<void> TransactionalMemory::make_durable(const logs::CommitOrder::Slot* own, Timestamp timestamp) noexcept
+bool TransactionalMemory::await_group(Timestamp timestamp) noexcept
 {
-    if (has_failed()) {
-        return pass_on(failure_);
+    const auto done = group_.wait(timestamp);
+    if (!done) {
+        fail_for_good(done.error());
     }
-    if (!marker_) {
-        return group_.wait(timestamp);
-    }
-    bool durable = false;
-    if (own == nullptr) {
-        // The transaction that wrote it is about to raise the marker, or has left that to a later one; or it wrote volatile memory only,
-        // and has no record.
-        constexpr unsigned turns_max = 2000;
-        for (unsigned turns = 0; turns < turns_max && order_.durable() < timestamp && !medium_->has_lost_pages();) {
-            logs::wait_turn(turns);
-        }
-        if (order_.durable() < timestamp && !medium_->has_lost_pages()) {
-            return seal();
-        }
-        durable = !medium_->has_lost_pages();
-    } else {
-        durable = marker_->raise(timestamp, order_.await_preceding(own, timestamp));
-    }
-    if (!durable) {
+    return done.has_value();
+}
+
+const Failure& TransactionalMemory::failure_to_persist() noexcept
+{
+    if (!has_failed()) {
         const auto intact = medium_->check_intact();
         fail_for_good(intact ? fail(SP_E_IO, 0, "{} has lost a page", medium_->path()).value() : intact.error());
-        return pass_on(failure_);
     }
-    return {};
+    return failure_;
+}
+
+Result<void> TransactionalMemory::await(Timestamp timestamp) noexcept
+{
+    return !has_failed() && protocol_->await(timestamp) ? Result<void>{} : pass_on(failure_to_persist());
 }
 
 // ---- The library's own stores --------------------------------------------------------------------
 
 Timestamp TransactionalMemory::append_system_record() noexcept
 {
-    if (system_record_.empty() || !make_room(system_log_, system_record_.words())) {
+    if (system_record_.empty() || !protocol_->make_room(*system_commit_, system_record_.words())) {
         return 0;
     }
-    return append_prepared_record();
-}
-
-Timestamp TransactionalMemory::append_prepared_record() noexcept
-{
-    logs::CommitOrder::Slot& slot = order_.slot(system_number);
-    links_.announce(slot, system_search_, system_log_.next_position(), clock_.now());
-    const Timestamp timestamp = clock_.now();
-    links_.note_timestamp(system_search_, timestamp);
-    system_log_.append(system_record_, timestamp);
-    const bool intact = persist_log();
-    links_.scan_others(slot, system_search_);
-    // Not `updates`: no thread waits for this record, so it moves no marker.
-    logs::CommitOrder::persisted(slot, timestamp);
-    if (links_.direction()) {
-        static_cast<void>(order_.await_preceding(&slot, timestamp));
-    }
-    links_.finish(slot, system_search_, intact);
-    return timestamp;
+    return protocol_->commit_stores(*system_commit_);
 }
 
 void TransactionalMemory::note_early_store(std::uint64_t offset, std::size_t size) noexcept
@@ -351,6 +343,9 @@ Result<void> TransactionalMemory::seal() noexcept
 
 Result<bool> TransactionalMemory::try_seal() noexcept
 {
+    if (!protocol_->leaves_stores_to_later_records()) {
+        return true;
+    }
     Timestamp timestamp = 0;
     {
         const std::lock_guard guard(system_lock_);
@@ -359,12 +354,17 @@ Result<bool> TransactionalMemory::try_seal() noexcept
         if (system_log_.prepare(system_record_.words()) != logs::RedoLog::Room::ready) {
             return false;
         }
-        timestamp = append_prepared_record();
+        timestamp = protocol_->commit_stores(*system_commit_);
     }
-    if (auto done = make_durable(&order_.slot(system_number), timestamp); !done) {
+    if (auto done = finish_stores(timestamp); !done) {
         return pass_on(done.error());
     }
     return true;
+}
+
+Result<void> TransactionalMemory::finish_stores(Timestamp timestamp) noexcept
+{
+    return !has_failed() && protocol_->finish_stores(*system_commit_, timestamp) ? Result<void>{} : pass_on(failure_to_persist());
 }
 
 Result<void> TransactionalMemory::log_stores(std::span<const std::span<const std::byte>> ranges) noexcept
@@ -392,7 +392,7 @@ Result<void> TransactionalMemory::log_stores(std::span<const std::span<const std
     if (timestamp == 0) {
         return has_failed() ? Result<void>(pass_on(failure_)) : Result<void>{};
     }
-    return make_durable(&order_.slot(system_number), timestamp);
+    return finish_stores(timestamp);
 }
 
 // ---- Program memory that is durable too ----------------------------------------------------------

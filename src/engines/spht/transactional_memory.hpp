@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -13,13 +14,13 @@
 #include "engines/spht/executors/simulated_tm.hpp"
 #include "engines/spht/executors/version_locks.hpp"
 #include "engines/spht/plain_stores.hpp"
+#include "engines/spht/protocols/protocol.hpp"
 #include "engines/spht/serial_gate.hpp"
 #include "engines/spht/transaction.hpp"
 #include "logs/chunk_space.hpp"
 #include "logs/commit_clock.hpp"
 #include "logs/commit_links.hpp"
 #include "logs/commit_order.hpp"
-#include "logs/durable_marker.hpp"
 #include "logs/group_commit.hpp"
 #include "os/futex.hpp"
 #include "runtime/engine.hpp"
@@ -40,6 +41,7 @@ public:
         std::optional<logs::LinkDirection> linking;
         Executor executor;
         std::uint64_t executor_seed;
+        const ProtocolRow* protocol;
         /// A replay is due, or threads wait for one. Any thread.
         void (*request_replay)(void* engine) noexcept;
         /// Nothing becomes durable any more.
@@ -72,7 +74,8 @@ public:
     [[nodiscard]] VersionLocks& locks() noexcept { return locks_; }
     [[nodiscard]] NorecClock& norec_clock() noexcept { return norec_clock_; }
     [[nodiscard]] SimulatedMachine& simulated_machine() noexcept { return simulated_machine_; }
-    [[nodiscard]] const logs::CommitClock& clock() const noexcept { return clock_; }
+    [[nodiscard]] logs::CommitClock& clock() noexcept { return clock_; }
+    [[nodiscard]] CommitProtocol& protocol() noexcept { return *protocol_; }
     [[nodiscard]] logs::CommitOrder& order() noexcept { return order_; }
     [[nodiscard]] logs::CommitLinks& links() noexcept { return links_; }
     [[nodiscard]] SerialGate& gate() noexcept { return gate_; }
@@ -95,8 +98,20 @@ public:
     [[nodiscard]] Result<void> make_room(logs::RedoLog& log, std::uint64_t words) noexcept;
     /// The record is appended: returns when it may be called persistent. False: the medium has lost something.
     [[nodiscard]] bool persist_log() noexcept;
-    /// Returns when everything up to `timestamp` is durable; `own` has its log persistent (nullptr: only waits). Errors: why not.
-    [[nodiscard]] Result<void> make_durable(const logs::CommitOrder::Slot* own, Timestamp timestamp) noexcept;
+    /// A step of the protocol has failed: why nothing becomes durable any more.
+    [[nodiscard]] const Failure& failure_to_persist() noexcept;
+    /// Returns when the transaction of that timestamp, which another thread has committed, is durable. Errors: why not.
+    [[nodiscard]] Result<void> await(Timestamp timestamp) noexcept;
+
+    // -- For protocols ----------------------------------------------------------------------------
+    [[nodiscard]] Medium& medium() noexcept { return *medium_; }
+    /// The place of the pool's one marker in the file.
+    [[nodiscard]] std::uint64_t marker_offset() const noexcept;
+    /// Block media: returns when a group has what is up to `timestamp`. False: nothing becomes durable any more.
+    [[nodiscard]] bool await_group(Timestamp timestamp) noexcept;
+    void request_replay() noexcept { parts_.request_replay(parts_.engine); }
+    /// Errors: transaction_too_large.
+    [[nodiscard]] Result<void> check_size(std::uint64_t words) const noexcept;
 
     /// [begin, + size_bytes) of durable memory is about to be free, though no transaction frees it: a thread that still finds a way there
     /// meets a conflict.
@@ -110,9 +125,9 @@ public:
     void step_aside() noexcept;
     /// The bytes [address, + size) of the image have changed: a transaction of their own. Not waited for.
     void log_store(const void* address, std::size_t size) noexcept;
-    /// Likewise several ranges, as one. Returns when they are durable. Errors: as make_durable().
+    /// Likewise several ranges, as one. Returns when they are durable. Errors: as await().
     [[nodiscard]] Result<void> log_stores(std::span<const std::span<const std::byte>> ranges) noexcept;
-    /// Returns when everything that has happened so far is durable. Errors: as make_durable().
+    /// Returns when everything that has happened so far is durable. Errors: as await().
     [[nodiscard]] Result<void> seal() noexcept;
     /// Likewise, for the replayer, which cannot wait for room that it makes itself. False: there is none.
     [[nodiscard]] Result<bool> try_seal() noexcept;
@@ -125,7 +140,7 @@ public:
     [[nodiscard]] std::uint32_t log_count() const noexcept { return thread_count_.load(std::memory_order_acquire) + 1; }
     [[nodiscard]] logs::RedoLog& log(std::uint32_t number) noexcept;
     [[nodiscard]] logs::GroupRecord newest_group() noexcept { return group_.newest(); }
-    [[nodiscard]] bool is_byte_addressable() const noexcept { return marker_.has_value(); }
+    [[nodiscard]] bool is_byte_addressable() const noexcept { return medium_->byte_addressable(); }
 
     void add_mirrored(const MirroredRange& range) noexcept;
     static constexpr std::size_t mirrored_max = 64;
@@ -136,7 +151,8 @@ private:
     void note_early_store(std::uint64_t offset, std::size_t size) noexcept;
     /// system_record_, under its lock. 0: there is nothing, or the pool has failed.
     [[nodiscard]] Timestamp append_system_record() noexcept;
-    [[nodiscard]] Timestamp append_prepared_record() noexcept;
+    /// Returns when the library's stores of that timestamp are durable. Errors: as await().
+    [[nodiscard]] Result<void> finish_stores(Timestamp timestamp) noexcept;
 
     Parts parts_{};
     const std::byte* image_base_ = nullptr;
@@ -151,8 +167,8 @@ private:
     NorecClock norec_clock_;
     PlainStores plain_stores_;
     logs::ChunkSpace space_;
-    std::optional<logs::DurableMarker> marker_;
     logs::GroupCommit group_;
+    std::unique_ptr<CommitProtocol> protocol_;
     bool is_running_ = false;
 
     // Stores of the library: the first slot and log.
@@ -160,6 +176,7 @@ private:
     logs::RedoLog system_log_;
     logs::RecordBuilder system_record_;
     logs::LinkSearch system_search_;
+    std::optional<Committing> system_commit_;
     os::ReservedArray<std::uint32_t> early_pages_;  ///< pages of the image that were stored to before start(), some of them twice
     std::uint64_t early_page_count_ = 0;
 

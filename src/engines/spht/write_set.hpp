@@ -9,6 +9,16 @@
 
 namespace stillpoint::spht {
 
+/// A bit for each byte whose bits `mask` has.
+[[nodiscard]] inline std::uint8_t byte_mask(std::uint64_t mask) noexcept
+{
+    std::uint8_t bytes = 0;
+    for (unsigned i = 0; i < 8; ++i) {
+        bytes |= static_cast<std::uint8_t>((mask >> (i * 8) & 1) << i);
+    }
+    return bytes;
+}
+
 /// Threads: one.
 class WriteSet {
 public:

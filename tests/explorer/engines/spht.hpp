@@ -2,11 +2,15 @@
 // The bytes of spht that exist twice, or are one word of state.
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "pool/pool.hpp"
 
 namespace stillpoint::explorer::spht_places {
+
+/// The words of option `protocol` but for the engine's own.
+inline constexpr std::string_view compared_protocols[] = {"nv-htm", "dudetm", "crafty", "cc-htm", "pstm"};
 
 /// The word that says up to where transactions are durable, where the medium is byte-addressable: an older one is a state that was.
 [[nodiscard]] std::uint64_t marker_offset(const Pool& pool) noexcept;

@@ -23,7 +23,7 @@ bool notes_are_begun = false;
 /// Options that change from program to program, so that each way of an engine has its turn.
 std::string options_of(const ProgramPlan& plan)
 {
-    std::string text = "quiet pool_size_mb=4 pool_max_mb=8 engine=" + plan.engine + plan.objects->options(plan.seed) +
+    std::string text = "quiet pool_size_mb=4 pool_max_mb=8 engine=" + plan.engine + plan.objects->options(plan.seed) + plan.more_options +
                        " recovery=" + (plan.seed % 2 == 0 ? "eager" : "auto") + " interval_ms=" + (plan.timed ? "1" : "3600000") +
                        " durability=" + (plan.profile == sim::Profile::process ? "process" : "power");
     if (plan.place != Place::simulated) {

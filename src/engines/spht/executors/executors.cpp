@@ -36,11 +36,12 @@ Transaction* make_transaction(Executor executor, void* memory, const Transaction
                   sizeof(Hardware<RtmTm>) <= transaction_bytes_max && sizeof(Hardware<SimulatedTm>) <= transaction_bytes_max);
     switch (executor) {
     case Executor::software: return new (memory) Tl2(parts.memory, parts.slot, parts.place, parts.number);
-    case Executor::norec: return new (memory) Norec(parts.memory, parts.slot, parts.place, parts.memory.norec_clock());
+    case Executor::norec: return new (memory) Norec(parts.memory, parts.slot, parts.place, parts.number, parts.memory.norec_clock());
     case Executor::tinystm: return new (memory) EncounterTime(parts.memory, parts.slot, parts.place, parts.number);
-    case Executor::hardware: return new (memory) Hardware<RtmTm>(parts.memory, parts.slot, parts.place);
+    case Executor::hardware: return new (memory) Hardware<RtmTm>(parts.memory, parts.slot, parts.place, parts.number);
     case Executor::simulated:
-        return new (memory) Hardware<SimulatedTm>(parts.memory, parts.slot, parts.place, parts.memory.simulated_machine(), parts.number);
+        return new (memory)
+            Hardware<SimulatedTm>(parts.memory, parts.slot, parts.place, parts.number, parts.memory.simulated_machine(), parts.number);
     }
     return nullptr;
 }

@@ -20,8 +20,9 @@ template <HardwareTm Tm>
 class Hardware final : public Transaction {
 public:
     template <class... TmParts>
-    Hardware(TransactionalMemory& memory, logs::CommitOrder::Slot& slot, SerialGate::Place& place, TmParts&&... tm_parts) noexcept
-        : Transaction(memory, slot, place), tm_(std::forward<TmParts>(tm_parts)...)
+    Hardware(TransactionalMemory& memory, logs::CommitOrder::Slot& slot, SerialGate::Place& place, std::uint64_t number,
+             TmParts&&... tm_parts) noexcept
+        : Transaction(memory, slot, place, number), tm_(std::forward<TmParts>(tm_parts)...)
     {
     }
     [[nodiscard]] Result<void> reserve() override;

@@ -20,8 +20,9 @@ struct alignas(128) NorecClock {
 
 class Norec final : public Transaction {
 public:
-    Norec(TransactionalMemory& memory, logs::CommitOrder::Slot& slot, SerialGate::Place& place, NorecClock& clock) noexcept
-        : Transaction(memory, slot, place), clock_(clock)
+    Norec(TransactionalMemory& memory, logs::CommitOrder::Slot& slot, SerialGate::Place& place, std::uint64_t number,
+          NorecClock& clock) noexcept
+        : Transaction(memory, slot, place, number), clock_(clock)
     {
     }
     [[nodiscard]] Result<void> reserve() override;

@@ -8,7 +8,7 @@
 namespace stillpoint::spht {
 
 Tl2::Tl2(TransactionalMemory& memory, logs::CommitOrder::Slot& slot, SerialGate::Place& place, std::uint64_t number) noexcept
-    : Transaction(memory, slot, place), locks_(memory.locks()), own_lock_word_(number << 1 | 1)
+    : Transaction(memory, slot, place, number), locks_(memory.locks()), own_lock_word_(number << 1 | 1)
 {
 }
 
@@ -21,6 +21,7 @@ Result<void> Tl2::reserve()
     if (auto done = locked_.reserve(WriteSet::entries_max, "the lines that a transaction writes"); !done) {
         return done;
     }
+    always_looks_ = memory_.protocol().compares_with_beginning();
     locks_.show_in(view_);
     view_.lines = reads_.data();
     view_.line_count_max = reads_.capacity();
@@ -41,7 +42,7 @@ void Tl2::enter() noexcept
     enter_gate();
     view_.settled = memory_.order().durable();
     looks_left_ -= looks_left_ != 0 ? 1 : 0;
-    if (looks_left_ != 0 || view_.read_before == 0 || wishes_.alone || gate.has_moments()) [[unlikely]] {
+    if (looks_left_ != 0 || view_.read_before == 0 || wishes_.alone || gate.has_moments() || always_looks_) [[unlikely]] {
         look_at_clock();
     }
 }
@@ -209,9 +210,9 @@ Timestamp Tl2::choose_timestamp(bool is_durable) const noexcept
     for (std::uint64_t i = 0; i < locked_count_; ++i) {
         earlier = std::max(earlier, VersionLocks::version(locked_[i].before));
     }
-    Timestamp now = memory_.clock().now();
+    Timestamp now = memory_.clock().next();
     while (now <= earlier) {
-        now = memory_.clock().now();
+        now = memory_.clock().next();
     }
     return VersionLocks::timestamp_for(now, is_durable);
 }
@@ -222,7 +223,11 @@ Timestamp Tl2::acquire(bool is_durable) noexcept
         return 0;
     }
     const Timestamp timestamp = choose_timestamp(is_durable);
-    return is_removed(Canary::read_validation) || reads_hold() ? timestamp : 0;
+    if (is_removed(Canary::read_validation) || reads_hold()) {
+        return timestamp;
+    }
+    memory_.protocol().skip(timestamp);
+    return 0;
 }
 
 void Tl2::publish(Timestamp timestamp) noexcept

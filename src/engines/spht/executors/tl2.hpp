@@ -54,6 +54,7 @@ private:
 
     VersionLocks& locks_;
     const std::uint64_t own_lock_word_;
+    bool always_looks_ = false;
     std::uint32_t looks_left_ = 0;  ///< so many transactions look at the clock when they begin
     os::ReservedArray<std::uint64_t*> reads_;
     os::ReservedArray<LockedLine> locked_;
