@@ -140,6 +140,16 @@ void report_unknown_calls(const FunctionScope& scope)
     }
 }
 
+void report_irrevocable(const llvm::Instruction& where, const llvm::Function& function, llvm::StringRef clone, const llvm::Twine& reason)
+{
+    if (unknown_call_option == Report::off) {
+        return;
+    }
+    llvm::Module& module = *const_cast<llvm::Module*>(where.getModule());
+    const std::string text = (reason + " makes the transaction irrevocable").str();
+    diagnose(*module.getFunction(function.getName()), clone, where.getDebugLoc(), text);
+}
+
 void record_functions(llvm::Module& module)
 {
     if (unknown_call_option != Report::record) {
