@@ -4,6 +4,7 @@
 
 #include "core/canary.hpp"
 #include "core/store_marks.hpp"
+#include "engines/spht/lint_rules.hpp"
 #include "engines/spht/offline_logs.hpp"
 #include "engines/spht/own_options.hpp"
 #include "engines/spht/own_statistics.hpp"
@@ -63,6 +64,7 @@ EngineDriver driver() noexcept
             .sums_program_bytes = true,
             .options = own_option_rows,
             .statistics = own_statistic_rows,
+            .lint = lint_rules,
             .programs = Programs::transactions,
             .facts = &log_facts};
 }

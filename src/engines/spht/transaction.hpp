@@ -54,6 +54,8 @@ public:
     [[nodiscard]] bool is_running() const noexcept { return depth_ != 0; }
     [[nodiscard]] bool is_nested() const noexcept { return depth_ > 1; }
     [[nodiscard]] bool is_read_only() const noexcept { return wishes_.read_only; }
+    /// What other code stores into durable memory is a part of it.
+    [[nodiscard]] bool finds_plain_stores() const noexcept { return wishes_.stores_plainly; }
     /// After an outcome `failed`: nothing of it has happened.
     [[nodiscard]] bool was_rolled_back() const noexcept { return was_rolled_back_; }
     void end_nested() noexcept { --depth_; }

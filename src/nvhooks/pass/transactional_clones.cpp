@@ -207,10 +207,11 @@ private:
 
     void note_irrevocable(const llvm::Instruction& where, const llvm::Function* callee, llvm::StringRef reason)
     {
-        const llvm::Function* original = originals_.lookup(where.getFunction());
+        llvm::Function* original = originals_.lookup(where.getFunction());
         if (of_transactions_.contains(original)) {
             report_irrevocable(where, *original, callee != nullptr ? clone_name_of(callee->getName()) : "",
-                               callee != nullptr ? "'" + callee->getName().str() + "' has no transactional clone" : reason.str());
+                               callee != nullptr ? "a call of '" + callee->getName().str() + "', which has no clone for transactions,"
+                                                 : reason.str());
         }
     }
 
@@ -292,7 +293,7 @@ private:
     llvm::SmallPtrSet<const llvm::Function*, 8> pure_;
     llvm::SmallPtrSet<const llvm::Function*, 16> of_transactions_;
     llvm::DenseMap<llvm::Function*, llvm::Function*> clones_;
-    llvm::DenseMap<const llvm::Function*, const llvm::Function*> originals_;
+    llvm::DenseMap<const llvm::Function*, llvm::Function*> originals_;
     std::deque<llvm::Function*> unfinished_;
 };
 
