@@ -65,7 +65,7 @@ void* sp_tm_clone_or_irrevocable(void* clone, void* function);
 /* Declares a function that transactions of `stillpoint cc` call as it is: one that touches no memory that other threads write, and that may
  * run several times. */
 #if defined(__clang__)
-#define SP_TM_PURE __attribute__((annotate("sp_tm_pure")))
+#define SP_TM_PURE __attribute__((noinline, annotate("sp_tm_pure")))
 #else
 #define SP_TM_PURE
 #endif

@@ -73,30 +73,36 @@ static inline void durable_unlock(durable_rwlock* lock) { (void)pthread_rwlock_u
 
 namespace stillpoint::spht {
 
+/// A body and what it has returned, for atomically().
+template <class Body, class Value>
+struct body_and_value {
+    Body* body;
+    std::optional<Value> value;
+
+    static void run(void* self)
+    {
+        auto* const own = static_cast<body_and_value*>(self);
+        own->value.emplace((*own->body)());
+    }
+};
+template <class Body>
+struct body_and_value<Body, void> {
+    Body* body;
+
+    static void run(void* self) { (*static_cast<body_and_value*>(self)->body)(); }
+};
+
 /// Runs body() as a transaction and returns what it returns; the body reads and writes as usual. `flags`: as for sp_tm_run, whose rules
 /// hold. Throws error: cancelled, too large, or not durable. An exception that leaves the body rolls everything back and passes on.
 template <class Body, class Value = std::invoke_result_t<Body&>>
 Value atomically(Body&& body, unsigned flags = 0)
 {
-    const auto check = [](int code) {
-        if (code != SP_OK) {
-            throw error(code);
-        }
-    };
-    using Kept = std::remove_reference_t<Body>;
-    if constexpr (std::is_void_v<Value>) {
-        check(sp_tm_run([](void* kept) { (*static_cast<Kept*>(kept))(); }, const_cast<std::remove_const_t<Kept>*>(&body), flags));
-    } else {
-        struct Run {
-            Kept* body;
-            std::optional<Value> value;
-        } run{&body, std::nullopt};
-        check(sp_tm_run(
-            [](void* kept) {
-                auto* const run = static_cast<Run*>(kept);
-                run->value.emplace((*run->body)());
-            },
-            &run, flags));
+    using Run = body_and_value<std::remove_reference_t<Body>, Value>;
+    Run run{&body};
+    if (const int code = sp_tm_run(&Run::run, &run, flags); code != SP_OK) {
+        throw error(code);
+    }
+    if constexpr (!std::is_void_v<Value>) {
         return std::move(*run.value);
     }
 }
