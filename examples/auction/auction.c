@@ -2,7 +2,7 @@
  *
  *     auction --pool house.pool --bids 100000 --acknowledge bids.txt     kill it, start it again
  *
- * Bidders have money, and lots have a highest bid. The money of a highest bid belongs to the lot until somebody bids more; then its
+ * Bidders have money, and lots have a highest bid. The money of a highest bid belongs to the lot until another bidder bids more; then its
  * bidder has it back. A lot keeps its last bids in a list, newest first. All that one bid changes is one transaction: place_bid() and
  * what it calls are ordinary functions, which read and write memory as usual. check_house() adds up the money at every start. Each
  * thread counts its bids in the same transaction; with --acknowledge it writes the number down in an ordinary file after the
@@ -50,14 +50,8 @@ typedef struct house {
 } house;
 
 /* How much more a bid has to be, by the lot's rule: found through a pointer, inside transactions. */
-static uint64_t small_step(const lot* one)
-{
-    return one->highest == NULL ? 1 : 1 + one->highest->amount / 100;
-}
-static uint64_t large_step(const lot* one)
-{
-    return one->highest == NULL ? 50 : 10 + one->highest->amount / 10;
-}
+static uint64_t small_step(const lot* one) { return one->highest == NULL ? 1 : 1 + one->highest->amount / 100; }
+static uint64_t large_step(const lot* one) { return one->highest == NULL ? 50 : 10 + one->highest->amount / 10; }
 static uint64_t (*const step_of[])(const lot* one) = {small_step, large_step};
 
 static void open_house(void* argument)

@@ -80,7 +80,7 @@ STILLPOINT_ITM_API void* _ITM_getTMCloneOrIrrevocable(void* function)
     return function;
 }
 
-/// What a call by name leads to in code of `stillpoint cc`: `clone` is a weak symbol.
+/// Calls by name in code of `stillpoint cc`: `clone` is a weak symbol, which another unit or a library may define.
 STILLPOINT_ITM_API void* sp_tm_clone_or_irrevocable(void* clone, void* function)
 {
     if (clone != nullptr) [[likely]] {

@@ -69,7 +69,7 @@ int main(int count, char **words)
 @unittest.skipUnless(HAS_ENGINE, "the engine spht is not there")
 class Layer(CompilerCase):
     def compile(self, name, *words, compiler=CC, standard="-std=gnu11", lints=False):
-        """What the compiler says."""
+        """The messages of the compiler."""
         done = self.run_in_folder(compiler, "--runtime=spht", *(["--lint"] if lints else []), standard, *STRICT, *words, "-o", name)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stderr

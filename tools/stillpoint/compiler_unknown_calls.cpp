@@ -100,9 +100,8 @@ public:
     /// Whether the program has the clone of a function, or gets it from a library.
     [[nodiscard]] bool has_clone(const std::string& clone) const
     {
-        return own_.contains(clone) || hooked_.has(clone) || std::any_of(libraries_.begin(), libraries_.end(), [&](const Library& library) {
-                   return library.functions.contains(clone);
-               });
+        return own_.contains(clone) || hooked_.has(clone) ||
+               std::any_of(libraries_.begin(), libraries_.end(), [&](const Library& library) { return library.functions.contains(clone); });
     }
     /// Whether the callee has hooks, or marks by itself what it writes. If not, `library` is the library that defines it.
     [[nodiscard]] bool is_covered(const std::string& callee, std::string& library) const
@@ -147,8 +146,7 @@ std::vector<UnknownCall> unknown_calls_in(const std::string& output, const std::
                 continue;
             }
             UnknownCall call{entry.substr(0, place), {}, entry.substr(text + 1), {}, is_irrevocable};
-            if (!call.callee.empty() &&
-                (is_irrevocable ? program.has_clone(call.callee) : program.is_covered(call.callee, call.library))) {
+            if (!call.callee.empty() && (is_irrevocable ? program.has_clone(call.callee) : program.is_covered(call.callee, call.library))) {
                 continue;
             }
             UnknownCall& kept = calls.try_emplace(call.callee.empty() ? call.text : call.callee, call).first->second;

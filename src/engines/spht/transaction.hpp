@@ -54,7 +54,7 @@ public:
     [[nodiscard]] bool is_running() const noexcept { return depth_ != 0; }
     [[nodiscard]] bool is_nested() const noexcept { return depth_ > 1; }
     [[nodiscard]] bool is_read_only() const noexcept { return wishes_.read_only; }
-    /// What other code stores into durable memory is a part of it.
+    /// Plain stores of other code into durable memory are a part of the transaction.
     [[nodiscard]] bool finds_plain_stores() const noexcept { return wishes_.stores_plainly; }
     /// After an outcome `failed`: nothing of it has happened.
     [[nodiscard]] bool was_rolled_back() const noexcept { return was_rolled_back_; }

@@ -64,8 +64,9 @@ FunctionScope scope_of(llvm::Function& function, const Configuration& configurat
 /// Not transactional clones, whose accesses are calls; nor the hooks themselves, where a shim is compiled with the plugin: they would call themselves.
 bool is_to_be_instrumented(const llvm::Function& function)
 {
-    return !function.getName().starts_with("nvhooks_") && !is_clone_name(function.getName()) && !function.isDeclaration() && !function.hasAvailableExternallyLinkage() &&
-           !function.hasFnAttribute(llvm::Attribute::Naked);
+    const bool has_body = !function.isDeclaration() && !function.hasAvailableExternallyLinkage();
+    const bool is_hook = function.getName().starts_with("nvhooks_");
+    return has_body && !is_hook && !is_clone_name(function.getName()) && !function.hasFnAttribute(llvm::Attribute::Naked);
 }
 
 /// Loops get the blocks before and after them where hooks can stand.

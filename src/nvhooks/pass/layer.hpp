@@ -52,7 +52,7 @@ struct Optimizations {
     bool no_extra_tracking = true;
 };
 
-/// Of a layer with transactions: how functions are called inside them. Names that end in `*` stand for all that begin so.
+/// How functions are called inside transactions. Names that end in `*` stand for all that begin so.
 struct Transactions {
     std::vector<std::string> cloned;  ///< functions whose clones the layer's runtime has
     std::vector<std::string> pure;    ///< functions that are called as they are

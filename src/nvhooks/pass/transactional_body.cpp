@@ -168,7 +168,8 @@ private:
         if (llvm::FixedVectorType* words = words_of(type)) {
             llvm::Value* bits = llvm::PoisonValue::get(words);
             for (unsigned i = 0; i < words->getNumElements(); ++i) {
-                llvm::Value* word = builder.CreateCall(access_function("_ITM_RU", builder.getInt64Ty(), true), {word_at(builder, pointer, i)});
+                llvm::Value* word = builder.CreateCall(access_function("_ITM_RU", builder.getInt64Ty(), true),
+                                                       {word_at(builder, pointer, i)});
                 bits = builder.CreateInsertElement(bits, word, std::uint64_t{i});
             }
             return builder.CreateBitCast(bits, type);
@@ -252,13 +253,16 @@ private:
         BuilderBefore builder(&call, &call);
         llvm::Value* bytes = builder.CreateZExtOrTrunc(call.getLength(), builder.getInt64Ty());
         if (transfer != nullptr) {
-            const std::string name = std::string(llvm::isa<llvm::MemMoveInst>(call) ? "_ITM_memmove" : "_ITM_memcpy") +
-                                     (reads_own ? "RnWt" : writes_own ? "RtWn" : "RtWt");
+            const std::string name = std::string(llvm::isa<llvm::MemMoveInst>(call) ? "_ITM_memmove" : "_ITM_memcpy") + (reads_own ? "RnWt"
+                                                                                                                         : writes_own
+                                                                                                                             ? "RtWn"
+                                                                                                                             : "RtWt");
             builder.CreateCall(copy_function(name), {call.getRawDest(), transfer->getRawSource(), bytes});
         } else {
             llvm::Value* value = builder.CreateZExt(llvm::cast<llvm::MemSetInst>(call).getValue(), builder.getInt32Ty());
-            builder.CreateCall(declared("_ITM_memsetW", builder.getVoidTy(), {builder.getPtrTy(), builder.getInt32Ty(), builder.getInt64Ty()}),
-                               {call.getRawDest(), value, bytes});
+            builder.CreateCall(
+                declared("_ITM_memsetW", builder.getVoidTy(), {builder.getPtrTy(), builder.getInt32Ty(), builder.getInt64Ty()}),
+                {call.getRawDest(), value, bytes});
         }
         call.eraseFromParent();
         ++replaced_;
@@ -292,7 +296,8 @@ private:
             if (!call.doesNotReturn()) {
                 plan_.note_irrevocable(call, callee, "");
             }
-            llvm::FunctionCallee find = declared("sp_tm_clone_or_irrevocable", builder.getPtrTy(), {builder.getPtrTy(), builder.getPtrTy()});
+            llvm::FunctionCallee find = declared("sp_tm_clone_or_irrevocable", builder.getPtrTy(),
+                                                 {builder.getPtrTy(), builder.getPtrTy()});
             retarget(call, builder.CreateCall(find, {choice.clone, call.getCalledOperand()}));
             return;
         }

@@ -27,9 +27,7 @@ constexpr llvm::StringRef pure_annotation = "sp_tm_pure";
 
 bool is_name_in(const std::vector<std::string>& names, llvm::StringRef name)
 {
-    return llvm::any_of(names, [name](llvm::StringRef one) {
-        return one.consume_back("*") ? name.starts_with(one) : name == one;
-    });
+    return llvm::any_of(names, [name](llvm::StringRef one) { return one.consume_back("*") ? name.starts_with(one) : name == one; });
 }
 
 bool has_body(const llvm::Function& function) { return !function.isDeclaration() && !function.hasAvailableExternallyLinkage(); }
@@ -61,7 +59,7 @@ llvm::SmallPtrSet<const llvm::Function*, 8> annotated_as_pure(const llvm::Module
     return found;
 }
 
-/// What was inferred of a function does not hold for its clone: it calls the library.
+/// A clone calls the library: inferences about the function do not hold for it.
 void forget_inferences(llvm::Function& clone)
 {
     for (const auto kind : {llvm::Attribute::Memory, llvm::Attribute::NoSync, llvm::Attribute::NoFree, llvm::Attribute::Speculatable,
@@ -127,7 +125,7 @@ private:
         return pure_.contains(&function) || is_name_in(names_.pure, function.getName());
     }
 
-    /// Those that a transaction of this unit reaches by direct calls: what makes it irrevocable there is reported.
+    /// Finds the functions that a transaction of this unit reaches by direct calls: what makes it irrevocable there is reported.
     void find_functions_of_transactions()
     {
         llvm::SmallVector<const llvm::Function*, 16> open;
@@ -188,7 +186,8 @@ private:
             return known;
         }
         llvm::Function* clone = llvm::Function::Create(
-            function.getFunctionType(), is_certain ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::ExternalWeakLinkage, name, module_);
+            function.getFunctionType(), is_certain ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::ExternalWeakLinkage, name,
+            module_);
         clone->setCallingConv(function.getCallingConv());
         return clone;
     }
@@ -209,9 +208,9 @@ private:
     {
         llvm::Function* original = originals_.lookup(where.getFunction());
         if (of_transactions_.contains(original)) {
-            report_irrevocable(where, *original, callee != nullptr ? clone_name_of(callee->getName()) : "",
-                               callee != nullptr ? "a call of '" + callee->getName().str() + "', which has no clone for transactions,"
-                                                 : reason.str());
+            report_irrevocable(
+                where, *original, callee != nullptr ? clone_name_of(callee->getName()) : "",
+                callee != nullptr ? "a call of '" + callee->getName().str() + "', which has no clone for transactions," : reason.str());
         }
     }
 
@@ -281,7 +280,8 @@ private:
             llvm::IRBuilder<> builder(call);
             llvm::FunctionCallee pair = module_.getOrInsertFunction(run_pair_name, call->getType(), builder.getPtrTy(), builder.getPtrTy(),
                                                                     builder.getPtrTy(), call->getArgOperand(2)->getType());
-            llvm::CallInst* made = builder.CreateCall(pair, {call->getArgOperand(0), clone, call->getArgOperand(1), call->getArgOperand(2)});
+            llvm::CallInst* made = builder.CreateCall(pair,
+                                                      {call->getArgOperand(0), clone, call->getArgOperand(1), call->getArgOperand(2)});
             made->setDebugLoc(call->getDebugLoc());
             call->replaceAllUsesWith(made);
             call->eraseFromParent();

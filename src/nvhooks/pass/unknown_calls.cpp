@@ -42,8 +42,7 @@ void record(llvm::Module& module, llvm::StringRef section, llvm::StringRef calle
 {
     std::string entry = (callee + "|" + place + "|" + text).str();
     std::replace_if(entry.begin(), entry.end(), [](char c) { return c == '"' || c == '\\' || !llvm::isPrint(c); }, '?');
-    module.appendModuleInlineAsm(
-        (".pushsection " + section + ",\"MS\",%progbits,1\n.asciz \"" + entry + "\"\n.popsection").str());
+    module.appendModuleInlineAsm((".pushsection " + section + ",\"MS\",%progbits,1\n.asciz \"" + entry + "\"\n.popsection").str());
 }
 
 /// `callee` is empty where there is no function: it is known then that it has no hooks.

@@ -14,12 +14,12 @@
 
 #include "spht-hooks.h"
 
-static struct root *all;
+static struct root* all;
 static long moves;
-static const char *mode = "";
+static const char* mode = "";
 
 SP_TM_PURE static void die(void) { kill(getpid(), SIGKILL); }
-SP_TM_PURE static void fail(const char *what)
+SP_TM_PURE static void fail(const char* what)
 {
     printf("BROKEN: %s\n", what);
     fflush(stdout);
@@ -29,7 +29,7 @@ SP_TM_PURE static void fail(const char *what)
 static void check(void)
 {
     long sum = 0, people = 0, before = -1000000;
-    for (const struct account *one = all->first; one != NULL; one = one->richer) {
+    for (const struct account* one = all->first; one != NULL; one = one->richer) {
         if (one->balance < before)
             fail("the list is not sorted");
         before = one->balance;
@@ -41,13 +41,13 @@ static void check(void)
         fail("the sum is another one");
 }
 
-static void make(void *unused)
+static void make(void* unused)
 {
     (void)unused;
     if (all->people != 0)
         return;
     for (long i = 0; i < PEOPLE; ++i) {
-        struct account *one = sp_calloc(1, sizeof *one);
+        struct account* one = sp_calloc(1, sizeof *one);
         one->balance = 1000 - i;
         snprintf(one->name, sizeof one->name, "%ld", i); /* makes it irrevocable */
         one->richer = all->first;
@@ -57,11 +57,16 @@ static void make(void *unused)
     all->people = PEOPLE;
 }
 
-struct task { long thread, number; unsigned long random; long seen; jmp_buf out; };
+struct task {
+    long thread, number;
+    unsigned long random;
+    long seen;
+    jmp_buf out;
+};
 
-static void body(void *argument)
+static void body(void* argument)
 {
-    struct task *task = argument;
+    struct task* task = argument;
     check();
     move(all, (long)(task->random % PEOPLE), (long)(task->random / 64 % PEOPLE), (long)(task->random / 4096 % 9));
     check();
@@ -78,7 +83,7 @@ static void body(void *argument)
     all->right[task->thread][0]++;
 }
 
-static void *work(void *thread)
+static void* work(void* thread)
 {
     struct task task = {.thread = (long)thread, .random = (unsigned long)thread + (unsigned long)all->moved * 7919};
     if (setjmp(task.out) != 0)
@@ -93,7 +98,7 @@ static void *work(void *thread)
     return NULL;
 }
 
-int main(int count, char **words)
+int main(int count, char** words)
 {
     setlinebuf(stdout);
     all = sp_root("counters", sizeof *all);
@@ -111,7 +116,7 @@ int main(int count, char **words)
     pthread_t threads[8];
     long number = atol(words[1]);
     for (long i = 0; i < number; ++i)
-        pthread_create(&threads[i], NULL, work, (void *)i);
+        pthread_create(&threads[i], NULL, work, (void*)i);
     for (long i = 0; i < number; ++i)
         pthread_join(threads[i], NULL);
     check();
