@@ -77,7 +77,7 @@ namespace stillpoint::spht {
 template <class Body, class Value>
 struct body_and_value {
     Body* body;
-    std::optional<Value> value;
+    std::optional<Value> value = std::nullopt;
 
     static void run(void* self)
     {

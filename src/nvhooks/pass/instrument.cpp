@@ -61,7 +61,8 @@ FunctionScope scope_of(llvm::Function& function, const Configuration& configurat
             analyses.getResult<llvm::TargetIRAnalysis>(function)};
 }
 
-/// Not transactional clones, whose accesses are calls; nor the hooks themselves, where a shim is compiled with the plugin: they would call themselves.
+/// Not transactional clones, whose accesses are calls; nor the hooks themselves, where a shim is compiled with the plugin: they would
+/// call themselves.
 bool is_to_be_instrumented(const llvm::Function& function)
 {
     const bool has_body = !function.isDeclaration() && !function.hasAvailableExternallyLinkage();
