@@ -3,6 +3,7 @@
 // that is not as it must be.
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -10,6 +11,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "spht-hooks.h"
@@ -143,6 +145,67 @@ void exceptions(root& all)
     expect(std::uncaught_exceptions() == 0, "no exception is left in flight");
 }
 
+void irrevocable_exceptions(root& all)
+{
+    const long before = all.balance;
+    bool caught = false;
+    try {
+        spht::atomically(
+            [&] {
+                ++all.balance;
+                throw std::runtime_error("after what cannot be undone");
+            },
+            SP_SPHT_IRREVOCABLE);
+    } catch (const std::runtime_error&) {
+        caught = true;
+    }
+    expect(caught && all.balance == before + 1, "an exception that leaves an irrevocable transaction commits");
+}
+
+/// Threads whose transactions meet while exceptions are thrown, are caught, and leave.
+void throwing_threads(root& all, long rounds)
+{
+    constexpr long number = 4;
+    spht::atomically([&] { all.balance = all.moved = 0; });
+    std::atomic<long> wrong{0};
+    std::vector<std::thread> threads;
+    for (long thread = 0; thread < number; ++thread) {
+        threads.emplace_back([&, thread] {
+            for (long i = 0; i < rounds; ++i) {
+                const std::string name = "exception number " + std::to_string(i) + " of thread " + std::to_string(thread);
+                std::string left;
+                bool is_same = true;
+                try {
+                    spht::atomically([&] {
+                        all.balance += 1;
+                        try {
+                            const counts_its_end one{&all.moved};  // meets other threads while the exception passes
+                            throw std::runtime_error(name);
+                        } catch (const std::runtime_error& error) {
+                            is_same = error.what() == name;
+                            all.balance += 1;
+                            if (i % 3 == 0) {
+                                throw;
+                            }
+                        }
+                    });
+                } catch (const std::runtime_error& error) {
+                    left = error.what();
+                }
+                wrong += is_same ? 0 : 1;
+                wrong += left == (i % 3 == 0 ? name : "") ? 0 : 1;
+            }
+            wrong += std::uncaught_exceptions();
+        });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    const long kept = number * (rounds - (rounds + 2) / 3);
+    expect(wrong == 0, "exceptions of threads that meet have their texts");
+    expect(all.balance == 2 * kept && all.moved == kept, "exceptions of threads that meet roll back what they leave");
+}
+
 void objects(root& all)
 {
     std::vector<std::unique_ptr<shape>> shapes;
@@ -247,6 +310,8 @@ int main()
         return std::fprintf(stderr, "%s\n", sp_last_error()), 1;
     }
     exceptions(*all);
+    irrevocable_exceptions(*all);
+    throwing_threads(*all, 600);
     objects(*all);
     containers(*all, 300);
     std::puts(failures == 0 ? "all is so" : "not all is so");
