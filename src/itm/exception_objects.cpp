@@ -70,7 +70,7 @@ void* ExceptionObjects::begin_catch(void* exception) noexcept
     ++catches_;
     void* const caught = abi::__cxa_begin_catch(exception);
     if (object != nullptr && !object->is_kept) {
-        // Its destructor is not instrumented, and would free at once what a rollback frees too: it is called after the commit.
+        // The destructor is not instrumented, and would free at once what a rollback frees too: it is called after the commit.
         alignas(std::exception_ptr) std::byte reference[sizeof(std::exception_ptr)];
         ::new (reference) std::exception_ptr(std::current_exception());
         object->is_kept = true;
