@@ -46,6 +46,7 @@ NAMED_HERE = {
     "src/api/registry.cpp": "it lists the engines",
     "include/stillpoint/stillpoint.h": "it tells users what a failure-atomic section is with each engine",
     "src/itm/": "it offers the transactions of one engine through another interface",
+    "include/stillpoint/itm.h": "the interface of src/itm",
     "layers/respct/respct-hooks.h": "the runtime of one layer is the other's, with another engine",
     "layers/lint/lint-hooks.h": "what the layer of that name has compiled is watched as it is",
     "layers/lint/pmthreads-hooks.h": "programs that are written for the layer of that name include it",

@@ -16,6 +16,7 @@ enum Property : std::uint32_t {
     has_no_abort = 0x0008,
     goes_irrevocable = 0x0040,  ///< on every path
     is_read_only = 0x4000,
+    returns_errors = 0x80000000,  ///< not of the ABI: the beginning returns once more where the transaction cannot be committed
 };
 
 /// The ways in which the program goes on after _ITM_beginTransaction, which returns once for each attempt, and once more where the

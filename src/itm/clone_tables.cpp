@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "itm/abi.hpp"
+#include "itm/clone_tables.hpp"
 #include "itm/messages.hpp"
 #include "itm/transaction.hpp"
 
@@ -35,21 +36,23 @@ Tables& all()
 
 bool is_before(const Pair& one, const Pair& other) { return one.function < other.function; }
 
-/// nullptr: it has none.
-void* clone_of(void* function)
+}  // namespace
+
+void* stillpoint::itm::clone_of(void* function)
 {
     Tables& known = all();
     const std::lock_guard guard(known.guard);
     for (const Table& table : known.tables) {
         const auto found = std::lower_bound(table.pairs.begin(), table.pairs.end(), Pair{function, nullptr}, is_before);
-        if (found != table.pairs.end() && found->function == function) {
+        // Clang's units name functions of others too, and have a null where these have no clone for them.
+        if (found != table.pairs.end() && found->function == function && found->clone != nullptr) {
             return found->clone;
         }
     }
     return nullptr;
 }
 
-}  // namespace
+using stillpoint::itm::clone_of;
 
 STILLPOINT_ITM_API void _ITM_registerTMCloneTable(void* table, std::size_t count)
 {
@@ -71,6 +74,16 @@ STILLPOINT_ITM_API void _ITM_deregisterTMCloneTable(void* table)
 STILLPOINT_ITM_API void* _ITM_getTMCloneOrIrrevocable(void* function)
 {
     if (void* const clone = clone_of(function); clone != nullptr) {
+        return clone;
+    }
+    Transaction::running().become_irrevocable();
+    return function;
+}
+
+/// Calls by name in code of `stillpoint cc`: `clone` is a weak symbol, which another unit or a library may define.
+STILLPOINT_ITM_API void* sp_tm_clone_or_irrevocable(void* clone, void* function)
+{
+    if (clone != nullptr) [[likely]] {
         return clone;
     }
     Transaction::running().become_irrevocable();

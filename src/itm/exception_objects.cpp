@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <cxxabi.h>
+#include <exception>
+#include <new>
 #include <unwind.h>
+#include <utility>
 
 /// libsupc++ has it: forgets `catches` handlers of the thread, without destructors.
 extern "C" void __cxa_tm_cleanup(void* unthrown_object, void* exception, unsigned catches) noexcept;
@@ -63,21 +66,22 @@ void ExceptionObjects::free(void* object) noexcept
 void* ExceptionObjects::begin_catch(void* exception) noexcept
 {
     note_uncaught();
-    if (Object* const object = find(object_of(exception)); object != nullptr) {
-        object->is_caught = true;
-    }
+    Object* const object = find(object_of(exception));
     ++catches_;
-    return abi::__cxa_begin_catch(exception);
+    void* const caught = abi::__cxa_begin_catch(exception);
+    if (object != nullptr && !object->is_kept) {
+        // The destructor is not instrumented, and would free at once what a rollback frees too: it is called after the commit.
+        alignas(std::exception_ptr) std::byte reference[sizeof(std::exception_ptr)];
+        ::new (reference) std::exception_ptr(std::current_exception());
+        object->is_kept = true;
+    }
+    return caught;
 }
 
 void ExceptionObjects::end_catch()
 {
     if (catches_ != 0) {
         --catches_;
-    }
-    // The end of the last handler frees what was caught.
-    if (catches_ == 0) {
-        std::erase_if(objects_, [](const Object& one) { return one.is_caught; });
     }
     abi::__cxa_end_catch();
 }
@@ -86,7 +90,12 @@ void ExceptionObjects::forget_all() noexcept
 {
     was_used_ = false;
     catches_ = 0;
-    objects_.clear();
+    for (Object& object : std::exchange(objects_, {})) {
+        if (object.is_kept) {
+            static_assert(sizeof object.first == sizeof(std::exception_ptr), "a reference to an exception is a pointer to its object");
+            reinterpret_cast<std::exception_ptr*>(&object.first)->~exception_ptr();
+        }
+    }
 }
 
 void ExceptionObjects::delete_all(void* exception) noexcept
@@ -102,12 +111,12 @@ void ExceptionObjects::delete_all(void* exception) noexcept
         }
         _Unwind_DeleteException(static_cast<_Unwind_Exception*>(exception));
     }
-    // Without their destructors: what those would free is freed as the transaction's blocks.
+    // Without their destructors: what those would free is freed as the transaction's blocks. Those that are kept have outlived the
+    // clean-up of their handlers.
     for (const Object& object : objects_) {
-        if (!object.is_caught) {
-            abi::__cxa_free_exception(object.first);
-        }
+        abi::__cxa_free_exception(object.first);
     }
+    objects_.clear();
     of_thread().uncaught = uncaught_;
     forget_all();
 }

@@ -43,7 +43,7 @@ private:
     struct Object {
         std::byte* first;
         std::size_t bytes;
-        bool is_caught;
+        bool is_kept;  ///< by a reference of this list: the end of a handler calls no destructor
     };
     [[nodiscard]] Object* find(const void* object) noexcept;
 

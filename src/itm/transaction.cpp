@@ -229,10 +229,21 @@ void Transaction::meet_conflict(void* exception)
 {
     const int code = sp_spht_commit(handle_);
     if (code != SP_E_CONFLICT) {
-        end_process(sp_last_error());
+        end_refused(code, exception);
     }
     roll_back(exception);
     start_again();
+}
+
+/// The engine has rolled the transaction back, and it would end so each time.
+void Transaction::end_refused(int code, void* exception)
+{
+    if ((properties_ & returns_errors) == 0) {
+        end_process(sp_last_error());
+    }
+    roll_back(exception);
+    ended_by_ = code;
+    stillpoint_itm_return_again(skip_transaction | restore_live_variables, &start_);
 }
 
 /// Memory as it was when the undo log had `undo_size` entries. Frames below `stack` are gone, and their memory may be the caller's.
@@ -245,7 +256,8 @@ void Transaction::restore(std::size_t undo_size, std::uint64_t stack)
             if (depth_ != 0 && sp_spht_write(handle_, entry.place, undo_.old_bytes(entry), entry.size) != SP_OK) {
                 meet_conflict();
             }
-        } else if (address < lowest_stack_ || address >= stack) {
+        } else if ((address < lowest_stack_ || address >= stack) &&
+                   !(keeps_private_ && (private_.contains(entry.place) || exceptions_.contains(entry.place)))) {
             std::memcpy(entry.place, undo_.old_bytes(entry), entry.size);
         }
     }
@@ -293,7 +305,7 @@ void Transaction::commit_in_engine(void* exception)
         start_again();
     }
     if (code == SP_E_TRANSACTION_TOO_LARGE) {
-        end_process(sp_last_error());
+        end_refused(code, exception);
     }
     if (code != SP_OK) {
         note_failure(code);
@@ -357,6 +369,7 @@ void Transaction::abort(std::uint32_t reason)
     }
     sp_spht_transaction* const handle = handle_;
     roll_back();
+    ended_by_ = SP_E_ABORTED;
     if (handle == nullptr) {
         GlobalLock::release();
     } else {
@@ -366,6 +379,28 @@ void Transaction::abort(std::uint32_t reason)
         start_again();
     }
     stillpoint_itm_return_again(skip_transaction | restore_live_variables, &start_);
+}
+
+bool Transaction::roll_back_but_exception()
+{
+    if (is_irrevocable_) {
+        return false;
+    }
+    sp_spht_transaction* const handle = handle_;
+    keeps_private_ = true;
+    restore(0, start_.stack);
+    keeps_private_ = false;
+    exceptions_.forget();
+    std::erase_if(allocated_, [this](const Block& block) {
+        return std::none_of(freed_.begin(), freed_.end(), [&](const Block& freed) { return freed.block == block.block; });
+    });
+    roll_back();
+    if (handle == nullptr) {
+        GlobalLock::release();
+    } else {
+        sp_spht_abort(handle, 0);
+    }
+    return true;
 }
 
 void Transaction::cancel_nested()

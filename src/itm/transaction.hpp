@@ -43,6 +43,12 @@ public:
     /// `exception`: it leaves the transaction; nullptr: none does.
     void commit(void* exception);
     [[noreturn]] void abort(std::uint32_t reason);
+    /// An exception leaves the transaction, and is not in a handler of it. Rolls back and ends the transaction, but for the exception and
+    /// the blocks that it may point to: those that the transaction has allocated and not freed stay allocated. False: nothing was done,
+    /// since an irrevocable transaction cannot be rolled back.
+    [[nodiscard]] bool roll_back_but_exception();
+    /// Why the last transaction was not committed: SP_E_ABORTED if it was cancelled.
+    [[nodiscard]] int ended_by() const noexcept { return ended_by_; }
     /// Starts again, alone, where it cannot be so at once.
     void become_irrevocable();
     [[nodiscard]] HowExecuting how_executing() const noexcept { return is_irrevocable_ ? irrevocable : retryable; }
@@ -157,6 +163,7 @@ private:
     void commit_in_engine(void* exception);
     void end_committed();
     void restore(std::size_t undo_size, std::uint64_t stack);
+    [[noreturn]] void end_refused(int code, void* exception);
     void roll_back(void* exception = nullptr);
     [[noreturn]] void cancel_nested();
 
@@ -164,11 +171,13 @@ private:
     friend struct OwnTransaction;
 
     sp_spht_transaction* handle_ = nullptr;  ///< nullptr: volatile
-    std::uint64_t stack_ = 0;                ///< frames below are those of functions that the innermost checkpoint has called
-    bool is_direct_ = false;                 ///< memory is read and written in place
-    bool is_plain_ = false;                  ///< every write goes to the engine, and nothing is kept for a checkpoint
+    std::uint64_t stack_ = 0;  ///< frames below are those of functions that the innermost checkpoint has called
+    bool is_direct_ = false;  ///< memory is read and written in place
+    bool is_plain_ = false;  ///< every write goes to the engine, and nothing is kept for a checkpoint
     bool is_irrevocable_ = false;
-    bool wants_alone_ = false;   ///< of the next attempt
+    bool keeps_private_ = false;  ///< a rollback leaves the transaction's blocks and exceptions as they are
+    int ended_by_ = 0;
+    bool wants_alone_ = false;  ///< of the next attempt
     bool wants_writes_ = false;  ///< though the compiler has said that it only reads
     std::uint32_t depth_ = 0;
     std::uint32_t properties_ = 0;

@@ -139,6 +139,7 @@ void CommitLinks::withdraw(CommitOrder::Slot& slot) noexcept
         CommitOrder::withdraw(slot);
         return;
     }
+    CommitOrder::close(slot);
     const SlotChange change(slot);
     slot.position.store(slot.previous_position.load(std::memory_order_relaxed), std::memory_order_relaxed);
     slot.stamp.store(slot.previous_timestamp.load(std::memory_order_relaxed) << 1 | 1, std::memory_order_release);

@@ -75,11 +75,34 @@ void CommitOrder::await_markers_before(std::uint32_t number, Timestamp timestamp
     }
 }
 
-void CommitOrder::raise_durable(Timestamp timestamp) noexcept
+namespace {
+
+void raise(std::atomic<Timestamp>& word, Timestamp timestamp) noexcept
 {
-    Timestamp seen = durable_.load(std::memory_order_relaxed);
-    while (seen < timestamp && !durable_.compare_exchange_weak(seen, timestamp, std::memory_order_release, std::memory_order_relaxed)) {
+    Timestamp seen = word.load(std::memory_order_relaxed);
+    while (seen < timestamp && !word.compare_exchange_weak(seen, timestamp, std::memory_order_release, std::memory_order_relaxed)) {
     }
 }
 
+}  // namespace
+
+void CommitOrder::raise_durable(Timestamp timestamp) noexcept { raise(durable_, timestamp); }
+void CommitOrder::raise_marked(Timestamp timestamp) noexcept { raise(marked_, timestamp); }
+
+void CommitOrder::find_durable(Timestamp now, const Slot& stores) noexcept
+{
+    // A transaction that is announced after the look at its slot has a timestamp that is later than `now`.
+    Timestamp up_to = now - 1;
+    const std::uint32_t count = slot_count_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const Slot& slot = slots_[i];
+        if (&slot == &stores) {
+            const Timestamp marked = marked_.load(std::memory_order_acquire);
+            up_to = slot.stamp.load(std::memory_order_acquire) >> 1 > marked ? std::min(up_to, marked) : up_to;
+        } else if (const Timestamp open = slot.open.load(std::memory_order_acquire); open != 0) {
+            up_to = std::min(up_to, open - 1);
+        }
+    }
+    raise_durable(up_to);
+}
 }  // namespace stillpoint::logs

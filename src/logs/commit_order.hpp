@@ -21,7 +21,8 @@ public:
     /// A thread's place. It alone writes it.
     struct alignas(128) Slot {
         std::atomic<std::uint64_t> stamp;  ///< timestamp, or a lower bound of it, << 1 | persistent; 0: none yet
-        std::atomic<bool> updates;         ///< the transaction of `stamp` has committed, and has a log record
+        std::atomic<bool> updates;         ///< the transaction of `stamp` has committed, has a log record, and will move the marker
+        std::atomic<std::uint64_t> open;   ///< lower bound of the timestamp of a transaction that is not known to be durable; 0: none
         // Of CommitLinks: which words belong together, and the records.
         std::atomic<std::uint64_t> sequence;             ///< odd: they change
         std::atomic<Position> position;                  ///< of the record of `stamp`'s transaction
@@ -40,12 +41,13 @@ public:
     static void announce(Slot& slot, Timestamp now) noexcept
     {
         slot.updates.store(false, std::memory_order_relaxed);
+        slot.open.store(now, std::memory_order_relaxed);
         slot.stamp.exchange(now << 1, std::memory_order_seq_cst);
     }
     /// Line 16: it has its timestamp, and others may see what it wrote.
-    static void settle(Slot& slot, Timestamp timestamp) noexcept
+    static void settle(Slot& slot, Timestamp timestamp, bool moves_marker = true) noexcept
     {
-        slot.updates.store(true, std::memory_order_relaxed);
+        slot.updates.store(moves_marker, std::memory_order_relaxed);
         slot.stamp.store(timestamp << 1, std::memory_order_release);
     }
     /// As settle(), for a protocol whose transactions say by `updates` that their record is in the log.
@@ -55,9 +57,12 @@ public:
     }
     /// Lines 20 to 22: its log is durable.
     static void persisted(Slot& slot, Timestamp timestamp) noexcept { slot.stamp.store(timestamp << 1 | 1, std::memory_order_release); }
+    /// The transaction is durable.
+    static void close(Slot& slot) noexcept { slot.open.store(0, std::memory_order_release); }
     /// The transaction wrote nothing, or was rolled back.
     static void withdraw(Slot& slot) noexcept
     {
+        close(slot);
         slot.stamp.store(slot.stamp.load(std::memory_order_relaxed) | 1, std::memory_order_release);
     }
 
@@ -75,12 +80,23 @@ public:
     /// Everything up to it is durable, as far as this process knows.
     [[nodiscard]] Timestamp durable() const noexcept { return durable_.load(std::memory_order_acquire); }
     void raise_durable(Timestamp timestamp) noexcept;
-    void set_durable(Timestamp timestamp) noexcept { durable_.store(timestamp, std::memory_order_release); }
+    /// Raises durable() to just before the oldest transaction that is open. `now`: the clock's moment, before the call. Slot `stores` has
+    /// transactions that are durable when the marker has passed them.
+    void find_durable(Timestamp now, const Slot& stores) noexcept;
+    /// Where the marker is, as far as this process knows.
+    [[nodiscard]] Timestamp marked() const noexcept { return marked_.load(std::memory_order_acquire); }
+    void raise_marked(Timestamp timestamp) noexcept;
+    void set_durable(Timestamp timestamp) noexcept
+    {
+        durable_.store(timestamp, std::memory_order_release);
+        marked_.store(timestamp, std::memory_order_release);
+    }
 
 private:
     os::ReservedArray<Slot> slots_;
     std::atomic<std::uint32_t> slot_count_{0};
     alignas(128) std::atomic<Timestamp> durable_{0};
+    alignas(128) std::atomic<Timestamp> marked_{0};
 };
 
 /// Waits a little, in turn n of a wait for another thread's few instructions: first the CPU's pause, then another thread's turn.

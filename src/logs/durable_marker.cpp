@@ -42,6 +42,7 @@ bool DurableMarker::raise(Timestamp timestamp, bool later_updates) noexcept
             if (medium_.has_lost_pages()) {
                 return false;
             }
+            order_.raise_marked(timestamp);
             order_.raise_durable(timestamp);
             return true;
         }

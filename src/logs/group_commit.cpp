@@ -179,7 +179,7 @@ Result<void> GroupCommit::gather(RedoLog& log, Timestamp marker, std::uint64_t& 
             if (header.timestamp >> 1 > marker) {
                 break;
             }
-            transactions += (header.part & ~more_parts) == 0 ? 1U : 0U;
+            transactions += part_number(header.part) == 0 ? 1U : 0U;
             at += static_cast<std::uint32_t>(record_bytes_for(header.words));
             state.counted = at;
         }

@@ -13,7 +13,7 @@ constexpr std::uint64_t link_mark = 1;
 bool is_part_of_same(const RecordHeader* earlier, const RecordHeader* later) noexcept
 {
     return earlier->timestamp == later->timestamp && (earlier->part & more_parts) != 0 &&
-           (later->part & ~more_parts) == (earlier->part + 1) % more_parts;
+           part_number(later->part) == part_number(earlier->part) + 1;
 }
 
 /// Both are records, and no other order of the two is possible.

@@ -123,6 +123,11 @@ private:
     };
 
     [[nodiscard]] bool is_live(Timestamp timestamp) const noexcept { return timestamp > bounds_.replayed && timestamp <= bounds_.marker; }
+    [[nodiscard]] bool counts_alone(const CheckedRecord& record) const noexcept
+    {
+        return bounds_.rule == CommitRule::pool_marker && record.state == RecordState::valid && (record.part & stands_alone) != 0 &&
+               record.timestamp > bounds_.marker;
+    }
     /// One of two records with the marker's timestamp may lack a marker of its own: no thread was told of it.
     [[nodiscard]] bool is_live_at(Timestamp timestamp, std::uint32_t chunk, std::uint64_t offset) const noexcept
     {
@@ -159,7 +164,7 @@ private:
         index_.newest = std::max(index_.newest, follows);
         const Timestamp before = newest_;
         newest_ = follows;
-        if (!is_live(follows)) {
+        if (!is_live(follows) && !may_count_alone(follows)) {
             return {};
         }
         return damage(before, sizeof(ChunkHeader), "it follows transaction {}, which is missing", follows);
@@ -168,7 +173,7 @@ private:
     /// Between `offset` and the next record there is something that cannot be read, also not how old it is.
     [[nodiscard]] Result<void> pass_gap(std::uint64_t offset, const CheckedRecord& next)
     {
-        if (!is_live(next.timestamp) || is_removed(Canary::redo_gap)) {
+        if ((!is_live(next.timestamp) && !counts_alone(next)) || is_removed(Canary::redo_gap)) {
             return {};  // All before a done record is done. A void one may follow a record of which a crash has left nothing.
         }
         return damage(newest_, offset, "no record can be read before the one of transaction {}", next.timestamp);
@@ -177,7 +182,7 @@ private:
     [[nodiscard]] Result<void> take(std::uint64_t offset, const CheckedRecord& record)
     {
         index_.newest = std::max(index_.newest, record.timestamp);
-        const std::uint32_t part = record.part & ~more_parts;
+        const std::uint32_t part = part_number(record.part);
         const bool goes_on = !parts_.empty() && record.timestamp == parts_.back().timestamp && part == expected_part_;
         if (record.state != RecordState::valid || (record.timestamp <= newest_ && !goes_on)) {
             return pass_invalid(offset, record);
@@ -196,7 +201,10 @@ private:
                 return {};
             }
         }
-        count(record.timestamp);
+        stands_alone_ = counts_alone(record);
+        if (!stands_alone_) {
+            count(record.timestamp);
+        }
         newest_ = record.timestamp;
         incomplete_at_ = offset;
         expected_part_ = part + 1;
@@ -209,7 +217,7 @@ private:
     {
         const Timestamp before = newest_;
         newest_ = std::max(newest_, record.timestamp);
-        if (!is_live_at(record.timestamp, chunk_.chunk, offset)) {
+        if (!is_live_at(record.timestamp, chunk_.chunk, offset) && !may_count_alone(record.timestamp)) {
             return {};
         }
         return damage(std::min(before, record.timestamp - 1), offset, "the record of transaction {} is damaged", record.timestamp);
@@ -228,13 +236,15 @@ private:
     [[nodiscard]] Result<void> keep_transaction()
     {
         has_marker_ = has_marker_ || newest_ == bounds_.marker;
-        if (unsure_) {
+        if (unsure_ && (bounds_.rule == CommitRule::whole || stands_alone_)) {
             if (auto told = tell(*unsure_); !told) {
                 return told;
             }
         }
         const Position first = parts_.front().position;
-        if (is_live_at(newest_, static_cast<std::uint32_t>(chunk_of(first)), offset_in_chunk(first)) && !is_damaged_) {
+        const bool counts = stands_alone_ || is_live_at(newest_, static_cast<std::uint32_t>(chunk_of(first)), offset_in_chunk(first));
+        if (counts && !is_damaged_) {
+            index_.alone_transactions += stands_alone_ ? 1U : 0U;
             log_.records.insert(log_.records.end(), parts_.begin(), parts_.end());
             ++index_.live_transactions;
             index_.live_records += parts_.size();
@@ -261,6 +271,12 @@ private:
         return damage(timestamp - 1, incomplete_at_, "later parts of transaction {} are missing", timestamp);
     }
 
+    /// A record of that timestamp may be missing or torn because its commit had not returned; if a later one of its log counts, it had.
+    [[nodiscard]] bool may_count_alone(Timestamp timestamp) const noexcept
+    {
+        return bounds_.rule == CommitRule::pool_marker && timestamp > bounds_.marker;
+    }
+
     /// `text` is about `timestamp`. One report for each log: what follows may follow from it.
     [[nodiscard]] Result<void> damage(Timestamp before, std::uint64_t offset, fmt::format_string<Timestamp&> text, Timestamp timestamp)
     {
@@ -269,7 +285,7 @@ private:
         }
         Damage found{std::clamp(before, bounds_.replayed, bounds_.marker), chunk_.chunk, offset, {}};
         *fmt::format_to_n(found.what, sizeof found.what - 1, text, timestamp).out = '\0';
-        if (bounds_.rule == CommitRule::whole) {
+        if (bounds_.rule == CommitRule::whole || may_count_alone(timestamp)) {
             unsure_ = unsure_ ? unsure_ : found;
             return {};
         }
@@ -300,7 +316,8 @@ private:
     std::uint32_t expected_part_ = 0;
     bool is_damaged_ = false;
     bool has_marker_ = false;
-    /// CommitRule::whole: damage if a later transaction of the log is whole; else what a crash may leave of its last one.
+    bool stands_alone_ = false;  ///< the transaction of parts_ does
+    /// CommitRule::whole, and records that stand alone: damage if a later transaction of the log is whole; else what a crash may leave of its last one.
     std::optional<Damage> unsure_;
 };
 

@@ -59,14 +59,14 @@ public:
     }
     void take(const CheckedRecord& record) noexcept
     {
-        const bool goes_on = record.timestamp == last_ && (record.part & ~more_parts) == part_;
-        const bool begins = record.timestamp > last_ && (record.part & ~more_parts) == 0 && part_ == 0;
+        const bool goes_on = record.timestamp == last_ && part_number(record.part) == part_;
+        const bool begins = record.timestamp > last_ && part_number(record.part) == 0 && part_ == 0;
         if (has_gap_ || (!goes_on && !begins && record.timestamp > replayed_)) {
             has_gap_ = true;
             return;
         }
         last_ = record.timestamp;
-        part_ = (record.part & more_parts) != 0 ? (record.part & ~more_parts) + 1 : 0;
+        part_ = (record.part & more_parts) != 0 ? part_number(record.part) + 1 : 0;
         if (part_ == 0) {
             newest_.timestamp = std::max(newest_.timestamp, record.timestamp);
         }

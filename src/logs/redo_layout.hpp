@@ -52,7 +52,7 @@ using Position = std::uint64_t;
 struct RecordHeader {
     std::uint64_t timestamp;  ///< Timestamp << 1 | 1: never a pointer, never 0
     std::uint32_t words;      ///< of payload
-    std::uint32_t part;       ///< 0, 1, … of the records of one transaction; bit 31: more parts follow
+    std::uint32_t part;       ///< 0, 1, … of the records of one transaction; bit 31: more parts follow; bit 30: it stands alone
     std::uint64_t checksum;   ///< record_checksum(): of the other fields but `link`, the payload, the chunk's use and the offset in it
     std::uint64_t link;       ///< Position of the neighbour in timestamp order, with bit 0 set; 0: not known. A hint: never trusted
 };
@@ -60,6 +60,10 @@ static_assert(sizeof(RecordHeader) == 32 && std::is_trivially_copyable_v<RecordH
 static_assert(offsetof(RecordHeader, words) == 8 && offsetof(RecordHeader, part) == 12);
 static_assert(offsetof(RecordHeader, checksum) == 16 && offsetof(RecordHeader, link) == 24);
 inline constexpr std::uint32_t more_parts = std::uint32_t{1} << 31;
+/// The transaction is one record, and everything that it depends on was durable before the record was written: it counts as soon as it is
+/// whole, whatever the marker says.
+inline constexpr std::uint32_t stands_alone = std::uint32_t{1} << 30;
+constexpr std::uint32_t part_number(std::uint32_t part) noexcept { return part & ~(more_parts | stands_alone); }
 
 inline constexpr std::uint64_t record_words_max = (header_copy_offset - sizeof(ChunkHeader) - sizeof(RecordHeader)) / 8;
 

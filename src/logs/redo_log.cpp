@@ -157,12 +157,12 @@ Position RedoLog::put(RecordHeader& header, std::uint64_t words, Timestamp times
     return position_of(last_, offset);
 }
 
-Position RedoLog::append_whole(RecordBuilder& builder, Timestamp timestamp, std::uint64_t link) noexcept
+Position RedoLog::append_whole(RecordBuilder& builder, Timestamp timestamp, std::uint64_t link, std::uint32_t flags) noexcept
 {
     if (spare_ != no_chunk) {
         begin_chunk();
     }
-    builder.header().part = 0;
+    builder.header().part = flags;
     return put(builder.header(), builder.words(), timestamp, link);
 }
 
@@ -183,9 +183,9 @@ Position RedoLog::append_in_parts(const RecordBuilder& builder, Timestamp timest
     return begin;
 }
 
-Position RedoLog::append(RecordBuilder& builder, Timestamp timestamp, std::uint64_t link) noexcept
+Position RedoLog::append(RecordBuilder& builder, Timestamp timestamp, std::uint64_t link, std::uint32_t flags) noexcept
 {
-    const Position position = builder.words() <= record_words_max ? append_whole(builder, timestamp, link)
+    const Position position = builder.words() <= record_words_max ? append_whole(builder, timestamp, link, flags)
                                                                   : append_in_parts(builder, timestamp, link);
     give_spare_back();  // The estimate may have been too high.
     lock_.unlock();

@@ -29,9 +29,9 @@ public:
     void cancel() noexcept;
     /// After prepare(): where the record, or the first of its parts, will begin.
     [[nodiscard]] Position next_position() const noexcept;
-    /// Writes the record; on byte-addressable media the caller's fence makes it durable. Timestamps rise. `link`: of its header. Returns
-    /// its Position.
-    Position append(RecordBuilder& builder, Timestamp timestamp, std::uint64_t link = 0) noexcept;
+    /// Writes the record; on byte-addressable media the caller's fence makes it durable. Timestamps rise. `link`: of its header.
+    /// `flags`: stands_alone, or nothing. Returns its Position.
+    Position append(RecordBuilder& builder, Timestamp timestamp, std::uint64_t link = 0, std::uint32_t flags = 0) noexcept;
     /// Whether a record of that many words would be too_large.
     [[nodiscard]] bool has_place_for(std::uint64_t words) const noexcept;
 
@@ -63,7 +63,7 @@ private:
     [[nodiscard]] std::uint64_t room_in_last() const noexcept;
     void begin_chunk() noexcept;
     void give_spare_back() noexcept;
-    Position append_whole(RecordBuilder& builder, Timestamp timestamp, std::uint64_t link) noexcept;
+    Position append_whole(RecordBuilder& builder, Timestamp timestamp, std::uint64_t link, std::uint32_t flags) noexcept;
     Position append_in_parts(const RecordBuilder& builder, Timestamp timestamp, std::uint64_t link) noexcept;
     Position put(RecordHeader& header, std::uint64_t words, Timestamp timestamp, std::uint64_t link) noexcept;
     void store(ChunkIndex chunk, std::uint64_t offset, const void* bytes, std::uint64_t size) noexcept;

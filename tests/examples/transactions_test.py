@@ -1,4 +1,4 @@
-"""examples/inventory, examples/seats and examples/order-book: no transaction that has returned is lost, and none is half done, over kills."""
+"""examples/inventory, seats, auction and order-book: no transaction that has returned is lost, and none is half done, over kills."""
 
 import random
 import subprocess
@@ -11,11 +11,11 @@ TRANSACTIONS = 3000
 KILLED_FOR_S = 6
 TIMEOUT_S = 60
 HAS_ENGINE = "spht" in subprocess.run([BINARIES / "stillpoint", "run", "--help"], capture_output=True, text=True, check=False).stdout
-PROGRAMS = {"inventory": "--orders", "seats": "--bookings", "order-book": "--orders"}
+PROGRAMS = {"inventory": "--orders", "seats": "--bookings", "auction": "--bids", "order-book": "--orders"}
 
 
 def programs():
-    """The built ones: one needs GCC."""
+    """The built ones: one needs GCC, one Clang."""
     return {name: option for name, option in PROGRAMS.items() if (BINARIES / name).exists()}
 
 
@@ -61,8 +61,8 @@ class Transactions(ExampleTest):
 
     def test_without_a_pool_they_run_or_say_what_to_do(self):
         for name, option in programs().items():
-            if name == "order-book":
-                self.assertIn("done, 100 orders", self.run_program(name, option, "100"))
+            if name in ("order-book", "auction"):
+                self.assertIn(f"done, 100 {option[2:]}", self.run_program(name, option, "100"))
             else:
                 self.assertIn("stillpoint run --engine spht", self.run_program(name, option, "100", expect=1))
 

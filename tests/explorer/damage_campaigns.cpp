@@ -344,6 +344,9 @@ std::vector<Campaign> damage_campaigns()
             plan.tracker = "auto";
             plan.profile = profile;
             plan.operations = 16;
+            if (driver.programs == Programs::transactions) {
+                plan.more_options = " markers=always";  // A record that stands alone is like one that a crash has torn, if it is damaged.
+            }
             add("/damage/", plan);
             if (driver.programs == Programs::operations) {
                 plan.objects = &object_workloads().front();

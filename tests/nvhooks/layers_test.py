@@ -76,7 +76,19 @@ def defined_functions(layer):
 
 def listed_hooks(layer):
     text = (FOLDER / layer / "layer.yaml").read_text()
-    return set(re.search(r"^hooks: \[(.*)\]$", text, re.MULTILINE).group(1).split(", ")), "marks: cards" in text
+    hooks = re.search(r"^hooks: \[(.*)\]$", text, re.MULTILINE)
+    return set(hooks.group(1).split(", ")) if hooks else set(), "marks: cards" in text
+
+
+def listed_clones(path):
+    """The functions under `cloned:`, and all that is said of transactions."""
+    transactions = path.read_text().partition("\ntransactions:\n")[2]
+    cloned = re.search(r"^  cloned:\n((?:    - .*\n)+)", transactions, re.MULTILINE)
+    return re.findall(r"^    - (\S+)", cloned.group(1), re.MULTILINE) if cloned else [], transactions
+
+
+def clone_name(function):
+    return f"_ZGTt{function[2:]}" if function.startswith("_Z") else f"_ZGTt{len(function)}{function}"
 
 
 def described_functions(layer):
@@ -124,6 +136,14 @@ class Shims(unittest.TestCase):
                 self.assertEqual(defined, wanted, layer)
             else:  # libstillpoint has the hooks of every layer that it serves
                 self.assertLessEqual(wanted, defined, layer)
+
+    def test_libstillpoint_itm_has_the_clones_of_the_yaml_and_no_other(self):
+        listed, transactions = listed_clones(FOLDER / "spht/layer.yaml")
+        symbols = subprocess.run(["nm", "--dynamic", "--defined-only", BUILD / "lib/libstillpoint-itm.so"], capture_output=True, text=True,
+                                 check=True).stdout
+        defined = set(re.findall(r" T (_ZGTt\S+)$", symbols, re.MULTILINE))
+        self.assertEqual({clone_name(function) for function in listed}, defined)
+        self.assertEqual(listed_clones(FOLDER / "spht/lint.yaml")[1], transactions)
 
     def test_each_described_function_is_the_shims_and_declared(self):
         for layer in self.layers():

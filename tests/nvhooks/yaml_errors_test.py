@@ -19,7 +19,7 @@ LAYERS = {
         ":4:3: error: unknown key 'static-checks'"),
     "an unknown hook": ("name: test\nhooks: [is_nvm, post_write]\n", ":2:17: error: unknown enumerated scalar"),
     "no name": ("hooks: [is_nvm]\n", ": error: missing required key 'name'"),
-    "no hooks": ("name: test\n", ": error: missing required key 'hooks'"),
+    "no hooks": ("name: test\n", ": error: hooks: a layer needs at least one, or transactions"),
     "a list for a name": ("name: [a]\nhooks: [is_nvm]\n", ":1:8: error: unexpected scalar"),
     "a word for a switch": ("name: test\nhooks: [is_nvm]\noptimizations: { static-check: perhaps }\n", ":3:32: error: expected yes or no"),
     "a word for a number": ("name: test\nhooks: [is_nvm]\nwindow: { shift: forty, index: 72 }\n", ":3:18: error: invalid number"),

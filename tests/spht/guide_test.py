@@ -7,6 +7,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+HOOKS = "spht-hooks.h"  # of the blocks that are programs of their own
 USES = """
 void use_all(bank& all, queue& one, queue& other, std::vector<std::string>& letters)
 {
@@ -28,7 +29,13 @@ class Guide(unittest.TestCase):
     def test_its_programs_compile(self):
         page = (ROOT / "docs/guide/spht.md").read_text(encoding="utf-8")
         blocks = {language: re.findall(rf"```{language}\b[^\n]*\n(.*?)```", page, re.DOTALL) for language in ("cpp", "c")}
+        plain = {language: [block for block in blocks[language] if HOOKS in block] for language in blocks}
+        blocks = {language: [block for block in blocks[language] if HOOKS not in block] for language in blocks}
         self.assertGreaterEqual(len(blocks["cpp"]), 6)
+        self.assertEqual([len(plain["c"]), len(plain["cpp"])], [1, 1])
+        layer = f"-I{ROOT / 'layers/spht'}"
+        self.compiled([("g++", "clang++-19"), "-std=c++20", layer, "-x", "c++"], plain["cpp"][0])
+        self.compiled([("gcc", "clang-19"), "-std=gnu11", layer, "-x", "c"], plain["c"][0])
         self.compiled([("g++", "clang++-19"), "-std=c++20", "-x", "c++"], "\n".join(blocks["cpp"]) + USES)
         self.compiled([("gcc", "clang-19"), "-std=c11", "-x", "c"], "\n".join(blocks["c"]))
 

@@ -29,7 +29,8 @@ constexpr std::string_view help =
     "Every argument is Clang's (--help prints Clang's own help), but for these:\n"
     "  --runtime=NAME|FILE                the adaptation layer: a name, or the path of a layer.yaml\n"
     "                                     (default: STILLPOINT_RUNTIME, otherwise that of the default engine)\n"
-    "  --lint                             the same as --runtime=lint: for `stillpoint lint`\n"
+    "  --lint                             for `stillpoint lint`: the same as --runtime=lint; or, after\n"
+    "                                     --runtime= of a layer that has a lint.yaml, with that\n"
     "  -Wno-stillpoint-unknown-call       do not warn of calls that may write durable memory without hooks.\n"
     "                                     The command that links warns, once for each function;\n"
     "                                     with -Wstillpoint-unknown-call each compilation does, for each\n"
@@ -53,10 +54,14 @@ constexpr std::string_view help =
 std::string runtime_of(const CompilerArguments& arguments)
 {
     const char* const variable = std::getenv("STILLPOINT_RUNTIME");
-    if (!arguments.runtime.empty()) {
-        return arguments.runtime;
+    const std::string usual = variable != nullptr && *variable != '\0' ? variable : std::string(default_engine());
+    if (arguments.runtime == "lint") {
+        // A layer whose programs are linted by rules of their own has a configuration for that.
+        const auto linted = find_layer(arguments.linted_runtime.empty() ? usual : arguments.linted_runtime);
+        const std::string own = linted ? linted->folder + "/lint.yaml" : "";
+        return !own.empty() && access(own.c_str(), R_OK) == 0 ? own : "lint";
     }
-    return variable != nullptr && *variable != '\0' ? variable : std::string(default_engine());
+    return arguments.runtime.empty() ? usual : arguments.runtime;
 }
 
 /// For the front end only (-Xclang): the assembler would refuse -mllvm options of a plugin that it does not load.

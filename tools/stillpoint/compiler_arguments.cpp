@@ -59,6 +59,7 @@ bool take_own(const std::string& word, const std::string* next, CompilerArgument
             arguments.error = "--runtime names no layer: --runtime=NAME, or --runtime=FOLDER/layer.yaml";
         }
     } else if (word == "--lint") {
+        arguments.linted_runtime = arguments.runtime;
         arguments.runtime = "lint";
     } else if (word == "-Wstillpoint-unknown-call" || word == "-Wno-error=stillpoint-unknown-call") {
         arguments.unknown_call = "warn";

@@ -11,6 +11,7 @@ struct CompilerArguments {
     /// The user's words without the wrapper's own. A response file that holds own ones is written out in place.
     std::vector<std::string> words;
     std::string runtime;       ///< of --runtime= or --lint; empty: neither was given
+    std::string linted_runtime;  ///< of the --runtime= before --lint
     std::string unknown_call;  ///< warn, off or error, of -W…stillpoint-unknown-call; empty: not given
     bool show = false;         ///< --stillpoint-show: print the command, do not run it
     bool list_files = false;   ///< --stillpoint-files: print the files that the compiler's output depends on

@@ -97,6 +97,12 @@ public:
         }
     }
 
+    /// Whether the program has the clone of a function, or gets it from a library.
+    [[nodiscard]] bool has_clone(const std::string& clone) const
+    {
+        return own_.contains(clone) || hooked_.has(clone) ||
+               std::any_of(libraries_.begin(), libraries_.end(), [&](const Library& library) { return library.functions.contains(clone); });
+    }
     /// Whether the callee has hooks, or marks by itself what it writes. If not, `library` is the library that defines it.
     [[nodiscard]] bool is_covered(const std::string& callee, std::string& library) const
     {
@@ -115,7 +121,7 @@ public:
         // A shared library may leave it to the program; a program without its symbols has it inside.
         return is_shared();
     }
-    [[nodiscard]] std::vector<std::string> entries() const { return strings_of(file_.contents(NVHOOKS_UNKNOWN_CALLS_SECTION)); }
+    [[nodiscard]] std::vector<std::string> entries(const char* section) const { return strings_of(file_.contents(section)); }
 
 private:
     [[nodiscard]] bool is_shared() const { return file_.section(".interp").sh_size == 0; }
@@ -132,18 +138,20 @@ std::vector<UnknownCall> unknown_calls_in(const std::string& output, const std::
 {
     const Program program(output, folders);
     std::map<std::string, UnknownCall> calls;  // by callee, and by text where there is none
-    for (const std::string& entry : program.entries()) {
-        const std::size_t place = entry.find('|');
-        const std::size_t text = place == std::string::npos ? place : entry.find('|', place + 1);
-        if (text == std::string::npos) {
-            continue;
+    for (const bool is_irrevocable : {false, true}) {
+        for (const std::string& entry : program.entries(is_irrevocable ? NVHOOKS_IRREVOCABLE_SECTION : NVHOOKS_UNKNOWN_CALLS_SECTION)) {
+            const std::size_t place = entry.find('|');
+            const std::size_t text = place == std::string::npos ? place : entry.find('|', place + 1);
+            if (text == std::string::npos) {
+                continue;
+            }
+            UnknownCall call{entry.substr(0, place), {}, entry.substr(text + 1), {}, is_irrevocable};
+            if (!call.callee.empty() && (is_irrevocable ? program.has_clone(call.callee) : program.is_covered(call.callee, call.library))) {
+                continue;
+            }
+            UnknownCall& kept = calls.try_emplace(call.callee.empty() ? call.text : call.callee, call).first->second;
+            kept.places.push_back(entry.substr(place + 1, text - place - 1));
         }
-        UnknownCall call{entry.substr(0, place), {}, entry.substr(text + 1), {}};
-        if (!call.callee.empty() && program.is_covered(call.callee, call.library)) {
-            continue;
-        }
-        UnknownCall& kept = calls.try_emplace(call.callee.empty() ? call.text : call.callee, call).first->second;
-        kept.places.push_back(entry.substr(place + 1, text - place - 1));
     }
     std::vector<UnknownCall> sorted;
     for (auto& [name, call] : calls) {
@@ -165,7 +173,13 @@ std::string text_of_unknown_calls(const std::vector<UnknownCall>& calls, bool as
     if (calls.size() > printed_max) {
         text += text_of("stillpoint: and {} more functions\n", calls.size() - printed_max);
     }
-    if (!calls.empty()) {
+    if (std::any_of(calls.begin(), calls.end(), [](const UnknownCall& call) { return call.is_irrevocable; })) {
+        text +=
+            "stillpoint: an irrevocable transaction runs alone, and cannot be rolled back. For each function: compile it with `stillpoint cc`,\n"
+            "  call it after the transaction (sp_tm_on_commit), or declare it SP_TM_PURE if it touches no memory that other threads write\n"
+            "  (<stillpoint/itm.h>). -Wno-stillpoint-unknown-call silences this.\n";
+    }
+    if (std::any_of(calls.begin(), calls.end(), [](const UnknownCall& call) { return !call.is_irrevocable; })) {
         text +=
             "stillpoint: with the tracker hooks, what these functions write in durable memory is lost in a crash. For each: describe it\n"
             "  (nvm_write, nvm_harmless of <stillpoint/nvhooks.h>, or a layer's file of descriptions), compile it with `stillpoint cc`,\n"

@@ -7,11 +7,13 @@
 
 namespace stillpoint::tool {
 
+/// Also what makes transactions irrevocable: the units of a layer with transactions record that.
 struct UnknownCall {
     std::string callee;   ///< empty: the text says it all
     std::string library;  ///< that defines it; empty: the program itself does, or it is unknown
     std::string text;     ///< "'inflate' has no description: what it writes through argument 1 has no hooks"
     std::vector<std::string> places;
+    bool is_irrevocable = false;
 };
 
 /// The unknown calls that the linked file `output` records, less those that are answered by functions with hooks. `folders` are

@@ -60,7 +60,7 @@ Result<RecoveredLogs> read_grouped(const Pool& pool, const ReplayPoint& point, c
     for (const logs::GroupRecord& group : groups) {
         const std::uint64_t expected = group.marker > point.replayed ? group.transactions - point.transactions : 0;
         auto index = logs::scan_logs(bytes, bounds_for(pool, point, group.marker, false), nullptr);
-        if (index && (index->live_transactions == expected || is_removed(Canary::group_count))) {
+        if (index && (index->live_transactions - index->alone_transactions == expected || is_removed(Canary::group_count))) {
             // One that does not count stays until a later one is written: no transaction of the next run may seem to be its.
             index->newest = std::max(index->newest, groups[0].marker);
             return RecoveredLogs{point, group.marker, true, &protocol_called("spht"), group, std::move(*index)};

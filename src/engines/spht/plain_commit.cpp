@@ -50,6 +50,7 @@ Outcome Transaction::commit_plain() noexcept
             timestamp = 0;
         }
     }
+    committing_.depends_on = logs::timestamp_max;
     static_cast<void>(memory_.protocol().settle(committing_, timestamp));  // No conflict: it runs alone.
     memory_.protocol().log(committing_, timestamp);
     const Outcome outcome = make_durable(timestamp);

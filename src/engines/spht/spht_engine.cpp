@@ -4,6 +4,7 @@
 
 #include "core/canary.hpp"
 #include "core/store_marks.hpp"
+#include "engines/spht/lint_rules.hpp"
 #include "engines/spht/offline_logs.hpp"
 #include "engines/spht/own_options.hpp"
 #include "engines/spht/own_statistics.hpp"
@@ -79,6 +80,7 @@ EngineDriver driver() noexcept
             .sums_program_bytes = true,
             .options = own_option_rows,
             .statistics = own_statistic_rows,
+            .lint = lint_rules,
             .programs = Programs::transactions,
             .facts = &log_facts};
 }
@@ -166,7 +168,8 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
     if (!protocol_->is_spht() && *executor != Executor::software) {
         return fail(SP_E_INVALID_ARGUMENT, 0, "protocol={} runs its transactions in software: use executor=software", protocol_->name);
     }
-    if (auto done = memory_.prepare({pool_.get(), &medium_lock_, &shadow_, facts.image_bytes_max, direction_of(own.linking), *executor,
+    if (auto done = memory_.prepare({pool_.get(), &medium_lock_, &shadow_, facts.image_bytes_max, direction_of(own.linking), own.markers != "always",
+                                     *executor,
                                      own.executor_seed, protocol_, request, give_up, this});
         !done) {
         return pass_on(done.error());

@@ -75,6 +75,8 @@ public:
     [[nodiscard]] bool is_running() const noexcept { return depth_ != 0; }
     [[nodiscard]] bool is_nested() const noexcept { return depth_ > 1; }
     [[nodiscard]] bool is_read_only() const noexcept { return wishes_.read_only; }
+    /// Plain stores of other code into durable memory are a part of the transaction.
+    [[nodiscard]] bool finds_plain_stores() const noexcept { return wishes_.stores_plainly; }
     /// After an outcome `failed`: nothing of it has happened.
     [[nodiscard]] bool was_rolled_back() const noexcept { return was_rolled_back_; }
     void end_nested() noexcept { --depth_; }
@@ -217,6 +219,10 @@ protected:
     WriteSet writes_;
     os::ReservedArray<void*> freed_;
     std::uint64_t freed_count_ = 0;
+    logs::RecordBuilder record_;
+    logs::RedoLog log_;
+    logs::LinkSearch search_;
+    Committing committing_;
 
 private:
     std::uint32_t depth_ = 0;
@@ -228,11 +234,7 @@ private:
     std::array<FreshBlock, fresh_blocks> fresh_{};
     os::ReservedArray<ActionRecord> actions_;
     std::uint64_t action_count_ = 0;
-    logs::RecordBuilder record_;
     logs::RecordBuilder undo_record_;
-    logs::RedoLog log_;
-    logs::LinkSearch search_;
-    Committing committing_;
     Failure failure_{};
 };
 

@@ -15,7 +15,7 @@ namespace stillpoint::spht {
 namespace {
 
 /// The library's own stores have the first slot and log; thread n has those of n + 1.
-constexpr std::uint32_t system_number = 0;
+constexpr std::uint32_t system_number = TransactionalMemory::stores_slot;
 constexpr std::uint32_t slot_of_thread(std::uint32_t number) { return number + 1; }
 std::atomic<std::uint64_t> serials{0};
 constexpr std::uint64_t system_record_words = std::uint64_t{1} << 21;

@@ -39,6 +39,7 @@ public:
         const Shadow* shadow;
         std::uint64_t image_bytes_max;
         std::optional<logs::LinkDirection> linking;
+        bool spares_markers;
         Executor executor;
         std::uint64_t executor_seed;
         const ProtocolRow* protocol;
@@ -104,6 +105,10 @@ public:
     [[nodiscard]] Result<void> await(Timestamp timestamp) noexcept;
 
     // -- For protocols ----------------------------------------------------------------------------
+    /// The slot of the library's own stores.
+    static constexpr std::uint32_t stores_slot = 0;
+    /// Option `markers`: transactions that depend on nothing that a crash may lose move no marker. Links need every transaction's.
+    [[nodiscard]] bool spares_markers() const noexcept { return parts_.spares_markers && !links_.direction(); }
     [[nodiscard]] Medium& medium() noexcept { return *medium_; }
     /// The place of the pool's one marker in the file.
     [[nodiscard]] std::uint64_t marker_offset() const noexcept;

@@ -59,6 +59,8 @@
  * memory unseen; CALLEE is empty where no other unit can have hooks for it. And XXH3 (64 bits) of the names of the functions that
  * instrumented units define, and that others may call. */
 #define NVHOOKS_UNKNOWN_CALLS_SECTION ".stillpoint.unknown_calls"
+/* Strings of the same form: places in the bodies of transactions that make these irrevocable; CALLEE is the clone that was looked for. */
+#define NVHOOKS_IRREVOCABLE_SECTION ".stillpoint.irrevocable"
 #define NVHOOKS_FUNCTIONS_SECTION ".stillpoint.functions"
 
 struct nvhooks_module {

@@ -19,6 +19,7 @@
 #include "module_record.hpp"
 #include "nvhooks/abi/nvhooks_abi.h"
 #include "scope.hpp"
+#include "transactional_clones.hpp"
 #include "unknown_calls.hpp"
 
 namespace stillpoint::nvhooks {
@@ -60,11 +61,13 @@ FunctionScope scope_of(llvm::Function& function, const Configuration& configurat
             analyses.getResult<llvm::TargetIRAnalysis>(function)};
 }
 
-/// Not the hooks themselves, where a shim is compiled with the plugin: they would call themselves.
+/// Not transactional clones, whose accesses are calls; nor the hooks themselves, where a shim is compiled with the plugin: they would
+/// call themselves.
 bool is_to_be_instrumented(const llvm::Function& function)
 {
-    return !function.getName().starts_with("nvhooks_") && !function.isDeclaration() && !function.hasAvailableExternallyLinkage() &&
-           !function.hasFnAttribute(llvm::Attribute::Naked);
+    const bool has_body = !function.isDeclaration() && !function.hasAvailableExternallyLinkage();
+    const bool is_hook = function.getName().starts_with("nvhooks_");
+    return has_body && !is_hook && !is_clone_name(function.getName()) && !function.hasFnAttribute(llvm::Attribute::Naked);
 }
 
 /// Loops get the blocks before and after them where hooks can stand.
@@ -112,7 +115,9 @@ unsigned hoist(llvm::Function& function, const Configuration& configuration, llv
 unsigned instrument(llvm::Function& function, const Configuration& configuration, llvm::FunctionAnalysisManager& analyses)
 {
     FunctionScope scope = scope_of(function, configuration, analyses);
-    report_unknown_calls(scope);
+    if (!configuration.layer.transactions) {  // else what is unknown is reported of transactions
+        report_unknown_calls(scope);
+    }
     Sites sites;
     std::vector<PointerUse> uses;
     collect_sites(scope, sites, uses);
@@ -175,7 +180,7 @@ llvm::PreservedAnalyses HoistPass::run(llvm::Module& module, llvm::ModuleAnalysi
         llvm::consumeError(configuration.takeError());
         return llvm::PreservedAnalyses::all();
     }
-    if (!configuration->layer.optimizations.coalesce_loops) {
+    if (!configuration->layer.optimizations.coalesce_loops || configuration->layer.hooks.empty()) {
         return llvm::PreservedAnalyses::all();
     }
     auto& functions = analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(module).getManager();
@@ -211,11 +216,19 @@ llvm::PreservedAnalyses InstrumentPass::run(llvm::Module& module, llvm::ModuleAn
         return llvm::PreservedAnalyses::all();
     }
     module.getOrInsertNamedMetadata(done_name);
+    unsigned hooks = hoisted_count(module);
+    if (configuration->layer.transactions) {
+        hooks += make_transactional_clones(module, *configuration);
+        if (configuration->layer.hooks.empty()) {
+            record_functions(module);
+            add_module_record(module, configuration->layer, hooks);
+            return llvm::PreservedAnalyses::none();
+        }
+    }
     const bool reads = configuration->layer.has(Hook::pre_nvm_read) || configuration->layer.has(Hook::post_nvm_read) ||
                        configuration->layer.has(Hook::to_absolute_ptr);
     report_unwrapped(replace_escaping_functions(module, configuration->descriptions, reads));
     auto& functions = analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(module).getManager();
-    unsigned hooks = hoisted_count(module);
     for (llvm::Function& function : module) {
         if (!is_to_be_instrumented(function)) {
             continue;

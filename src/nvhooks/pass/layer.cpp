@@ -22,6 +22,7 @@ using stillpoint::nvhooks::Hook;
 using stillpoint::nvhooks::Layer;
 using stillpoint::nvhooks::Marks;
 using stillpoint::nvhooks::Optimizations;
+using stillpoint::nvhooks::Transactions;
 using stillpoint::nvhooks::Window;
 
 /// yes and no, on and off, as well as true and false.
@@ -121,11 +122,21 @@ struct MappingTraits<Optimizations> {
 };
 
 template <>
+struct MappingTraits<Transactions> {
+    static void mapping(IO& io, Transactions& transactions)
+    {
+        io.mapOptional("cloned", transactions.cloned);
+        io.mapOptional("pure", transactions.pure);
+    }
+};
+
+template <>
 struct MappingTraits<Layer> {
     static void mapping(IO& io, Layer& layer)
     {
         io.mapRequired("name", layer.name);
-        io.mapRequired("hooks", layer.hooks);
+        io.mapOptional("hooks", layer.hooks);
+        io.mapOptional("transactions", layer.transactions);
         io.mapOptional("marks", layer.marks);
         io.mapOptional("window", layer.window);
         io.mapOptional("cards", layer.cards);
@@ -141,8 +152,8 @@ struct MappingTraits<Layer> {
         if (layer.name.empty() || layer.name.size() > sizeof(nvhooks_module::layer) - 1) {
             return "name: 1 to 31 bytes";
         }
-        if (layer.hooks.empty()) {
-            return "hooks: a layer needs at least one";
+        if (layer.hooks.empty() && !layer.transactions) {
+            return "hooks: a layer needs at least one, or transactions";
         }
         for (std::size_t i = 0; i < layer.hooks.size(); ++i) {
             if (std::count(layer.hooks.begin(), layer.hooks.end(), layer.hooks[i]) > 1) {

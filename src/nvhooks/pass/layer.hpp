@@ -52,6 +52,12 @@ struct Optimizations {
     bool no_extra_tracking = true;
 };
 
+/// How functions are called inside transactions. Names that end in `*` stand for all that begin so.
+struct Transactions {
+    std::vector<std::string> cloned;  ///< functions whose clones the layer's runtime has
+    std::vector<std::string> pure;    ///< functions that are called as they are
+};
+
 struct Layer {
     std::string name;
     std::vector<Hook> hooks;
@@ -63,6 +69,7 @@ struct Layer {
     std::vector<Allocator> allocators;
     std::vector<std::string> keeps_fase;
     std::vector<std::string> blocking;  ///< functions whose calls get the hook blocking_call; C++ ones by their symbol
+    std::optional<Transactions> transactions;
     std::vector<std::string> descriptions;  ///< paths of description files, made absolute
 
     [[nodiscard]] bool has(Hook hook) const;

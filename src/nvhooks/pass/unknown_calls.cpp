@@ -38,19 +38,19 @@ std::string place_of(const llvm::Function& function, const llvm::DebugLoc& where
 }
 
 /// As a directive in the module: the section is in no program's memory, and its strings are each there once.
-void record(llvm::Module& module, llvm::StringRef callee, const std::string& place, const std::string& text)
+void record(llvm::Module& module, llvm::StringRef section, llvm::StringRef callee, const std::string& place, const std::string& text)
 {
     std::string entry = (callee + "|" + place + "|" + text).str();
     std::replace_if(entry.begin(), entry.end(), [](char c) { return c == '"' || c == '\\' || !llvm::isPrint(c); }, '?');
-    module.appendModuleInlineAsm(".pushsection " NVHOOKS_UNKNOWN_CALLS_SECTION ",\"MS\",%progbits,1\n.asciz \"" + entry +
-                                 "\"\n.popsection");
+    module.appendModuleInlineAsm((".pushsection " + section + ",\"MS\",%progbits,1\n.asciz \"" + entry + "\"\n.popsection").str());
 }
 
 /// `callee` is empty where there is no function: it is known then that it has no hooks.
-void diagnose(llvm::Function& function, llvm::StringRef callee, const llvm::DebugLoc& where, const llvm::Twine& message)
+void diagnose(llvm::Function& function, llvm::StringRef callee, const llvm::DebugLoc& where, const llvm::Twine& message,
+              llvm::StringRef section = NVHOOKS_UNKNOWN_CALLS_SECTION)
 {
     if (unknown_call_option == Report::record) {
-        record(*function.getParent(), callee, place_of(function, where), message.str());
+        record(*function.getParent(), section, callee, place_of(function, where), message.str());
         return;
     }
     const auto severity = unknown_call_option == Report::error ? llvm::DS_Error : llvm::DS_Warning;
@@ -137,6 +137,13 @@ void report_unknown_calls(const FunctionScope& scope)
         if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction)) {
             examine(*call, scope);
         }
+    }
+}
+
+void report_irrevocable(const llvm::Instruction& where, llvm::Function& function, llvm::StringRef clone, const llvm::Twine& reason)
+{
+    if (unknown_call_option != Report::off) {
+        diagnose(function, clone, where.getDebugLoc(), reason + " makes the transaction irrevocable", NVHOOKS_IRREVOCABLE_SECTION);
     }
 }
 

@@ -12,6 +12,10 @@ namespace stillpoint::nvhooks {
 /// not reported, nor functions with a body in the module.
 void report_unknown_calls(const FunctionScope& scope);
 
+/// Reports as above that a transaction becomes irrevocable at `where`, which `function` has too. `clone`: the function with which it
+/// would not; empty: none would help.
+void report_irrevocable(const llvm::Instruction& where, llvm::Function& function, llvm::StringRef clone, const llvm::Twine& reason);
+
 /// With `record`: notes which functions the module defines, with hooks in them. Calls from other units are known to be harmless then.
 void record_functions(llvm::Module& module);
 

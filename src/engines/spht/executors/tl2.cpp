@@ -64,7 +64,7 @@ void Tl2::await_others(Timestamp timestamp) noexcept
 
 bool Tl2::reads_hold() noexcept { return lines_are_older_than(view_.read_before); }
 
-/// Every line that was read is.
+/// Every line that was read is so old.
 bool Tl2::lines_are_older_than(Timestamp moment) const noexcept
 {
     const std::uint64_t count = wishes_.read_only ? 0 : view_.line_count;
@@ -204,12 +204,21 @@ bool Tl2::lock_lines() noexcept
     return true;
 }
 
-Timestamp Tl2::choose_timestamp(bool is_durable) const noexcept
+/// The newest version that the transaction has read or replaces, of those that were not settled when it began.
+Timestamp Tl2::newest_seen() const noexcept
 {
-    Timestamp earlier = std::max(view_.newest_read, view_.settled);
+    Timestamp newest = view_.newest_read;
     for (std::uint64_t i = 0; i < locked_count_; ++i) {
-        earlier = std::max(earlier, VersionLocks::version(locked_[i].before));
+        newest = std::max(newest, VersionLocks::version(locked_[i].before));
     }
+    return newest;
+}
+
+Timestamp Tl2::choose_timestamp(bool is_durable) const noexcept { return timestamp_after(newest_seen(), is_durable); }
+
+Timestamp Tl2::timestamp_after(Timestamp seen, bool is_durable) const noexcept
+{
+    const Timestamp earlier = std::max(seen, view_.settled);
     Timestamp now = memory_.clock().next();
     while (now <= earlier) {
         now = memory_.clock().next();
@@ -222,7 +231,9 @@ Timestamp Tl2::acquire(bool is_durable) noexcept
     if (!lock_lines()) {
         return 0;
     }
-    const Timestamp timestamp = choose_timestamp(is_durable);
+    const Timestamp seen = newest_seen();
+    committing_.depends_on = seen;
+    const Timestamp timestamp = timestamp_after(seen, is_durable);
     if (is_removed(Canary::read_validation) || reads_hold()) {
         return timestamp;
     }

@@ -32,6 +32,9 @@ struct Committing {
     logs::RecordBuilder& record;
     std::uint32_t number;         ///< of the slot
     logs::Position position = 0;  ///< of the record that log() has appended
+    /// The newest transaction whose effects it has read or replaces, if the executor knows that.
+    Timestamp depends_on = logs::timestamp_max;
+    bool stands_alone = false;  ///< everything that it depends on was durable when it got its timestamp
 };
 
 /// The steps of a commit, in this order: prepare, make_room, announce; lock, timestamp and validation by the executor; settle; the stores

@@ -1,8 +1,13 @@
 // SPHT [SPHT §3.1, Algorithm 1]. Logs become durable in any order. One marker in the pool says up to which timestamp all are, and one
 // move of it acknowledges every transaction that waits.
+//
+// Beyond the paper: a transaction whose reads, and whatever it replaces, were all durable when it got its timestamp depends on nothing that
+// a crash may lose. Its record says so, counts as soon as it is whole, and needs neither the marker nor a wait for others. Option
+// `markers=always` does as the paper does.
 
 #include <optional>
 
+#include "core/canary.hpp"
 #include "engines/spht/protocols/protocol.hpp"
 #include "engines/spht/spht_layout.hpp"
 #include "engines/spht/transactional_memory.hpp"
@@ -21,6 +26,7 @@ public:
         if (memory_.is_byte_addressable()) {
             marker_.emplace(memory_.medium(), memory_.marker_offset(), memory_.order());
             marker_->start();
+            may_stand_alone_ = memory_.spares_markers();
         }
         return {};
     }
@@ -33,8 +39,14 @@ public:
     bool settle(Committing& commit, Timestamp timestamp) noexcept override
     {
         memory_.links().note_timestamp(commit.search, timestamp);
-        logs::CommitOrder::settle(commit.slot, timestamp);
+        commit.stands_alone = may_stand_alone_ && depends_on_durable_alone(commit);
+        logs::CommitOrder::settle(commit.slot, timestamp, !commit.stands_alone);
         return true;
+    }
+
+    void log(Committing& commit, Timestamp timestamp) noexcept override
+    {
+        commit.position = commit.log.append(commit.record, timestamp, 0, commit.stands_alone ? logs::stands_alone : 0);
     }
 
     bool make_durable(Committing& commit, Timestamp timestamp) noexcept override
@@ -42,12 +54,16 @@ public:
         const bool intact = memory_.persist_log();
         memory_.links().scan_others(commit.slot, commit.search);
         logs::CommitOrder::persisted(commit.slot, timestamp);
-        const bool durable = !memory_.has_failed() && (intact ? finish_stores(commit, timestamp) : await(timestamp));
+        const bool durable =
+            !memory_.has_failed() && (intact ? commit.stands_alone || finish_stores(commit, timestamp) : await(timestamp));
         memory_.links().finish(commit.slot, commit.search, intact && durable);
+        if (durable) {
+            logs::CommitOrder::close(commit.slot);
+        }
         return durable;
     }
 
-    /// The transaction that wrote it is about to raise the marker, or has left that to a later one.
+    /// The transaction that wrote it is about to be durable, by itself or by the marker.
     bool await(Timestamp timestamp) noexcept override
     {
         if (!marker_) {
@@ -55,7 +71,7 @@ public:
         }
         constexpr unsigned turns_max = 2000;
         const Medium& medium = memory_.medium();
-        for (unsigned turns = 0; turns < turns_max && memory_.order().durable() < timestamp && !medium.has_lost_pages();) {
+        for (unsigned turns = 0; turns < turns_max && !is_known_durable(timestamp) && !medium.has_lost_pages();) {
             logs::wait_turn(turns);
         }
         if (memory_.order().durable() < timestamp && !medium.has_lost_pages()) {
@@ -67,6 +83,7 @@ public:
     Timestamp commit_stores(Committing& commit) noexcept override
     {
         announce(commit);
+        commit.stands_alone = false;
         const Timestamp timestamp = memory_.clock().now();
         memory_.links().note_timestamp(commit.search, timestamp);
         log(commit, timestamp);
@@ -92,7 +109,29 @@ public:
     bool leaves_stores_to_later_records() const noexcept override { return true; }
 
 private:
+    /// Also by transactions that have moved no marker.
+    [[nodiscard]] bool is_known_durable(Timestamp timestamp) noexcept
+    {
+        logs::CommitOrder& order = memory_.order();
+        if (order.durable() < timestamp && may_stand_alone_) {
+            order.find_durable(memory_.clock().moment(), order.slot(TransactionalMemory::stores_slot));
+        }
+        return order.durable() >= timestamp;
+    }
+    /// The library's own stores have no versions: the transaction may depend on the newest of them.
+    [[nodiscard]] bool depends_on_durable_alone(const Committing& commit) noexcept
+    {
+        if (is_removed(Canary::stands_alone)) {
+            return true;
+        }
+        logs::CommitOrder& order = memory_.order();
+        const auto& stores = order.slot(TransactionalMemory::stores_slot).stamp;
+        return commit.depends_on != logs::timestamp_max && commit.record.words() <= logs::record_words_max &&
+               stores.load(std::memory_order_acquire) >> 1 <= order.marked() && is_known_durable(commit.depends_on);
+    }
+
     std::optional<logs::DurableMarker> marker_;
+    bool may_stand_alone_ = false;
 };
 
 }  // namespace
