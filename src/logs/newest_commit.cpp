@@ -118,8 +118,7 @@ NewestCommit find(const LogBytes& bytes, const Bounds& bounds)
                 whole.find_record(record.timestamp);
                 whole.take(record);
                 break;
-            case CommitRule::pool_marker:
-            case CommitRule::none: break;
+            case CommitRule::pool_marker: break;
             }
             offset += record_bytes_for(record.words);
         }

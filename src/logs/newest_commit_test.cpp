@@ -120,12 +120,5 @@ TEST_F(NewestCommitOf, ATornRecordBeforeAWholeOneOfTheSameLogIsNoticed)
     EXPECT_EQ(live(), UINT64_MAX);
 }
 
-TEST_F(NewestCommitOf, NoRecordCountsWherePageCopiesHaveAll)
-{
-    add(0, 11);
-    EXPECT_EQ(newest(CommitRule::none).timestamp, 10U);
-    EXPECT_EQ(live(), 0U);
-}
-
 }  // namespace
 }  // namespace stillpoint::logs

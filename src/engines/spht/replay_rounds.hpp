@@ -10,6 +10,7 @@
 #include <span>
 
 #include "core/result.hpp"
+#include "engines/spht/in_place.hpp"
 #include "engines/spht/spht_layout.hpp"
 #include "engines/spht/transactional_memory.hpp"
 #include "logs/log_scan.hpp"
@@ -96,6 +97,7 @@ private:
     Settings settings_;
     versions::EpochWriter writer_;
     CheckpointTurns turns_;
+    InPlace in_place_;
     versions::AnnouncedSegments announced_;
     os::NumaNodes nodes_;
     logs::Replayer replayer_;
