@@ -1,6 +1,7 @@
 #pragma once
-// InPlace: stores log records into page copies where they lie in the pool, line by line, for protocols whose commits wait for that. The copy
-// of a page that is stored to is the one that the next epoch will commit; until then nothing reads it, and that epoch stores what it lacks.
+// InPlace: stores log records into page copies where they lie in the pool, line by line, for protocols whose commits wait for that. The
+// copy of a page that is stored to is the one that the next epoch will commit; until then nothing reads it, and that epoch stores what it
+// lacks.
 
 #include "logs/record_builder.hpp"
 #include "os/futex.hpp"
