@@ -309,8 +309,8 @@ private:
     DamageReport& report_;
     ScannedLog& log_;
     ChunkInUse chunk_{};
-    Timestamp newest_ = 0;           ///< of the records passed so far, and of those that chunks follow
-    std::vector<RecordRef> parts_;   ///< of a transaction of which more parts must follow
+    Timestamp newest_ = 0;  ///< of the records passed so far, and of those that chunks follow
+    std::vector<RecordRef> parts_;  ///< of a transaction of which more parts must follow
     std::uint64_t part_words_ = 0;
     std::uint64_t incomplete_at_ = 0;
     std::uint32_t expected_part_ = 0;

@@ -22,7 +22,6 @@ enum class CommitRule : std::uint8_t {
     own_marker,         ///< the record's link is encode_marker() of its timestamp, or that of a later one is
     whole_up_to_a_gap,  ///< it is whole, and so are all before it in the one log; links are what was durable when they were written
     whole,              ///< it is whole
-    none,               ///< it does not: page copies have all that was acknowledged
 };
 
 struct Bounds {

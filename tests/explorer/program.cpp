@@ -79,8 +79,8 @@ public:
 private:
     [[nodiscard]] std::string options() const
     {
-        std::string text = "quiet pool_size_mb=4 staging_max_mb=64 engine=" + plan_.engine + " tracker=" + plan_.tracker + plan_.more_options +
-                           " pool_max_mb=" + std::to_string(plan_.workload->image_max_mb) +
+        std::string text = "quiet pool_size_mb=4 staging_max_mb=64 engine=" + plan_.engine + " tracker=" + plan_.tracker +
+                           plan_.more_options + " pool_max_mb=" + std::to_string(plan_.workload->image_max_mb) +
                            " interval_ms=" + (plan_.timed ? "1" : "3600000") +
                            " durability=" + (plan_.profile == sim::Profile::process ? "process" : "power");
         if (plan_.place != Place::simulated) {

@@ -31,9 +31,9 @@ void add_campaigns_of_protocols(std::string_view engine, std::vector<Campaign>& 
                                                 std::string(to_text(plan.profile)) + "/" + std::string(plan.objects->name),
                                             plan));
         };
-        for (const char* const name : {"several", "churn", "large", "names"}) {
+        for (const char* const name : {"several", "readers", "churn", "large", "aborts", "names"}) {
             ProgramPlan plan = plan_of(engine, transaction_program_called(name), sim::Profile::cache_line);
-            plan.fence_us_max = plan.objects->name == "several" ? 100 : 0;
+            plan.fence_us_max = plan.objects->name == "several" || plan.objects->name == "readers" ? 100 : 0;
             add("transactions", plan);
         }
         ProgramPlan plan = plan_of(engine, transaction_program_called("several"), sim::Profile::persistent_caches);

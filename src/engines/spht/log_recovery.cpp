@@ -90,14 +90,14 @@ Result<RecoveredLogs> read_grouped(const Pool& pool, const ReplayPoint& point, c
     return RecoveredLogs{point, groups[0].marker, true, &protocol_called("spht"), groups[0], std::move(*index)};
 }
 
-Result<RecoveredLogs> read_marked(const Pool& pool, const ReplayPoint& point, logs::Timestamp marker, const logs::LogBytes& bytes,
-                                  Findings* findings)
+Result<RecoveredLogs> read_marked(const Pool& pool, const ReplayPoint& point, logs::Timestamp marker, const ProtocolRow& protocol,
+                                  const logs::LogBytes& bytes, Findings* findings)
 {
     auto index = logs::scan_logs(bytes, bounds_for(pool, point, marker, true), findings);
     if (!index) {
         return pass_on(index.error());
     }
-    return RecoveredLogs{point, marker, true, &protocol_called("spht"), newest_group(pool), std::move(*index)};
+    return RecoveredLogs{point, marker, true, &protocol, newest_group(pool), std::move(*index)};
 }
 
 /// Logs of a protocol that moves no marker of the pool.
@@ -183,9 +183,14 @@ Result<RecoveredLogs> read_logs(const Pool& pool, std::uint64_t durable_epoch, c
         return damaged(pool, "the marker of the newest durable transaction is damaged");
     }
     // The pool may have been used on both kinds of media. Each run begins with everything of the earlier ones replayed.
-    auto logs = !protocol->is_spht()         ? read_by_rule(pool, *point, *protocol, bytes, findings)
-                : *marker <= point->replayed ? read_grouped(pool, *point, bytes, findings)
-                                             : read_marked(pool, *point, *marker, bytes, findings);
+    const auto read = [&]() -> Result<RecoveredLogs> {
+        if (protocol->rule != logs::CommitRule::pool_marker) {
+            return read_by_rule(pool, *point, *protocol, bytes, findings);
+        }
+        return *marker <= point->replayed && protocol->is_spht() ? read_grouped(pool, *point, bytes, findings)
+                                                                 : read_marked(pool, *point, *marker, *protocol, bytes, findings);
+    };
+    auto logs = read();
     if (!logs) {
         return logs;
     }

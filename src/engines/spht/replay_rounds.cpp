@@ -28,7 +28,8 @@ const std::byte* staged_bytes_of(const std::byte* staging, std::uint32_t slot) {
 
 ReplayRounds::ReplayRounds(const Parts& parts, const Settings& settings) noexcept
     : parts_(parts), settings_(settings), writer_(*parts.pool, *parts.table, *parts.locations, *parts.medium_lock, write_rules),
-      turns_(settings.interval_ns, &take_turn, this), nodes_(os::NumaNodes::read())
+      turns_(settings.interval_ns, &take_turn, this), in_place_(*parts.pool, *parts.table, *parts.locations, *parts.medium_lock),
+      nodes_(os::NumaNodes::read())
 {
 }
 
@@ -141,7 +142,13 @@ CheckpointTurn ReplayRounds::take_round(bool last, bool even_if_empty) noexcept
         return CheckpointTurn::failed;
     }
     announced_.absorb(*parts_.table, *parts_.locations);
-    const bool awaited = last || even_if_empty || parts_.clock->wanted() >= parts_.clock->running();
+    const bool is_round_wanted = is_round_wanted_.exchange(false, std::memory_order_acq_rel);
+    const bool is_epoch_wanted = last || parts_.clock->wanted() >= parts_.clock->running();
+    if (parts_.memory->protocol().apply(in_place_) && even_if_empty && !is_round_wanted && !is_epoch_wanted &&
+        os::monotonic_ns() - newest_epoch_ns_ < settings_.interval_ns) {
+        return CheckpointTurn::nothing_to_do;
+    }
+    const bool awaited = is_epoch_wanted || even_if_empty;
     Result<void> outcome = awaited ? seal(last) : Result<void>{};
     const logs::GroupRecord goal = goal_now();
     if (outcome && !awaited && goal.marker <= point_.replayed) {
@@ -373,8 +380,8 @@ Result<void> ReplayRounds::write_epoch(std::span<const std::uint32_t> pages, con
         static_cast<void>(write_replay_point(next));
     }
     point_ = next;
+    newest_epoch_ns_ = begun_ns;
     replayed_.store(next.replayed, std::memory_order_release);
-    parts_.memory->protocol().replayed(next.replayed);
     give_chunks_back(next.replayed);
     record_commit(epoch, begun_ns, os::monotonic_ns() - begun_ns, parts_.pool->medium());
     Statistics& here = statistics();

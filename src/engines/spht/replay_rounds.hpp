@@ -10,6 +10,7 @@
 #include <span>
 
 #include "core/result.hpp"
+#include "engines/spht/in_place.hpp"
 #include "engines/spht/spht_layout.hpp"
 #include "engines/spht/transactional_memory.hpp"
 #include "logs/log_scan.hpp"
@@ -68,7 +69,13 @@ public:
     void stop_replayers() noexcept { replayer_.stop(); }
     void detach_after_fork() noexcept;
     /// A round as soon as possible. Any thread.
-    void request() noexcept { turns_.request(); }
+    void request() noexcept
+    {
+        is_round_wanted_.store(true, std::memory_order_release);
+        turns_.request();
+    }
+    /// CommitProtocol::apply() as soon as possible, and no round for that. Any thread.
+    void wake_applier() noexcept { turns_.request(); }
     void announce_segment(const Segment& segment) noexcept { announced_.announce(segment); }
     [[nodiscard]] std::uint64_t transactions_replayed() const noexcept { return point_.transactions; }
     [[nodiscard]] logs::Timestamp replayed() const noexcept { return replayed_.load(std::memory_order_acquire); }
@@ -96,11 +103,14 @@ private:
     Settings settings_;
     versions::EpochWriter writer_;
     CheckpointTurns turns_;
+    InPlace in_place_;
+    std::atomic<bool> is_round_wanted_{false};
     versions::AnnouncedSegments announced_;
     os::NumaNodes nodes_;
     logs::Replayer replayer_;
     logs::RoundSize round_size_;
     ReplayPoint point_{};
+    std::uint64_t newest_epoch_ns_ = 0;  ///< when it was begun
     bool has_replayed_ = false;
     std::atomic<logs::Timestamp> replayed_{0};
     logs::Timestamp newest_replayed_ = 0;  ///< of a record of this run; 0: none

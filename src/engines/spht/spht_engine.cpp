@@ -150,6 +150,7 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
         return pass_on(done.error());
     }
     const auto request = [](void* self) noexcept { static_cast<SphtEngine*>(self)->request_checkpoint(); };
+    const auto wake_applier = [](void* self) noexcept { static_cast<SphtEngine*>(self)->rounds_->wake_applier(); };
     const auto give_up = [](void* self, const Failure& failure) noexcept {
         auto& engine = *static_cast<SphtEngine*>(self);
         const StatisticsScope own(engine.statistics_number);
@@ -168,9 +169,9 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
     if (!protocol_->is_spht() && *executor != Executor::software) {
         return fail(SP_E_INVALID_ARGUMENT, 0, "protocol={} runs its transactions in software: use executor=software", protocol_->name);
     }
-    if (auto done = memory_.prepare({pool_.get(), &medium_lock_, &shadow_, facts.image_bytes_max, direction_of(own.linking), own.markers != "always",
-                                     *executor,
-                                     own.executor_seed, protocol_, request, give_up, this});
+    if (auto done = memory_.prepare({pool_.get(), &medium_lock_, &shadow_, facts.image_bytes_max, direction_of(own.linking),
+                                     own.markers != "always", *executor, own.executor_seed, protocol_, request, wake_applier, give_up,
+                                     this});
         !done) {
         return pass_on(done.error());
     }

@@ -45,6 +45,8 @@ public:
         const ProtocolRow* protocol;
         /// A replay is due, or threads wait for one. Any thread.
         void (*request_replay)(void* engine) noexcept;
+        /// CommitProtocol::apply() has something to do. Any thread.
+        void (*wake_applier)(void* engine) noexcept;
         /// Nothing becomes durable any more.
         void (*give_up)(void* engine, const Failure& failure) noexcept;
         void* engine;
@@ -114,7 +116,7 @@ public:
     [[nodiscard]] std::uint64_t marker_offset() const noexcept;
     /// Block media: returns when a group has what is up to `timestamp`. False: nothing becomes durable any more.
     [[nodiscard]] bool await_group(Timestamp timestamp) noexcept;
-    void request_replay() noexcept { parts_.request_replay(parts_.engine); }
+    void wake_applier() noexcept { parts_.wake_applier(parts_.engine); }
     /// Errors: transaction_too_large.
     [[nodiscard]] Result<void> check_size(std::uint64_t words) const noexcept;
 

@@ -32,7 +32,7 @@ constexpr std::array rows = {
     ProtocolRow{"nv-htm", word_of("NV-HTM"), CommitRule::own_marker, ClockKind::physical, &make_nv_htm},
     ProtocolRow{"dudetm", word_of("DudeTM"), CommitRule::whole_up_to_a_gap, ClockKind::counter, &make_dude_tm},
     ProtocolRow{"crafty", word_of("Crafty"), CommitRule::own_marker, ClockKind::physical, &make_crafty},
-    ProtocolRow{"cc-htm", word_of("cc-HTM"), CommitRule::none, ClockKind::physical, &make_cc_htm},
+    ProtocolRow{"cc-htm", word_of("cc-HTM"), CommitRule::pool_marker, ClockKind::physical, &make_cc_htm},
     ProtocolRow{"pstm", word_of("PSTM"), CommitRule::whole, ClockKind::counter, &make_pstm},
 };
 
@@ -77,7 +77,7 @@ bool CommitProtocol::finish_stores(Committing& /*commit*/, Timestamp timestamp) 
 
 Timestamp CommitProtocol::replayable() noexcept { return memory_.order().durable(); }
 
-void CommitProtocol::replayed(Timestamp /*timestamp*/) noexcept {}
+bool CommitProtocol::apply(InPlace& /*copies*/) noexcept { return false; }
 
 Timestamp CommitProtocol::logged_moment() noexcept
 {

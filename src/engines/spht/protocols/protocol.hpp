@@ -21,6 +21,7 @@
 namespace stillpoint::spht {
 
 using logs::Timestamp;
+class InPlace;
 class Transaction;
 class TransactionalMemory;
 
@@ -87,8 +88,8 @@ public:
     // -- The replayer ---------------------------------------------------------------------------------------
     /// Every record up to it is in the logs, and counts.
     [[nodiscard]] virtual Timestamp replayable() noexcept;
-    /// The page copies have every transaction up to `timestamp`.
-    virtual void replayed(Timestamp timestamp) noexcept;
+    /// On the checkpoint thread, before each of its turns. True: commits wait for it, and a turn that one has asked for is over.
+    [[nodiscard]] virtual bool apply(InPlace& copies) noexcept;
 
 protected:
     /// The clock's present, after every record up to it is in the logs: others choose later timestamps.

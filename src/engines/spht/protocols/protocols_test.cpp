@@ -3,6 +3,7 @@
 #include <stillpoint/spht.hpp>
 
 #include <cstring>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <string>
 #include <thread>
@@ -10,6 +11,7 @@
 
 #include "engines/spht/protocols/protocol.hpp"
 #include "engines/spht/spht_layout.hpp"
+#include "logs/durable_marker.hpp"
 #include "support/crashing_program.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -165,6 +167,22 @@ TEST_P(Protocols, SayWhereTheyCannotRun)
     const auto nothing = [] { return 0; };
     EXPECT_EQ(run(GetParam(), nothing, " medium=file"), is_spht ? 0 : test::could_not_open);
     EXPECT_EQ(run(GetParam(), nothing, " medium=memory linking=forward"), is_spht ? 0 : test::could_not_open);
+}
+
+TEST_P(Protocols, AreDamagedIfTheirNameIs)
+{
+    EXPECT_EQ(run(GetParam(), [] { return check_whole(0); }), 0);
+    std::fstream file(pool_, std::ios::in | std::ios::out | std::ios::binary);
+    const std::uint64_t magic = logs::marker_magic;
+    std::string bytes(std::size_t{64} * page_bytes, '\0');
+    file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    const std::size_t at = bytes.find(std::string(reinterpret_cast<const char*>(&magic), sizeof magic));
+    ASSERT_NE(at, std::string::npos);
+    const std::size_t name = at + sizeof magic;
+    file.seekp(static_cast<std::streamoff>(name));
+    file.put(static_cast<char>(bytes[name] ^ 1));
+    file.close();
+    EXPECT_EQ(run(GetParam(), [] { return 0; }), test::could_not_open);
 }
 
 TEST(ProtocolsOfPools, HaveAWordEach)

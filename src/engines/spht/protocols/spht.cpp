@@ -54,8 +54,7 @@ public:
         const bool intact = memory_.persist_log();
         memory_.links().scan_others(commit.slot, commit.search);
         logs::CommitOrder::persisted(commit.slot, timestamp);
-        const bool durable =
-            !memory_.has_failed() && (intact ? commit.stands_alone || finish_stores(commit, timestamp) : await(timestamp));
+        const bool durable = !memory_.has_failed() && (intact ? commit.stands_alone || finish_stores(commit, timestamp) : await(timestamp));
         memory_.links().finish(commit.slot, commit.search, intact && durable);
         if (durable) {
             logs::CommitOrder::close(commit.slot);
