@@ -35,7 +35,7 @@ public:
     [[nodiscard]] const Entry* end() const noexcept { return entries_.data() + count_; }
 
     /// False: the word was not written.
-    [[nodiscard]] bool may_have(const std::uint64_t* word) const noexcept { return (filter_ & filter_bit(word)) != 0; }
+    [[nodiscard]] bool may_have(const std::uint64_t* word) const noexcept { return filter_ != 0 && (filter_ & filter_bit(word)) != 0; }
     /// nullptr: the word was not written.
     [[nodiscard]] const Entry* find(const std::uint64_t* word) const noexcept
     {

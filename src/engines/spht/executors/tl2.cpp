@@ -20,7 +20,6 @@ Result<void> Tl2::reserve()
 void Tl2::enter() noexcept
 {
     read_count_ = 0;
-    newest_read_ = 0;
     newest_durable_read_ = 0;
     SerialGate& gate = memory_.gate();
     if (wishes_.privatizes && !gate.has_moments()) [[unlikely]] {
@@ -36,7 +35,7 @@ void Tl2::enter() noexcept
 void Tl2::await_others(Timestamp timestamp) noexcept
 {
     if (wishes_.privatizes) {
-        memory_.gate().await_moments_after(std::max(timestamp, newest_read_));
+        memory_.gate().await_moments_after(std::max(timestamp, read_version_));
     }
 }
 
@@ -62,7 +61,7 @@ bool Tl2::reads_hold() noexcept
 bool Tl2::extend() noexcept
 {
     const Timestamp now = memory_.clock().moment();
-    if (wishes_.read_only ? newest_read_ != 0 : !reads_hold()) {
+    if (wishes_.read_only ? read_count_ != 0 : !reads_hold()) {
         return false;
     }
     read_version_ = now;
@@ -73,7 +72,7 @@ bool Tl2::extend() noexcept
 }
 
 /// The usual case alone, without a call: the word was not written, and its line is older than the moment as of which is read.
-bool Tl2::read(const std::uint64_t* word, std::uint64_t& value) noexcept
+int Tl2::read(const std::uint64_t* word, std::uint64_t& value) noexcept
 {
     if (!doomed_ && !writes_.may_have(word)) [[likely]] {
         VersionLocks::Lock& lock = memory_.locks().of(reinterpret_cast<std::uintptr_t>(word));
@@ -83,14 +82,13 @@ bool Tl2::read(const std::uint64_t* word, std::uint64_t& value) noexcept
         const bool is_steady = lock.load(std::memory_order_relaxed) == before && !VersionLocks::is_locked(before);
         if (is_steady && VersionLocks::version(before) < read_version_ && read_count_ < reads_.capacity()) [[likely]] {
             note_read(VersionLocks::version(before));
-            if (!wishes_.read_only) {
-                reads_[read_count_++] = &lock;
-            }
+            reads_[wishes_.read_only ? 0 : read_count_] = &lock;
+            ++read_count_;
             value = found;
-            return true;
+            return SP_OK;
         }
     }
-    return read_with_care(word, value);
+    return read_with_care(word, value) ? SP_OK : SP_E_CONFLICT;
 }
 
 bool Tl2::read_with_care(const std::uint64_t* word, std::uint64_t& value) noexcept
@@ -133,12 +131,13 @@ bool Tl2::read_with_care(const std::uint64_t* word, std::uint64_t& value) noexce
         }
         note_read(VersionLocks::version(before));
         if (!wishes_.read_only) {
-            if (read_count_ == reads_.capacity()) [[unlikely]] {
+            if (read_count_ >= reads_.capacity()) [[unlikely]] {
                 too_large_ = true;
                 return doom();
             }
-            reads_[read_count_++] = &lock;
+            reads_[read_count_] = &lock;
         }
+        ++read_count_;
         value = written == nullptr ? found : (found & ~written->mask) | written->value;
         return true;
     }
@@ -206,7 +205,7 @@ bool Tl2::lock_lines() noexcept
 
 Timestamp Tl2::choose_timestamp(bool is_durable) const noexcept
 {
-    Timestamp earlier = newest_read_;
+    Timestamp earlier = read_version_ - 1;  // All that was read is at least as old.
     for (std::uint64_t i = 0; i < locked_count_; ++i) {
         earlier = std::max(earlier, VersionLocks::version(locked_[i].before));
     }

@@ -20,7 +20,7 @@ public:
     {
     }
     [[nodiscard]] Result<void> reserve() override;
-    [[nodiscard]] bool read(const std::uint64_t* word, std::uint64_t& value) noexcept override;
+    [[nodiscard]] int read(const std::uint64_t* word, std::uint64_t& value) noexcept override;
 
 protected:
     /// Locks the line before the commit: from here on no other transaction reads or writes it. False: conflict.
@@ -43,8 +43,7 @@ private:
 
     void note_read(Timestamp version) noexcept
     {
-        newest_read_ = std::max(newest_read_, std::max(version, Timestamp{1}));
-        newest_durable_read_ = VersionLocks::is_of_durable(version) ? std::max(newest_durable_read_, version) : newest_durable_read_;
+        newest_durable_read_ = std::max(newest_durable_read_, VersionLocks::is_of_durable(version) ? version : 0);
     }
     [[nodiscard, gnu::noinline]] bool read_with_care(const std::uint64_t* word, std::uint64_t& value) noexcept;
     [[nodiscard]] bool extend() noexcept;
@@ -54,9 +53,8 @@ private:
 
     const std::uint64_t own_lock_word_;
     Timestamp read_version_ = 0;         ///< lines with older versions may be read
-    Timestamp newest_read_ = 0;          ///< newest version among them
-    Timestamp newest_durable_read_ = 0;  ///< of a transaction that has written durable memory
-    os::ReservedArray<VersionLocks::Lock*> reads_;
+    Timestamp newest_durable_read_ = 0;  ///< the newest of them of a transaction that has written durable memory
+    os::ReservedArray<VersionLocks::Lock*> reads_;  ///< not where the transaction only reads
     std::uint64_t read_count_ = 0;
     os::ReservedArray<LockedLine> locked_;
     std::uint64_t locked_count_ = 0;
