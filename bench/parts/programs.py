@@ -56,3 +56,8 @@ REPLAY = OwnTables(
     "against two. Nanoseconds for each logged write; ratios are of whole replays, each taken within a round.", 60,
     lambda options: [("bench_replay", f"rounds={1 if options.quick else max(5, round(options.seconds / 8))}",
                       f"writes={20_000 if options.quick else 2_000_000}")])
+EXECUTORS = OwnTables(
+    "The executors of spht's transactions, on an ordered map with look-ups and changes in three mixes, and on reservations as vacation's.\n"
+    "Two threads, medium memory, durability process. Ratios are to TL2 (software), each taken within a round.", 30,
+    lambda options: [("bench_executors", "executors=software,tinystm,norec",
+                      *(("rounds=1", "slice_ms=20") if options.quick else (f"rounds={max(5, round(options.seconds / 3))}",)))])

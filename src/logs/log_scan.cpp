@@ -317,7 +317,8 @@ private:
     bool is_damaged_ = false;
     bool has_marker_ = false;
     bool stands_alone_ = false;  ///< the transaction of parts_ does
-    /// CommitRule::whole, and records that stand alone: damage if a later transaction of the log is whole; else what a crash may leave of its last one.
+    /// CommitRule::whole, and records that stand alone: damage if a later transaction of the log is whole; else what a crash may leave of
+    /// its last one.
     std::optional<Damage> unsure_;
 };
 

@@ -63,7 +63,12 @@ void add_campaigns(std::string_view engine, std::vector<Campaign>& campaigns)
             for (const sim::Profile profile : {sim::Profile::cache_line, sim::Profile::page}) {
                 ProgramPlan plan = plan_of(engine, program, profile);
                 plan.fence_us_max = program.name == "several" || program.name == "readers" ? 100 : 0;
-                add(("transactions-" + std::string(executor)).c_str(), plan);
+                const std::string what = "transactions-" + std::string(executor);
+                add(what.c_str(), plan);
+                if (program.name == "several") {
+                    plan.failing_sync = 15;
+                    add((what + "-failed-sync").c_str(), plan);
+                }
             }
         }
     }

@@ -21,7 +21,7 @@ struct State {
     char* other;
 };
 
-class PlainStores : public ::testing::Test {
+class PlainStores : public ::testing::TestWithParam<const char*> {
 protected:
     void SetUp() override
     {
@@ -34,8 +34,9 @@ protected:
     void TearDown() override { EXPECT_EQ(sp_close(), SP_OK) << sp_last_error(); }
     void open()
     {
-        ASSERT_EQ(sp_open(folder_.file("pool").c_str(), "engine=spht quiet durability=process pool_size_mb=8 pool_max_mb=128"), SP_OK)
-            << sp_last_error();
+        const std::string options = std::string("engine=spht quiet durability=process pool_size_mb=8 pool_max_mb=128 executor=") +
+                                    GetParam();
+        ASSERT_EQ(sp_open(folder_.file("pool").c_str(), options.c_str()), SP_OK) << sp_last_error();
         state_ = static_cast<State*>(sp_root("state", sizeof(State)));
         ASSERT_NE(state_, nullptr);
     }
@@ -69,7 +70,10 @@ private:
     stillpoint::test::TemporaryDirectory folder_;
 };
 
-TEST_F(PlainStores, AreDurableBesideThoseOfFunctions)
+INSTANTIATE_TEST_SUITE_P(Executors, PlainStores, testing::Values("software", "norec", "simulated"),
+                         [](const auto& executor) { return std::string(executor.param); });
+
+TEST_P(PlainStores, AreDurableBesideThoseOfFunctions)
 {
     run_alone([&](sp_spht_transaction* transaction) {
         state_->numbers[0] = 1;
@@ -84,7 +88,7 @@ TEST_F(PlainStores, AreDurableBesideThoseOfFunctions)
     EXPECT_EQ(state_->numbers[2999], 2);
 }
 
-TEST_F(PlainStores, AreFoundInEachTransactionAgain)
+TEST_P(PlainStores, AreFoundInEachTransactionAgain)
 {
     for (long i = 0; i < 20; ++i) {
         run_alone([&](sp_spht_transaction* /*transaction*/) {
@@ -105,7 +109,7 @@ TEST_F(PlainStores, AreFoundInEachTransactionAgain)
     EXPECT_EQ(state_->numbers[1], 20);
 }
 
-TEST_F(PlainStores, ReachProgramMemory)
+TEST_P(PlainStores, ReachProgramMemory)
 {
     run_alone([&](sp_spht_transaction* /*transaction*/) {
         durable_number += 4;
@@ -121,7 +125,7 @@ TEST_F(PlainStores, ReachProgramMemory)
     std::memset(durable_text + 4000, 0, 6);
 }
 
-TEST_F(PlainStores, FillNewBlocksAndOutliveFreedOnes)
+TEST_P(PlainStores, FillNewBlocksAndOutliveFreedOnes)
 {
     const std::uint64_t before = live_blocks();
     run_alone([&](sp_spht_transaction* transaction) {
@@ -149,7 +153,7 @@ TEST_F(PlainStores, FillNewBlocksAndOutliveFreedOnes)
     EXPECT_EQ(state_->other, nullptr);
 }
 
-TEST_F(PlainStores, AreFoundWhereThePoolHasGrown)
+TEST_P(PlainStores, AreFoundWhereThePoolHasGrown)
 {
     constexpr std::size_t large = std::size_t{16} << 20;
     run_alone([&](sp_spht_transaction* transaction) {
@@ -164,7 +168,7 @@ TEST_F(PlainStores, AreFoundWhereThePoolHasGrown)
     EXPECT_EQ(state_->block[large - 1], 'l');
 }
 
-TEST_F(PlainStores, OutsideOfSuchTransactionsAreLost)
+TEST_P(PlainStores, OutsideOfSuchTransactionsAreLost)
 {
     run_alone([&](sp_spht_transaction* /*transaction*/) {
         state_->numbers[0] = 1;
@@ -176,7 +180,7 @@ TEST_F(PlainStores, OutsideOfSuchTransactionsAreLost)
     EXPECT_EQ(state_->numbers[1000], 0);
 }
 
-TEST_F(PlainStores, NeedATransactionThatRunsAlone)
+TEST_P(PlainStores, NeedATransactionThatRunsAlone)
 {
     const auto nothing = [](sp_spht_transaction* /*transaction*/, void* /*argument*/) -> int { return SP_OK; };
     EXPECT_EQ(sp_spht_run(nothing, nullptr, SP_SPHT_PLAIN_STORES), SP_E_INVALID_ARGUMENT);

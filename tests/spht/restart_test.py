@@ -93,7 +93,7 @@ class Restarts:
                 count += 3
 
     def test_a_damaged_record_of_what_had_returned_is_refused(self):
-        self.options = OPTIONS.replace("interval_ms=20", "interval_ms=3600000")
+        self.options = self.options.replace("interval_ms=20", "interval_ms=3600000")
         self.killed("transfer=5")
         whole = bytearray(self.pool.read_bytes())
         pages = range(0, len(whole), PAGE_BYTES)
@@ -124,6 +124,14 @@ class OnADisk(Restarts, unittest.TestCase):
         done = [int(line.split()[2]) for line in output if line.startswith("done")]
         self.assertEqual(output[-3:], [f"error {SP_E_IO}"] * 3)
         self.assertIn(self.counts()[0] - done[-1], (0, 1))
+
+
+class InSimulatedHardware(OnMemory):
+    options = OPTIONS + " executor=simulated executor_seed=3"
+
+
+class InSimulatedHardwareOnADisk(OnADisk):
+    options = OPTIONS + " executor=simulated executor_seed=4"
 
 
 if __name__ == "__main__":

@@ -212,7 +212,7 @@ STILLPOINT_API int sp_spht_run(int (*body)(sp_spht_transaction*, void*), void* a
 
 STILLPOINT_API int sp_spht_read_word(sp_spht_transaction* transaction, const uint64_t* place, uint64_t* value)
 {
-    return of(transaction).read(place, *value) ? SP_OK : SP_E_CONFLICT;
+    return of(transaction).read(place, *value);
 }
 
 STILLPOINT_API int sp_spht_write_word(sp_spht_transaction* transaction, uint64_t* place, uint64_t value, uint64_t mask)
@@ -250,14 +250,14 @@ STILLPOINT_API int sp_spht_read(sp_spht_transaction* transaction, const void* pl
     Transaction& own = of(transaction);
     if (is_word(place, bytes)) [[likely]] {
         std::uint64_t found = 0;
-        const bool done = own.read(static_cast<const std::uint64_t*>(place), found);
+        const int code = own.read(static_cast<const std::uint64_t*>(place), found);
         std::memcpy(value, &found, sizeof found);
-        return done ? SP_OK : SP_E_CONFLICT;
+        return code;
     }
     return for_each_word(reinterpret_cast<std::uintptr_t>(place), bytes,
                          [&](std::uintptr_t word, std::size_t first, std::size_t here, std::size_t done) {
                              std::uint64_t found = 0;
-                             if (!own.read(reinterpret_cast<const std::uint64_t*>(word), found)) {
+                             if (own.read(reinterpret_cast<const std::uint64_t*>(word), found) != SP_OK) {
                                  return false;
                              }
                              std::memcpy(static_cast<std::byte*>(value) + done, reinterpret_cast<const std::byte*>(&found) + first, here);

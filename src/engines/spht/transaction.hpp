@@ -83,8 +83,9 @@ public:
     /// A conflict was met: nothing that is read from here on counts, and commit() says so.
     [[nodiscard]] bool is_doomed() const noexcept { return doomed_; }
 
-    /// The aligned word at `word`, as of one moment for all words that the transaction reads. False: conflict.
-    [[nodiscard]] virtual bool read(const std::uint64_t* word, std::uint64_t& value) noexcept = 0;
+    /// The aligned word at `word`, as of one moment for all words that the transaction reads. SP_OK or SP_E_CONFLICT: the API passes it on
+    /// without another instruction.
+    [[nodiscard]] virtual int read(const std::uint64_t* word, std::uint64_t& value) noexcept = 0;
     /// Writes the bytes that `mask` has. False: conflict, or too much; is_doomed() either way.
     [[nodiscard]] virtual bool write(std::uint64_t* word, std::uint64_t value, std::uint64_t mask) noexcept;
 

@@ -133,20 +133,20 @@ void Hardware<Tm>::step_aside() noexcept
 }
 
 template <HardwareTm Tm>
-bool Hardware<Tm>::read(const std::uint64_t* word, std::uint64_t& value) noexcept
+int Hardware<Tm>::read(const std::uint64_t* word, std::uint64_t& value) noexcept
 {
     value = 0;
     if (doomed_) [[unlikely]] {
-        return false;
+        return SP_E_CONFLICT;
     }
     if (!wishes_.alone) [[likely]] {
-        return tm_.load(word, value) || attempt_failed(tm_.last());
+        return tm_.load(word, value) || attempt_failed(tm_.last()) ? SP_OK : SP_E_CONFLICT;
     }
     value = __atomic_load_n(word, __ATOMIC_RELAXED);
     if (const WriteSet::Entry* const written = may_have_written(word) ? writes_.find(word) : nullptr; written != nullptr) {
         value = (value & ~written->mask) | written->value;
     }
-    return true;
+    return SP_OK;
 }
 
 template <HardwareTm Tm>

@@ -26,7 +26,7 @@ public:
     {
     }
     [[nodiscard]] Result<void> reserve() override;
-    [[nodiscard]] bool read(const std::uint64_t* word, std::uint64_t& value) noexcept override;
+    [[nodiscard]] int read(const std::uint64_t* word, std::uint64_t& value) noexcept override;
     [[nodiscard]] bool write(std::uint64_t* word, std::uint64_t value, std::uint64_t mask) noexcept override;
     void step_aside() noexcept override;
 

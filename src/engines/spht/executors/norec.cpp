@@ -45,7 +45,22 @@ bool Norec::reads_hold() noexcept
     }
 }
 
-bool Norec::read(const std::uint64_t* word, std::uint64_t& value) noexcept
+/// The usual case alone, without a call: the word was not written, and no transaction has committed since the last look.
+int Norec::read(const std::uint64_t* word, std::uint64_t& value) noexcept
+{
+    if (!doomed_ && !may_have_written(word)) [[likely]] {
+        const std::uint64_t found = __atomic_load_n(word, __ATOMIC_RELAXED);
+        std::atomic_thread_fence(std::memory_order_acquire);
+        if (clock_.sequence.load(std::memory_order_relaxed) == snapshot_ && read_count_ < reads_.capacity()) [[likely]] {
+            reads_[read_count_++] = {word, found};
+            value = found;
+            return SP_OK;
+        }
+    }
+    return read_with_care(word, value) ? SP_OK : SP_E_CONFLICT;
+}
+
+bool Norec::read_with_care(const std::uint64_t* word, std::uint64_t& value) noexcept
 {
     value = 0;
     if (doomed_) {

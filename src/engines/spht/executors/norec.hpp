@@ -26,7 +26,7 @@ public:
     {
     }
     [[nodiscard]] Result<void> reserve() override;
-    [[nodiscard]] bool read(const std::uint64_t* word, std::uint64_t& value) noexcept override;
+    [[nodiscard]] int read(const std::uint64_t* word, std::uint64_t& value) noexcept override;
 
 private:
     struct ReadWord {
@@ -34,6 +34,7 @@ private:
         std::uint64_t value;
     };
 
+    [[nodiscard, gnu::noinline]] bool read_with_care(const std::uint64_t* word, std::uint64_t& value) noexcept;
     void enter() noexcept override;
     [[nodiscard]] bool reads_hold() noexcept override;
     [[nodiscard]] Timestamp acquire(bool is_durable) noexcept override;

@@ -167,9 +167,9 @@ bool SimulatedTm::end() noexcept
     if (runs_) {
         return stop(AbortKind::conflict);
     }
-    if (machine_.seed() != 0 && draw() % 4 == 0) {
+    if (machine_.seed() != 0 && draw() % 2 == 0) {
         // Others commit before this thread does anything more, on top of what this transaction has stored.
-        for (std::uint64_t turns = draw() % 16; turns != 0; --turns) {
+        for (std::uint64_t turns = draw() % 32; turns != 0; --turns) {
             os::yield_cpu();
         }
     }

@@ -15,9 +15,9 @@ public:
     /// `number`: of no other thread of the pool at this time.
     Tl2(TransactionalMemory& memory, logs::CommitOrder::Slot& slot, SerialGate::Place& place, std::uint64_t number) noexcept;
     [[nodiscard]] Result<void> reserve() override;
-    [[nodiscard]] bool read(const std::uint64_t* word, std::uint64_t& value) noexcept override
+    [[nodiscard]] int read(const std::uint64_t* word, std::uint64_t& value) noexcept override
     {
-        return view_.try_read(word, value) || read_with_care(word, value);
+        return view_.try_read(word, value) || read_with_care(word, value) ? SP_OK : SP_E_CONFLICT;
     }
     [[nodiscard]] bool write(std::uint64_t* word, std::uint64_t value, std::uint64_t mask) noexcept override
     {
