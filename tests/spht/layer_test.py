@@ -40,6 +40,18 @@ int main(void)
     printf(" %ld\\n", *value);
 }
 """
+BODY_ALONE = """
+#include "spht-hooks.h"
+void deep(long *value);
+static void body(void *value) { deep(value); }
+int main(void) { return sp_tm_run(body, sp_root("value", sizeof(long)), 0); }
+"""
+DEEP = """
+#include <stdio.h>
+static void deeper(long *value) { ++*value; printf("%ld\\n", *value); }
+void deep(long *value) { deeper(value); }
+void never(void) { puts("never"); fflush(stdout); }
+"""
 FASE = """
 #include <stdio.h>
 #include "spht-hooks.h"
@@ -141,6 +153,13 @@ class Layer(CompilerCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("error: ", done.stderr)
         self.assertFalse((self.folder / "strict").exists())
+
+    def test_what_another_unit_does_is_reported_where_a_body_reaches_it(self):
+        for level in ("-O0", "-O2"):
+            said = self.compile("units", level, self.write("alone.c", BODY_ALONE), self.write("deep.c", DEEP))
+            self.assertRegex(said, r"deep\.c:3:\d+: warning: a call of 'printf'")
+            self.assertEqual(said.count("warning"), 1, said)
+            self.assertRegex(self.run_program("./units"), r"^\d\n$")
 
     def test_a_jump_out_ends_the_process(self):
         self.counters()

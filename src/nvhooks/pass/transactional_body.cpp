@@ -288,7 +288,7 @@ private:
             retarget(call, builder.CreateCall(find, {call.getCalledOperand()}));
             return;
         }
-        const CalleeChoice choice = plan_.choose(*callee);
+        const CalleeChoice choice = plan_.choose(call, *callee);
         switch (choice.kind) {
         case CalleeChoice::Kind::as_it_is: return;
         case CalleeChoice::Kind::clone: retarget(call, choice.clone); return;
