@@ -161,6 +161,12 @@ class Layer(CompilerCase):
             self.assertEqual(said.count("warning"), 1, said)
             self.assertRegex(self.run_program("./units"), r"^\d\n$")
 
+    def test_what_cannot_run_or_commit_says_so(self):
+        self.assertEqual(self.compile("refused", "-O2", SOURCES / "refused.c"), "")
+        self.assertEqual(self.run_program("./refused"), "done\n")
+        done = self.run_in_folder(TOOL, "run", "--quiet", "--durability=process", "--pool=other.pool", "--", "./refused", "other")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "done\n", ""))
+
     def test_a_jump_out_ends_the_process(self):
         self.counters()
         self.assertIn("longjmp inside a transaction", self.run_program("./counters", "1", "10", "jump", expect=-6))
