@@ -1,7 +1,8 @@
 /* Runs the random programs of tests/nvhooks as transactions. Usage: PROGRAM PARAMETERS [check]
  * Each program stores into a world; it runs once as it is, in a child, and once as the body of a transaction, on durable memory with the
- * same contents. A first one is cancelled, and must leave nothing. Both must end with the same bytes; addresses in them count from their own world. The process then kills itself, and a
- * second one, with `check`, must find in the pool what the children have left in the file "expected". */
+ * same contents, after another transaction that is cancelled and must leave nothing. Both must end with the same bytes; addresses in them
+ * count from their own world. The process then kills itself, and a second one, with `check`, must find in the pool what the children have
+ * left in the file "expected". */
 
 #include <signal.h>
 #include <stdbool.h>
