@@ -52,6 +52,22 @@ static void deeper(long *value) { ++*value; printf("%ld\\n", *value); }
 void deep(long *value) { deeper(value); }
 void never(void) { puts("never"); fflush(stdout); }
 """
+WEAK = """
+#include <stdio.h>
+#include "spht-hooks.h"
+__attribute__((weak)) void hook(long *value) { *value += 1; }
+SP_TM_PURE int getppid(void);
+unsigned _ITM_inTransaction(void);
+static unsigned how;
+static void body(void *value) { hook(value), getppid(), how = _ITM_inTransaction(); }
+int main(void)
+{
+    long *value = sp_root("value", sizeof *value), before = *value;
+    printf("%d", sp_tm_run(body, value, 0));
+    printf(" %ld %u\\n", *value - before, how);
+}
+"""
+STRONG = "void hook(long *value) { *value += 100; }\n"
 FASE = """
 #include <stdio.h>
 #include "spht-hooks.h"
@@ -166,6 +182,17 @@ class Layer(CompilerCase):
         self.assertEqual(self.run_program("./refused"), "done\n")
         done = self.run_in_folder(TOOL, "run", "--quiet", "--durability=process", "--pool=other.pool", "--", "./refused", "other")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "done\n", ""))
+
+    def test_weak_functions_are_those_that_the_linker_takes(self):
+        weak, strong = self.write("weak.c", WEAK), self.write("strong.c", STRONG)
+        for level in ("-O0", "-O2"):
+            self.assertIn("'hook'", self.compile("weak", level, weak))
+            self.assertEqual(self.run_program("./weak"), "0 1 2\n")
+            self.assertEqual(self.compile("strong", level, weak, strong), "")
+            self.assertEqual(self.run_program("./strong"), "0 100 1\n")
+        self.output_of("gcc", "-c", strong, "-o", "strong.o")
+        self.assertIn("'hook'", self.compile("other", "-O2", weak, "strong.o"))
+        self.assertEqual(self.run_program("./other"), "0 100 2\n")
 
     def test_a_jump_out_ends_the_process(self):
         self.counters()

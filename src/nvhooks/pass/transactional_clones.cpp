@@ -31,7 +31,12 @@ bool is_name_in(const std::vector<std::string>& names, llvm::StringRef name)
     return llvm::any_of(names, [name](llvm::StringRef one) { return one.consume_back("*") ? name.starts_with(one) : name == one; });
 }
 
-bool has_body(const llvm::Function& function) { return !function.isDeclaration() && !function.hasAvailableExternallyLinkage(); }
+/// Not a weak function, unless of C++: another unit may replace it, and have no clone.
+bool has_body(const llvm::Function& function)
+{
+    return !function.isDeclaration() && !function.hasAvailableExternallyLinkage() &&
+           !llvm::GlobalValue::isInterposableLinkage(function.getLinkage());
+}
 
 /// Called by the compiler's start files or by the library, never inside a transaction.
 bool is_never_inside(llvm::StringRef name)
