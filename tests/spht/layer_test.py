@@ -22,7 +22,8 @@ sys.path.insert(0, str(ROOT / "tests/nvhooks"))
 from compiler_case import CC, CXX, TOOL, CompilerCase, needs_clang, needs_plugin  # noqa: E402  (the path must be set first)
 
 SOURCES = Path(__file__).resolve().parent / "layer"
-LEVELS = ("-O0", "-O1", "-O2", "-O3", "-O3 -mavx2", "-Os", "-O2 -flto", "-O2 -fno-builtin", "-O2 -fPIC")
+AVX512 = "-O3 -mavx512f -mavx512bw -mavx512vl -mprefer-vector-width=512"
+LEVELS = ("-O0", "-O1", "-O2", "-O3", "-O3 -mavx2", AVX512, "-Os", "-O2 -flto", "-O2 -fno-builtin", "-O2 -fPIC")
 STRICT = ("-Wall", "-Wextra", "-g")
 HAS_ENGINE = "spht" in subprocess.run([TOOL, "run", "--help"], capture_output=True, text=True, check=False).stdout
 SAFE = """
@@ -67,6 +68,43 @@ int main(void)
     printf(" %ld %u\\n", *value - before, how);
 }
 """
+# Masked loads and stores, and those of one processor, which make the transaction irrevocable.
+VECTORS = """
+#include <immintrin.h>
+#include <stdio.h>
+#include <string.h>
+#include "spht-hooks.h"
+struct state { long longs[32]; };
+struct task { struct state *on; unsigned long random; };
+static unsigned long next(struct task *task) { return task->random = task->random * 6364136223846793005ul + 1442695040888963407ul; }
+static void body(void *argument)
+{
+    struct task *task = argument;
+    long *longs = task->on->longs;
+    for (int i = 0; i < 20; ++i) {
+        const __mmask8 mask = (__mmask8)(next(task) >> 40), other = (__mmask8)(next(task) >> 40);
+        const __m512i eight = _mm512_mask_loadu_epi64(_mm512_set1_epi64(i), mask, longs + (next(task) >> 40) % 24);
+        _mm512_mask_storeu_epi64(longs + (next(task) >> 40) % 24, other, _mm512_add_epi64(eight, _mm512_set1_epi64(1)));
+#ifdef GATHERS
+        const __m512i places = _mm512_and_si512(eight, _mm512_set1_epi64(15));
+        _mm512_mask_i64scatter_epi64(longs, other, places, _mm512_mask_i64gather_epi64(eight, mask, places, longs, 8), 8);
+#endif
+    }
+}
+int main(void)
+{
+    struct state *durable = sp_root("state", sizeof *durable), model = *durable;
+    struct task one = {durable, 1}, other = {&model, 1};
+    for (int i = 0; i < 200; ++i) {
+        if (sp_tm_run(body, &one, 0) != SP_OK)
+            return 1;
+        body(&other);
+        if (memcmp(durable, &model, sizeof model) != 0)
+            return printf("round %d differs\\n", i), 1;
+    }
+    return puts("alike"), 0;
+}
+"""
 STRONG = "void hook(long *value) { *value += 100; }\n"
 FASE = """
 #include <stdio.h>
@@ -109,13 +147,26 @@ class Layer(CompilerCase):
         return done.stdout + done.stderr
 
     def test_clones_do_what_their_functions_do(self):
+        facts = Path("/proc/cpuinfo").read_text(encoding="utf-8")
         for level in LEVELS:
+            if any(flag[2:] not in facts for flag in re.findall(r"-mavx\w+", level)):
+                continue
             with self.subTest(level):
                 said = self.compile("mutations", *level.split(), SOURCES / "mutations.c")
                 self.assertEqual(said, "")
                 for seed in (1, 2):
                     (self.folder / "test.pool").unlink(missing_ok=True)
                     self.assertEqual(self.run_program("./mutations", "600", str(seed)), "alike\n")
+
+    def test_vectors_with_masks(self):
+        if "avx512f" not in Path("/proc/cpuinfo").read_text(encoding="utf-8"):
+            self.skipTest("this processor has no AVX-512")
+        source = self.write("vectors.c", VECTORS)
+        for level in ("-O0", "-O2"):
+            self.assertEqual(self.compile("vectors", level, "-mavx512f", source), "")
+            self.assertEqual(self.run_program("./vectors"), "alike\n")
+            self.assertIn("an access by an instruction of one processor", self.compile("gathers", level, "-mavx512f", "-DGATHERS", source))
+            self.assertEqual(self.run_program("./gathers"), "alike\n")
 
     def test_cpp(self):
         for level in ("-O0", "-O1", "-O2", "-O3"):

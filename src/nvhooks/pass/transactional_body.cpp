@@ -228,13 +228,91 @@ private:
         case llvm::Intrinsic::memcpy_element_unordered_atomic:
         case llvm::Intrinsic::memmove_element_unordered_atomic:
         case llvm::Intrinsic::memset_element_unordered_atomic: become_irrevocable(call, "an atomic copy"); return;
-        case llvm::Intrinsic::masked_load:
+        case llvm::Intrinsic::masked_load: read_lanes(call, call.getArgOperand(0), call.getArgOperand(2), call.getArgOperand(3)); return;
+        case llvm::Intrinsic::masked_gather: read_lanes(call, call.getArgOperand(0), call.getArgOperand(2), call.getArgOperand(3)); return;
         case llvm::Intrinsic::masked_store:
-        case llvm::Intrinsic::masked_gather:
-        case llvm::Intrinsic::masked_scatter:
+        case llvm::Intrinsic::masked_scatter: write_lanes(call, call.getArgOperand(1), call.getArgOperand(3)); return;
         case llvm::Intrinsic::masked_expandload:
         case llvm::Intrinsic::masked_compressstore: become_irrevocable(call, "a masked vector access"); return;
-        default: return;
+        default: break;
+        }
+        const bool touches_memory = llvm::any_of(call.args(), [](const llvm::Value* argument) {
+            return argument->getType()->isPtrOrPtrVectorTy() && !(argument->getType()->isPointerTy() && is_own_memory(argument, false));
+        });
+        const bool is_known = !llvm::Function::isTargetIntrinsic(call.getIntrinsicID()) && !llvm::isa<llvm::VPIntrinsic>(call);
+        if (!is_known && call.mayReadOrWriteMemory() && touches_memory) {
+            become_irrevocable(call, "an access by an instruction of one processor");
+        }
+    }
+
+    /// Lanes of a vector in memory: their number and size; 0: none that can be copied one by one.
+    struct Lanes {
+        unsigned count = 0;
+        std::uint64_t bytes = 0;
+    };
+    [[nodiscard]] Lanes lanes_of(llvm::Type* type, const llvm::Value* pointers) const
+    {
+        auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+        const bool is_own = pointers->getType()->isPointerTy() && is_own_memory(pointers, false);
+        const std::uint64_t bits = vector != nullptr ? layout_.getTypeSizeInBits(vector->getElementType()).getFixedValue() : 0;
+        return vector == nullptr || is_own || bits % 8 != 0 ? Lanes{} : Lanes{vector->getNumElements(), bits / 8};
+    }
+
+    /// Calls copy(memory, lane in `values`, bytes) for each lane; a lane that the mask leaves out has no bytes.
+    template <class Copy>
+    static void for_each_lane(llvm::IRBuilder<>& builder, const Lanes& lanes, llvm::Value* pointers, llvm::Value* mask, llvm::Value* values,
+                              Copy&& copy)
+    {
+        for (unsigned i = 0; i < lanes.count; ++i) {
+            llvm::Value* offset = builder.getInt64(i * lanes.bytes);
+            llvm::Value* memory = pointers->getType()->isVectorTy() ? builder.CreateExtractElement(pointers, std::uint64_t{i})
+                                                                    : builder.CreateGEP(builder.getInt8Ty(), pointers, offset);
+            llvm::Value* bytes = builder.CreateSelect(builder.CreateExtractElement(mask, std::uint64_t{i}), builder.getInt64(lanes.bytes),
+                                                      builder.getInt64(0));
+            copy(memory, builder.CreateGEP(builder.getInt8Ty(), values, offset), bytes);
+        }
+    }
+
+    void read_lanes(llvm::IntrinsicInst& call, llvm::Value* pointers, llvm::Value* mask, llvm::Value* otherwise)
+    {
+        const Lanes lanes = lanes_of(call.getType(), pointers);
+        if (lanes.count == 0) {
+            become_irrevocable_unless_own(call, pointers);
+            return;
+        }
+        BuilderBefore builder(&call, &call);
+        llvm::AllocaInst* values = copy_of(call.getType());
+        builder.CreateStore(otherwise, values);
+        for_each_lane(builder, lanes, pointers, mask, values, [&](llvm::Value* memory, llvm::Value* lane, llvm::Value* bytes) {
+            builder.CreateCall(copy_function("_ITM_memcpyRtWn"), {lane, memory, bytes});
+        });
+        call.replaceAllUsesWith(builder.CreateLoad(call.getType(), values));
+        call.eraseFromParent();
+        ++replaced_;
+    }
+
+    void write_lanes(llvm::IntrinsicInst& call, llvm::Value* pointers, llvm::Value* mask)
+    {
+        llvm::Value* value = call.getArgOperand(0);
+        const Lanes lanes = lanes_of(value->getType(), pointers);
+        if (lanes.count == 0) {
+            become_irrevocable_unless_own(call, pointers);
+            return;
+        }
+        BuilderBefore builder(&call, &call);
+        llvm::AllocaInst* values = copy_of(value->getType());
+        builder.CreateStore(value, values);
+        for_each_lane(builder, lanes, pointers, mask, values, [&](llvm::Value* memory, llvm::Value* lane, llvm::Value* bytes) {
+            builder.CreateCall(copy_function("_ITM_memcpyRnWt"), {memory, lane, bytes});
+        });
+        call.eraseFromParent();
+        ++replaced_;
+    }
+
+    void become_irrevocable_unless_own(llvm::IntrinsicInst& call, const llvm::Value* pointers)
+    {
+        if (!pointers->getType()->isPointerTy() || !is_own_memory(pointers, false)) {
+            become_irrevocable(call, "a masked vector access");
         }
     }
 

@@ -34,7 +34,7 @@ bool is_name_in(const std::vector<std::string>& names, llvm::StringRef name)
 /// Not a weak function, unless of C++: another unit may replace it, and have no clone.
 bool has_body(const llvm::Function& function)
 {
-    return !function.isDeclaration() && !function.hasAvailableExternallyLinkage() &&
+    return !function.isDeclaration() && !function.hasAvailableExternallyLinkage() && !function.hasFnAttribute(llvm::Attribute::Naked) &&
            !llvm::GlobalValue::isInterposableLinkage(function.getLinkage());
 }
 

@@ -172,9 +172,20 @@ static void change_by_calls(struct state* s, uint64_t* r)
     uint64_t* const there[2] = {&s->sum, &s->longs[9]};
     *there[next(r) % 2] += 17;
 }
-static change* const changes[] = {change_bytes,      change_integers, change_bits, change_reals,
-                                  change_structures, change_blocks,   change_text, change_by_calls};
-change* volatile_table[8]; /* filled at run time: the compiler does not know what is called */
+static void change_some(struct state* s, uint64_t* r)
+{
+    const uint32_t limit = (uint32_t)next(r);
+    for (int i = 0; i < 16; ++i)
+        if (s->ints[i] > limit)
+            s->longs[i] += s->ints[i] / 3;
+    for (int i = 0; i < 16; ++i)
+        if (s->longs[i] & 4)
+            s->reals[i] = s->reals[s->shorts[i] % 16] + 1;
+}
+static change* const changes[] = {change_bytes,  change_integers, change_bits,     change_reals, change_structures,
+                                  change_blocks, change_text,     change_by_calls, change_some};
+enum { CHANGES = sizeof changes / sizeof *changes };
+change* volatile_table[CHANGES]; /* filled at run time: the compiler does not know what is called */
 
 static void change_list(struct work* work, uint64_t* r)
 {
@@ -202,7 +213,7 @@ static void body(void* argument)
     struct work* work = argument;
     uint64_t r = work->seed;
     for (unsigned i = 0; i < work->steps; ++i) {
-        volatile_table[next(&r) % 8](&work->on->state, &r);
+        volatile_table[next(&r) % CHANGES](&work->on->state, &r);
         if (next(&r) % 2 == 0)
             change_list(work, &r);
     }
