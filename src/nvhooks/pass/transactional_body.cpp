@@ -356,6 +356,7 @@ private:
             }
             return;
         }
+        copy_arguments(call);
         if (call.doesNotAccessMemory()) {
             return;
         }
@@ -368,7 +369,7 @@ private:
         }
         const CalleeChoice choice = plan_.choose(call, *callee);
         switch (choice.kind) {
-        case CalleeChoice::Kind::as_it_is: return;
+        case CalleeChoice::Kind::as_it_is: copy_result(call); return;
         case CalleeChoice::Kind::clone: retarget(call, choice.clone); return;
         case CalleeChoice::Kind::clone_or_irrevocable: {
             if (!call.doesNotReturn()) {
@@ -380,6 +381,51 @@ private:
             return;
         }
         }
+    }
+
+    /// The code of a call copies what is passed by value, in place: it gets a copy that was read by the engine.
+    void copy_arguments(llvm::CallBase& call)
+    {
+        for (unsigned i = 0; i < call.arg_size(); ++i) {
+            llvm::Value* argument = call.getArgOperand(i);
+            if (!call.isByValArgument(i) || is_own_memory(argument, true)) {
+                continue;
+            }
+            BuilderBefore builder(&call, &call);
+            llvm::AllocaInst* copy = aligned_copy(call.getParamByValType(i), call.getParamAlign(i));
+            builder.CreateCall(copy_function("_ITM_memcpyRtWn"), {copy, argument, size_of(builder, call.getParamByValType(i))});
+            call.setArgOperand(i, copy);
+            ++replaced_;
+        }
+    }
+
+    /// A function without a clone stores its result in place, if it returns a structure.
+    void copy_result(llvm::CallBase& call)
+    {
+        if (!call.hasStructRetAttr() || is_own_memory(call.getArgOperand(0), false)) {
+            return;
+        }
+        if (!llvm::isa<llvm::CallInst>(call)) {
+            become_irrevocable(call, "a structure that a function returns, and that may throw,");
+            return;
+        }
+        llvm::Value* result = call.getArgOperand(0);
+        llvm::Type* type = call.getParamStructRetType(0);
+        llvm::AllocaInst* copy = aligned_copy(type, call.getParamAlign(0));
+        call.setArgOperand(0, copy);
+        llvm::cast<llvm::CallInst>(call).setTailCallKind(llvm::CallInst::TCK_None);
+        BuilderBefore builder(call.getNextNode(), &call);
+        builder.CreateCall(copy_function("_ITM_memcpyRnWt"), {result, copy, size_of(builder, type)});
+        ++replaced_;
+    }
+
+    /// Memory in the frame for this one call.
+    llvm::AllocaInst* aligned_copy(llvm::Type* type, llvm::MaybeAlign alignment)
+    {
+        llvm::BasicBlock& entry = function_.getEntryBlock();
+        llvm::AllocaInst* copy = llvm::IRBuilder<>(&entry, entry.begin()).CreateAlloca(type);
+        copy->setAlignment(std::max(copy->getAlign(), alignment.valueOrOne()));
+        return copy;
     }
 
     void retarget(llvm::CallBase& call, llvm::Value* target)

@@ -128,6 +128,30 @@ __attribute__((noinline)) static struct pair swapped(struct pair one, int32_t by
     struct pair made = {(int32_t)one.value, by, one.key + by};
     return made;
 }
+struct large {
+    uint64_t words[6];
+};
+__attribute__((noinline)) static uint64_t by_value(struct large one, uint64_t by)
+{
+    one.words[by % 6] += by;
+    return one.words[0] * 3 + one.words[5];
+}
+/* Pure: their arguments are copies, and the result is copied too. */
+SP_TM_PURE static struct large reversed(struct large one)
+{
+    struct large made;
+    for (int i = 0; i < 6; ++i)
+        made.words[i] = one.words[5 - i] + (uint64_t)i;
+    return made;
+}
+static void change_large(struct state* s, uint64_t* r)
+{
+    struct large* large = (struct large*)(s->longs + next(r) % 10);
+    s->longs[next(r) % 16] ^= 99;
+    s->sum += by_value(*large, next(r));
+    *large = reversed(*large);
+    s->longs[next(r) % 16] += by_value(*large, s->sum);
+}
 static void change_structures(struct state* s, uint64_t* r)
 {
     struct pair kept[12];
@@ -183,7 +207,7 @@ static void change_some(struct state* s, uint64_t* r)
             s->reals[i] = s->reals[s->shorts[i] % 16] + 1;
 }
 static change* const changes[] = {change_bytes,  change_integers, change_bits,     change_reals, change_structures,
-                                  change_blocks, change_text,     change_by_calls, change_some};
+                                  change_blocks, change_text,     change_by_calls, change_some,  change_large};
 enum { CHANGES = sizeof changes / sizeof *changes };
 change* volatile_table[CHANGES]; /* filled at run time: the compiler does not know what is called */
 
