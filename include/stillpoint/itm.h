@@ -41,8 +41,11 @@ SP_TM_FUNCTION int sp_tm_status(void);
  * `flags` may also have SP_SPHT_READ_ONLY: a body that writes all the same is run again as one that may.
  * Inside another transaction of the thread it is a part of that one, and `flags` do not count.
  * A C++ exception that leaves the body rolls everything back and passes on; an irrevocable transaction commits.
- * Returns SP_OK: the transaction is durable. Errors: SP_E_ABORTED (sp_tm_cancel), SP_E_TRANSACTION_TOO_LARGE: everything is rolled back;
- * SP_E_INVALID_ARGUMENT (unknown flags); those of sp_tm_status: it is done in memory and a crash may lose it.
+ * Returns SP_OK: the transaction is durable. Errors:
+ *   SP_E_ABORTED (sp_tm_cancel), SP_E_TRANSACTION_TOO_LARGE (an irrevocable one ends the process): everything is rolled back;
+ *   SP_E_INVALID_ARGUMENT (unknown flags), SP_E_POOL_ENGINE (the pool is of another engine), SP_E_DETACHED (a child made by fork),
+ *   SP_E_NO_MEMORY (or too many threads): the body did not run;
+ *   those of sp_tm_status: it is done in memory and a crash may lose it.
  * Without a pool the body runs too, one transaction at a time. */
 int sp_tm_run(void (*body)(void* argument), void* argument, unsigned flags);
 /* As sp_tm_run, with the body's clone, which the compiler writes; NULL: it has none. */

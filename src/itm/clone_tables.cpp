@@ -1,6 +1,7 @@
 // Which function has a clone that the compiler has instrumented: each file of the program and each shared library brings a table.
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <vector>
 
@@ -36,9 +37,18 @@ Tables& all()
 
 bool is_before(const Pair& one, const Pair& other) { return one.function < other.function; }
 
-}  // namespace
+/// How often tables have come or gone: what a thread remembers of older ones does not count.
+std::atomic<std::uint64_t> changes{1};
 
-void* stillpoint::itm::clone_of(void* function)
+/// The clones that a thread has looked for last.
+struct Remembered {
+    static constexpr std::size_t pairs_max = 16;
+    std::uint64_t changes;
+    Pair pairs[pairs_max];
+};
+constinit thread_local Remembered remembered [[gnu::tls_model("initial-exec")]] = {};
+
+void* find_clone(void* function)
 {
     Tables& known = all();
     const std::lock_guard guard(known.guard);
@@ -52,6 +62,22 @@ void* stillpoint::itm::clone_of(void* function)
     return nullptr;
 }
 
+}  // namespace
+
+void* stillpoint::itm::clone_of(void* function)
+{
+    Remembered& own = remembered;
+    if (const std::uint64_t now = changes.load(std::memory_order_acquire); own.changes != now) [[unlikely]] {
+        own = {now, {}};
+    }
+    // Functions begin at multiples of 16.
+    Pair& pair = own.pairs[reinterpret_cast<std::uintptr_t>(function) / 16 % Remembered::pairs_max];
+    if (pair.function != function) {
+        pair = {function, find_clone(function)};
+    }
+    return pair.clone;
+}
+
 using stillpoint::itm::clone_of;
 
 STILLPOINT_ITM_API void _ITM_registerTMCloneTable(void* table, std::size_t count)
@@ -62,6 +88,7 @@ STILLPOINT_ITM_API void _ITM_registerTMCloneTable(void* table, std::size_t count
     Tables& known = all();
     const std::lock_guard guard(known.guard);
     known.tables.push_back(std::move(made));
+    changes.fetch_add(1, std::memory_order_release);
 }
 
 STILLPOINT_ITM_API void _ITM_deregisterTMCloneTable(void* table)
@@ -69,6 +96,7 @@ STILLPOINT_ITM_API void _ITM_deregisterTMCloneTable(void* table)
     Tables& known = all();
     const std::lock_guard guard(known.guard);
     std::erase_if(known.tables, [&](const Table& one) { return one.place == table; });
+    changes.fetch_add(1, std::memory_order_release);
 }
 
 STILLPOINT_ITM_API void* _ITM_getTMCloneOrIrrevocable(void* function)

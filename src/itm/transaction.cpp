@@ -108,6 +108,10 @@ bool Transaction::begin_in_engine()
                 report_once(Message::plain_stores, sp_last_error());
                 continue;
             }
+            if (code != SP_E_NOT_OPEN && (properties_ & returns_errors) != 0) {
+                ended_by_ = code;
+                stillpoint_itm_return_again(skip_transaction | restore_live_variables, &start_);
+            }
             if (code == SP_E_POOL_ENGINE) {
                 report_once(Message::other_engine, sp_last_error());
             } else if (code != SP_E_NOT_OPEN && code != SP_E_DETACHED) {
@@ -235,10 +239,10 @@ void Transaction::meet_conflict(void* exception)
     start_again();
 }
 
-/// The engine has rolled the transaction back, and it would end so each time.
+/// The engine has rolled the transaction back, but for plain stores, and it would end so each time.
 void Transaction::end_refused(int code, void* exception)
 {
-    if ((properties_ & returns_errors) == 0) {
+    if ((properties_ & returns_errors) == 0 || is_irrevocable_) {
         end_process(sp_last_error());
     }
     roll_back(exception);

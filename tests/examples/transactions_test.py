@@ -7,7 +7,7 @@ import unittest
 
 from examples_test import BINARIES, ExampleTest
 
-TRANSACTIONS = 3000
+TRANSACTIONS = 16000
 KILLED_FOR_S = 6
 TIMEOUT_S = 60
 HAS_ENGINE = "spht" in subprocess.run([BINARIES / "stillpoint", "run", "--help"], capture_output=True, text=True, check=False).stdout
@@ -33,7 +33,7 @@ class Transactions(ExampleTest):
                     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
                     try:
                         is_late = time.monotonic() - begun > KILLED_FOR_S
-                        output, _ = running.communicate(timeout=TIMEOUT_S if is_late else moments.uniform(0.03, 0.3))
+                        output, _ = running.communicate(timeout=TIMEOUT_S if is_late else moments.uniform(0.02, 0.2))
                     except subprocess.TimeoutExpired:
                         running.kill()
                         output, _ = running.communicate()

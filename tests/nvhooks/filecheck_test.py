@@ -9,6 +9,7 @@ A file says in lines `RUN: KEY=VALUE ...` how it is compiled; each such line is 
   track-new=no        the allocator recorder_allocate gives memory that needs no hook before a write
   level=-O2           of Clang, for C and C++; with `,` for a space
   prefix=A,B          of the lines that are meant; CHECK if absent
+  transactions=A,B    functions have clones for transactions, which call A and B as they are; hooks=none leaves hooks out
   expect=fail         the compiler ends with an error; FileCheck reads what it says
 """
 
@@ -22,7 +23,7 @@ from compiler_case import BUILD, CLANG, CompilerCase, needs_clang, needs_plugin
 HERE = Path(__file__).resolve().parent
 LLVM = Path("/usr/lib/llvm-19/bin")
 PLUGIN = BUILD / "lib/libstillpoint-nvhooks-19.so"
-KEYS = {"optimizations", "hooks", "marks", "track-new", "level", "prefix", "expect", "unknown-call", "blocking"}
+KEYS = {"optimizations", "hooks", "marks", "track-new", "level", "prefix", "expect", "unknown-call", "blocking", "transactions"}
 
 
 def runs_of(text):
@@ -38,9 +39,13 @@ def runs_of(text):
 
 def layer_of(run):
     chosen = run.get("optimizations", "")
-    hooks = tuple(run.get("hooks", "writes").replace("writes", "is_nvm,pre_nvm_write,post_nvm_write").split(","))
+    chosen_hooks = run.get("hooks", "writes")
+    hooks = tuple(chosen_hooks.replace("writes", "is_nvm,pre_nvm_write,post_nvm_write").split(","))
     layer = fuzz.layer(fuzz.OPTIMIZATIONS if chosen == "all" else tuple(chosen.split(",")), hooks, run.get("marks", "calls"),
                        run.get("track-new", "yes") == "yes")
+    if chosen_hooks == "none":
+        layer = "name: recorder\n"
+    layer += f"transactions: {{ cloned: [malloc], pure: [{run['transactions']}] }}\n" if "transactions" in run else ""
     return layer + (f"blocking: [{run['blocking']}]\n" if "blocking" in run else "")
 
 

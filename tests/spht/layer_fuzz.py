@@ -17,10 +17,11 @@ HERE = Path(__file__).resolve().parent
 NVHOOKS = HERE.parent / "nvhooks"
 sys.path.insert(0, str(NVHOOKS))
 from compiler_case import CC, CLANG, PLUGINS, TOOL  # noqa: E402  (the path must be set first)
+from fuzz import supported  # noqa: E402
 from program_generator import Program  # noqa: E402
 
 SKIPPED = 77
-LEVELS = ("-O0", "-O1", "-O2", "-O3", "-O3 -mavx2", "-Os", "-O2 -fno-builtin")
+LEVELS = ("-O0", "-O1", "-O2", "-O3", "-O3 -mavx512f -mavx512bw -mprefer-vector-width=512", "-O3 -mavx2", "-Os", "-O2 -fno-builtin")
 QUIET = ["--quiet", "--engine=spht", "--medium=memory", "--durability=process", "--pool=pool", "--pool-size=32"]
 
 
@@ -57,10 +58,11 @@ def main():
     options = parser.parse_args()
     if CLANG is None or not PLUGINS:
         return SKIPPED
+    levels = supported(LEVELS)
     with tempfile.TemporaryDirectory() as name:
         for seed in range(options.seed, options.seed + options.rounds):
             program = Program(seed, cplusplus=seed % 2 == 0)
-            level = LEVELS[seed % len(LEVELS)]
+            level = levels[seed % len(levels)]
             found = finding(Path(name), program, level)
             if found:
                 print(f"{program.text()}\nseed {seed}, {level}: {found}")

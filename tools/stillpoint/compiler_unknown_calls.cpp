@@ -134,28 +134,90 @@ private:
 
 }  // namespace
 
+namespace {
+
+/// The parts of an entry between its bars; empty: it has not as many.
+std::vector<std::string> parts_of(const std::string& entry, std::size_t count)
+{
+    std::vector<std::string> parts;
+    std::size_t at = 0;
+    while (parts.size() + 1 < count) {
+        const std::size_t bar = entry.find('|', at);
+        if (bar == std::string::npos) {
+            return {};
+        }
+        parts.push_back(entry.substr(at, bar - at));
+        at = bar + 1;
+    }
+    parts.push_back(entry.substr(at));
+    return parts;
+}
+
+using Calls = std::map<std::string, UnknownCall>;  // by callee, and by text where there is none
+
+void add(Calls& calls, UnknownCall call, const std::string& place)
+{
+    const std::string key = call.callee.empty() ? call.text : call.callee;
+    calls.try_emplace(key, std::move(call)).first->second.places.push_back(place);
+}
+
+void add_unknown(const Program& program, Calls& calls)
+{
+    for (const std::string& entry : program.entries(NVHOOKS_UNKNOWN_CALLS_SECTION)) {
+        const auto parts = parts_of(entry, 3);
+        if (parts.empty()) {
+            continue;
+        }
+        UnknownCall call{parts[0], {}, parts[2], {}};
+        if (call.callee.empty() || !program.is_covered(call.callee, call.library)) {
+            add(calls, std::move(call), parts[1]);
+        }
+    }
+}
+
+/// Adds the places that make transactions irrevocable, in the functions that bodies reach by direct calls, in any unit.
+void add_irrevocable(const Program& program, Calls& calls)
+{
+    std::map<std::string, std::vector<std::string>> callees;
+    std::vector<std::vector<std::string>> places;
+    for (const std::string& entry : program.entries(NVHOOKS_IRREVOCABLE_SECTION)) {
+        auto parts = parts_of(entry, 4);
+        if (!parts.empty() && parts[3].empty()) {
+            callees[parts[0]].push_back(parts[1]);
+        } else if (!parts.empty()) {
+            places.push_back(std::move(parts));
+        }
+    }
+    std::set<std::string> reached;
+    std::vector<std::string> open = {""};
+    while (!open.empty()) {
+        const std::string within = std::move(open.back());
+        open.pop_back();
+        for (const std::string& callee : callees[within]) {
+            if (reached.insert(callee).second) {
+                open.push_back(callee);
+            }
+        }
+    }
+    for (const auto& parts : places) {
+        if (reached.contains(parts[0]) && (parts[1].empty() || !program.has_clone(parts[1]))) {
+            add(calls, {parts[1], {}, parts[3], {}, true}, parts[2]);
+        }
+    }
+}
+
+}  // namespace
+
 std::vector<UnknownCall> unknown_calls_in(const std::string& output, const std::vector<std::string>& folders)
 {
     const Program program(output, folders);
-    std::map<std::string, UnknownCall> calls;  // by callee, and by text where there is none
-    for (const bool is_irrevocable : {false, true}) {
-        for (const std::string& entry : program.entries(is_irrevocable ? NVHOOKS_IRREVOCABLE_SECTION : NVHOOKS_UNKNOWN_CALLS_SECTION)) {
-            const std::size_t place = entry.find('|');
-            const std::size_t text = place == std::string::npos ? place : entry.find('|', place + 1);
-            if (text == std::string::npos) {
-                continue;
-            }
-            UnknownCall call{entry.substr(0, place), {}, entry.substr(text + 1), {}, is_irrevocable};
-            if (!call.callee.empty() && (is_irrevocable ? program.has_clone(call.callee) : program.is_covered(call.callee, call.library))) {
-                continue;
-            }
-            UnknownCall& kept = calls.try_emplace(call.callee.empty() ? call.text : call.callee, call).first->second;
-            kept.places.push_back(entry.substr(place + 1, text - place - 1));
-        }
-    }
+    Calls calls;
+    add_unknown(program, calls);
+    add_irrevocable(program, calls);
     std::vector<UnknownCall> sorted;
     for (auto& [name, call] : calls) {
         std::sort(call.places.begin(), call.places.end());
+        call.places.erase(std::unique(call.places.begin(), call.places.end()), call.places.end());
         sorted.push_back(std::move(call));
     }
     return sorted;

@@ -149,7 +149,11 @@ tl::expected<const EngineDriver*, Refusal> examine_instrumentation(const std::st
     if (has("lint")) {
         return nullptr;
     }
-    const std::string how = "compile and link it with `stillpoint cc --lint -g` (C++: `stillpoint c++ --lint -g`)";
+    const std::string first = layers.empty() ? "" : layers.front();
+    const bool has_own_rules = std::any_of(engine_drivers().begin(), engine_drivers().end(),
+                                           [&first](const EngineDriver& engine) { return engine.lint.layer == first + "-lint"; });
+    const std::string options = has_own_rules ? text_of("--runtime={} --lint -g", first) : "--lint -g";
+    const std::string how = text_of("compile and link it with `stillpoint cc {0}` (C++: `stillpoint c++ {0}`)", options);
     return tl::unexpected(Refusal{exit_codes::not_runnable,
                                   layers.empty()
                                       ? text_of("{} is not instrumented: its stores cannot be seen. To have it linted, {}", program, how)

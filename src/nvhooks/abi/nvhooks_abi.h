@@ -59,7 +59,9 @@
  * memory unseen; CALLEE is empty where no other unit can have hooks for it. And XXH3 (64 bits) of the names of the functions that
  * instrumented units define, and that others may call. */
 #define NVHOOKS_UNKNOWN_CALLS_SECTION ".stillpoint.unknown_calls"
-/* Strings of the same form: places in the bodies of transactions that make these irrevocable; CALLEE is the clone that was looked for. */
+/* Strings "WITHIN|CLONE|PLACE|TEXT" about functions inside transactions, by the names of their clones; those of one unit alone are
+ * followed by @ and the unit. With a text: at PLACE in WITHIN a transaction becomes irrevocable, unless the program has CLONE. Without
+ * one: WITHIN calls CLONE; where WITHIN is empty, CLONE is the body of a transaction. */
 #define NVHOOKS_IRREVOCABLE_SECTION ".stillpoint.irrevocable"
 #define NVHOOKS_FUNCTIONS_SECTION ".stillpoint.functions"
 
@@ -67,10 +69,10 @@ struct nvhooks_module {
     unsigned long long magic;
     unsigned int abi_version;
     unsigned int flags;
-    unsigned int card_shift;    /* 0 without NVHOOKS_MODULE_MARKS_CARDS */
+    unsigned int card_shift; /* 0 without NVHOOKS_MODULE_MARKS_CARDS */
     unsigned int stores_hooked; /* how many accesses of the unit have a hook, after the optimisations */
-    char layer[32];             /* name of the layer's YAML, zero-terminated */
-    char source[64];            /* end of the source file's path, zero-terminated */
+    char layer[32]; /* name of the layer's YAML, zero-terminated */
+    char source[64]; /* end of the source file's path, zero-terminated */
 };
 
 #endif

@@ -228,13 +228,91 @@ private:
         case llvm::Intrinsic::memcpy_element_unordered_atomic:
         case llvm::Intrinsic::memmove_element_unordered_atomic:
         case llvm::Intrinsic::memset_element_unordered_atomic: become_irrevocable(call, "an atomic copy"); return;
-        case llvm::Intrinsic::masked_load:
+        case llvm::Intrinsic::masked_load: read_lanes(call, call.getArgOperand(0), call.getArgOperand(2), call.getArgOperand(3)); return;
+        case llvm::Intrinsic::masked_gather: read_lanes(call, call.getArgOperand(0), call.getArgOperand(2), call.getArgOperand(3)); return;
         case llvm::Intrinsic::masked_store:
-        case llvm::Intrinsic::masked_gather:
-        case llvm::Intrinsic::masked_scatter:
+        case llvm::Intrinsic::masked_scatter: write_lanes(call, call.getArgOperand(1), call.getArgOperand(3)); return;
         case llvm::Intrinsic::masked_expandload:
         case llvm::Intrinsic::masked_compressstore: become_irrevocable(call, "a masked vector access"); return;
-        default: return;
+        default: break;
+        }
+        const bool touches_memory = llvm::any_of(call.args(), [](const llvm::Value* argument) {
+            return argument->getType()->isPtrOrPtrVectorTy() && !(argument->getType()->isPointerTy() && is_own_memory(argument, false));
+        });
+        const bool is_known = !llvm::Function::isTargetIntrinsic(call.getIntrinsicID()) && !llvm::isa<llvm::VPIntrinsic>(call);
+        if (!is_known && call.mayReadOrWriteMemory() && touches_memory) {
+            become_irrevocable(call, "an access by an instruction of one processor");
+        }
+    }
+
+    /// Lanes of a vector in memory: their number and size; 0: none that can be copied one by one.
+    struct Lanes {
+        unsigned count = 0;
+        std::uint64_t bytes = 0;
+    };
+    [[nodiscard]] Lanes lanes_of(llvm::Type* type, const llvm::Value* pointers) const
+    {
+        auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+        const bool is_own = pointers->getType()->isPointerTy() && is_own_memory(pointers, false);
+        const std::uint64_t bits = vector != nullptr ? layout_.getTypeSizeInBits(vector->getElementType()).getFixedValue() : 0;
+        return vector == nullptr || is_own || bits % 8 != 0 ? Lanes{} : Lanes{vector->getNumElements(), bits / 8};
+    }
+
+    /// Calls copy(memory, lane in `values`, bytes) for each lane; a lane that the mask leaves out has no bytes.
+    template <class Copy>
+    static void for_each_lane(llvm::IRBuilder<>& builder, const Lanes& lanes, llvm::Value* pointers, llvm::Value* mask, llvm::Value* values,
+                              Copy&& copy)
+    {
+        for (unsigned i = 0; i < lanes.count; ++i) {
+            llvm::Value* offset = builder.getInt64(i * lanes.bytes);
+            llvm::Value* memory = pointers->getType()->isVectorTy() ? builder.CreateExtractElement(pointers, std::uint64_t{i})
+                                                                    : builder.CreateGEP(builder.getInt8Ty(), pointers, offset);
+            llvm::Value* bytes = builder.CreateSelect(builder.CreateExtractElement(mask, std::uint64_t{i}), builder.getInt64(lanes.bytes),
+                                                      builder.getInt64(0));
+            copy(memory, builder.CreateGEP(builder.getInt8Ty(), values, offset), bytes);
+        }
+    }
+
+    void read_lanes(llvm::IntrinsicInst& call, llvm::Value* pointers, llvm::Value* mask, llvm::Value* otherwise)
+    {
+        const Lanes lanes = lanes_of(call.getType(), pointers);
+        if (lanes.count == 0) {
+            become_irrevocable_unless_own(call, pointers);
+            return;
+        }
+        BuilderBefore builder(&call, &call);
+        llvm::AllocaInst* values = copy_of(call.getType());
+        builder.CreateStore(otherwise, values);
+        for_each_lane(builder, lanes, pointers, mask, values, [&](llvm::Value* memory, llvm::Value* lane, llvm::Value* bytes) {
+            builder.CreateCall(copy_function("_ITM_memcpyRtWn"), {lane, memory, bytes});
+        });
+        call.replaceAllUsesWith(builder.CreateLoad(call.getType(), values));
+        call.eraseFromParent();
+        ++replaced_;
+    }
+
+    void write_lanes(llvm::IntrinsicInst& call, llvm::Value* pointers, llvm::Value* mask)
+    {
+        llvm::Value* value = call.getArgOperand(0);
+        const Lanes lanes = lanes_of(value->getType(), pointers);
+        if (lanes.count == 0) {
+            become_irrevocable_unless_own(call, pointers);
+            return;
+        }
+        BuilderBefore builder(&call, &call);
+        llvm::AllocaInst* values = copy_of(value->getType());
+        builder.CreateStore(value, values);
+        for_each_lane(builder, lanes, pointers, mask, values, [&](llvm::Value* memory, llvm::Value* lane, llvm::Value* bytes) {
+            builder.CreateCall(copy_function("_ITM_memcpyRnWt"), {memory, lane, bytes});
+        });
+        call.eraseFromParent();
+        ++replaced_;
+    }
+
+    void become_irrevocable_unless_own(llvm::IntrinsicInst& call, const llvm::Value* pointers)
+    {
+        if (!pointers->getType()->isPointerTy() || !is_own_memory(pointers, false)) {
+            become_irrevocable(call, "a masked vector access");
         }
     }
 
@@ -278,6 +356,7 @@ private:
             }
             return;
         }
+        copy_arguments(call);
         if (call.doesNotAccessMemory()) {
             return;
         }
@@ -288,9 +367,9 @@ private:
             retarget(call, builder.CreateCall(find, {call.getCalledOperand()}));
             return;
         }
-        const CalleeChoice choice = plan_.choose(*callee);
+        const CalleeChoice choice = plan_.choose(call, *callee);
         switch (choice.kind) {
-        case CalleeChoice::Kind::as_it_is: return;
+        case CalleeChoice::Kind::as_it_is: copy_result(call); return;
         case CalleeChoice::Kind::clone: retarget(call, choice.clone); return;
         case CalleeChoice::Kind::clone_or_irrevocable: {
             if (!call.doesNotReturn()) {
@@ -302,6 +381,51 @@ private:
             return;
         }
         }
+    }
+
+    /// The code of a call copies what is passed by value, in place: it gets a copy that was read by the engine.
+    void copy_arguments(llvm::CallBase& call)
+    {
+        for (unsigned i = 0; i < call.arg_size(); ++i) {
+            llvm::Value* argument = call.getArgOperand(i);
+            if (!call.isByValArgument(i) || is_own_memory(argument, true)) {
+                continue;
+            }
+            BuilderBefore builder(&call, &call);
+            llvm::AllocaInst* copy = aligned_copy(call.getParamByValType(i), call.getParamAlign(i));
+            builder.CreateCall(copy_function("_ITM_memcpyRtWn"), {copy, argument, size_of(builder, call.getParamByValType(i))});
+            call.setArgOperand(i, copy);
+            ++replaced_;
+        }
+    }
+
+    /// A function without a clone stores its result in place, if it returns a structure.
+    void copy_result(llvm::CallBase& call)
+    {
+        if (!call.hasStructRetAttr() || is_own_memory(call.getArgOperand(0), false)) {
+            return;
+        }
+        if (!llvm::isa<llvm::CallInst>(call)) {
+            become_irrevocable(call, "a structure that a function returns, and that may throw,");
+            return;
+        }
+        llvm::Value* result = call.getArgOperand(0);
+        llvm::Type* type = call.getParamStructRetType(0);
+        llvm::AllocaInst* copy = aligned_copy(type, call.getParamAlign(0));
+        call.setArgOperand(0, copy);
+        llvm::cast<llvm::CallInst>(call).setTailCallKind(llvm::CallInst::TCK_None);
+        BuilderBefore builder(call.getNextNode(), &call);
+        builder.CreateCall(copy_function("_ITM_memcpyRnWt"), {result, copy, size_of(builder, type)});
+        ++replaced_;
+    }
+
+    /// Memory in the frame for this one call.
+    llvm::AllocaInst* aligned_copy(llvm::Type* type, llvm::MaybeAlign alignment)
+    {
+        llvm::BasicBlock& entry = function_.getEntryBlock();
+        llvm::AllocaInst* copy = llvm::IRBuilder<>(&entry, entry.begin()).CreateAlloca(type);
+        copy->setAlignment(std::max(copy->getAlign(), alignment.valueOrOne()));
+        return copy;
     }
 
     void retarget(llvm::CallBase& call, llvm::Value* target)

@@ -16,8 +16,8 @@ struct CalleeChoice {
 };
 
 struct ClonePlan {
-    /// How a function is called inside a transaction. May make a clone.
-    std::function<CalleeChoice(llvm::Function& callee)> choose;
+    /// How `callee` is called inside a transaction. May make a clone.
+    std::function<CalleeChoice(const llvm::CallBase& call, llvm::Function& callee)> choose;
     /// The transaction becomes irrevocable at the instruction; `callee` is the function that is called as it is, or nullptr.
     std::function<void(const llvm::Instruction& where, const llvm::Function* callee, llvm::StringRef reason)> note_irrevocable;
 };

@@ -1,9 +1,10 @@
 #include "transactional_clones.hpp"
 
 #include <deque>
+#include <set>
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/InstIterator.h"
@@ -30,7 +31,12 @@ bool is_name_in(const std::vector<std::string>& names, llvm::StringRef name)
     return llvm::any_of(names, [name](llvm::StringRef one) { return one.consume_back("*") ? name.starts_with(one) : name == one; });
 }
 
-bool has_body(const llvm::Function& function) { return !function.isDeclaration() && !function.hasAvailableExternallyLinkage(); }
+/// Not a weak function, unless of C++: another unit may replace it, and have no clone.
+bool has_body(const llvm::Function& function)
+{
+    return !function.isDeclaration() && !function.hasAvailableExternallyLinkage() && !function.hasFnAttribute(llvm::Attribute::Naked) &&
+           !llvm::GlobalValue::isInterposableLinkage(function.getLinkage());
+}
 
 /// Called by the compiler's start files or by the library, never inside a transaction.
 bool is_never_inside(llvm::StringRef name)
@@ -103,7 +109,7 @@ public:
         for (llvm::Function* function : functions) {
             static_cast<void>(clone_for(*function));
         }
-        const ClonePlan plan{[this](llvm::Function& callee) { return choose(callee); },
+        const ClonePlan plan{[this](const llvm::CallBase& call, llvm::Function& callee) { return choose(call, callee); },
                              [this](const llvm::Instruction& where, const llvm::Function* callee, llvm::StringRef reason) {
                                  note_irrevocable(where, callee, reason);
                              }};
@@ -116,6 +122,7 @@ public:
         name_clones_of_aliases();
         add_table(pointed_to);
         name_clones_of_bodies();
+        record_irrevocable(module_, entries_.takeVector());
         return replaced;
     }
 
@@ -140,6 +147,9 @@ private:
                 const auto* call = llvm::dyn_cast<llvm::CallBase>(user);
                 if (call != nullptr && call->getCalledOperand() == run && call->arg_size() != 0) {
                     reach(call->getArgOperand(0));
+                    if (const auto* body = llvm::dyn_cast<llvm::Function>(call->getArgOperand(0)->stripPointerCastsAndAliases())) {
+                        note("|" + name_in_program(*body) + "||");
+                    }
                 }
             }
         }
@@ -192,25 +202,46 @@ private:
         return clone;
     }
 
-    CalleeChoice choose(llvm::Function& callee)
+    CalleeChoice choose(const llvm::CallBase& call, llvm::Function& callee)
     {
         if (is_pure(callee) || is_clone_name(callee.getName()) || callee.getName().starts_with("_ITM_") || callee.doesNotAccessMemory()) {
             return {};
         }
         if (has_body(callee)) {
+            note(name_in_program(*originals_.lookup(call.getFunction())) + "|" + name_in_program(callee) + "||");
             return {CalleeChoice::Kind::clone, clone_for(callee)};
         }
         const bool is_certain = is_name_in(names_.cloned, callee.getName());
         return {is_certain ? CalleeChoice::Kind::clone : CalleeChoice::Kind::clone_or_irrevocable, declared_clone(callee, is_certain)};
     }
 
+    /// For the command that links, which knows what other units call, and have.
+    void note(const std::string& entry)
+    {
+        if (records_unknown_calls()) {
+            entries_.insert(entry);
+        }
+    }
+
+    [[nodiscard]] std::string name_in_program(const llvm::Function& function) const
+    {
+        return clone_name_of(function.getName()) + (function.hasLocalLinkage() ? "@" + module_.getSourceFileName() : "");
+    }
+
     void note_irrevocable(const llvm::Instruction& where, const llvm::Function* callee, llvm::StringRef reason)
     {
-        llvm::Function* original = originals_.lookup(where.getFunction());
-        if (of_transactions_.contains(original)) {
-            report_irrevocable(
-                where, *original, callee != nullptr ? clone_name_of(callee->getName()) : "",
-                callee != nullptr ? "a call of '" + callee->getName().str() + "', which has no clone for transactions," : reason.str());
+        llvm::Function& original = *originals_.lookup(where.getFunction());
+        const std::string text = (callee != nullptr ? "a call of '" + callee->getName() + "', which has no clone for transactions,"
+                                                    : llvm::Twine(reason))
+                                     .str() +
+                                 " makes the transaction irrevocable";
+        if (of_transactions_.contains(&original)) {
+            report_irrevocable(where, original, text);
+        }
+        const std::string edge = name_in_program(original) + "|" + (callee != nullptr ? clone_name_of(callee->getName()) : "") + "|";
+        note(edge + place_in_source(original, where.getDebugLoc()) + "|" + text);
+        if (callee != nullptr) {
+            note(edge + "|");
         }
     }
 
@@ -230,6 +261,7 @@ private:
             }
             auto* made = llvm::GlobalAlias::create(clone->getValueType(), 0, alias->getLinkage(), name, clone, &module_);
             made->setVisibility(alias->getVisibility());
+            note(name + "|" + name_in_program(*function) + "||");
         }
     }
 
@@ -295,6 +327,7 @@ private:
     llvm::DenseMap<llvm::Function*, llvm::Function*> clones_;
     llvm::DenseMap<const llvm::Function*, llvm::Function*> originals_;
     std::deque<llvm::Function*> unfinished_;
+    llvm::SetVector<std::string, std::vector<std::string>, std::set<std::string>> entries_;
 };
 
 }  // namespace

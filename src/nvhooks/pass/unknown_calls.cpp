@@ -28,29 +28,23 @@ llvm::cl::opt<Report> unknown_call_option(
 
 constexpr const char* flag = " [-Wstillpoint-unknown-call]";
 
-/// "file:line:column", or the function and its file where there is no debug information.
-std::string place_of(const llvm::Function& function, const llvm::DebugLoc& where)
+/// As directives in the module: the section is in no program's memory, and its strings are each there once.
+void record(llvm::Module& module, llvm::StringRef section, llvm::ArrayRef<std::string> entries)
 {
-    if (where) {
-        return (where->getFilename() + ":" + llvm::Twine(where.getLine()) + ":" + llvm::Twine(where.getCol())).str();
+    std::string text;
+    for (std::string entry : entries) {
+        std::replace_if(entry.begin(), entry.end(), [](char c) { return c == '"' || c == '\\' || !llvm::isPrint(c); }, '?');
+        text += ".asciz \"" + entry + "\"\n";
     }
-    return (function.getParent()->getSourceFileName() + ": in function " + function.getName()).str();
-}
-
-/// As a directive in the module: the section is in no program's memory, and its strings are each there once.
-void record(llvm::Module& module, llvm::StringRef section, llvm::StringRef callee, const std::string& place, const std::string& text)
-{
-    std::string entry = (callee + "|" + place + "|" + text).str();
-    std::replace_if(entry.begin(), entry.end(), [](char c) { return c == '"' || c == '\\' || !llvm::isPrint(c); }, '?');
-    module.appendModuleInlineAsm((".pushsection " + section + ",\"MS\",%progbits,1\n.asciz \"" + entry + "\"\n.popsection").str());
+    module.appendModuleInlineAsm((".pushsection " + section + ",\"MS\",%progbits,1\n" + text + ".popsection").str());
 }
 
 /// `callee` is empty where there is no function: it is known then that it has no hooks.
-void diagnose(llvm::Function& function, llvm::StringRef callee, const llvm::DebugLoc& where, const llvm::Twine& message,
-              llvm::StringRef section = NVHOOKS_UNKNOWN_CALLS_SECTION)
+void diagnose(llvm::Function& function, llvm::StringRef callee, const llvm::DebugLoc& where, const llvm::Twine& message)
 {
     if (unknown_call_option == Report::record) {
-        record(*function.getParent(), section, callee, place_of(function, where), message.str());
+        record(*function.getParent(), NVHOOKS_UNKNOWN_CALLS_SECTION,
+               (callee + "|" + place_in_source(function, where) + "|" + message).str());
         return;
     }
     const auto severity = unknown_call_option == Report::error ? llvm::DS_Error : llvm::DS_Warning;
@@ -140,10 +134,27 @@ void report_unknown_calls(const FunctionScope& scope)
     }
 }
 
-void report_irrevocable(const llvm::Instruction& where, llvm::Function& function, llvm::StringRef clone, const llvm::Twine& reason)
+bool records_unknown_calls() { return unknown_call_option == Report::record; }
+
+std::string place_in_source(const llvm::Function& function, const llvm::DebugLoc& where)
 {
-    if (unknown_call_option != Report::off) {
-        diagnose(function, clone, where.getDebugLoc(), reason + " makes the transaction irrevocable", NVHOOKS_IRREVOCABLE_SECTION);
+    if (where) {
+        return (where->getFilename() + ":" + llvm::Twine(where.getLine()) + ":" + llvm::Twine(where.getCol())).str();
+    }
+    return (function.getParent()->getSourceFileName() + ": in function " + function.getName()).str();
+}
+
+void report_irrevocable(const llvm::Instruction& where, llvm::Function& function, const llvm::Twine& reason)
+{
+    if (unknown_call_option == Report::warn || unknown_call_option == Report::error) {
+        diagnose(function, "", where.getDebugLoc(), reason);
+    }
+}
+
+void record_irrevocable(llvm::Module& module, llvm::ArrayRef<std::string> entries)
+{
+    if (!entries.empty()) {
+        record(module, NVHOOKS_IRREVOCABLE_SECTION, entries);
     }
 }
 

@@ -12,9 +12,14 @@ namespace stillpoint::nvhooks {
 /// not reported, nor functions with a body in the module.
 void report_unknown_calls(const FunctionScope& scope);
 
-/// Reports as above that a transaction becomes irrevocable at `where`, which `function` has too. `clone`: the function with which it
-/// would not; empty: none would help.
-void report_irrevocable(const llvm::Instruction& where, llvm::Function& function, llvm::StringRef clone, const llvm::Twine& reason);
+/// Whether calls are noted in the object.
+[[nodiscard]] bool records_unknown_calls();
+/// "file:line:column", or the function and its file where there is no debug information.
+[[nodiscard]] std::string place_in_source(const llvm::Function& function, const llvm::DebugLoc& where);
+/// Reports, as -stillpoint-unknown-call asks (warn, error), that a transaction becomes irrevocable at `where`, in a clone of `function`.
+void report_irrevocable(const llvm::Instruction& where, llvm::Function& function, const llvm::Twine& reason);
+/// Notes strings for the command that links (NVHOOKS_IRREVOCABLE_SECTION).
+void record_irrevocable(llvm::Module& module, llvm::ArrayRef<std::string> entries);
 
 /// With `record`: notes which functions the module defines, with hooks in them. Calls from other units are known to be harmless then.
 void record_functions(llvm::Module& module);

@@ -128,6 +128,30 @@ __attribute__((noinline)) static struct pair swapped(struct pair one, int32_t by
     struct pair made = {(int32_t)one.value, by, one.key + by};
     return made;
 }
+struct large {
+    uint64_t words[6];
+};
+__attribute__((noinline)) static uint64_t by_value(struct large one, uint64_t by)
+{
+    one.words[by % 6] += by;
+    return one.words[0] * 3 + one.words[5];
+}
+/* Pure: their arguments are copies, and the result is copied too. */
+SP_TM_PURE static struct large reversed(struct large one)
+{
+    struct large made;
+    for (int i = 0; i < 6; ++i)
+        made.words[i] = one.words[5 - i] + (uint64_t)i;
+    return made;
+}
+static void change_large(struct state* s, uint64_t* r)
+{
+    struct large* large = (struct large*)(s->longs + next(r) % 10);
+    s->longs[next(r) % 16] ^= 99;
+    s->sum += by_value(*large, next(r));
+    *large = reversed(*large);
+    s->longs[next(r) % 16] += by_value(*large, s->sum);
+}
 static void change_structures(struct state* s, uint64_t* r)
 {
     struct pair kept[12];
@@ -172,9 +196,20 @@ static void change_by_calls(struct state* s, uint64_t* r)
     uint64_t* const there[2] = {&s->sum, &s->longs[9]};
     *there[next(r) % 2] += 17;
 }
-static change* const changes[] = {change_bytes,      change_integers, change_bits, change_reals,
-                                  change_structures, change_blocks,   change_text, change_by_calls};
-change* volatile_table[8]; /* filled at run time: the compiler does not know what is called */
+static void change_some(struct state* s, uint64_t* r)
+{
+    const uint32_t limit = (uint32_t)next(r);
+    for (int i = 0; i < 16; ++i)
+        if (s->ints[i] > limit)
+            s->longs[i] += s->ints[i] / 3;
+    for (int i = 0; i < 16; ++i)
+        if (s->longs[i] & 4)
+            s->reals[i] = s->reals[s->shorts[i] % 16] + 1;
+}
+static change* const changes[] = {change_bytes,  change_integers, change_bits,     change_reals, change_structures,
+                                  change_blocks, change_text,     change_by_calls, change_some,  change_large};
+enum { CHANGES = sizeof changes / sizeof *changes };
+change* volatile_table[CHANGES]; /* filled at run time: the compiler does not know what is called */
 
 static void change_list(struct work* work, uint64_t* r)
 {
@@ -202,7 +237,7 @@ static void body(void* argument)
     struct work* work = argument;
     uint64_t r = work->seed;
     for (unsigned i = 0; i < work->steps; ++i) {
-        volatile_table[next(&r) % 8](&work->on->state, &r);
+        volatile_table[next(&r) % CHANGES](&work->on->state, &r);
         if (next(&r) % 2 == 0)
             change_list(work, &r);
     }

@@ -1,7 +1,8 @@
 /* Runs the random programs of tests/nvhooks as transactions. Usage: PROGRAM PARAMETERS [check]
  * Each program stores into a world; it runs once as it is, in a child, and once as the body of a transaction, on durable memory with the
- * same contents. Both must end with the same bytes; addresses in them count from their own world. The process then kills itself, and a
- * second one, with `check`, must find in the pool what the children have left in the file "expected". */
+ * same contents, after another transaction that is cancelled and must leave nothing. Both must end with the same bytes; addresses in them
+ * count from their own world. The process then kills itself, and a second one, with `check`, must find in the pool what the children have
+ * left in the file "expected". */
 
 #include <signal.h>
 #include <stdbool.h>
@@ -43,12 +44,24 @@ void attributed_fill(u64 value, u8* behind, u64 bytes)
 struct task {
     const struct program* program;
     u8 *durable, *ordinary;
+    bool cancels;
 };
+/* A function of the transactional memory ABI, which clones call as it is. 1: in a transaction that can be cancelled. */
+u32 _ITM_inTransaction(void);
+
 static void body(void* argument)
 {
     struct task* task = argument;
     blocks = task->durable + WORLD;
     task->program->run(task->durable, task->ordinary);
+    if (task->cancels && _ITM_inTransaction() == 1)
+        sp_tm_cancel();
+}
+
+static bool put(u8* durable, const u8* world)
+{
+    sp_spht_transaction* const fills = sp_spht_begin(0, NULL);
+    return sp_spht_write(fills, durable, world, WORLD) == SP_OK && sp_spht_commit(fills) == SP_OK;
 }
 
 static void fill(u8* world, unsigned seed)
@@ -105,10 +118,18 @@ int main(int count, char** words)
         }
         u8* there = plain + (size_t)i * ALL;
         fill(there, i), fill(ordinary, i + 100);
-        sp_spht_transaction* fills = sp_spht_begin(0, NULL);
-        if (sp_spht_write(fills, here, there, WORLD) != SP_OK || sp_spht_commit(fills) != SP_OK)
+        if (!put(here, there))
             return 2;
-        const struct task as_it_is = {&programs[i], there, ordinary}, transaction = {&programs[i], here, ordinary};
+        const struct task cancelled = {&programs[i], here, ordinary, true};
+        const int code = sp_tm_run(body, (void*)&cancelled, 0);
+        if (code == SP_E_ABORTED && memcmp(here, there, WORLD) != 0)
+            return printf("program %u: a cancelled transaction has left something\n", i), 1;
+        if (code != SP_OK && code != SP_E_ABORTED)
+            return printf("program %u: %s\n", i, sp_error_string(code)), 1;
+        fill(ordinary, i + 100);
+        if (code == SP_OK && !put(here, there)) /* it was irrevocable */
+            return 2;
+        const struct task as_it_is = {&programs[i], there, ordinary, false}, transaction = {&programs[i], here, ordinary, false};
         fflush(stdout);
         const pid_t child = fork();
         if (child == 0) {
