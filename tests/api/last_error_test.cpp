@@ -293,7 +293,8 @@ std::set<std::string> declared_functions()
     const std::regex declaration(R"(\n(?!static|typedef|#)[a-z][a-z_0-9 *]*[ *]((?:sp_|nv(?!hooks))\w+|crashed)\([^;{]*\);)");
     std::set<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(STILLPOINT_HEADERS)) {
-        if (entry.path().extension() != ".h") {
+        // The functions of itm.h are libstillpoint-itm's: tests/itm and tests/spht have what they return.
+        if (entry.path().extension() != ".h" || entry.path().filename() == "itm.h") {
             continue;
         }
         std::ostringstream all;

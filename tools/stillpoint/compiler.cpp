@@ -144,6 +144,9 @@ tl::expected<std::vector<std::string>, Refusal> clang_command(Language language,
         words.insert(words.end(), {"-isystem", folder + "/stillpoint/libstdcxx"});
     }
     add_header_folder(words, layer.folder);
+    if (arguments.runtime == "lint") {
+        words.emplace_back("-DSTILLPOINT_LINT");  // Headers call the library where they would read durable memory themselves.
+    }
     words.emplace_back("--end-no-unused-arguments");
     words.insert(words.end(), arguments.words.begin(), arguments.words.end());
     if (!arguments.links) {
