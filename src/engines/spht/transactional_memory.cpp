@@ -346,9 +346,17 @@ Result<bool> TransactionalMemory::try_seal() noexcept
     if (!protocol_->leaves_stores_to_later_records()) {
         return true;
     }
+    // A thread that has the lock may wait for room in the log, which the caller makes.
+    constexpr unsigned turns_max = 1000;
+    for (unsigned turns = 0; !system_lock_.try_lock();) {
+        if (turns == turns_max) {
+            return false;
+        }
+        logs::wait_turn(turns);
+    }
     Timestamp timestamp = 0;
     {
-        const std::lock_guard guard(system_lock_);
+        const std::lock_guard guard(system_lock_, std::adopt_lock);
         system_record_.clear();
         system_record_.add_range(0, image_base_, sizeof(std::uint64_t));
         if (system_log_.prepare(system_record_.words()) != logs::RedoLog::Room::ready) {

@@ -136,7 +136,8 @@ public:
     [[nodiscard]] Result<void> log_stores(std::span<const std::span<const std::byte>> ranges) noexcept;
     /// Returns when everything that has happened so far is durable. Errors: as await().
     [[nodiscard]] Result<void> seal() noexcept;
-    /// Likewise, for the replayer, which cannot wait for room that it makes itself. False: there is none.
+    /// Likewise, for the replayer, which cannot wait for room that it makes itself. False: there is none, or a thread that stores for the
+    /// library waits for some.
     [[nodiscard]] Result<bool> try_seal() noexcept;
 
     /// The pages of the image that were stored to since prepare(): no log has them. Some come twice.
