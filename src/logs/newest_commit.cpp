@@ -110,8 +110,6 @@ NewestCommit find(const LogBytes& bytes, const Bounds& bounds)
             case CommitRule::own_marker:
                 if (link == encode_marker(record.timestamp) || is_removed(Canary::own_marker)) {
                     newest.timestamp = std::max(newest.timestamp, record.timestamp);
-                } else if (link != 0) {  // A marker was there, and is damaged: no crash tears a word.
-                    newest.known_durable = std::max(newest.known_durable, record.timestamp);
                 }
                 break;
             case CommitRule::whole: newest.timestamp = std::max(newest.timestamp, record.timestamp); break;

@@ -68,18 +68,6 @@ TEST_F(NewestCommitOf, OfTwoEqualTimestampsTheOneWithoutMarkerDoesNotCount)
     EXPECT_EQ(live(), 1U);
 }
 
-TEST_F(NewestCommitOf, AMarkerWithAFlippedBitIsNoticed)
-{
-    add_marked(0, 11);
-    const RecordRef flipped = add_marked(1, 13);
-    for (unsigned bit = 0; bit < 64; ++bit) {
-        header(flipped).link ^= std::uint64_t{1} << bit;
-        EXPECT_EQ(newest(CommitRule::own_marker).timestamp, 11U);
-        EXPECT_EQ(newest(CommitRule::own_marker).known_durable, 13U);
-        header(flipped).link ^= std::uint64_t{1} << bit;
-    }
-}
-
 TEST_F(NewestCommitOf, ARecordThatIsDamagedBeforeAMarkerIsNoticed)
 {
     const RecordRef damaged = add_marked(0, 11);
