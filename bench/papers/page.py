@@ -6,20 +6,20 @@ from driver.tables import lines_of
 from . import rows
 
 
-def thread_words(threads):
-    return f"{threads} thread{'s' if threads > 1 else ''}"
+def count_words(figure, count):
+    return f"{count} {figure.counted}{'s' if count > 1 else ''}"
 
 
 def headings(figure):
-    return ["what", "system", "the paper", "here, 1 thread", "here, 2 threads",
-            *(f"at {threads} threads" for threads in figure.model_threads if figure.reading.modelled)]
+    return ["what", "system", "the paper", *(f"here, {count_words(figure, count)}" for count in (1, 2)),
+            *(f"at {count_words(figure, count)}" for count in figure.modelled_threads)]
 
 
 def cells(figure, row):
     ours = [row.ours.get(threads, "") for threads in (1, 2)]
     if row.note:
         ours[0] = f"{ours[0]} ({row.note})" if ours[0] else row.note
-    modelled = [row.modelled.get(threads, "") for threads in figure.model_threads if figure.reading.modelled]
+    modelled = [row.modelled.get(threads, "") for threads in figure.modelled_threads]
     return [row.what, row.system, row.paper, *ours, *modelled]
 
 
@@ -77,7 +77,7 @@ def markdown_of(figure, shown, remarks, commands):
 INTRODUCTION = """\
 # The papers' figures, measured here
 
-This page is generated: `python3 bench/run.py papers --markdown docs/measured/tables/papers.md`. Each figure and table of
+This page is generated: `python3 bench/run.py papers{choice} --markdown {page}`. Each figure and table of
 the papers stands here with the numbers that its text states, what the same work gives on this machine with one and two
 threads, and, where the paper had more cores, what [a model](../../internals/scaling-model.md) makes of our figures for its
 number of threads. A figure in a plot that no sentence, caption or table
@@ -85,6 +85,12 @@ states is not guessed at: "no number". A model's figure is marked as one; after 
 More than 20 % makes it "not trustworthy", and so does a machine whose cores other programs had for more than a tenth of the time. Other
 machines, other media, other processors: ratios can be compared, rates cannot.
 """
+
+
+def introduction(paper=None):
+    """`paper`: the key of the only one on the page; None: all are."""
+    folder = "docs/measured/tables/"
+    return INTRODUCTION.format(choice=f" --paper {paper}" if paper else "", page=folder + (f"papers-{paper}.md" if paper else "papers.md"))
 
 
 def conditions(measurements):

@@ -11,6 +11,7 @@
 
 #include "../harness/clock.hpp"
 #include "../harness/ending.hpp"
+#include "../transactions/transaction_phases.hpp"
 
 namespace bench {
 
@@ -149,6 +150,7 @@ SliceThreads::Slice Measured::run_looking(std::uint64_t slice_ns, const SliceThr
 void Measured::timed_slice(std::uint64_t slice_ns, Answer& answer)
 {
     LatencyHistogram sum;
+    TransactionPhases::begin();
     if (work_.job) {
         run_jobs(slice_ns, answer, &sum);
     } else {
@@ -171,6 +173,7 @@ void Measured::timed_slice(std::uint64_t slice_ns, Answer& answer)
             sum.add(thread.latencies);
         }
     }
+    TransactionPhases::end(answer);
     answer.raw("latencies_ns", histogram_json(sum));
 }
 

@@ -4,45 +4,14 @@
 #include <vector>
 
 #include "engines/spht/log_recovery.hpp"
-#include "engines/spht/spht_layout.hpp"
+#include "engines/spht/offline_chunks.hpp"
 #include "logs/replay_order.hpp"
 #include "logs/shard_replay.hpp"
-#include "os/reserved_array.hpp"
 #include "versions/offline.hpp"
 
 namespace stillpoint::spht {
 
 namespace {
-
-/// The chunks of a pool that is not open, read into memory.
-class OfflineChunks {
-public:
-    [[nodiscard]] Result<void> read(const Pool& pool)
-    {
-        std::vector<std::uint64_t> offsets;
-        for (const Segment& segment : pool.segments()) {
-            const std::uint64_t pages = log_pages_for(segment.image_pages);
-            for (std::uint64_t page = 0; page < pages; page += logs::chunk_pages) {
-                offsets.push_back((first_log_page(segment) + page) * page_bytes);
-            }
-        }
-        if (auto done = bytes_.reserve(offsets.size() * logs::chunk_bytes, "the logs"); !done) {
-            return done;
-        }
-        for (std::size_t i = 0; i < offsets.size(); ++i) {
-            chunks_.push_back(bytes_.data() + i * logs::chunk_bytes);
-            if (auto done = read_chunk(pool.medium(), offsets[i], bytes_.data() + i * logs::chunk_bytes); !done) {
-                return done;
-            }
-        }
-        return {};
-    }
-    [[nodiscard]] logs::LogBytes bytes() const noexcept { return {chunks_.data(), static_cast<std::uint32_t>(chunks_.size())}; }
-
-private:
-    os::ReservedArray<std::byte> bytes_;
-    std::vector<const std::byte*> chunks_;
-};
 
 Result<std::vector<logs::RecordRef>> in_order(const logs::LogIndex& index)
 {
