@@ -182,7 +182,8 @@ def rate_and(field):
 
 
 def show_rate_and(value):
-    return f"{short(value[0])}/s" + (f" ({with_quartiles(value[1])})" if value[1] else "")
+    is_to_itself = not value[1] or set(value[1].values()) == {1}
+    return f"{short(value[0])}/s" + ("" if is_to_itself else f" ({with_quartiles(value[1])})")
 
 
 def attempts(row, _cell):

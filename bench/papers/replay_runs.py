@@ -61,8 +61,8 @@ class Sides:
 
     def configuration(self, name, links, filtered, replayers):
         ns = self.ns[links, filtered, replayers]
-        alone = spread(self.ns[links, filtered, 1])["median"]
-        parts = {count: alone / spread(times)["median"] for (kind, count), times in self.shards.items() if kind == filtered and links}
+        alone = min(self.ns[links, filtered, 1])  # a part's time is its shortest too
+        parts = {count: alone / slowest for (kind, count), slowest in self.shards.items() if kind == filtered and links}
         return {"engine": name, "kind": "engine", "rate": spread(per_second(self.writes, ns)), "to_volatile": None,
                 "to_sorting": ratios(ns, self.ns[False, filtered, replayers]), "to_one_sorting": ratios(ns, self.ns[False, filtered, 1]),
                 "to_one": ratios(ns, self.ns[links, filtered, 1]), "to_one_if_apart": parts}

@@ -144,7 +144,7 @@ FIGURE_6 = Figure(
     reading=readings.TO_SORTING, counted="replayer")
 
 NO_FILTER, FILTER = System("no filter", "links"), System("filter", "links, filter")
-APART = ("More replayers than cores: each one's part was measured without the others, and the slowest counts, so that caches and memory are not "
+APART = ("More replayers than cores: each one's part was measured without the others, and the slowest counts, as if caches and memory were not "
          "shared; what this gives for two stands beside it as its error")
 FIGURE_7 = Figure(
     "Figure 7", "Parallel replay: speed-up by replayers",

@@ -20,7 +20,7 @@ SLICE = {"transactions": 100, "attempts": 125, "transactions_alone": 1, "alone_n
          "commit_phase_ns": 30}
 REPLAY = {"writes": 1000, "sides": [{"links": links, "filter": False, "replayers": replayers, "ns": ns} for links, replayers, ns in (
     (False, 1, [2000, 4000, 4000]), (False, 2, [1000, 2000, 2000]), (True, 1, [1000, 1000, 1000]), (True, 2, [500, 800, 500]))],
-    "shards": [{"filter": False, "replayers": 2, "ns": [500]}, {"filter": False, "replayers": 4, "ns": [300, 250, 200]}],
+    "shards": [{"filter": False, "replayers": 2, "ns": 500}, {"filter": False, "replayers": 4, "ns": 250}],
     "misses": {"1": {"accesses": 1000, "misses": 80, "by": "simulation"}, "2": {"accesses": 1000, "misses": 60, "by": "simulation"},
                "4": {"accesses": 1000, "misses": 50, "by": "simulation"}}}
 
