@@ -140,6 +140,7 @@ class Figure:
     model_cores: int = None  # what its machine had
     simulated: object = None  # in place of the scaling model: (figure, measurements, row, its document) -> {threads: text}
     counted: str = "thread"  # what the numbers of columns count
+    outcome: str = ""  # which of the paper's findings showed here as well, which did not, and why
     means: tuple = ()  # [(name, workloads)]: rows of geometric means
     only_means: bool = False
     why_not: str = None  # reason where nothing is reproduced

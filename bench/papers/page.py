@@ -47,6 +47,7 @@ def text_of(figure, shown, remarks):
     lines += [f"  Figures here: {figure.reading.heading}."]
     lines += ["    " + line for line in lines_of(headings(figure), [cells(figure, row) for row in shown])]
     lines += [f"  {remark}" for remark in remarks]
+    lines += [f"  Beside the paper: {sentence(figure.outcome)}"] if figure.outcome else []
     return [*lines, f"  What differs: {sentence(figure.differs)}", ""]
 
 
@@ -68,6 +69,8 @@ def markdown_of(figure, shown, remarks, commands):
         lines += [f"Figures here: {escaped(figure.reading.heading)}.", "", *table(headings(figure), rows_shown), ""]
     for remark in remarks:
         lines += [f"Left out, {escaped(remark)}.", ""]
+    if figure.outcome:
+        lines += [f"Beside the paper: {sentence(escaped(figure.outcome))}", ""]
     lines += [f"What differs: {sentence(escaped(figure.differs))}", ""]
     if commands:
         lines += ["Made by:", "", *(f"    {command}" for command in commands), ""]
@@ -100,6 +103,8 @@ def conditions(measurements):
     if document["load_before"] > 0.5:
         lines[0] += ": other work ran at the same time, so single figures are off by 20 % and more"
     lines[0] += "."
+    if document.get("seconds"):
+        lines.append(f"Each configuration was measured for {document['seconds']:g} s or more, in at least {document['repeat']} rounds.")
     bandwidths = document.get("bandwidths")
     if bandwidths:
         lines.append(f"Copies in memory: {bandwidths['copy_bytes_per_s'] / 1e9:.1f} GB/s; writes to the medium "

@@ -14,7 +14,7 @@ from driver.errors import UNAVAILABLE, BenchError
 from driver.figures import spread
 from driver.process import Process
 
-from . import readings
+from . import model, readings
 from .figure import OtherRun
 
 PROGRAM = "bench_replay_cell"
@@ -193,24 +193,24 @@ class ProgramReplayRun(ReplayRun):
             for replayers in self.threads if replayers in every]
 
 
-def row_of(document, row):
-    """The configuration of a row at one replayer."""
-    cells = [cell for cell in document.get("cells", []) if cell["threads"] == 1]
-    return next((one for cell in cells for one in cell["configurations"] if one["engine"] == row.facts["engine"]), None)
+def configuration_of(document, row, replayers):
+    cells = [cell for cell in document.get("cells", []) if cell["threads"] == replayers]
+    return next((one for cell in cells for one in cell["configurations"] if one["engine"] == row.facts["engine"]), None) or {}
 
 
 def if_apart(figure, _measurements, row, document):
     """For Figure.simulated: each replayer's part measured without the others, so the machine has a core and a memory for each."""
-    found = row_of(document, row)
-    parts = {int(count): ratio for count, ratio in (found or {}).get("to_one_if_apart", {}).items()}
-    measured = row.values.get(2)
-    error = f" ({parts[2] / measured[1]['median'] - 1:+.0%} at 2)" if measured and 2 in parts and figure.reading is readings.TO_ONE else ""
-    return {threads: f"model: {parts[threads]:.2f}x of one{error}" for threads in figure.model_threads if threads in parts}
+    parts = {int(count): ratio for count, ratio in configuration_of(document, row, 1).get("to_one_if_apart", {}).items()}
+    measured = configuration_of(document, row, 2).get("to_one")
+    error = parts[2] / measured["median"] - 1 if measured and 2 in parts else None
+    kind = "model" if model.is_trusted(error) else "model, not trustworthy"
+    return {threads: f"{kind}: {parts[threads]:.2f}x of one" + ("" if error is None else f" ({error:+.0%} at 2)")
+            for threads in figure.model_threads if threads in parts}
 
 
 def more_misses(figure, _measurements, row, document):
     """For Figure.simulated: numbers of replayers beyond this machine's cores, whose caches can be simulated like those of the first two."""
-    found = (row_of(document, row) or {}).get("misses_of_all", {})
+    found = configuration_of(document, row, 1).get("misses_of_all", {})
     return {threads: show_misses(share_of_misses(found[threads])) for threads in figure.model_threads if threads in found}
 
 

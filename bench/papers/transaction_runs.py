@@ -7,6 +7,7 @@ import subprocess
 from driver.build import make_sure_of
 from driver.errors import UNAVAILABLE, BenchError
 
+from . import model
 from .figure import Run
 
 SIMULATED = {"stamp_vacation_low": "vacation_low", "stamp_ssca2": "ssca2", "stamp_kmeans_vlow": "kmeans_vlow", "tpcc_payments": "tpcc"}
@@ -48,14 +49,25 @@ def simulated_runs(measurements, workload, threads):
     return {(one["system"], one["threads"]): one for one in measurements.of(words, run).get("runs", [])}
 
 
+def error_of_ratio(row, found, system):
+    """How far the simulated ratio to SPHT-NL is off at two threads, where this row has the measured one; None: it has none."""
+    measured = row.values.get(2)
+    if system == "SPHT-NL" or not isinstance(measured, tuple) or not isinstance(measured[1], dict) or (system, 2) not in found:
+        return None
+    return found[system, 2]["transactions_per_s"] / found["SPHT-NL", 2]["transactions_per_s"] / measured[1]["median"] - 1
+
+
 def simulated(show):
-    """For Figure.simulated: `show`: (the system's simulated run, SPHT-NL's) -> text."""
+    """For Figure.simulated: `show`: (the system's simulated run, SPHT-NL's) -> text. A rate's ratio stands with its error at two threads."""
     def texts(figure, measurements, row, _document):
         workload, system = SIMULATED.get(row.facts.get("workload")), SIMULATED_SYSTEMS.get(row.facts.get("engine"))
         if workload is None or system is None or row.facts.get("large"):
             return {}
-        found = simulated_runs(measurements, workload, figure.model_threads)
-        return {threads: f"model: {show(found[system, threads], found['SPHT-NL', threads])}" for threads in figure.model_threads
-                if (system, threads) in found}
+        found = simulated_runs(measurements, workload, (2, *figure.model_threads))
+        error = error_of_ratio(row, found, system)
+        kind = "model" if error is None or model.is_trusted(error) else "model, not trustworthy"
+        beside = "" if error is None else f" ({error:+.0%} at 2)"
+        return {threads: f"{kind}: {show(found[system, threads], found['SPHT-NL', threads])}{beside}"
+                for threads in figure.model_threads if (system, threads) in found}
 
     return texts

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <mutex>
 
-#include "../harness/answer.hpp"
 #include "../harness/clock.hpp"
 
 namespace bench {
@@ -37,8 +36,8 @@ public:
         }
         is_on_.store(true, std::memory_order_relaxed);
     }
-    /// Likewise. Adds the sums of all threads, where there were transactions.
-    static void end(Answer& answer)
+    /// Likewise. The sums of all threads.
+    [[nodiscard]] static PhaseSums end()
     {
         is_on_.store(false, std::memory_order_relaxed);
         const std::lock_guard guard(lock_);
@@ -53,15 +52,7 @@ public:
             all.aborted_ns += one.aborted_ns;
             all.commit_phase_ns += one.commit_phase_ns;
         }
-        if (all.transactions != 0) {
-            answer.number("transactions", all.transactions)
-                .number("attempts", all.attempts)
-                .number("transactions_alone", all.run_alone)
-                .number("alone_ns", all.alone_ns)
-                .number("committed_ns", all.committed_ns)
-                .number("aborted_ns", all.aborted_ns)
-                .number("commit_phase_ns", all.commit_phase_ns);
-        }
+        return all;
     }
 
     /// One transaction of the calling thread, from before its first attempt until it has returned. `attempts_max`: the one after that many

@@ -41,6 +41,20 @@ std::string list_json(const std::vector<std::uint64_t>& numbers)
     return json + "]";
 }
 
+/// Nothing where no transactions were watched.
+void add_phases(const PhaseSums& sums, Answer& answer)
+{
+    if (sums.transactions != 0) {
+        answer.number("transactions", sums.transactions)
+            .number("attempts", sums.attempts)
+            .number("transactions_alone", sums.run_alone)
+            .number("alone_ns", sums.alone_ns)
+            .number("committed_ns", sums.committed_ns)
+            .number("aborted_ns", sums.aborted_ns)
+            .number("commit_phase_ns", sums.commit_phase_ns);
+    }
+}
+
 }  // namespace
 
 Measured::Measured(Work work, const Shape& shape)
@@ -173,7 +187,7 @@ void Measured::timed_slice(std::uint64_t slice_ns, Answer& answer)
             sum.add(thread.latencies);
         }
     }
-    TransactionPhases::end(answer);
+    add_phases(TransactionPhases::end(), answer);
     answer.raw("latencies_ns", histogram_json(sum));
 }
 

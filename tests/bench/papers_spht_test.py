@@ -68,7 +68,7 @@ class ReplayOfLogs(unittest.TestCase):
         self.assertEqual([(row.what, row.system) for row in found if row.ours], [("stamp_genome", "sorting"), ("stamp_genome", "links")])
         links = found[-1]
         self.assertEqual(links.ours[2], "2 G/s (5.00, 4.00 to 8.00)")
-        self.assertEqual(links.modelled, {4: "model: 4.00x of one"})
+        self.assertEqual(links.modelled, {4: "model: 4.00x of one (+0% at 2)"})
         self.assertIn("not in the saved results", remarks[0])
 
     def test_shows_the_misses_of_one_of_so_many_replayers(self):
@@ -99,7 +99,7 @@ class SimulatedThreads(unittest.TestCase):
         run = spht.PAYMENTS
         words = run.commands([system.engine for system in spht.SYSTEMS])[0][1]
         model = {"runs": [{"system": system, "threads": threads, "transactions_per_s": value * threads, "abort_rate": 0.1, "fallbacks": 1,
-                           "committed": 50} for threads in spht.THREADS for system, value in (("SPHT-NL", 4e5), ("NV-HTM", 1e5))]}
+                           "committed": 50} for threads in (2, *spht.THREADS) for system, value in (("SPHT-NL", 4e5), ("NV-HTM", 1e5))]}
         measurements = runs.Measurements(argparse.Namespace(quick=False, quiet=True), {
             "runs": {}, "quick": False, "cpus": 2, "bandwidths": None}, only_saved=True)
         measurements.of = lambda arguments, measure=None: {"cells": cells} if arguments == words else (
@@ -115,7 +115,8 @@ class SimulatedThreads(unittest.TestCase):
         found, _ = rows.rows_of(spht.FIGURE_5, measurements, All())
         mine = next(row for row in found if row.system == "NV-HTM")
         self.assertEqual(mine.ours[2], "1 M/s (0.50, 0.40 to 0.60)")
-        self.assertEqual(mine.modelled, {16: "model: 1.6 M/s (0.25)", 64: "model: 6.4 M/s (0.25)"})
+        self.assertEqual(mine.modelled, {16: "model, not trustworthy: 1.6 M/s (0.25) (-50% at 2)",
+                                         64: "model, not trustworthy: 6.4 M/s (0.25) (-50% at 2)"})
         self.assertEqual(mine.paper, "stops at 8 threads (§4.1.2)")
 
 
