@@ -104,6 +104,7 @@ void SphtEngine::note_store_of_library(const void* address, std::size_t size) no
 {
     if (SphtEngine* const engine = running.load(std::memory_order_acquire); engine != nullptr) {
         engine->memory_.log_store(address, size);
+        engine->memory_.store_check().close_opened();
     }
 }
 
@@ -112,6 +113,7 @@ void SphtEngine::log_group(std::span<const std::span<const std::byte>> ranges) n
     if (SphtEngine* const engine = running.load(std::memory_order_acquire); engine != nullptr) {
         // A failure has been told: nothing becomes durable any more.
         static_cast<void>(engine->memory_.log_stores(ranges));
+        engine->memory_.store_check().close_opened();
     }
 }
 
@@ -121,6 +123,8 @@ void SphtEngine::note_block_state(const void* address, std::size_t size) noexcep
     const Transaction* const own = own_transaction.transaction;
     if (own == nullptr || !own->calls_heap()) {
         note_store_of_library(address, size);
+    } else if (SphtEngine* const engine = running.load(std::memory_order_acquire); engine != nullptr) {
+        engine->memory_.store_check().close_opened();
     }
 }
 
@@ -166,6 +170,9 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
         return pass_on(protocol.error());
     }
     protocol_ = *protocol;
+    if (own.verify_stores) {
+        memory_.store_check().prepare();
+    }
     if (!protocol_->is_spht() && *executor != Executor::software) {
         return fail(SP_E_INVALID_ARGUMENT, 0, "protocol={} runs its transactions in software: use executor=software", protocol_->name);
     }
@@ -269,12 +276,16 @@ Result<void> SphtEngine::start_checkpoints()
         return done;
     }
     recovered_.reset();
+    if (auto done = memory_.store_check().begin({shadow_.base(), shadow_.bytes()}); !done) {
+        return done;
+    }
     return rounds_->start();
 }
 
 bool SphtEngine::end_checkpoints(bool clean) noexcept
 {
     const bool finished = clean && rounds_->finish();
+    memory_.store_check().end();
     store_marks::want_nothing();
     memory_dies_hook.store(nullptr, std::memory_order_release);
     running.store(nullptr, std::memory_order_release);
@@ -323,7 +334,11 @@ Result<std::uint64_t> SphtEngine::grow(std::uint64_t wanted)
     }
     const std::lock_guard guard(growing_lock_);
     if (bytes > shadow_.bytes()) {
+        const std::uint64_t before = shadow_.bytes();
         if (auto done = shadow_.make_accessible(bytes); !done) {
+            return pass_on(done.error());
+        }
+        if (auto done = memory_.store_check().add({shadow_.base() + before, bytes - before}); !done) {
             return pass_on(done.error());
         }
         shadow_.publish(bytes);
@@ -340,9 +355,12 @@ Result<void> SphtEngine::mirror(const MirroredRange& range)
 
 void SphtEngine::thread_ends() noexcept { memory_.thread_ends(); }
 
-bool SphtEngine::handle_fault(void* /*address*/) noexcept { return false; }
+bool SphtEngine::handle_fault(void* address) noexcept { return memory_.store_check().handle_fault(address); }
 
-void SphtEngine::prepare_kernel_write(void* /*address*/, std::size_t /*size*/) noexcept {}
+void SphtEngine::prepare_kernel_write(void* address, std::size_t size) noexcept
+{
+    memory_.store_check().prepare_kernel_write(address, size);
+}
 
 /// Outside the transaction of the thread, if it is in one: the kernel's stores stay if it aborts.
 void SphtEngine::note_kernel_write(void* address, std::size_t size) noexcept { memory_.log_store(address, size); }

@@ -30,7 +30,7 @@ public:
     void thread_ends() noexcept override;
 
     [[nodiscard]] bool handle_fault(void* address) noexcept override;
-    [[nodiscard]] bool needs_fault_handler() const noexcept override { return false; }
+    [[nodiscard]] bool needs_fault_handler() const noexcept override { return memory_.verifies_stores(); }
     void prepare_kernel_write(void* address, std::size_t size) noexcept override;
     void note_kernel_write(void* address, std::size_t size) noexcept override;
     [[nodiscard]] std::string_view tracker_name() const noexcept override;

@@ -90,6 +90,9 @@ void Transaction::enter_gate() noexcept
 void Transaction::leave_gate() noexcept
 {
     if (wishes_.alone) {
+        if (wishes_.stores_plainly) {
+            memory_.store_check().forbid();
+        }
         memory_.gate().leave_alone(place_);
     } else {
         memory_.gate().leave(place_);
