@@ -52,6 +52,14 @@ class VerifyStores(CommandLineTest):
         self.refused("new-block", "fill_plainly", "past its transaction", "byte 8 of a block of")
         self.refused("malloc", "fill_plainly", "outside of a transaction", "byte 8 of a block of")
 
+    def test_pages_cannot_be_loaded_lazily_then(self):
+        self.run_with("right")
+        done = self.run_with("right", "--recovery", "lazy", "--verify-stores")
+        self.assert_refused(done, 69, "recovery=eager")
+        for _ in range(2):  # Plain stores of a transaction are found there too.
+            done = self.run_with("right", "--recovery", "lazy")
+            self.assertEqual((done.returncode, done.stdout), (0, "right\n"), done.stderr)
+
     def test_without_it_nothing_is_said(self):
         done = self.run_with("outside", "--quiet")
         self.assertEqual((done.returncode, done.stderr), (0, ""))

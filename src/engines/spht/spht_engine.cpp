@@ -76,6 +76,7 @@ EngineDriver driver() noexcept
             .check = &check_pool,
             .table_format = layout::TableFormat::plain,
             .interval_ms = interval_ms,
+            .interval_means = "replays of the logs, so that a restart has less to replay: a crash loses nothing that has returned",
             .trackers = trackers,
             .sums_program_bytes = true,
             .options = own_option_rows,
@@ -155,6 +156,7 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
     }
     const auto request = [](void* self) noexcept { static_cast<SphtEngine*>(self)->request_checkpoint(); };
     const auto wake_applier = [](void* self) noexcept { static_cast<SphtEngine*>(self)->rounds_->wake_applier(); };
+    const auto finish_loading = [](void* self) noexcept { static_cast<SphtEngine*>(self)->finish_serving(); };
     const auto give_up = [](void* self, const Failure& failure) noexcept {
         auto& engine = *static_cast<SphtEngine*>(self);
         const StatisticsScope own(engine.statistics_number);
@@ -177,8 +179,8 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
         return fail(SP_E_INVALID_ARGUMENT, 0, "protocol={} runs its transactions in software: use executor=software", protocol_->name);
     }
     if (auto done = memory_.prepare({pool_.get(), &medium_lock_, &shadow_, facts.image_bytes_max, direction_of(own.linking),
-                                     own.markers != "always", *executor, own.executor_seed, protocol_, request, wake_applier, give_up,
-                                     this});
+                                     own.markers != "always", *executor, own.executor_seed, protocol_, request, wake_applier,
+                                     finish_loading, give_up, this});
         !done) {
         return pass_on(done.error());
     }
@@ -191,7 +193,7 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
     if (auto done = rounds_->prepare(); !done) {
         return pass_on(done.error());
     }
-    if (auto done = load_pages(false); !done) {
+    if (auto done = load_image(options.recovery, report); !done) {
         return pass_on(done.error());
     }
     if (auto done = recover_logs(report.epoch, report); !done) {
@@ -204,6 +206,22 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
     store_marks::want_groups(&log_group);
     memory_dies_hook.store(&note_dying_memory, std::memory_order_release);
     return report;
+}
+
+/// Whole before the first transaction, unless the user asks otherwise: memory that is loaded page by page has small pages from then on.
+/// Pages that are protected one by one make several ranges, and pages are placed into one only.
+Result<void> SphtEngine::load_image(std::string_view choice, RecoveryReport& report)
+{
+    if (choice == "lazy" && memory_.verifies_stores()) {
+        return fail(SP_E_UNSUPPORTED, 0, "verify_stores protects pages one by one, which cannot be loaded lazily then: use recovery=eager");
+    }
+    if (auto done = choose_loading(choice, false, report); !done) {
+        return done;
+    }
+    if (auto done = load_pages(report.lazy); !done) {
+        return done;
+    }
+    return report.lazy ? serve_first_touches() : Result<void>{};
 }
 
 /// Block media: into the mirrors, the chunks that are in use.

@@ -48,6 +48,8 @@ public:
         void (*request_replay)(void* engine) noexcept;
         /// CommitProtocol::apply() has something to do. Any thread.
         void (*wake_applier)(void* engine) noexcept;
+        /// Returns when every page of the image is in memory.
+        void (*finish_loading)(void* engine) noexcept;
         /// Nothing becomes durable any more.
         void (*give_up)(void* engine, const Failure& failure) noexcept;
         void* engine;
@@ -88,6 +90,7 @@ public:
     /// no_memory.
     [[nodiscard]] Result<void> find_plain_stores()
     {
+        parts_.finish_loading(parts_.engine);
         store_check_.allow();
         return plain_stores_.arm(image(), {mirrored_.data(), mirrored_count_});
     }
