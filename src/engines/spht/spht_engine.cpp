@@ -129,12 +129,10 @@ void SphtEngine::note_block_state(const void* address, std::size_t size) noexcep
     }
 }
 
-/// A transaction that frees a block has locked its lines.
+/// Not for blocks that a transaction frees: it has locked their lines.
 void SphtEngine::note_dying_memory(const void* begin, std::size_t size_bytes) noexcept
 {
-    const Transaction* const own = own_transaction.transaction;
-    SphtEngine* const engine = running.load(std::memory_order_acquire);
-    if (engine != nullptr && (own == nullptr || !own->calls_heap())) {
+    if (SphtEngine* const engine = running.load(std::memory_order_acquire); engine != nullptr) {
         engine->memory_.outdate(begin, size_bytes);
     }
 }
