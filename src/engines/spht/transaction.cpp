@@ -44,8 +44,10 @@ Result<void> Transaction::reserve()
     if (auto done = search_.reserve(); !done) {
         return done;
     }
-    if (auto done = undo_record_.reserve(record_words_reserved); !done) {
-        return done;
+    if (memory_.protocol().logs_old_values()) {
+        if (auto done = undo_record_.reserve(record_words_reserved); !done) {
+            return done;
+        }
     }
     return record_.reserve(record_words_reserved);
 }

@@ -21,7 +21,7 @@ Result<void> Tl2::reserve()
     if (auto done = locked_.reserve(WriteSet::entries_max, "the lines that a transaction writes"); !done) {
         return done;
     }
-    always_looks_ = memory_.protocol().compares_with_beginning();
+    always_looks_ = memory_.protocol().logs_old_values();
     locks_.show_in(view_);
     view_.lines = reads_.data();
     view_.line_count_max = reads_.capacity();

@@ -33,7 +33,7 @@ public:
 
     Result<void> start() override { return first_runs_.reserve(logs::CommitOrder::slots_max, "the first runs of transactions"); }
 
-    bool compares_with_beginning() const noexcept override { return true; }
+    bool logs_old_values() const noexcept override { return true; }
 
     /// The log phase, unless this is the second run and it writes the same.
     bool prepare(Transaction& transaction, Committing& commit) noexcept override

@@ -54,8 +54,9 @@ public:
     virtual void stop() noexcept {}
     virtual void detach_after_fork() noexcept {}
 
-    /// Whether a transaction must know as of when it began: with a clock that is read then.
-    [[nodiscard]] virtual bool compares_with_beginning() const noexcept { return false; }
+    /// Whether old values are logged before anything is stored, and hold as of the beginning: then a transaction has an undo record, and
+    /// reads the clock when it begins.
+    [[nodiscard]] virtual bool logs_old_values() const noexcept { return false; }
 
     // -- A transaction ---------------------------------------------------------------------------------
     /// Before the first lock; the record is built. False: conflict, run the body again.
