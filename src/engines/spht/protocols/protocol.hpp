@@ -97,6 +97,9 @@ protected:
     [[nodiscard]] Timestamp logged_moment() noexcept;
     /// Where the record's word for a commit marker lies in the file.
     [[nodiscard]] std::uint64_t mark_offset(logs::Position position) noexcept;
+    /// Makes the record's own commit marker durable, and says that the transaction is, if `is_logged` and nothing was lost. False as
+    /// make_durable(). For protocols whose markers follow each other: those before it are durable.
+    [[nodiscard]] bool write_own_marker(Committing& commit, Timestamp timestamp, bool is_logged) noexcept;
     /// Returns when everything up to `timestamp` is known to be durable. False as make_durable().
     [[nodiscard]] bool await_durable(Timestamp timestamp) noexcept;
 
