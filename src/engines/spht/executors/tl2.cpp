@@ -41,8 +41,9 @@ void Tl2::enter() noexcept
     }
     enter_gate();
     view_.settled = memory_.order().durable();
-    looks_left_ -= looks_left_ != 0 ? 1 : 0;
-    if (looks_left_ != 0 || view_.read_before == 0 || wishes_.alone || gate.has_moments() || always_looks_) [[unlikely]] {
+    const bool has_met_newer = looks_left_ != 0;
+    looks_left_ -= has_met_newer ? 1 : 0;
+    if (has_met_newer || view_.read_before == 0 || wishes_.alone || gate.has_moments() || always_looks_) [[unlikely]] {
         look_at_clock();
     }
 }
