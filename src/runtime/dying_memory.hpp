@@ -20,7 +20,7 @@ using MemoryDiesHook = void (*)(const void* begin, std::size_t size_bytes) noexc
     return !sync_uses::any.load(std::memory_order_relaxed) && memory_dies_hook.load(std::memory_order_relaxed) == nullptr;
 }
 
-/// What the runtime knows of locks in [begin, + size) ends.
+/// Ends the knowledge of locks in [begin, + size).
 inline void forget_by_address(const void* begin, std::size_t size_bytes) noexcept
 {
     if (sync_uses::any.load(std::memory_order_relaxed)) [[unlikely]] {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engines/spht/executors/version_locks.hpp"
 #include "engines/spht/transactional_memory.hpp"
 #include "runtime/fase_gate.hpp"
 
@@ -74,10 +75,13 @@ void Transaction::begin(const Wishes& wishes) noexcept
     enter();
 }
 
-void Transaction::begin_simply(bool read_only, bool waits_for_reads) noexcept
+Timestamp Transaction::timestamp_after(Timestamp earlier, bool is_durable) const noexcept
 {
-    ++attempts_;
-    begin({.read_only = read_only, .waits_for_reads = waits_for_reads});
+    Timestamp now = memory_.clock().next();
+    while (now <= earlier) {
+        now = memory_.clock().next();
+    }
+    return VersionLocks::timestamp_for(now, is_durable);
 }
 
 void Transaction::enter_gate() noexcept

@@ -103,7 +103,7 @@ bool Tl2::read_with_care(const std::uint64_t* word, std::uint64_t& value) noexce
     if (doomed_) {
         return false;
     }
-    const WriteSet::Entry* const written = may_have_written(word) ? writes_.find(word) : nullptr;
+    const WriteSet::Entry* const written = find_written(word);
     if (written != nullptr && written->mask == ~std::uint64_t{0}) {
         value = written->value;
         return true;
@@ -115,7 +115,7 @@ bool Tl2::read_with_care(const std::uint64_t* word, std::uint64_t& value) noexce
         if (VersionLocks::is_locked(before)) [[unlikely]] {
             if (is_own(before)) {  // own_line() has looked at its version.
                 const std::uint64_t found = __atomic_load_n(word, __ATOMIC_RELAXED);
-                value = written == nullptr ? found : (found & ~written->mask) | written->value;
+                value = written == nullptr ? found : written->over(found);
                 return true;
             }
             if (turns == VersionLocks::looks_max) {
@@ -139,7 +139,7 @@ bool Tl2::read_with_care(const std::uint64_t* word, std::uint64_t& value) noexce
             too_large_ = true;
             return doom();
         }
-        value = written == nullptr ? found : (found & ~written->mask) | written->value;
+        value = written == nullptr ? found : written->over(found);
         return true;
     }
 }
@@ -215,16 +215,9 @@ Timestamp Tl2::newest_seen() const noexcept
     return newest;
 }
 
-Timestamp Tl2::choose_timestamp(bool is_durable) const noexcept { return timestamp_after(newest_seen(), is_durable); }
-
-Timestamp Tl2::timestamp_after(Timestamp seen, bool is_durable) const noexcept
+Timestamp Tl2::choose_timestamp(bool is_durable) const noexcept
 {
-    const Timestamp earlier = std::max(seen, view_.settled);
-    Timestamp now = memory_.clock().next();
-    while (now <= earlier) {
-        now = memory_.clock().next();
-    }
-    return VersionLocks::timestamp_for(now, is_durable);
+    return timestamp_after(std::max(newest_seen(), view_.settled), is_durable);
 }
 
 Timestamp Tl2::acquire(bool is_durable) noexcept
@@ -234,7 +227,7 @@ Timestamp Tl2::acquire(bool is_durable) noexcept
     }
     const Timestamp seen = newest_seen();
     committing_.depends_on = seen;
-    const Timestamp timestamp = timestamp_after(seen, is_durable);
+    const Timestamp timestamp = timestamp_after(std::max(seen, view_.settled), is_durable);
     if (is_removed(Canary::read_validation) || reads_hold()) {
         return timestamp;
     }
