@@ -31,8 +31,8 @@ protected:
         }
     }
     [[nodiscard]] bool is_durable() const { return GetParam() != Memory::ordinary; }
-    /// In hardware a transaction is announced before its body, and tinystm locks what a body writes: commits of other threads that come later,
-    /// or write the same, wait until the body has ended.
+    /// In hardware a transaction is announced before its body, and tinystm locks what a body writes: commits of other threads that come
+    /// later, or write the same, wait until the body has ended.
     [[nodiscard]] bool body_keeps_others_from_committing() const
     {
         return GetParam() == Memory::tinystm || GetParam() == Memory::simulated;
