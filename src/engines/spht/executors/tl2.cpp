@@ -21,7 +21,8 @@ Result<void> Tl2::reserve()
     if (auto done = locked_.reserve(WriteSet::entries_max, "the lines that a transaction writes"); !done) {
         return done;
     }
-    always_looks_ = memory_.protocol().compares_with_beginning();
+    committing_.locks_lines = true;
+    always_looks_ = memory_.protocol().logs_old_values();
     locks_.show_in(view_);
     view_.lines = reads_.data();
     view_.line_count_max = reads_.capacity();
@@ -41,8 +42,9 @@ void Tl2::enter() noexcept
     }
     enter_gate();
     view_.settled = memory_.order().durable();
-    looks_left_ -= looks_left_ != 0 ? 1 : 0;
-    if (looks_left_ != 0 || view_.read_before == 0 || wishes_.alone || gate.has_moments() || always_looks_) [[unlikely]] {
+    const bool has_met_newer = looks_left_ != 0;
+    looks_left_ -= has_met_newer ? 1 : 0;
+    if (has_met_newer || view_.read_before == 0 || wishes_.alone || gate.has_moments() || always_looks_) [[unlikely]] {
         look_at_clock();
     }
 }
@@ -58,7 +60,7 @@ void Tl2::look_at_clock() noexcept
 void Tl2::await_others(Timestamp timestamp) noexcept
 {
     if (wishes_.privatizes) {
-        memory_.gate().await_moments_after(std::max({timestamp, view_.newest_read, view_.settled}));
+        memory_.gate().await_moments_after(std::max({VersionLocks::not_awaited(timestamp), view_.newest_read, view_.settled}));
     }
 }
 
@@ -102,7 +104,7 @@ bool Tl2::read_with_care(const std::uint64_t* word, std::uint64_t& value) noexce
     if (doomed_) {
         return false;
     }
-    const WriteSet::Entry* const written = may_have_written(word) ? writes_.find(word) : nullptr;
+    const WriteSet::Entry* const written = find_written(word);
     if (written != nullptr && written->mask == ~std::uint64_t{0}) {
         value = written->value;
         return true;
@@ -114,7 +116,7 @@ bool Tl2::read_with_care(const std::uint64_t* word, std::uint64_t& value) noexce
         if (VersionLocks::is_locked(before)) [[unlikely]] {
             if (is_own(before)) {  // own_line() has looked at its version.
                 const std::uint64_t found = __atomic_load_n(word, __ATOMIC_RELAXED);
-                value = written == nullptr ? found : (found & ~written->mask) | written->value;
+                value = written == nullptr ? found : written->over(found);
                 return true;
             }
             if (turns == VersionLocks::looks_max) {
@@ -138,7 +140,7 @@ bool Tl2::read_with_care(const std::uint64_t* word, std::uint64_t& value) noexce
             too_large_ = true;
             return doom();
         }
-        value = written == nullptr ? found : (found & ~written->mask) | written->value;
+        value = written == nullptr ? found : written->over(found);
         return true;
     }
 }
@@ -214,16 +216,20 @@ Timestamp Tl2::newest_seen() const noexcept
     return newest;
 }
 
-Timestamp Tl2::choose_timestamp(bool is_durable) const noexcept { return timestamp_after(newest_seen(), is_durable); }
-
-Timestamp Tl2::timestamp_after(Timestamp seen, bool is_durable) const noexcept
+/// The newest of those that may not be durable yet.
+Timestamp Tl2::newest_to_depend_on() const noexcept
 {
-    const Timestamp earlier = std::max(seen, view_.settled);
-    Timestamp now = memory_.clock().next();
-    while (now <= earlier) {
-        now = memory_.clock().next();
+    Timestamp newest = view_.newest_durable_read;
+    for (std::uint64_t i = 0; i < locked_count_; ++i) {
+        const Timestamp version = VersionLocks::version(locked_[i].before);
+        newest = VersionLocks::is_awaited(version) ? std::max(newest, version) : newest;
     }
-    return VersionLocks::timestamp_for(now, is_durable);
+    return newest;
+}
+
+Timestamp Tl2::choose_timestamp(bool is_durable) const noexcept
+{
+    return timestamp_after(std::max(newest_seen(), view_.settled), is_durable);
 }
 
 Timestamp Tl2::acquire(bool is_durable) noexcept
@@ -231,9 +237,8 @@ Timestamp Tl2::acquire(bool is_durable) noexcept
     if (!lock_lines()) {
         return 0;
     }
-    const Timestamp seen = newest_seen();
-    committing_.depends_on = seen;
-    const Timestamp timestamp = timestamp_after(seen, is_durable);
+    committing_.depends_on = newest_to_depend_on();
+    const Timestamp timestamp = choose_timestamp(is_durable);
     if (is_removed(Canary::read_validation) || reads_hold()) {
         return timestamp;
     }
@@ -244,8 +249,9 @@ Timestamp Tl2::acquire(bool is_durable) noexcept
 void Tl2::publish(Timestamp timestamp) noexcept
 {
     write_back();
+    const Timestamp version = committing_.is_logged ? VersionLocks::not_awaited(timestamp) : timestamp;
     for (std::uint64_t i = 0; i < locked_count_; ++i) {
-        locked_[i].lock->store(timestamp << 1, std::memory_order_release);
+        locked_[i].lock->store(version << 1, std::memory_order_release);
     }
     locked_count_ = 0;
 }

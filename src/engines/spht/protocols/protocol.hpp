@@ -25,6 +25,13 @@ class InPlace;
 class Transaction;
 class TransactionalMemory;
 
+/// When others see what a transaction of SPHT has written, if it stands alone and its executor locks lines.
+enum class Visibility : std::uint8_t {
+    when_stored,
+    when_durable,
+    by_threads,  ///< when_durable with few threads
+};
+
 /// The parts that a commit works with: those of a thread, or of the library's own stores.
 struct Committing {
     logs::CommitOrder::Slot& slot;
@@ -33,9 +40,11 @@ struct Committing {
     logs::RecordBuilder& record;
     std::uint32_t number;         ///< of the slot
     logs::Position position = 0;  ///< of the record that log() has appended
-    /// The newest transaction whose effects it has read or replaces, if the executor knows that.
+    /// The newest transaction whose effects it has read or replaces, of those that may not be durable yet, if the executor knows that.
     Timestamp depends_on = logs::timestamp_max;
     bool stands_alone = false;  ///< everything that it depends on was durable when it got its timestamp
+    bool is_logged = false;  ///< by settle(): its record is durable before others see what it wrote
+    bool locks_lines = false;  ///< between settle() and the stores only the lines that it writes are locked, not all memory
 };
 
 /// The steps of a commit, in this order: prepare, make_room, announce; lock, timestamp and validation by the executor; settle; the stores
@@ -54,8 +63,9 @@ public:
     virtual void stop() noexcept {}
     virtual void detach_after_fork() noexcept {}
 
-    /// Whether a transaction must know as of when it began: with a clock that is read then.
-    [[nodiscard]] virtual bool compares_with_beginning() const noexcept { return false; }
+    /// Whether old values are logged before anything is stored, and hold as of the beginning: then a transaction has an undo record, and
+    /// reads the clock when it begins.
+    [[nodiscard]] virtual bool logs_old_values() const noexcept { return false; }
 
     // -- A transaction ---------------------------------------------------------------------------------
     /// Before the first lock; the record is built. False: conflict, run the body again.
@@ -96,6 +106,9 @@ protected:
     [[nodiscard]] Timestamp logged_moment() noexcept;
     /// Where the record's word for a commit marker lies in the file.
     [[nodiscard]] std::uint64_t mark_offset(logs::Position position) noexcept;
+    /// Makes the record's own commit marker durable, and says that the transaction is, if `is_logged` and nothing was lost. False as
+    /// make_durable(). For protocols whose markers follow each other: those before it are durable.
+    [[nodiscard]] bool write_own_marker(Committing& commit, Timestamp timestamp, bool is_logged) noexcept;
     /// Returns when everything up to `timestamp` is known to be durable. False as make_durable().
     [[nodiscard]] bool await_durable(Timestamp timestamp) noexcept;
 
