@@ -24,6 +24,18 @@ namespace stillpoint::arch {
 #endif
 }
 
+/// Not later than now, in ticks: the CPU may read its clock before earlier instructions are complete, and need not wait for them.
+[[gnu::always_inline]] inline std::uint64_t ticks_at_least() noexcept
+{
+#if defined(__x86_64__)
+    return __rdtsc();
+#elif defined(__aarch64__)
+    std::uint64_t now = 0;
+    asm volatile("mrs %0, cntvct_el0" : "=r"(now));
+    return now;
+#endif
+}
+
 /// Later loads of the thread begin after its last ticks(): the CPU may begin them before, since they do not need the result.
 [[gnu::always_inline]] inline void order_loads_after_ticks() noexcept
 {

@@ -25,6 +25,8 @@ public:
 
     /// Async-signal-safe. Two looks, one after the other, may give the same.
     [[nodiscard]] Timestamp now() const noexcept { return uses_ticks_ ? offset_ + arch::ticks() : now_without_ticks(); }
+    /// Not later than now(), and cheaper: it waits for no earlier instruction.
+    [[nodiscard]] Timestamp lower_bound() const noexcept { return uses_ticks_ ? offset_ + arch::ticks_at_least() : now_without_ticks(); }
     /// A timestamp for a transaction: with a counter it is given once, and later than all that were.
     [[nodiscard]] Timestamp next() noexcept { return uses_ticks_ ? offset_ + arch::ticks() : next_without_ticks(); }
     /// Now, for a thread that then reads memory as of this moment: no later load of it sees an older state.

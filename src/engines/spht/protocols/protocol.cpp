@@ -55,7 +55,7 @@ bool CommitProtocol::prepare(Transaction& /*transaction*/, Committing& /*commit*
 
 Result<void> CommitProtocol::make_room(Committing& commit, std::uint64_t words) noexcept { return memory_.make_room(commit.log, words); }
 
-void CommitProtocol::announce(Committing& commit) noexcept { logs::CommitOrder::announce(commit.slot, memory_.clock().now()); }
+void CommitProtocol::announce(Committing& commit) noexcept { logs::CommitOrder::announce(commit.slot, memory_.clock().lower_bound()); }
 
 bool CommitProtocol::settle(Committing& commit, Timestamp timestamp) noexcept
 {

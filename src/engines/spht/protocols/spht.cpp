@@ -38,7 +38,7 @@ public:
 
     void announce(Committing& commit) noexcept override
     {
-        memory_.links().announce(commit.slot, commit.search, commit.log.next_position(), memory_.clock().now());
+        memory_.links().announce(commit.slot, commit.search, commit.log.next_position(), memory_.clock().lower_bound());
     }
 
     bool settle(Committing& commit, Timestamp timestamp) noexcept override
