@@ -34,7 +34,8 @@ constexpr int failed = 3;
 class Program {
 public:
     Program(const ProgramPlan& plan, char* message)
-        : plan_(plan), message_(message), workload_(plan.workload->make_for(plan.engine)), in_transactions_(works_in_transactions(plan))
+        : plan_(plan), message_(message), workload_(plan.workload->make_for(plan.engine)),
+          operations_are_durable_(operations_are_durable(plan))
     {
     }
 
@@ -83,6 +84,9 @@ private:
                            plan_.more_options + " pool_max_mb=" + std::to_string(plan_.workload->image_max_mb) +
                            " interval_ms=" + (plan_.timed ? "1" : "3600000") +
                            " durability=" + (plan_.profile == sim::Profile::process ? "process" : "power");
+        if (find_engine(plan_.engine)->programs == Programs::critical_sections) {
+            text += " acknowledge=unlock";
+        }
         if (plan_.place != Place::simulated) {
             text += plan_.place == Place::real_file ? " medium=file" : " medium=memory";
         }
@@ -110,7 +114,7 @@ private:
     }
 
     /// Before a checkpoint that the program asks for: it captures the state. One of transactions brings copies up to what is durable.
-    [[nodiscard]] bool notes_states() const noexcept { return !plan_.timed && !in_transactions_; }
+    [[nodiscard]] bool notes_states() const noexcept { return !plan_.timed && !operations_are_durable_; }
 
     /// The image as the next checkpoint will find it: this thread is the only one that writes it.
     void note_state()
@@ -142,11 +146,11 @@ private:
         Random random((plan_.seed * 1'000'003 + plan_.run) * 1'000'003 + operations_of(root_));
         workload_->perform(root_, random, [this] {
             note_operation();
-            if (plan_.timed && !in_transactions_) {
+            if (plan_.timed && !operations_are_durable_) {
                 note_state();  // A checkpoint comes when it likes, and between operations only.
             }
         });
-        if (in_transactions_) {  // The transaction is durable.
+        if (operations_are_durable_) {  // The transaction, or the section, is durable.
             record(sim::EventKind::acknowledge, operations_of(root_), nullptr, sp_epoch(), sp_durable_epoch());
             if (plan_.timed) {
                 usleep(static_cast<useconds_t>(random() % 1500));  // Otherwise the program ends before the clock's first round.
@@ -187,7 +191,7 @@ private:
     const ProgramPlan& plan_;
     char* message_;
     std::unique_ptr<Workload> workload_;
-    bool in_transactions_;
+    bool operations_are_durable_;
     void* root_ = nullptr;
 };
 
@@ -260,6 +264,11 @@ bool byte_addressable(const ProgramPlan& plan) noexcept
     case Place::simulated: break;
     }
     return plan.profile == sim::Profile::persistent_caches || plan.profile == sim::Profile::cache_line;
+}
+
+bool operations_are_durable(const ProgramPlan& plan) noexcept
+{
+    return works_in_transactions(plan) || find_engine(plan.engine)->programs == Programs::critical_sections;
 }
 
 bool works_in_transactions(const ProgramPlan& plan) noexcept { return find_engine(plan.engine)->programs == Programs::transactions; }
