@@ -26,6 +26,10 @@ namespace stillpoint::explorer {
 
 namespace {
 
+/// As marks_by_hand.h has it, for the engine that is told of stores by calls alone.
+__attribute__((section(NVHOOKS_MODULE_SECTION), used)) const nvhooks_module calls_by_hand_record = {
+    NVHOOKS_MODULE_MAGIC, NVHOOKS_ABI_VERSION, NVHOOKS_MODULE_CALLS_HOOKS, 0, 1, "nvthreads", "by hand"};
+
 constexpr std::size_t trace_bytes = std::size_t{1} << 30;  // Address space; memory as it is used.
 constexpr std::size_t message_bytes = 1024;
 constexpr int failed = 3;
@@ -84,7 +88,7 @@ private:
                            plan_.more_options + " pool_max_mb=" + std::to_string(plan_.workload->image_max_mb) +
                            " interval_ms=" + (plan_.timed ? "1" : "3600000") +
                            " durability=" + (plan_.profile == sim::Profile::process ? "process" : "power");
-        if (find_engine(plan_.engine)->programs == Programs::critical_sections) {
+        if (locks_acknowledge()) {
             text += " acknowledge=unlock";
         }
         if (plan_.place != Place::simulated) {
@@ -92,6 +96,8 @@ private:
         }
         return text;
     }
+
+    [[nodiscard]] bool locks_acknowledge() const noexcept { return operations_are_durable_ && !works_in_transactions(plan_); }
 
     [[nodiscard]] static FindObject find()
     {
@@ -150,6 +156,9 @@ private:
                 note_state();  // A checkpoint comes when it likes, and between operations only.
             }
         });
+        if (locks_acknowledge() && plan_.failing_sync != UINT64_MAX && sp_wait_durable(sp_epoch(), 60'000) != SP_OK) {
+            return false;  // An unlock has no error to return.
+        }
         if (operations_are_durable_) {  // The transaction, or the section, is durable.
             record(sim::EventKind::acknowledge, operations_of(root_), nullptr, sp_epoch(), sp_durable_epoch());
             if (plan_.timed) {
@@ -177,7 +186,8 @@ private:
             fail(std::string("a checkpoint failed: ") + sp_last_error());
             return false;
         }
-        record(sim::EventKind::acknowledge, operations, nullptr, sp_epoch(), epoch);
+        // A wait need not be for a checkpoint, where sections are durable without one.
+        record(sim::EventKind::acknowledge, operations, nullptr, sp_epoch(), locks_acknowledge() ? sp_durable_epoch() : epoch);
         return true;
     }
 

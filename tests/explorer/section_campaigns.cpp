@@ -16,8 +16,8 @@ void add_campaigns(std::string_view engine, std::vector<Campaign>& campaigns)
         plan.engine = engine;
         plan.tracker = "auto";
         plan.operations = program.operations;
-        campaigns.push_back(exploration(
-            plan.engine + "/" + what + "/" + std::string(to_text(plan.profile)) + "/" + std::string(program.name), plan));
+        campaigns.push_back(
+            exploration(plan.engine + "/" + what + "/" + std::string(to_text(plan.profile)) + "/" + std::string(program.name), plan));
     };
     for (const ObjectWorkloadEntry& program : section_programs()) {
         for (const sim::Profile profile : every_profile) {

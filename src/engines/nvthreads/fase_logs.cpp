@@ -237,9 +237,7 @@ void FaseLogs::add(const void* address, std::size_t size) noexcept
 void FaseLogs::add_shared(const void* address, std::size_t size) noexcept
 {
     add(address, size);
-    if (!is_removed(Canary::shared_tables)) {
-        hand_over(inside_fase() ? Handover::inside : Handover::outside);
-    }
+    hand_over(inside_fase() ? Handover::inside : Handover::outside);
 }
 
 // ---- Records ------------------------------------------------------------------------------------

@@ -9,8 +9,8 @@
 #include "engines/nvthreads/offline_logs.hpp"
 #include "engines/nvthreads/own_options.hpp"
 #include "engines/nvthreads/own_statistics.hpp"
-#include "runtime/dying_memory.hpp"
 #include "runtime/fase.hpp"
+#include "runtime/instrumented_units.hpp"
 #include "runtime/statistics.hpp"
 
 namespace stillpoint::nvthreads {
@@ -92,21 +92,14 @@ void NvthreadsEngine::note_store_of_library(const void* address, std::size_t siz
     }
 }
 
-/// A block that is allocated is the thread's own. One that is freed may be another's at once.
+/// A block that is allocated is the thread's own. One that is freed may be another's at once: what the thread has stored into it is handed
+/// over with its state, and so comes before what the next owner stores.
 void NvthreadsEngine::note_block_state(const void* address, std::size_t size) noexcept
 {
     const auto* const bytes = static_cast<const std::byte*>(address);
     const bool is_free = std::all_of(bytes, bytes + size, [](std::byte byte) { return byte == std::byte{0}; });
     constexpr std::size_t block_state_bytes_max = 4;
     is_free || size > block_state_bytes_max ? note_store_of_library(address, size) : note_store_of_program(address, size);
-}
-
-/// What the thread has stored into a block comes before what the block's next owner stores.
-void NvthreadsEngine::note_dying_memory(const void* /*begin*/, std::size_t /*size_bytes*/) noexcept
-{
-    if (!is_removed(Canary::dying_blocks)) {
-        hand_over(inside_fase() ? section_ends::Handover::inside : section_ends::Handover::outside);
-    }
 }
 
 void NvthreadsEngine::hand_over(section_ends::Handover handover) noexcept
@@ -128,7 +121,6 @@ void NvthreadsEngine::listen() noexcept
     static constexpr section_ends::Calls calls{&hand_over, &section_ended};
     running.store(this, std::memory_order_release);
     store_marks::want_calls(&note_store_of_library, &note_block_state, &note_store_of_program);
-    memory_dies_hook.store(&note_dying_memory, std::memory_order_release);
     section_ends::want(calls);
 }
 
@@ -136,7 +128,6 @@ void NvthreadsEngine::listen_no_more() noexcept
 {
     section_ends::want_nothing();
     store_marks::want_nothing();
-    memory_dies_hook.store(nullptr, std::memory_order_release);
     running.store(nullptr, std::memory_order_release);
 }
 
@@ -163,6 +154,12 @@ Result<RecoveryReport> NvthreadsEngine::start(Pool pool, const Options& options)
         const StatisticsScope own(engine.statistics_number);
         give_up_durability(engine.clock_, failure);
     };
+    const auto marking_units = count_marking_units({format.name, false});
+    if (!marking_units) {
+        return pass_on(marking_units.error());
+    }
+    tracker_name_ = std::string(tracker) + " (" + std::to_string(*marking_units) +
+                    (*marking_units == 1 ? " instrumented unit)" : " instrumented units)");
     const OwnOptions own{options};
     if (auto done = logs_.prepare({pool_.get(), &medium_lock_, &shadow_, facts.image_bytes_max,
                                    acknowledge_for(own.acknowledge, pool_->medium()), own.order_delay_ms * ns_per_ms,
@@ -339,6 +336,6 @@ void NvthreadsEngine::prepare_kernel_write(void* /*address*/, std::size_t /*size
 
 void NvthreadsEngine::note_kernel_write(void* address, std::size_t size) noexcept { logs_.add(address, size); }
 
-std::string_view NvthreadsEngine::tracker_name() const noexcept { return tracker; }
+std::string_view NvthreadsEngine::tracker_name() const noexcept { return tracker_name_; }
 
 }  // namespace stillpoint::nvthreads

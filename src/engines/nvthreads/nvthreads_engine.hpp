@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "engines/nvthreads/fase_logs.hpp"
 #include "engines/nvthreads/log_recovery.hpp"
@@ -49,10 +50,10 @@ private:
     static void note_store_of_program(const void* address, std::size_t size) noexcept;
     static void note_store_of_library(const void* address, std::size_t size) noexcept;
     static void note_block_state(const void* address, std::size_t size) noexcept;
-    static void note_dying_memory(const void* begin, std::size_t size_bytes) noexcept;
     static void hand_over(section_ends::Handover handover) noexcept;
     static void section_ended() noexcept;
 
+    std::string tracker_name_;
     os::FutexLock growing_lock_;
     std::optional<RecoveredLogs> recovered_;
     bool logs_are_empty_ = true;  ///< nothing of an earlier run lies in them

@@ -74,7 +74,7 @@ Result<void> visit_logs(const Pool& pool, const std::byte* /*base*/, std::uint64
 }  // namespace
 
 const EngineFacts log_facts{
-    "logs",
+    "section-logs",
     "Shows each log of a pool of nvthreads: its records that are not replayed yet, and the marker that a crash now would cut it at.",
     columns, &visit_logs};
 

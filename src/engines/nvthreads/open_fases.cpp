@@ -2,6 +2,8 @@
 
 #include <mutex>
 
+#include "core/canary.hpp"
+
 namespace stillpoint::nvthreads {
 
 Timestamp OpenFases::open(logs::CommitClock& clock) noexcept

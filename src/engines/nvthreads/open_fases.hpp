@@ -8,7 +8,6 @@
 
 #include <cstdint>
 
-#include "core/canary.hpp"
 #include "logs/commit_clock.hpp"
 #include "os/futex.hpp"
 

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <new>
 #include <stdexcept>
+#include <unistd.h>
 
 #include "objects/threads.hpp"
 #include "objects/told_mutex.hpp"
@@ -72,6 +73,7 @@ public:
         lock_all();
         for (const std::size_t number : numbers_) {
             change(number);
+            pause_sometimes();
         }
         for (auto number = numbers_.rbegin(); number != numbers_.rend(); ++number) {
             part_locks[*number].unlock();
@@ -85,6 +87,7 @@ public:
         for (const std::size_t number : numbers_) {
             change(number);
             part_locks[number].unlock();
+            pause_sometimes();
         }
         acknowledge();
     }
@@ -117,6 +120,14 @@ private:
         }
     }
 
+    /// Other sections begin and end meanwhile.
+    void pause_sometimes()
+    {
+        if (random_() % 3 == 0) {
+            usleep(static_cast<useconds_t>(random_() % 400));
+        }
+    }
+
     void change(std::size_t number)
     {
         TransactionPart& part = parts_.parts[number];
@@ -138,6 +149,10 @@ private:
 
     void acknowledge() const
     {
+        const int outcome = sp_wait_durable(sp_epoch(), 0);
+        if (outcome != SP_OK && outcome != SP_E_TIMED_OUT) {
+            return;  // The pool has failed, which an unlock cannot say.
+        }
         for (const auto& [part, digest] : states_) {
             ObjectNotes::acknowledged(part_name(part), digest);
         }
@@ -236,7 +251,8 @@ class Churn final : public SectionProgram {
     void work_on(TransactionParts& parts, Random& random) override
     {
         on_threads(parts, random, 4, [](TransactionParts& all, Random& own) {
-            Section section(all, some_parts(own, 2), 1 + own() % 40, own);
+            // Few sizes: threads take blocks of the same spans.
+            Section section(all, some_parts(own, 2), own() % 2 == 0 ? 200 : 900, own);
             own() % 2 == 0 ? section.nested() : section.overlapping();
         });
     }
