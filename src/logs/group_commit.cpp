@@ -202,7 +202,7 @@ void GroupCommit::do_round() noexcept
     }
 }
 
-/// Sections that others depend on are not over yet. Threads may wait for what comes after the cut, and nobody else will ask for it.
+/// Sections that others depend on are not over yet. Threads may wait for records after the cut, and no other thread asks for a round.
 void GroupCommit::go_on_after_cut(std::uint64_t oldest_ns) noexcept
 {
     constexpr std::uint64_t pause_ns = 100'000;

@@ -45,13 +45,13 @@ public:
         /// Called once, on the thread.
         void (*on_failure)(void* context, const Failure& failure) noexcept;
         void* context;
-        /// The newest marker that a crash may cut the logs at: at most the clock's present, and never less than at an earlier call. nullptr:
-        /// the present. While it stays behind, rounds follow each other until what waited is durable.
+        /// The newest marker that a crash may cut the logs at: at most the clock's present, and never less than at an earlier call.
+        /// nullptr: the present. While it is older, rounds follow each other until all that was awaited is durable.
         Timestamp (*cut)(void* context) noexcept = nullptr;
-        /// What nobody waits for is durable after so long, and a round.
+        /// Records that no thread waits for are durable after so long, and a round.
         std::uint64_t unawaited_ns = 0;
-        /// After each round that has written something. `oldest_ns`: since when the oldest of what nobody waited for was there; 0: there was
-        /// none. nullptr: nothing is to be done.
+        /// After each round that has written something. `oldest_ns`: since when the oldest record was there that no thread waited for;
+        /// 0: there was none. nullptr: nothing is to be done.
         void (*on_round)(void* context, std::uint64_t oldest_ns) noexcept = nullptr;
     };
 
@@ -76,7 +76,7 @@ public:
             begin_unawaited();
         }
     }
-    /// Since when the oldest of what the round in progress writes, and nobody waits for, was there; 0: there is no such round.
+    /// Since when the oldest record was there that the round in progress writes and no thread waits for; 0: there is no such round.
     [[nodiscard]] std::uint64_t round_oldest_ns() const noexcept { return round_oldest_ns_.load(std::memory_order_acquire); }
     /// The newest group that is durable.
     [[nodiscard]] GroupRecord newest() noexcept;

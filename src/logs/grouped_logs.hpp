@@ -1,5 +1,5 @@
 #pragma once
-// What a pool has of redo logs beside the logs: chunks, replay point, group records. Of an engine that opens it, or of a tool.
+// Redo logs in a pool that is opened, or that a tool examines: chunks, replay point, group records.
 
 #include <cstdint>
 #include <string_view>

@@ -9,7 +9,7 @@
 
 namespace stillpoint {
 
-/// What an engine needs of an instrumented unit.
+/// An engine's needs of an instrumented unit.
 struct MarksWanted {
     std::string_view layer;  ///< units of it that call hooks call those of this library
     bool cards;              ///< marks in the card table will do, too

@@ -3,7 +3,7 @@
 // after its outermost lock is released.
 //
 // A release is told before it happens: what the thread stored while it held the lock is then in the engine's hands before the next owner
-// reads it. While nobody asks, this costs nothing: a bit of the gate, which is looked at anyway, leads here.
+// reads it. While no engine asks, this costs nothing: a bit of the gate, which is read anyway, leads here.
 
 #include "runtime/fase_gate.hpp"
 
@@ -14,7 +14,7 @@ enum class Handover : std::uint8_t {
     section_ends,  ///< its outermost lock is about to be released
     inside,        ///< another one is, or a thread is about to be woken, and the section goes on
     outside,       ///< the thread is in no section
-    call_ends,     ///< a call of the library, which was a section of its own, has ended: nobody has seen more than it has told itself
+    call_ends,  ///< a call of the library, which was a section of its own, has ended: others have seen no more than it has told itself
 };
 
 /// Any thread; no malloc.

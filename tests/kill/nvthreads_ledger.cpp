@@ -1,5 +1,5 @@
-// For the kill loop: threads move money, replace blocks and pass a queue's entries on, under locks that nest and overlap. Every section that
-// has ended was told before the kill, and must be there after it; no section is there by half, and none without what it has seen.
+// For the kill loop: threads move money, replace blocks and pass a queue's entries on, under locks that nest and overlap. Every section
+// that has ended was told before the kill, and must be there after it; no section is there by half, and none without what it has seen.
 //
 // What it was told, it notes in a file that it maps. Compiled by `stillpoint c++ --runtime=nvthreads`, run with acknowledge=unlock.
 //
@@ -37,7 +37,7 @@ struct Node {
 struct Ledger {
     std::int64_t accounts[account_count];
     std::uint64_t transfers[account_count];  ///< of each account
-    std::uint64_t done[threads_max];         ///< the newest section of each thread
+    std::uint64_t done[threads_max];  ///< the newest section of each thread
     Node* slots[threads_max][slot_count];
     Node* first;
     Node* last;

@@ -123,7 +123,7 @@ FaseThread* FaseLogs::own() noexcept
 
 FaseThread* FaseLogs::make_own() noexcept
 {
-    // Its end must be told, also where it never takes a lock.
+    // A thread that never takes a lock must tell its end, too.
     static_cast<void>(attach_thread());
     const std::lock_guard guard(threads_lock_);
     std::uint32_t number = thread_count_.load(std::memory_order_relaxed);
@@ -159,7 +159,7 @@ FaseThread* FaseLogs::make_own() noexcept
     return threads_[number];
 }
 
-/// A FASE that its thread leaves unfinished is over: nobody will add to it, and its lock keeps others from what it guards.
+/// A FASE that its thread leaves unfinished is over: no thread will add to it, and its lock keeps others from the data that it guards.
 void FaseLogs::thread_ends() noexcept
 {
     FaseThread* const own = own_if_any();
@@ -341,7 +341,7 @@ void FaseLogs::acknowledge() noexcept
             return;
         }
     }
-    // What the FASE has read may be newer than what it has stored.
+    // A FASE may have read newer data than it has stored.
     const Timestamp seen = clock_.now();
     while (!is_removed(Canary::unlock_wait) && order_.durable() < seen) {
         const auto done = group_.wait_until(seen, os::monotonic_ns() + parts_.wait_max_ns);
@@ -349,7 +349,7 @@ void FaseLogs::acknowledge() noexcept
             return;
         }
         if (open_fases_.any()) {
-            // Its end may wait for this thread.
+            // That FASE may wait for this thread.
             own_statistic(OwnStatistic::unlocks_not_durable).fetch_add(1, std::memory_order_relaxed);
             return;
         }
@@ -367,7 +367,7 @@ Result<void> FaseLogs::wait_durable(std::uint64_t deadline_ns) noexcept
     return group_.wait_until(clock_.now(), deadline_ns);
 }
 
-/// What lies after the cut cannot be durable before another thread ends its FASE.
+/// Records after the cut cannot be durable before another thread ends its FASE.
 Result<bool> FaseLogs::try_seal() noexcept
 {
     if (has_failed()) {

@@ -1,6 +1,6 @@
 #pragma once
-// FaseLogs: the redo logs of a pool's threads, and how their FASEs become durable. How stores are found is not known here: whoever finds one
-// adds it, with its value, and says when other threads may see it.
+// FaseLogs: the redo logs of a pool's threads, and how their FASEs become durable. How stores are found is not known here: the code that
+// finds one adds it, with its value, and says when other threads may see it.
 //
 // A record has what one thread stored between two moments at which others may see it. Its timestamp is taken before the lock is released,
 // so timestamps are in the order in which locks pass from thread to thread, conditions and barriers wake, and threads are made and joined.
@@ -28,7 +28,7 @@ namespace stillpoint::nvthreads {
 /// When an outermost unlock returns.
 enum class Acknowledge : std::uint8_t {
     unlock,  ///< once its FASE is durable
-    order,  ///< at once: FASEs become durable behind it, in their order
+    order,  ///< at once: FASEs become durable afterwards, in their order
 };
 
 class FaseLogs final : public logs::ReplayedLogs {
@@ -70,9 +70,9 @@ public:
     void add(const void* address, std::size_t size) noexcept;
     /// Likewise the library itself, whose tables all threads use: they see the store as soon as this returns.
     void add_shared(const void* address, std::size_t size) noexcept;
-    /// What it has added is in its log when this returns, with a timestamp.
+    /// All that it has added is in its log when this returns, with a timestamp.
     void hand_over(section_ends::Handover handover) noexcept;
-    /// Its FASE has ended, and it holds no lock: returns when it may go on.
+    /// A FASE of the thread has ended, and it holds no lock: returns when it may go on.
     void acknowledge() noexcept;
     /// Returns when everything that the thread has done or seen is durable. It is in no FASE. Errors: timed_out; why the pool has failed.
     [[nodiscard]] Result<void> wait_durable(std::uint64_t deadline_ns) noexcept;

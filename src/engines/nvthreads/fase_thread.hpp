@@ -1,5 +1,5 @@
 #pragma once
-// FaseThread: what a thread has stored and not handed over yet, and its log. Its owner uses it, and nobody else but for the log.
+// FaseThread: what a thread has stored and not handed over yet, and its log. The owner alone uses it, but for the log.
 
 #include <atomic>
 #include <cstdint>

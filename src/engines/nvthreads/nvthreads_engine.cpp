@@ -254,7 +254,7 @@ Result<void> NvthreadsEngine::start_checkpoints()
 
 bool NvthreadsEngine::end_checkpoints(bool clean) noexcept
 {
-    // What the calling thread has stored since its last section, or without one.
+    // Stores of the calling thread since its last section, or without one.
     logs_.hand_over(section_ends::Handover::outside);
     const bool finished = clean && rounds_->finish();
     listen_no_more();

@@ -1,6 +1,6 @@
-// Threads change parts of durable memory under a lock each. The parts are those of transactions (transactions/parts.hpp): what a section has
-// seen is written into each part that it changes, so a recovered pool shows whether a section survived without one that it depends on, or by
-// half.
+// Threads change parts of durable memory under a lock each. The parts are those of transactions (transactions/parts.hpp): what a section
+// has seen is written into each part that it changes, so a recovered pool shows whether a section survived without one that it depends on,
+// or by half.
 
 #include "sections/programs.hpp"
 

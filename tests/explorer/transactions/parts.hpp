@@ -75,9 +75,9 @@ private:
 /// Numbers of the parts from here on; those of the object with that number.
 [[nodiscard]] constexpr std::uint64_t part_name(std::size_t part) noexcept { return part; }
 
-/// Of one part, whose lock the caller holds, or that no other thread changes.
+/// The digest of one part, whose lock the caller holds, or that no other thread changes.
 [[nodiscard]] std::uint64_t digest_of_part(const TransactionPart& part) noexcept;
-/// What the words of a part with that stamp, or of a block with that serial number, are; and what a block adds to the list's sum.
+/// The words of a part with that stamp, or of a block with that serial number; and the share of a block in the list's sum.
 [[nodiscard]] std::uint64_t part_word(std::uint64_t source, std::uint64_t index) noexcept;
 [[nodiscard]] std::uint64_t block_sum(std::uint64_t serial) noexcept;
 
