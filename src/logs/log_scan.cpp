@@ -1,26 +1,18 @@
 #include "logs/log_scan.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <optional>
 #include <span>
-#include <tuple>
 
 #include "core/canary.hpp"
 #include "logs/durable_marker.hpp"
+#include "logs/log_chunks.hpp"
 #include "logs/record_checks.hpp"
 
 namespace stillpoint::logs {
 
 namespace {
-
-struct ChunkInUse {
-    std::uint32_t chunk;
-    ChunkHeader header;
-    [[nodiscard]] auto log_key() const noexcept { return std::tuple(header.run, header.log); }
-    [[nodiscard]] auto key() const noexcept { return std::tuple(header.run, header.log, header.index); }
-};
 
 /// All damage goes through here, so that one look shows it with `findings`, and the first ends the scan without.
 class DamageReport {
@@ -48,31 +40,6 @@ private:
     LogIndex& index_;
     std::uint64_t damages_ = 0;
 };
-
-/// Either header serves: both are durable before the chunk has a record that was acknowledged. A crash between the two leaves
-/// one of the chunk's earlier use.
-std::vector<ChunkInUse> chunks_in_use(const LogBytes& bytes, LogIndex& index, DamageReport& report)
-{
-    std::vector<ChunkInUse> chunks;
-    for (std::uint32_t chunk = 0; chunk < bytes.count; ++chunk) {
-        const auto front = chunk_header_in(bytes.chunks[chunk]);
-        const auto copy = is_removed(Canary::redo_chunk_copy) ? std::nullopt : chunk_header_in(bytes.chunks[chunk] + header_copy_offset);
-        if (!front && !copy) {
-            continue;
-        }
-        if (!front || !copy) {
-            report.remark(chunk);
-        }
-        const ChunkHeader& header = !copy || (front && front->use >= copy->use) ? *front : *copy;
-        index.newest_use = std::max(index.newest_use, header.use);
-        chunks.push_back({chunk, header});
-    }
-    std::sort(chunks.begin(), chunks.end(), [](const ChunkInUse& a, const ChunkInUse& b) {
-        return std::tuple(a.key(), a.header.use) < std::tuple(b.key(), b.header.use);
-    });
-    index.chunks_in_use = chunks.size();
-    return chunks;
-}
 
 /// Walks the records of one log, chunk by chunk.
 class LogWalk {
@@ -134,9 +101,7 @@ private:
         if (bounds_.rule != CommitRule::own_marker || timestamp != bounds_.marker) {
             return is_live(timestamp);
         }
-        RecordHeader header;
-        std::memcpy(&header, bytes_.chunks[chunk] + offset, sizeof header);
-        return is_live(timestamp) && header.link == encode_marker(timestamp);
+        return is_live(timestamp) && bytes_.record_at(position_of(chunk, offset))->link == encode_marker(timestamp);
     }
 
     [[nodiscard]] CheckedRecord check(std::uint64_t offset, Effort effort) const noexcept
@@ -327,7 +292,14 @@ Result<LogIndex> scan(const LogBytes& bytes, const Bounds& bounds, Findings* fin
     LogIndex index;
     index.whole_up_to = bounds.marker;
     DamageReport report(findings, index);
-    const std::vector<ChunkInUse> chunks = chunks_in_use(bytes, index, report);
+    const std::vector<ChunkInUse> chunks = chunks_in_use(bytes);
+    index.chunks_in_use = chunks.size();
+    for (const ChunkInUse& chunk : chunks) {
+        index.newest_use = std::max(index.newest_use, chunk.header.use);
+        if (!chunk.has_both) {
+            report.remark(chunk.chunk);
+        }
+    }
     bool has_marker = false;
     for (std::size_t at = 0; at < chunks.size();) {
         ScannedLog& log = index.logs.emplace_back(ScannedLog{chunks[at].header.run, chunks[at].header.log, {}});

@@ -1,52 +1,23 @@
 #include "logs/newest_commit.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
-#include <tuple>
-#include <vector>
 
 #include "core/canary.hpp"
 #include "logs/durable_marker.hpp"
+#include "logs/log_chunks.hpp"
 #include "logs/record_checks.hpp"
 
 namespace stillpoint::logs {
 
 namespace {
 
-struct Chunk {
-    std::uint32_t number;
-    ChunkHeader header;
-    [[nodiscard]] auto key() const noexcept { return std::tuple(header.run, header.log, header.index, header.use); }
-};
-
-std::vector<Chunk> chunks_in_order(const LogBytes& bytes)
-{
-    std::vector<Chunk> chunks;
-    for (std::uint32_t chunk = 0; chunk < bytes.count; ++chunk) {
-        const auto front = chunk_header_in(bytes.chunks[chunk]);
-        const auto copy = chunk_header_in(bytes.chunks[chunk] + header_copy_offset);
-        if (front || copy) {
-            chunks.push_back({chunk, !copy || (front && front->use >= copy->use) ? *front : *copy});
-        }
-    }
-    std::sort(chunks.begin(), chunks.end(), [](const Chunk& a, const Chunk& b) { return a.key() < b.key(); });
-    return chunks;
-}
-
-std::uint64_t link_at(const std::byte* chunk, std::uint64_t offset) noexcept
-{
-    RecordHeader header;
-    std::memcpy(&header, chunk + offset, sizeof header);
-    return header.link;
-}
-
 /// Follows one log as far as it is whole.
 class WholePart {
 public:
     WholePart(Timestamp replayed, NewestCommit& newest) noexcept : replayed_(replayed), newest_(newest) {}
 
-    void begin(const Chunk& chunk) noexcept
+    void begin(const ChunkInUse& chunk) noexcept
     {
         if (chunk.header.run != run_ || chunk.header.log != log_) {
             run_ = chunk.header.run;
@@ -95,8 +66,8 @@ NewestCommit find(const LogBytes& bytes, const Bounds& bounds)
 {
     NewestCommit newest{bounds.replayed, 0};
     WholePart whole(bounds.replayed, newest);
-    for (const Chunk& chunk : chunks_in_order(bytes)) {
-        const std::byte* const begin = bytes.chunks[chunk.number];
+    for (const ChunkInUse& chunk : chunks_in_use(bytes)) {
+        const std::byte* const begin = bytes.chunks[chunk.chunk];
         whole.begin(chunk);
         for (std::uint64_t offset = sizeof(ChunkHeader); offset < header_copy_offset;) {
             const CheckedRecord record = check_record(begin, chunk.header.use, offset, bounds.image_words);
@@ -105,7 +76,7 @@ NewestCommit find(const LogBytes& bytes, const Bounds& bounds)
                 offset += cache_line_bytes;
                 continue;
             }
-            const std::uint64_t link = link_at(begin, offset);
+            const std::uint64_t link = bytes.record_at(position_of(chunk.chunk, offset))->link;
             switch (bounds.rule) {
             case CommitRule::own_marker:
                 if (link == encode_marker(record.timestamp) || is_removed(Canary::own_marker)) {

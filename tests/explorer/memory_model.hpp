@@ -185,10 +185,13 @@ struct TransactionalMemory {
     [[nodiscard]] static std::byte* allocate_bytes(std::size_t size) { return allocate_in_transaction(size); }
     [[nodiscard]] static std::byte* resize_bytes(std::byte* block, std::size_t size)
     {
-        std::byte* const larger = allocate_bytes(size);
-        copy_in_transaction(larger, block, std::min(size, sp_usable_size(block)));
+        // By plain stores: the program fills the block by such next, and a word that it had written in the transaction would win.
+        std::byte* const other = allocate_bytes(size);
+        const std::size_t kept = std::min(size, sp_usable_size(block));
+        read_in_transaction(block, other, kept);
+        write_what_is_there(other, kept);
         free_in_transaction(block);
-        return larger;
+        return other;
     }
     static void free_bytes(std::byte* block) { free_in_transaction(block); }
 

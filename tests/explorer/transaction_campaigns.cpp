@@ -85,6 +85,14 @@ void add_campaigns(std::string_view engine, std::vector<Campaign>& campaigns)
             plan.more_options = " markers=always";
             add("transactions-marked", plan);
         }
+        for (const char* const name : {"churn", "several", "readers"}) {
+            ProgramPlan plan = plan_of(engine, transaction_program_called(name), profile);
+            plan.fence_us_max = plan.objects->name == "churn" ? 0 : 100;
+            plan.more_options = " visible=stored";  // On a file others always see what is only stored.
+            if (profile == sim::Profile::cache_line) {
+                add("transactions-stored", plan);
+            }
+        }
         ProgramPlan plan = plan_of(engine, transaction_program_called("several"), profile);
         plan.failing_sync = 15;
         add("transactions-failed-sync", plan);
@@ -123,6 +131,7 @@ std::vector<Campaign> lost_reads_campaigns()
         for (const sim::Profile profile : {sim::Profile::cache_line, sim::Profile::page}) {
             ProgramPlan plan = plan_of(driver.format.name, readers_that_do_not_wait(), profile);
             plan.sync_us = 300;
+            plan.fence_us_max = 300;
             plan.more_options = " markers=always";  // As in the paper: there is more time between the stores and the acknowledgement.
             campaigns.push_back(exploration(plan.engine + "/reads-may-be-lost/" + std::string(to_text(profile)), plan));
         }

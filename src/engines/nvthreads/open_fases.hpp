@@ -3,8 +3,8 @@
 //
 // Records have timestamps in the order in which threads can see each other's stores, so a FASE never has an earlier timestamp than one
 // whose results it has seen. One case is left: a FASE that releases a lock, or wakes a thread, before it ends. Others may see its first
-// part, and become durable only with or after the whole of it. So no cut lies between the first part of a FASE that a lock release has handed
-// over, and its end: while such FASEs are open, the cut stays in front of the oldest of them.
+// part, and become durable only with or after the whole of it. So no cut lies between the first part of a FASE that a lock release has
+// handed over, and its end: while such FASEs are open, the cut stays in front of the oldest of them.
 
 #include <cstdint>
 

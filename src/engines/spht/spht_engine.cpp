@@ -36,6 +36,11 @@ std::optional<logs::LinkDirection> direction_of(std::string_view linking)
 
 constexpr EngineFormat format{"spht", layout_version, engine_area_pages, &segment_file_pages};
 
+Visibility visibility_of(std::string_view word)
+{
+    return word == "stored" ? Visibility::when_stored : word == "durable" ? Visibility::when_durable : Visibility::by_threads;
+}
+
 Result<const ProtocolRow*> protocol_for(const Medium& medium, const OwnOptions& options)
 {
     const ProtocolRow& protocol = protocol_called(options.protocol);
@@ -171,8 +176,8 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
     }
     in_place_.emplace(*pool_, table_, locations_, medium_lock_);
     if (auto done = memory_.prepare({pool_.get(), &medium_lock_, &shadow_, facts.image_bytes_max, direction_of(own.linking),
-                                     own.markers != "always", *executor, own.executor_seed, protocol_, &*in_place_, request, wake_applier,
-                                     give_up, this});
+                                     own.markers != "always", visibility_of(own.visible), *executor, own.executor_seed, protocol_,
+                                     &*in_place_, request, wake_applier, give_up, this});
         !done) {
         return pass_on(done.error());
     }

@@ -41,6 +41,7 @@ public:
         std::uint64_t image_bytes_max;
         std::optional<logs::LinkDirection> linking;
         bool spares_markers;
+        Visibility visibility;
         Executor executor;
         std::uint64_t executor_seed;
         const ProtocolRow* protocol;
@@ -113,6 +114,7 @@ public:
     static constexpr std::uint32_t stores_slot = 0;
     /// Option `markers`: transactions that depend on nothing that a crash may lose move no marker. Links need every transaction's.
     [[nodiscard]] bool spares_markers() const noexcept { return parts_.spares_markers && !links_.direction(); }
+    [[nodiscard]] Visibility visibility() const noexcept { return parts_.visibility; }
     [[nodiscard]] Medium& medium() noexcept { return *medium_; }
     /// The place of the pool's one marker in the file.
     [[nodiscard]] std::uint64_t marker_offset() const noexcept;

@@ -121,7 +121,7 @@ void Norec::publish(Timestamp timestamp) noexcept
 {
     write_back();
     clock_.newest.store(timestamp, std::memory_order_relaxed);
-    if (VersionLocks::is_of_durable(timestamp)) {
+    if (VersionLocks::is_awaited(timestamp)) {
         clock_.newest_durable.store(timestamp, std::memory_order_relaxed);
     }
     clock_.sequence.store(snapshot_ + 2, std::memory_order_release);

@@ -21,6 +21,7 @@ Result<void> Tl2::reserve()
     if (auto done = locked_.reserve(WriteSet::entries_max, "the lines that a transaction writes"); !done) {
         return done;
     }
+    committing_.locks_lines = true;
     always_looks_ = memory_.protocol().compares_with_beginning();
     locks_.show_in(view_);
     view_.lines = reads_.data();
@@ -58,7 +59,7 @@ void Tl2::look_at_clock() noexcept
 void Tl2::await_others(Timestamp timestamp) noexcept
 {
     if (wishes_.privatizes) {
-        memory_.gate().await_moments_after(std::max({timestamp, view_.newest_read, view_.settled}));
+        memory_.gate().await_moments_after(std::max({VersionLocks::not_awaited(timestamp), view_.newest_read, view_.settled}));
     }
 }
 
@@ -214,6 +215,17 @@ Timestamp Tl2::newest_seen() const noexcept
     return newest;
 }
 
+/// The newest of those that may not be durable yet.
+Timestamp Tl2::newest_to_depend_on() const noexcept
+{
+    Timestamp newest = view_.newest_durable_read;
+    for (std::uint64_t i = 0; i < locked_count_; ++i) {
+        const Timestamp version = VersionLocks::version(locked_[i].before);
+        newest = VersionLocks::is_awaited(version) ? std::max(newest, version) : newest;
+    }
+    return newest;
+}
+
 Timestamp Tl2::choose_timestamp(bool is_durable) const noexcept { return timestamp_after(newest_seen(), is_durable); }
 
 Timestamp Tl2::timestamp_after(Timestamp seen, bool is_durable) const noexcept
@@ -231,9 +243,8 @@ Timestamp Tl2::acquire(bool is_durable) noexcept
     if (!lock_lines()) {
         return 0;
     }
-    const Timestamp seen = newest_seen();
-    committing_.depends_on = seen;
-    const Timestamp timestamp = timestamp_after(seen, is_durable);
+    committing_.depends_on = newest_to_depend_on();
+    const Timestamp timestamp = timestamp_after(newest_seen(), is_durable);
     if (is_removed(Canary::read_validation) || reads_hold()) {
         return timestamp;
     }
@@ -244,8 +255,9 @@ Timestamp Tl2::acquire(bool is_durable) noexcept
 void Tl2::publish(Timestamp timestamp) noexcept
 {
     write_back();
+    const Timestamp version = committing_.is_logged ? VersionLocks::not_awaited(timestamp) : timestamp;
     for (std::uint64_t i = 0; i < locked_count_; ++i) {
-        locked_[i].lock->store(timestamp << 1, std::memory_order_release);
+        locked_[i].lock->store(version << 1, std::memory_order_release);
     }
     locked_count_ = 0;
 }

@@ -50,12 +50,15 @@ public:
     static constexpr unsigned looks_max = 100;
 
     /// Timestamps of transactions that write durable memory are even, those of others odd: nothing becomes durable with the latter, so no
-    /// reader waits for them.
+    /// reader waits for them, and no commit depends on them.
     [[nodiscard]] static Timestamp timestamp_for(Timestamp now, bool is_durable) noexcept
     {
         return is_durable ? (now + 1) & ~Timestamp{1} : now | 1;
     }
-    [[nodiscard]] static bool is_of_durable(Timestamp version) noexcept { return (version & 1) == 0; }
+    /// Such a version may be of a transaction that is not durable yet.
+    [[nodiscard]] static bool is_awaited(Timestamp version) noexcept { return (version & 1) == 0; }
+    /// The version of lines whose transaction was durable before others saw it: the next after its own.
+    [[nodiscard]] static Timestamp not_awaited(Timestamp timestamp) noexcept { return timestamp | 1; }
 
     [[nodiscard]] static bool is_locked(std::uint64_t word) noexcept { return (word & 1) != 0; }
     [[nodiscard]] static Timestamp version(std::uint64_t word) noexcept { return word >> 1; }

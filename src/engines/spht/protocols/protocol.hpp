@@ -25,6 +25,13 @@ class InPlace;
 class Transaction;
 class TransactionalMemory;
 
+/// When others see what a transaction of SPHT has written, if it stands alone and its executor locks lines.
+enum class Visibility : std::uint8_t {
+    when_stored,
+    when_durable,
+    by_threads,  ///< when_durable with few threads
+};
+
 /// The parts that a commit works with: those of a thread, or of the library's own stores.
 struct Committing {
     logs::CommitOrder::Slot& slot;
@@ -33,9 +40,11 @@ struct Committing {
     logs::RecordBuilder& record;
     std::uint32_t number;         ///< of the slot
     logs::Position position = 0;  ///< of the record that log() has appended
-    /// The newest transaction whose effects it has read or replaces, if the executor knows that.
+    /// The newest transaction whose effects it has read or replaces, of those that may not be durable yet, if the executor knows that.
     Timestamp depends_on = logs::timestamp_max;
     bool stands_alone = false;  ///< everything that it depends on was durable when it got its timestamp
+    bool is_logged = false;  ///< by settle(): its record is durable before others see what it wrote
+    bool locks_lines = false;  ///< between settle() and the stores only the lines that it writes are locked, not all memory
 };
 
 /// The steps of a commit, in this order: prepare, make_room, announce; lock, timestamp and validation by the executor; settle; the stores

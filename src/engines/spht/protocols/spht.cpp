@@ -4,6 +4,10 @@
 // Beyond the paper: a transaction whose reads, and whatever it replaces, were all durable when it got its timestamp depends on nothing that
 // a crash may lose. Its record says so, counts as soon as it is whole, and needs neither the marker nor a wait for others. Option
 // `markers=always` does as the paper does.
+//
+// Such a transaction also makes its record durable while its lines are locked, where the executor has such locks: then whatever others see
+// is durable, and their transactions stand alone too. A transaction in hardware cannot fence before it is seen; one in software can, as
+// PSTM's do. Option `visible=stored` does as the paper does.
 
 #include <optional>
 
@@ -27,6 +31,7 @@ public:
             marker_.emplace(memory_.medium(), memory_.marker_offset(), memory_.order());
             marker_->start();
             may_stand_alone_ = memory_.spares_markers();
+            visibility_ = memory_.visibility();
         }
         return {};
     }
@@ -41,25 +46,31 @@ public:
         memory_.commit_links().note_timestamp(commit.search, timestamp);
         commit.stands_alone = may_stand_alone_ && depends_on_durable_alone(commit);
         logs::CommitOrder::settle(commit.slot, timestamp, !commit.stands_alone);
+        commit.is_logged = commit.stands_alone && becomes_durable_first(commit);
+        if (commit.is_logged) {
+            append(commit, timestamp);
+            const bool intact = memory_.persist_log();
+            logs::CommitOrder::persisted(commit.slot, timestamp);
+            if (intact) {
+                logs::CommitOrder::close(commit.slot);
+            }
+        }
         return true;
     }
 
     void log(Committing& commit, Timestamp timestamp) noexcept override
     {
-        commit.position = commit.log.append(commit.record, timestamp, 0, commit.stands_alone ? logs::stands_alone : 0);
+        if (!commit.is_logged) {
+            append(commit, timestamp);
+        }
     }
 
     bool make_durable(Committing& commit, Timestamp timestamp) noexcept override
     {
-        const bool intact = memory_.persist_log();
-        memory_.commit_links().scan_others(commit.slot, commit.search);
-        logs::CommitOrder::persisted(commit.slot, timestamp);
-        const bool durable = !memory_.has_failed() && (intact ? commit.stands_alone || finish_stores(commit, timestamp) : await(timestamp));
-        memory_.commit_links().finish(commit.slot, commit.search, intact && durable);
-        if (durable) {
-            logs::CommitOrder::close(commit.slot);
+        if (commit.is_logged) {
+            return !memory_.has_failed() && !memory_.medium().has_lost_pages();
         }
-        return durable;
+        return persist(commit, timestamp);
     }
 
     /// The transaction that wrote it is about to be durable, by itself or by the marker.
@@ -85,7 +96,7 @@ public:
         commit.stands_alone = false;
         const Timestamp timestamp = memory_.clock().now();
         memory_.commit_links().note_timestamp(commit.search, timestamp);
-        log(commit, timestamp);
+        append(commit, timestamp);
         const bool intact = memory_.persist_log();
         memory_.commit_links().scan_others(commit.slot, commit.search);
         // Not `updates`: no thread waits for this record, so it moves no marker.
@@ -108,6 +119,31 @@ public:
     bool leaves_stores_to_later_records() const noexcept override { return true; }
 
 private:
+    void append(Committing& commit, Timestamp timestamp) noexcept
+    {
+        commit.position = commit.log.append(commit.record, timestamp, 0, commit.stands_alone ? logs::stands_alone : 0);
+    }
+    /// With few threads: on a line that many want, the fences of all would follow each other, where they can go on at a time. A long record
+    /// would keep its lines locked for long.
+    [[nodiscard]] bool becomes_durable_first(const Committing& commit) noexcept
+    {
+        constexpr std::uint32_t threads_max = 8;
+        constexpr std::uint64_t words_max = 512;
+        const bool few = memory_.log_count() - 1 <= threads_max && commit.record.words() <= words_max;
+        return commit.locks_lines && (visibility_ == Visibility::when_durable || (visibility_ == Visibility::by_threads && few));
+    }
+    [[nodiscard]] bool persist(Committing& commit, Timestamp timestamp) noexcept
+    {
+        const bool intact = memory_.persist_log();
+        memory_.commit_links().scan_others(commit.slot, commit.search);
+        logs::CommitOrder::persisted(commit.slot, timestamp);
+        const bool durable = !memory_.has_failed() && (intact ? commit.stands_alone || finish_stores(commit, timestamp) : await(timestamp));
+        memory_.commit_links().finish(commit.slot, commit.search, intact && durable);
+        if (durable) {
+            logs::CommitOrder::close(commit.slot);
+        }
+        return durable;
+    }
     /// Also by transactions that have moved no marker.
     [[nodiscard]] bool is_known_durable(Timestamp timestamp) noexcept
     {
@@ -131,6 +167,7 @@ private:
 
     std::optional<logs::DurableMarker> marker_;
     bool may_stand_alone_ = false;
+    Visibility visibility_ = Visibility::when_stored;
 };
 
 }  // namespace
