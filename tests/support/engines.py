@@ -31,6 +31,11 @@ def names(*programs):
     return tuple(engine.name for engine in engines() if not programs or engine.programs in programs)
 
 
+def names_for_any_compiler():
+    """Engines that open a pool whatever has compiled the program."""
+    return tuple(engine.name for engine in engines() if engine.programs != CRITICAL_SECTIONS)
+
+
 def engines_that_keep_stores():
     """Engines with which what a program stores by itself becomes durable, whatever has compiled it: not those of transactions, nor
     those that the compiler tells of each store."""

@@ -23,6 +23,7 @@ std::atomic<std::uint64_t> serials{0};
 struct OwnLog {
     std::uint64_t serial = 0;  ///< of the FaseLogs that the thread belongs to; 0: none
     FaseThread* thread = nullptr;
+    bool is_ending = false;  ///< thread_ends() was called: what the heap still stores for it is handed over at once
 };
 /// initial-exec: one instruction, and never a call that may allocate.
 constinit thread_local OwnLog own_log [[gnu::tls_model("initial-exec")]];
@@ -155,7 +156,8 @@ FaseThread* FaseLogs::make_own() noexcept
         thread_count_.store(number + 1, std::memory_order_release);
         order_.set_slots(number + 1);
     }
-    own_log = {serial_, threads_[number]};
+    own_log.serial = serial_;
+    own_log.thread = threads_[number];
     return threads_[number];
 }
 
@@ -169,8 +171,14 @@ void FaseLogs::thread_ends() noexcept
     if (is_running_.load(std::memory_order_acquire)) {
         end_fase(*own);
     }
+    release(*own);
+    own_log.is_ending = true;
+}
+
+void FaseLogs::release(FaseThread& own) noexcept
+{
     const std::lock_guard guard(threads_lock_);
-    free_threads_[free_thread_count_++] = own->number;
+    free_threads_[free_thread_count_++] = own.number;
     own_log = {};
 }
 
@@ -309,6 +317,13 @@ void FaseLogs::hand_over(Handover handover) noexcept
 {
     FaseThread* const own = own_if_any();
     if (own == nullptr || !is_running_.load(std::memory_order_acquire)) {
+        return;
+    }
+    if (own_log.is_ending) [[unlikely]] {
+        // The heap takes the thread's free blocks back. If the session stays open after all, the next section is as any other.
+        end_fase(*own);
+        release(*own);
+        own_log.is_ending = handover != Handover::section_ends;
         return;
     }
     switch (handover) {

@@ -108,6 +108,8 @@ private:
     /// Moves the record to the log. `begins_open`: it is the first part of a FASE that goes on.
     void append(FaseThread& own, bool begins_open) noexcept;
     void end_fase(FaseThread& own) noexcept;
+    /// The thread needs its log no more.
+    void release(FaseThread& own) noexcept;
     [[nodiscard]] bool make_room(FaseThread& own) noexcept;
     void note_round(std::uint64_t oldest_ns) noexcept;
 
