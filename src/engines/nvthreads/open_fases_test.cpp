@@ -1,4 +1,4 @@
-// Invariants: no cut lies between the first part of an open FASE and its end; cuts never go back; without open FASEs the cut is the present.
+// Invariants: no cut lies between the first part of an open FASE and its end; cuts never go back; with none open the cut is the present.
 
 #include "engines/nvthreads/open_fases.hpp"
 
