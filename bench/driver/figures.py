@@ -45,6 +45,22 @@ def per(slices, name, divisor):
     return sum(one[name] for one in slices) / below if below else None
 
 
+PHASES = ("alone", "committed", "aborted", "commit_phase")
+
+
+def transactions_of(slices):
+    """Attempts and phases of transactions (bench/transactions/transaction_phases.hpp) as shares; None where none were watched."""
+    watched = [one for one in slices if one.get("transactions")]
+    if not watched:
+        return None
+    total = {name: sum(one[name] for one in watched)
+             for name in ("transactions", "attempts", "transactions_alone", *(f"{phase}_ns" for phase in PHASES))}
+    time_ns = sum(total[f"{phase}_ns"] for phase in PHASES)
+    return {"count": total["transactions"], "attempts_aborted": 1 - total["transactions"] / total["attempts"],
+            "ran_alone": total["transactions_alone"] / total["transactions"],
+            "phases": {phase: total[f"{phase}_ns"] / time_ns for phase in PHASES} if time_ns else None}
+
+
 def bytes_counter(configuration):
     """Which counter tells what went to the medium."""
     if configuration.engine.kind == "engine":
@@ -62,8 +78,8 @@ class Measurements:
         self.timed = []
         self.kill = None
 
-    def figures(self, baseline, peer):
-        """As they stand in the result; `baseline` and `peer`: the measurements that ratios are taken to, or None."""
+    def figures(self, baseline, peer, first_engine=None):
+        """As they stand in the result; `baseline`, `peer` and `first_engine`: the measurements that ratios are taken to, or None."""
         slices = self.slices
         every = slices + self.timed
         written = bytes_counter(self.configuration)
@@ -73,6 +89,7 @@ class Measurements:
             "rate": spread(map(rate, slices)),
             "rounds": len(slices),
             "to_volatile": self.ratio_to(baseline),
+            "to_first_engine": self.ratio_to(first_engine),
             "to_best_peer": self.ratio_to(peer) and {**self.ratio_to(peer), "peer": peer.configuration.name},
             "cpu_ns_per_operation": spread(map(cpu_per_operation, slices)),
             "cpu_seconds": sum(one["cpu_ns"] + one["settle_cpu_ns"] for one in slices) / 1e9,
@@ -87,6 +104,7 @@ class Measurements:
             "lines_written_back_per_checkpoint": per(every, "lines_written_back", "checkpoints") if self.has("checkpoints") else None,
             "fences_per_checkpoint": per(every, "fences", "checkpoints") if self.has("checkpoints") else None,
             "epoch_ms": self.epoch_ms(every),
+            "transactions": transactions_of(self.timed),
             "resident_bytes": max((one["resident_bytes"] for one in every), default=None),
             "kill": self.kill,
         }

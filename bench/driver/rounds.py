@@ -108,9 +108,11 @@ class CellRun:
             return None
         baseline = next(one for one in measured if one.configuration.engine.kind == "volatile")
         peer = best_peer(measured)
+        engines = [one for one in measured if one.configuration.engine.kind == "engine"]
+        first_engine = engines[0] if len(engines) > 1 else None
         rows = []
         for one in measured:
-            row = one.figures(baseline, peer)
+            row = one.figures(baseline, peer, first_engine)
             row["disk_bytes"] = getattr(one, "disk_bytes", None)
             row["fill_ns"] = getattr(one, "fill_ns", None)
             rows.append(row)

@@ -28,6 +28,10 @@ def ratio(value):
     return f"{value:.2f}" if value >= 0.1 else f"{value:.4f}"
 
 
+def percent(share):
+    return "-" if share is None else f"{100 * share:.3g} %"
+
+
 def of(row, *names):
     """A figure deep in a row; None where it, or what it lies in, is not there."""
     for name in names:

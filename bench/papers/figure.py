@@ -138,6 +138,9 @@ class Figure:
     reading: object = None  # of readings.py
     model_threads: tuple = ()  # the paper's thread counts beyond this machine's
     model_cores: int = None  # what its machine had
+    simulated: object = None  # in place of the scaling model: (figure, measurements, row, its document) -> {threads: text}
+    counted: str = "thread"  # what the numbers of columns count
+    outcome: str = ""  # which of the paper's findings showed here as well, which did not, and why
     means: tuple = ()  # [(name, workloads)]: rows of geometric means
     only_means: bool = False
     why_not: str = None  # reason where nothing is reproduced
@@ -145,6 +148,11 @@ class Figure:
     def __post_init__(self):
         assert bool(self.runs) != bool(self.why_not), f"{self.number}: runs or a reason, one of them"
         assert not self.runs or self.reading is not None, f"{self.number}: runs need a reading"
+
+    @property
+    def modelled_threads(self):
+        """Columns beyond what was measured."""
+        return self.model_threads if self.simulated or (self.reading and self.reading.modelled) else ()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,20 +6,20 @@ from driver.tables import lines_of
 from . import rows
 
 
-def thread_words(threads):
-    return f"{threads} thread{'s' if threads > 1 else ''}"
+def count_words(figure, count):
+    return f"{count} {figure.counted}{'s' if count > 1 else ''}"
 
 
 def headings(figure):
-    return ["what", "system", "the paper", "here, 1 thread", "here, 2 threads",
-            *(f"at {threads} threads" for threads in figure.model_threads if figure.reading.modelled)]
+    return ["what", "system", "the paper", *(f"here, {count_words(figure, count)}" for count in (1, 2)),
+            *(f"at {count_words(figure, count)}" for count in figure.modelled_threads)]
 
 
 def cells(figure, row):
     ours = [row.ours.get(threads, "") for threads in (1, 2)]
     if row.note:
         ours[0] = f"{ours[0]} ({row.note})" if ours[0] else row.note
-    modelled = [row.modelled.get(threads, "") for threads in figure.model_threads if figure.reading.modelled]
+    modelled = [row.modelled.get(threads, "") for threads in figure.modelled_threads]
     return [row.what, row.system, row.paper, *ours, *modelled]
 
 
@@ -47,6 +47,7 @@ def text_of(figure, shown, remarks):
     lines += [f"  Figures here: {figure.reading.heading}."]
     lines += ["    " + line for line in lines_of(headings(figure), [cells(figure, row) for row in shown])]
     lines += [f"  {remark}" for remark in remarks]
+    lines += [f"  Beside the paper: {sentence(figure.outcome)}"] if figure.outcome else []
     return [*lines, f"  What differs: {sentence(figure.differs)}", ""]
 
 
@@ -68,6 +69,8 @@ def markdown_of(figure, shown, remarks, commands):
         lines += [f"Figures here: {escaped(figure.reading.heading)}.", "", *table(headings(figure), rows_shown), ""]
     for remark in remarks:
         lines += [f"Left out, {escaped(remark)}.", ""]
+    if figure.outcome:
+        lines += [f"Beside the paper: {sentence(escaped(figure.outcome))}", ""]
     lines += [f"What differs: {sentence(escaped(figure.differs))}", ""]
     if commands:
         lines += ["Made by:", "", *(f"    {command}" for command in commands), ""]
@@ -77,7 +80,7 @@ def markdown_of(figure, shown, remarks, commands):
 INTRODUCTION = """\
 # The papers' figures, measured here
 
-This page is generated: `python3 bench/run.py papers --markdown docs/measured/tables/papers.md`. Each figure and table of
+This page is generated: `python3 bench/run.py papers{choice} --markdown {page}`. Each figure and table of
 the papers stands here with the numbers that its text states, what the same work gives on this machine with one and two
 threads, and, where the paper had more cores, what [a model](../../internals/scaling-model.md) makes of our figures for its
 number of threads. A figure in a plot that no sentence, caption or table
@@ -87,6 +90,12 @@ machines, other media, other processors: ratios can be compared, rates cannot.
 """
 
 
+def introduction(paper=None):
+    """`paper`: the key of the only one on the page; None: all are."""
+    folder = "docs/measured/tables/"
+    return INTRODUCTION.format(choice=f" --paper {paper}" if paper else "", page=folder + (f"papers-{paper}.md" if paper else "papers.md"))
+
+
 def conditions(measurements):
     """How this page's figures came about."""
     document = measurements.document
@@ -94,6 +103,8 @@ def conditions(measurements):
     if document["load_before"] > 0.5:
         lines[0] += ": other work ran at the same time, so single figures are off by 20 % and more"
     lines[0] += "."
+    if document.get("seconds"):
+        lines.append(f"Each configuration was measured for {document['seconds']:g} s or more, in at least {document['repeat']} rounds.")
     bandwidths = document.get("bandwidths")
     if bandwidths:
         lines.append(f"Copies in memory: {bandwidths['copy_bytes_per_s'] / 1e9:.1f} GB/s; writes to the medium "

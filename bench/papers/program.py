@@ -6,9 +6,9 @@ from driver import benchmark, command_line
 from driver.documents import read_json, write_json, write_text
 from driver.errors import BenchError
 
-from . import nvhooks, nvthreads, page, pmthreads, probe, pronto, respct, rows, runs
+from . import nvhooks, nvthreads, page, pmthreads, probe, pronto, respct, rows, runs, spht
 
-PAPERS = {module.PAPER.key: module.PAPER for module in (pmthreads, respct, pronto, nvhooks, nvthreads)}
+PAPERS = {module.PAPER.key: module.PAPER for module in (pmthreads, respct, pronto, nvhooks, nvthreads, spht)}
 
 
 def parse(arguments):
@@ -80,7 +80,7 @@ def run(papers, options):
     measurements = runs.Measurements(options, saved, only_saved=saved is not None and not options.resume)
     measurements.plan(planned(papers, options.figure, known))
     measurements.note("bandwidths", lambda: probe.bandwidths(options.pool))
-    lines = [page.INTRODUCTION, page.conditions(measurements), ""]
+    lines = [page.introduction(papers[0].key if len(papers) == 1 else None), page.conditions(measurements), ""]
     results = {}
     for paper in papers:
         figures = []

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Callable
 
-from driver.tables import duration, of, short
+from driver.tables import duration, of, percent, short
 
 PAGE_BYTES = 4096
 
@@ -166,3 +166,54 @@ ADDED = Reading("time that logging adds to an operation, and the operation alone
 SNAPSHOT_COST = Reading("time of the program against that without snapshots", slowdown, lambda value: f"{value:.3f}x", of_volatile=False)
 TO_LAST_PAGE = Reading("from the start of the process to its first operation, and to the last page read", to_last_page,
                        lambda value: f"{duration(value[0])}, last page {duration(value[1])}")
+
+
+def with_quartiles(ratio):
+    return f"{ratio['median']:.2f}, {ratio['low']:.2f} to {ratio['high']:.2f}"
+
+
+def rate_and(field):
+    """The rate with a ratio of rounds, which has quartiles."""
+    def value(row, _cell):
+        rate = of(row, "rate", "median")
+        return None if not rate else (rate, row.get(field))
+
+    return value
+
+
+def show_rate_and(value):
+    is_to_itself = not value[1] or set(value[1].values()) == {1}
+    return f"{short(value[0])}/s" + ("" if is_to_itself else f" ({with_quartiles(value[1])})")
+
+
+def attempts(row, _cell):
+    """(share of attempts that aborted, share of transactions that ran alone)."""
+    found = row.get("transactions")
+    return None if not found else (found["attempts_aborted"], found["ran_alone"])
+
+
+def show_attempts(value):
+    return f"{percent(value[0])} aborted, {percent(value[1])} alone"
+
+
+def phases(row, _cell):
+    """Shares of the time inside transactions: alone, in bodies that commit, in aborted attempts, in the commit phase."""
+    found = of(row, "transactions", "phases")
+    return None if not found else tuple(found[name] for name in ("alone", "committed", "aborted", "commit_phase"))
+
+
+def show_phases(value):
+    return " / ".join(f"{100 * one:.0f}" for one in value) + " %"
+
+
+TO_FIRST_ENGINE = Reading("transactions a second (as a ratio to SPHT-NL: median and quartiles over the rounds of the run)",
+                          rate_and("to_first_engine"), show_rate_and)
+ATTEMPTS = Reading("share of attempts that aborted; share of transactions that ran alone", attempts, show_attempts)
+PHASES = Reading("shares of the time inside transactions: alone / bodies of attempts that commit / aborted attempts / commit phase", phases,
+                 show_phases)
+TO_SORTING = Reading("logged writes replayed a second (as a ratio to sorting with as many replayers: median and quartiles over the rounds)",
+                     rate_and("to_sorting"), show_rate_and)
+TO_ONE_SORTING = Reading("logged writes replayed a second (as a ratio to sorting with one replayer: median and quartiles over the rounds)",
+                         rate_and("to_one_sorting"), show_rate_and)
+TO_ONE = Reading("logged writes replayed a second (as a ratio to one replayer: median and quartiles over the rounds)",
+                 rate_and("to_one"), show_rate_and)

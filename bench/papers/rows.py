@@ -174,6 +174,8 @@ def rows_of(figure, measurements, known):
                     reason = "not measured"
                 if reason is None and missing is None:
                     rows.append(row_of(figure, run, system, place, documents, machine))
+                    if figure.simulated and rows[-1].ours:
+                        rows[-1].modelled.update(figure.simulated(figure, measurements, rows[-1], documents[system.name]))
                     if rows[-1].note and rows[-1].paper == NO_NUMBER:
                         remarks.setdefault(rows[-1].note, []).append(f"{rows[-1].what} by {system.name}")
                         rows.pop()

@@ -48,7 +48,8 @@ class Measurements:
         self.retried = set()
         self.document = saved or {"format": FORMAT, "format_version": FORMAT_VERSION, "quick": options.quick,
                                   "began": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-                                  "cpus": len(os.sched_getaffinity(0)), "load_before": os.getloadavg()[0], "runs": {}}
+                                  "cpus": len(os.sched_getaffinity(0)), "seconds": options.seconds,
+                                  "repeat": options.repeat, "load_before": os.getloadavg()[0], "runs": {}}
         self.progress = Progress(options.quiet)
 
     def plan(self, all_arguments):

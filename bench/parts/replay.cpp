@@ -2,8 +2,7 @@
 //
 //   build/bin/bench_replay [rounds=N] [writes=N] [logs=N] [replayers=N]
 //
-// Each log belongs to one of `logs` threads; transactions write random words of a heap. "duplicates" is the share of writes to words that
-// the logs also write elsewhere, without one write for each word. All sides work in turn in each round, from another one on in each,
+// The logs are made up (SyntheticLogs). All sides work in turn in each round, from another one on in each,
 // because machines drift; a ratio is taken within a round, and medians are printed. Times are nanoseconds for each write.
 //
 //   merge    walk of the logs, a look at the heads of all logs for each record, then replay of the list
@@ -25,33 +24,17 @@
 #include <vector>
 
 #include "../harness/commands.hpp"
-#include "../harness/random.hpp"
-#include "logs/log_walk.hpp"
-#include "logs/replay_order.hpp"
 #include "logs/replayer.hpp"
 #include "os/numa.hpp"
+#include "replayable_logs.hpp"
 
 namespace {
 
 using namespace stillpoint;
 using namespace stillpoint::logs;
-
-struct Load {
-    std::uint64_t heap_bytes;
-    unsigned writes_each;  ///< of a transaction
-    unsigned duplicates_percent;
-};
-
-template <class T>
-T checked(Result<T> result)
-{
-    if (!result) {
-        throw std::runtime_error(std::string(result.error().text()));
-    }
-    if constexpr (!std::is_void_v<T>) {
-        return std::move(*result);
-    }
-}
+using bench::checked;
+using bench::SyntheticLoad;
+using bench::SyntheticLogs;
 
 double median(std::vector<double> values)
 {
@@ -66,117 +49,6 @@ struct Plan {
     unsigned rounds;
 };
 
-/// The logs of several threads, with links.
-class Logs {
-public:
-    Logs(const Load& load, std::uint64_t writes, unsigned logs, LinkDirection direction) : logs_(logs)
-    {
-        const std::vector<std::uint64_t> words = words_of(load, writes);
-        writes_ = words.size();
-        const std::uint64_t transactions = writes_ / load.writes_each;
-        const std::uint64_t record_bytes = record_bytes_for(std::uint64_t{2} * load.writes_each);
-        const std::uint64_t chunks = transactions * record_bytes / (chunk_bytes - 4096) + 2 * logs;
-        checked(memory_.reserve(chunks * chunk_bytes, "logs"));
-        for (std::uint64_t chunk = 0; chunk < chunks; ++chunk) {
-            pointers_.push_back(memory_.data() + chunk * chunk_bytes);
-        }
-        bench::Random random{5};
-        RecordRef before{};
-        for (std::uint64_t i = 0; i < transactions; ++i) {
-            const RecordRef record = write(logs_[random.below(logs)], i + 1,
-                                           std::span(words).subspan(i * load.writes_each, load.writes_each));
-            if (i != 0) {
-                const bool forward = direction == LinkDirection::forward;
-                header_at(forward ? before : record)->link = (forward ? record : before).position | 1;
-            } else {
-                linked_.oldest = record;
-            }
-            before = record;
-        }
-        linked_ = {direction, linked_.oldest, before, transactions};
-        checked(list_.reserve(transactions, "records"));
-        checked(ordered_.reserve(transactions, "records"));
-    }
-
-    std::span<const RecordRef> by_timestamp()
-    {
-        list_.clear();
-        std::vector<LogHead> heads;
-        for (const Log& log : logs_) {
-            const std::uint64_t first = list_.count();
-            for (LogPiece piece : log.pieces) {
-                if (!walk_piece(bytes(), piece, timestamp_max, list_)) {
-                    throw std::runtime_error("the list of records is too short");
-                }
-            }
-            heads.emplace_back(list_.records().subspan(first));
-        }
-        const std::span<RecordRef> out = ordered_.resize(linked_.count);
-        order_by_timestamp(heads, out);
-        return out;
-    }
-    std::span<const RecordRef> by_links()
-    {
-        const std::span<RecordRef> out = ordered_.resize(linked_.count);
-        if (!follow_links(bytes(), linked_.direction, linked_.oldest, linked_.newest, out)) {
-            throw std::runtime_error("a link is wrong");
-        }
-        return out;
-    }
-    [[nodiscard]] LogBytes bytes() const { return {pointers_.data(), static_cast<std::uint32_t>(pointers_.size())}; }
-    [[nodiscard]] std::uint64_t writes() const { return writes_; }
-    [[nodiscard]] std::uint64_t transactions() const { return linked_.count; }
-    [[nodiscard]] const LinkedRecords& linked() const { return linked_; }
-
-private:
-    struct Log {
-        std::vector<LogPiece> pieces;
-    };
-
-    /// Each of the words once, and again as often as the share of duplicates says, shuffled.
-    static std::vector<std::uint64_t> words_of(const Load& load, std::uint64_t writes)
-    {
-        const std::uint64_t heap_words = load.heap_bytes / 8;
-        const std::uint64_t distinct = std::min(heap_words, writes * (100 - load.duplicates_percent) / 100);
-        bench::Random random{3};
-        std::vector<std::uint64_t> words(distinct * 100 / (100 - load.duplicates_percent) / 5 * 5);
-        const std::uint64_t step = heap_words / distinct;
-        for (std::uint64_t i = 0; i < words.size(); ++i) {
-            words[i] = (i < distinct ? i : random.below(distinct)) * step;
-            std::swap(words[i], words[random.below(i + 1)]);
-        }
-        return words;
-    }
-    RecordRef write(Log& log, Timestamp timestamp, std::span<const std::uint64_t> words)
-    {
-        const std::uint64_t size = record_bytes_for(words.size() * 2);
-        if (log.pieces.empty() || log.pieces.back().end + size > header_copy_offset) {
-            log.pieces.push_back({next_chunk_++, sizeof(ChunkHeader), sizeof(ChunkHeader)});
-        }
-        LogPiece& piece = log.pieces.back();
-        const RecordRef record{timestamp, position_of(piece.chunk, piece.end)};
-        RecordHeader* const header = header_at(record);
-        *header = {timestamp << 1 | 1, static_cast<std::uint32_t>(words.size() * 2), 0, 0, 0};
-        auto* payload = reinterpret_cast<std::uint64_t*>(header + 1);
-        for (const std::uint64_t word : words) {
-            *payload++ = encode_run({RunKind::words, 1, word});
-            *payload++ = timestamp;
-        }
-        piece.end += static_cast<std::uint32_t>(size);
-        return record;
-    }
-    RecordHeader* header_at(const RecordRef& record) { return reinterpret_cast<RecordHeader*>(memory_.data() + record.position); }
-
-    os::ReservedArray<std::byte> memory_;
-    std::vector<const std::byte*> pointers_;
-    std::vector<Log> logs_;
-    std::uint32_t next_chunk_ = 0;
-    std::uint64_t writes_ = 0;
-    LinkedRecords linked_{};
-    RecordList list_;
-    RecordList ordered_;
-};
-
 double ns_for_each(std::uint64_t count, const auto& work)
 {
     const auto begin = std::chrono::steady_clock::now();
@@ -186,7 +58,7 @@ double ns_for_each(std::uint64_t count, const auto& work)
 
 /// One way to replay the logs.
 struct Side {
-    Logs& logs;
+    SyntheticLogs& logs;
     Replayer& replayer;
     bool linked;
 };
@@ -213,7 +85,7 @@ double median_ratio(const Times& of, const Times& to)
     return median(ratios);
 }
 
-void show(const Load& load, const char* mode, const Times* times)
+void show(const SyntheticLoad& load, const char* mode, const Times* times)
 {
     std::printf("%5" PRIu64 " MiB  %-2u  %3u %%  %-6s  %8.1f  %8.1f  %8.1f  %8.1f  %8.2f  %8.2f  %8.2f  %8.2f\n", load.heap_bytes / mib,
                 load.writes_each, load.duplicates_percent, mode, median(times[0]), median(times[1]), median(times[2]), median(times[3]),
@@ -227,10 +99,10 @@ struct OrderTimes {
     Times along_links;
 };
 
-void measure(const Load& load, const Plan& plan, OrderTimes& order)
+void measure(const SyntheticLoad& load, const Plan& plan, OrderTimes& order)
 {
-    Logs forward(load, plan.writes, plan.logs, LinkDirection::forward);
-    Logs backward(load, plan.writes, plan.logs, LinkDirection::backward);
+    SyntheticLogs forward(load, plan.writes, plan.logs, LinkDirection::forward);
+    SyntheticLogs backward(load, plan.writes, plan.logs, LinkDirection::backward);
     os::ReservedArray<std::byte> heap;
     checked(heap.reserve(load.heap_bytes, "the heap"));
     std::memset(heap.data(), 1, load.heap_bytes);

@@ -11,6 +11,7 @@
 
 #include "../harness/clock.hpp"
 #include "../harness/ending.hpp"
+#include "../transactions/transaction_phases.hpp"
 
 namespace bench {
 
@@ -38,6 +39,20 @@ std::string list_json(const std::vector<std::uint64_t>& numbers)
         json += (json.size() > 1 ? ", " : "") + std::to_string(number);
     }
     return json + "]";
+}
+
+/// Nothing where no transactions were watched.
+void add_phases(const PhaseSums& sums, Answer& answer)
+{
+    if (sums.transactions != 0) {
+        answer.number("transactions", sums.transactions)
+            .number("attempts", sums.attempts)
+            .number("transactions_alone", sums.run_alone)
+            .number("alone_ns", sums.alone_ns)
+            .number("committed_ns", sums.committed_ns)
+            .number("aborted_ns", sums.aborted_ns)
+            .number("commit_phase_ns", sums.commit_phase_ns);
+    }
 }
 
 }  // namespace
@@ -149,6 +164,7 @@ SliceThreads::Slice Measured::run_looking(std::uint64_t slice_ns, const SliceThr
 void Measured::timed_slice(std::uint64_t slice_ns, Answer& answer)
 {
     LatencyHistogram sum;
+    TransactionPhases::begin();
     if (work_.job) {
         run_jobs(slice_ns, answer, &sum);
     } else {
@@ -171,6 +187,7 @@ void Measured::timed_slice(std::uint64_t slice_ns, Answer& answer)
             sum.add(thread.latencies);
         }
     }
+    add_phases(TransactionPhases::end(), answer);
     answer.raw("latencies_ns", histogram_json(sum));
 }
 

@@ -21,7 +21,7 @@ public:
     void start(Answer& answer);
     /// Works for about `slice_ns`; a job is never cut: at least one is done.
     void slice(std::uint64_t slice_ns, Answer& answer);
-    /// A slice with the time of every operation. A job's operation is the whole job.
+    /// A slice with the time of every operation, and with the phases of its transactions. A job's operation is the whole job.
     void timed_slice(std::uint64_t slice_ns, Answer& answer);
     /// Exactly `operations` of one thread, settled after each part of `parts`: its counts are the same in every run whose engine
     /// takes no checkpoint by itself.

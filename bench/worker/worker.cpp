@@ -5,7 +5,7 @@
 //
 //   (at the start)       load_began_ns, first_operation_ns       the data are there, and one operation is done
 //   slice NS             operations, wall_ns, cpu_ns, changed_bytes, ... (measured.cpp, end_slice; counters.cpp)
-//   timed NS             the same, and latencies_ns: [[ns, count], ...]
+//   timed NS             the same, latencies_ns: [[ns, count], ...], and what its transactions did (transaction_phases.hpp)
 //   exact N PARTS        as slice, of exactly N operations of one thread; not for jobs
 //   noted                the durable count of each thread's operations, or of a job's steps
 //   mortal NS PATH       answers at once; then works until it is killed, for at most NS, or until a job that can go on has ended

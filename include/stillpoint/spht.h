@@ -9,7 +9,8 @@
  * transaction will meet a conflict and be run again: it never sees a part of another one.
  *
  * Memory that is not durable may be read and written by these functions too. It is isolated and rolled back like durable memory, and
- * a crash loses it. Durable memory that is written outside transactions, by plain stores, is not durable.
+ * a crash loses it. Durable memory that is written outside transactions, by plain stores, is not durable; the option verify_stores ends
+ * the program there.
  *
  * Unless a function says otherwise: any thread may call it, and it returns SP_OK (0) or an sp_error whose text is sp_last_error().
  * A function that takes a transaction is called by the thread that began it, before its end; that is not checked, except where

@@ -38,8 +38,9 @@ CLANG_FLAGS = "-Wno-undefined-var-template"
 # Kyoto Cabinet's own test programs are not measured, and the databases' templates in them are most of the work of a build.
 UNMEASURED_FLAGS = "-O1"
 HARNESS = "turns commands answer clock ending slice_threads".split()
-# Both programs open a database by its class's nameless name; the second one of each transaction test is "para".
-NAMED = {"kccachetest": ('open("*"', 'open("casket"'), "kcprototest": ('open("-"', 'open("casket"')}
+# Both programs open a database by its class's nameless name; the second one of each transaction test is "para". As a program whose
+# name ends with "-named" they open one with a name: the databases' templates are compiled once for both.
+NAMED = {"kccachetest": "*", "kcprototest": "-"}
 
 
 @dataclasses.dataclass
@@ -72,11 +73,13 @@ def patched(source: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
         shutil.copy2(path, folder)
     subprocess.run(["patch", "--quiet", "-p1", "-i", str(HERE / "durable.patch")], cwd=folder, check=True)
     shutil.copy2(HERE / "kcpool.h", folder)
-    for name, (nameless, named) in NAMED.items():
+    for name, nameless in NAMED.items():
         text = (folder / f"{name}.cc").read_text()
-        if text.count(nameless) != 4:
+        if text.count(f'open("{nameless}"') != 4:
             raise debian_source.SourceUnavailable(f"{name}.cc is not the one that the patch was made for")
-        (folder / f"{name}-named.cc").write_text(text.replace(nameless, named))
+        chosen = f'open(std::strstr(program_invocation_short_name, "-named") ? "casket" : "{nameless}"'
+        includes = "#include <cerrno>\n#include <cstring>\n#line 1\n"
+        (folder / f"{name}-named.cc").write_text(includes + text.replace(f'open("{nameless}"', chosen))
     stamp.write_text(digest.hexdigest())
     return folder
 
@@ -112,12 +115,13 @@ class Ninja:
         programs["kyotocabinet_worker"] = [ROOT / "bench/kyotocabinet/kyotocabinet_worker.cpp",
                                            *(ROOT / f"bench/harness/{name}.cpp" for name in HARNESS)]
         if flavour.durable:
-            programs |= {f"{name}-named": [source / f"{name}-named.cc"] for name in NAMED}
+            programs |= {name + suffix: [source / f"{name}-named.cc"] for name in NAMED for suffix in ("", "-named")}
             programs["ledger"] = [ROOT / "tests/integrations/kyotocabinet/ledger.cpp"]
-        targets = []
-        for name, paths in programs.items():
-            extra = UNMEASURED_FLAGS if name.partition("-")[0] in NAMED else ""
-            targets.append(self.link(flavour, name, [self.compile(flavour, path, includes, extra) for path in paths] + library))
+        objects = {}
+        for path in dict.fromkeys(path for paths in programs.values() for path in paths):
+            extra = UNMEASURED_FLAGS if path.stem.partition("-")[0] in NAMED else ""
+            objects[path] = self.compile(flavour, path, includes, extra)
+        targets = [self.link(flavour, name, [objects[path] for path in paths] + library) for name, paths in programs.items()]
         self.lines.append(f"build {flavour.name}: phony {' '.join(targets)}")
 
 

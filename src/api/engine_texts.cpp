@@ -17,7 +17,7 @@ namespace {
 
 /// Text of fixed room: rows and options refer to it forever, and the first start may find no memory.
 struct EnginesText {
-    std::array<char, 512> bytes{};
+    std::array<char, 1024> bytes{};
     std::size_t size = 0;
 
     void append(std::string_view more) noexcept { size += more.copy(bytes.data() + size, bytes.size() - size); }
@@ -42,14 +42,16 @@ EnginesText make_engine_words()
 EnginesText make_interval_sentence()
 {
     EnginesText text;
-    text.append("Time between two checkpoints, in milliseconds: what a crash can lose. 0 takes the engine's own: ");
+    text.append("What the engine does in the background it does once in so many milliseconds; 0 takes the engine's own. ");
     for (const EngineDriver& driver : engine_drivers()) {
         char number[24];
         const auto end = std::to_chars(std::begin(number), std::end(number), driver.interval_ms).ptr;
-        text.append(separator_before(driver, ", "));
+        text.append(separator_before(driver, "; "));
         text.append(driver.format.name);
         text.append(" ");
         text.append({number, end});
+        text.append(", ");
+        text.append(driver.interval_means);
     }
     text.append(".");
     return text;

@@ -20,13 +20,19 @@ using MemoryDiesHook = void (*)(const void* begin, std::size_t size_bytes) noexc
     return !sync_uses::any.load(std::memory_order_relaxed) && memory_dies_hook.load(std::memory_order_relaxed) == nullptr;
 }
 
-/// [begin, + size) is about to become free.
-inline void memory_dies(const void* begin, std::size_t size_bytes) noexcept
+/// Ends the knowledge of locks in [begin, + size).
+inline void forget_by_address(const void* begin, std::size_t size_bytes) noexcept
 {
     if (sync_uses::any.load(std::memory_order_relaxed)) [[unlikely]] {
         sync_uses::forget(begin, size_bytes);
         fase_forget_locks(begin, size_bytes);
     }
+}
+
+/// [begin, + size) is about to become free.
+inline void memory_dies(const void* begin, std::size_t size_bytes) noexcept
+{
+    forget_by_address(begin, size_bytes);
     if (const MemoryDiesHook hook = memory_dies_hook.load(std::memory_order_acquire); hook != nullptr) [[unlikely]] {
         hook(begin, size_bytes);
     }
@@ -47,10 +53,11 @@ inline void release_block(Heap& heap, void* block) noexcept
 inline void release_block_of_engine(Heap& heap, void* block) noexcept
 {
     if (sync_uses::any.load(std::memory_order_relaxed)) [[unlikely]] {
-        release_block(heap, block);
-    } else {
-        heap.deallocate(block);
+        if (const Heap::Block found = heap.find_block(block); found.begin == block) {
+            forget_by_address(block, found.usable_bytes);
+        }
     }
+    heap.deallocate(block);
 }
 
 }  // namespace stillpoint

@@ -141,6 +141,8 @@ struct EngineDriver {
     layout::TableFormat table_format;
     /// Time between checkpoints where interval_ms is 0, its default.
     std::uint64_t interval_ms;
+    /// The end of a sentence for users: what happens once in an interval, and whether a crash loses what came since.
+    std::string_view interval_means = "checkpoints: what a crash can lose";
     /// Names of what finds the program's stores, as option `tracker` has them. Empty: the program itself tells what it stores.
     std::span<const std::string_view> trackers = {};
     /// A changed byte anywhere in the durable image is noticed; else only in what the engine keeps beside the program's bytes.

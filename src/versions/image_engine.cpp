@@ -25,6 +25,43 @@ Result<RecoveryReport> ImageEngine::recover_table()
     return state->report;
 }
 
+Result<void> ImageEngine::choose_loading(std::string_view choice, bool auto_is_lazy, RecoveryReport& report)
+{
+    if (choice == "eager" || (choice != "lazy" && (pages_end_ == 0 || !auto_is_lazy))) {
+        return {};
+    }
+    auto opened = os::Userfaultfd::open(os::Userfaultfd::Purpose::serving_only);
+    const bool possible = opened && opened->scope() == os::Userfaultfd::Scope::user_and_kernel;
+    if (!possible && choice == "lazy") {
+        return fail(SP_E_UNSUPPORTED, 0,
+                    "recovery=lazy needs a userfaultfd that also serves system calls (root, CAP_SYS_PTRACE, or sysctl "
+                    "vm.unprivileged_userfaultfd=1)");
+    }
+    if (possible && pages_end_ != 0) {
+        serving_.emplace(std::move(*opened));
+        report.lazy = true;
+    }
+    return {};
+}
+
+Result<void> ImageEngine::serve_first_touches()
+{
+    if (auto done = serving_->register_range(shadow_.base(), pages_end_ * page_bytes, true); !done) {
+        return done;
+    }
+    return loader_.start_lazy(shadow_.base(), *serving_);
+}
+
+void ImageEngine::finish_serving() noexcept
+{
+    if (serving_) {
+        loader_.finish_loading();
+        loader_.stop();
+        serving_->close();
+        serving_.reset();
+    }
+}
+
 Result<void> ImageEngine::load_pages(bool lazy, std::uint64_t* content_hashes)
 {
     if (pages_end_ == 0) {
@@ -80,6 +117,9 @@ void ImageEngine::detach_after_fork() noexcept
 {
     detached_ = true;
     loader_.detach_after_fork();
+    if (serving_) {
+        serving_->close();
+    }
     detach_parts_after_fork();
     pool_->medium().detach_after_fork();
 }

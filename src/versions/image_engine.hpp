@@ -4,9 +4,11 @@
 // takes a checkpoint, is its own.
 
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "os/futex.hpp"
+#include "os/userfaultfd.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/epoch_clock.hpp"
 #include "runtime/shadow.hpp"
@@ -53,8 +55,15 @@ protected:
     // Parts of start(), in this order, once pool_ is set.
     /// Finds the durable epoch, rebuilds table and free locations, sets the clock. Errors: as recover_state(); no_memory.
     [[nodiscard]] Result<RecoveryReport> recover_table();
+    /// Sets report.lazy by the option `recovery`; `auto_is_lazy`: auto takes it too, where the kernel serves first touches,
+    /// of system calls too. Errors: unsupported.
+    [[nodiscard]] Result<void> choose_loading(std::string_view choice, bool auto_is_lazy, RecoveryReport& report);
     /// Reads all pages that have a durable copy; if `lazy`, only prepares to. Errors: as Loader's.
     [[nodiscard]] Result<void> load_pages(bool lazy, std::uint64_t* content_hashes = nullptr);
+    /// After load_pages() with `lazy`: pages are loaded at their first touch from here on, and read ahead in the background.
+    [[nodiscard]] Result<void> serve_first_touches();
+    /// Returns when every page is in memory, and no userfaultfd of the loader is registered any more.
+    void finish_serving() noexcept;
     /// The figures that are visible from here on.
     void publish_start() const noexcept;
 
@@ -66,6 +75,7 @@ protected:
     Shadow shadow_;
     VersionTable table_;
     LocationAllocator locations_;
+    std::optional<os::Userfaultfd> serving_;  ///< of pages that are loaded when first touched, unless a tracker serves them
     /// The engine's destructor stops it: the loader's threads use what the engine serves first touches with.
     Loader loader_;
     EpochClock clock_;

@@ -20,17 +20,13 @@ if [ "$(uname -m)" = aarch64 ]; then
 fi
 
 mkdir -p "$build_dir"
-if [ ! -f "$build_dir/gtest.o" ]; then
-    $compiler -std=c++20 -O1 -I$googletest -I$googletest/include -c $googletest/src/gtest-all.cc \
-        -o "$build_dir/gtest.part.o"
-    mv "$build_dir/gtest.part.o" "$build_dir/gtest.o"
-fi
+gtest=$(sh "$source_dir/tests/arch_on_aarch64/googletest.sh" $compiler $googletest "$2")
 # Out of /usr/include, whose other headers are this machine's.
 mkdir -p "$build_dir/xxhash"
 cp /usr/include/xxhash.h /usr/include/xxh3.h "$build_dir/xxhash"
 $compiler -std=c++20 -O2 -static -Wall -Wextra -Wpedantic -Wconversion -Werror -D_GNU_SOURCE \
     -I"$source_dir/src" -I"$source_dir/tests" -isystem $googletest/include -isystem "$build_dir/xxhash" \
-    "$source_dir"/src/arch/*.cpp $googletest/src/gtest_main.cc "$build_dir/gtest.o" \
+    "$source_dir"/src/arch/*.cpp $googletest/src/gtest_main.cc "$gtest" \
     -o "$build_dir/arch_test" 2>"$build_dir/messages" || { cat "$build_dir/messages"; exit 1; }
 # The encoding that is spelt out by hand, read back by another program.
 aarch64-linux-gnu-objdump -d "$build_dir/arch_test" | grep -q 'dc.*cvap' || {

@@ -3,6 +3,7 @@
 // Invariants:
 // - A latency is known within a thousandth; buckets have no gap and no overlap.
 // - Zipf's frequencies are those of its definition for the first numbers and for shares of the whole range.
+// - Of a watched transaction each attempt is counted, and its time belongs to one phase; a new slice begins with nothing.
 // - The records of a window are found again after a restart, wherever in the ring they lie.
 
 #include <algorithm>
@@ -10,12 +11,15 @@
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <set>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "../../bench/harness/clock.hpp"
 #include "../../bench/harness/latency_histogram.hpp"
 #include "../../bench/harness/random.hpp"
 #include "../../bench/harness/zipf.hpp"
+#include "../../bench/transactions/transaction_phases.hpp"
 #include "../../bench/workloads/record_windows.hpp"
 
 namespace bench {
@@ -154,6 +158,43 @@ std::set<std::uint64_t> left_by(RecordWindows& windows, std::uint64_t insertions
         }
     }
     return numbers;
+}
+
+/// A transaction whose body runs so many times.
+void watched_transaction(unsigned attempts)
+{
+    TransactionPhases::Watched watched(2);
+    for (unsigned i = 0; i < attempts; ++i) {
+        const TransactionPhases::Watched::Attempt attempt(watched);
+        const std::uint64_t began_ns = monotonic_ns();
+        while (monotonic_ns() - began_ns < 100'000) {
+        }
+    }
+}
+
+TEST(TransactionPhases, CountAttemptsAndThoseThatRanAlone)
+{
+    TransactionPhases::begin();
+    watched_transaction(1);
+    std::thread([] { watched_transaction(2); }).join();
+    std::thread([] { watched_transaction(3); }).join();
+    const PhaseSums sums = TransactionPhases::end();
+    EXPECT_EQ(sums.transactions, 3);
+    EXPECT_EQ(sums.attempts, 6);
+    EXPECT_EQ(sums.run_alone, 1);
+    EXPECT_GE(sums.committed_ns, 200'000);
+    EXPECT_GE(sums.aborted_ns, 300'000);
+    EXPECT_GE(sums.alone_ns, 100'000);
+    EXPECT_FALSE(TransactionPhases::are_watched());
+}
+
+TEST(TransactionPhases, OfASliceBeginWithNothing)
+{
+    TransactionPhases::begin();
+    watched_transaction(3);
+    EXPECT_EQ(TransactionPhases::end().transactions, 1);
+    TransactionPhases::begin();
+    EXPECT_EQ(TransactionPhases::end().transactions, 0);
 }
 
 TEST(RecordWindows, AreFoundAgainWhereverTheyLie)

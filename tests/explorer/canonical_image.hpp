@@ -7,6 +7,7 @@
 #include <new>
 #include <string_view>
 #include <sys/mman.h>
+#include <vector>
 
 #include "core/units.hpp"
 
@@ -34,24 +35,26 @@ private:
 /// Copies the image only where there is something to rewrite.
 class CanonicalImage {
 public:
-    CanonicalImage(std::string_view engine, const std::byte* image, std::uint64_t bytes) : pages_(image), bytes_(bytes)
+    /// Pages that are not resident are zeroes.
+    CanonicalImage(std::string_view engine, const std::byte* image, const std::vector<unsigned char>& resident)
+        : pages_(image), bytes_(resident.size() * page_bytes)
     {
         const MakeCanonical make = canonical_form_of(engine);
         if (make == nullptr) {
             return;
         }
-        void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void* const memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED) {
             throw std::bad_alloc();
         }
         copy_ = static_cast<std::byte*>(memory);
         static constexpr std::byte zeroes[page_bytes] = {};
-        for (std::uint64_t at = 0; at < bytes; at += page_bytes) {
-            if (std::memcmp(image + at, zeroes, page_bytes) != 0) {
+        for (std::uint64_t at = 0; at < bytes_; at += page_bytes) {
+            if (resident[at / page_bytes] != 0 && std::memcmp(image + at, zeroes, page_bytes) != 0) {
                 std::memcpy(copy_ + at, image + at, page_bytes);
             }
         }
-        make(copy_, bytes);
+        make(copy_, bytes_);
         pages_ = copy_;
     }
     CanonicalImage(const CanonicalImage&) = delete;

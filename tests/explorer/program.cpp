@@ -37,8 +37,8 @@ constexpr int failed = 3;
 /// The program: what the child process does.
 class Program {
 public:
-    Program(const ProgramPlan& plan, char* message)
-        : plan_(plan), message_(message), workload_(plan.workload->make_for(plan.engine)),
+    Program(const ProgramPlan& plan, bool is_first, char* message)
+        : plan_(plan), is_first_(is_first), message_(message), workload_(plan.workload->make_for(plan.engine)),
           operations_are_durable_(operations_are_durable(plan))
     {
     }
@@ -129,12 +129,16 @@ private:
         list_uses();
         const Engine& engine = *open_session()->engine;
         const std::uint64_t pages = engine.image_bytes() / page_bytes;
-        const CanonicalImage image(plan_.engine, engine.image_base(), engine.image_bytes());
+        // Nothing is loaded at its first touch into the simulated image of a new pool: pages without memory are zeroes, and stay without.
+        const bool zero_if_absent = is_first_ && plan_.place == Place::simulated;
+        const std::vector<unsigned char> resident = zero_if_absent ? resident_pages(engine.image_base(), pages)
+                                                                   : std::vector<unsigned char>(pages, 1);
+        const CanonicalImage image(plan_.engine, engine.image_base(), resident);
         std::vector<std::uint64_t> words(2 + pages);
         words[0] = operations_of(root_);
         words[1] = pages;
         for (std::uint64_t page = 0; page < pages; ++page) {
-            words[2 + page] = page_digest(image.page(page));
+            words[2 + page] = resident[page] != 0 ? page_digest(image.page(page)) : 0;
         }
         record(sim::EventKind::state, 0, words.data(), words.size() * sizeof(std::uint64_t), sp_epoch());
     }
@@ -199,6 +203,7 @@ private:
     }
 
     const ProgramPlan& plan_;
+    bool is_first_;  ///< it makes the pool
     char* message_;
     std::unique_ptr<Workload> workload_;
     bool operations_are_durable_;
@@ -317,7 +322,7 @@ ProgramRun ProgramRunner::run(const ProgramPlan& plan, const sim::CrashImage& fi
         alarm(120);  // A program that hangs is a finding, not a reason to wait.
         sim::recording.store(trace_.get(), std::memory_order_release);
         sim::set_stage(stage.get());
-        const int code = plan.objects != nullptr ? objects_ran(plan, path, message_) : Program(plan, message_).run(path);
+        const int code = plan.objects != nullptr ? objects_ran(plan, path, message_) : Program(plan, !file.named, message_).run(path);
         const sim::BetweenTracedStores for_ever;  // Recorded stores are done, and done stores are recorded.
         _exit(code);
     }

@@ -117,14 +117,11 @@ Result<void> visit_image(void* context, std::byte* image, std::uint64_t image_by
     const Visit& visit = *static_cast<Visit*>(context);
     const MappedImage mapped(visit.facts->base_address, image_bytes);
     const std::uint64_t pages = image_bytes / page_bytes;
-    std::vector<unsigned char> present(pages);
-    if (mincore(image, image_bytes, present.data()) != 0) {
-        std::fill(present.begin(), present.end(), static_cast<unsigned char>(1));
-    }
+    std::vector<unsigned char> present = resident_pages(image, pages);
     visit.recovered->page_digests.resize(pages);
     static constexpr std::byte zeroes[page_bytes] = {};
     for (std::uint64_t page = 0; page < pages; ++page) {
-        if ((present[page] & 1u) == 0 || std::memcmp(image + page * page_bytes, zeroes, page_bytes) == 0) {
+        if (present[page] == 0 || std::memcmp(image + page * page_bytes, zeroes, page_bytes) == 0) {
             present[page] = 0;
         } else {
             std::memcpy(mapped.base() + page * page_bytes, image + page * page_bytes, page_bytes);
@@ -138,7 +135,7 @@ Result<void> visit_image(void* context, std::byte* image, std::uint64_t image_by
         make(mapped.base(), image_bytes);
     }
     for (std::uint64_t page = 0; page < pages; ++page) {
-        if ((present[page] & 1u) != 0) {
+        if (present[page] != 0) {
             visit.recovered->page_digests[page] = page_digest(mapped.base() + page * page_bytes);
         }
     }

@@ -24,7 +24,7 @@ compile() {
     $compiler -std=c++20 -O1 -I"$source_dir/src" -I"$source_dir/include" -I"$source_dir/tests" -I$googletest -I$googletest/include \
         "$@" -o "$object"
 }
-[ -f gtest.o ] || { compile gtest.part.o -c $googletest/src/gtest-all.cc && mv gtest.part.o gtest.o; }
+gtest=$(sh "$source_dir/tests/arch_on_aarch64/googletest.sh" $compiler $googletest "$2")
 for source in "$source_dir"/src/itm/*.cpp; do
     compile "library-$(basename "$source").o" -fno-omit-frame-pointer -DSTILLPOINT_VERSION='"aarch64"' -c "$source"
 done
@@ -32,6 +32,6 @@ for name in accesses rollback irrevocable exceptions threads; do
     compile "test-$name.o" -fgnu-tm -c "$source_dir/tests/itm/${name}_test.cpp"
 done
 compile itm_test -static -Wl,--wrap=__cxa_begin_catch -Wl,--wrap=__cxa_end_catch "$source_dir/tests/itm/without_pool.cpp" \
-    $googletest/src/gtest_main.cc gtest.o test-*.o library-*.o -pthread 2>messages || { cat messages; exit 1; }
+    $googletest/src/gtest_main.cc "$gtest" test-*.o library-*.o -pthread 2>messages || { cat messages; exit 1; }
 # In a static program the library's own handlers are the test's as well.
 "$emulator" ./itm_test --gtest_brief=1 --gtest_filter='*/ordinary:-*Handlers*'

@@ -1,5 +1,5 @@
 #pragma once
-// A test that runs in ordinary memory, and in a pool of its own.
+// A test that runs in ordinary memory, and in a pool of its own with each executor of transactions.
 
 #include <string>
 
@@ -8,7 +8,14 @@
 #include "stillpoint/stillpoint.h"
 #include "support/temporary_directory.hpp"
 
-enum class Memory { ordinary, durable };
+/// The executors are those of durable memory. The CPU's own is left out: what it does is up to the machine, and `simulated` has its rules.
+enum class Memory { ordinary, software, norec, tinystm, simulated };
+
+inline const char* name_of(Memory memory)
+{
+    constexpr const char* names[] = {"ordinary", "software", "norec", "tinystm", "simulated"};
+    return names[static_cast<int>(memory)];
+}
 
 class InBothMemories : public ::testing::TestWithParam<Memory> {
 protected:
@@ -23,7 +30,13 @@ protected:
             open();
         }
     }
-    [[nodiscard]] bool is_durable() const { return GetParam() == Memory::durable; }
+    [[nodiscard]] bool is_durable() const { return GetParam() != Memory::ordinary; }
+    /// In hardware a transaction is announced before its body, and tinystm locks what a body writes: commits of other threads that come
+    /// later, or write the same, wait until the body has ended.
+    [[nodiscard]] bool body_keeps_others_from_committing() const
+    {
+        return GetParam() == Memory::tinystm || GetParam() == Memory::simulated;
+    }
     template <class T>
     [[nodiscard]] T& root(const char* name)
     {
@@ -36,8 +49,8 @@ private:
     void open()
     {
         if (is_durable()) {
-            ASSERT_EQ(sp_open(folder_.file("pool").c_str(), "engine=spht quiet durability=process pool_size_mb=16"), SP_OK)
-                << sp_last_error();
+            const std::string options = std::string("engine=spht quiet durability=process pool_size_mb=16 executor=") + name_of(GetParam());
+            ASSERT_EQ(sp_open(folder_.file("pool").c_str(), options.c_str()), SP_OK) << sp_last_error();
         }
     }
     void close()
@@ -53,5 +66,6 @@ private:
 };
 
 #define STILLPOINT_IN_BOTH_MEMORIES(suite)                                                                                                 \
-    INSTANTIATE_TEST_SUITE_P(Memories, suite, ::testing::Values(Memory::ordinary, Memory::durable),                                        \
-                             [](const auto& memory) { return memory.param == Memory::durable ? "durable" : "ordinary"; })
+    INSTANTIATE_TEST_SUITE_P(Memories, suite,                                                                                              \
+                             ::testing::Values(Memory::ordinary, Memory::software, Memory::norec, Memory::tinystm, Memory::simulated),     \
+                             [](const auto& memory) { return std::string(name_of(memory.param)); })

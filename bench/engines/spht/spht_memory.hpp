@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "../../harness/ending.hpp"
+#include "../../transactions/transaction_phases.hpp"
 #include "../../transactions/transactions.hpp"
 #include "stillpoint/spht.hpp"
 
@@ -75,6 +76,16 @@ private:
     static auto run(Body&& body, unsigned flags)
     {
         try {
+            if (TransactionPhases::are_watched()) [[unlikely]] {
+                TransactionPhases::Watched watched(SPHT_ATTEMPTS_MAX);
+                return stillpoint::spht::atomically(
+                    [&](stillpoint::spht::transaction& tx) {
+                        const TransactionPhases::Watched::Attempt attempt(watched);
+                        Handle handle(tx);
+                        return body(handle);
+                    },
+                    flags);
+            }
             return stillpoint::spht::atomically(
                 [&](stillpoint::spht::transaction& tx) {
                     Handle handle(tx);

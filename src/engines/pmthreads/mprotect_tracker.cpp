@@ -7,12 +7,12 @@
 #include <sys/mman.h>
 
 #include "core/units.hpp"
-#include "engines/pmthreads/protected_pages.hpp"
 #include "engines/pmthreads/tracker.hpp"
 #include "os/own_mappings.hpp"
 #include "os/reserved_array.hpp"
 #include "os/thread_calls.hpp"
 #include "runtime/kernel_writes.hpp"
+#include "runtime/protected_pages.hpp"
 
 namespace stillpoint::pmthreads {
 

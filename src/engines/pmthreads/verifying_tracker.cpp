@@ -10,19 +10,14 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <cxxabi.h>
-#include <execinfo.h>
 #include <mutex>
 #include <string_view>
 #include <sys/mman.h>
 
 #include "core/units.hpp"
-#include "engines/pmthreads/durable_place.hpp"
 #include "engines/pmthreads/hot_chunks.hpp"
 #include "engines/pmthreads/own_statistics.hpp"
-#include "engines/pmthreads/protected_pages.hpp"
 #include "engines/pmthreads/tracker.hpp"
 #include "os/code_location.hpp"
 #include "os/futex.hpp"
@@ -30,8 +25,11 @@
 #include "os/own_mappings.hpp"
 #include "os/reserved_array.hpp"
 #include "os/thread_calls.hpp"
+#include "runtime/code_callers.hpp"
+#include "runtime/durable_place.hpp"
 #include "runtime/fault_handler.hpp"
 #include "runtime/kernel_writes.hpp"
+#include "runtime/protected_pages.hpp"
 #include "runtime/statistics.hpp"
 #include "runtime/sync_objects.hpp"
 
@@ -42,37 +40,10 @@ namespace {
 /// State of a page. A page leaves `armed` in the fault of one thread, which others wait for.
 enum State : std::uint8_t { armed = 0, opening = 1, open = 2 };
 
-/// The writing instruction and its callers; nullptr: the kernel, in a system call.
-using Writer = std::array<const void*, 6>;
-
 struct Finding {
     std::uintptr_t first_byte;
     std::uintptr_t end;
-    Writer writer;
-};
-
-/// Calls into these are named by their caller.
-bool is_language_runtime(std::string_view module) noexcept
-{
-    constexpr std::string_view beginnings[] = {"libc.", "libc-", "libstdc++.", "libc++.", "libpthread", "ld-", "libstillpoint."};
-    return std::any_of(std::begin(beginnings), std::end(beginnings),
-                       [module](std::string_view beginning) { return module.starts_with(beginning); });
-}
-
-/// Frees what the demangler allocated.
-struct Name {
-    explicit Name(const os::CodeLocation& location) noexcept
-    {
-        int status = 0;
-        demangled = abi::__cxa_demangle(location.function, nullptr, nullptr, &status);
-        text = demangled != nullptr ? demangled : location.function[0] != '\0' ? location.function : "an unnamed function";
-    }
-    Name(const Name&) = delete;
-    Name& operator=(const Name&) = delete;
-    ~Name() { std::free(demangled); }
-
-    char* demangled;
-    const char* text;
+    Callers writer;  ///< nullptr: the kernel, in a system call
 };
 
 class VerifyingTracker final : public Tracker {
@@ -88,8 +59,7 @@ public:
         if (auto done = writers_.reserve(pages_max, "verify_marks"); !done) {
             return done;
         }
-        void* primed[1];
-        backtrace(primed, 1);  // The first call of backtrace loads a library; that must not happen in a fault.
+        prepare_callers();
         return before_.reserve(image_bytes_max, "verify_marks");
     }
 
@@ -167,17 +137,6 @@ private:
     [[nodiscard]] const std::byte* bytes_of(std::uint64_t page) const noexcept
     {
         return reinterpret_cast<const std::byte*>(pages_.address_of(page));
-    }
-
-    static Writer callers_from(const void* instruction) noexcept
-    {
-        constexpr int depth_max = 24;  // The handler's own frames come first.
-        void* frames[depth_max];
-        const int depth = instruction != nullptr ? backtrace(frames, depth_max) : 0;
-        Writer writer{instruction};
-        const auto* const at = std::find(frames, frames + depth, instruction);
-        std::copy_n(at, std::min<std::ptrdiff_t>(frames + depth - at, static_cast<std::ptrdiff_t>(writer.size())), writer.begin());
-        return writer;
     }
 
     /// Async-signal-safe.
@@ -323,14 +282,7 @@ private:
     void report(const Finding& finding) noexcept
     {
         const os::CodeLocation first = os::locate_code(finding.writer[0]);
-        os::CodeLocation blamed = first;
-        for (std::size_t i = 1; i < finding.writer.size() && finding.writer[i] != nullptr && is_language_runtime(blamed.module_name); ++i) {
-            // A return address may be the first of the next function.
-            blamed = os::locate_code(static_cast<const std::byte*>(finding.writer[i]) - 1);
-        }
-        if (is_language_runtime(blamed.module_name)) {
-            blamed = first;
-        }
+        const os::CodeLocation blamed = blamed_code(finding.writer);
         const std::uintptr_t key = blamed.function_begin != 0 ? blamed.function_begin : reinterpret_cast<std::uintptr_t>(finding.writer[0]);
         const auto told_end = told_.begin() + static_cast<std::ptrdiff_t>(told_count_);
         if (std::find(told_.begin(), told_end, key) != told_end || told_count_ == told_.size()) {
@@ -342,15 +294,7 @@ private:
 
     void print(const Finding& finding, const os::CodeLocation& first, const os::CodeLocation& blamed) const noexcept
     {
-        char who[256];
         char where[160];
-        const Name name(blamed);
-        const auto who_end = finding.writer[0] == nullptr ? fmt::format_to_n(who, sizeof who, "a system call")
-                             : blamed.function_begin == first.function_begin
-                                 ? fmt::format_to_n(who, sizeof who, "{} in {} (+{:#x})", name.text, blamed.module_name,
-                                                    blamed.module_offset)
-                                 : fmt::format_to_n(who, sizeof who, "{} in {} (+{:#x}), by a call into {},", name.text, blamed.module_name,
-                                                    blamed.module_offset, first.module_name);
         const DurablePlace place = find_durable_place(reinterpret_cast<const void*>(finding.first_byte));
         const auto where_end = place.block_bytes == 0 ? fmt::format_to_n(where, sizeof where, "outside every block")
                                : place.handle[0] == '\0'
@@ -361,13 +305,13 @@ private:
                 "verify_marks: {} stored to durable memory and marked nothing: {:#x} to {:#x}, {} (image page {}). It is kept, but "
                 "without verify_marks it would be lost: compile that code with `stillpoint cc`, describe it to the compiler, or call "
                 "sp_mark_written(). Each function is named once",
-                std::string_view{who, static_cast<std::size_t>(who_end.out - who)}, finding.first_byte, finding.end,
-                std::string_view{where, static_cast<std::size_t>(where_end.out - where)}, pages_.index_of(finding.first_byte));
+                finding.writer[0] == nullptr ? std::string_view{"a system call"} : CodeText(first, blamed).view(), finding.first_byte,
+                finding.end, std::string_view{where, static_cast<std::size_t>(where_end.out - where)}, pages_.index_of(finding.first_byte));
     }
 
     std::unique_ptr<Tracker> marks_;
     os::ReservedArray<std::uint8_t> states_;  ///< by image page
-    os::ReservedArray<Writer> writers_;       ///< by image page, of pages that are open
+    os::ReservedArray<Callers> writers_;       ///< by image page, of pages that are open
     os::ReservedArray<std::byte> before_;     ///< the image's bytes, of pages that are open
     ProtectedPages pages_;
     std::atomic<std::uint64_t> open_pages_{0};

@@ -45,6 +45,7 @@ EngineDriver driver() noexcept
             .check = &versions::check_pool,
             .table_format = layout::TableFormat::plain,
             .interval_ms = interval_ms,
+            .interval_means = "snapshots that shorten the logs: a crash loses nothing that was acknowledged",
             .trackers = trackers,
             .sums_program_bytes = true,
             .options = own_option_rows,
@@ -101,29 +102,9 @@ Result<RecoveryReport> ProntoEngine::start(Pool pool, const Options& options)
     return report;
 }
 
-/// Lazily where the kernel serves first touches, of system calls too.
-Result<void> ProntoEngine::choose_loading(std::string_view choice, RecoveryReport& report)
-{
-    if (choice == "eager" || (pages_end_ == 0 && choice != "lazy")) {
-        return {};
-    }
-    auto opened = os::Userfaultfd::open(os::Userfaultfd::Purpose::serving_only);
-    const bool possible = opened && opened->scope() == os::Userfaultfd::Scope::user_and_kernel;
-    if (!possible && choice == "lazy") {
-        return fail(SP_E_UNSUPPORTED, 0,
-                    "recovery=lazy needs a userfaultfd that also serves system calls (root, CAP_SYS_PTRACE, or sysctl "
-                    "vm.unprivileged_userfaultfd=1)");
-    }
-    if (possible && pages_end_ != 0) {
-        serving_.emplace(std::move(*opened));
-        report.lazy = true;
-    }
-    return {};
-}
-
 Result<void> ProntoEngine::load_image(std::string_view choice, RecoveryReport& report)
 {
-    if (auto chosen = choose_loading(choice, report); !chosen) {
+    if (auto chosen = choose_loading(choice, true, report); !chosen) {
         return chosen;
     }
     if (auto done = load_pages(report.lazy, snapshots_->content_hashes()); !done) {
@@ -136,10 +117,7 @@ Result<void> ProntoEngine::load_image(std::string_view choice, RecoveryReport& r
         return {};
     }
     snapshots_->expect_small_pages();
-    if (auto done = serving_->register_range(shadow_.base(), pages_end_ * page_bytes, true); !done) {
-        return done;
-    }
-    return loader_.start_lazy(shadow_.base(), *serving_);
+    return serve_first_touches();
 }
 
 Result<void> ProntoEngine::start_checkpoints()
@@ -168,9 +146,6 @@ void ProntoEngine::announce_segment(const Segment& segment) noexcept
 
 void ProntoEngine::detach_parts_after_fork() noexcept
 {
-    if (serving_) {
-        serving_->close();
-    }
     log_->detach_after_fork();
     snapshots_->detach_after_fork();
     pieces_.detach_after_fork();

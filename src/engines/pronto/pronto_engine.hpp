@@ -45,13 +45,11 @@ private:
     void detach_parts_after_fork() noexcept override;
     friend OperationLog* log_of_session(const Session& session) noexcept;
     [[nodiscard]] Result<void> load_image(std::string_view choice, RecoveryReport& report);
-    [[nodiscard]] Result<void> choose_loading(std::string_view choice, RecoveryReport& report);
     [[nodiscard]] Result<void> start_log(const Options& options);
     [[nodiscard]] SnapshotLinks links() noexcept;
     /// No snapshot becomes durable any more.
     void fail_for_good(const Failure& failure) noexcept;
 
-    std::optional<os::Userfaultfd> serving_;  ///< of pages that are loaded when first touched
     os::FutexLock growing_lock_;
     SnapshotStaging staging_;
     SnapshotPieces pieces_{shadow_, staging_};

@@ -103,7 +103,8 @@ STILLPOINT_API sp_spht_transaction* sp_spht_begin(unsigned flags, int* error)
     Transaction* const own = stillpoint::spht::own_in_use();
     constexpr unsigned simple_flags = SP_SPHT_READ_ONLY | SP_SPHT_READS_MAY_BE_LOST;
     if (own != nullptr && (flags & ~simple_flags) == 0 && !own->is_running() && own->attempts() < SPHT_ATTEMPTS_MAX) [[likely]] {
-        own->begin_simply((flags & SP_SPHT_READ_ONLY) != 0, (flags & SP_SPHT_READS_MAY_BE_LOST) == 0);
+        own->count_attempt();
+        own->begin({.read_only = (flags & SP_SPHT_READ_ONLY) != 0, .waits_for_reads = (flags & SP_SPHT_READS_MAY_BE_LOST) == 0});
         if (error != nullptr) {
             *error = SP_OK;
         }

@@ -187,6 +187,7 @@ Outcome Transaction::commit_stored(Timestamp timestamp) noexcept
 
 Outcome Transaction::commit_record(Timestamp timestamp) noexcept
 {
+    memory_.store_check().close_opened();
     memory_.protocol().log(committing_, timestamp);
     leave_gate();
     depth_ = 0;

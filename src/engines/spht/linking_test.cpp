@@ -5,29 +5,18 @@
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <string>
-#include <thread>
-#include <vector>
 
+#include "support/accounts_program.hpp"
 #include "support/crashing_program.hpp"
 #include "support/temporary_directory.hpp"
 
 namespace stillpoint {
 namespace {
 
-constexpr unsigned threads_count = 3;
-constexpr std::uint64_t accounts_count = 64;
 constexpr std::uint64_t large_words = 40'000;  // More than a record, which a chunk of the log holds.
 
-struct Node {
-    std::uint64_t value;
-    Node* next;
-};
-
 struct State {
-    std::uint64_t accounts[accounts_count];  // Their sum stays 0.
-    std::uint64_t done[threads_count];
-    Node* nodes;
-    std::uint64_t node_count;
+    test::Accounts accounts;
     std::uint64_t large[large_words];  // All alike.
 };
 
@@ -37,37 +26,18 @@ State* state() { return static_cast<State*>(sp_root("state", sizeof(State))); }
 int check_whole(std::uint64_t transactions_of_a_thread)
 {
     const State* const root = state();
-    std::uint64_t sum = 0;
-    for (const std::uint64_t account : root->accounts) {
-        sum += account;
-    }
-    std::uint64_t nodes = 0;
-    for (const Node* node = root->nodes; node != nullptr; node = node->next) {
-        ++nodes;
-    }
-    for (const std::uint64_t done : root->done) {
-        if (done != transactions_of_a_thread) {
-            return 1;
-        }
-    }
     for (const std::uint64_t word : root->large) {
         if (word != root->large[0]) {
-            return 2;
+            return 9;
         }
     }
-    return sum != 0 ? 3 : nodes != root->node_count ? 4 : 0;
+    return test::check_whole(root->accounts, transactions_of_a_thread);
 }
 
-/// Transfers, allocations, transactions that only read and ones that the program rolls back.
-void work(State* root, unsigned thread, std::uint64_t transactions)
+/// Transfers, transactions that only read and ones that the program rolls back.
+void run_threads(std::uint64_t transactions)
 {
-    std::uint64_t random = 88'172'645'463'325'252 + thread;
-    for (std::uint64_t i = 0; i < transactions; ++i) {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        std::uint64_t& from = root->accounts[random % accounts_count];
-        std::uint64_t& to = root->accounts[(random >> 20) % accounts_count];
+    const auto more = [](unsigned thread, std::uint64_t number, std::uint64_t random, std::uint64_t& from, std::uint64_t& to) {
         if (random % 5 == 0) {
             static_cast<void>(spht::atomically([&](spht::transaction& tx) { return tx.read(from) + tx.read(to); }, SP_SPHT_READ_ONLY));
         }
@@ -78,34 +48,11 @@ void work(State* root, unsigned thread, std::uint64_t transactions)
                          }),
                          std::runtime_error);
         }
-        spht::atomically([&](spht::transaction& tx) {
-            tx.write(from, tx.read(from) - 1);
-            tx.write(to, tx.read(to) + 1);
-            tx.write(root->done[thread], tx.read(root->done[thread]) + 1);
-            if (i % 16 == 0) {
-                auto* const node = static_cast<Node*>(tx.allocate(sizeof(Node)));
-                tx.write(node->value, i);
-                tx.write(node->next, tx.read(root->nodes));
-                tx.write(root->nodes, node);
-                tx.write(root->node_count, tx.read(root->node_count) + 1);
-            }
-        });
-        if (i % 64 == thread) {
+        if (number % 64 == thread) {
             sp_free(sp_malloc(100));  // The library's own records.
         }
-    }
-}
-
-void run_threads(std::uint64_t transactions)
-{
-    State* const root = state();
-    std::vector<std::thread> threads;
-    for (unsigned thread = 0; thread < threads_count; ++thread) {
-        threads.emplace_back([=] { work(root, thread, transactions); });
-    }
-    for (std::thread& thread : threads) {
-        thread.join();
-    }
+    };
+    test::run_threads(state()->accounts, transactions, more);
 }
 
 std::uint64_t statistic(const char* name)
@@ -146,7 +93,7 @@ TEST_P(Linking, IsFollowedByEveryRound)
                   run_threads(transactions);
                   EXPECT_EQ(sp_checkpoint(), SP_OK);  // Perhaps by a round that had begun before the last transactions.
                   EXPECT_EQ(sp_checkpoint(), SP_OK);
-                  EXPECT_GT(statistic("linked_records"), threads_count * transactions);
+                  EXPECT_GT(statistic("linked_records"), test::Accounts::threads_count * transactions);
                   EXPECT_EQ(statistic("link_fallbacks"), 0U);
                   if (testing::Test::HasFailure()) {
                       return 9;

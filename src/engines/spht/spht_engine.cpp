@@ -81,6 +81,7 @@ EngineDriver driver() noexcept
             .check = &check_pool,
             .table_format = layout::TableFormat::plain,
             .interval_ms = interval_ms,
+            .interval_means = "replays of the logs, so that a restart has less to replay: a crash loses nothing that has returned",
             .trackers = trackers,
             .sums_program_bytes = true,
             .options = own_option_rows,
@@ -109,6 +110,7 @@ void SphtEngine::note_store_of_library(const void* address, std::size_t size) no
 {
     if (SphtEngine* const engine = running.load(std::memory_order_acquire); engine != nullptr) {
         engine->memory_.log_store(address, size);
+        engine->memory_.store_check().close_opened();
     }
 }
 
@@ -117,6 +119,7 @@ void SphtEngine::log_group(std::span<const std::span<const std::byte>> ranges) n
     if (SphtEngine* const engine = running.load(std::memory_order_acquire); engine != nullptr) {
         // A failure has been told: nothing becomes durable any more.
         static_cast<void>(engine->memory_.log_stores(ranges));
+        engine->memory_.store_check().close_opened();
     }
 }
 
@@ -126,15 +129,15 @@ void SphtEngine::note_block_state(const void* address, std::size_t size) noexcep
     const Transaction* const own = own_transaction.transaction;
     if (own == nullptr || !own->calls_heap()) {
         note_store_of_library(address, size);
+    } else if (SphtEngine* const engine = running.load(std::memory_order_acquire); engine != nullptr) {
+        engine->memory_.store_check().close_opened();
     }
 }
 
-/// A transaction that frees a block has locked its lines.
+/// Not for blocks that a transaction frees: it has locked their lines.
 void SphtEngine::note_dying_memory(const void* begin, std::size_t size_bytes) noexcept
 {
-    const Transaction* const own = own_transaction.transaction;
-    SphtEngine* const engine = running.load(std::memory_order_acquire);
-    if (engine != nullptr && (own == nullptr || !own->calls_heap())) {
+    if (SphtEngine* const engine = running.load(std::memory_order_acquire); engine != nullptr) {
         engine->memory_.outdate(begin, size_bytes);
     }
 }
@@ -156,6 +159,7 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
     }
     const auto request = [](void* self) noexcept { static_cast<SphtEngine*>(self)->request_checkpoint(); };
     const auto wake_applier = [](void* self) noexcept { static_cast<SphtEngine*>(self)->rounds_->wake(); };
+    const auto finish_loading = [](void* self) noexcept { static_cast<SphtEngine*>(self)->finish_serving(); };
     const auto give_up = [](void* self, const Failure& failure) noexcept {
         auto& engine = *static_cast<SphtEngine*>(self);
         const StatisticsScope own(engine.statistics_number);
@@ -171,13 +175,16 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
         return pass_on(protocol.error());
     }
     protocol_ = *protocol;
+    if (own.verify_stores) {
+        memory_.store_check().prepare();
+    }
     if (!protocol_->is_spht() && *executor != Executor::software) {
         return fail(SP_E_INVALID_ARGUMENT, 0, "protocol={} runs its transactions in software: use executor=software", protocol_->name);
     }
     in_place_.emplace(*pool_, table_, locations_, medium_lock_);
     if (auto done = memory_.prepare({pool_.get(), &medium_lock_, &shadow_, facts.image_bytes_max, direction_of(own.linking),
                                      own.markers != "always", visibility_of(own.visible), *executor, own.executor_seed, protocol_,
-                                     &*in_place_, request, wake_applier, give_up, this});
+                                     &*in_place_, request, wake_applier, finish_loading, give_up, this});
         !done) {
         return pass_on(done.error());
     }
@@ -190,7 +197,7 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
     if (auto done = rounds_->prepare(); !done) {
         return pass_on(done.error());
     }
-    if (auto done = load_pages(false); !done) {
+    if (auto done = load_image(options.recovery, report); !done) {
         return pass_on(done.error());
     }
     if (auto done = recover_logs(report.epoch, report); !done) {
@@ -203,6 +210,22 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
     store_marks::want_groups(&log_group);
     memory_dies_hook.store(&note_dying_memory, std::memory_order_release);
     return report;
+}
+
+/// Whole before the first transaction, unless the user asks otherwise: memory that is loaded page by page has small pages from then on.
+/// Pages that are protected one by one make several ranges, and pages are placed into one only.
+Result<void> SphtEngine::load_image(std::string_view choice, RecoveryReport& report)
+{
+    if (choice == "lazy" && memory_.verifies_stores()) {
+        return fail(SP_E_UNSUPPORTED, 0, "verify_stores protects pages one by one, which cannot be loaded lazily then: use recovery=eager");
+    }
+    if (auto done = choose_loading(choice, false, report); !done) {
+        return done;
+    }
+    if (auto done = load_pages(report.lazy); !done) {
+        return done;
+    }
+    return report.lazy ? serve_first_touches() : Result<void>{};
 }
 
 /// Block media: into the mirrors, the chunks that are in use.
@@ -275,12 +298,16 @@ Result<void> SphtEngine::start_checkpoints()
         return done;
     }
     recovered_.reset();
+    if (auto done = memory_.store_check().begin({shadow_.base(), shadow_.bytes()}); !done) {
+        return done;
+    }
     return rounds_->start();
 }
 
 bool SphtEngine::end_checkpoints(bool clean) noexcept
 {
     const bool finished = clean && rounds_->finish();
+    memory_.store_check().end();
     store_marks::want_nothing();
     memory_dies_hook.store(nullptr, std::memory_order_release);
     running.store(nullptr, std::memory_order_release);
@@ -329,7 +356,11 @@ Result<std::uint64_t> SphtEngine::grow(std::uint64_t wanted)
     }
     const std::lock_guard guard(growing_lock_);
     if (bytes > shadow_.bytes()) {
+        const std::uint64_t before = shadow_.bytes();
         if (auto done = shadow_.make_accessible(bytes); !done) {
+            return pass_on(done.error());
+        }
+        if (auto done = memory_.store_check().add({shadow_.base() + before, bytes - before}); !done) {
             return pass_on(done.error());
         }
         shadow_.publish(bytes);
@@ -346,9 +377,12 @@ Result<void> SphtEngine::mirror(const MirroredRange& range)
 
 void SphtEngine::thread_ends() noexcept { memory_.thread_ends(); }
 
-bool SphtEngine::handle_fault(void* /*address*/) noexcept { return false; }
+bool SphtEngine::handle_fault(void* address) noexcept { return memory_.store_check().handle_fault(address); }
 
-void SphtEngine::prepare_kernel_write(void* /*address*/, std::size_t /*size*/) noexcept {}
+void SphtEngine::prepare_kernel_write(void* address, std::size_t size) noexcept
+{
+    memory_.store_check().prepare_kernel_write(address, size);
+}
 
 /// Outside the transaction of the thread, if it is in one: the kernel's stores stay if it aborts.
 void SphtEngine::note_kernel_write(void* address, std::size_t size) noexcept { memory_.log_store(address, size); }

@@ -31,7 +31,7 @@ public:
     void thread_ends() noexcept override;
 
     [[nodiscard]] bool handle_fault(void* address) noexcept override;
-    [[nodiscard]] bool needs_fault_handler() const noexcept override { return false; }
+    [[nodiscard]] bool needs_fault_handler() const noexcept override { return memory_.verifies_stores(); }
     void prepare_kernel_write(void* address, std::size_t size) noexcept override;
     void note_kernel_write(void* address, std::size_t size) noexcept override;
     [[nodiscard]] std::string_view tracker_name() const noexcept override;
@@ -44,6 +44,7 @@ private:
     void detach_parts_after_fork() noexcept override;
     friend TransactionalMemory* memory_of_session(const Session& session) noexcept;
     [[nodiscard]] Result<void> recover_logs(std::uint64_t durable_epoch, RecoveryReport& report);
+    [[nodiscard]] Result<void> load_image(std::string_view choice, RecoveryReport& report);
     [[nodiscard]] Result<void> read_chunks();
     void free_chunks_from(logs::ChunkIndex first) noexcept;
     static void note_store_of_library(const void* address, std::size_t size) noexcept;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engines/spht/executors/version_locks.hpp"
 #include "engines/spht/transactional_memory.hpp"
 #include "runtime/fase_gate.hpp"
 
@@ -44,8 +45,10 @@ Result<void> Transaction::reserve()
     if (auto done = search_.reserve(); !done) {
         return done;
     }
-    if (auto done = undo_record_.reserve(record_words_reserved); !done) {
-        return done;
+    if (memory_.protocol().logs_old_values()) {
+        if (auto done = undo_record_.reserve(record_words_reserved); !done) {
+            return done;
+        }
     }
     return record_.reserve(record_words_reserved);
 }
@@ -72,10 +75,13 @@ void Transaction::begin(const Wishes& wishes) noexcept
     enter();
 }
 
-void Transaction::begin_simply(bool read_only, bool waits_for_reads) noexcept
+Timestamp Transaction::timestamp_after(Timestamp earlier, bool is_durable) const noexcept
 {
-    ++attempts_;
-    begin({.read_only = read_only, .waits_for_reads = waits_for_reads});
+    Timestamp now = memory_.clock().next();
+    while (now <= earlier) {
+        now = memory_.clock().next();
+    }
+    return VersionLocks::timestamp_for(now, is_durable);
 }
 
 void Transaction::enter_gate() noexcept
@@ -90,6 +96,9 @@ void Transaction::enter_gate() noexcept
 void Transaction::leave_gate() noexcept
 {
     if (wishes_.alone) {
+        if (wishes_.stores_plainly) {
+            memory_.store_check().forbid();
+        }
         memory_.gate().leave_alone(place_);
     } else {
         memory_.gate().leave(place_);

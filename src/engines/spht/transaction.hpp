@@ -68,8 +68,6 @@ public:
         bool waits_for_reads = true;  ///< a read-only one returns when what it read is durable
     };
     void begin(const Wishes& wishes) noexcept;
-    /// begin() with no wish but these; no transaction of the thread runs.
-    void begin_simply(bool read_only, bool waits_for_reads) noexcept;
     /// Inside one already: it goes on, and the matching commit() only counts [flat nesting].
     void begin_nested() noexcept { ++depth_; }
     [[nodiscard]] bool is_running() const noexcept { return depth_ != 0; }
@@ -169,6 +167,13 @@ protected:
     {
         return (view_.written & read_view::written_bit(word)) != 0;
     }
+    /// nullptr: the transaction has not written the word.
+    [[nodiscard]] const WriteSet::Entry* find_written(const std::uint64_t* word) const noexcept
+    {
+        return may_have_written(word) ? writes_.find(word) : nullptr;
+    }
+    /// The clock's present, when it is past `earlier`.
+    [[nodiscard]] Timestamp timestamp_after(Timestamp earlier, bool is_durable) const noexcept;
     /// In one of the blocks that the transaction has allocated last.
     [[nodiscard]] bool is_fresh(std::uintptr_t address) const noexcept
     {

@@ -134,6 +134,7 @@ void TransactionalMemory::detach_after_fork() noexcept
     threads_lock_.reset_after_fork();
     gate_.reset_after_fork();
     plain_stores_.detach_after_fork();
+    store_check_.end();
     simulated_machine_.reset_after_fork();
     space_.reset_after_fork();
 }

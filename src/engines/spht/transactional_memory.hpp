@@ -16,6 +16,7 @@
 #include "engines/spht/plain_stores.hpp"
 #include "engines/spht/protocols/protocol.hpp"
 #include "engines/spht/serial_gate.hpp"
+#include "engines/spht/store_check.hpp"
 #include "engines/spht/transaction.hpp"
 #include "logs/chunk_space.hpp"
 #include "logs/commit_clock.hpp"
@@ -50,6 +51,8 @@ public:
         void (*request_replay)(void* engine) noexcept;
         /// CommitProtocol::apply() has something to do. Any thread.
         void (*wake_applier)(void* engine) noexcept;
+        /// Returns when every page of the image is in memory.
+        void (*finish_loading)(void* engine) noexcept;
         /// Nothing becomes durable any more.
         void (*give_up)(void* engine, const Failure& failure) noexcept;
         void* engine;
@@ -88,7 +91,14 @@ public:
     [[nodiscard]] PlainStores& plain_stores() noexcept { return plain_stores_; }
     /// The calling thread's transaction runs alone: from here on plain stores into durable memory belong to it. Errors: unsupported;
     /// no_memory.
-    [[nodiscard]] Result<void> find_plain_stores() { return plain_stores_.arm(image(), {mirrored_.data(), mirrored_count_}); }
+    [[nodiscard]] Result<void> find_plain_stores()
+    {
+        parts_.finish_loading(parts_.engine);
+        store_check_.allow();
+        return plain_stores_.arm(image(), {mirrored_.data(), mirrored_count_});
+    }
+    [[nodiscard]] StoreCheck& store_check() noexcept { return store_check_; }
+    [[nodiscard]] bool verifies_stores() const noexcept { return store_check_.is_on(); }
     /// As far as it is accessible.
     [[nodiscard]] std::span<const std::byte> image() const noexcept { return {parts_.shadow->base(), parts_.shadow->bytes()}; }
     [[nodiscard]] logs::ChunkSpace& space() noexcept override { return space_; }
@@ -182,6 +192,7 @@ private:
     VersionLocks locks_;
     SimulatedMachine simulated_machine_;
     NorecClock norec_clock_;
+    StoreCheck store_check_;
     PlainStores plain_stores_;
     logs::ChunkSpace space_;
     logs::GroupCommit group_;

@@ -26,6 +26,8 @@ public:
         std::uint64_t* word;
         std::uint64_t value;
         std::uint64_t mask;  ///< ones in the bytes that were written
+        /// The word as the transaction has it, where memory has `found`.
+        [[nodiscard]] std::uint64_t over(std::uint64_t found) const noexcept { return (found & ~mask) | value; }
     };
     /// Entries at most: more make the log record too large in any case.
     static constexpr std::uint64_t entries_max = std::uint64_t{1} << 22;

@@ -143,8 +143,8 @@ int Hardware<Tm>::read(const std::uint64_t* word, std::uint64_t& value) noexcept
         return tm_.load(word, value) || attempt_failed(tm_.last()) ? SP_OK : SP_E_CONFLICT;
     }
     value = __atomic_load_n(word, __ATOMIC_RELAXED);
-    if (const WriteSet::Entry* const written = may_have_written(word) ? writes_.find(word) : nullptr; written != nullptr) {
-        value = (value & ~written->mask) | written->value;
+    if (const WriteSet::Entry* const written = find_written(word); written != nullptr) {
+        value = written->over(value);
     }
     return SP_OK;
 }

@@ -66,7 +66,7 @@ bool Norec::read_with_care(const std::uint64_t* word, std::uint64_t& value) noex
     if (doomed_) {
         return false;
     }
-    const WriteSet::Entry* const written = may_have_written(word) ? writes_.find(word) : nullptr;
+    const WriteSet::Entry* const written = find_written(word);
     if (written != nullptr && written->mask == ~std::uint64_t{0}) {
         value = written->value;
         return true;
@@ -85,7 +85,7 @@ bool Norec::read_with_care(const std::uint64_t* word, std::uint64_t& value) noex
         return doom();
     }
     reads_[read_count_++] = {word, found};
-    value = written == nullptr ? found : (found & ~written->mask) | written->value;
+    value = written == nullptr ? found : written->over(found);
     return true;
 }
 
@@ -109,12 +109,7 @@ Timestamp Norec::acquire(bool is_durable) noexcept
 
 Timestamp Norec::choose_timestamp(bool is_durable) const noexcept
 {
-    const Timestamp earlier = clock_.newest.load(std::memory_order_relaxed);
-    Timestamp now = memory_.clock().now();
-    while (now <= earlier) {
-        now = memory_.clock().now();
-    }
-    return VersionLocks::timestamp_for(now, is_durable);
+    return timestamp_after(clock_.newest.load(std::memory_order_relaxed), is_durable);
 }
 
 void Norec::publish(Timestamp timestamp) noexcept

@@ -22,7 +22,7 @@ Result<void> Tl2::reserve()
         return done;
     }
     committing_.locks_lines = true;
-    always_looks_ = memory_.protocol().compares_with_beginning();
+    always_looks_ = memory_.protocol().logs_old_values();
     locks_.show_in(view_);
     view_.lines = reads_.data();
     view_.line_count_max = reads_.capacity();
@@ -42,8 +42,9 @@ void Tl2::enter() noexcept
     }
     enter_gate();
     view_.settled = memory_.order().durable();
-    looks_left_ -= looks_left_ != 0 ? 1 : 0;
-    if (looks_left_ != 0 || view_.read_before == 0 || wishes_.alone || gate.has_moments() || always_looks_) [[unlikely]] {
+    const bool has_met_newer = looks_left_ != 0;
+    looks_left_ -= has_met_newer ? 1 : 0;
+    if (has_met_newer || view_.read_before == 0 || wishes_.alone || gate.has_moments() || always_looks_) [[unlikely]] {
         look_at_clock();
     }
 }
@@ -103,7 +104,7 @@ bool Tl2::read_with_care(const std::uint64_t* word, std::uint64_t& value) noexce
     if (doomed_) {
         return false;
     }
-    const WriteSet::Entry* const written = may_have_written(word) ? writes_.find(word) : nullptr;
+    const WriteSet::Entry* const written = find_written(word);
     if (written != nullptr && written->mask == ~std::uint64_t{0}) {
         value = written->value;
         return true;
@@ -115,7 +116,7 @@ bool Tl2::read_with_care(const std::uint64_t* word, std::uint64_t& value) noexce
         if (VersionLocks::is_locked(before)) [[unlikely]] {
             if (is_own(before)) {  // own_line() has looked at its version.
                 const std::uint64_t found = __atomic_load_n(word, __ATOMIC_RELAXED);
-                value = written == nullptr ? found : (found & ~written->mask) | written->value;
+                value = written == nullptr ? found : written->over(found);
                 return true;
             }
             if (turns == VersionLocks::looks_max) {
@@ -139,7 +140,7 @@ bool Tl2::read_with_care(const std::uint64_t* word, std::uint64_t& value) noexce
             too_large_ = true;
             return doom();
         }
-        value = written == nullptr ? found : (found & ~written->mask) | written->value;
+        value = written == nullptr ? found : written->over(found);
         return true;
     }
 }
@@ -226,16 +227,9 @@ Timestamp Tl2::newest_to_depend_on() const noexcept
     return newest;
 }
 
-Timestamp Tl2::choose_timestamp(bool is_durable) const noexcept { return timestamp_after(newest_seen(), is_durable); }
-
-Timestamp Tl2::timestamp_after(Timestamp seen, bool is_durable) const noexcept
+Timestamp Tl2::choose_timestamp(bool is_durable) const noexcept
 {
-    const Timestamp earlier = std::max(seen, view_.settled);
-    Timestamp now = memory_.clock().next();
-    while (now <= earlier) {
-        now = memory_.clock().next();
-    }
-    return VersionLocks::timestamp_for(now, is_durable);
+    return timestamp_after(std::max(newest_seen(), view_.settled), is_durable);
 }
 
 Timestamp Tl2::acquire(bool is_durable) noexcept
@@ -244,7 +238,7 @@ Timestamp Tl2::acquire(bool is_durable) noexcept
         return 0;
     }
     committing_.depends_on = newest_to_depend_on();
-    const Timestamp timestamp = timestamp_after(newest_seen(), is_durable);
+    const Timestamp timestamp = choose_timestamp(is_durable);
     if (is_removed(Canary::read_validation) || reads_hold()) {
         return timestamp;
     }

@@ -20,7 +20,6 @@
 #include "core/canary.hpp"
 #include "engines/spht/protocols/protocol.hpp"
 #include "engines/spht/transactional_memory.hpp"
-#include "logs/durable_marker.hpp"
 #include "os/reserved_array.hpp"
 
 namespace stillpoint::spht {
@@ -33,7 +32,7 @@ public:
 
     Result<void> start() override { return first_runs_.reserve(logs::CommitOrder::slots_max, "the first runs of transactions"); }
 
-    bool compares_with_beginning() const noexcept override { return true; }
+    bool logs_old_values() const noexcept override { return true; }
 
     /// The log phase, unless this is the second run and it writes the same.
     bool prepare(Transaction& transaction, Committing& commit) noexcept override
@@ -72,16 +71,7 @@ public:
         if (!is_removed(Canary::crafty_wait)) {
             memory_.order().await_markers_before(commit.number, timestamp);
         }
-        const std::uint64_t mark = mark_offset(commit.position);
-        memory_.medium().store_word(mark, logs::encode_marker(timestamp));
-        memory_.medium().write_back_line(mark);
-        memory_.medium().fence();
-        const bool intact = !memory_.medium().has_lost_pages();
-        if (intact) {
-            memory_.order().raise_durable(timestamp);
-        }
-        logs::CommitOrder::persisted(commit.slot, timestamp);
-        return intact;
+        return write_own_marker(commit, timestamp, true);
     }
 
     Timestamp commit_stores(Committing& commit) noexcept override

@@ -4,7 +4,6 @@
 #include "core/canary.hpp"
 #include "engines/spht/protocols/protocol.hpp"
 #include "engines/spht/transactional_memory.hpp"
-#include "logs/durable_marker.hpp"
 
 namespace stillpoint::spht {
 
@@ -16,22 +15,13 @@ public:
 
     bool make_durable(Committing& commit, Timestamp timestamp) noexcept override
     {
-        bool intact = memory_.persist_log();
+        const bool is_logged = memory_.persist_log();
         // For one with the same timestamp, which does not wait for this one's marker.
         commit.slot.updates.store(true, std::memory_order_release);
         if (!is_removed(Canary::nv_htm_wait)) {
             memory_.order().await_markers_before(commit.number, timestamp);
         }
-        const std::uint64_t mark = mark_offset(commit.position);
-        memory_.medium().store_word(mark, logs::encode_marker(timestamp));
-        memory_.medium().write_back_line(mark);
-        memory_.medium().fence();
-        intact = intact && !memory_.medium().has_lost_pages();
-        if (intact) {
-            memory_.order().raise_durable(timestamp);
-        }
-        logs::CommitOrder::persisted(commit.slot, timestamp);
-        return intact;
+        return write_own_marker(commit, timestamp, is_logged);
     }
 
     bool settle(Committing& commit, Timestamp timestamp) noexcept override

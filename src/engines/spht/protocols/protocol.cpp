@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "engines/spht/transactional_memory.hpp"
+#include "logs/durable_marker.hpp"
 #include "logs/log_bytes.hpp"
 
 namespace stillpoint::spht {
@@ -90,6 +91,21 @@ std::uint64_t CommitProtocol::mark_offset(logs::Position position) noexcept
 {
     const auto chunk = static_cast<logs::ChunkIndex>(logs::chunk_of(position));
     return memory_.space().file_offset(chunk) + logs::offset_in_chunk(position) + offsetof(logs::RecordHeader, link);
+}
+
+bool CommitProtocol::write_own_marker(Committing& commit, Timestamp timestamp, bool is_logged) noexcept
+{
+    Medium& medium = memory_.medium();
+    const std::uint64_t mark = mark_offset(commit.position);
+    medium.store_word(mark, logs::encode_marker(timestamp));
+    medium.write_back_line(mark);
+    medium.fence();
+    const bool intact = is_logged && !medium.has_lost_pages();
+    if (intact) {
+        memory_.order().raise_durable(timestamp);
+    }
+    logs::CommitOrder::persisted(commit.slot, timestamp);
+    return intact;
 }
 
 bool CommitProtocol::await_durable(Timestamp timestamp) noexcept

@@ -63,8 +63,9 @@ public:
     virtual void stop() noexcept {}
     virtual void detach_after_fork() noexcept {}
 
-    /// Whether a transaction must know as of when it began: with a clock that is read then.
-    [[nodiscard]] virtual bool compares_with_beginning() const noexcept { return false; }
+    /// Whether old values are logged before anything is stored, and hold as of the beginning: then a transaction has an undo record, and
+    /// reads the clock when it begins.
+    [[nodiscard]] virtual bool logs_old_values() const noexcept { return false; }
 
     // -- A transaction ---------------------------------------------------------------------------------
     /// Before the first lock; the record is built. False: conflict, run the body again.
@@ -105,6 +106,9 @@ protected:
     [[nodiscard]] Timestamp logged_moment() noexcept;
     /// Where the record's word for a commit marker lies in the file.
     [[nodiscard]] std::uint64_t mark_offset(logs::Position position) noexcept;
+    /// Makes the record's own commit marker durable, and says that the transaction is, if `is_logged` and nothing was lost. False as
+    /// make_durable(). For protocols whose markers follow each other: those before it are durable.
+    [[nodiscard]] bool write_own_marker(Committing& commit, Timestamp timestamp, bool is_logged) noexcept;
     /// Returns when everything up to `timestamp` is known to be durable. False as make_durable().
     [[nodiscard]] bool await_durable(Timestamp timestamp) noexcept;
 

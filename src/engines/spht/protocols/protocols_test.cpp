@@ -6,103 +6,35 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <string>
-#include <thread>
-#include <vector>
 
 #include "engines/spht/protocols/protocol.hpp"
 #include "engines/spht/spht_layout.hpp"
 #include "logs/durable_marker.hpp"
+#include "support/accounts_program.hpp"
 #include "support/crashing_program.hpp"
 #include "support/temporary_directory.hpp"
 
 namespace stillpoint {
 namespace {
 
-constexpr unsigned threads_count = 3;
-constexpr std::uint64_t accounts_count = 24;
+test::Accounts* state() { return static_cast<test::Accounts*>(sp_root("state", sizeof(test::Accounts))); }
 
-struct Node {
-    std::uint64_t value;
-    Node* next;
-};
+int check_whole(std::uint64_t transactions) { return test::check_whole(*state(), transactions); }
 
-struct State {
-    std::uint64_t accounts[accounts_count];  // Their sum stays 0.
-    std::uint64_t done[threads_count];
-    Node* nodes;
-    std::uint64_t node_count;
-};
-
-State* state() { return static_cast<State*>(sp_root("state", sizeof(State))); }
-
-/// 0 if no transaction is there in part, and `transactions` of each thread are.
-int check_whole(std::uint64_t transactions)
+void run_threads(std::uint64_t transactions)
 {
-    const State* const root = state();
-    std::uint64_t sum = 0;
-    for (const std::uint64_t account : root->accounts) {
-        sum += account;
-    }
-    std::uint64_t nodes = 0;
-    for (const Node* node = root->nodes; node != nullptr; node = node->next) {
-        ++nodes;
-    }
-    for (const std::uint64_t done : root->done) {
-        if (done != transactions) {
-            return 1;
-        }
-    }
-    return sum != 0 ? 2 : nodes != root->node_count ? 3 : 0;
-}
-
-void work(State* root, unsigned thread, std::uint64_t transactions)
-{
-    std::uint64_t random = 88'172'645'463'325'252 + thread;
-    std::uint64_t own_memory = 0;
-    for (std::uint64_t i = 0; i < transactions; ++i) {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        std::uint64_t& from = root->accounts[random % accounts_count];
-        std::uint64_t& to = root->accounts[(random >> 20) % accounts_count];
-        spht::atomically([&](spht::transaction& tx) {
-            tx.write(from, tx.read(from) - 1);
-            tx.write(to, tx.read(to) + 1);
-            tx.write(root->done[thread], tx.read(root->done[thread]) + 1);
-            if (i % 16 == 0) {
-                auto* const node = static_cast<Node*>(tx.allocate(sizeof(Node)));
-                tx.write(node->value, i);
-                tx.write(node->next, tx.read(root->nodes));
-                tx.write(root->nodes, node);
-                tx.write(root->node_count, tx.read(root->node_count) + 1);
-            } else if (i % 16 == 9 && tx.read(root->nodes) != nullptr) {
-                Node* const first = tx.read(root->nodes);
-                tx.write(root->nodes, tx.read(first->next));
-                tx.write(root->node_count, tx.read(root->node_count) - 1);
-                tx.free(first);
-            }
-        });
-        if (i % 32 == thread) {
+    const auto more = [](unsigned thread, std::uint64_t number, std::uint64_t /*random*/, std::uint64_t& from, std::uint64_t& to) {
+        std::uint64_t own_memory = 0;
+        if (number % 32 == thread) {
             sp_free(sp_malloc(100));  // The library's own records.
             static_cast<void>(spht::atomically([&](spht::transaction& tx) { return tx.read(from) + tx.read(to); }, SP_SPHT_READ_ONLY));
             spht::atomically([&](spht::transaction& tx) { tx.write(own_memory, tx.read(to)); });  // Volatile memory alone.
         }
-        if (i % 64 == thread) {
+        if (number % 64 == thread) {
             spht::atomically([&](spht::transaction& tx) { tx.write(from, tx.read(from)); }, SP_SPHT_IRREVOCABLE);
         }
-    }
-}
-
-void run_threads(std::uint64_t transactions)
-{
-    State* const root = state();
-    std::vector<std::thread> threads;
-    for (unsigned thread = 0; thread < threads_count; ++thread) {
-        threads.emplace_back([=] { work(root, thread, transactions); });
-    }
-    for (std::thread& thread : threads) {
-        thread.join();
-    }
+    };
+    test::run_threads(*state(), transactions, more);
 }
 
 class Protocols : public testing::TestWithParam<const char*> {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace stillpoint::pmthreads {
+namespace stillpoint {
 
 struct DurablePlace {
     std::size_t block_bytes = 0;        ///< of the heap block that holds it; 0: no live block does
@@ -15,4 +15,4 @@ struct DurablePlace {
 /// Takes the lock of the directory: not in a stop, and not while a lock of the runtime is held.
 [[nodiscard]] DurablePlace find_durable_place(const void* address) noexcept;
 
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint

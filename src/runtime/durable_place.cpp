@@ -1,10 +1,10 @@
-#include "engines/pmthreads/durable_place.hpp"
+#include "runtime/durable_place.hpp"
 
 #include <mutex>
 
 #include "runtime/session_state.hpp"
 
-namespace stillpoint::pmthreads {
+namespace stillpoint {
 
 DurablePlace find_durable_place(const void* address) noexcept
 {
@@ -26,4 +26,4 @@ DurablePlace find_durable_place(const void* address) noexcept
     return place;
 }
 
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint

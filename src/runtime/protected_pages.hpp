@@ -12,7 +12,7 @@
 #include "core/units.hpp"
 #include "os/own_mappings.hpp"
 
-namespace stillpoint::pmthreads {
+namespace stillpoint {
 
 /// Grown by one thread; asked by any, also in a signal handler.
 class ProtectedPages {
@@ -71,4 +71,4 @@ private:
     std::atomic<std::uintptr_t> end_{0};
 };
 
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint
