@@ -35,6 +35,10 @@ class Engine:
         return len(self.trackers) > 1
 
     @property
+    def needs_hooks(self):
+        return self.trackers == ("hooks",)
+
+    @property
     def has_intervals(self):
         return self.usual_interval_ms is not None
 
@@ -91,7 +95,8 @@ def engines_of(product):
     found = []
     for name, (interval_ms, programs, trackers) in product.items():
         rows = rows_of(name)
-        worker = workers.get(programs) if rows is None else f"bench_worker_{name}"
+        own_worker = f"bench_worker_{name}" + ("_hooks" if trackers == ("hooks",) else "")
+        worker = workers.get(programs) if rows is None else own_worker
         for row in rows or [{"name": name, "loses": UNKNOWN_LOSS, "sentence": f"The engine {name} of this build."}]:
             interval = interval_ms if row.get("chooses_interval", True) else None
             if worker is not None:
@@ -115,6 +120,8 @@ class Configuration:
 
     @property
     def worker(self):
+        if self.engine.needs_hooks:
+            return self.engine.worker  # There is no other.
         return self.engine.worker + ("_hooks" if self.tracker == "hooks" else self.compiler)
 
     def facts(self):

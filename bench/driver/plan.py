@@ -152,7 +152,8 @@ def configurations_of(options, installation):
         at = names.index("peers")
         names[at:at + 1] = [engine.name for engine in installation.engines if engine.kind == "peer" and engine.name not in names]
     found, skipped = [], []
-    compiler = "_clang" if "hooks" in options.tracker else ""
+    needs_hooks = any(installation.engine_named(name).needs_hooks for name in names)
+    compiler = "_clang" if "hooks" in options.tracker or needs_hooks else ""
     for engine in map(installation.engine_named, dict.fromkeys(names)):
         try:
             installation.worker(engine)

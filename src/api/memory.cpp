@@ -165,6 +165,6 @@ STILLPOINT_API int sp_heap_stats(sp_heap_statistics* out)
     const FaseGuard fase;
     stillpoint::announce_store(out, sizeof *out);
     *out = session->heap->statistics();
-    stillpoint::note_store(out, sizeof *out);
+    stillpoint::note_program_store(out, sizeof *out);
     return SP_OK;
 }

@@ -69,7 +69,7 @@ STILLPOINT_API void* nvrecover(void* destination, size_t size_bytes, const char*
     if (found != nullptr && destination != nullptr) {
         stillpoint::announce_store(destination, std::min(size_bytes, found_bytes));
         std::memcpy(destination, found, std::min(size_bytes, found_bytes));
-        stillpoint::note_store(destination, std::min(size_bytes, found_bytes));
+        stillpoint::note_program_store(destination, std::min(size_bytes, found_bytes));
     }
     return found;
 }

@@ -4,6 +4,7 @@
 
 #include "api/registry.hpp"
 
+#include "engines/nvthreads/nvthreads_engine.hpp"
 #include "engines/pmthreads/pmthreads_engine.hpp"
 #include "engines/pronto/pronto_engine.hpp"
 #include "engines/respct/respct_engine.hpp"
@@ -13,7 +14,7 @@ namespace stillpoint {
 
 std::span<const EngineDriver> engine_drivers() noexcept
 {
-    static const EngineDriver drivers[] = {pmthreads::driver(), respct::driver(), pronto::driver(), spht::driver()};
+    static const EngineDriver drivers[] = {pmthreads::driver(), respct::driver(), pronto::driver(), spht::driver(), nvthreads::driver()};
     return drivers;
 }
 

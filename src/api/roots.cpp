@@ -76,7 +76,7 @@ STILLPOINT_API void* sp_root_find(const char* handle, size_t* size_bytes)
     if (size_bytes != nullptr) {
         stillpoint::announce_store(size_bytes, sizeof *size_bytes);
         *size_bytes = entry->size_bytes;
-        stillpoint::note_store(size_bytes, sizeof *size_bytes);
+        stillpoint::note_program_store(size_bytes, sizeof *size_bytes);
     }
     return reinterpret_cast<void*>(entry->address);
 }

@@ -17,6 +17,7 @@ void ignore(const void* /*address*/, std::size_t /*size_bytes*/) noexcept {}
 constinit std::atomic<Wanted> wanted{Wanted::nothing};
 constinit std::atomic<AfterStore> after_store{&ignore};
 constinit std::atomic<AfterStore> after_block_state{&ignore};
+constinit std::atomic<AfterStore> after_program_store{&ignore};
 constinit std::atomic<GroupedStores> grouped_stores{nullptr};
 constinit std::atomic<BeforeStore> before_store{nullptr};
 
@@ -24,8 +25,11 @@ void want_cards() noexcept { wanted.store(Wanted::cards, std::memory_order_relea
 
 void want_calls(AfterStore call) noexcept { want_calls(call, call); }
 
-void want_calls(AfterStore call, AfterStore block_state_call) noexcept
+void want_calls(AfterStore call, AfterStore block_state_call) noexcept { want_calls(call, block_state_call, call); }
+
+void want_calls(AfterStore call, AfterStore block_state_call, AfterStore program_call) noexcept
 {
+    after_program_store.store(program_call, std::memory_order_relaxed);
     after_store.store(call, std::memory_order_relaxed);
     after_block_state.store(block_state_call, std::memory_order_relaxed);
     wanted.store(Wanted::calls, std::memory_order_release);
@@ -42,6 +46,7 @@ void want_nothing() noexcept
     wanted.store(Wanted::nothing, std::memory_order_release);
     after_store.store(&ignore, std::memory_order_relaxed);
     after_block_state.store(&ignore, std::memory_order_relaxed);
+    after_program_store.store(&ignore, std::memory_order_relaxed);
 }
 
 }  // namespace stillpoint::store_marks

@@ -41,6 +41,10 @@ using AfterStore = void (*)(const void* address, std::size_t size_bytes) noexcep
 /// allocation durable with the transaction that makes it.
 [[gnu::visibility("hidden")]] extern constinit std::atomic<AfterStore> after_block_state;
 
+/// Called in its place where the program has stored, or the library into memory that is the calling thread's own: for engines to which it
+/// matters that other threads may use the library's tables at once.
+[[gnu::visibility("hidden")]] extern constinit std::atomic<AfterStore> after_program_store;
+
 /// Called at the end of a StoreGroup, and where a block of its is freed, with its ranges: they become durable together. nullptr: no engine
 /// wants them.
 using GroupedStores = void (*)(std::span<const std::span<const std::byte>> ranges) noexcept;
@@ -57,6 +61,7 @@ using BeforeStore = void (*)(const void* address, std::size_t size_bytes) noexce
 void want_cards() noexcept;
 void want_calls(AfterStore call) noexcept;
 void want_calls(AfterStore call, AfterStore block_state_call) noexcept;
+void want_calls(AfterStore call, AfterStore block_state_call, AfterStore program_call) noexcept;
 /// The engine gets calls before stores too, or only those.
 void want_calls_before(BeforeStore call) noexcept;
 /// Block states and records of the directory that a thread stores in a StoreGroup come by `call` alone.
@@ -131,6 +136,19 @@ inline void note_store(const void* address, std::size_t size) noexcept
             store_marks::mark(address, size);
         } else if (stillpoint_is_persistent(address)) {
             store_marks::after_store.load(std::memory_order_relaxed)(address, size);
+        }
+    }
+}
+
+/// As note_store(), of a store by the program, or into memory that only the calling thread uses. Any thread.
+inline void note_program_store(const void* address, std::size_t size) noexcept
+{
+    const auto wanted = store_marks::wanted.load(std::memory_order_relaxed);
+    if (wanted != store_marks::Wanted::nothing) [[unlikely]] {
+        if (wanted == store_marks::Wanted::cards) {
+            store_marks::mark(address, size);
+        } else if (stillpoint_is_persistent(address)) {
+            store_marks::after_program_store.load(std::memory_order_relaxed)(address, size);
         }
     }
 }

@@ -270,7 +270,7 @@ void* move_block(HeapState& state, void* block, std::uint64_t span, std::size_t 
     if (moved != nullptr) {
         announce_store(moved, std::min(old_bytes, new_bytes));
         std::memcpy(moved, block, std::min(old_bytes, new_bytes));
-        note_store(moved, std::min(old_bytes, new_bytes));
+        note_program_store(moved, std::min(old_bytes, new_bytes));
         tell(about_to_die, block, 0, old_bytes);
         state.deallocate(block);
     }
@@ -303,7 +303,7 @@ void Heap::clear_block(void* block, std::size_t size_bytes) noexcept
     if (size_bytes < page_bytes) {
         announce_store(block, size_bytes);
         std::memset(block, 0, size_bytes);
-        note_store(block, size_bytes);
+        note_program_store(block, size_bytes);
     } else {
         // Memory that was never used is zero; reading it costs less than making its pages durable.
         clear_stale(state_of(*this), static_cast<std::byte*>(block), size_bytes);

@@ -2,12 +2,13 @@
 // inside stays inside, and checkpoints wait for it. A use of one in durable memory is listed, because waiters that
 // a capture finds in it do not exist after a crash.
 //
-// Not intercepted, because nothing is to be done there: creating, joining and detaching threads. A
+// A thread that is made sees what its maker has stored, as one that is woken does. Joining and detaching threads are not intercepted: a
 // thread is counted from its first lock on, and a thread key's destructor ends that.
 
 #include "core/store_marks.hpp"
 #include "interpose/real.hpp"
 #include "runtime/kernel_lock_call.hpp"
+#include "runtime/section_ends.hpp"
 #include "runtime/sync_uses.hpp"
 
 using stillpoint::KernelLockCall;
@@ -23,10 +24,18 @@ int mark_changed(int result, const Object* object) noexcept
     return result;
 }
 
+void tell_wakeup() noexcept
+{
+    if (stillpoint::section_ends::are_told()) [[unlikely]] {
+        stillpoint::section_ends::tell_wakeup();
+    }
+}
+
 }  // namespace
 
 SHIM int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept
 {
+    tell_wakeup();
     const SyncUse use(barrier, SyncObjectKind::barrier);
     const KernelLockCall guard(barrier);
     return mark_changed(REAL(pthread_barrier_wait)(barrier), barrier);
@@ -69,6 +78,7 @@ SHIM int sem_trywait(sem_t* semaphore) noexcept { return mark_changed(REAL(sem_t
 
 SHIM int sem_post(sem_t* semaphore) noexcept
 {
+    tell_wakeup();
     const KernelLockCall guard(semaphore);
     return mark_changed(REAL(sem_post)(semaphore), semaphore);
 }
@@ -80,4 +90,16 @@ SHIM int sem_destroy(sem_t* semaphore) noexcept
         stillpoint::sync_uses::forget(semaphore, sizeof *semaphore);
     }
     return result;
+}
+
+SHIM int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument) noexcept
+{
+    tell_wakeup();
+    return REAL(pthread_create)(thread, attributes, start, argument);
+}
+
+SHIM int thrd_create(thrd_t* thread, thrd_start_t start, void* argument)
+{
+    tell_wakeup();
+    return REAL(thrd_create)(thread, start, argument);
 }

@@ -8,6 +8,7 @@
 #include "interpose/real.hpp"
 #include "runtime/fase_gate.hpp"
 #include "runtime/kernel_lock_call.hpp"
+#include "runtime/section_ends.hpp"
 #include "runtime/sync_uses.hpp"
 
 namespace fase = stillpoint::fase;
@@ -35,7 +36,7 @@ public:
           // Around the wait the thread is outside its FASE with the mutex held, for an instant: a
           // checkpoint may see that.
           use_of_mutex_(mutex, SyncObjectKind::mutex), kernel_call_on_condition_(static_cast<const pthread_cond_t*>(condition), this),
-          kernel_call_on_mutex_(mutex, this), condition_(condition), mutex_(mutex), outside_(fase::suspend_for_wait(mutex))
+          kernel_call_on_mutex_(mutex, this), condition_(condition), mutex_(mutex), outside_(suspend(mutex))
     {
     }
     /// The uses end after it: no capture may miss what the call has left in the two.
@@ -64,6 +65,14 @@ public:
     }
 
 private:
+    [[nodiscard]] static bool suspend(const void* mutex) noexcept
+    {
+        if (stillpoint::section_ends::are_told()) [[unlikely]] {
+            stillpoint::section_ends::tell_release(mutex);
+        }
+        return fase::suspend_for_wait(mutex);
+    }
+
     /// The mutex is held. While the gate is shut it is released, so that threads inside can get it and
     /// finish; the program sees a wake-up without a cause, which is allowed. Returns what a
     /// second acquire returned, if there was one.

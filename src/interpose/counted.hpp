@@ -18,6 +18,7 @@
 #include "runtime/fase.hpp"
 #include "runtime/fase_gate.hpp"
 #include "runtime/kernel_lock_call.hpp"
+#include "runtime/section_ends.hpp"
 #include "runtime/sync_uses.hpp"
 
 namespace stillpoint::interpose {
@@ -104,6 +105,21 @@ template <LockKind kind, Address address, class Lock, class... Arguments>
     return 0;
 }
 
+/// An engine is told of the release before other threads can get the lock, and after it.
+template <Address address, class Lock>
+[[gnu::noinline]] int release_and_tell(Lock* lock, ThreadRecord& record) noexcept
+{
+    const void* const name = const_cast<const void*>(static_cast<const volatile void*>(lock));
+    section_ends::tell_release(name);
+    const int result = call_resolved<address>(lock);
+    if (result == 0) {
+        note_lock_store(name, sizeof(Lock));
+        fase::leave_counted(record, name);
+        section_ends::tell_ended();
+    }
+    return result;
+}
+
 /// A pool is open, and another thread may have acquired the lock.
 template <Address address, class Lock>
 [[gnu::noinline, gnu::cold]] int release_uncounted(Lock* lock) noexcept
@@ -135,6 +151,9 @@ template <Address address, class Lock>
     ThreadRecord* const record = fase::own_record;
     if (record == nullptr) [[unlikely]] {
         return release_without_record<address>(lock);
+    }
+    if (section_ends::are_told()) [[unlikely]] {
+        return release_and_tell<address>(lock, *record);
     }
     const int result = call_resolved<address>(lock);
     if (result != 0) [[unlikely]] {

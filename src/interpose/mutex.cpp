@@ -46,7 +46,8 @@ namespace {
 {
     stillpoint::ThreadRecord& record = *fase::own_record;
     // leave_counted() looks at the rest of the gate.
-    if (record.depth.load(std::memory_order_relaxed) < 2 || (fase::gate.bits.load(std::memory_order_relaxed) & fase::libc_only) != 0 ||
+    if (record.depth.load(std::memory_order_relaxed) < 2 ||
+        (fase::gate.bits.load(std::memory_order_relaxed) & (fase::libc_only | fase::section_ends_told)) != 0 ||
         !stillpoint::is_plain_mutex(*mutex) || !stillpoint::try_unlock_plain(*mutex)) {
         return unlock_through_libc(mutex);
     }

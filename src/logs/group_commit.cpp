@@ -67,7 +67,18 @@ GroupRecord GroupCommit::newest() noexcept
     return newest_;
 }
 
-Result<void> GroupCommit::wait(Timestamp timestamp) noexcept
+Result<void> GroupCommit::wait(Timestamp timestamp) noexcept { return wait_until(timestamp, UINT64_MAX); }
+
+void GroupCommit::begin_unawaited() noexcept
+{
+    std::uint64_t none = 0;
+    if (unawaited_since_ns_.compare_exchange_strong(none, os::monotonic_ns(), std::memory_order_seq_cst)) {
+        wakes_.fetch_add(1, std::memory_order_acq_rel);
+        os::futex_wake(wakes_, 1);
+    }
+}
+
+Result<void> GroupCommit::wait_until(Timestamp timestamp, std::uint64_t deadline_ns) noexcept
 {
     if (parts_.order->durable() >= timestamp) {
         return {};
@@ -85,7 +96,10 @@ Result<void> GroupCommit::wait(Timestamp timestamp) noexcept
         if (has_failed_.load(std::memory_order_acquire)) {
             return pass_on(failure_);
         }
-        os::futex_wait(rounds_, seen);
+        if (deadline_ns != UINT64_MAX && os::monotonic_ns() >= deadline_ns) {
+            return fail(SP_E_TIMED_OUT, 0, "it is not durable yet: the log is being written");
+        }
+        os::futex_wait(rounds_, seen, deadline_ns);
     }
 }
 
@@ -106,8 +120,13 @@ bool GroupCommit::await_work() noexcept
         const std::uint32_t seen = wakes_.load(std::memory_order_acquire);
         const std::uint32_t pending = pending_.load(std::memory_order_seq_cst);
         const bool stopping = stopping_.load(std::memory_order_acquire);
-        if (stopping && pending == 0) {
+        const std::uint64_t unawaited_since_ns = unawaited_since_ns_.load(std::memory_order_seq_cst);
+        if (stopping && pending == 0 && unawaited_since_ns == 0) {
             return false;
+        }
+        const std::uint64_t unawaited_deadline_ns = unawaited_since_ns == 0 ? UINT64_MAX : unawaited_since_ns + parts_.unawaited_ns;
+        if (unawaited_since_ns != 0 && (stopping || os::monotonic_ns() >= unawaited_deadline_ns)) {
+            return true;
         }
         if (pending != 0 && (pending >= pending_last_ || stopping || os::monotonic_ns() >= deadline_ns)) {
             return true;
@@ -119,7 +138,7 @@ bool GroupCommit::await_work() noexcept
         if (pending != 0 && deadline_ns == UINT64_MAX) {
             deadline_ns = os::monotonic_ns() + std::min(round_ns_ / 2, held_back_max_ns);
         }
-        os::futex_wait(wakes_, seen, deadline_ns);
+        os::futex_wait(wakes_, seen, std::min(deadline_ns, unawaited_deadline_ns));
     }
 }
 
@@ -127,10 +146,19 @@ void GroupCommit::do_round() noexcept
 {
     const std::uint64_t begun_ns = os::monotonic_ns();
     pending_last_ = pending_.exchange(0, std::memory_order_seq_cst);
+    const std::uint64_t oldest_ns = unawaited_since_ns_.exchange(0, std::memory_order_seq_cst);
+    round_oldest_ns_.store(oldest_ns, std::memory_order_release);
     Result<void> outcome = has_failed_.load(std::memory_order_acquire) ? pass_on(failure_) : Result<void>{};
     GroupRecord record = newest();
     record.magic = group_magic;
-    record.marker = parts_.clock->now();
+    const Timestamp now = parts_.clock->now();
+    const Timestamp durable = record.marker;
+    record.marker = parts_.cut != nullptr ? parts_.cut(parts_.context) : now;
+    const bool is_cut = record.marker < now;
+    if (is_cut && record.marker <= durable && outcome) {
+        go_on_after_cut(oldest_ns);
+        return;
+    }
     ++record.number;
     static_cast<void>(parts_.order->await_preceding(nullptr, record.marker));
     const std::uint32_t logs = parts_.log_count(parts_.context);
@@ -161,8 +189,33 @@ void GroupCommit::do_round() noexcept
     }
     parts_.order->raise_durable(record.marker);
     round_ns_ = os::monotonic_ns() - begun_ns;
+    if (!is_cut) {
+        round_oldest_ns_.store(0, std::memory_order_release);
+    }
+    if (parts_.on_round != nullptr) {
+        parts_.on_round(parts_.context, oldest_ns);
+    }
     rounds_.fetch_add(1, std::memory_order_acq_rel);
     os::futex_wake(rounds_);
+    if (is_cut) {
+        go_on_after_cut(oldest_ns);
+    }
+}
+
+/// Sections that others depend on are not over yet. Threads may wait for records after the cut, and no other thread asks for a round.
+void GroupCommit::go_on_after_cut(std::uint64_t oldest_ns) noexcept
+{
+    constexpr std::uint64_t pause_ns = 100'000;
+    if (stopping_.load(std::memory_order_acquire)) {
+        return;
+    }
+    const std::uint32_t seen = wakes_.load(std::memory_order_acquire);
+    os::futex_wait(wakes_, seen, os::monotonic_ns() + pause_ns);
+    pending_.fetch_add(1, std::memory_order_seq_cst);
+    std::uint64_t none = 0;
+    if (oldest_ns != 0 && !unawaited_since_ns_.compare_exchange_strong(none, oldest_ns, std::memory_order_seq_cst)) {
+        unawaited_since_ns_.store(oldest_ns, std::memory_order_seq_cst);
+    }
 }
 
 Result<void> GroupCommit::gather(RedoLog& log, Timestamp marker, std::uint64_t& transactions) noexcept

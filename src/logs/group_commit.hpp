@@ -45,6 +45,14 @@ public:
         /// Called once, on the thread.
         void (*on_failure)(void* context, const Failure& failure) noexcept;
         void* context;
+        /// The newest marker that a crash may cut the logs at: at most the clock's present, and never less than at an earlier call.
+        /// nullptr: the present. While it is older, rounds follow each other until all that was awaited is durable.
+        Timestamp (*cut)(void* context) noexcept = nullptr;
+        /// Records that no thread waits for are durable after so long, and a round.
+        std::uint64_t unawaited_ns = 0;
+        /// After each round that has written something. `oldest_ns`: since when the oldest record was there that no thread waited for;
+        /// 0: there was none. nullptr: nothing is to be done.
+        void (*on_round)(void* context, std::uint64_t oldest_ns) noexcept = nullptr;
     };
 
     GroupCommit() = default;
@@ -59,6 +67,17 @@ public:
 
     /// Returns when everything up to `timestamp`, which the caller has in its log, is durable. Errors: io, no_space, pool_read_only.
     [[nodiscard]] Result<void> wait(Timestamp timestamp) noexcept;
+    /// Likewise, until the monotonic clock has `deadline_ns`. Errors also: timed_out.
+    [[nodiscard]] Result<void> wait_until(Timestamp timestamp, std::uint64_t deadline_ns) noexcept;
+    /// Something is in a log that no thread waits for: a round comes for it.
+    void note_unawaited() noexcept
+    {
+        if (unawaited_since_ns_.load(std::memory_order_seq_cst) == 0) [[unlikely]] {
+            begin_unawaited();
+        }
+    }
+    /// Since when the oldest record was there that the round in progress writes and no thread waits for; 0: there is no such round.
+    [[nodiscard]] std::uint64_t round_oldest_ns() const noexcept { return round_oldest_ns_.load(std::memory_order_acquire); }
     /// The newest group that is durable.
     [[nodiscard]] GroupRecord newest() noexcept;
     /// Also where the pool has failed elsewhere: nothing becomes durable any more.
@@ -70,6 +89,8 @@ private:
     static void run(void* self);
     void loop() noexcept;
     [[nodiscard]] bool await_work() noexcept;
+    void begin_unawaited() noexcept;
+    void go_on_after_cut(std::uint64_t oldest_ns) noexcept;
     /// One write and sync for all that is pending.
     void do_round() noexcept;
     [[nodiscard]] Result<void> gather(RedoLog& log, Timestamp marker, std::uint64_t& transactions) noexcept;
@@ -80,10 +101,12 @@ private:
 
     Parts parts_{};
     os::ServiceThread thread_;
-    std::atomic<std::uint32_t> pending_{0};   ///< transactions that wait, and that no round has taken
-    std::atomic<std::uint32_t> awaited_{1};   ///< with so many the thread is woken
-    std::atomic<std::uint32_t> wakes_{0};     ///< futex of the thread
-    std::atomic<std::uint32_t> rounds_{0};    ///< finished ones; futex of the threads that wait
+    std::atomic<std::uint32_t> pending_{0};  ///< transactions that wait, and that no round has taken
+    std::atomic<std::uint32_t> awaited_{1};  ///< with so many the thread is woken
+    std::atomic<std::uint32_t> wakes_{0};  ///< futex of the thread
+    std::atomic<std::uint64_t> unawaited_since_ns_{0};  ///< 0: everything is taken by a round, or waited for
+    std::atomic<std::uint64_t> round_oldest_ns_{0};
+    std::atomic<std::uint32_t> rounds_{0};  ///< finished ones; futex of the threads that wait
     std::atomic<bool> stopping_{false};
     std::atomic<bool> has_failed_{false};
     os::FutexLock failure_lock_;

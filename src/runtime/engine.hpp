@@ -112,6 +112,7 @@ protected:
 /// How the programs of an engine say what is failure-atomic: which programs test and measure it, too.
 enum class Programs : std::uint8_t {
     locks,           ///< by their locks
+    critical_sections,  ///< by their locks, and each section becomes durable by itself
     restart_points,  ///< by restart points; locks are counted
     operations,      ///< by the operations of durable objects; no lock is counted
     transactions,    ///< by transactions; no lock is counted
@@ -120,7 +121,7 @@ enum class Programs : std::uint8_t {
 /// Locks are counted as sections.
 [[nodiscard]] constexpr bool locks_delimit(Programs programs) noexcept
 {
-    return programs == Programs::locks || programs == Programs::restart_points;
+    return programs != Programs::operations && programs != Programs::transactions;
 }
 
 /// The functions of an engine that offline tools call, without starting it.

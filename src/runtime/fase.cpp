@@ -6,6 +6,7 @@
 #include "runtime/fase_gate.hpp"
 #include "runtime/held_locks.hpp"
 #include "runtime/ignored_locks.hpp"
+#include "runtime/section_ends.hpp"
 #include "runtime/statistics.hpp"
 #include "runtime/sync_uses.hpp"
 
@@ -20,12 +21,6 @@ constinit Departures departures{};
 namespace {
 
 constinit IgnoredLocks ignored_locks{};
-
-bool is_ignored(const void* lock) noexcept
-{
-    const std::uint32_t bits = gate.bits.load(std::memory_order_relaxed);
-    return lock != nullptr && ((bits & no_lock_counts) != 0 || ((bits & locks_ignored) != 0 && ignored_locks.contains(lock)));
-}
 
 /// Between a thread's publication and its look at the gate.
 void order_publication() noexcept
@@ -60,6 +55,12 @@ void note_ignored(const void* lock, LockKind kind) noexcept
 }
 
 }  // namespace
+
+bool is_ignored(const void* lock) noexcept
+{
+    const std::uint32_t bits = gate.bits.load(std::memory_order_relaxed);
+    return lock != nullptr && ((bits & no_lock_counts) != 0 || ((bits & locks_ignored) != 0 && ignored_locks.contains(lock)));
+}
 
 void announce_departure() noexcept
 {
@@ -151,8 +152,15 @@ void leave_slowly(ThreadRecord& record, const void* lock) noexcept
         record.depth.store(depth - 1, std::memory_order_relaxed);
         return;
     }
+    const bool is_section = lock == nullptr && section_ends::are_told();
+    if (is_section) {
+        section_ends::tell_section_ends();
+    }
     record.lock.store(ThreadRecord::no_lock, std::memory_order_relaxed);
     withdraw_publication(record, 0);
+    if (is_section) {
+        section_ends::tell_ended();
+    }
 }
 
 bool suspend_for_wait(const void* mutex) noexcept
@@ -214,6 +222,9 @@ void fase_pause() noexcept
     record->paused_depth = record->depth.load(std::memory_order_relaxed);
     record->paused_lock = record->lock.load(std::memory_order_relaxed);
     if (record->paused_depth != 0) {
+        if (section_ends::are_told()) {
+            section_ends::tell_section_ends();
+        }
         record->lock.store(ThreadRecord::no_lock, std::memory_order_relaxed);
         fase::withdraw_publication(*record, 0);
     }

@@ -24,6 +24,7 @@ enum GateBit : std::uint32_t {
     fences_needed = 4,   ///< no membarrier: publish with a full fence
     libc_only = 8,       ///< plain mutexes are not as expected: none is locked in line
     no_lock_counts = 32,   ///< as if each lock were ignored: sections and calls of the runtime are FASEs, locks are not
+    section_ends_told = 64,  ///< an engine is told of each release before it happens (section_ends.hpp)
     locks_listed = 16,   ///< checks of debug builds: each thread lists the locks that it holds (held_locks.hpp)
 };
 
@@ -47,6 +48,8 @@ void enter_first(const void* lock, LockKind kind) noexcept;
 void enter_nested(ThreadRecord& record, const void* lock, LockKind kind) noexcept;
 [[gnu::cold]] void enter_slowly(ThreadRecord& record, const void* lock, LockKind kind, std::uint32_t depth) noexcept;
 void leave_slowly(ThreadRecord& record, const void* lock) noexcept;
+/// Holding the lock is no FASE: sp_lock_ignore was called for it.
+[[nodiscard]] bool is_ignored(const void* lock) noexcept;
 /// Tells a checkpointer that waits that a thread is outside now.
 [[gnu::cold]] void announce_departure() noexcept;
 /// Returns when the gate is, or was, open.

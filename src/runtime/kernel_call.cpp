@@ -16,7 +16,7 @@ void note_kernel_write(void* address, std::size_t size) noexcept
     if (is_removed(Canary::kernel_store_marks)) {
         return;
     }
-    note_store(address, size);
+    note_program_store(address, size);
     session_note_kernel_write(address, size);
 }
 

@@ -10,7 +10,7 @@ import unittest
 from command_line import BUILD, TOOL, CommandLineTest
 from support import engines
 
-ENGINES = engines.names()
+ENGINES = engines.names_for_any_compiler()
 # A mapped medium on any file system: what recovery stores there is in the file at once.
 MEDIA = ("file", "memory")
 PAGE = 4096

@@ -77,7 +77,7 @@ std::vector<const WorkloadEntry*> timed_workloads(const EngineDriver& driver)
 /// sectors that are written whole; docs/guide/guarantees.md says so.
 void add_nonsense_campaigns(const EngineDriver& driver, std::vector<Campaign>& campaigns)
 {
-    if (!driver.sums_program_bytes || driver.programs == Programs::transactions) {
+    if (!driver.sums_program_bytes || driver.programs == Programs::transactions || driver.programs == Programs::critical_sections) {
         return;
     }
     for (const char* const name : {"bank", "hash-map", "growth"}) {

@@ -146,8 +146,8 @@ public:
             tables_begin_ = pool->segments().front().first_file_page * page_bytes;
             tables_end_ = tables_begin_ + ImageGeometry::for_image(pool->facts().image_bytes_max, driver.table_format).heap_offset;
         }
-        if (pool && works_in_transactions(plan)) {
-            if (byte_addressable(plan)) {
+        if (pool && operations_are_durable(plan)) {
+            if (byte_addressable(plan) && works_in_transactions(plan)) {
                 marker_ = spht_places::marker_offset(*pool);
                 log_ends_ = spht_places::ends_of_logs(*pool, recover(plan, sound).epoch);
             }
@@ -239,9 +239,9 @@ std::vector<std::uint64_t> in_turns(std::vector<std::uint64_t> sectors, const No
 /// acknowledged tells damage from that; a group's marker is a part of what is torn, with one transaction of each thread.
 std::size_t newest_that_may_be_lost(const ProgramPlan& plan, std::size_t hit) noexcept
 {
-    if (works_in_transactions(plan)) {
+    if (operations_are_durable(plan)) {
         constexpr std::size_t threads_max = 3;
-        return byte_addressable(plan) ? 0 : plan.objects != nullptr ? threads_max : 1;
+        return byte_addressable(plan) && works_in_transactions(plan) ? 0 : plan.objects != nullptr ? threads_max : 1;
     }
     return hit;
 }

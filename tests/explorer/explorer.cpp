@@ -132,7 +132,7 @@ History history_for(const ProgramPlan& plan)
     }
     if (plan.objects != nullptr) {
         history.expect_parts_only();
-    } else if (works_in_transactions(plan)) {
+    } else if (operations_are_durable(plan)) {
         history.expect_operations_only();
     }
     return history;

@@ -26,6 +26,10 @@ namespace stillpoint::explorer {
 
 namespace {
 
+/// As marks_by_hand.h has it, for the engine that is told of stores by calls alone.
+__attribute__((section(NVHOOKS_MODULE_SECTION), used)) const nvhooks_module calls_by_hand_record = {
+    NVHOOKS_MODULE_MAGIC, NVHOOKS_ABI_VERSION, NVHOOKS_MODULE_CALLS_HOOKS, 0, 1, "nvthreads", "by hand"};
+
 constexpr std::size_t trace_bytes = std::size_t{1} << 30;  // Address space; memory as it is used.
 constexpr std::size_t message_bytes = 1024;
 constexpr int failed = 3;
@@ -35,7 +39,7 @@ class Program {
 public:
     Program(const ProgramPlan& plan, bool is_first, char* message)
         : plan_(plan), is_first_(is_first), message_(message), workload_(plan.workload->make_for(plan.engine)),
-          in_transactions_(works_in_transactions(plan))
+          operations_are_durable_(operations_are_durable(plan))
     {
     }
 
@@ -84,11 +88,16 @@ private:
                            plan_.more_options + " pool_max_mb=" + std::to_string(plan_.workload->image_max_mb) +
                            " interval_ms=" + (plan_.timed ? "1" : "3600000") +
                            " durability=" + (plan_.profile == sim::Profile::process ? "process" : "power");
+        if (locks_acknowledge()) {
+            text += " acknowledge=unlock";
+        }
         if (plan_.place != Place::simulated) {
             text += plan_.place == Place::real_file ? " medium=file" : " medium=memory";
         }
         return text;
     }
+
+    [[nodiscard]] bool locks_acknowledge() const noexcept { return operations_are_durable_ && !works_in_transactions(plan_); }
 
     [[nodiscard]] static FindObject find()
     {
@@ -111,7 +120,7 @@ private:
     }
 
     /// Before a checkpoint that the program asks for: it captures the state. One of transactions brings copies up to what is durable.
-    [[nodiscard]] bool notes_states() const noexcept { return !plan_.timed && !in_transactions_; }
+    [[nodiscard]] bool notes_states() const noexcept { return !plan_.timed && !operations_are_durable_; }
 
     /// The image as the next checkpoint will find it: this thread is the only one that writes it.
     void note_state()
@@ -147,11 +156,14 @@ private:
         Random random((plan_.seed * 1'000'003 + plan_.run) * 1'000'003 + operations_of(root_));
         workload_->perform(root_, random, [this] {
             note_operation();
-            if (plan_.timed && !in_transactions_) {
+            if (plan_.timed && !operations_are_durable_) {
                 note_state();  // A checkpoint comes when it likes, and between operations only.
             }
         });
-        if (in_transactions_) {  // The transaction is durable.
+        if (locks_acknowledge() && plan_.failing_sync != UINT64_MAX && sp_wait_durable(sp_epoch(), 60'000) != SP_OK) {
+            return false;  // An unlock has no error to return.
+        }
+        if (operations_are_durable_) {  // The transaction, or the section, is durable.
             record(sim::EventKind::acknowledge, operations_of(root_), nullptr, sp_epoch(), sp_durable_epoch());
             if (plan_.timed) {
                 usleep(static_cast<useconds_t>(random() % 1500));  // Otherwise the program ends before the clock's first round.
@@ -178,7 +190,8 @@ private:
             fail(std::string("a checkpoint failed: ") + sp_last_error());
             return false;
         }
-        record(sim::EventKind::acknowledge, operations, nullptr, sp_epoch(), epoch);
+        // A wait need not be for a checkpoint, where sections are durable without one.
+        record(sim::EventKind::acknowledge, operations, nullptr, sp_epoch(), locks_acknowledge() ? sp_durable_epoch() : epoch);
         return true;
     }
 
@@ -193,7 +206,7 @@ private:
     bool is_first_;  ///< it makes the pool
     char* message_;
     std::unique_ptr<Workload> workload_;
-    bool in_transactions_;
+    bool operations_are_durable_;
     void* root_ = nullptr;
 };
 
@@ -266,6 +279,11 @@ bool byte_addressable(const ProgramPlan& plan) noexcept
     case Place::simulated: break;
     }
     return plan.profile == sim::Profile::persistent_caches || plan.profile == sim::Profile::cache_line;
+}
+
+bool operations_are_durable(const ProgramPlan& plan) noexcept
+{
+    return works_in_transactions(plan) || find_engine(plan.engine)->programs == Programs::critical_sections;
 }
 
 bool works_in_transactions(const ProgramPlan& plan) noexcept { return find_engine(plan.engine)->programs == Programs::transactions; }

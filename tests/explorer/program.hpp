@@ -70,8 +70,9 @@ private:
 };
 
 [[nodiscard]] bool byte_addressable(const ProgramPlan& plan) noexcept;
-/// Each operation is durable on return; checkpoints show in no state.
 [[nodiscard]] bool works_in_transactions(const ProgramPlan& plan) noexcept;
+/// Each operation is durable on return; checkpoints show in no state.
+[[nodiscard]] bool operations_are_durable(const ProgramPlan& plan) noexcept;
 /// The program's memory is the file itself: its ordinary stores are stores of the medium.
 [[nodiscard]] bool maps_its_file(const ProgramPlan& plan) noexcept;
 

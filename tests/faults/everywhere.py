@@ -114,7 +114,8 @@ class Driver:
 
 
 def engines_of_the_build():
-    return {engine.name: Engine(engine.name, *PROGRAMS[engine.programs]) for engine in engines.engines(BUILD)}
+    return {engine.name: Engine(engine.name, *PROGRAMS[engine.programs]) for engine in engines.engines(BUILD)
+            if engine.programs in PROGRAMS}
 
 
 def all_series(engines):

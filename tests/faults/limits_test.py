@@ -14,7 +14,7 @@ from support import engines
 PROGRAM = BUILD / "bin/faults_limits"
 MIB = 1 << 20
 MEDIA = (("file", "process"), ("file", "power"), ("memory", "process"))
-ENGINES = engines.names()
+ENGINES = engines.names_for_any_compiler()
 
 
 class FileSizeLimit(FaultyRun):

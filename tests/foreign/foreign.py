@@ -35,7 +35,8 @@ OK, DIFFERS, UNSTABLE, SKIPPED = "ok", "DIFFERS", "unstable", "skipped"
 
 def variants_of(build):
     """The trackers that see code which was not compiled for them, and the other engines of the build."""
-    return TRACKERS | {engine.name: ("--engine", engine.name) for engine in engines.engines(build)[1:]}
+    return TRACKERS | {engine.name: ("--engine", engine.name) for engine in engines.engines(build)[1:]
+                       if engine.programs != engines.CRITICAL_SECTIONS}
 
 
 class Runner:

@@ -114,6 +114,14 @@ class SphtLedger(ProntoLedger):
     programs = engines.TRANSACTIONS
 
 
+class NvthreadsLedger(ProntoLedger):
+    """tests/kill/nvthreads_ledger.cpp: sections, which nest and overlap, each durable when its unlock has returned."""
+
+    name = "nvthreads_ledger"
+    programs = engines.CRITICAL_SECTIONS
+    options = {"acknowledge": "unlock"}
+
+
 class WordIndex:
     """examples/word-index: when the index is finished, a new one is begun in a new pool."""
 
@@ -160,7 +168,8 @@ class WordIndex:
             raise Broken(f"the index differs from the volatile run's {self.digest}: {output}")
 
 
-PROGRAMS = {"bank": Bank, "word-index": WordIndex, "respct-ledger": Ledger, "pronto-ledger": ProntoLedger, "spht-ledger": SphtLedger}
+PROGRAMS = {"bank": Bank, "word-index": WordIndex, "respct-ledger": Ledger, "pronto-ledger": ProntoLedger, "spht-ledger": SphtLedger,
+            "nvthreads-ledger": NvthreadsLedger}
 SKIPPED = 77
 
 
@@ -196,7 +205,7 @@ class Loop:
     def words(self, last):
         options = {"interval_ms": self.options.interval_ms, "tracker": self.options.tracker,
                    "medium": self.options.medium, "durability": self.options.durability,
-                   "pool_size_mb": self.program.pool_size_mb, "engine": self.options.engine}
+                   "pool_size_mb": self.program.pool_size_mb, "engine": self.options.engine, **getattr(self.program, "options", {})}
         return self.tool.run_words(self.pool, options, self.program.name, self.program.arguments(last))
 
     def delay_s(self):

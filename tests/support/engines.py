@@ -8,7 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 # How a program says what is failure-atomic: `Programs` in src/runtime/engine.hpp.
-LOCKS, RESTART_POINTS, OPERATIONS, TRANSACTIONS = "locks", "restart-points", "operations", "transactions"
+LOCKS, CRITICAL_SECTIONS, RESTART_POINTS = "locks", "critical-sections", "restart-points"
+OPERATIONS, TRANSACTIONS = "operations", "transactions"
 
 Engine = collections.namedtuple("Engine", "name interval_ms programs trackers")
 
@@ -30,9 +31,15 @@ def names(*programs):
     return tuple(engine.name for engine in engines() if not programs or engine.programs in programs)
 
 
+def names_for_any_compiler():
+    """Engines that open a pool whatever has compiled the program."""
+    return tuple(engine.name for engine in engines() if engine.programs != CRITICAL_SECTIONS)
+
+
 def engines_that_keep_stores():
-    """Engines with which what a program stores by itself becomes durable: not those of transactions."""
-    return tuple(engine for engine in engines() if engine.programs != TRANSACTIONS)
+    """Engines with which what a program stores by itself becomes durable, whatever has compiled it: not those of transactions, nor
+    those that the compiler tells of each store."""
+    return tuple(engine for engine in engines() if engine.programs not in (TRANSACTIONS, CRITICAL_SECTIONS))
 
 
 def names_that_keep_stores():

@@ -131,6 +131,7 @@ std::string_view text_of_programs(Programs programs)
 {
     switch (programs) {
     case Programs::locks: break;
+    case Programs::critical_sections: return "critical-sections";
     case Programs::restart_points: return "restart-points";
     case Programs::operations: return "operations";
     case Programs::transactions: return "transactions";

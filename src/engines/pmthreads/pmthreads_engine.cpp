@@ -1,6 +1,5 @@
 #include "engines/pmthreads/pmthreads_engine.hpp"
 
-#include "engines/pmthreads/instrumented_units.hpp"
 #include "engines/pmthreads/own_options.hpp"
 #include "engines/pmthreads/own_statistics.hpp"
 #include "engines/pmthreads/pmthreads_layout.hpp"
@@ -10,6 +9,7 @@
 
 #include "versions/offline.hpp"
 #include "os/log.hpp"
+#include "runtime/instrumented_units.hpp"
 #include "runtime/kernel_writes.hpp"
 #include "runtime/statistics.hpp"
 
@@ -91,7 +91,7 @@ Result<void> PmthreadsEngine::choose_tracker(const Options& options, std::uint64
 {
     const OwnOptions own{options};
     Result<std::uint64_t> marking_units = 0;
-    if (own.tracker == "hooks" && !(marking_units = count_marking_units())) {
+    if (own.tracker == "hooks" && !(marking_units = count_marking_units({format.name, true}))) {
         return pass_on(marking_units.error());
     }
     auto tracker = make_tracker(own.tracker, image_bytes_max, own.verify_marks);

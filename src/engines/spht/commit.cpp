@@ -130,7 +130,7 @@ Outcome Transaction::commit() noexcept
 
 void Transaction::announce() noexcept { memory_.protocol().announce(committing_); }
 
-void Transaction::withdraw() noexcept { memory_.links().withdraw(slot_); }
+void Transaction::withdraw() noexcept { memory_.commit_links().withdraw(slot_); }
 
 Outcome Transaction::finish() noexcept
 {

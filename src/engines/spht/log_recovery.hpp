@@ -5,8 +5,7 @@
 #include "core/result.hpp"
 #include "engines/spht/protocols/protocol.hpp"
 #include "engines/spht/spht_layout.hpp"
-#include "logs/group_commit.hpp"
-#include "logs/log_scan.hpp"
+#include "logs/grouped_logs.hpp"
 
 namespace stillpoint::spht {
 
@@ -18,12 +17,6 @@ struct RecoveredLogs {
     logs::GroupRecord group;     ///< block media: the newest one in force
     logs::LogIndex index;
 };
-
-/// The chunk_bytes at `file_offset` if a log may have the chunk; else the pages of its headers only. Errors: io.
-[[nodiscard]] Result<void> read_chunk(const Medium& medium, std::uint64_t file_offset, std::byte* bytes);
-
-/// The replay point of the pool's durable epoch; that of epoch 0 is all zero. Errors: pool_corrupt, io.
-[[nodiscard]] Result<ReplayPoint> read_replay_point(const Pool& pool, std::uint64_t durable_epoch);
 
 /// Reads markers and logs. `bytes` has those of every chunk. Errors: pool_corrupt (which transaction, and what is kept), no_memory, io.
 [[nodiscard]] Result<RecoveredLogs> read_logs(const Pool& pool, std::uint64_t durable_epoch, const logs::LogBytes& bytes,

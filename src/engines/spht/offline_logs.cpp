@@ -1,54 +1,14 @@
 #include "engines/spht/offline_logs.hpp"
 
 #include <array>
-#include <vector>
 
 #include "engines/spht/log_recovery.hpp"
-#include "engines/spht/offline_chunks.hpp"
-#include "logs/replay_order.hpp"
-#include "logs/shard_replay.hpp"
+#include "logs/offline_chunks.hpp"
 #include "versions/offline.hpp"
 
 namespace stillpoint::spht {
 
 namespace {
-
-Result<std::vector<logs::RecordRef>> in_order(const logs::LogIndex& index)
-{
-    std::vector<logs::LogHead> heads;
-    for (const logs::ScannedLog& log : index.logs) {
-        heads.emplace_back(log.records);
-    }
-    std::vector<logs::RecordRef> ordered(index.live_records);
-    static_cast<void>(logs::order_by_timestamp(heads, ordered));
-    return ordered;
-}
-
-/// Applies what the logs have to the image at `base`.
-Result<void> replay(const Pool& pool, const logs::LogBytes& bytes, const logs::LogIndex& index, std::byte* base, std::uint64_t image_bytes)
-{
-    const auto ordered = in_order(index);
-    if (!ordered) {
-        return pass_on(ordered.error());
-    }
-    struct Image {
-        std::byte* base;
-        std::uint64_t pages;
-    } image{base, image_bytes / page_bytes};
-    const auto page = [](void* self, std::uint64_t image_page) -> std::byte* {
-        const Image& here = *static_cast<const Image*>(self);
-        return image_page < here.pages ? here.base + image_page * page_bytes : nullptr;
-    };
-    logs::ShardReplay shards;
-    if (auto done = shards.reserve(pool.facts().image_bytes_max / page_bytes); !done) {
-        return done;
-    }
-    if (!shards.run(bytes, *ordered, {page, &image}, {0, 1}, logs::ReplayOrder::newest_first_without_copies)) {
-        return fail(SP_E_POOL_CORRUPT, 0, "{}: a log record writes after the end of the image; restore the pool from a copy",
-                    pool.medium().path());
-    }
-    return {};
-}
 
 struct CheckContext {
     const Pool* pool;
@@ -61,7 +21,7 @@ struct CheckContext {
 Result<void> visit_replayed(void* self, std::byte* base, std::uint64_t image_bytes)
 {
     const CheckContext& here = *static_cast<const CheckContext*>(self);
-    OfflineChunks chunks;
+    logs::OfflineChunks chunks;
     if (auto done = chunks.read(*here.pool); !done) {
         return done;
     }
@@ -69,7 +29,7 @@ Result<void> visit_replayed(void* self, std::byte* base, std::uint64_t image_byt
     if (!logs) {
         return found(here.findings, pass_on(logs.error()));
     }
-    if (auto done = replay(*here.pool, chunks.bytes(), logs->index, base, image_bytes); !done) {
+    if (auto done = logs::replay_offline(*here.pool, chunks.bytes(), logs->index, base, image_bytes); !done) {
         return found(here.findings, pass_on(done.error()));
     }
     return here.visit_image != nullptr ? here.visit_image(here.context, base, image_bytes) : Result<void>{};
@@ -91,7 +51,7 @@ Result<void> visit_logs(const Pool& pool, const std::byte* /*base*/, std::uint64
     if (!report) {
         return pass_on(report.error());
     }
-    OfflineChunks chunks;
+    logs::OfflineChunks chunks;
     if (auto done = chunks.read(pool); !done) {
         return done;
     }
@@ -122,7 +82,7 @@ Result<RecoveryReport> inspect_pool(const Pool& pool)
     if (!report) {
         return report;
     }
-    if (auto point = read_replay_point(pool, report->epoch); !point) {
+    if (auto point = logs::read_replay_point(pool, report->epoch); !point) {
         return pass_on(point.error());
     }
     return report;

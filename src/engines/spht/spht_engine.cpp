@@ -158,7 +158,7 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
         return pass_on(done.error());
     }
     const auto request = [](void* self) noexcept { static_cast<SphtEngine*>(self)->request_checkpoint(); };
-    const auto wake_applier = [](void* self) noexcept { static_cast<SphtEngine*>(self)->rounds_->wake_applier(); };
+    const auto wake_applier = [](void* self) noexcept { static_cast<SphtEngine*>(self)->rounds_->wake(); };
     const auto finish_loading = [](void* self) noexcept { static_cast<SphtEngine*>(self)->finish_serving(); };
     const auto give_up = [](void* self, const Failure& failure) noexcept {
         auto& engine = *static_cast<SphtEngine*>(self);
@@ -181,18 +181,19 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
     if (!protocol_->is_spht() && *executor != Executor::software) {
         return fail(SP_E_INVALID_ARGUMENT, 0, "protocol={} runs its transactions in software: use executor=software", protocol_->name);
     }
+    in_place_.emplace(*pool_, table_, locations_, medium_lock_);
     if (auto done = memory_.prepare({pool_.get(), &medium_lock_, &shadow_, facts.image_bytes_max, direction_of(own.linking),
-                                     own.markers != "always", visibility_of(own.visible), *executor, own.executor_seed, protocol_, request,
-                                     wake_applier, finish_loading, give_up, this});
+                                     own.markers != "always", visibility_of(own.visible), *executor, own.executor_seed, protocol_,
+                                     &*in_place_, request, wake_applier, finish_loading, give_up, this});
         !done) {
         return pass_on(done.error());
     }
     for (const Segment& segment : pool_->segments()) {
         memory_.space().add(first_log_page(segment), log_pages_for(segment.image_pages));
     }
-    rounds_.emplace(ReplayRounds::Parts{pool_.get(), &shadow_, &table_, &locations_, &medium_lock_, &clock_, &memory_},
-                    ReplayRounds::Settings{options.interval_ms * 1'000'000, options.staging_max_mb * mib,
-                                           facts.image_bytes_max / page_bytes, static_cast<unsigned>(own.replayers)});
+    rounds_.emplace(logs::ReplayRounds::Parts{pool_.get(), &shadow_, &table_, &locations_, &medium_lock_, &clock_, &memory_},
+                    logs::ReplayRounds::Settings{options.interval_ms * 1'000'000, options.staging_max_mb * mib,
+                                                 facts.image_bytes_max / page_bytes, static_cast<unsigned>(own.replayers)});
     if (auto done = rounds_->prepare(); !done) {
         return pass_on(done.error());
     }
@@ -236,7 +237,7 @@ Result<void> SphtEngine::read_chunks()
     }
     const Medium& medium = pool_->medium();
     for (logs::ChunkIndex chunk = 0; chunk < space.chunk_count(); ++chunk) {
-        if (auto done = read_chunk(medium, space.file_offset(chunk), space.mirror(chunk)); !done) {
+        if (auto done = logs::read_chunk(medium, space.file_offset(chunk), space.mirror(chunk)); !done) {
             return done;
         }
     }
@@ -273,7 +274,7 @@ Result<void> SphtEngine::start_checkpoints()
     const logs::Timestamp readable = is_removed(Canary::void_records) ? 0 : recovered_->index.newest;
     const logs::Timestamp newest = std::max({readable, recovered_->marker, recovered_->point.replayed});
     if (!recovered_->has_marker) {
-        if (auto done = rounds_->write_marker(newest, *protocol_); !done) {
+        if (auto done = rounds_->write_marker(newest, protocol_->pool_word); !done) {
             return done;
         }
     }
@@ -284,7 +285,7 @@ Result<void> SphtEngine::start_checkpoints()
         }
     }
     if (recovered_->has_marker && recovered_->protocol != protocol_) {
-        if (auto done = rounds_->write_marker(newest, *protocol_); !done) {
+        if (auto done = rounds_->write_marker(newest, protocol_->pool_word); !done) {
             return done;
         }
     }

@@ -5,8 +5,9 @@
 #include <optional>
 
 #include "engines/spht/log_recovery.hpp"
-#include "engines/spht/replay_rounds.hpp"
+#include "engines/spht/in_place.hpp"
 #include "engines/spht/transactional_memory.hpp"
+#include "logs/replay_rounds.hpp"
 #include "os/futex.hpp"
 #include "versions/image_engine.hpp"
 
@@ -55,8 +56,9 @@ private:
     std::optional<RecoveredLogs> recovered_;
     const ProtocolRow* protocol_ = nullptr;
     bool logs_are_empty_ = true;  ///< nothing of an earlier run lies in them
+    std::optional<InPlace> in_place_;
     TransactionalMemory memory_;
-    std::optional<ReplayRounds> rounds_;
+    std::optional<logs::ReplayRounds> rounds_;
 };
 
 /// The transactions of that session's pool; nullptr: its engine is another one. Any thread.

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "core/canary.hpp"
+#include "engines/spht/own_statistics.hpp"
 #include "engines/spht/own_transaction.hpp"
 #include "engines/spht/spht_layout.hpp"
 #include "runtime/session_state.hpp"
@@ -196,6 +197,25 @@ void TransactionalMemory::thread_ends() noexcept
     const std::lock_guard guard(threads_lock_);
     free_threads_[free_thread_count_++] = own_transaction.number;
     own_transaction = {};
+}
+
+logs::GroupRecord TransactionalMemory::replayable() noexcept
+{
+    logs::GroupRecord goal = group_.newest();
+    if (is_byte_addressable()) {
+        goal.marker = protocol_->replayable();
+    }
+    return goal;
+}
+
+void TransactionalMemory::note_linked(std::uint64_t records) noexcept
+{
+    own_statistic(OwnStatistic::linked_records).fetch_add(records, std::memory_order_relaxed);
+}
+
+void TransactionalMemory::note_missing_link() noexcept
+{
+    own_statistic(OwnStatistic::link_fallbacks).fetch_add(1, std::memory_order_relaxed);
 }
 
 logs::RedoLog& TransactionalMemory::log(std::uint32_t number) noexcept

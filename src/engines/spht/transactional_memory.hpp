@@ -23,13 +23,14 @@
 #include "logs/commit_links.hpp"
 #include "logs/commit_order.hpp"
 #include "logs/group_commit.hpp"
+#include "logs/replayed_logs.hpp"
 #include "os/futex.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/shadow.hpp"
 
 namespace stillpoint::spht {
 
-class TransactionalMemory {
+class TransactionalMemory final : public logs::ReplayedLogs {
 public:
     /// Threads that may be inside transactions at a time.
     static constexpr std::uint32_t threads_max = logs::CommitOrder::slots_max - 1;
@@ -45,6 +46,7 @@ public:
         Executor executor;
         std::uint64_t executor_seed;
         const ProtocolRow* protocol;
+        InPlace* in_place;
         /// A replay is due, or threads wait for one. Any thread.
         void (*request_replay)(void* engine) noexcept;
         /// CommitProtocol::apply() has something to do. Any thread.
@@ -59,7 +61,7 @@ public:
     TransactionalMemory() = default;
     TransactionalMemory(const TransactionalMemory&) = delete;
     TransactionalMemory& operator=(const TransactionalMemory&) = delete;
-    ~TransactionalMemory();
+    ~TransactionalMemory() override;
 
     /// Errors: no_memory.
     [[nodiscard]] Result<void> prepare(const Parts& parts);
@@ -75,7 +77,7 @@ public:
     void thread_ends() noexcept;
     [[nodiscard]] const Failure& failure() const noexcept { return failure_; }
     [[nodiscard]] bool has_failed() const noexcept { return has_failed_.load(std::memory_order_acquire); }
-    void fail_for_good(const Failure& failure) noexcept;
+    void fail_for_good(const Failure& failure) noexcept override;
 
     // -- For transactions --------------------------------------------------------------------
     [[nodiscard]] VersionLocks& locks() noexcept { return locks_; }
@@ -84,7 +86,7 @@ public:
     [[nodiscard]] logs::CommitClock& clock() noexcept { return clock_; }
     [[nodiscard]] CommitProtocol& protocol() noexcept { return *protocol_; }
     [[nodiscard]] logs::CommitOrder& order() noexcept { return order_; }
-    [[nodiscard]] logs::CommitLinks& links() noexcept { return links_; }
+    [[nodiscard]] logs::CommitLinks& commit_links() noexcept { return links_; }
     [[nodiscard]] SerialGate& gate() noexcept { return gate_; }
     [[nodiscard]] PlainStores& plain_stores() noexcept { return plain_stores_; }
     /// The calling thread's transaction runs alone: from here on plain stores into durable memory belong to it. Errors: unsupported;
@@ -99,7 +101,7 @@ public:
     [[nodiscard]] bool verifies_stores() const noexcept { return store_check_.is_on(); }
     /// As far as it is accessible.
     [[nodiscard]] std::span<const std::byte> image() const noexcept { return {parts_.shadow->base(), parts_.shadow->bytes()}; }
-    [[nodiscard]] logs::ChunkSpace& space() noexcept { return space_; }
+    [[nodiscard]] logs::ChunkSpace& space() noexcept override { return space_; }
     [[nodiscard]] Heap* heap() const noexcept;
     /// Where the bytes at `address` lie in the image; no_offset: they are not durable.
     [[nodiscard]] std::uint64_t offset_of(const void* address) const noexcept
@@ -150,16 +152,21 @@ public:
     [[nodiscard]] Result<void> seal() noexcept;
     /// Likewise, for the replayer, which cannot wait for room that it makes itself. False: there is none, or a thread that stores for the
     /// library waits for some.
-    [[nodiscard]] Result<bool> try_seal() noexcept;
+    [[nodiscard]] Result<bool> try_seal() noexcept override;
 
     /// The pages of the image that were stored to since prepare(): no log has them. Some come twice.
-    [[nodiscard]] std::span<const std::uint32_t> early_pages() const noexcept { return {early_pages_.data(), early_page_count_}; }
+    [[nodiscard]] std::span<const std::uint32_t> early_pages() const noexcept override { return {early_pages_.data(), early_page_count_}; }
 
     // -- For the replayer -------------------------------------------------------------------------
     /// The logs in use. The array may grow meanwhile.
-    [[nodiscard]] std::uint32_t log_count() const noexcept { return thread_count_.load(std::memory_order_acquire) + 1; }
-    [[nodiscard]] logs::RedoLog& log(std::uint32_t number) noexcept;
-    [[nodiscard]] logs::GroupRecord newest_group() noexcept { return group_.newest(); }
+    [[nodiscard]] std::uint32_t log_count() const noexcept override { return thread_count_.load(std::memory_order_acquire) + 1; }
+    [[nodiscard]] logs::RedoLog& log(std::uint32_t number) noexcept override;
+    [[nodiscard]] logs::GroupRecord replayable() noexcept override;
+    [[nodiscard]] bool groups_count_records() const noexcept override { return !is_byte_addressable(); }
+    [[nodiscard]] logs::CommitLinks* links() noexcept override { return links_.direction() ? &links_ : nullptr; }
+    void note_linked(std::uint64_t records) noexcept override;
+    void note_missing_link() noexcept override;
+    [[nodiscard]] bool before_turn() noexcept override { return protocol_->apply(*parts_.in_place); }
     [[nodiscard]] bool is_byte_addressable() const noexcept { return medium_->byte_addressable(); }
 
     void add_mirrored(const MirroredRange& range) noexcept;

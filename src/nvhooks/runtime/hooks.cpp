@@ -9,7 +9,7 @@ namespace lint = stillpoint::lint;
 
 #define HOOK extern "C" __attribute__((visibility("default")))
 
-HOOK void sp_mark_written(const void* address, size_t size_bytes) { stillpoint::note_store(address, size_bytes); }
+HOOK void sp_mark_written(const void* address, size_t size_bytes) { stillpoint::note_program_store(address, size_bytes); }
 
 HOOK bool nvhooks_is_nvm(const void* address)
 {
@@ -33,7 +33,7 @@ HOOK void nvhooks_pre_nvm_write(void* address, size_t size_bytes) { stillpoint::
 
 HOOK void nvhooks_post_nvm_write(void* address, size_t size_bytes)
 {
-    stillpoint::note_store(address, size_bytes);
+    stillpoint::note_program_store(address, size_bytes);
     if (lint::is_on()) [[unlikely]] {
         lint::note_write(address, size_bytes, __builtin_return_address(0));
     }

@@ -35,7 +35,7 @@ std::vector<std::uint64_t> ends_of_logs(const Pool& pool, std::uint64_t durable_
     std::vector<std::vector<std::byte>> chunks(offsets.size(), std::vector<std::byte>(logs::chunk_bytes));
     std::vector<const std::byte*> bytes;
     for (std::size_t i = 0; i < offsets.size(); ++i) {
-        static_cast<void>(spht::read_chunk(pool.medium(), offsets[i], chunks[i].data()));
+        static_cast<void>(logs::read_chunk(pool.medium(), offsets[i], chunks[i].data()));
         bytes.push_back(chunks[i].data());
     }
     std::vector<std::uint64_t> ends;

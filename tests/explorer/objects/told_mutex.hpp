@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "runtime/fase_gate.hpp"
+#include "runtime/section_ends.hpp"
 
 namespace stillpoint::explorer {
 
@@ -17,8 +18,14 @@ public:
     }
     void unlock()
     {
+        if (section_ends::are_told()) {
+            section_ends::tell_release(&mutex_);
+        }
         mutex_.unlock();
         fase::leave(&mutex_);
+        if (section_ends::are_told()) {
+            section_ends::tell_ended();
+        }
     }
 
 private:

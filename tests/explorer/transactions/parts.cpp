@@ -142,13 +142,20 @@ void ToldTransaction::work(spht::transaction& tx, TransactionParts& all, const P
     }
 }
 
+std::uint64_t digest_of_part(const TransactionPart& part) noexcept
+{
+    return digest_of(part.operations, part.stamp, part.list_sum, part.seen);
+}
+
+std::uint64_t part_word(std::uint64_t source, std::uint64_t index) noexcept { return word_of(source, index); }
+std::uint64_t block_sum(std::uint64_t serial) noexcept { return sum_of(serial); }
+
 void add_digests(const TransactionParts* parts, PartDigests& digests)
 {
     for (std::size_t i = 0; i < transaction_parts; ++i) {
         digests[part_name(i)] = absent;
         if (parts != nullptr) {
-            const TransactionPart& part = parts->parts[i];
-            digests[part_name(i)] = digest_of(part.operations, part.stamp, part.list_sum, part.seen);
+            digests[part_name(i)] = digest_of_part(parts->parts[i]);
         }
     }
 }

@@ -75,6 +75,12 @@ private:
 /// Numbers of the parts from here on; those of the object with that number.
 [[nodiscard]] constexpr std::uint64_t part_name(std::size_t part) noexcept { return part; }
 
+/// The digest of one part, whose lock the caller holds, or that no other thread changes.
+[[nodiscard]] std::uint64_t digest_of_part(const TransactionPart& part) noexcept;
+/// The words of a part with that stamp, or of a block with that serial number; and the share of a block in the list's sum.
+[[nodiscard]] std::uint64_t part_word(std::uint64_t source, std::uint64_t index) noexcept;
+[[nodiscard]] std::uint64_t block_sum(std::uint64_t serial) noexcept;
+
 /// As the memory has them, outside of transactions, no other thread being in one.
 void add_digests(const TransactionParts* parts, PartDigests& digests);
 /// The damage in or between the parts, or "". Counts the blocks that they have.

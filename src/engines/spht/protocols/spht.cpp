@@ -38,12 +38,12 @@ public:
 
     void announce(Committing& commit) noexcept override
     {
-        memory_.links().announce(commit.slot, commit.search, commit.log.next_position(), memory_.clock().lower_bound());
+        memory_.commit_links().announce(commit.slot, commit.search, commit.log.next_position(), memory_.clock().lower_bound());
     }
 
     bool settle(Committing& commit, Timestamp timestamp) noexcept override
     {
-        memory_.links().note_timestamp(commit.search, timestamp);
+        memory_.commit_links().note_timestamp(commit.search, timestamp);
         commit.stands_alone = may_stand_alone_ && depends_on_durable_alone(commit);
         logs::CommitOrder::settle(commit.slot, timestamp, !commit.stands_alone);
         commit.is_logged = commit.stands_alone && becomes_durable_first(commit);
@@ -95,16 +95,16 @@ public:
         announce(commit);
         commit.stands_alone = false;
         const Timestamp timestamp = memory_.clock().now();
-        memory_.links().note_timestamp(commit.search, timestamp);
+        memory_.commit_links().note_timestamp(commit.search, timestamp);
         append(commit, timestamp);
         const bool intact = memory_.persist_log();
-        memory_.links().scan_others(commit.slot, commit.search);
+        memory_.commit_links().scan_others(commit.slot, commit.search);
         // Not `updates`: no thread waits for this record, so it moves no marker.
         logs::CommitOrder::persisted(commit.slot, timestamp);
-        if (memory_.links().direction()) {
+        if (memory_.commit_links().direction()) {
             static_cast<void>(memory_.order().await_preceding(&commit.slot, timestamp));
         }
-        memory_.links().finish(commit.slot, commit.search, intact);
+        memory_.commit_links().finish(commit.slot, commit.search, intact);
         return timestamp;
     }
 
@@ -135,10 +135,10 @@ private:
     [[nodiscard]] bool persist(Committing& commit, Timestamp timestamp) noexcept
     {
         const bool intact = memory_.persist_log();
-        memory_.links().scan_others(commit.slot, commit.search);
+        memory_.commit_links().scan_others(commit.slot, commit.search);
         logs::CommitOrder::persisted(commit.slot, timestamp);
         const bool durable = !memory_.has_failed() && (intact ? commit.stands_alone || finish_stores(commit, timestamp) : await(timestamp));
-        memory_.links().finish(commit.slot, commit.search, intact && durable);
+        memory_.commit_links().finish(commit.slot, commit.search, intact && durable);
         if (durable) {
             logs::CommitOrder::close(commit.slot);
         }

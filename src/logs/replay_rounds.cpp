@@ -1,4 +1,4 @@
-#include "engines/spht/replay_rounds.hpp"
+#include "logs/replay_rounds.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -6,14 +6,13 @@
 
 #include "arch/checksum.hpp"
 #include "core/canary.hpp"
-#include "engines/spht/own_statistics.hpp"
 #include "logs/durable_marker.hpp"
 #include "logs/linked_range.hpp"
 #include "os/clock.hpp"
 #include "runtime/checkpoint_figures.hpp"
 #include "runtime/statistics.hpp"
 
-namespace stillpoint::spht {
+namespace stillpoint::logs {
 
 namespace {
 
@@ -28,8 +27,7 @@ const std::byte* staged_bytes_of(const std::byte* staging, std::uint32_t slot) {
 
 ReplayRounds::ReplayRounds(const Parts& parts, const Settings& settings) noexcept
     : parts_(parts), settings_(settings), writer_(*parts.pool, *parts.table, *parts.locations, *parts.medium_lock, write_rules),
-      turns_(settings.interval_ns, &take_turn, this), in_place_(*parts.pool, *parts.table, *parts.locations, *parts.medium_lock),
-      nodes_(os::NumaNodes::read())
+      turns_(settings.interval_ns, &take_turn, this), nodes_(os::NumaNodes::read())
 {
 }
 
@@ -48,7 +46,7 @@ Result<void> ReplayRounds::prepare()
     if (auto done = ordered_.reserve(records_max, "the records of a replay"); !done) {
         return done;
     }
-    if (auto done = heads_.reserve(logs::CommitOrder::slots_max, "the logs of a replay"); !done) {
+    if (auto done = heads_.reserve(CommitOrder::slots_max, "the logs of a replay"); !done) {
         return done;
     }
     if (auto done = staging_.reserve(pages * page_bytes, "the pages of a replay"); !done) {
@@ -72,24 +70,24 @@ void ReplayRounds::detach_after_fork() noexcept
     replayer_.detach_after_fork();
 }
 
-logs::LogBytes ReplayRounds::log_bytes() const noexcept
+LogBytes ReplayRounds::log_bytes() const noexcept
 {
-    const auto bytes = parts_.memory->space().bytes();
+    const auto bytes = parts_.logs->space().bytes();
     return {bytes.data(), static_cast<std::uint32_t>(bytes.size())};
 }
 
 // ---- Recovery -----------------------------------------------------------------------------------
 
-Result<void> ReplayRounds::replay_into_image(const logs::LogIndex& index)
+Result<void> ReplayRounds::replay_into_image(const LogIndex& index)
 {
     replayed_.store(point_.replayed, std::memory_order_release);
     head_count_ = 0;
-    for (const logs::ScannedLog& log : index.logs) {
-        heads_[head_count_++] = logs::LogHead(log.records);
+    for (const ScannedLog& log : index.logs) {
+        heads_[head_count_++] = LogHead(log.records);
     }
     ordered_.clear();
     const auto ordered = ordered_.resize(index.live_records);
-    static_cast<void>(logs::order_by_timestamp({heads_.data(), head_count_}, ordered));
+    static_cast<void>(order_by_timestamp({heads_.data(), head_count_}, ordered));
     const auto page = [](void* self, std::uint64_t image_page) -> std::byte* {
         const Shadow& shadow = *static_cast<ReplayRounds*>(self)->parts_.shadow;
         return image_page < shadow.bytes() / page_bytes ? shadow.page(image_page) : nullptr;
@@ -102,7 +100,7 @@ Result<void> ReplayRounds::replay_into_image(const logs::LogIndex& index)
     return {};
 }
 
-Result<void> ReplayRounds::make_recovered_durable(logs::Timestamp newest, std::uint64_t live_transactions)
+Result<void> ReplayRounds::make_recovered_durable(Timestamp newest, std::uint64_t live_transactions)
 {
     const auto bytes_of = [](ReplayRounds& self, std::uint32_t image_page) -> const std::byte* {
         return self.parts_.shadow->page(image_page);
@@ -110,7 +108,7 @@ Result<void> ReplayRounds::make_recovered_durable(logs::Timestamp newest, std::u
     ReplayPoint point = point_;
     point.replayed = newest;
     point.transactions += live_transactions;
-    const auto early = is_removed(Canary::early_pages) ? std::span<const std::uint32_t>{} : parts_.memory->early_pages();
+    const auto early = is_removed(Canary::early_pages) ? std::span<const std::uint32_t>{} : parts_.logs->early_pages();
     const auto replayed = has_replayed_ ? replayer_.pages() : std::span<const std::uint32_t>{};
     std::copy(early.begin(), early.end(), std::copy(replayed.begin(), replayed.end(), sorted_pages_.data()));
     auto* const end = sorted_pages_.data() + replayed.size() + early.size();
@@ -119,9 +117,9 @@ Result<void> ReplayRounds::make_recovered_durable(logs::Timestamp newest, std::u
     return write_epoch({sorted_pages_.data(), pages}, bytes_of, point, false);
 }
 
-Result<void> ReplayRounds::write_marker(logs::Timestamp newest, const ProtocolRow& protocol) noexcept
+Result<void> ReplayRounds::write_marker(Timestamp newest, std::uint64_t whose_logs) noexcept
 {
-    const std::uint64_t words[] = {logs::encode_marker(newest), logs::marker_magic, protocol.pool_word};
+    const std::uint64_t words[] = {encode_marker(newest), marker_magic, whose_logs};
     std::memset(point_pages_.data(), 0, page_bytes);
     std::memcpy(point_pages_.data(), words, sizeof words);
     const BlockWrite page{(parts_.pool->facts().engine_area_first_page + marker_page) * page_bytes, point_pages_.data(), page_bytes};
@@ -144,13 +142,13 @@ CheckpointTurn ReplayRounds::take_round(bool last, bool even_if_empty) noexcept
     announced_.absorb(*parts_.table, *parts_.locations);
     const bool is_round_wanted = is_round_wanted_.exchange(false, std::memory_order_acq_rel);
     const bool is_epoch_wanted = last || parts_.clock->wanted() >= parts_.clock->running();
-    if (parts_.memory->protocol().apply(in_place_) && even_if_empty && !is_round_wanted && !is_epoch_wanted &&
+    if (parts_.logs->before_turn() && even_if_empty && !is_round_wanted && !is_epoch_wanted &&
         os::monotonic_ns() - newest_epoch_ns_ < settings_.interval_ns) {
         return CheckpointTurn::nothing_to_do;
     }
     const bool awaited = is_epoch_wanted || even_if_empty;
     Result<void> outcome = awaited ? seal(last) : Result<void>{};
-    const logs::GroupRecord goal = goal_now();
+    const GroupRecord goal = parts_.logs->replayable();
     if (outcome && !awaited && goal.marker <= point_.replayed) {
         statistics().empty_checkpoints.fetch_add(1, std::memory_order_relaxed);
         return CheckpointTurn::nothing_to_do;
@@ -159,44 +157,35 @@ CheckpointTurn ReplayRounds::take_round(bool last, bool even_if_empty) noexcept
         outcome = replay_up_to(goal, last);
     }
     if (!outcome) {
-        parts_.memory->fail_for_good(outcome.error());
+        parts_.logs->fail_for_good(outcome.error());
         return CheckpointTurn::failed;
     }
     return CheckpointTurn::committed;
 }
 
 /// Puts every record up to `limit` that is not replayed in order, along links. False: there are none, or one is missing.
-bool ReplayRounds::follow(logs::Timestamp limit) noexcept
+bool ReplayRounds::follow(Timestamp limit) noexcept
 {
-    logs::CommitLinks& links = parts_.memory->links();
-    if (!links.direction()) {
+    CommitLinks* const links = parts_.logs->links();
+    if (links == nullptr) {
         return false;
     }
-    links.await_links(limit);
-    logs::LinkedRecords range{*links.direction(), {}, {}, 0};
-    const std::uint32_t logs = parts_.memory->log_count();
+    links->await_links(limit);
+    LinkedRecords range{*links->direction(), {}, {}, 0};
+    const std::uint32_t logs = parts_.logs->log_count();
     for (std::uint32_t i = 0; i < logs; ++i) {
-        if (logs::RedoLog& log = parts_.memory->log(i); log.has_chunks()) {
-            logs::add_records(log, parts_.memory->space(), point_.replayed, limit, range);
+        if (RedoLog& log = parts_.logs->log(i); log.has_chunks()) {
+            add_records(log, parts_.logs->space(), point_.replayed, limit, range);
         }
     }
-    const std::span<logs::RecordRef> ordered = ordered_.resize(range.count);
+    const std::span<RecordRef> ordered = ordered_.resize(range.count);
     if (ordered.size() == range.count &&
-        (ordered.empty() || logs::follow_links(log_bytes(), range.direction, range.oldest, range.newest, ordered))) {
-        own_statistic(OwnStatistic::linked_records).fetch_add(range.count, std::memory_order_relaxed);
+        (ordered.empty() || follow_links(log_bytes(), range.direction, range.oldest, range.newest, ordered))) {
+        parts_.logs->note_linked(range.count);
         return true;
     }
-    own_statistic(OwnStatistic::link_fallbacks).fetch_add(1, std::memory_order_relaxed);
+    parts_.logs->note_missing_link();
     return false;
-}
-
-logs::GroupRecord ReplayRounds::goal_now() noexcept
-{
-    logs::GroupRecord goal = parts_.memory->newest_group();
-    if (parts_.memory->is_byte_addressable()) {
-        goal.marker = parts_.memory->protocol().replayable();
-    }
-    return goal;
 }
 
 /// Makes durable what has happened so far, for this round to replay. With a full log some rounds make room first; if threads use that up
@@ -205,14 +194,14 @@ Result<void> ReplayRounds::seal(bool last) noexcept
 {
     const unsigned attempts = last ? 100 : 3;
     for (unsigned i = 0; i < attempts; ++i) {
-        const auto sealed = parts_.memory->try_seal();
+        const auto sealed = parts_.logs->try_seal();
         if (!sealed) {
             return pass_on(sealed.error());
         }
         if (*sealed) {
             return {};
         }
-        if (auto done = replay_up_to(goal_now(), false); !done) {
+        if (auto done = replay_up_to(parts_.logs->replayable(), false); !done) {
             return done;
         }
     }
@@ -220,30 +209,30 @@ Result<void> ReplayRounds::seal(bool last) noexcept
 }
 
 /// Every record up to `limit` that is not replayed, log after log.
-bool ReplayRounds::collect(logs::Timestamp limit) noexcept
+bool ReplayRounds::collect(Timestamp limit) noexcept
 {
     walked_.clear();
     head_count_ = 0;
-    const logs::LogBytes bytes = log_bytes();
+    const LogBytes bytes = log_bytes();
     bool complete = true;
-    const std::uint32_t logs = parts_.memory->log_count();
+    const std::uint32_t logs = parts_.logs->log_count();
     for (std::uint32_t i = 0; i < logs; ++i) {
-        logs::RedoLog& log = parts_.memory->log(i);
+        RedoLog& log = parts_.logs->log(i);
         if (!log.has_chunks()) {
             continue;
         }
         const std::uint64_t first = walked_.count();
-        log.visit_chunks([&](logs::ChunkIndex chunk, std::uint32_t used) noexcept {
-            if (parts_.memory->space().state(chunk).newest.load(std::memory_order_acquire) <= point_.replayed) {
+        log.visit_chunks([&](ChunkIndex chunk, std::uint32_t used) noexcept {
+            if (parts_.logs->space().state(chunk).newest.load(std::memory_order_acquire) <= point_.replayed) {
                 return;
             }
-            logs::LogPiece piece{chunk, sizeof(logs::ChunkHeader), used};
-            complete &= logs::walk_piece(bytes, piece, limit, walked_);
+            LogPiece piece{chunk, sizeof(ChunkHeader), used};
+            complete &= walk_piece(bytes, piece, limit, walked_);
         });
         auto records = walked_.records().subspan(first);
-        const auto is_done = [&](const logs::RecordRef& record) noexcept { return record.timestamp <= point_.replayed; };
+        const auto is_done = [&](const RecordRef& record) noexcept { return record.timestamp <= point_.replayed; };
         records = records.subspan(static_cast<std::size_t>(std::find_if_not(records.begin(), records.end(), is_done) - records.begin()));
-        heads_[head_count_++] = logs::LogHead(records);
+        heads_[head_count_++] = LogHead(records);
     }
     return complete;
 }
@@ -254,10 +243,10 @@ void ReplayRounds::put_in_order() noexcept
     for (std::uint32_t i = 0; i < head_count_; ++i) {
         records += heads_[i].left();
     }
-    static_cast<void>(logs::order_by_timestamp({heads_.data(), head_count_}, ordered_.resize(records)));
+    static_cast<void>(order_by_timestamp({heads_.data(), head_count_}, ordered_.resize(records)));
 }
 
-Result<void> ReplayRounds::replay_up_to(const logs::GroupRecord& goal, bool clean) noexcept
+Result<void> ReplayRounds::replay_up_to(const GroupRecord& goal, bool clean) noexcept
 {
     if (!follow(goal.marker)) {
         if (!collect(goal.marker)) {
@@ -265,7 +254,7 @@ Result<void> ReplayRounds::replay_up_to(const logs::GroupRecord& goal, bool clea
         }
         put_in_order();
     }
-    std::span<const logs::RecordRef> left = ordered_.records();
+    std::span<const RecordRef> left = ordered_.records();
     const auto bytes_of = [](ReplayRounds& self, std::uint32_t image_page) {
         return staged_bytes_of(self.staging_.data(), self.staged_at_[image_page]);
     };
@@ -275,9 +264,7 @@ Result<void> ReplayRounds::replay_up_to(const logs::GroupRecord& goal, bool clea
             return pass_on(taken.error());
         }
         ReplayPoint point = point_;
-        const auto count_of_parts = [](const logs::RecordRef& record, const logs::RecordRef& next) {
-            return record.timestamp != next.timestamp;
-        };
+        const auto count_of_parts = [](const RecordRef& record, const RecordRef& next) { return record.timestamp != next.timestamp; };
         const auto done = left.first(*taken);
         for (std::size_t i = 0; i < done.size(); ++i) {
             point.transactions += i + 1 == done.size() || count_of_parts(done[i], done[i + 1]) ? 1U : 0U;
@@ -285,7 +272,7 @@ Result<void> ReplayRounds::replay_up_to(const logs::GroupRecord& goal, bool clea
         newest_replayed_ = done.empty() ? newest_replayed_ : done.back().timestamp;
         left = left.subspan(*taken);
         point.replayed = left.empty() ? goal.marker : done.back().timestamp;
-        if (left.empty() && !parts_.memory->is_byte_addressable()) {
+        if (left.empty() && parts_.logs->groups_count_records()) {
             point.transactions = goal.transactions;
         }
         const auto pages = *taken != 0 ? replayer_.pages() : std::span<const std::uint32_t>{};
@@ -298,15 +285,15 @@ Result<void> ReplayRounds::replay_up_to(const logs::GroupRecord& goal, bool clea
     return {};
 }
 
-Result<std::uint64_t> ReplayRounds::replay_some(std::span<const logs::RecordRef> ordered) noexcept
+Result<std::uint64_t> ReplayRounds::replay_some(std::span<const RecordRef> ordered) noexcept
 {
     if (ordered.empty()) {
         return 0;
     }
-    const logs::LogBytes bytes = log_bytes();
+    const LogBytes bytes = log_bytes();
     std::uint64_t records = round_size_.count(bytes, ordered, settings_.staging_bytes / page_bytes).records;
     if (records == 0) {  // One transaction is larger than that.
-        const auto is_first = [&](const logs::RecordRef& record) noexcept { return record.timestamp == ordered.front().timestamp; };
+        const auto is_first = [&](const RecordRef& record) noexcept { return record.timestamp == ordered.front().timestamp; };
         records = static_cast<std::uint64_t>(std::find_if_not(ordered.begin(), ordered.end(), is_first) - ordered.begin());
     }
     staged_pages_.store(0, std::memory_order_relaxed);
@@ -412,20 +399,20 @@ Result<void> ReplayRounds::write_replay_point(const ReplayPoint& point) noexcept
     return parts_.pool->medium().write({copies, is_removed(Canary::replay_point_copy) ? 1U : 2U});
 }
 
-void ReplayRounds::give_chunks_back(logs::Timestamp replayed) noexcept
+void ReplayRounds::give_chunks_back(Timestamp replayed) noexcept
 {
-    logs::ChunkSpace& space = parts_.memory->space();
+    ChunkSpace& space = parts_.logs->space();
     // Idle threads keep their last chunk only while there are plenty.
     const bool all = space.free_chunks() < space.chunk_count() / 4;
-    if (parts_.memory->links().direction()) {
+    if (parts_.logs->links() != nullptr) {
         // The next transaction may yet store its link in the newest record, or look for its timestamp.
         replayed = newest_replayed_ == 0 ? 0 : newest_replayed_ - 1;
     }
-    const std::uint32_t logs = parts_.memory->log_count();
+    const std::uint32_t logs = parts_.logs->log_count();
     for (std::uint32_t i = 0; i < logs; ++i) {
-        parts_.memory->log(i).release_up_to(replayed, all);
+        parts_.logs->log(i).release_up_to(replayed, all);
     }
     space.wake_waiters();
 }
 
-}  // namespace stillpoint::spht
+}  // namespace stillpoint::logs

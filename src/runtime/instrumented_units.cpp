@@ -1,4 +1,4 @@
-#include "engines/pmthreads/instrumented_units.hpp"
+#include "runtime/instrumented_units.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -7,7 +7,7 @@
 #include "nvhooks/abi/nvhooks_abi.h"
 #include "os/elf_section.hpp"
 
-namespace stillpoint::pmthreads {
+namespace stillpoint {
 
 namespace {
 
@@ -36,7 +36,7 @@ Result<void> check_record(const nvhooks_module& record, std::string_view object)
     if (marks && record.card_shift != NVHOOKS_CARD_SHIFT) {
         return fail(SP_E_UNSUPPORTED, 0,
                     "{}: {} was instrumented for cards of {} bytes (layer {}), this library has cards of {}; compile it "
-                    "again with the layer pmthreads",
+                    "again with its layer of this version",
                     object, text_of(record.source), std::uint64_t{1} << (record.card_shift & 63u), text_of(record.layer),
                     std::uint64_t{1} << NVHOOKS_CARD_SHIFT);
     }
@@ -44,13 +44,14 @@ Result<void> check_record(const nvhooks_module& record, std::string_view object)
 }
 
 /// Units of other layers call functions of the same names, but not this library's.
-bool marks_for_this_library(const nvhooks_module& record) noexcept
+bool marks_for_this_library(const nvhooks_module& record, const MarksWanted& wanted) noexcept
 {
-    return (record.flags & NVHOOKS_MODULE_MARKS_CARDS) != 0 ||
-           ((record.flags & NVHOOKS_MODULE_CALLS_HOOKS) != 0 && text_of(record.layer) == "pmthreads");
+    return (wanted.cards && (record.flags & NVHOOKS_MODULE_MARKS_CARDS) != 0) ||
+           ((record.flags & NVHOOKS_MODULE_CALLS_HOOKS) != 0 && text_of(record.layer) == wanted.layer);
 }
 
 struct Count {
+    const MarksWanted& wanted;
     std::uint64_t units = 0;
     Result<void> outcome;
 };
@@ -70,7 +71,7 @@ bool count_section(void* context, const os::LoadedSection& section)
         if (count.outcome = check_record(record, section.module_name); !count.outcome) {
             return false;
         }
-        count.units += marks_for_this_library(record) ? 1u : 0u;
+        count.units += marks_for_this_library(record, count.wanted) ? 1u : 0u;
         at += std::min(sizeof record, section.size - at);
     }
     return true;
@@ -78,9 +79,9 @@ bool count_section(void* context, const os::LoadedSection& section)
 
 }  // namespace
 
-Result<std::uint64_t> count_marking_units()
+Result<std::uint64_t> count_marking_units(const MarksWanted& wanted)
 {
-    Count count;
+    Count count{wanted, 0, {}};
     os::visit_sections(NVHOOKS_MODULE_SECTION, &count_section, &count);
     if (!count.outcome) {
         return pass_on(count.outcome.error());
@@ -88,9 +89,10 @@ Result<std::uint64_t> count_marking_units()
     if (count.units == 0) {
         return fail(SP_E_UNSUPPORTED, 0,
                     "tracker hooks: nothing in this program marks what it writes, so nothing would become durable; compile it "
-                    "with `stillpoint cc` or `stillpoint c++`, or use the tracker auto");
+                    "with `stillpoint cc --runtime={}` or `stillpoint c++ --runtime={}`, or use the default engine with the tracker auto",
+                    wanted.layer, wanted.layer);
     }
     return count.units;
 }
 
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint

@@ -10,12 +10,11 @@
 #include <span>
 
 #include "core/result.hpp"
-#include "engines/spht/in_place.hpp"
-#include "engines/spht/spht_layout.hpp"
-#include "engines/spht/transactional_memory.hpp"
+#include "logs/log_area_layout.hpp"
 #include "logs/log_scan.hpp"
 #include "logs/log_walk.hpp"
 #include "logs/replay_order.hpp"
+#include "logs/replayed_logs.hpp"
 #include "logs/replayer.hpp"
 #include "logs/round_size.hpp"
 #include "os/futex.hpp"
@@ -27,7 +26,7 @@
 #include "versions/announced_segments.hpp"
 #include "versions/epoch_writer.hpp"
 
-namespace stillpoint::spht {
+namespace stillpoint::logs {
 
 class ReplayRounds {
 public:
@@ -38,7 +37,7 @@ public:
         versions::LocationAllocator* locations;
         os::FutexLock* medium_lock;
         EpochClock* clock;
-        TransactionalMemory* memory;
+        ReplayedLogs* logs;
     };
     struct Settings {
         std::uint64_t interval_ns;
@@ -56,13 +55,13 @@ public:
     /// The replay point in force, as it was read.
     void set_replayed(const ReplayPoint& point) noexcept { point_ = point; }
     /// Applies what the logs have to the image itself: recovery. Nothing of the medium changes. Errors: pool_corrupt, no_memory.
-    [[nodiscard]] Result<void> replay_into_image(const logs::LogIndex& index);
+    [[nodiscard]] Result<void> replay_into_image(const LogIndex& index);
     /// Makes what replay_into_image() has applied, and the pages that the library has stored to since, an epoch, after which no log record
     /// of an earlier run counts: those up to `newest`. Before start(). Errors: as EpochWriter's.
-    [[nodiscard]] Result<void> make_recovered_durable(logs::Timestamp newest, std::uint64_t live_transactions);
-    /// The marker, and whose logs the pool has from now on: of a new pool, durable with its first epoch; or where another protocol takes
-    /// over, and nothing in the logs counts any more. Errors: io.
-    [[nodiscard]] Result<void> write_marker(logs::Timestamp newest, const ProtocolRow& protocol) noexcept;
+    [[nodiscard]] Result<void> make_recovered_durable(Timestamp newest, std::uint64_t live_transactions);
+    /// The marker, and the engine's word for whose logs the pool has from now on: of a new pool, durable with its first epoch; or where
+    /// another kind of logs takes over, and nothing in them counts any more. Errors: io.
+    [[nodiscard]] Result<void> write_marker(Timestamp newest, std::uint64_t whose_logs) noexcept;
 
     [[nodiscard]] Result<void> start() { return turns_.start(); }
     [[nodiscard]] bool finish() noexcept { return turns_.finish(); }
@@ -74,51 +73,49 @@ public:
         is_round_wanted_.store(true, std::memory_order_release);
         turns_.request();
     }
-    /// CommitProtocol::apply() as soon as possible, and no round for that. Any thread.
-    void wake_applier() noexcept { turns_.request(); }
+    /// ReplayedLogs::before_turn() as soon as possible, and no round for that. Any thread.
+    void wake() noexcept { turns_.request(); }
     void announce_segment(const Segment& segment) noexcept { announced_.announce(segment); }
     [[nodiscard]] std::uint64_t transactions_replayed() const noexcept { return point_.transactions; }
-    [[nodiscard]] logs::Timestamp replayed() const noexcept { return replayed_.load(std::memory_order_acquire); }
+    [[nodiscard]] Timestamp replayed() const noexcept { return replayed_.load(std::memory_order_acquire); }
 
 private:
     static CheckpointTurn take_turn(void* self, const CheckpointTurns::Facts& facts) noexcept;
     [[nodiscard]] CheckpointTurn take_round(bool last, bool even_if_empty) noexcept;
-    [[nodiscard]] logs::GroupRecord goal_now() noexcept;
     [[nodiscard]] Result<void> seal(bool last) noexcept;
-    [[nodiscard]] Result<void> replay_up_to(const logs::GroupRecord& goal, bool clean) noexcept;
-    [[nodiscard]] bool follow(logs::Timestamp limit) noexcept;
-    [[nodiscard]] bool collect(logs::Timestamp limit) noexcept;
+    [[nodiscard]] Result<void> replay_up_to(const GroupRecord& goal, bool clean) noexcept;
+    [[nodiscard]] bool follow(Timestamp limit) noexcept;
+    [[nodiscard]] bool collect(Timestamp limit) noexcept;
     void put_in_order() noexcept;
     /// Replays the first records of `ordered`, as many as staging memory has pages for. Returns how many.
-    [[nodiscard]] Result<std::uint64_t> replay_some(std::span<const logs::RecordRef> ordered) noexcept;
+    [[nodiscard]] Result<std::uint64_t> replay_some(std::span<const RecordRef> ordered) noexcept;
     static std::byte* staged_page(void* self, std::uint64_t image_page);
     [[nodiscard]] bool load_copy(std::uint64_t image_page, std::byte* bytes) noexcept;
     [[nodiscard]] Result<void> write_epoch(std::span<const std::uint32_t> pages, const std::byte* (*bytes_of)(ReplayRounds&, std::uint32_t),
                                            const ReplayPoint& point, bool clean) noexcept;
     [[nodiscard]] Result<void> write_replay_point(const ReplayPoint& point) noexcept;
-    void give_chunks_back(logs::Timestamp replayed) noexcept;
-    [[nodiscard]] logs::LogBytes log_bytes() const noexcept;
+    void give_chunks_back(Timestamp replayed) noexcept;
+    [[nodiscard]] LogBytes log_bytes() const noexcept;
 
     Parts parts_;
     Settings settings_;
     versions::EpochWriter writer_;
     CheckpointTurns turns_;
-    InPlace in_place_;
     std::atomic<bool> is_round_wanted_{false};
     versions::AnnouncedSegments announced_;
     os::NumaNodes nodes_;
-    logs::Replayer replayer_;
-    logs::RoundSize round_size_;
+    Replayer replayer_;
+    RoundSize round_size_;
     ReplayPoint point_{};
     std::uint64_t newest_epoch_ns_ = 0;  ///< when it was begun
     bool has_replayed_ = false;
-    std::atomic<logs::Timestamp> replayed_{0};
-    logs::Timestamp newest_replayed_ = 0;  ///< of a record of this run; 0: none
+    std::atomic<Timestamp> replayed_{0};
+    Timestamp newest_replayed_ = 0;  ///< of a record of this run; 0: none
 
     // The round in progress.
-    logs::RecordList walked_;  ///< log after log
-    logs::RecordList ordered_;
-    os::ReservedArray<logs::LogHead> heads_;
+    RecordList walked_;  ///< log after log
+    RecordList ordered_;
+    os::ReservedArray<LogHead> heads_;
     std::uint32_t head_count_ = 0;
     os::ReservedArray<std::byte> staging_;
     std::atomic<std::uint64_t> staged_pages_{0};
@@ -128,4 +125,4 @@ private:
     os::ReservedArray<std::byte> point_pages_;
 };
 
-}  // namespace stillpoint::spht
+}  // namespace stillpoint::logs

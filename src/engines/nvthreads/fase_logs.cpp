@@ -1,0 +1,419 @@
+#include "engines/nvthreads/fase_logs.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+#include <sys/mman.h>
+
+#include "core/canary.hpp"
+#include "engines/nvthreads/own_statistics.hpp"
+#include "logs/log_area_layout.hpp"
+#include "os/clock.hpp"
+#include "runtime/fase.hpp"
+#include "runtime/thread_registry.hpp"
+
+namespace stillpoint::nvthreads {
+
+namespace {
+
+using section_ends::Handover;
+
+std::atomic<std::uint64_t> serials{0};
+
+struct OwnLog {
+    std::uint64_t serial = 0;  ///< of the FaseLogs that the thread belongs to; 0: none
+    FaseThread* thread = nullptr;
+    bool is_ending = false;  ///< thread_ends() was called: what the heap still stores for it is handed over at once
+};
+/// initial-exec: one instruction, and never a call that may allocate.
+constinit thread_local OwnLog own_log [[gnu::tls_model("initial-exec")]];
+
+/// A record is handed over when it is so large, also in the middle of a FASE: half of the smallest log holds several.
+constexpr std::uint64_t record_words = std::uint64_t{1} << 16;
+/// Ranges are added by such pieces, so that each finds room in a record.
+constexpr std::uint64_t piece_bytes = std::uint64_t{64} * kib;
+constexpr std::uint64_t piece_words_max = 2 * (piece_bytes / 8 + 2);
+
+}  // namespace
+
+FaseLogs::~FaseLogs()
+{
+    stop();
+    const std::uint32_t count = thread_count_.load(std::memory_order_relaxed);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        threads_[i]->~FaseThread();
+        munmap(threads_[i], sizeof(FaseThread));
+    }
+}
+
+Result<void> FaseLogs::prepare(const Parts& parts)
+{
+    parts_ = parts;
+    image_base_ = parts.shadow->base();
+    serial_ = serials.fetch_add(1, std::memory_order_relaxed) + 1;
+    medium_ = &parts.pool->medium();
+    const std::uint64_t image_pages_max = parts.image_bytes_max / page_bytes;
+    // Each segment rounds its part up by itself.
+    const std::uint64_t chunks = logs::log_pages_for(image_pages_max) / logs::chunk_pages + Pool::segments_max * (logs::log_chunks_min + 1);
+    if (auto done = space_.reserve(chunks, nullptr); !done) {
+        return done;
+    }
+    if (auto done = order_.reserve(); !done) {
+        return done;
+    }
+    if (auto done = threads_.reserve(threads_max, "the logs of threads"); !done) {
+        return done;
+    }
+    if (auto done = free_threads_.reserve(threads_max, "the logs of threads"); !done) {
+        return done;
+    }
+    return early_pages_.reserve(2 * image_pages_max, "stores before the pool is in use");
+}
+
+Result<void> FaseLogs::start(Timestamp after, const logs::GroupRecord& group)
+{
+    clock_.start(after, logs::ClockKind::counter);
+    order_.set_durable(after);
+    const auto log_count = [](void* self) noexcept { return static_cast<FaseLogs*>(self)->log_count(); };
+    const auto log = [](void* self, std::uint32_t number) noexcept -> logs::RedoLog& { return static_cast<FaseLogs*>(self)->log(number); };
+    const auto failed = [](void* self, const Failure& failure) noexcept { static_cast<FaseLogs*>(self)->fail_for_good(failure); };
+    const auto cut = [](void* self) noexcept {
+        auto& logs = *static_cast<FaseLogs*>(self);
+        return logs.open_fases_.cut(logs.clock_);
+    };
+    const auto round = [](void* self, std::uint64_t oldest_ns) noexcept { static_cast<FaseLogs*>(self)->note_round(oldest_ns); };
+    const std::uint64_t area = parts_.pool->facts().engine_area_first_page;
+    logs::GroupCommit::Parts group_parts{
+        medium_,           parts_.medium_lock, &space_, &order_, &clock_, (area + logs::group_page) * page_bytes,
+        logs::group_magic, log_count,          log,     failed,  this};
+    group_parts.cut = cut;
+    group_parts.unawaited_ns = parts_.delay_ns;
+    group_parts.on_round = round;
+    if (auto done = group_.start(group_parts, group); !done) {
+        return done;
+    }
+    is_running_.store(true, std::memory_order_release);
+    return {};
+}
+
+void FaseLogs::stop() noexcept
+{
+    is_running_.store(false, std::memory_order_release);
+    group_.stop();
+}
+
+void FaseLogs::detach_after_fork() noexcept
+{
+    is_running_.store(false, std::memory_order_release);
+    group_.detach_after_fork();
+    early_lock_.reset_after_fork();
+    threads_lock_.reset_after_fork();
+    open_fases_.reset_after_fork();
+    space_.reset_after_fork();
+}
+
+// ---- Threads ------------------------------------------------------------------------------------
+
+FaseThread* FaseLogs::own_if_any() const noexcept { return own_log.serial == serial_ ? own_log.thread : nullptr; }
+
+FaseThread* FaseLogs::own() noexcept
+{
+    FaseThread* const own = own_if_any();
+    return own != nullptr ? own : make_own();
+}
+
+FaseThread* FaseLogs::make_own() noexcept
+{
+    // A thread that never takes a lock must tell its end, too.
+    static_cast<void>(attach_thread());
+    const std::lock_guard guard(threads_lock_);
+    std::uint32_t number = thread_count_.load(std::memory_order_relaxed);
+    if (free_thread_count_ != 0) {
+        number = free_threads_[--free_thread_count_];
+    } else {
+        void* const memory = number == threads_max
+                                 ? MAP_FAILED
+                                 : mmap(nullptr, sizeof(FaseThread), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED) {
+            fail_for_good(
+                fail(SP_E_NO_MEMORY, 0, "no memory for the log of a thread, or more than {} threads at a time", threads_max).value());
+            return nullptr;
+        }
+        auto* const made = new (memory) FaseThread{};
+        made->slot = &order_.slot(number);
+        made->number = number;
+        auto ready = made->record.reserve(record_words + piece_words_max);
+        if (ready) {
+            ready = made->log.init(space_, *medium_, number, parts_.pool->facts().generation);
+        }
+        if (!ready) {
+            made->~FaseThread();
+            munmap(memory, sizeof(FaseThread));
+            fail_for_good(ready.error());
+            return nullptr;
+        }
+        threads_[number] = made;
+        thread_count_.store(number + 1, std::memory_order_release);
+        order_.set_slots(number + 1);
+    }
+    own_log.serial = serial_;
+    own_log.thread = threads_[number];
+    return threads_[number];
+}
+
+/// A FASE that its thread leaves unfinished is over: no thread will add to it, and its lock keeps others from the data that it guards.
+void FaseLogs::thread_ends() noexcept
+{
+    FaseThread* const own = own_if_any();
+    if (own == nullptr) {
+        return;
+    }
+    if (is_running_.load(std::memory_order_acquire)) {
+        end_fase(*own);
+    }
+    release(*own);
+    own_log.is_ending = true;
+}
+
+void FaseLogs::release(FaseThread& own) noexcept
+{
+    const std::lock_guard guard(threads_lock_);
+    free_threads_[free_thread_count_++] = own.number;
+    own_log = {};
+}
+
+void FaseLogs::fail_for_good(const Failure& failure) noexcept
+{
+    {
+        const std::lock_guard guard(failure_lock_);
+        if (has_failed()) {
+            return;
+        }
+        failure_ = failure;
+        has_failed_.store(true, std::memory_order_release);
+    }
+    group_.fail_for_good(failure);
+    space_.wake_waiters();
+    parts_.give_up(parts_.engine, failure);
+}
+
+// ---- Stores -------------------------------------------------------------------------------------
+
+void FaseLogs::note_early_store(std::uint64_t offset, std::size_t size) noexcept
+{
+    const std::lock_guard guard(early_lock_);
+    for (std::uint64_t page = offset / page_bytes; page <= (offset + size - 1) / page_bytes; ++page) {
+        const bool is_last = early_page_count_ != 0 && early_pages_[early_page_count_ - 1] == page;
+        if (!is_last && early_page_count_ != early_pages_.capacity()) {
+            early_pages_[early_page_count_++] = static_cast<std::uint32_t>(page);
+        }
+    }
+}
+
+void FaseLogs::put(FaseThread& own, std::uint64_t offset, const void* address, std::size_t size) noexcept
+{
+    const auto* bytes = static_cast<const std::byte*>(address);
+    while (size != 0) {
+        const std::size_t here = std::min<std::size_t>(size, piece_bytes);
+        if (own.record.words() > record_words) [[unlikely]] {
+            hand_over(inside_fase() ? Handover::inside : Handover::outside);
+        }
+        own.record.add_range(offset, bytes, here);
+        offset += here;
+        bytes += here;
+        size -= here;
+    }
+    own.has_stored = true;
+}
+
+void FaseLogs::add(const void* address, std::size_t size) noexcept
+{
+    const std::uint64_t offset = offset_of(address);
+    if (offset == no_offset || size == 0 || has_failed()) {
+        return;
+    }
+    const std::size_t inside = std::min<std::uint64_t>(size, parts_.image_bytes_max - offset);
+    if (!is_running_.load(std::memory_order_acquire)) [[unlikely]] {
+        note_early_store(offset, inside);
+        return;
+    }
+    if (FaseThread* const thread = own(); thread != nullptr) {
+        put(*thread, offset, address, inside);
+    }
+}
+
+void FaseLogs::add_shared(const void* address, std::size_t size) noexcept
+{
+    add(address, size);
+    hand_over(inside_fase() ? Handover::inside : Handover::outside);
+}
+
+// ---- Records ------------------------------------------------------------------------------------
+
+bool FaseLogs::make_room(FaseThread& own) noexcept
+{
+    constexpr std::uint64_t look_again_ns = 100'000'000;
+    std::uint64_t stuck_since_ns = 0;
+    while (!has_failed()) {
+        const std::uint32_t seen = space_.returns().load(std::memory_order_acquire);
+        const logs::RedoLog::Room room = own.log.prepare(own.record.words());
+        if (space_.is_getting_full() || room == logs::RedoLog::Room::wait) {
+            parts_.request_replay(parts_.engine);
+        }
+        if (room == logs::RedoLog::Room::ready) {
+            return true;
+        }
+        const std::uint64_t now_ns = os::monotonic_ns();
+        stuck_since_ns = stuck_since_ns == 0 || !open_fases_.any() ? now_ns : stuck_since_ns;
+        if (room == logs::RedoLog::Room::too_large || now_ns - stuck_since_ns > parts_.wait_max_ns) {
+            fail_for_good(fail(SP_E_TRANSACTION_TOO_LARGE, 0,
+                               "the log of {} KiB is full, and a section that has handed a part over does not end: its stores cannot "
+                               "become durable; divide the section, or make a larger pool",
+                               space_.chunk_count() * logs::chunk_bytes / kib)
+                              .value());
+            return false;
+        }
+        os::futex_wait(space_.returns(), seen, now_ns + look_again_ns);
+    }
+    return false;
+}
+
+void FaseLogs::append(FaseThread& own, bool begins_open) noexcept
+{
+    if (!make_room(own)) {
+        own.record.clear();
+        return;
+    }
+    logs::CommitOrder::announce(*own.slot, clock_.now());
+    own.is_open = own.is_open || begins_open;
+    const Timestamp timestamp = begins_open ? open_fases_.open(clock_) : clock_.next();
+    logs::CommitOrder::settle(*own.slot, timestamp);
+    own.log.append(own.record, timestamp);
+    logs::CommitOrder::persisted(*own.slot, timestamp);
+    logs::CommitOrder::close(*own.slot);
+    own.record.clear();
+    own.newest = timestamp;
+    if (parts_.acknowledge == Acknowledge::order) {
+        group_.note_unawaited();
+    }
+}
+
+void FaseLogs::end_fase(FaseThread& own) noexcept
+{
+    if (!own.record.empty()) {
+        append(own, false);
+    }
+    if (own.is_open) {
+        own.is_open = false;
+        open_fases_.close();
+    }
+    if (own.has_stored) {
+        own.has_stored = false;
+        own.fases.store(own.fases.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+}
+
+void FaseLogs::hand_over(Handover handover) noexcept
+{
+    FaseThread* const own = own_if_any();
+    if (own == nullptr || !is_running_.load(std::memory_order_acquire)) {
+        return;
+    }
+    if (own_log.is_ending) [[unlikely]] {
+        // The heap takes the thread's free blocks back. If the session stays open after all, the next section is as any other.
+        end_fase(*own);
+        release(*own);
+        own_log.is_ending = handover != Handover::section_ends;
+        return;
+    }
+    switch (handover) {
+    case Handover::section_ends:
+    case Handover::outside: end_fase(*own); return;
+    case Handover::call_ends:
+        if (own->is_open) {
+            end_fase(*own);
+        }
+        return;
+    case Handover::inside:
+        if (!own->record.empty() && !is_removed(Canary::inner_release)) {
+            own->parts.store(own->parts.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+            append(*own, !own->is_open);
+        }
+        return;
+    }
+}
+
+// ---- Durability ---------------------------------------------------------------------------------
+
+void FaseLogs::acknowledge() noexcept
+{
+    if (!is_running_.load(std::memory_order_acquire) || has_failed()) {
+        return;
+    }
+    if (parts_.acknowledge == Acknowledge::order) {
+        const std::uint64_t oldest_ns = group_.round_oldest_ns();
+        if (oldest_ns == 0 || os::monotonic_ns() - oldest_ns < parts_.loss_max_ns) [[likely]] {
+            return;
+        }
+    }
+    // A FASE may have read newer data than it has stored.
+    const Timestamp seen = clock_.now();
+    while (!is_removed(Canary::unlock_wait) && order_.durable() < seen) {
+        const auto done = group_.wait_until(seen, os::monotonic_ns() + parts_.wait_max_ns);
+        if (done || has_failed()) {
+            return;
+        }
+        if (open_fases_.any()) {
+            // That FASE may wait for this thread.
+            own_statistic(OwnStatistic::unlocks_not_durable).fetch_add(1, std::memory_order_relaxed);
+            return;
+        }
+    }
+}
+
+Result<void> FaseLogs::wait_durable(std::uint64_t deadline_ns) noexcept
+{
+    if (FaseThread* const own = own_if_any(); own != nullptr) {
+        end_fase(*own);
+    }
+    if (has_failed()) {
+        return pass_on(failure_);
+    }
+    return group_.wait_until(clock_.now(), deadline_ns);
+}
+
+/// Records after the cut cannot be durable before another thread ends its FASE.
+Result<bool> FaseLogs::try_seal() noexcept
+{
+    if (has_failed()) {
+        return pass_on(failure_);
+    }
+    if (auto done = group_.wait(open_fases_.cut(clock_)); !done) {
+        return pass_on(done.error());
+    }
+    return true;
+}
+
+void FaseLogs::note_round(std::uint64_t oldest_ns) noexcept
+{
+    std::uint64_t fases = 0;
+    std::uint64_t parts = 0;
+    const std::uint32_t count = log_count();
+    for (std::uint32_t i = 0; i < count; ++i) {
+        fases += threads_[i]->fases.load(std::memory_order_relaxed);
+        parts += threads_[i]->parts.load(std::memory_order_relaxed);
+    }
+    const StatisticsScope scope(parts_.statistics_number);
+    own_statistic(OwnStatistic::fases).store(fases, std::memory_order_relaxed);
+    own_statistic(OwnStatistic::parts_handed_over).store(parts, std::memory_order_relaxed);
+    own_statistic(OwnStatistic::group_commits).fetch_add(1, std::memory_order_relaxed);
+    if (oldest_ns != 0) {
+        const std::uint64_t age_ns = os::monotonic_ns() - oldest_ns;
+        auto& longest = own_statistic(OwnStatistic::loss_ns_max);
+        if (age_ns > longest.load(std::memory_order_relaxed)) {
+            longest.store(age_ns, std::memory_order_relaxed);
+        }
+    }
+}
+
+}  // namespace stillpoint::nvthreads

@@ -1,0 +1,142 @@
+#pragma once
+// FaseLogs: the redo logs of a pool's threads, and how their FASEs become durable. How stores are found is not known here: the code that
+// finds one adds it, with its value, and says when other threads may see it.
+//
+// A record has what one thread stored between two moments at which others may see it. Its timestamp is taken before the lock is released,
+// so timestamps are in the order in which locks pass from thread to thread, conditions and barriers wake, and threads are made and joined.
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+#include "core/result.hpp"
+#include "engines/nvthreads/fase_thread.hpp"
+#include "engines/nvthreads/open_fases.hpp"
+#include "logs/chunk_space.hpp"
+#include "logs/commit_clock.hpp"
+#include "logs/commit_order.hpp"
+#include "logs/group_commit.hpp"
+#include "logs/replayed_logs.hpp"
+#include "os/futex.hpp"
+#include "os/reserved_array.hpp"
+#include "pool/pool.hpp"
+#include "runtime/section_ends.hpp"
+#include "runtime/shadow.hpp"
+
+namespace stillpoint::nvthreads {
+
+/// When an outermost unlock returns.
+enum class Acknowledge : std::uint8_t {
+    unlock,  ///< once its FASE is durable
+    order,  ///< at once: FASEs become durable afterwards, in their order
+};
+
+class FaseLogs final : public logs::ReplayedLogs {
+public:
+    /// Threads that may have logs at a time.
+    static constexpr std::uint32_t threads_max = logs::CommitOrder::slots_max;
+
+    struct Parts {
+        Pool* pool;
+        os::FutexLock* medium_lock;
+        const Shadow* shadow;
+        std::uint64_t image_bytes_max;
+        Acknowledge acknowledge;
+        std::uint64_t delay_ns;  ///< order: the log is written so long after the first FASE that it lacks
+        std::uint64_t loss_max_ns;  ///< order: while the oldest FASE that is not durable is older, unlocks wait
+        std::uint64_t wait_max_ns;  ///< longest wait for a FASE of another thread that has handed a part over and does not end
+        unsigned statistics_number;
+        /// A replay is due, or threads wait for one. Any thread.
+        void (*request_replay)(void* engine) noexcept;
+        /// Nothing becomes durable any more.
+        void (*give_up)(void* engine, const Failure& failure) noexcept;
+        void* engine;
+    };
+
+    FaseLogs() = default;
+    FaseLogs(const FaseLogs&) = delete;
+    FaseLogs& operator=(const FaseLogs&) = delete;
+    ~FaseLogs() override;
+
+    /// Errors: no_memory.
+    [[nodiscard]] Result<void> prepare(const Parts& parts);
+    /// FASEs are logged from here on, with timestamps later than `after`. `group`: the newest that counts. Errors: no_memory.
+    [[nodiscard]] Result<void> start(Timestamp after, const logs::GroupRecord& group);
+    void stop() noexcept;
+    void detach_after_fork() noexcept;
+
+    // -- The calling thread ----------------------------------------------------------------------
+    /// It has stored the bytes [address, + size), which hold them still. Memory outside of the image is left out.
+    void add(const void* address, std::size_t size) noexcept;
+    /// Likewise the library itself, whose tables all threads use: they see the store as soon as this returns.
+    void add_shared(const void* address, std::size_t size) noexcept;
+    /// All that it has added is in its log when this returns, with a timestamp.
+    void hand_over(section_ends::Handover handover) noexcept;
+    /// A FASE of the thread has ended, and it holds no lock: returns when it may go on.
+    void acknowledge() noexcept;
+    /// Returns when everything that the thread has done or seen is durable. It is in no FASE. Errors: timed_out; why the pool has failed.
+    [[nodiscard]] Result<void> wait_durable(std::uint64_t deadline_ns) noexcept;
+    void thread_ends() noexcept;
+
+    // -- For the replayer --------------------------------------------------------------------------
+    [[nodiscard]] logs::ChunkSpace& space() noexcept override { return space_; }
+    [[nodiscard]] std::uint32_t log_count() const noexcept override { return thread_count_.load(std::memory_order_acquire); }
+    [[nodiscard]] logs::RedoLog& log(std::uint32_t number) noexcept override { return threads_[number]->log; }
+    [[nodiscard]] logs::GroupRecord replayable() noexcept override { return group_.newest(); }
+    [[nodiscard]] bool groups_count_records() const noexcept override { return true; }
+    [[nodiscard]] Result<bool> try_seal() noexcept override;
+    [[nodiscard]] std::span<const std::uint32_t> early_pages() const noexcept override { return {early_pages_.data(), early_page_count_}; }
+    void fail_for_good(const Failure& failure) noexcept override;
+
+    [[nodiscard]] bool has_failed() const noexcept { return has_failed_.load(std::memory_order_acquire); }
+    [[nodiscard]] Acknowledge mode() const noexcept { return parts_.acknowledge; }
+
+private:
+    static constexpr std::uint64_t no_offset = UINT64_MAX;
+
+    [[nodiscard]] std::uint64_t offset_of(const void* address) const noexcept
+    {
+        const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - image_base_);
+        return offset < parts_.image_bytes_max ? offset : no_offset;
+    }
+    /// nullptr: no memory, or too many threads, and the pool has failed.
+    [[nodiscard]] FaseThread* own() noexcept;
+    [[nodiscard]] FaseThread* own_if_any() const noexcept;
+    [[nodiscard]] FaseThread* make_own() noexcept;
+    void put(FaseThread& own, std::uint64_t offset, const void* address, std::size_t size) noexcept;
+    void note_early_store(std::uint64_t offset, std::size_t size) noexcept;
+    /// Moves the record to the log. `begins_open`: it is the first part of a FASE that goes on.
+    void append(FaseThread& own, bool begins_open) noexcept;
+    void end_fase(FaseThread& own) noexcept;
+    /// The thread needs its log no more.
+    void release(FaseThread& own) noexcept;
+    [[nodiscard]] bool make_room(FaseThread& own) noexcept;
+    void note_round(std::uint64_t oldest_ns) noexcept;
+
+    Parts parts_{};
+    const std::byte* image_base_ = nullptr;
+    std::uint64_t serial_ = 0;  ///< of no other in this process
+    Medium* medium_ = nullptr;
+    logs::CommitClock clock_;
+    logs::CommitOrder order_;
+    OpenFases open_fases_;
+    logs::ChunkSpace space_;
+    logs::GroupCommit group_;
+    std::atomic<bool> is_running_{false};
+
+    os::FutexLock early_lock_;
+    os::ReservedArray<std::uint32_t> early_pages_;  ///< of the image, stored to before start(), some of them twice
+    std::uint64_t early_page_count_ = 0;
+
+    os::FutexLock threads_lock_;
+    os::ReservedArray<FaseThread*> threads_;
+    std::atomic<std::uint32_t> thread_count_{0};
+    os::ReservedArray<std::uint32_t> free_threads_;  ///< numbers of those whose threads have ended
+    std::uint32_t free_thread_count_ = 0;
+
+    std::atomic<bool> has_failed_{false};
+    os::FutexLock failure_lock_;
+    Failure failure_{};
+};
+
+}  // namespace stillpoint::nvthreads

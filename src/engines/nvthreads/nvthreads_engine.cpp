@@ -1,0 +1,342 @@
+#include "engines/nvthreads/nvthreads_engine.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+#include "core/canary.hpp"
+#include "core/store_marks.hpp"
+#include "engines/nvthreads/nvthreads_layout.hpp"
+#include "engines/nvthreads/offline_logs.hpp"
+#include "engines/nvthreads/own_options.hpp"
+#include "engines/nvthreads/own_statistics.hpp"
+#include "runtime/fase.hpp"
+#include "runtime/instrumented_units.hpp"
+#include "runtime/statistics.hpp"
+
+namespace stillpoint::nvthreads {
+
+namespace {
+
+std::unique_ptr<Engine> make() { return std::make_unique<NvthreadsEngine>(); }
+
+constexpr std::string_view tracker = "hooks";
+constexpr std::string_view trackers[] = {tracker};
+constexpr std::uint64_t interval_ms = 10'000;
+constexpr unsigned replayers = 1;
+constexpr std::uint64_t ns_per_ms = 1'000'000;
+
+constexpr EngineFormat format{"nvthreads", layout_version, logs::engine_area_pages, &logs::segment_file_pages};
+
+/// The engine of this process, for those that tell of stores and locks.
+constinit std::atomic<NvthreadsEngine*> running{nullptr};
+
+Result<void> check_segments(const Pool& pool)
+{
+    for (const Segment& segment : pool.segments()) {
+        if (segment.file_pages != logs::segment_file_pages(segment.image_pages)) {
+            return fail(SP_E_POOL_CORRUPT, 0,
+                        "{}: segment at image page {} has a shape that nvthreads never writes; restore the pool from a copy",
+                        pool.medium().path(), segment.first_image_page);
+        }
+    }
+    return {};
+}
+
+Acknowledge acknowledge_for(std::string_view word, const Medium& medium) noexcept
+{
+    if (word == "auto") {
+        return medium.byte_addressable() ? Acknowledge::unlock : Acknowledge::order;
+    }
+    return word == "unlock" ? Acknowledge::unlock : Acknowledge::order;
+}
+
+}  // namespace
+
+EngineDriver driver() noexcept
+{
+    return {.format = format,
+            .make = &make,
+            .inspect = &inspect_pool,
+            .check = &check_pool,
+            .table_format = layout::TableFormat::plain,
+            .interval_ms = interval_ms,
+            .interval_means = "replays of the logs, so that a restart has less to replay: what a crash can lose is said by acknowledge",
+            .trackers = trackers,
+            .sums_program_bytes = true,
+            .options = own_option_rows,
+            .statistics = own_statistic_rows,
+            .programs = Programs::critical_sections,
+            .facts = &log_facts};
+}
+
+NvthreadsEngine::~NvthreadsEngine()
+{
+    if (running.load(std::memory_order_relaxed) == this) {
+        listen_no_more();
+    }
+    loader_.stop();
+}
+
+// ---- Stores and locks of the program ------------------------------------------------------------
+
+void NvthreadsEngine::note_store_of_program(const void* address, std::size_t size) noexcept
+{
+    if (NvthreadsEngine* const engine = running.load(std::memory_order_acquire); engine != nullptr) {
+        engine->logs_.add(address, size);
+    }
+}
+
+void NvthreadsEngine::note_store_of_library(const void* address, std::size_t size) noexcept
+{
+    if (NvthreadsEngine* const engine = running.load(std::memory_order_acquire); engine != nullptr) {
+        engine->logs_.add_shared(address, size);
+    }
+}
+
+/// A block that is allocated is the thread's own. One that is freed may be another's at once: what the thread has stored into it is handed
+/// over with its state, and so comes before what the next owner stores.
+void NvthreadsEngine::note_block_state(const void* address, std::size_t size) noexcept
+{
+    const auto* const bytes = static_cast<const std::byte*>(address);
+    const bool is_free = std::all_of(bytes, bytes + size, [](std::byte byte) { return byte == std::byte{0}; });
+    constexpr std::size_t block_state_bytes_max = 4;
+    is_free || size > block_state_bytes_max ? note_store_of_library(address, size) : note_store_of_program(address, size);
+}
+
+void NvthreadsEngine::hand_over(section_ends::Handover handover) noexcept
+{
+    if (NvthreadsEngine* const engine = running.load(std::memory_order_acquire); engine != nullptr) {
+        engine->logs_.hand_over(handover);
+    }
+}
+
+void NvthreadsEngine::section_ended() noexcept
+{
+    if (NvthreadsEngine* const engine = running.load(std::memory_order_acquire); engine != nullptr) {
+        engine->logs_.acknowledge();
+    }
+}
+
+void NvthreadsEngine::listen() noexcept
+{
+    static constexpr section_ends::Calls calls{&hand_over, &section_ended};
+    running.store(this, std::memory_order_release);
+    store_marks::want_calls(&note_store_of_library, &note_block_state, &note_store_of_program);
+    section_ends::want(calls);
+}
+
+void NvthreadsEngine::listen_no_more() noexcept
+{
+    section_ends::want_nothing();
+    store_marks::want_nothing();
+    running.store(nullptr, std::memory_order_release);
+}
+
+// ---- Opening and closing ------------------------------------------------------------------------
+
+Result<RecoveryReport> NvthreadsEngine::start(Pool pool, const Options& options)
+{
+    pool_ = std::make_unique<Pool>(std::move(pool));
+    const PoolFacts& facts = pool_->facts();
+    if (auto sound = check_segments(*pool_); !sound) {
+        return pass_on(sound.error());
+    }
+    auto recovered = recover_table();
+    if (!recovered) {
+        return recovered;
+    }
+    RecoveryReport report = *recovered;
+    if (auto done = shadow_.map(facts.base_address, facts.image_bytes, facts.image_bytes_max, Shadow::Pages::huge); !done) {
+        return pass_on(done.error());
+    }
+    const auto request = [](void* self) noexcept { static_cast<NvthreadsEngine*>(self)->request_checkpoint(); };
+    const auto give_up = [](void* self, const Failure& failure) noexcept {
+        auto& engine = *static_cast<NvthreadsEngine*>(self);
+        const StatisticsScope own(engine.statistics_number);
+        give_up_durability(engine.clock_, failure);
+    };
+    const auto marking_units = count_marking_units({format.name, false});
+    if (!marking_units) {
+        return pass_on(marking_units.error());
+    }
+    tracker_name_ = std::string(tracker) + " (" + std::to_string(*marking_units) +
+                    (*marking_units == 1 ? " instrumented unit)" : " instrumented units)");
+    const OwnOptions own{options};
+    if (auto done = logs_.prepare({pool_.get(), &medium_lock_, &shadow_, facts.image_bytes_max,
+                                   acknowledge_for(own.acknowledge, pool_->medium()), own.order_delay_ms * ns_per_ms,
+                                   own.loss_max_ms * ns_per_ms, own.open_section_max_ms * ns_per_ms, statistics_number, request, give_up,
+                                   this});
+        !done) {
+        return pass_on(done.error());
+    }
+    for (const Segment& segment : pool_->segments()) {
+        logs_.space().add(logs::first_log_page(segment), logs::log_pages_for(segment.image_pages));
+    }
+    rounds_.emplace(logs::ReplayRounds::Parts{pool_.get(), &shadow_, &table_, &locations_, &medium_lock_, &clock_, &logs_},
+                    logs::ReplayRounds::Settings{options.interval_ms * ns_per_ms, options.staging_max_mb * mib,
+                                                 facts.image_bytes_max / page_bytes, replayers});
+    if (auto done = rounds_->prepare(); !done) {
+        return pass_on(done.error());
+    }
+    if (auto done = load_pages(false); !done) {
+        return pass_on(done.error());
+    }
+    if (auto done = recover_logs(report.epoch, report); !done) {
+        return pass_on(done.error());
+    }
+    publish_start();
+    listen();
+    return report;
+}
+
+/// Into the mirrors, the chunks that are in use.
+Result<void> NvthreadsEngine::read_chunks()
+{
+    logs::ChunkSpace& space = logs_.space();
+    for (logs::ChunkIndex chunk = 0; chunk < space.chunk_count(); ++chunk) {
+        if (auto done = logs::read_chunk(pool_->medium(), space.file_offset(chunk), space.mirror(chunk)); !done) {
+            return done;
+        }
+    }
+    return {};
+}
+
+Result<void> NvthreadsEngine::recover_logs(std::uint64_t durable_epoch, RecoveryReport& report)
+{
+    if (auto done = read_chunks(); !done) {
+        return done;
+    }
+    const auto bytes = logs_.space().bytes();
+    auto read = read_logs(*pool_, durable_epoch, {bytes.data(), static_cast<std::uint32_t>(bytes.size())}, nullptr);
+    if (!read) {
+        return pass_on(read.error());
+    }
+    report.rolled_back = "sections that were not durable";
+    logs_are_empty_ = read->index.live_records == 0 && read->index.newest <= read->point.replayed;
+    recovered_ = std::move(*read);
+    rounds_->set_replayed(recovered_->point);
+    return rounds_->replay_into_image(recovered_->index);
+}
+
+void NvthreadsEngine::free_chunks_from(logs::ChunkIndex first) noexcept
+{
+    for (logs::ChunkIndex chunk = logs_.space().chunk_count(); chunk > first; --chunk) {
+        logs_.space().give_back(chunk - 1);
+    }
+}
+
+/// Makes what the logs had an epoch first: then no record of an earlier run counts any more, and all chunks are free.
+Result<void> NvthreadsEngine::start_checkpoints()
+{
+    const Timestamp readable = is_removed(Canary::void_records) ? 0 : recovered_->index.newest;
+    const Timestamp newest = std::max({readable, recovered_->group.marker, recovered_->point.replayed});
+    if (!recovered_->has_marker) {
+        constexpr std::uint64_t no_other = 0;
+        if (auto done = rounds_->write_marker(newest, no_other); !done) {
+            return done;
+        }
+    }
+    const bool has_logs = !logs_are_empty_ && !is_removed(Canary::recovered_epoch);
+    if (has_logs || !recovered_->has_marker || !logs_.early_pages().empty()) {
+        if (auto done = rounds_->make_recovered_durable(newest, recovered_->index.live_transactions); !done) {
+            return done;
+        }
+    }
+    logs_.space().set_uses(recovered_->index.newest_use);
+    free_chunks_from(0);
+    logs::GroupRecord group = recovered_->group;
+    group.transactions = rounds_->transactions_replayed();
+    if (auto done = logs_.start(newest, group); !done) {
+        return done;
+    }
+    recovered_.reset();
+    return rounds_->start();
+}
+
+bool NvthreadsEngine::end_checkpoints(bool clean) noexcept
+{
+    // Stores of the calling thread since its last section, or without one.
+    logs_.hand_over(section_ends::Handover::outside);
+    const bool finished = clean && rounds_->finish();
+    listen_no_more();
+    logs_.stop();
+    rounds_->stop_replayers();
+    return finished;
+}
+
+void NvthreadsEngine::request_checkpoint() noexcept { rounds_->request(); }
+
+Result<void> NvthreadsEngine::checkpoint_now()
+{
+    logs_.hand_over(inside_fase() ? section_ends::Handover::inside : section_ends::Handover::outside);
+    return ImageEngine::checkpoint_now();
+}
+
+Result<void> NvthreadsEngine::wait_durable(std::uint64_t epoch, std::uint64_t deadline_ns)
+{
+    if (epoch > clock_.running()) {
+        return ImageEngine::wait_durable(epoch, deadline_ns);
+    }
+    return logs_.wait_durable(deadline_ns);
+}
+
+void NvthreadsEngine::announce_segment(const Segment& segment) noexcept
+{
+    rounds_->announce_segment(segment);
+    logs::ChunkSpace& space = logs_.space();
+    const logs::ChunkIndex first = space.chunk_count();
+    space.add(logs::first_log_page(segment), logs::log_pages_for(segment.image_pages));
+    free_chunks_from(first);
+}
+
+void NvthreadsEngine::detach_parts_after_fork() noexcept
+{
+    listen_no_more();
+    logs_.detach_after_fork();
+    rounds_->detach_after_fork();
+}
+
+Result<std::uint64_t> NvthreadsEngine::grow(std::uint64_t wanted)
+{
+    if (auto allowed = check_may_grow(); !allowed) {
+        return pass_on(allowed.error());
+    }
+    std::uint64_t bytes = 0;
+    {
+        const std::lock_guard guard(medium_lock_);
+        const auto grown = grow_pool(wanted, format);
+        if (!grown) {
+            return grown;
+        }
+        bytes = *grown;
+    }
+    const std::lock_guard guard(growing_lock_);
+    if (bytes > shadow_.bytes()) {
+        if (auto done = shadow_.make_accessible(bytes); !done) {
+            return pass_on(done.error());
+        }
+        shadow_.publish(bytes);
+        statistics_of(statistics_number).image_bytes.store(bytes, std::memory_order_relaxed);
+    }
+    return shadow_.bytes();
+}
+
+Result<void> NvthreadsEngine::mirror(const MirroredRange&)
+{
+    return fail(
+        SP_E_UNSUPPORTED, 0,
+        "the program has SP_PERSISTENT variables, which the engine nvthreads does not keep: put them into a named object (sp_root), "
+        "or use the default engine");
+}
+
+void NvthreadsEngine::thread_ends() noexcept { logs_.thread_ends(); }
+
+bool NvthreadsEngine::handle_fault(void* /*address*/) noexcept { return false; }
+
+void NvthreadsEngine::prepare_kernel_write(void* /*address*/, std::size_t /*size*/) noexcept {}
+
+void NvthreadsEngine::note_kernel_write(void* address, std::size_t size) noexcept { logs_.add(address, size); }
+
+std::string_view NvthreadsEngine::tracker_name() const noexcept { return tracker_name_; }
+
+}  // namespace stillpoint::nvthreads

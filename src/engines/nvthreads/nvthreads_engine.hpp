@@ -1,0 +1,64 @@
+#pragma once
+// The engine: puts the parts together. README.md says which part of the paper is where.
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "engines/nvthreads/fase_logs.hpp"
+#include "engines/nvthreads/log_recovery.hpp"
+#include "logs/replay_rounds.hpp"
+#include "os/futex.hpp"
+#include "versions/image_engine.hpp"
+
+namespace stillpoint::nvthreads {
+
+/// The engine's entry for the registry.
+[[nodiscard]] EngineDriver driver() noexcept;
+
+class NvthreadsEngine final : public versions::ImageEngine {
+public:
+    NvthreadsEngine() noexcept : ImageEngine({"replay", "a section"}) {}
+    ~NvthreadsEngine() override;
+
+    [[nodiscard]] Result<RecoveryReport> start(Pool pool, const Options& options) override;
+    [[nodiscard]] Result<std::uint64_t> grow(std::uint64_t wanted) override;
+    [[nodiscard]] Result<void> mirror(const MirroredRange& range) override;
+    void thread_ends() noexcept override;
+    /// Everything that the calling thread has done or seen, whatever the epoch.
+    [[nodiscard]] Result<void> wait_durable(std::uint64_t epoch, std::uint64_t deadline_ns) override;
+    [[nodiscard]] Result<void> checkpoint_now() override;
+
+    [[nodiscard]] bool handle_fault(void* address) noexcept override;
+    [[nodiscard]] bool needs_fault_handler() const noexcept override { return false; }
+    void prepare_kernel_write(void* address, std::size_t size) noexcept override;
+    void note_kernel_write(void* address, std::size_t size) noexcept override;
+    [[nodiscard]] std::string_view tracker_name() const noexcept override;
+
+private:
+    [[nodiscard]] Result<void> start_checkpoints() override;
+    [[nodiscard]] bool end_checkpoints(bool clean) noexcept override;
+    void request_checkpoint() noexcept override;
+    void announce_segment(const Segment& segment) noexcept override;
+    void detach_parts_after_fork() noexcept override;
+    [[nodiscard]] Result<void> recover_logs(std::uint64_t durable_epoch, RecoveryReport& report);
+    [[nodiscard]] Result<void> read_chunks();
+    void free_chunks_from(logs::ChunkIndex first) noexcept;
+    void listen() noexcept;
+    static void listen_no_more() noexcept;
+
+    static void note_store_of_program(const void* address, std::size_t size) noexcept;
+    static void note_store_of_library(const void* address, std::size_t size) noexcept;
+    static void note_block_state(const void* address, std::size_t size) noexcept;
+    static void hand_over(section_ends::Handover handover) noexcept;
+    static void section_ended() noexcept;
+
+    std::string tracker_name_;
+    os::FutexLock growing_lock_;
+    std::optional<RecoveredLogs> recovered_;
+    bool logs_are_empty_ = true;  ///< nothing of an earlier run lies in them
+    FaseLogs logs_;
+    std::optional<logs::ReplayRounds> rounds_;
+};
+
+}  // namespace stillpoint::nvthreads

@@ -1,0 +1,25 @@
+#pragma once
+// The words of this engine in the page of statistics (statistics.inc in this folder).
+
+#include "runtime/statistics.hpp"
+
+namespace stillpoint::nvthreads {
+
+enum class OwnStatistic : std::size_t {
+#define STATISTIC(name, unit, sentence) name,
+#include "engines/nvthreads/statistics.inc"
+#undef STATISTIC
+};
+
+inline constexpr StatisticRow own_statistic_rows[] = {
+#define STATISTIC(name, unit, sentence) {#name, unit, sentence},
+#include "engines/nvthreads/statistics.inc"
+#undef STATISTIC
+};
+
+[[nodiscard]] inline std::atomic<std::uint64_t>& own_statistic(OwnStatistic word) noexcept
+{
+    return statistics().engine_words[static_cast<std::size_t>(word)];
+}
+
+}  // namespace stillpoint::nvthreads
