@@ -8,7 +8,7 @@
 #include <string>
 
 #include "engines/spht/log_recovery.hpp"
-#include "engines/spht/offline_chunks.hpp"
+#include "logs/offline_chunks.hpp"
 #include "media/open.hpp"
 #include "replayable_logs.hpp"
 #include "versions/offline.hpp"
@@ -88,7 +88,7 @@ private:
         return words;
     }
 
-    stillpoint::spht::OfflineChunks chunks_;
+    stillpoint::logs::OfflineChunks chunks_;
     std::uint64_t links_missing_ = 0;
 };
 

@@ -3,9 +3,9 @@
 /* The recovery interface of NVthreads, with its names [PMThreads, Figure 2].
  * A program written for those papers compiles against this header unchanged.
  *
- * Stores into a block belong into a failure-atomic section. In those papers, and with the engine that a pool gets by default, a
- * section lasts from a thread's outermost lock to its release. With the other engines locks are not what delimits one: the head
- * of stillpoint.h says for each engine what does. Each call below is a section of its own, or part of the caller's. */
+ * Stores into a block belong into a failure-atomic section. In those papers, with the engine that a pool gets by default, and with the
+ * engine nvthreads, a section lasts from a thread's outermost lock to its release. With the other engines locks are not what delimits
+ * one: the head of stillpoint.h says for each engine what does. Each call below is a section of its own, or part of the caller's. */
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,8 +8,9 @@
  * Words: a FASE (failure-atomic section) lasts from a thread's outermost lock acquire to the
  * matching release, or from sp_fase_begin to sp_fase_end. With the engine respct it lasts from one restart point to the
  * next (respct.h); with pronto it is an operation (pronto.h) or lies between sp_fase_begin and sp_fase_end, and locks do
- * not delimit one; with spht it is a transaction (spht.h). Stillpoint sees only locks that are taken by libc's functions, not locks
- * that the program implements itself.
+ * not delimit one; with spht it is a transaction (spht.h). With nvthreads locks delimit it, and each is durable by itself: "epoch"
+ * below is then every FASE up to one moment. Stillpoint sees only locks that are taken by libc's functions, not locks that the program
+ * implements itself.
  * Durable memory may be written only inside a FASE; it may be read
  * anywhere. After a crash it holds the state at the end of one epoch: every FASE of that epoch and of earlier ones
  * whole, and no part of a FASE of a later one. See docs/guide/guarantees.md.
