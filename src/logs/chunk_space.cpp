@@ -63,6 +63,13 @@ void ChunkSpace::give_back(ChunkIndex chunk) noexcept
     free_count_.store(count + 1, std::memory_order_release);
 }
 
+void ChunkSpace::give_back_from(ChunkIndex first) noexcept
+{
+    for (ChunkIndex chunk = chunk_count(); chunk > first; --chunk) {
+        give_back(chunk - 1);
+    }
+}
+
 void ChunkSpace::wake_waiters() noexcept
 {
     returns_.fetch_add(1, std::memory_order_acq_rel);

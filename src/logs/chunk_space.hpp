@@ -51,6 +51,8 @@ public:
     /// `count` free chunks, linked by ChunkState::next, or none of them: no_chunk.
     [[nodiscard]] ChunkIndex take(std::uint32_t count) noexcept;
     void give_back(ChunkIndex chunk) noexcept;
+    /// Chunks from `first` on, which no log has.
+    void give_back_from(ChunkIndex first) noexcept;
     [[nodiscard]] std::uint64_t next_use() noexcept { return uses_.fetch_add(1, std::memory_order_relaxed) + 1; }
     /// Uses from here on are later ones. Before any.
     void set_uses(std::uint64_t uses) noexcept { uses_.store(uses, std::memory_order_relaxed); }

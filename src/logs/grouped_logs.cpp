@@ -103,6 +103,21 @@ Result<void> read_chunk(const Medium& medium, std::uint64_t file_offset, std::by
     return medium.read(file_offset, {bytes, chunk_bytes});
 }
 
+Result<void> read_chunks(const Medium& medium, ChunkSpace& space)
+{
+    for (ChunkIndex chunk = 0; space.is_mirrored() && chunk < space.chunk_count(); ++chunk) {
+        if (auto done = read_chunk(medium, space.file_offset(chunk), space.mirror(chunk)); !done) {
+            return done;
+        }
+    }
+    return {};
+}
+
+void add_log_part(ChunkSpace& space, const Segment& segment) noexcept
+{
+    space.add(first_log_page(segment), log_pages_for(segment.image_pages));
+}
+
 Result<ReplayPoint> read_replay_point(const Pool& pool, std::uint64_t durable_epoch)
 {
     if (durable_epoch == 0) {

@@ -6,6 +6,7 @@
 
 #include "core/findings.hpp"
 #include "core/result.hpp"
+#include "logs/chunk_space.hpp"
 #include "logs/group_commit.hpp"
 #include "logs/log_area_layout.hpp"
 #include "logs/log_scan.hpp"
@@ -19,6 +20,11 @@ namespace stillpoint::logs {
 
 /// The chunk_bytes at `file_offset` if a log may have the chunk; else the pages of its headers only. Errors: io.
 [[nodiscard]] Result<void> read_chunk(const Medium& medium, std::uint64_t file_offset, std::byte* bytes);
+
+/// Block media: into the mirrors of `space`, the chunks that are in use. Elsewhere there is nothing to do. Errors: io.
+[[nodiscard]] Result<void> read_chunks(const Medium& medium, ChunkSpace& space);
+/// The segment's log part belongs to `space`: chunks, taken. Before the program's threads know them.
+void add_log_part(ChunkSpace& space, const Segment& segment) noexcept;
 
 /// The replay point of the pool's durable epoch; that of epoch 0 is all zero. Errors: pool_corrupt, io.
 [[nodiscard]] Result<ReplayPoint> read_replay_point(const Pool& pool, std::uint64_t durable_epoch);

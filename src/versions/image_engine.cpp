@@ -25,6 +25,17 @@ Result<RecoveryReport> ImageEngine::recover_table()
     return state->report;
 }
 
+Result<void> ImageEngine::check_segments(const EngineFormat& format) const
+{
+    for (const Segment& segment : pool_->segments()) {
+        if (segment.file_pages != format.segment_file_pages(segment.image_pages)) {
+            return fail(SP_E_POOL_CORRUPT, 0, "{}: segment at image page {} has a shape that {} never writes; restore the pool from a copy",
+                        pool_->medium().path(), segment.first_image_page, format.name);
+        }
+    }
+    return {};
+}
+
 Result<void> ImageEngine::choose_loading(std::string_view choice, bool auto_is_lazy, RecoveryReport& report)
 {
     if (choice == "eager" || (choice != "lazy" && (pages_end_ == 0 || !auto_is_lazy))) {
@@ -156,5 +167,39 @@ Result<void> ImageEngine::checkpoint_now()
 }
 
 bool ImageEngine::absorb_lost_page(void* address) noexcept { return pool_->medium().absorb_lost_page(address); }
+
+Result<void> ImageEngine::enlarge_image(std::uint64_t bytes)
+{
+    if (auto done = shadow_.make_accessible(bytes); !done) {
+        return done;
+    }
+    shadow_.publish(bytes);
+    return {};
+}
+
+Result<std::uint64_t> ImageEngine::grow_image(std::uint64_t wanted, const EngineFormat& format)
+{
+    if (auto allowed = check_may_grow(); !allowed) {
+        return pass_on(allowed.error());
+    }
+    std::uint64_t bytes = 0;
+    {
+        const std::lock_guard guard(medium_lock_);
+        const auto grown = grow_pool(wanted, format);
+        if (!grown) {
+            return grown;
+        }
+        bytes = *grown;
+    }
+    // Not under the medium's lock: a snapshot may be written meanwhile, and be waited for.
+    const std::lock_guard guard(growing_lock_);
+    if (bytes > shadow_.bytes()) {
+        if (auto done = enlarge_image(bytes); !done) {
+            return pass_on(done.error());
+        }
+        statistics_of(statistics_number).image_bytes.store(bytes, std::memory_order_relaxed);
+    }
+    return shadow_.bytes();
+}
 
 }  // namespace stillpoint::versions

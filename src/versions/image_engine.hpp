@@ -49,10 +49,14 @@ protected:
     virtual void request_checkpoint() noexcept = 0;
     /// A segment that the pool has grown by. The medium's lock is held.
     virtual void announce_segment(const Segment& segment) noexcept = 0;
+    /// The image in DRAM gets `bytes` bytes, more than it has: for grow_image(), under a lock of its own. Errors: no_memory.
+    [[nodiscard]] virtual Result<void> enlarge_image(std::uint64_t bytes);
     /// Called in a child made by fork, after the loader and before the medium.
     virtual void detach_parts_after_fork() noexcept = 0;
 
     // Parts of start(), in this order, once pool_ is set.
+    /// For engines whose segments all have the shape that `format` says. Errors: pool_corrupt.
+    [[nodiscard]] Result<void> check_segments(const EngineFormat& format) const;
     /// Finds the durable epoch, rebuilds table and free locations, sets the clock. Errors: as recover_state(); no_memory.
     [[nodiscard]] Result<RecoveryReport> recover_table();
     /// Sets report.lazy by the option `recovery`; `auto_is_lazy`: auto takes it too, where the kernel serves first touches,
@@ -70,6 +74,8 @@ protected:
     /// Makes the pool hold that many bytes of the image, with the medium's lock held. Returns how many it holds. Errors: as Pool::grow().
     [[nodiscard]] Result<std::uint64_t> grow_pool(std::uint64_t wanted, const EngineFormat& format);
     [[nodiscard]] Result<void> check_may_grow() const;
+    /// Engine::grow() for engines whose image in DRAM may grow beside all that they do. Errors: as Pool::grow(); no_memory.
+    [[nodiscard]] Result<std::uint64_t> grow_image(std::uint64_t wanted, const EngineFormat& format);
 
     std::unique_ptr<Pool> pool_;
     Shadow shadow_;
@@ -83,6 +89,7 @@ protected:
     std::uint64_t pages_end_ = 0;  ///< one past the last image page with a durable copy
 
 private:
+    os::FutexLock growing_lock_;
     Words words_;
     bool after_crash_ = false;
     bool detached_ = false;

@@ -1,7 +1,6 @@
 #include "engines/nvthreads/nvthreads_engine.hpp"
 
 #include <algorithm>
-#include <mutex>
 
 #include "core/canary.hpp"
 #include "core/store_marks.hpp"
@@ -9,6 +8,7 @@
 #include "engines/nvthreads/offline_logs.hpp"
 #include "engines/nvthreads/own_options.hpp"
 #include "engines/nvthreads/own_statistics.hpp"
+#include "logs/offline_logs.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/instrumented_units.hpp"
 #include "runtime/statistics.hpp"
@@ -30,18 +30,6 @@ constexpr EngineFormat format{"nvthreads", layout_version, logs::engine_area_pag
 /// The engine of this process, for those that tell of stores and locks.
 constinit std::atomic<NvthreadsEngine*> running{nullptr};
 
-Result<void> check_segments(const Pool& pool)
-{
-    for (const Segment& segment : pool.segments()) {
-        if (segment.file_pages != logs::segment_file_pages(segment.image_pages)) {
-            return fail(SP_E_POOL_CORRUPT, 0,
-                        "{}: segment at image page {} has a shape that nvthreads never writes; restore the pool from a copy",
-                        pool.medium().path(), segment.first_image_page);
-        }
-    }
-    return {};
-}
-
 Acknowledge acknowledge_for(std::string_view word, const Medium& medium) noexcept
 {
     if (word == "auto") {
@@ -56,7 +44,7 @@ EngineDriver driver() noexcept
 {
     return {.format = format,
             .make = &make,
-            .inspect = &inspect_pool,
+            .inspect = &logs::inspect_pool,
             .check = &check_pool,
             .table_format = layout::TableFormat::plain,
             .interval_ms = interval_ms,
@@ -138,7 +126,7 @@ Result<RecoveryReport> NvthreadsEngine::start(Pool pool, const Options& options)
 {
     pool_ = std::make_unique<Pool>(std::move(pool));
     const PoolFacts& facts = pool_->facts();
-    if (auto sound = check_segments(*pool_); !sound) {
+    if (auto sound = check_segments(format); !sound) {
         return pass_on(sound.error());
     }
     auto recovered = recover_table();
@@ -170,7 +158,7 @@ Result<RecoveryReport> NvthreadsEngine::start(Pool pool, const Options& options)
         return pass_on(done.error());
     }
     for (const Segment& segment : pool_->segments()) {
-        logs_.space().add(logs::first_log_page(segment), logs::log_pages_for(segment.image_pages));
+        logs::add_log_part(logs_.space(), segment);
     }
     rounds_.emplace(logs::ReplayRounds::Parts{pool_.get(), &shadow_, &table_, &locations_, &medium_lock_, &clock_, &logs_},
                     logs::ReplayRounds::Settings{options.interval_ms * ns_per_ms, options.staging_max_mb * mib,
@@ -189,21 +177,9 @@ Result<RecoveryReport> NvthreadsEngine::start(Pool pool, const Options& options)
     return report;
 }
 
-/// Into the mirrors, the chunks that are in use.
-Result<void> NvthreadsEngine::read_chunks()
-{
-    logs::ChunkSpace& space = logs_.space();
-    for (logs::ChunkIndex chunk = 0; chunk < space.chunk_count(); ++chunk) {
-        if (auto done = logs::read_chunk(pool_->medium(), space.file_offset(chunk), space.mirror(chunk)); !done) {
-            return done;
-        }
-    }
-    return {};
-}
-
 Result<void> NvthreadsEngine::recover_logs(std::uint64_t durable_epoch, RecoveryReport& report)
 {
-    if (auto done = read_chunks(); !done) {
+    if (auto done = logs::read_chunks(pool_->medium(), logs_.space()); !done) {
         return done;
     }
     const auto bytes = logs_.space().bytes();
@@ -216,13 +192,6 @@ Result<void> NvthreadsEngine::recover_logs(std::uint64_t durable_epoch, Recovery
     recovered_ = std::move(*read);
     rounds_->set_replayed(recovered_->point);
     return rounds_->replay_into_image(recovered_->index);
-}
-
-void NvthreadsEngine::free_chunks_from(logs::ChunkIndex first) noexcept
-{
-    for (logs::ChunkIndex chunk = logs_.space().chunk_count(); chunk > first; --chunk) {
-        logs_.space().give_back(chunk - 1);
-    }
 }
 
 /// Makes what the logs had an epoch first: then no record of an earlier run counts any more, and all chunks are free.
@@ -243,7 +212,7 @@ Result<void> NvthreadsEngine::start_checkpoints()
         }
     }
     logs_.space().set_uses(recovered_->index.newest_use);
-    free_chunks_from(0);
+    logs_.space().give_back_from(0);
     logs::GroupRecord group = recovered_->group;
     group.transactions = rounds_->transactions_replayed();
     if (auto done = logs_.start(newest, group); !done) {
@@ -285,8 +254,8 @@ void NvthreadsEngine::announce_segment(const Segment& segment) noexcept
     rounds_->announce_segment(segment);
     logs::ChunkSpace& space = logs_.space();
     const logs::ChunkIndex first = space.chunk_count();
-    space.add(logs::first_log_page(segment), logs::log_pages_for(segment.image_pages));
-    free_chunks_from(first);
+    logs::add_log_part(space, segment);
+    space.give_back_from(first);
 }
 
 void NvthreadsEngine::detach_parts_after_fork() noexcept
@@ -296,30 +265,7 @@ void NvthreadsEngine::detach_parts_after_fork() noexcept
     rounds_->detach_after_fork();
 }
 
-Result<std::uint64_t> NvthreadsEngine::grow(std::uint64_t wanted)
-{
-    if (auto allowed = check_may_grow(); !allowed) {
-        return pass_on(allowed.error());
-    }
-    std::uint64_t bytes = 0;
-    {
-        const std::lock_guard guard(medium_lock_);
-        const auto grown = grow_pool(wanted, format);
-        if (!grown) {
-            return grown;
-        }
-        bytes = *grown;
-    }
-    const std::lock_guard guard(growing_lock_);
-    if (bytes > shadow_.bytes()) {
-        if (auto done = shadow_.make_accessible(bytes); !done) {
-            return pass_on(done.error());
-        }
-        shadow_.publish(bytes);
-        statistics_of(statistics_number).image_bytes.store(bytes, std::memory_order_relaxed);
-    }
-    return shadow_.bytes();
-}
+Result<std::uint64_t> NvthreadsEngine::grow(std::uint64_t wanted) { return grow_image(wanted, format); }
 
 Result<void> NvthreadsEngine::mirror(const MirroredRange&)
 {

@@ -42,8 +42,6 @@ private:
     void announce_segment(const Segment& segment) noexcept override;
     void detach_parts_after_fork() noexcept override;
     [[nodiscard]] Result<void> recover_logs(std::uint64_t durable_epoch, RecoveryReport& report);
-    [[nodiscard]] Result<void> read_chunks();
-    void free_chunks_from(logs::ChunkIndex first) noexcept;
     void listen() noexcept;
     static void listen_no_more() noexcept;
 
@@ -54,7 +52,6 @@ private:
     static void section_ended() noexcept;
 
     std::string tracker_name_;
-    os::FutexLock growing_lock_;
     std::optional<RecoveredLogs> recovered_;
     bool logs_are_empty_ = true;  ///< nothing of an earlier run lies in them
     FaseLogs logs_;

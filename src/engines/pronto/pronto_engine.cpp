@@ -23,18 +23,6 @@ constexpr std::uint64_t interval_ms = 10'000;
 
 constexpr EngineFormat format{"pronto", layout_version, engine_area_pages, &segment_file_pages};
 
-Result<void> check_segments(const Pool& pool)
-{
-    for (const Segment& segment : pool.segments()) {
-        if (segment.file_pages != segment_file_pages(segment.image_pages)) {
-            return fail(SP_E_POOL_CORRUPT, 0,
-                        "{}: segment at image page {} has a shape that pronto never writes; restore the pool from a copy",
-                        pool.medium().path(), segment.first_image_page);
-        }
-    }
-    return {};
-}
-
 }  // namespace
 
 EngineDriver driver() noexcept
@@ -65,7 +53,7 @@ Result<RecoveryReport> ProntoEngine::start(Pool pool, const Options& options)
 {
     pool_ = std::make_unique<Pool>(std::move(pool));
     const PoolFacts& facts = pool_->facts();
-    if (auto sound = check_segments(*pool_); !sound) {
+    if (auto sound = check_segments(format); !sound) {
         return pass_on(sound.error());
     }
     auto recovered = recover_table();
@@ -151,30 +139,9 @@ void ProntoEngine::detach_parts_after_fork() noexcept
     pieces_.detach_after_fork();
 }
 
-Result<std::uint64_t> ProntoEngine::grow(std::uint64_t wanted)
-{
-    if (auto allowed = check_may_grow(); !allowed) {
-        return pass_on(allowed.error());
-    }
-    std::uint64_t bytes = 0;
-    {
-        const std::lock_guard guard(medium_lock_);
-        const auto grown = grow_pool(wanted, format);
-        if (!grown) {
-            return grown;
-        }
-        bytes = *grown;
-    }
-    // Not under the medium's lock: it may wait for a snapshot to write.
-    const std::lock_guard guard(growing_lock_);
-    if (bytes > shadow_.bytes()) {
-        if (auto done = pieces_.grow(bytes); !done) {
-            return pass_on(done.error());
-        }
-        statistics_of(statistics_number).image_bytes.store(bytes, std::memory_order_relaxed);
-    }
-    return shadow_.bytes();
-}
+Result<std::uint64_t> ProntoEngine::grow(std::uint64_t wanted) { return grow_image(wanted, format); }
+
+Result<void> ProntoEngine::enlarge_image(std::uint64_t bytes) { return pieces_.grow(bytes); }
 
 Result<void> ProntoEngine::start_log(const Options& options)
 {

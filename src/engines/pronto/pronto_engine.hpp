@@ -42,6 +42,7 @@ private:
     [[nodiscard]] bool end_checkpoints(bool clean) noexcept override;
     void request_checkpoint() noexcept override;
     void announce_segment(const Segment& segment) noexcept override;
+    [[nodiscard]] Result<void> enlarge_image(std::uint64_t bytes) override;
     void detach_parts_after_fork() noexcept override;
     friend OperationLog* log_of_session(const Session& session) noexcept;
     [[nodiscard]] Result<void> load_image(std::string_view choice, RecoveryReport& report);
@@ -50,7 +51,6 @@ private:
     /// No snapshot becomes durable any more.
     void fail_for_good(const Failure& failure) noexcept;
 
-    os::FutexLock growing_lock_;
     SnapshotStaging staging_;
     SnapshotPieces pieces_{shadow_, staging_};
     SnapshotHooks hooks_;

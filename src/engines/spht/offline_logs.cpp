@@ -1,38 +1,21 @@
 #include "engines/spht/offline_logs.hpp"
 
-#include <array>
+#include <utility>
 
 #include "engines/spht/log_recovery.hpp"
-#include "logs/offline_chunks.hpp"
-#include "versions/offline.hpp"
+#include "logs/offline_logs.hpp"
 
 namespace stillpoint::spht {
 
 namespace {
 
-struct CheckContext {
-    const Pool* pool;
-    Findings* findings;
-    std::uint64_t durable_epoch;
-    Result<void> (*visit_image)(void* context, std::byte* base, std::uint64_t image_bytes);
-    void* context;
-};
-
-Result<void> visit_replayed(void* self, std::byte* base, std::uint64_t image_bytes)
+Result<logs::LogsOfPool> read(const Pool& pool, std::uint64_t durable_epoch, const logs::LogBytes& bytes, Findings* findings)
 {
-    const CheckContext& here = *static_cast<const CheckContext*>(self);
-    logs::OfflineChunks chunks;
-    if (auto done = chunks.read(*here.pool); !done) {
-        return done;
-    }
-    auto logs = read_logs(*here.pool, here.durable_epoch, chunks.bytes(), here.findings);
+    auto logs = read_logs(pool, durable_epoch, bytes, findings);
     if (!logs) {
-        return found(here.findings, pass_on(logs.error()));
+        return pass_on(logs.error());
     }
-    if (auto done = logs::replay_offline(*here.pool, chunks.bytes(), logs->index, base, image_bytes); !done) {
-        return found(here.findings, pass_on(done.error()));
-    }
-    return here.visit_image != nullptr ? here.visit_image(here.context, base, image_bytes) : Result<void>{};
+    return logs::LogsOfPool{logs->point, logs->marker, std::move(logs->index)};
 }
 
 constexpr FactColumn columns[] = {
@@ -47,28 +30,7 @@ constexpr FactColumn columns[] = {
 Result<void> visit_logs(const Pool& pool, const std::byte* /*base*/, std::uint64_t /*image_bytes*/, Findings& findings,
                         void (*show)(void* context, std::span<const Fact> row), void* context)
 {
-    auto report = versions::inspect_pool(pool);
-    if (!report) {
-        return pass_on(report.error());
-    }
-    logs::OfflineChunks chunks;
-    if (auto done = chunks.read(pool); !done) {
-        return done;
-    }
-    const auto logs = read_logs(pool, report->epoch, chunks.bytes(), &findings);
-    if (!logs) {
-        return found(&findings, pass_on(logs.error()));
-    }
-    for (const logs::ScannedLog& log : logs->index.logs) {
-        const logs::Timestamp newest = log.records.empty() ? logs->point.replayed : log.records.back().timestamp;
-        std::array<Fact, std::size(columns)> row{};
-        const std::uint64_t numbers[] = {log.log, log.run, log.records.size(), newest, logs->point.replayed, logs->marker};
-        for (std::size_t i = 0; i < row.size(); ++i) {
-            row[i].number = numbers[i];
-        }
-        show(context, row);
-    }
-    return {};
+    return logs::visit_logs(pool, &read, findings, show, context);
 }
 
 }  // namespace
@@ -76,28 +38,11 @@ Result<void> visit_logs(const Pool& pool, const std::byte* /*base*/, std::uint64
 const EngineFacts log_facts{"logs", "Shows each log of a pool of spht: its transactions that are not replayed yet, and the marker.",
                             columns, &visit_logs};
 
-Result<RecoveryReport> inspect_pool(const Pool& pool)
-{
-    auto report = versions::inspect_pool(pool);
-    if (!report) {
-        return report;
-    }
-    if (auto point = logs::read_replay_point(pool, report->epoch); !point) {
-        return pass_on(point.error());
-    }
-    return report;
-}
-
 Result<RecoveryReport> check_pool(const Pool& pool, Findings* findings,
                                   Result<void> (*visit_image)(void* context, std::byte* base, std::uint64_t image_bytes), void* context,
                                   void (*progress)(std::uint64_t done, std::uint64_t total))
 {
-    auto report = versions::inspect_pool(pool);
-    if (!report) {
-        return report;
-    }
-    CheckContext check{&pool, findings, report->epoch, visit_image, context};
-    return versions::check_pool(pool, findings, &visit_replayed, &check, progress);
+    return logs::check_pool(pool, &read, findings, visit_image, context, progress);
 }
 
 }  // namespace stillpoint::spht

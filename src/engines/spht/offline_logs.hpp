@@ -5,9 +5,6 @@
 
 namespace stillpoint::spht {
 
-/// EngineDriver::inspect: also reads the replay point.
-[[nodiscard]] Result<RecoveryReport> inspect_pool(const Pool& pool);
-
 /// EngineDriver::check: page copies, markers and logs; `visit_image` sees the image with the logs applied.
 [[nodiscard]] Result<RecoveryReport> check_pool(const Pool& pool, Findings* findings,
                                                 Result<void> (*visit_image)(void* context, std::byte* base, std::uint64_t image_bytes),

@@ -1,7 +1,5 @@
 #include "engines/spht/spht_engine.hpp"
 
-#include <mutex>
-
 #include "core/canary.hpp"
 #include "core/store_marks.hpp"
 #include "engines/spht/lint_rules.hpp"
@@ -10,6 +8,7 @@
 #include "engines/spht/own_statistics.hpp"
 #include "engines/spht/own_transaction.hpp"
 #include "engines/spht/spht_layout.hpp"
+#include "logs/offline_logs.hpp"
 #include "runtime/dying_memory.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/session_state.hpp"
@@ -59,25 +58,13 @@ Result<const ProtocolRow*> protocol_for(const Medium& medium, const OwnOptions& 
 /// The engine of this process, for what the heap and the directory store.
 constinit std::atomic<SphtEngine*> running{nullptr};
 
-Result<void> check_segments(const Pool& pool)
-{
-    for (const Segment& segment : pool.segments()) {
-        if (segment.file_pages != segment_file_pages(segment.image_pages)) {
-            return fail(SP_E_POOL_CORRUPT, 0,
-                        "{}: segment at image page {} has a shape that spht never writes; restore the pool from a copy",
-                        pool.medium().path(), segment.first_image_page);
-        }
-    }
-    return {};
-}
-
 }  // namespace
 
 EngineDriver driver() noexcept
 {
     return {.format = format,
             .make = &make,
-            .inspect = &inspect_pool,
+            .inspect = &logs::inspect_pool,
             .check = &check_pool,
             .table_format = layout::TableFormat::plain,
             .interval_ms = interval_ms,
@@ -146,7 +133,7 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
 {
     pool_ = std::make_unique<Pool>(std::move(pool));
     const PoolFacts& facts = pool_->facts();
-    if (auto sound = check_segments(*pool_); !sound) {
+    if (auto sound = check_segments(format); !sound) {
         return pass_on(sound.error());
     }
     auto recovered = recover_table();
@@ -189,7 +176,7 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
         return pass_on(done.error());
     }
     for (const Segment& segment : pool_->segments()) {
-        memory_.space().add(first_log_page(segment), log_pages_for(segment.image_pages));
+        logs::add_log_part(memory_.space(), segment);
     }
     rounds_.emplace(logs::ReplayRounds::Parts{pool_.get(), &shadow_, &table_, &locations_, &medium_lock_, &clock_, &memory_},
                     logs::ReplayRounds::Settings{options.interval_ms * 1'000'000, options.staging_max_mb * mib,
@@ -228,25 +215,9 @@ Result<void> SphtEngine::load_image(std::string_view choice, RecoveryReport& rep
     return report.lazy ? serve_first_touches() : Result<void>{};
 }
 
-/// Block media: into the mirrors, the chunks that are in use.
-Result<void> SphtEngine::read_chunks()
-{
-    logs::ChunkSpace& space = memory_.space();
-    if (!space.is_mirrored()) {
-        return {};
-    }
-    const Medium& medium = pool_->medium();
-    for (logs::ChunkIndex chunk = 0; chunk < space.chunk_count(); ++chunk) {
-        if (auto done = logs::read_chunk(medium, space.file_offset(chunk), space.mirror(chunk)); !done) {
-            return done;
-        }
-    }
-    return {};
-}
-
 Result<void> SphtEngine::recover_logs(std::uint64_t durable_epoch, RecoveryReport& report)
 {
-    if (auto done = read_chunks(); !done) {
+    if (auto done = logs::read_chunks(pool_->medium(), memory_.space()); !done) {
         return done;
     }
     const auto bytes = memory_.space().bytes();
@@ -259,13 +230,6 @@ Result<void> SphtEngine::recover_logs(std::uint64_t durable_epoch, RecoveryRepor
     recovered_ = std::move(*logs);
     rounds_->set_replayed(recovered_->point);
     return rounds_->replay_into_image(recovered_->index);
-}
-
-void SphtEngine::free_chunks_from(logs::ChunkIndex first) noexcept
-{
-    for (logs::ChunkIndex chunk = memory_.space().chunk_count(); chunk > first; --chunk) {
-        memory_.space().give_back(chunk - 1);
-    }
 }
 
 /// Makes what the logs had an epoch first: then no record of an earlier run counts any more, and all chunks are free.
@@ -290,7 +254,7 @@ Result<void> SphtEngine::start_checkpoints()
         }
     }
     memory_.space().set_uses(recovered_->index.newest_use);
-    free_chunks_from(0);
+    memory_.space().give_back_from(0);
     // The pool may have been on another kind of medium, where groups are not counted.
     logs::GroupRecord group = recovered_->group;
     group.transactions = rounds_->transactions_replayed();
@@ -327,8 +291,8 @@ void SphtEngine::announce_segment(const Segment& segment) noexcept
     rounds_->announce_segment(segment);
     logs::ChunkSpace& space = memory_.space();
     const logs::ChunkIndex first = space.chunk_count();
-    space.add(first_log_page(segment), log_pages_for(segment.image_pages));
-    free_chunks_from(first);
+    logs::add_log_part(space, segment);
+    space.give_back_from(first);
 }
 
 void SphtEngine::detach_parts_after_fork() noexcept
@@ -342,31 +306,20 @@ void SphtEngine::detach_parts_after_fork() noexcept
 Result<std::uint64_t> SphtEngine::grow(std::uint64_t wanted)
 {
     memory_.step_aside();
-    if (auto allowed = check_may_grow(); !allowed) {
-        return pass_on(allowed.error());
+    return grow_image(wanted, format);
+}
+
+Result<void> SphtEngine::enlarge_image(std::uint64_t bytes)
+{
+    const std::uint64_t before = shadow_.bytes();
+    if (auto done = shadow_.make_accessible(bytes); !done) {
+        return done;
     }
-    std::uint64_t bytes = 0;
-    {
-        const std::lock_guard guard(medium_lock_);
-        const auto grown = grow_pool(wanted, format);
-        if (!grown) {
-            return grown;
-        }
-        bytes = *grown;
+    if (auto done = memory_.store_check().add({shadow_.base() + before, bytes - before}); !done) {
+        return done;
     }
-    const std::lock_guard guard(growing_lock_);
-    if (bytes > shadow_.bytes()) {
-        const std::uint64_t before = shadow_.bytes();
-        if (auto done = shadow_.make_accessible(bytes); !done) {
-            return pass_on(done.error());
-        }
-        if (auto done = memory_.store_check().add({shadow_.base() + before, bytes - before}); !done) {
-            return pass_on(done.error());
-        }
-        shadow_.publish(bytes);
-        statistics_of(statistics_number).image_bytes.store(bytes, std::memory_order_relaxed);
-    }
-    return shadow_.bytes();
+    shadow_.publish(bytes);
+    return {};
 }
 
 Result<void> SphtEngine::mirror(const MirroredRange& range)

@@ -41,18 +41,16 @@ private:
     [[nodiscard]] bool end_checkpoints(bool clean) noexcept override;
     void request_checkpoint() noexcept override;
     void announce_segment(const Segment& segment) noexcept override;
+    [[nodiscard]] Result<void> enlarge_image(std::uint64_t bytes) override;
     void detach_parts_after_fork() noexcept override;
     friend TransactionalMemory* memory_of_session(const Session& session) noexcept;
     [[nodiscard]] Result<void> recover_logs(std::uint64_t durable_epoch, RecoveryReport& report);
     [[nodiscard]] Result<void> load_image(std::string_view choice, RecoveryReport& report);
-    [[nodiscard]] Result<void> read_chunks();
-    void free_chunks_from(logs::ChunkIndex first) noexcept;
     static void note_store_of_library(const void* address, std::size_t size) noexcept;
     static void note_block_state(const void* address, std::size_t size) noexcept;
     static void note_dying_memory(const void* begin, std::size_t size_bytes) noexcept;
     static void log_group(std::span<const std::span<const std::byte>> ranges) noexcept;
 
-    os::FutexLock growing_lock_;
     std::optional<RecoveredLogs> recovered_;
     const ProtocolRow* protocol_ = nullptr;
     bool logs_are_empty_ = true;  ///< nothing of an earlier run lies in them
