@@ -206,30 +206,22 @@ bool Tl2::lock_lines() noexcept
     return true;
 }
 
-/// The newest version that the transaction has read or replaces, of those that were not settled when it began.
-Timestamp Tl2::newest_seen() const noexcept
+/// The newest version that the transaction has read or replaces, of those that were not settled when it began; and of those the newest
+/// that may not be durable yet.
+Tl2::Seen Tl2::newest_seen() const noexcept
 {
-    Timestamp newest = view_.newest_read;
-    for (std::uint64_t i = 0; i < locked_count_; ++i) {
-        newest = std::max(newest, VersionLocks::version(locked_[i].before));
-    }
-    return newest;
-}
-
-/// The newest of those that may not be durable yet.
-Timestamp Tl2::newest_to_depend_on() const noexcept
-{
-    Timestamp newest = view_.newest_durable_read;
+    Seen seen{view_.newest_read, view_.newest_durable_read};
     for (std::uint64_t i = 0; i < locked_count_; ++i) {
         const Timestamp version = VersionLocks::version(locked_[i].before);
-        newest = VersionLocks::is_awaited(version) ? std::max(newest, version) : newest;
+        seen.newest = std::max(seen.newest, version);
+        seen.awaited = VersionLocks::is_awaited(version) ? std::max(seen.awaited, version) : seen.awaited;
     }
-    return newest;
+    return seen;
 }
 
 Timestamp Tl2::choose_timestamp(bool is_durable) const noexcept
 {
-    return timestamp_after(std::max(newest_seen(), view_.settled), is_durable);
+    return timestamp_after(std::max(newest_seen().newest, view_.settled), is_durable);
 }
 
 Timestamp Tl2::acquire(bool is_durable) noexcept
@@ -237,8 +229,9 @@ Timestamp Tl2::acquire(bool is_durable) noexcept
     if (!lock_lines()) {
         return 0;
     }
-    committing_.depends_on = newest_to_depend_on();
-    const Timestamp timestamp = choose_timestamp(is_durable);
+    const Seen seen = newest_seen();
+    committing_.depends_on = seen.awaited;
+    const Timestamp timestamp = timestamp_after(std::max(seen.newest, view_.settled), is_durable);
     if (is_removed(Canary::read_validation) || reads_hold()) {
         return timestamp;
     }

@@ -45,8 +45,11 @@ private:
     };
 
     [[nodiscard, gnu::noinline]] bool read_with_care(const std::uint64_t* word, std::uint64_t& value) noexcept;
-    [[nodiscard]] Timestamp newest_seen() const noexcept;
-    [[nodiscard]] Timestamp newest_to_depend_on() const noexcept;
+    struct Seen {
+        Timestamp newest;
+        Timestamp awaited;
+    };
+    [[nodiscard]] Seen newest_seen() const noexcept;
     void look_at_clock() noexcept;
     [[nodiscard]] bool lines_are_older_than(Timestamp moment) const noexcept;
     [[nodiscard]] bool extend() noexcept;
