@@ -127,30 +127,29 @@ namespace stillpoint {
     }
 }
 
-/// Called after a store into memory that may be durable, and before the FASE ends. Any thread.
-inline void note_store(const void* address, std::size_t size) noexcept
+namespace store_marks {
+
+[[gnu::always_inline]] inline void note(const void* address, std::size_t size, const std::atomic<AfterStore>& call) noexcept
 {
-    const auto wanted = store_marks::wanted.load(std::memory_order_relaxed);
-    if (wanted != store_marks::Wanted::nothing) [[unlikely]] {
-        if (wanted == store_marks::Wanted::cards) {
-            store_marks::mark(address, size);
+    const auto is_wanted = wanted.load(std::memory_order_relaxed);
+    if (is_wanted != Wanted::nothing) [[unlikely]] {
+        if (is_wanted == Wanted::cards) {
+            mark(address, size);
         } else if (stillpoint_is_persistent(address)) {
-            store_marks::after_store.load(std::memory_order_relaxed)(address, size);
+            call.load(std::memory_order_relaxed)(address, size);
         }
     }
 }
 
+}  // namespace store_marks
+
+/// Called after a store into memory that may be durable, and before the FASE ends. Any thread.
+inline void note_store(const void* address, std::size_t size) noexcept { store_marks::note(address, size, store_marks::after_store); }
+
 /// As note_store(), of a store by the program, or into memory that only the calling thread uses. Any thread.
 inline void note_program_store(const void* address, std::size_t size) noexcept
 {
-    const auto wanted = store_marks::wanted.load(std::memory_order_relaxed);
-    if (wanted != store_marks::Wanted::nothing) [[unlikely]] {
-        if (wanted == store_marks::Wanted::cards) {
-            store_marks::mark(address, size);
-        } else if (stillpoint_is_persistent(address)) {
-            store_marks::after_program_store.load(std::memory_order_relaxed)(address, size);
-        }
-    }
+    store_marks::note(address, size, store_marks::after_program_store);
 }
 
 /// While it lives, what the calling thread stores to say which blocks and names exist belongs together, for engines that make each store
