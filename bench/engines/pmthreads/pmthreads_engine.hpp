@@ -1,47 +1,15 @@
 #pragma once
-// pmthreads: locks delimit the operations, stores are found by the tracker. Durable where STILLPOINT_POOL names a
-// pool; without one, ordinary memory behind the intercepted functions.
+// pmthreads: locks delimit the operations, stores are found by the tracker.
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-
-#include "../../harness/ending.hpp"
-#include "../engine.hpp"
-#include "../locked_sections.hpp"
-#include "stillpoint/stillpoint.h"
-#include "../untyped_memory.hpp"
+#include "../section_engine.hpp"
 
 namespace bench {
 
-struct PmthreadsEngine : LockedSections<>, UntypedMemory<PmthreadsEngine> {
 #ifdef BENCH_HOOKS
-    static constexpr StoresSeen stores_seen = StoresSeen::compiled;  // docs/guide/nvhooks.md, "Limits"
+struct PmthreadsEngine : SectionEngine<PmthreadsEngine, StoresSeen::compiled> {};  // docs/guide/nvhooks.md, "Limits"
 #else
-    static constexpr StoresSeen stores_seen = StoresSeen::all;
+struct PmthreadsEngine : SectionEngine<PmthreadsEngine, StoresSeen::all> {};
 #endif
-
-    static void* allocate(std::size_t size_bytes) { return checked(sp_malloc(size_bytes)); }
-    static void* allocate_aligned(std::size_t alignment_bytes, std::size_t size_bytes)
-    {
-        return checked(sp_aligned_alloc(alignment_bytes, size_bytes));
-    }
-    static void deallocate(void* block) { sp_free(block); }
-    static void* root(const char* name, std::size_t size_bytes) { return checked(sp_root(name, size_bytes)); }
-    static void settle() noexcept { (void)sp_checkpoint(); }
-
-    /// A statistic of the runtime (docs/guide/statistics.md); none without a pool.
-    static std::optional<std::uint64_t> statistic(std::string_view name)
-    {
-        std::uint64_t value = 0;
-        return sp_statistic(std::string(name).c_str(), &value) == SP_OK ? std::optional(value) : std::nullopt;
-    }
-
-private:
-    static void* checked(void* block) { return block != nullptr ? block : (out_of_memory(sp_last_error()), nullptr); }
-};
 static_assert(MemoryEngine<PmthreadsEngine>);
 
 }  // namespace bench
