@@ -15,7 +15,7 @@
 #include "objects/told_mutex.hpp"
 #include "stillpoint/nvhooks.h"
 #include "stillpoint/stillpoint.h"
-#include "transactions/parts.hpp"
+#include "transactions/parts_program.hpp"
 
 namespace stillpoint::explorer {
 
@@ -181,45 +181,8 @@ std::vector<std::size_t> some_parts(Random& random, std::size_t most)
     return numbers;
 }
 
-class SectionProgram : public ObjectWorkload {
-public:
-    void find_objects() final { parts_ = static_cast<TransactionParts*>(sp_root_find(TransactionParts::handle, nullptr)); }
-    [[nodiscard]] PartDigests digests() const final
-    {
-        std::uint64_t blocks = 0;
-        if (const std::string wrong = problem_of(parts_, blocks); !wrong.empty()) {
-            throw std::runtime_error(wrong);
-        }
-        PartDigests all;
-        add_digests(parts_, all);
-        return all;
-    }
-    [[nodiscard]] std::string look_at_image(const FindObject& find, PartDigests& digests, std::uint64_t& blocks) const final
-    {
-        const auto* const parts = static_cast<const TransactionParts*>(find(TransactionParts::handle));
-        std::string wrong = problem_of(parts, blocks);
-        if (wrong.empty()) {
-            add_digests(parts, digests);
-        }
-        return wrong;
-    }
-    void perform(Random& random) final
-    {
-        if (parts_ == nullptr) {
-            parts_ = static_cast<TransactionParts*>(sp_root(TransactionParts::handle, sizeof *parts_));
-            if (parts_ == nullptr) {
-                throw std::runtime_error(sp_last_error());
-            }
-        }
-        work_on(*parts_, random);
-        if (random() % 9 < 2 && sp_checkpoint() != SP_OK) {
-            throw std::runtime_error(sp_last_error());
-        }
-    }
-
+class SectionProgram : public PartsProgram {
 protected:
-    virtual void work_on(TransactionParts& parts, Random& random) = 0;
-
     /// `sections` of each of two or three threads.
     template <class Work>
     static void on_threads(TransactionParts& parts, Random& random, int sections, Work work)
@@ -237,9 +200,6 @@ protected:
         all(Random(random()));
         threads.join();
     }
-
-private:
-    TransactionParts* parts_ = nullptr;
 };
 
 class Sequential final : public SectionProgram {

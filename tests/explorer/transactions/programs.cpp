@@ -9,18 +9,11 @@
 
 #include "objects/threads.hpp"
 #include "stillpoint/stillpoint.h"
-#include "transactions/parts.hpp"
+#include "transactions/parts_program.hpp"
 
 namespace stillpoint::explorer {
 
 namespace {
-
-void checkpoint_sometimes(Random& random)
-{
-    if (random() % 9 < 2 && sp_checkpoint() != SP_OK) {
-        throw std::runtime_error(sp_last_error());
-    }
-}
 
 /// One transaction; whatever it has read or made is acknowledged. `also` is run in its body, after its work.
 void transact(TransactionParts& parts, const PartsChange& change, Random& random, unsigned flags = 0,
@@ -64,57 +57,6 @@ PartsChange small_change(Random& random)
     change.list_steps = static_cast<int>(random() % 4) - 1;
     return change;
 }
-
-/// Transactions of one thread, as another's are described.
-class PartsProgram : public ObjectWorkload {
-public:
-    void find_objects() final
-    {
-        parts_ = static_cast<TransactionParts*>(sp_root_find(TransactionParts::handle, nullptr));
-        find_more();
-    }
-    [[nodiscard]] PartDigests digests() const final
-    {
-        std::uint64_t blocks = 0;
-        if (const std::string wrong = problem_of(parts_, blocks); !wrong.empty()) {
-            throw std::runtime_error(wrong);
-        }
-        PartDigests all;
-        add_digests(parts_, all);
-        return all;
-    }
-    [[nodiscard]] std::string look_at_image(const FindObject& find, PartDigests& digests, std::uint64_t& blocks) const final
-    {
-        const auto* const parts = static_cast<const TransactionParts*>(find(TransactionParts::handle));
-        std::string wrong = problem_of(parts, blocks);
-        if (wrong.empty()) {
-            wrong = look_at_more(find, blocks);
-        }
-        if (wrong.empty()) {
-            add_digests(parts, digests);
-        }
-        return wrong;
-    }
-    void perform(Random& random) final
-    {
-        if (parts_ == nullptr) {
-            parts_ = static_cast<TransactionParts*>(sp_root(TransactionParts::handle, sizeof *parts_));
-            if (parts_ == nullptr) {
-                throw std::runtime_error(sp_last_error());
-            }
-        }
-        work_on(*parts_, random);
-        checkpoint_sometimes(random);
-    }
-
-protected:
-    virtual void find_more() {}
-    [[nodiscard]] virtual std::string look_at_more(const FindObject& /*find*/, std::uint64_t& /*blocks*/) const { return ""; }
-    virtual void work_on(TransactionParts& parts, Random& random) = 0;
-
-private:
-    TransactionParts* parts_ = nullptr;
-};
 
 class Sequential final : public PartsProgram {
     void work_on(TransactionParts& parts, Random& random) override { transact(parts, small_change(random), random); }
