@@ -17,6 +17,17 @@ option(STILLPOINT_PRECOMPILED_HEADERS "Compile common headers once" ${precompile
 set(STILLPOINT_LAYERS_WITHOUT_PRECOMPILED core arch os interpose nvhooks/runtime)
 set(precompiled_headers ${CMAKE_SOURCE_DIR}/src/core/result.hpp <algorithm> <atomic> <cstring> <memory> <mutex> <string> <vector>)
 
+# For the sanitizers, whose builds are not measured and not installed: some sources of a layer as one, since what they include is most of
+# their work. The release compiles each alone, and so finds an include that is missing. Internal names differ within a layer's namespace.
+option(STILLPOINT_UNITY "Compile several sources of a layer at a time" OFF)
+function(stillpoint_unity target)
+    if(NOT STILLPOINT_UNITY)
+        return()
+    endif()
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    target_compile_options(${target} PRIVATE -Wno-shadow)  # A local name may be another source's too.
+endfunction()
+
 # stillpoint_precompile(target owner header...): `target` uses headers that `owner` has compiled; the first target to name an
 # owner is it.
 function(stillpoint_precompile target owner)
@@ -74,6 +85,9 @@ function(stillpoint_layer folder)
     stillpoint_settings(sp_${name})
     if(sources AND NOT folder IN_LIST STILLPOINT_LAYERS_WITHOUT_PRECOMPILED)
         stillpoint_precompile(sp_${name} layers ${precompiled_headers})
+        if(NOT folder STREQUAL "pool")  # Two of its files have a function of the same name.
+            stillpoint_unity(sp_${name})
+        endif()
     endif()
     # Tests are linked where every layer is known: src/CMakeLists.txt.
     set_property(GLOBAL PROPERTY STILLPOINT_TESTS_${name} "${tests}")

@@ -83,7 +83,7 @@ def parser():
     what = made.add_argument_group("what is done")
     what.add_argument("--workload", type=words, default=["hash_map", "btree", "queue"], metavar="W,...",
                       help="workloads, families of them, or all (default hash_map,btree,queue)")
-    what.add_argument("--threads", type=numbers(1, 16), default=[min(2, cpus)], metavar="N,...")
+    what.add_argument("--threads", type=numbers(1, 64), default=[min(2, cpus)], metavar="N,...")
     what.add_argument("--mix", type=mixes, default=[50], metavar="R:U,...", help="percent of reads and updates (default 50:50)")
     what.add_argument("--value-size", type=numbers(8, 8192), default=[8], metavar="BYTES,...", help="default 8")
     what.add_argument("--size", type=lambda text: numbers(0, 1 << 32)(text)[0], default=0, metavar="N",

@@ -38,6 +38,8 @@ BENCHMARKS = {
     "marks": Benchmark("What does the mark after a store cost, and a look over all marks?", "parts.programs", "MARKS", is_in_all=True),
     "replay": Benchmark("What does replaying redo logs cost, by timestamp or along links, with one replayer or two?", "parts.programs", "REPLAY",
                         is_in_all=True),
+    "clients": Benchmark("What is sharing a sync worth to 64 clients on a file, against an fdatasync for each operation?", "parts.clients",
+                         is_in_all=True),
     "executors": Benchmark("Which executor of spht's transactions is fastest?", "parts.programs", "EXECUTORS", is_in_all=True),
     "nvhooks": Benchmark("What do compiled-in hooks cost, by layer and optimisation?", "nvhooks.benchmark", is_in_all=True),
     "respct_costs": Benchmark("What does the engine respct cost, part by part?", "respct_costs", "PAGE", PAGES),

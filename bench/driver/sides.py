@@ -30,6 +30,7 @@ class Side:
     medium: str = "memory"
     environment: tuple = ()
     package: str = None  # of a peer: what brings it
+    arguments: tuple = ()  # words before its settings
     settings: tuple = ()  # besides those of the cell
     is_baseline: bool = False
 
@@ -65,8 +66,9 @@ class Place:
 
     def words(self, side, folder, settings, run=()):
         """`run`: options of `stillpoint run` that belong to the cell; a later one wins."""
-        program = [str(self.program(side)), *(f"{name}={value}" for name, value in
-                                              {"folder": folder, "pool": folder / "pool", **settings, **dict(side.settings)}.items())]
+        named = {} if side.arguments else {"folder": folder, "pool": folder / "pool"}
+        program = [str(self.program(side)), *side.arguments,
+                   *(f"{name}={value}" for name, value in {**named, **settings, **dict(side.settings)}.items())]
         if side.run is None:
             return program
         return [self.tool.program("stillpoint"), "run", "--quiet", "--pool", str(folder / "pool"),

@@ -90,6 +90,9 @@ machines, other media, other processors: ratios can be compared, rates cannot.
 """
 
 
+SLOW_LOAD = 0.8  # an average for each CPU; what built the programs just before counts too
+
+
 def introduction(paper=None):
     """`paper`: the key of the only one on the page; None: all are."""
     folder = "docs/measured/tables/"
@@ -100,7 +103,7 @@ def conditions(measurements):
     """How this page's figures came about."""
     document = measurements.document
     lines = [f"Measured {document['began']} on {document['cpus']} processors, load average {document['load_before']:.1f} when it began"]
-    if document["load_before"] > 0.5:
+    if document["load_before"] > SLOW_LOAD * document["cpus"]:
         lines[0] += ": other work ran at the same time, so single figures are off by 20 % and more"
     lines[0] += "."
     if document.get("seconds"):

@@ -24,7 +24,7 @@ bool parse_flag(std::string_view text, bool& out)
 bool set(Shape& shape, std::string_view name, std::string_view value)
 {
     if (name == "threads") {
-        return parse_number(value, 1u, 16u, shape.threads);
+        return parse_number(value, 1u, 64u, shape.threads);
     }
     if (name == "reads") {
         return parse_number(value, 0u, 100u, shape.read_percent);

@@ -4,8 +4,6 @@ namespace stillpoint::logs {
 
 namespace {
 
-constexpr std::uint64_t link_mark = 1;
-
 /// While it exists, readers of the slot's words wait.
 class SlotChange {
 public:

@@ -8,8 +8,6 @@ namespace stillpoint::logs {
 
 namespace {
 
-constexpr std::uint64_t link_mark = 1;
-
 bool is_part_of_same(const RecordHeader* earlier, const RecordHeader* later) noexcept
 {
     return earlier->timestamp == later->timestamp && (earlier->part & more_parts) != 0 &&

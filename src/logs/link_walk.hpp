@@ -5,6 +5,8 @@
 
 namespace stillpoint::logs {
 
+inline constexpr std::uint64_t link_mark = 1;  ///< in a link: it is there
+
 enum class LinkDirection {
     forward,  ///< RecordHeader::link is the next record's position
     backward,  ///< the previous one's

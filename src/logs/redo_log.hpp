@@ -1,5 +1,6 @@
 #pragma once
-// RedoLog: the log of one thread [SPHT §3, Figure 2]. Its thread appends; the replayer walks it and takes its oldest chunks away.
+// RedoLog: the log of one thread [SPHT §3, Figure 2], or of several that take turns. They append; the replayer walks it and takes its
+// oldest chunks away.
 
 #include <atomic>
 #include <cstdint>
@@ -29,6 +30,8 @@ public:
     void cancel() noexcept;
     /// After prepare(): where the record, or the first of its parts, will begin.
     [[nodiscard]] Position next_position() const noexcept;
+    /// After prepare(): the timestamp of the newest record; 0: there was none.
+    [[nodiscard]] Timestamp newest() const noexcept { return newest_; }
     /// Writes the record; on byte-addressable media the caller's fence makes it durable. Timestamps rise. `link`: of its header.
     /// `flags`: stands_alone, or nothing. Returns its Position.
     Position append(RecordBuilder& builder, Timestamp timestamp, std::uint64_t link = 0, std::uint32_t flags = 0) noexcept;

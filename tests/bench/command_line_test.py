@@ -41,7 +41,7 @@ class Refuses(unittest.TestCase):
         self.refused(64, "--durability", "none", says=["process", "power"])
         self.refused(64, "--mix", "90:20", says=["90:20", "90:10"])
         self.refused(64, "--mix", "half", says=["half"])
-        self.refused(64, "--threads", "0", says=["0", "16"])
+        self.refused(64, "--threads", "0", says=["0", "64"])
         self.refused(64, "--threads", "2,many", says=["many"])
         self.refused(64, "--value-size", "4", says=["8192"])
         self.refused(64, "--interval", "", says=["names nothing"])

@@ -10,13 +10,13 @@ namespace stillpoint::respct {
 
 namespace {
 
-namespace kinds = heap::member_kind;
+namespace member_kinds = heap::member_kind;
 
 // The numbers in pool files equal those of the public header.
 static_assert(SP_RESPCT_LOGGED_1 == 0 && SP_RESPCT_LOGGED_16 + 1 == logged::kinds && SP_RESPCT_LOGGED_8 == logged::kind_of_word);
-static_assert(SP_RESPCT_PTHREAD_MUTEX == kinds::pthread_mutex && SP_RESPCT_PTHREAD_CONDITION == kinds::pthread_condition);
-static_assert(SP_RESPCT_PTHREAD_RWLOCK == kinds::pthread_rwlock);
-static_assert(SP_RESPCT_MUTEX == kinds::word_mutex && SP_RESPCT_CONDITION == kinds::word_condition);
+static_assert(SP_RESPCT_PTHREAD_MUTEX == member_kinds::pthread_mutex && SP_RESPCT_PTHREAD_CONDITION == member_kinds::pthread_condition);
+static_assert(SP_RESPCT_PTHREAD_RWLOCK == member_kinds::pthread_rwlock);
+static_assert(SP_RESPCT_MUTEX == member_kinds::word_mutex && SP_RESPCT_CONDITION == member_kinds::word_condition);
 static_assert(sizeof(sp_respct_mutex) == heap::word_lock_bytes && sizeof(sp_respct_condition) == heap::word_lock_bytes);
 static_assert(sizeof(sp_respct_logged) == sizeof(logged::Word) && alignof(sp_respct_logged) == alignof(logged::Word));
 

@@ -177,7 +177,7 @@ Outcome Transaction::commit_stored(Timestamp timestamp) noexcept
 {
     build_record();
     if (record_.empty()) {  // Volatile memory alone was written. A transaction that reads it waits for the same.
-        log_.cancel();
+        log().cancel();
         withdraw();
         return commit_reads();
     }

@@ -21,7 +21,9 @@ std::uint64_t always_locked = 1;
 
 Transaction::Transaction(TransactionalMemory& memory, logs::CommitOrder::Slot& slot, SerialGate::Place& place,
                          std::uint64_t number) noexcept
-    : memory_(memory), slot_(slot), place_(place), committing_{slot, search_, log_, record_, static_cast<std::uint32_t>(number)}
+    : memory_(memory), slot_(slot), place_(place),
+      committing_{slot, search_, memory.shared_log(number) != nullptr ? *memory.shared_log(number) : own_log_, record_,
+                  static_cast<std::uint32_t>(number)}
 {
 }
 
@@ -78,7 +80,9 @@ void Transaction::begin(const Wishes& wishes) noexcept
 Timestamp Transaction::timestamp_after(Timestamp earlier, bool is_durable) const noexcept
 {
     Timestamp now = memory_.clock().next();
-    while (now <= earlier) {
+    // The log is this thread's until it has its record. Another one may have appended to it just now, with the clock's present.
+    const Timestamp passed = is_durable ? std::max(earlier, committing_.log.newest()) : earlier;
+    while (now <= passed) {
         now = memory_.clock().next();
     }
     return VersionLocks::timestamp_for(now, is_durable);

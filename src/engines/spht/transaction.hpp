@@ -122,7 +122,7 @@ public:
     [[nodiscard]] logs::RecordBuilder& undo_record() noexcept { return undo_record_; }
 
     /// A change of the library's own tables, by this thread: `builder()` has it. Ordered with transactions; not waited for.
-    [[nodiscard]] logs::RedoLog& log() noexcept { return log_; }
+    [[nodiscard]] logs::RedoLog& log() noexcept { return committing_.log; }
     [[nodiscard]] logs::CommitOrder::Slot& slot() noexcept { return slot_; }
     /// The thread is about to do what waits for other threads, and is not a part of the transaction.
     virtual void step_aside() noexcept {}
@@ -226,7 +226,7 @@ protected:
     os::ReservedArray<void*> freed_;
     std::uint64_t freed_count_ = 0;
     logs::RecordBuilder record_;
-    logs::RedoLog log_;
+    logs::RedoLog own_log_;  ///< unused where threads share theirs
     logs::LinkSearch search_;
     Committing committing_;
 

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <new>
 #include <sys/mman.h>
+#include <thread>
 
 #include "core/canary.hpp"
 #include "engines/spht/own_statistics.hpp"
@@ -80,9 +81,30 @@ Result<void> TransactionalMemory::prepare(const Parts& parts)
     if (auto done = system_record_.reserve(system_record_words); !done) {
         return done;
     }
+    if (auto done = prepare_shared_logs(); !done) {
+        return done;
+    }
     protocol_ = parts.protocol->make(*this);
     system_commit_.emplace(Committing{order_.slot(system_number), system_search_, system_log_, system_record_, system_number});
     return system_log_.init(space_, *medium_, system_number, parts.pool->facts().generation);
+}
+
+/// A transaction in hardware has its log for as long as its body runs, links look for what a thread has logged, and the other systems'
+/// protocols log in more than one step: there each thread has its own.
+Result<void> TransactionalMemory::prepare_shared_logs() noexcept
+{
+    const bool holds_log_in_body = parts_.executor == Executor::hardware || parts_.executor == Executor::simulated;
+    if (is_byte_addressable() || holds_log_in_body || links_.direction() || !parts_.protocol->is_spht()) {
+        return {};
+    }
+    const std::uint32_t count = std::clamp(std::thread::hardware_concurrency(), 1U, shared_logs_max);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        if (auto done = shared_logs_[i].init(space_, *medium_, slot_of_thread(i), parts_.pool->facts().generation); !done) {
+            return done;
+        }
+    }
+    shared_log_count_ = count;
+    return {};
 }
 
 Result<void> TransactionalMemory::start(Timestamp after, const logs::GroupRecord& group)
@@ -170,7 +192,8 @@ Transaction* TransactionalMemory::make_own() noexcept
         }
         Transaction* const made = make_transaction(
             parts_.executor, memory, {*this, order_.slot(slot_of_thread(number)), gate_.place(number), slot_of_thread(number)});
-        if (!made->reserve() || !made->log().init(space_, *medium_, slot_of_thread(number), parts_.pool->facts().generation)) {
+        if (!made->reserve() ||
+            (shared_log_count_ == 0 && !made->log().init(space_, *medium_, slot_of_thread(number), parts_.pool->facts().generation))) {
             made->~Transaction();
             munmap(memory, transaction_bytes_max);
             return nullptr;

@@ -1,6 +1,7 @@
 #pragma once
 // TransactionalMemory: what the transactions of a pool share, and the way in which they become durable.
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -159,8 +160,17 @@ public:
 
     // -- For the replayer -------------------------------------------------------------------------
     /// The logs in use. The array may grow meanwhile.
-    [[nodiscard]] std::uint32_t log_count() const noexcept override { return thread_count_.load(std::memory_order_acquire) + 1; }
+    [[nodiscard]] std::uint32_t log_count() const noexcept override
+    {
+        const std::uint32_t threads = thread_count_.load(std::memory_order_acquire);
+        return (shared_log_count_ == 0 ? threads : std::min(threads, shared_log_count_)) + 1;
+    }
     [[nodiscard]] logs::RedoLog& log(std::uint32_t number) noexcept override;
+    /// That the thread with this slot appends to; nullptr: it has a log of its own.
+    [[nodiscard]] logs::RedoLog* shared_log(std::uint64_t slot_number) noexcept
+    {
+        return shared_log_count_ == 0 ? nullptr : &shared_logs_[(slot_number - 1) % shared_log_count_];
+    }
     [[nodiscard]] logs::GroupRecord replayable() noexcept override;
     [[nodiscard]] bool groups_count_records() const noexcept override { return !is_byte_addressable(); }
     [[nodiscard]] logs::CommitLinks* links() noexcept override { return links_.direction() ? &links_ : nullptr; }
@@ -175,6 +185,7 @@ public:
 private:
     [[nodiscard]] std::uint64_t mirrored_offset_of(const void* address) const noexcept;
     [[nodiscard]] Transaction* make_own() noexcept;
+    [[nodiscard]] Result<void> prepare_shared_logs() noexcept;
     void note_early_store(std::uint64_t offset, std::size_t size) noexcept;
     /// system_record_, under its lock. 0: there is nothing, or the pool has failed.
     [[nodiscard]] Timestamp append_system_record() noexcept;
@@ -207,6 +218,11 @@ private:
     std::optional<Committing> system_commit_;
     os::ReservedArray<std::uint32_t> early_pages_;  ///< pages of the image that were stored to before start(), some of them twice
     std::uint64_t early_page_count_ = 0;
+
+    // Block media: a page is the least that a sync writes, so threads share logs, and many that wait have few pages.
+    static constexpr std::uint32_t shared_logs_max = 8;
+    std::array<logs::RedoLog, shared_logs_max> shared_logs_;
+    std::uint32_t shared_log_count_ = 0;  ///< 0: each thread has a log of its own
 
     os::FutexLock threads_lock_;
     os::ReservedArray<Transaction*> threads_;
