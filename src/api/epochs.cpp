@@ -8,6 +8,7 @@
 #include "os/clock.hpp"
 #include "runtime/api_export.hpp"
 #include "runtime/fase.hpp"
+#include "runtime/session_process.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/session_waits.hpp"
 #include "stillpoint/stillpoint.h"
@@ -105,6 +106,27 @@ STILLPOINT_API int sp_checkpoint(void)
     return taken ? SP_OK : stillpoint::report(taken.error());
 }
 
+namespace {
+
+int statistic_elsewhere(const char* name, uint64_t* value)
+{
+    struct Read {
+        int code;
+        uint64_t value;
+    };
+    const Read read = stillpoint::session_process::there([text = stillpoint::session_process::PassedText(name)] {
+        Read there{};
+        there.code = sp_statistic(text.get(), &there.value);
+        return there;
+    });
+    if (read.code == SP_OK) {
+        *value = read.value;
+    }
+    return read.code;
+}
+
+}  // namespace
+
 STILLPOINT_API int sp_statistic(const char* name, uint64_t* value)
 {
     if (name == nullptr || value == nullptr) {
@@ -113,6 +135,9 @@ STILLPOINT_API int sp_statistic(const char* name, uint64_t* value)
     const Session* const session = used_session();
     if (session == nullptr) {
         return stillpoint::report(fail(SP_E_NOT_OPEN, 0, "no pool is open: there are no statistics").value());
+    }
+    if (stillpoint::session_process::is_elsewhere()) [[unlikely]] {
+        return statistic_elsewhere(name, value);
     }
     for (const stillpoint::StatisticRow& row : stillpoint::statistic_rows()) {
         if (row.name == name) {

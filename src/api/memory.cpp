@@ -9,6 +9,7 @@
 #include "runtime/dying_memory.hpp"
 #include "runtime/fase_gate.hpp"
 #include "runtime/named_objects.hpp"
+#include "runtime/session_process.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/volatile_memory.hpp"
 #include "runtime/volatile_roots.hpp"
@@ -19,6 +20,8 @@ using stillpoint::fail;
 using stillpoint::Heap;
 using stillpoint::Session;
 using stillpoint::used_session;
+
+namespace session_process = stillpoint::session_process;
 
 namespace {
 
@@ -41,6 +44,9 @@ void* checked_libc(void* block, size_t size_bytes) noexcept
 
 STILLPOINT_API void* sp_malloc(size_t size_bytes)
 {
+    if (session_process::is_elsewhere()) [[unlikely]] {
+        return session_process::there([=] { return sp_malloc(size_bytes); });
+    }
     Session* const session = used_session();
     if (session == nullptr || session->detached.load(std::memory_order_relaxed)) [[unlikely]] {
         stillpoint::warn_if_not_durable(session);
@@ -54,6 +60,9 @@ STILLPOINT_API void* sp_malloc(size_t size_bytes)
 
 STILLPOINT_API void* sp_calloc(size_t count, size_t size_bytes)
 {
+    if (session_process::is_elsewhere()) [[unlikely]] {
+        return session_process::there([=] { return sp_calloc(count, size_bytes); });
+    }
     size_t total = 0;
     if (__builtin_mul_overflow(count, size_bytes, &total)) {
         stillpoint::report_as_errno(
@@ -71,6 +80,9 @@ STILLPOINT_API void* sp_calloc(size_t count, size_t size_bytes)
 
 STILLPOINT_API void* sp_aligned_alloc(size_t alignment_bytes, size_t size_bytes)
 {
+    if (session_process::is_elsewhere()) [[unlikely]] {
+        return session_process::there([=] { return sp_aligned_alloc(alignment_bytes, size_bytes); });
+    }
     if (!stillpoint::is_alignment(alignment_bytes)) {
         return nullptr;
     }
@@ -100,6 +112,10 @@ STILLPOINT_API void sp_free(void* block)
         return;
     }
     Session* const session = stillpoint::session_of(block);
+    if (session != nullptr && session_process::is_elsewhere()) [[unlikely]] {
+        session_process::there([=] { return sp_free(block), 0; });
+        return;
+    }
     if (session == nullptr) {
         if (stillpoint::may_have_volatile_name(block)) [[unlikely]] {
             stillpoint::forget_volatile_root_of(block);
@@ -130,6 +146,9 @@ STILLPOINT_API void* sp_realloc(void* block, size_t size_bytes)
         }
         return moved != nullptr || size_bytes == 0 ? moved : stillpoint::no_volatile_memory(size_bytes);
     }
+    if (session_process::is_elsewhere()) [[unlikely]] {
+        return session_process::there([=] { return sp_realloc(block, size_bytes); });
+    }
     if (size_bytes == 0) {
         sp_free(block);
         return nullptr;
@@ -150,6 +169,9 @@ STILLPOINT_API size_t sp_usable_size(const void* block)
     if (session == nullptr) {
         return malloc_usable_size(const_cast<void*>(block));
     }
+    if (session_process::is_elsewhere()) [[unlikely]] {
+        return session_process::there([=] { return sp_usable_size(block); });
+    }
     return session->heap->usable_size(block);
 }
 
@@ -161,6 +183,10 @@ STILLPOINT_API int sp_heap_stats(sp_heap_statistics* out)
     Session* const session = used_session();
     if (session == nullptr) {
         return stillpoint::report(fail(SP_E_NOT_OPEN, 0, "no pool is open: there is no durable heap").value());
+    }
+    if (session_process::is_elsewhere()) [[unlikely]] {
+        *out = session_process::there([=] { return session->heap->statistics(); });
+        return SP_OK;
     }
     const FaseGuard fase;
     stillpoint::announce_store(out, sizeof *out);

@@ -10,6 +10,7 @@
 #include "runtime/dying_memory.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/named_objects.hpp"
+#include "runtime/session_process.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/volatile_roots.hpp"
 #include "stillpoint/nvthreads.h"
@@ -19,10 +20,15 @@ using stillpoint::FaseGuard;
 using stillpoint::Session;
 using stillpoint::used_session;
 
+namespace session_process = stillpoint::session_process;
+
 STILLPOINT_API bool crashed(void) { return sp_start_kind() == SP_START_CRASHED; }
 
 STILLPOINT_API void* nvmalloc(size_t size_bytes, const char* handle)
 {
+    if (session_process::is_elsewhere()) [[unlikely]] {
+        return session_process::there([=, name = session_process::PassedText(handle)] { return nvmalloc(size_bytes, name.get()); });
+    }
     if (handle == nullptr) {
         return sp_calloc(1, size_bytes);
     }

@@ -12,6 +12,7 @@
 #include "runtime/dying_memory.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/named_objects.hpp"
+#include "runtime/session_process.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/volatile_roots.hpp"
 #include "stillpoint/stillpoint.h"
@@ -25,8 +26,13 @@ using stillpoint::Result;
 using stillpoint::Session;
 using stillpoint::used_session;
 
+namespace session_process = stillpoint::session_process;
+
 STILLPOINT_API void* sp_root(const char* handle, size_t size_bytes)
 {
+    if (session_process::is_elsewhere()) [[unlikely]] {
+        return session_process::there([=, name = session_process::PassedText(handle)] { return sp_root(name.get(), size_bytes); });
+    }
     return stillpoint::named_object(handle, size_bytes, alignof(std::max_align_t));
 }
 
@@ -58,8 +64,32 @@ Result<stillpoint::DirectoryEntry> find_root(Session* session, const char* handl
 
 }  // namespace
 
+namespace {
+
+void* find_root_elsewhere(const char* handle, size_t* size_bytes)
+{
+    struct Found {
+        void* object;
+        size_t size_bytes;
+    };
+    const Found found = session_process::there([name = session_process::PassedText(handle)] {
+        Found there{};
+        there.object = sp_root_find(name.get(), &there.size_bytes);
+        return there;
+    });
+    if (found.object != nullptr && size_bytes != nullptr) {
+        *size_bytes = found.size_bytes;
+    }
+    return found.object;
+}
+
+}  // namespace
+
 STILLPOINT_API void* sp_root_find(const char* handle, size_t* size_bytes)
 {
+    if (session_process::is_elsewhere()) [[unlikely]] {
+        return find_root_elsewhere(handle, size_bytes);
+    }
     Session* const session = used_session();
     const auto entry = [&]() -> Result<stillpoint::DirectoryEntry> {
         if (session == nullptr) {
@@ -83,6 +113,9 @@ STILLPOINT_API void* sp_root_find(const char* handle, size_t* size_bytes)
 
 STILLPOINT_API int sp_root_delete(const char* handle)
 {
+    if (session_process::is_elsewhere()) [[unlikely]] {
+        return session_process::there([name = session_process::PassedText(handle)] { return sp_root_delete(name.get()); });
+    }
     Session* const session = used_session();
     if (session == nullptr) {
         if (auto found = find_root(session, handle); !found) {

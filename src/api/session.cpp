@@ -24,6 +24,7 @@
 #include "runtime/kernel_lock_call.hpp"
 #include "runtime/program_fit.hpp"
 #include "runtime/program_limits.hpp"
+#include "runtime/session_process.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/session_waits.hpp"
 #include "runtime/stop_turns.hpp"
@@ -392,6 +393,10 @@ void end_session(Session& session) noexcept
 
 void session_end() noexcept
 {
+    if (const auto* const calls = session_process::elsewhere.load(std::memory_order_acquire); calls != nullptr) {
+        calls->program_ends();
+        return;
+    }
     if (default_session() == nullptr) {
         session_end_without_pool();
     }
@@ -400,6 +405,9 @@ void session_end() noexcept
 
 Result<void> session_close(Session& session)
 {
+    if (session_process::is_elsewhere()) {
+        return fail(SP_E_UNSUPPORTED, 0, "{}: a program whose threads are processes keeps its pool until it ends", session.pool);
+    }
     const std::lock_guard guard(opening_lock);
     if (session.ending.exchange(true, std::memory_order_acq_rel)) {
         return fail(SP_E_NOT_OPEN, 0, "the pool {} is being closed already", session.pool);
@@ -432,6 +440,11 @@ Result<void> session_close_by_caller(Session& session)
 
 void session_before_fork() noexcept
 {
+    if (session_process::is_elsewhere()) {
+        end_process(fail(SP_E_UNSUPPORTED, 0, "a copy of a process (daemon, forkpty) would share all memory with this program, whose "
+                                              "threads are processes: use threads=threads")
+                        .value());
+    }
     for_each_session([](const Session& session) {
         if (!session.detached.load(std::memory_order_acquire)) {
             session.engine->before_fork();
@@ -468,6 +481,9 @@ void session_thread_exit() noexcept
     const std::lock_guard guard(leaving_lock);
     for_each_session([](const Session& session) {
         session.engine->thread_ends();  // First: frees that wait belong to the running epoch.
+        if (session_process::is_elsewhere()) {
+            return;  // And so is its heap.
+        }
         const FaseGuard fase;  // A span of which the last block comes back changes durable tables.
         session.heap->flush_thread_cache();
     });

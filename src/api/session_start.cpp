@@ -6,12 +6,16 @@
 // and a process that ends, or becomes another program, leaves it so.
 
 #include <cerrno>
+#include <csignal>
 #include <climits>
 #include <cstring>
 #include <mutex>
 #include <new>
 #include <string_view>
+#include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "api/options.hpp"
@@ -25,6 +29,7 @@
 #include "runtime/fase.hpp"
 #include "runtime/fault_handler.hpp"
 #include "runtime/pool_owner.hpp"
+#include "runtime/session_process.hpp"
 #include "runtime/session_state.hpp"
 
 namespace stillpoint {
@@ -55,6 +60,43 @@ void warn_of_unknown_variables_once(const Options& options)
     heard_of_unknown_variables = true;
 }
 
+/// The program has ended: this process, which the user has started, ends likewise.
+[[noreturn]] void end_as(const ProgramEnd& end)
+{
+    const int status = end.status;
+    if (WIFSIGNALED(status)) {
+        const rlimit no_core{0, 0};
+        setrlimit(RLIMIT_CORE, &no_core);  // The program's process has left one, if it was to.
+        struct sigaction standard{};
+        standard.sa_handler = SIG_DFL;
+        sigaction(WTERMSIG(status), &standard, nullptr);
+        const std::uint64_t none = 0;
+        syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, nullptr, sizeof none);
+        syscall(SYS_kill, getpid(), WTERMSIG(status));
+    } else if (end.sections_are_whole) {
+        session_end();
+    } else {
+        os::log(os::Severity::warning, "the program ended while a thread was inside a section of which others had seen a part: no last "
+                                       "checkpoint, and what came after the beginning of that section is lost");
+    }
+    syscall(SYS_exit_group, WIFEXITED(status) ? WEXITSTATUS(status) : EX_SOFTWARE);
+    __builtin_unreachable();
+}
+
+/// Returns in the program's process.
+void divide_or_end(Session& session)
+{
+    static_cast<void>(begin_first_use());
+    auto divided = session.engine->divide_program();
+    if (!divided) {
+        end_process(divided.error());
+    }
+    if (divided->has_value()) {
+        end_as(**divided);
+    }
+    session.detached.store(false, std::memory_order_release);
+}
+
 /// Opens the pool that the environment names, or ends the process.
 void open_or_end(const char* pool, bool begins)
 {
@@ -65,13 +107,18 @@ void open_or_end(const char* pool, bool begins)
         }
         warn_of_unknown_variables_once(*options);
         const auto beginning = begins || options->open == "start" ? SessionBegin::at_once : SessionBegin::at_first_use;
+        session_process::may_divide.store(!begins, std::memory_order_relaxed);
         if (auto opened = session_open(*options, beginning); !opened) {
             end_process(opened.error());
         }
+        session_process::may_divide.store(false, std::memory_order_relaxed);
     } catch (const std::bad_alloc&) {
         end_process(fail(SP_E_NO_MEMORY, ENOMEM, "no memory to open {}", pool).value());
     }
     announce_owner();
+    if (Session* const session = default_session(); session->engine->divides_program()) {
+        divide_or_end(*session);
+    }
 }
 
 /// Warnings for the user of `stillpoint run` before anything runs.

@@ -10,6 +10,7 @@
 #include "api/session.hpp"
 #include "interpose/real.hpp"
 #include "runtime/fase.hpp"
+#include "runtime/session_process.hpp"
 #include "runtime/sync_objects.hpp"
 
 extern "C" {
@@ -23,7 +24,7 @@ constinit std::atomic<pid_t> home_process{0};
 
 void end_session(void*)
 {
-    if (stillpoint::interpose::is_home_process()) {
+    if (stillpoint::interpose::is_home_process() || stillpoint::session_process::is_elsewhere()) {
         stillpoint::session_end();
     }
 }

@@ -9,6 +9,7 @@
 #include "interpose/real.hpp"
 #include "runtime/kernel_call.hpp"
 #include "runtime/mapping_calls.hpp"
+#include "runtime/session_process.hpp"
 
 namespace {
 
@@ -115,7 +116,11 @@ SHIM long syscall(long number, ...) noexcept
         return guard.returned(call());
     }
     case SYS_recvmmsg: return receive_messages(call);
-    case SYS_futex: return only_reads_its_futex(call.arguments[1]) ? call() : futex(call);
+    case SYS_futex:
+        if (stillpoint::session_process::is_elsewhere()) {
+            call.arguments[1] &= ~FUTEX_PRIVATE_FLAG;  // Its memory is that of several processes.
+        }
+        return only_reads_its_futex(call.arguments[1]) ? call() : futex(call);
     default: return call();
     }
 }

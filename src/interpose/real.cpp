@@ -1,5 +1,6 @@
 #include "interpose/real.hpp"
 
+#include <cstring>
 #include <dlfcn.h>
 #include <sys/syscall.h>
 #include <sysexits.h>
@@ -57,6 +58,18 @@ void resolve() noexcept
 #define INTERCEPTED(name, version) addresses.name.store(look_up(#name, version), std::memory_order_relaxed);
 #include "interpose/intercepted.inc"
 #undef INTERCEPTED
+}
+
+void replace(std::span<const session_process::ReplacedCall> calls) noexcept
+{
+    for (const auto& [name, function] : calls) {
+#define INTERCEPTED(of_libc, version)                                   \
+    if (std::strcmp(name, #of_libc) == 0) {                             \
+        addresses.of_libc.store(function, std::memory_order_relaxed);   \
+    }
+#include "interpose/intercepted.inc"
+#undef INTERCEPTED
+    }
 }
 
 }  // namespace stillpoint::real

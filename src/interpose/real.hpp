@@ -20,6 +20,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <span>
 #include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/select.h>
@@ -27,6 +28,8 @@
 #include <sys/uio.h>
 #include <threads.h>
 #include <unistd.h>
+
+#include "runtime/session_process.hpp"
 
 /// Defines an intercepted function: exported, with C linkage.
 #define SHIM extern "C" __attribute__((visibility("default")))
@@ -50,6 +53,8 @@ namespace stillpoint::real {
 /// Looks every function up: in the library's constructor, or earlier if another library's
 /// constructor calls one first. Threads: any; all store the same pointers.
 [[gnu::cold]] void resolve() noexcept;
+/// From here on those functions are called in place of libc's. Before threads run.
+[[gnu::cold]] void replace(std::span<const session_process::ReplacedCall> calls) noexcept;
 
 /// Addresses of the real functions; nullptr until resolve(). Untyped, because types that libc declares with
 /// attributes make poor template arguments; REAL gives the type back.

@@ -38,6 +38,7 @@ void choose_mutex_code() noexcept
     stillpoint::interpose::remember_home_process();
     stillpoint::interpose::register_process_handlers();
     stillpoint::set_thread_exit_hook(&stillpoint::session_thread_exit);
+    stillpoint::session_process::set_replacer(&stillpoint::real::replace);
     stillpoint::session_start_from_environment();
 }
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -44,6 +45,12 @@ struct MirroredRange {
     std::size_t size;
 };
 
+/// How a program ended whose threads are processes.
+struct ProgramEnd {
+    int status;                ///< as waitpid has it
+    bool sections_are_whole;  ///< no thread has left a section of which others have seen a part
+};
+
 /// Made and started inside the StatisticsScope of its pool.
 class Engine {
 public:
@@ -55,6 +62,12 @@ public:
     /// Gives a new pool its name, records the opening in the pool, which start() left as it was, and begins
     /// periodic checkpoints: after the image is formatted and the heap attached.
     virtual Result<void> run() = 0;
+    /// After run(), before main: an engine whose threads are processes makes the program a process of its own. There it returns nothing,
+    /// and main is to begin; in the calling process it returns when the program has ended.
+    /// Errors: no_memory; unsupported.
+    [[nodiscard]] virtual Result<std::optional<ProgramEnd>> divide_program() { return std::nullopt; }
+    /// Whether it will: the session then begins before main.
+    [[nodiscard]] virtual bool divides_program() const noexcept { return false; }
     /// Last checkpoint (marked as a normal end if `clean` and quiescence is reached), then stops
     /// and closes. The mapping stays readable.
     [[nodiscard]] virtual Result<void> stop(bool clean) = 0;
@@ -152,6 +165,8 @@ struct EngineDriver {
     Result<void> (*check_options)(const Options& options) = nullptr;
     /// The engine's own statistics (its statistics.inc): Statistics::engine_words has their words, in this order.
     std::span<const StatisticRow> statistics = {};
+    /// With these options the program needs malloc in shared memory (src/shared_heap): `stillpoint run` preloads it. nullptr: never.
+    bool (*wants_shared_heap)(const Options& options) = nullptr;
     /// For `stillpoint lint`, where the engine's programs have rules of their own. Empty: they have not.
     lint::EngineRules lint = {};
     Programs programs = Programs::locks;

@@ -74,6 +74,12 @@ void report_as_errno(const Failure& failure) noexcept
 
 const char* last_report() noexcept { return last_message; }
 
+void set_last_report(const char* message) noexcept
+{
+    std::strncpy(last_message, message, Failure::message_bytes_max);
+    last_message[Failure::message_bytes_max] = '\0';
+}
+
 void warn_if_not_durable(Session* session) noexcept
 {
     if (session == nullptr) {

@@ -154,6 +154,8 @@ private:
 int report(const Failure& failure) noexcept;
 /// The message of this thread's last report(), or "".
 [[nodiscard]] const char* last_report() noexcept;
+/// The message comes from a call that was made elsewhere.
+void set_last_report(const char* message) noexcept;
 /// Sets errno from the failure for calls that return a pointer.
 void report_as_errno(const Failure& failure) noexcept;
 

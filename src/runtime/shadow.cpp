@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "os/own_mappings.hpp"
 
@@ -10,9 +11,15 @@ namespace stillpoint {
 
 Result<void> Shadow::map(std::uintptr_t base, std::uint64_t image_bytes, std::uint64_t image_bytes_max, Pages pages)
 {
+    if (pages == Pages::shared) {
+        if (auto made = make_file(image_bytes_max); !made) {
+            return made;
+        }
+    }
+    const int kind = file_ < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
     void* const wanted = reinterpret_cast<void*>(base);
-    void* const mapped = os::map_own(wanted, image_bytes_max, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
-                                     -1, 0);
+    void* const mapped =
+        os::map_own(wanted, image_bytes_max, PROT_NONE, kind | MAP_NORESERVE | MAP_FIXED_NOREPLACE, file_, 0);
     if (mapped == MAP_FAILED || mapped != wanted) {
         const int error = errno;
         if (mapped != MAP_FAILED) {
@@ -42,6 +49,16 @@ Result<void> Shadow::map(std::uintptr_t base, std::uint64_t image_bytes, std::ui
     return {};
 }
 
+Result<void> Shadow::make_file(std::uint64_t image_bytes_max)
+{
+    file_ = memfd_create("stillpoint image", MFD_CLOEXEC);
+    if (file_ < 0 || ftruncate(file_, static_cast<off_t>(image_bytes_max)) != 0) {
+        return fail(SP_E_NO_MEMORY, errno, "no shared memory for a copy of {} MiB of durable memory: {}", image_bytes_max / mib,
+                    std::strerror(errno));
+    }
+    return {};
+}
+
 Result<void> Shadow::make_accessible(std::uint64_t image_bytes)
 {
     if (os::protect_own(base_ + bytes(), image_bytes - bytes(), PROT_READ | PROT_WRITE) != 0) {
@@ -57,6 +74,10 @@ void Shadow::unmap() noexcept
         os::unmap_own(base_, bytes_max_);
         base_ = nullptr;
         publish(0);
+    }
+    if (file_ >= 0) {
+        close(file_);
+        file_ = -1;
     }
 }
 

@@ -20,7 +20,8 @@ public:
 
     /// Pages of the CPU that the shadow may lie in. small: 4 KiB, the unit of trackers that protect pages; a huge one would be
     /// split by the first tracked write to it, at ten times the cost of an ordinary first write.
-    enum class Pages { small, huge };
+    /// shared: small ones of a file in memory, which other processes can map.
+    enum class Pages { small, huge, shared };
 
     /// Reserves the addresses of the largest image and makes the present one accessible.
     /// Errors: window_taken (with what is there), no_memory.
@@ -31,12 +32,17 @@ public:
     void publish(std::uint64_t image_bytes) noexcept { bytes_.store(image_bytes, std::memory_order_release); }
     void unmap() noexcept;
 
+    /// Of Pages::shared; else -1.
+    [[nodiscard]] int file() const noexcept { return file_; }
     [[nodiscard]] std::byte* base() const noexcept { return base_; }
     [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_acquire); }
     [[nodiscard]] std::byte* page(std::uint64_t image_page) const noexcept { return base_ + image_page * page_bytes; }
 
 private:
+    [[nodiscard]] Result<void> make_file(std::uint64_t image_bytes_max);
+
     std::byte* base_ = nullptr;
+    int file_ = -1;
     std::atomic<std::uint64_t> bytes_{0};
     std::uint64_t bytes_max_ = 0;
 };

@@ -122,6 +122,12 @@ class NvthreadsLedger(ProntoLedger):
     options = {"acknowledge": "unlock"}
 
 
+class NvthreadsLedgerOfProcesses(NvthreadsLedger):
+    """The same with threads that are processes: the kill hits the one that has the pool."""
+
+    options = {"acknowledge": "unlock", "threads": "processes"}
+
+
 class WordIndex:
     """examples/word-index: when the index is finished, a new one is begun in a new pool."""
 
@@ -169,7 +175,7 @@ class WordIndex:
 
 
 PROGRAMS = {"bank": Bank, "word-index": WordIndex, "respct-ledger": Ledger, "pronto-ledger": ProntoLedger, "spht-ledger": SphtLedger,
-            "nvthreads-ledger": NvthreadsLedger}
+            "nvthreads-ledger": NvthreadsLedger, "nvthreads-ledger-processes": NvthreadsLedgerOfProcesses}
 SKIPPED = 77
 
 

@@ -9,6 +9,8 @@
 namespace stillpoint::tool {
 
 inline constexpr std::string_view library_name = "libstillpoint.so.1";
+/// malloc for programs whose threads are processes.
+inline constexpr std::string_view heap_library_name = "libstillpoint-heap.so.1";
 
 /// The folder of this executable, without a slash at the end.
 [[nodiscard]] std::string own_folder();

@@ -6,7 +6,10 @@
 #include <string_view>
 #include <unistd.h>
 
+#include "api/options.hpp"
+#include "api/registry.hpp"
 #include "api/session.hpp"
+#include "api/session_pool.hpp"
 #include "command.hpp"
 #include "installation.hpp"
 
@@ -18,10 +21,10 @@ bool preloaded(std::string_view list) { return list.find("libstillpoint.so") != 
 
 /// The library beside this executable. The folder is resolved but the name is kept: the loader knows the
 /// library by it.
-std::string find_library()
+std::string find_library(std::string_view name)
 {
     const std::string folder = library_folder();
-    return folder.empty() ? folder : text_of("{}/{}", folder, library_name);
+    return folder.empty() ? folder : text_of("{}/{}", folder, name);
 }
 
 void prepend(const char* variable, std::string_view value, char separator = ':')
@@ -44,13 +47,13 @@ void set_environment_of_tools()
 
 /// Puts the library into the environment. The loader splits LD_PRELOAD at spaces and colons, and
 /// LD_LIBRARY_PATH at colons and semicolons; both expand "$".
-tl::expected<void, Refusal> set_preload()
+tl::expected<void, Refusal> set_preload(std::string_view name)
 {
-    const std::string library = find_library();
+    const std::string library = find_library(name);
     if (library.empty()) {
         return tl::unexpected(Refusal{exit_codes::unavailable, text_of("{} is missing beside {}: install Stillpoint again, or build "
                                                                        "it whole (make)",
-                                                                       library_name, own_folder())});
+                                                                       name, own_folder())});
     }
     if (library.find_first_of(":;$") != std::string::npos) {
         return tl::unexpected(Refusal{exit_codes::unavailable, text_of("{}: the dynamic loader cannot take a path with ':', ';' or '$'. "
@@ -62,7 +65,7 @@ tl::expected<void, Refusal> set_preload()
         return {};
     }
     prepend("LD_LIBRARY_PATH", library.substr(0, library.rfind('/')));
-    prepend("LD_PRELOAD", std::string(library_name));
+    prepend("LD_PRELOAD", name);
     return {};
 }
 
@@ -77,6 +80,12 @@ std::string error_in(const std::vector<std::string>& command, std::string_view s
                        command.front());
     }
     return {};
+}
+
+bool wants_shared_heap(const Options& options)
+{
+    const EngineDriver* const driver = find_engine(engine_of_next_opening(options));
+    return driver != nullptr && driver->wants_shared_heap != nullptr && driver->wants_shared_heap(options);
 }
 
 void set_environment(const RuntimeFlags& arguments)
@@ -111,7 +120,7 @@ tl::expected<Start, Refusal> prepare_start(const RuntimeFlags& flags, const std:
     if (const auto fit = examine_program(*program); !fit) {
         return tl::unexpected(fit.error());
     }
-    if (const auto set = set_preload(); !set) {
+    if (const auto set = set_preload(library_name); !set) {
         return tl::unexpected(set.error());
     }
     set_environment(flags);
@@ -119,6 +128,11 @@ tl::expected<Start, Refusal> prepare_start(const RuntimeFlags& flags, const std:
     const auto fit = options ? check_options(*options) : Result<void>(tl::unexpected(options.error()));
     if (!fit) {
         return tl::unexpected(Refusal{exit_code_for(fit.error().code), std::string(fit.error().text())});
+    }
+    if (wants_shared_heap(*options)) {
+        if (const auto set = set_preload(heap_library_name); !set) {
+            return tl::unexpected(set.error());
+        }
     }
     return Start{std::move(*program), *options};
 }

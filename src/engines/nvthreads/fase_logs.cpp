@@ -248,6 +248,29 @@ void FaseLogs::add_shared(const void* address, std::size_t size) noexcept
     hand_over(inside_fase() ? Handover::inside : Handover::outside);
 }
 
+void FaseLogs::add_value(std::uint64_t offset, const void* bytes, std::size_t size) noexcept
+{
+    if (offset >= parts_.image_bytes_max || size > parts_.image_bytes_max - offset || size == 0 || has_failed()) {
+        return;
+    }
+    if (FaseThread* const thread = own(); thread != nullptr) {
+        put(*thread, offset, bytes, size);
+    }
+}
+
+void FaseLogs::hand_over_value(bool goes_on) noexcept
+{
+    FaseThread* const own = own_if_any();
+    if (own == nullptr || own->record.empty()) {
+        return;
+    }
+    own->has_stored = !goes_on;
+    if (goes_on) {
+        own->parts.store(own->parts.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+    end_fase(*own);
+}
+
 // ---- Records ------------------------------------------------------------------------------------
 
 bool FaseLogs::make_room(FaseThread& own) noexcept
@@ -350,11 +373,8 @@ void FaseLogs::acknowledge() noexcept
     if (!is_running_.load(std::memory_order_acquire) || has_failed()) {
         return;
     }
-    if (parts_.acknowledge == Acknowledge::order) {
-        const std::uint64_t oldest_ns = group_.round_oldest_ns();
-        if (oldest_ns == 0 || os::monotonic_ns() - oldest_ns < parts_.loss_max_ns) [[likely]] {
-            return;
-        }
+    if (parts_.acknowledge == Acknowledge::order && !is_behind()) [[likely]] {
+        return;
     }
     // A FASE may have read newer data than it has stored.
     const Timestamp seen = clock_.now();
@@ -369,6 +389,12 @@ void FaseLogs::acknowledge() noexcept
             return;
         }
     }
+}
+
+bool FaseLogs::is_behind() noexcept
+{
+    const std::uint64_t oldest_ns = group_.round_oldest_ns();
+    return oldest_ns != 0 && os::monotonic_ns() - oldest_ns >= parts_.loss_max_ns;
 }
 
 Result<void> FaseLogs::wait_durable(std::uint64_t deadline_ns) noexcept

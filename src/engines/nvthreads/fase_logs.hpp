@@ -78,6 +78,17 @@ public:
     [[nodiscard]] Result<void> wait_durable(std::uint64_t deadline_ns) noexcept;
     void thread_ends() noexcept;
 
+    // -- For threads of other processes (processes/supervisor.hpp), by the one thread that writes for them --------
+    /// One of them has stored these bytes.
+    void add_value(std::uint64_t offset, const void* bytes, std::size_t size) noexcept;
+    /// What was added is in the log when this returns. `goes_on`: it is a part of a section.
+    void hand_over_value(bool goes_on) noexcept;
+    /// No cut lies between the two calls. They may overlap.
+    void hold_cut() noexcept { static_cast<void>(open_fases_.open(clock_)); }
+    void release_cut() noexcept { open_fases_.close(); }
+    /// acknowledge=order: what is being written is older than it may be, so acknowledge() would wait.
+    [[nodiscard]] bool is_behind() noexcept;
+
     // -- For the replayer --------------------------------------------------------------------------
     [[nodiscard]] logs::ChunkSpace& space() noexcept override { return space_; }
     [[nodiscard]] std::uint32_t log_count() const noexcept override { return thread_count_.load(std::memory_order_acquire); }

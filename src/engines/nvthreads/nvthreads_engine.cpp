@@ -8,9 +8,12 @@
 #include "engines/nvthreads/offline_logs.hpp"
 #include "engines/nvthreads/own_options.hpp"
 #include "engines/nvthreads/own_statistics.hpp"
+#include "engines/nvthreads/processes/divide.hpp"
 #include "logs/offline_logs.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/instrumented_units.hpp"
+#include "runtime/session_process.hpp"
+#include "runtime/session_state.hpp"
 #include "runtime/statistics.hpp"
 
 namespace stillpoint::nvthreads {
@@ -38,6 +41,8 @@ Acknowledge acknowledge_for(std::string_view word, const Medium& medium) noexcep
     return word == "unlock" ? Acknowledge::unlock : Acknowledge::order;
 }
 
+bool wants_shared_heap(const Options& options) { return OwnOptions{options}.threads == "processes"; }
+
 }  // namespace
 
 EngineDriver driver() noexcept
@@ -53,6 +58,7 @@ EngineDriver driver() noexcept
             .sums_program_bytes = true,
             .options = own_option_rows,
             .statistics = own_statistic_rows,
+            .wants_shared_heap = &wants_shared_heap,
             .programs = Programs::critical_sections,
             .facts = &log_facts};
 }
@@ -134,25 +140,30 @@ Result<RecoveryReport> NvthreadsEngine::start(Pool pool, const Options& options)
         return recovered;
     }
     RecoveryReport report = *recovered;
-    if (auto done = shadow_.map(facts.base_address, facts.image_bytes, facts.image_bytes_max, Shadow::Pages::huge); !done) {
+    const OwnOptions own{options};
+    divides_ = own.threads == "processes";
+    if (divides_) {
+        if (auto possible = processes::check_divisible(); !possible) {
+            return pass_on(possible.error());
+        }
+    }
+    const auto pages = divides_ ? Shadow::Pages::shared : Shadow::Pages::huge;
+    if (auto done = shadow_.map(facts.base_address, facts.image_bytes, facts.image_bytes_max, pages); !done) {
         return pass_on(done.error());
     }
     const auto request = [](void* self) noexcept { static_cast<NvthreadsEngine*>(self)->request_checkpoint(); };
     const auto give_up = [](void* self, const Failure& failure) noexcept {
         auto& engine = *static_cast<NvthreadsEngine*>(self);
-        const StatisticsScope own(engine.statistics_number);
+        const StatisticsScope own_figures(engine.statistics_number);
         give_up_durability(engine.clock_, failure);
     };
-    const auto marking_units = count_marking_units({format.name, false});
-    if (!marking_units) {
-        return pass_on(marking_units.error());
+    if (auto named = name_tracker(); !named) {
+        return pass_on(named.error());
     }
-    tracker_name_ = std::string(tracker) + " (" + std::to_string(*marking_units) +
-                    (*marking_units == 1 ? " instrumented unit)" : " instrumented units)");
-    const OwnOptions own{options};
+    wait_max_ns_ = own.open_section_max_ms * ns_per_ms;
     if (auto done = logs_.prepare({pool_.get(), &medium_lock_, &shadow_, facts.image_bytes_max,
                                    acknowledge_for(own.acknowledge, pool_->medium()), own.order_delay_ms * ns_per_ms,
-                                   own.loss_max_ms * ns_per_ms, own.open_section_max_ms * ns_per_ms, statistics_number, request, give_up,
+                                   own.loss_max_ms * ns_per_ms, wait_max_ns_, statistics_number, request, give_up,
                                    this});
         !done) {
         return pass_on(done.error());
@@ -175,6 +186,40 @@ Result<RecoveryReport> NvthreadsEngine::start(Pool pool, const Options& options)
     publish_start();
     listen();
     return report;
+}
+
+Result<void> NvthreadsEngine::name_tracker()
+{
+    if (divides_) {
+        tracker_name_ = "private pages (processes)";
+        return {};
+    }
+    const auto marking_units = count_marking_units({format.name, false});
+    if (!marking_units) {
+        return pass_on(marking_units.error());
+    }
+    tracker_name_ = std::string(tracker) + " (" + std::to_string(*marking_units) +
+                    (*marking_units == 1 ? " instrumented unit)" : " instrumented units)");
+    return {};
+}
+
+Result<std::optional<ProgramEnd>> NvthreadsEngine::divide_program()
+{
+    if (!divides_) {
+        return std::nullopt;
+    }
+    return processes::divide({&logs_, &shadow_, pool_->facts().image_bytes_max, wait_max_ns_, statistics_number});
+}
+
+std::uint64_t NvthreadsEngine::epoch() const noexcept
+{
+    return processes::is_program() ? session_process::there([this] { return ImageEngine::epoch(); }) : ImageEngine::epoch();
+}
+
+std::uint64_t NvthreadsEngine::durable_epoch() const noexcept
+{
+    return processes::is_program() ? session_process::there([this] { return ImageEngine::durable_epoch(); })
+                                   : ImageEngine::durable_epoch();
 }
 
 Result<void> NvthreadsEngine::recover_logs(std::uint64_t durable_epoch, RecoveryReport& report)
@@ -237,12 +282,22 @@ void NvthreadsEngine::request_checkpoint() noexcept { rounds_->request(); }
 
 Result<void> NvthreadsEngine::checkpoint_now()
 {
+    if (processes::is_program()) {
+        const int code = session_process::there([this] {
+            const auto done = ImageEngine::checkpoint_now();
+            return done ? static_cast<int>(SP_OK) : report(done.error());
+        });
+        return code == SP_OK ? Result<void>{} : fail(static_cast<sp_error>(code), 0, "{}", last_report());
+    }
     logs_.hand_over(inside_fase() ? section_ends::Handover::inside : section_ends::Handover::outside);
     return ImageEngine::checkpoint_now();
 }
 
 Result<void> NvthreadsEngine::wait_durable(std::uint64_t epoch, std::uint64_t deadline_ns)
 {
+    if (processes::is_program()) {
+        return processes::wait_durable_in_program(deadline_ns);
+    }
     if (epoch > clock_.running()) {
         return ImageEngine::wait_durable(epoch, deadline_ns);
     }
@@ -275,13 +330,28 @@ Result<void> NvthreadsEngine::mirror(const MirroredRange&)
         "or use the default engine");
 }
 
-void NvthreadsEngine::thread_ends() noexcept { logs_.thread_ends(); }
+void NvthreadsEngine::thread_ends() noexcept
+{
+    if (!processes::is_program()) {  // There its process ends, too.
+        logs_.thread_ends();
+    }
+}
 
 bool NvthreadsEngine::handle_fault(void* /*address*/) noexcept { return false; }
 
-void NvthreadsEngine::prepare_kernel_write(void* /*address*/, std::size_t /*size*/) noexcept {}
+void NvthreadsEngine::prepare_kernel_write(void* address, std::size_t size) noexcept
+{
+    if (processes::is_program()) {
+        processes::open_pages_in_program(address, size);
+    }
+}
 
-void NvthreadsEngine::note_kernel_write(void* address, std::size_t size) noexcept { logs_.add(address, size); }
+void NvthreadsEngine::note_kernel_write(void* address, std::size_t size) noexcept
+{
+    if (!processes::is_program()) {
+        logs_.add(address, size);
+    }
+}
 
 std::string_view NvthreadsEngine::tracker_name() const noexcept { return tracker_name_; }
 

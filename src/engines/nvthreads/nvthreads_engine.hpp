@@ -22,6 +22,10 @@ public:
     ~NvthreadsEngine() override;
 
     [[nodiscard]] Result<RecoveryReport> start(Pool pool, const Options& options) override;
+    [[nodiscard]] Result<std::optional<ProgramEnd>> divide_program() override;
+    [[nodiscard]] bool divides_program() const noexcept override { return divides_; }
+    [[nodiscard]] std::uint64_t epoch() const noexcept override;
+    [[nodiscard]] std::uint64_t durable_epoch() const noexcept override;
     [[nodiscard]] Result<std::uint64_t> grow(std::uint64_t wanted) override;
     [[nodiscard]] Result<void> mirror(const MirroredRange& range) override;
     void thread_ends() noexcept override;
@@ -41,6 +45,7 @@ private:
     void request_checkpoint() noexcept override;
     void announce_segment(const Segment& segment) noexcept override;
     void detach_parts_after_fork() noexcept override;
+    [[nodiscard]] Result<void> name_tracker();
     [[nodiscard]] Result<void> recover_logs(std::uint64_t durable_epoch, RecoveryReport& report);
     void listen() noexcept;
     static void listen_no_more() noexcept;
@@ -52,6 +57,8 @@ private:
     static void section_ended() noexcept;
 
     std::string tracker_name_;
+    bool divides_ = false;  ///< threads=processes
+    std::uint64_t wait_max_ns_ = 0;
     std::optional<RecoveredLogs> recovered_;
     bool logs_are_empty_ = true;  ///< nothing of an earlier run lies in them
     FaseLogs logs_;
