@@ -7,6 +7,7 @@
 
 #include "engines/nvthreads/processes/sync_calls.hpp"
 #include "engines/nvthreads/processes/worker.hpp"
+#include "stillpoint/stillpoint.h"
 
 namespace stillpoint::nvthreads::processes {
 
@@ -28,11 +29,11 @@ constexpr int robust_bit = 16;
 int kind_of(const pthread_mutex_t& mutex) noexcept { return mutex.__data.__kind & kind_mask; }
 bool is_robust(const pthread_mutex_t& mutex) noexcept { return (mutex.__data.__kind & robust_bit) != 0; }
 
-/// One that other programs share, too, is libc's.
-bool is_of_other_programs(const pthread_mutex_t& mutex) noexcept
+/// One that processes may share, as libc knows it: a robust one is such, too. In volatile memory it works as it is.
+bool is_shared_by_libc(const pthread_mutex_t& mutex) noexcept
 {
     constexpr int process_shared_bit = 128;
-    return (mutex.__data.__kind & process_shared_bit) != 0;
+    return (mutex.__data.__kind & process_shared_bit) != 0 && !stillpoint_is_persistent(&mutex);
 }
 
 int acquire_through_libc(pthread_mutex_t* mutex, const Deadline& deadline, bool waits) noexcept
@@ -102,7 +103,7 @@ int settle(SyncState& state, bool robust, Worker& worker) noexcept
 
 int acquire_mutex(pthread_mutex_t* mutex, const Deadline& deadline, bool waits) noexcept
 {
-    if (is_of_other_programs(*mutex)) [[unlikely]] {
+    if (is_shared_by_libc(*mutex)) [[unlikely]] {
         return acquire_through_libc(mutex, deadline, waits);
     }
     Worker& worker = Worker::own();
@@ -128,7 +129,7 @@ int acquire_mutex(pthread_mutex_t* mutex, const Deadline& deadline, bool waits) 
 
 int release_mutex(pthread_mutex_t* mutex) noexcept
 {
-    if (is_of_other_programs(*mutex)) [[unlikely]] {
+    if (is_shared_by_libc(*mutex)) [[unlikely]] {
         static auto* const unlock = libc<int(pthread_mutex_t*)>("pthread_mutex_unlock");
         return unlock(mutex);
     }
@@ -281,6 +282,10 @@ int mutex_unlock(pthread_mutex_t* mutex) noexcept { return release_mutex(mutex);
 
 int mutex_destroy(pthread_mutex_t* mutex) noexcept
 {
+    if (is_shared_by_libc(*mutex)) {
+        static auto* const destroy = libc<int(pthread_mutex_t*)>("pthread_mutex_destroy");
+        return destroy(mutex);
+    }
     SyncState& state = Worker::own().control().sync.state_of(mutex);
     if (state.word.load(std::memory_order_relaxed) != 0) {
         return EBUSY;
@@ -291,6 +296,10 @@ int mutex_destroy(pthread_mutex_t* mutex) noexcept
 
 int mutex_consistent(pthread_mutex_t* mutex) noexcept
 {
+    if (is_shared_by_libc(*mutex)) {
+        static auto* const make_consistent = libc<int(pthread_mutex_t*)>("pthread_mutex_consistent");
+        return make_consistent(mutex);
+    }
     SyncState& state = Worker::own().control().sync.state_of(mutex);
     if (!is_robust(*mutex) || (state.marks.load(std::memory_order_relaxed) & inconsistent) == 0) {
         return EINVAL;
