@@ -1,4 +1,4 @@
-// What sections cost under an engine: a program of POSIX threads that any compiler builds and `stillpoint run` starts, with threads as
+// The cost of sections under an engine: a program of POSIX threads that any compiler builds and `stillpoint run` starts, with threads as
 // threads (compiled by `stillpoint c++`) or as processes. Prints sections a second.
 //
 // Usage: bench_sections map KEYS WRITES_PERCENT THREADS SECONDS     a hash map with a mutex for each bucket
@@ -135,7 +135,8 @@ int main(int count, char** arguments)
     } else if (count == 5 && std::string_view(arguments[1]) == "pages") {
         measure_pages(number(arguments[2]), number(arguments[3]), number(arguments[4]));
     } else {
-        std::fputs("Usage: bench_sections map KEYS WRITES_PERCENT THREADS SECONDS\n       bench_sections pages PERCENT THREADS ROUNDS\n", stderr);
+        std::fputs("Usage: bench_sections map KEYS WRITES_PERCENT THREADS SECONDS\n       bench_sections pages PERCENT THREADS ROUNDS\n",
+                   stderr);
         return 64;
     }
     return 0;

@@ -441,8 +441,9 @@ Result<void> session_close_by_caller(Session& session)
 void session_before_fork() noexcept
 {
     if (session_process::is_elsewhere()) {
-        end_process(fail(SP_E_UNSUPPORTED, 0, "a copy of a process (daemon, forkpty) would share all memory with this program, whose "
-                                              "threads are processes: use threads=threads")
+        end_process(fail(SP_E_UNSUPPORTED, 0,
+                         "a copy of a process (daemon, forkpty) would share all memory with this program, whose "
+                         "threads are processes: use threads=threads")
                         .value());
     }
     for_each_session([](const Session& session) {

@@ -118,7 +118,7 @@ SHIM long syscall(long number, ...) noexcept
     case SYS_recvmmsg: return receive_messages(call);
     case SYS_futex:
         if (stillpoint::session_process::is_elsewhere()) {
-            call.arguments[1] &= ~FUTEX_PRIVATE_FLAG;  // Its memory is that of several processes.
+            call.arguments[1] &= ~FUTEX_PRIVATE_FLAG;  // The word is in memory of several processes.
         }
         return only_reads_its_futex(call.arguments[1]) ? call() : futex(call);
     default: return call();

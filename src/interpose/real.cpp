@@ -63,9 +63,9 @@ void resolve() noexcept
 void replace(std::span<const session_process::ReplacedCall> calls) noexcept
 {
     for (const auto& [name, function] : calls) {
-#define INTERCEPTED(of_libc, version)                                   \
-    if (std::strcmp(name, #of_libc) == 0) {                             \
-        addresses.of_libc.store(function, std::memory_order_relaxed);   \
+#define INTERCEPTED(of_libc, version)                                                                                                      \
+    if (std::strcmp(name, #of_libc) == 0) {                                                                                                \
+        addresses.of_libc.store(function, std::memory_order_relaxed);                                                                      \
     }
 #include "interpose/intercepted.inc"
 #undef INTERCEPTED

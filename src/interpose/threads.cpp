@@ -6,7 +6,7 @@
 
 namespace {
 
-/// What the thread has stored is seen by the thread that it wakes, or that waits for its end.
+/// A thread that is cancelled, and its cleanup handlers, see what the calling thread has stored.
 void tell_wakeup() noexcept
 {
     if (stillpoint::section_ends::are_told()) [[unlikely]] {

@@ -124,11 +124,11 @@ protected:
 
 /// How the programs of an engine say what is failure-atomic: which programs test and measure it, too.
 enum class Programs : std::uint8_t {
-    locks,           ///< by their locks
+    locks,  ///< by their locks
     critical_sections,  ///< by their locks, and each section becomes durable by itself
     restart_points,  ///< by restart points; locks are counted
-    operations,      ///< by the operations of durable objects; no lock is counted
-    transactions,    ///< by transactions; no lock is counted
+    operations,  ///< by the operations of durable objects; no lock is counted
+    transactions,  ///< by transactions; no lock is counted
 };
 
 /// Locks are counted as sections.

@@ -14,10 +14,12 @@ void set_replacer(void (*replace)(std::span<const ReplacedCall> calls) noexcept)
     replacer.store(replace, std::memory_order_release);
 }
 
-void set_elsewhere(const Calls& calls) noexcept
+void set_elsewhere(const Calls& calls, std::initializer_list<std::span<const ReplacedCall>> replaced) noexcept
 {
     if (const auto replace = replacer.load(std::memory_order_acquire); replace != nullptr) {
-        replace(calls.replaced);
+        for (const std::span<const ReplacedCall> list : replaced) {
+            replace(list);
+        }
     }
     elsewhere.store(&calls, std::memory_order_release);
 }

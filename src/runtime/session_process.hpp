@@ -1,9 +1,10 @@
 #pragma once
-// Programs whose threads are processes: the session, with the engine's own threads, lives in a process of its own, the supervisor, and calls
-// that need it are made there. An engine that divides programs installs what follows; elsewhere all of it costs one load.
+// Programs whose threads are processes: the session, with the engine's own threads, lives in a process of its own, the supervisor, and
+// calls that need it are made there. An engine that divides programs installs what follows; elsewhere all of it costs one load.
 
 #include <atomic>
 #include <cstddef>
+#include <initializer_list>
 #include <new>
 #include <span>
 #include <type_traits>
@@ -21,7 +22,6 @@ struct Calls {
     void (*run)(void (*function)(void* bytes), void* bytes, std::size_t size) noexcept;
     /// The calling thread ends the program: by exit, a return from main, or _exit.
     void (*program_ends)() noexcept;
-    std::span<const ReplacedCall> replaced;
 };
 
 /// nullptr: the session is in this process, or there is none.
@@ -31,8 +31,8 @@ struct Calls {
 
 /// The interposer gives this: it puts the replaced calls into force. Before threads run.
 void set_replacer(void (*replace)(std::span<const ReplacedCall> calls) noexcept) noexcept;
-/// From here on calls of this process go to the supervisor.
-void set_elsewhere(const Calls& calls) noexcept;
+/// From here on calls of this process go to the supervisor, and those of libc where `replaced` says.
+void set_elsewhere(const Calls& calls, std::initializer_list<std::span<const ReplacedCall>> replaced) noexcept;
 
 /// A pool that is opened now may divide the program: main has not begun.
 [[gnu::visibility("hidden")]] extern constinit std::atomic<bool> may_divide;
@@ -48,10 +48,12 @@ template <class Call>
     } bytes{call, {}};
     static_assert(std::is_trivially_copyable_v<Bytes>);
     elsewhere.load(std::memory_order_relaxed)
-        ->run([](void* place) {
-            auto& copy = *static_cast<Bytes*>(place);
-            copy.value = copy.call();
-        }, &bytes, sizeof bytes);
+        ->run(
+            [](void* place) {
+                auto& copy = *static_cast<Bytes*>(place);
+                copy.value = copy.call();
+            },
+            &bytes, sizeof bytes);
     return bytes.value;
 }
 

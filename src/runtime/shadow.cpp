@@ -18,8 +18,7 @@ Result<void> Shadow::map(std::uintptr_t base, std::uint64_t image_bytes, std::ui
     }
     const int kind = file_ < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
     void* const wanted = reinterpret_cast<void*>(base);
-    void* const mapped =
-        os::map_own(wanted, image_bytes_max, PROT_NONE, kind | MAP_NORESERVE | MAP_FIXED_NOREPLACE, file_, 0);
+    void* const mapped = os::map_own(wanted, image_bytes_max, PROT_NONE, kind | MAP_NORESERVE | MAP_FIXED_NOREPLACE, file_, 0);
     if (mapped == MAP_FAILED || mapped != wanted) {
         const int error = errno;
         if (mapped != MAP_FAILED) {

@@ -32,7 +32,7 @@ public:
     void publish(std::uint64_t image_bytes) noexcept { bytes_.store(image_bytes, std::memory_order_release); }
     void unmap() noexcept;
 
-    /// Of Pages::shared; else -1.
+    /// The file of Pages::shared; else -1.
     [[nodiscard]] int file() const noexcept { return file_; }
     [[nodiscard]] std::byte* base() const noexcept { return base_; }
     [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_acquire); }

@@ -37,7 +37,7 @@ void* allocate(std::size_t bytes, std::size_t alignment, bool* is_zeroed) noexce
 void* allocate(std::size_t bytes, std::size_t alignment) noexcept
 {
     bool is_zeroed = false;
-    return heap.has_begun() ? allocate(bytes, alignment, &is_zeroed)
+    return heap.has_begun()              ? allocate(bytes, alignment, &is_zeroed)
            : alignment > least_alignment ? __libc_memalign(alignment, bytes)
                                          : __libc_malloc(bytes);
 }

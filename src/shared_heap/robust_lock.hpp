@@ -31,8 +31,7 @@ public:
             constexpr long look_ns = 20'000'000;
             const timespec limit{0, look_ns};
             const int saved_errno = errno;
-            const bool timed_out =
-                syscall(SYS_futex, &holder_, FUTEX_WAIT, seen, &limit, nullptr, 0) != 0 && errno == ETIMEDOUT;
+            const bool timed_out = syscall(SYS_futex, &holder_, FUTEX_WAIT, seen, &limit, nullptr, 0) != 0 && errno == ETIMEDOUT;
             if (timed_out && kill(static_cast<pid_t>(seen), 0) != 0 && errno == ESRCH) {
                 holder_.compare_exchange_strong(seen, 0, std::memory_order_acq_rel);
             }

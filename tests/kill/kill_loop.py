@@ -123,7 +123,7 @@ class NvthreadsLedger(ProntoLedger):
 
 
 class NvthreadsLedgerOfProcesses(NvthreadsLedger):
-    """The same with threads that are processes: the kill hits the one that has the pool."""
+    """Threads that are processes: the kill hits the one that has the pool."""
 
     options = {"acknowledge": "unlock", "threads": "processes"}
 

@@ -81,7 +81,7 @@ public:
     // -- For threads of other processes (processes/supervisor.hpp), by the one thread that writes for them --------
     /// One of them has stored these bytes.
     void add_value(std::uint64_t offset, const void* bytes, std::size_t size) noexcept;
-    /// What was added is in the log when this returns. `goes_on`: it is a part of a section.
+    /// All that was added is in the log when this returns. `goes_on`: it is a part of a section.
     void hand_over_value(bool goes_on) noexcept;
     /// No cut lies between the two calls. They may overlap.
     void hold_cut() noexcept { static_cast<void>(open_fases_.open(clock_)); }

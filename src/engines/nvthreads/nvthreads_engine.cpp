@@ -163,8 +163,7 @@ Result<RecoveryReport> NvthreadsEngine::start(Pool pool, const Options& options)
     wait_max_ns_ = own.open_section_max_ms * ns_per_ms;
     if (auto done = logs_.prepare({pool_.get(), &medium_lock_, &shadow_, facts.image_bytes_max,
                                    acknowledge_for(own.acknowledge, pool_->medium()), own.order_delay_ms * ns_per_ms,
-                                   own.loss_max_ms * ns_per_ms, wait_max_ns_, statistics_number, request, give_up,
-                                   this});
+                                   own.loss_max_ms * ns_per_ms, wait_max_ns_, statistics_number, request, give_up, this});
         !done) {
         return pass_on(done.error());
     }
@@ -218,8 +217,7 @@ std::uint64_t NvthreadsEngine::epoch() const noexcept
 
 std::uint64_t NvthreadsEngine::durable_epoch() const noexcept
 {
-    return processes::is_program() ? session_process::there([this] { return ImageEngine::durable_epoch(); })
-                                   : ImageEngine::durable_epoch();
+    return processes::is_program() ? session_process::there([this] { return ImageEngine::durable_epoch(); }) : ImageEngine::durable_epoch();
 }
 
 Result<void> NvthreadsEngine::recover_logs(std::uint64_t durable_epoch, RecoveryReport& report)

@@ -63,15 +63,15 @@ struct ControlArea {
     std::atomic<std::uint64_t> wanted;   ///< a thread waits for it
     SharedWord wanted_signal;
     std::atomic<std::uint64_t> durable;
-    std::atomic<std::uint64_t> let_go;   ///< unlocks up to it may return though they are not durable: another thread's section does not end
+    std::atomic<std::uint64_t> let_go;  ///< unlocks up to it may return though they are not durable: another thread's section does not end
     SharedWord durable_signal;
-    SharedWord is_throttled;   ///< acknowledge=order: what is being written is too old, and unlocks wait
-    SharedWord has_failed;     ///< nothing becomes durable any more
+    SharedWord is_throttled;  ///< acknowledge=order: what is being written is too old, and unlocks wait
+    SharedWord has_failed;  ///< nothing becomes durable any more
 
     OwnedLock threads_lock;
     SharedWord threads_alive;  ///< futex of a main thread that has called pthread_exit
     pid_t supervisor;
-    std::uintptr_t stacks;       ///< the first address of the threads' stacks
+    std::uintptr_t stacks;  ///< the first address of the threads' stacks
     std::uint32_t threads_used;  ///< slots from 0 that were ever used
     SyncTable sync;
     std::array<ThreadSlot, threads_max> threads;

@@ -25,19 +25,16 @@ namespace stillpoint::nvthreads::processes {
 
 namespace {
 
-/// Of libstillpoint-heap.
+/// The function of libstillpoint-heap that begins to share.
 constexpr const char* heap_symbol = "stillpoint_shared_heap";
 
 void hand_over(section_ends::Handover handover) noexcept { Worker::own().hand_over(handover); }
 void section_ended() noexcept { Worker::own().acknowledge(); }
 bool handle_fault(void* address) noexcept { return Worker::own().handle_fault(address); }
 
-void call_supervisor(void (*function)(void* bytes), void* bytes, std::size_t size) noexcept
-{
-    Worker::own().call(function, bytes, size);
-}
+void call_supervisor(void (*function)(void* bytes), void* bytes, std::size_t size) noexcept { Worker::own().call(function, bytes, size); }
 
-/// What its section has stored so far is no section.
+/// Stores of a section that has not ended are left out.
 void program_ends() noexcept
 {
     Worker& worker = Worker::own();
@@ -97,8 +94,8 @@ Result<void> begin_program(ControlArea& area, const DivisionParts& parts)
     slot.self.store(pthread_self(), std::memory_order_relaxed);
     slot.state.store(static_cast<std::uint32_t>(ThreadState::running), std::memory_order_release);
     area.threads_used = 1;
-    static const session_process::Calls calls{&call_supervisor, &program_ends, replaced_calls()};
-    session_process::set_elsewhere(calls);
+    static constexpr session_process::Calls calls{&call_supervisor, &program_ends};
+    session_process::set_elsewhere(calls, {replaced_lock_calls(), replaced_other_calls()});
     if (auto done = fase_activate(); !done) {
         return done;
     }
@@ -157,8 +154,8 @@ Result<std::optional<ProgramEnd>> divide(const DivisionParts& parts)
     struct sigaction standard{};
     standard.sa_handler = SIG_DFL;
     sigaction(SIGCHLD, &standard, nullptr);
-    if (auto started = supervisor.start({*area, parts.logs, parts.shadow->base(), parts.image_bytes_max, parts.wait_max_ns,
-                                         parts.statistics_number});
+    if (auto started =
+            supervisor.start({*area, parts.logs, parts.shadow->base(), parts.image_bytes_max, parts.wait_max_ns, parts.statistics_number});
         !started) {
         kill(first, SIGKILL);
         return pass_on(started.error());

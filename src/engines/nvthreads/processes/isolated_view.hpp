@@ -39,8 +39,8 @@ public:
     /// Private pages get what others have merged since they were made, or last refreshed.
     void refresh() noexcept;
 
-    /// What the private pages have that their twins have not, as the runs of a record (redo_ring.hpp), in a buffer of `bytes_max` bytes.
-    /// Returns how many; UINT64_MAX: more than that.
+    /// The bytes that private pages have and their twins have not, as the runs of a record (redo_ring.hpp), in a buffer of
+    /// `record_bytes_max`. Returns how many bytes that takes; UINT64_MAX: more than the buffer has.
     [[nodiscard]] std::uint64_t collect(std::byte* record, std::uint64_t record_bytes_max) const noexcept;
     /// The place of a byte that another thread has changed, too, since the page became private; nullptr: there is none. Under the lock of
     /// merges, before apply().
@@ -62,7 +62,7 @@ private:
     std::uint64_t bytes_ = 0;
     os::ReservedBitmap is_open_;
     os::ReservedArray<std::uint32_t> open_pages_;  ///< in the order of their first stores
-    os::ReservedArray<std::byte> twins_;           ///< of the open pages, in their order
+    os::ReservedArray<std::byte> twins_;  ///< of the open pages, in their order
     std::uint64_t open_count_ = 0;
 };
 

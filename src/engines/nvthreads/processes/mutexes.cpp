@@ -41,7 +41,7 @@ int acquire_through_libc(pthread_mutex_t* mutex, const Deadline& deadline, bool 
     static auto* const lock = libc<int(pthread_mutex_t*)>("pthread_mutex_lock");
     static auto* const trylock = libc<int(pthread_mutex_t*)>("pthread_mutex_trylock");
     static auto* const clocklock = libc<int(pthread_mutex_t*, clockid_t, const timespec*)>("pthread_mutex_clocklock");
-    const int result = !waits                         ? trylock(mutex)
+    const int result = !waits                       ? trylock(mutex)
                        : deadline.time() == nullptr ? lock(mutex)
                                                     : clocklock(mutex, deadline.clock(), deadline.time());
     Worker::own().note_acquire();

@@ -1,7 +1,7 @@
 #pragma once
-// What a thread has changed in a page, found by comparing its private page with the twin that was kept when the page became private
-// [NVthreads §2, "uses the operating system's copy-on-write mechanism"; Dthreads, by which that works]. Bytes are compared, so that two
-// threads may change one page under two locks.
+// The bytes that a thread has changed in a page, found by comparing its private page with the twin that was kept when the page became
+// private [NVthreads §2, "uses the operating system's copy-on-write mechanism"; Dthreads, by which that works]. Bytes are compared, so
+// that two threads may change one page under two locks.
 
 #include <cstddef>
 #include <cstdint>

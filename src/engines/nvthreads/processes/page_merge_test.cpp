@@ -113,7 +113,7 @@ TEST(PageMerge, FindsAByteThatTwoThreadsHaveChanged)
     Page shared = twin;
     page[100] = std::byte{2};
     shared[100] = std::byte{2};
-    EXPECT_EQ(find_race(page.data(), twin.data(), shared.data(), 100, 101), 101U) << "the same value is no race that can be seen";
+    EXPECT_EQ(find_race(page.data(), twin.data(), shared.data(), 100, 101), 101U) << "a race of equal values cannot be seen";
     shared[100] = std::byte{3};
     EXPECT_EQ(find_race(page.data(), twin.data(), shared.data(), 100, 101), 100U);
 }

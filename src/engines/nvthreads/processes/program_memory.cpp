@@ -39,9 +39,9 @@ bool share(std::uintptr_t begin, std::uintptr_t end) noexcept
 /// Libraries whose state belongs to the process: libc has its streams, this library its session.
 bool belongs_to_process(std::string_view path) noexcept
 {
-    constexpr std::array<std::string_view, 15> names{"libc.so", "ld-linux", "libpthread", "libdl.so", "libm.so", "librt.so", "libresolv",
-                                                     "libstdc++", "libc++", "libgcc_s", "libstillpoint", "liburing", "linux-vdso",
-                                                     "libasan", "libtsan"};
+    constexpr std::array<std::string_view, 15> names{"libc.so",       "ld-linux",  "libpthread", "libdl.so", "libm.so",
+                                                     "librt.so",      "libresolv", "libstdc++",  "libc++",   "libgcc_s",
+                                                     "libstillpoint", "liburing",  "linux-vdso", "libasan",  "libtsan"};
     const std::string_view file = path.substr(path.rfind('/') + 1);
     return std::ranges::any_of(names, [&](std::string_view name) { return file.starts_with(name); });
 }
@@ -178,7 +178,7 @@ Result<void> ThreadStacks::share_first_stack()
 
 namespace {
 
-/// What libc puts on top of a thread's stack: the thread-local variables of all modules, and its control block.
+/// The bytes that libc puts on top of a thread's stack: the thread-local variables of all modules, and its control block.
 std::uint64_t top_bytes() noexcept
 {
     std::uint64_t bytes = 0;
@@ -212,8 +212,8 @@ std::uint64_t ThreadStacks::begin_place(std::uintptr_t stacks, std::uint32_t ind
 {
     const std::uint64_t bytes = top_bytes();
     std::byte* const end = place(stacks, index) + place_bytes;
-    const bool is_made = bytes < place_bytes / 2 && mmap(end - bytes, bytes, PROT_READ | PROT_WRITE,
-                                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+    const bool is_made = bytes < place_bytes / 2 &&
+                         mmap(end - bytes, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
     // The lowest page is a guard.
     return is_made && mprotect(place(stacks, index), page_bytes, PROT_NONE) == 0 ? bytes : 0;
 }

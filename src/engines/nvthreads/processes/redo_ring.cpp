@@ -20,8 +20,7 @@ bool RedoRing::wait_for_room(std::uint64_t begin, std::uint64_t end, const Share
     return true;
 }
 
-bool RedoRing::add(std::uint32_t thread, RecordKind kind, const std::byte* payload, std::uint64_t bytes,
-                   const SharedWord& give_up) noexcept
+bool RedoRing::add(std::uint32_t thread, RecordKind kind, const std::byte* payload, std::uint64_t bytes, const SharedWord& give_up) noexcept
 {
     const std::uint64_t whole = sizeof(RecordHead) + padded(bytes);
     std::uint64_t begin = tail_.load(std::memory_order_relaxed);

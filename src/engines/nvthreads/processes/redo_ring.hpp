@@ -35,7 +35,7 @@ struct RunHead {
     std::uint64_t bytes;
 };
 
-/// Heads and the parts behind them begin at multiples of a head's size, so that a head is never divided by the ring's end.
+/// Heads and what follows them begin at multiples of a head's size, so that a head is never divided by the ring's end.
 inline constexpr std::uint64_t unit_bytes = 16;
 static_assert(sizeof(RecordHead) == unit_bytes && sizeof(RunHead) == unit_bytes);
 [[nodiscard]] constexpr std::uint64_t padded(std::uint64_t bytes) noexcept { return (bytes + unit_bytes - 1) / unit_bytes * unit_bytes; }
@@ -67,7 +67,7 @@ public:
     /// Adds a record of `payload`, after waiting for room; `give_up` (SharedWord): not 0 ends the wait. False: it was given up.
     [[nodiscard]] bool add(std::uint32_t thread, RecordKind kind, const std::byte* payload, std::uint64_t bytes,
                            const SharedWord& give_up) noexcept;
-    /// What was added is in the image, too: the writer need not be there any more.
+    /// All that was added is in the image, too: the writer need not be there any more.
     void note_applied() noexcept { applied_.store(tail_.load(std::memory_order_relaxed), std::memory_order_release); }
     /// Records that a writer added and did not live to apply: visit(head, payload). Then they are applied.
     template <class Visit>

@@ -15,7 +15,9 @@ session_process::ReplacedCall replaced(const char* name, Function* function) noe
 
 }  // namespace
 
-std::span<const session_process::ReplacedCall> replaced_calls() noexcept
+// Inside functions: the library begins before objects of namespaces are made.
+
+std::span<const session_process::ReplacedCall> replaced_lock_calls() noexcept
 {
     using namespace calls;
     static const std::array list{
@@ -47,6 +49,14 @@ std::span<const session_process::ReplacedCall> replaced_calls() noexcept
         replaced("mtx_timedlock", &mtx_timedlock_c11),
         replaced("mtx_unlock", &mtx_unlock_c11),
         replaced("mtx_destroy", &mtx_destroy_c11),
+    };
+    return list;
+}
+
+std::span<const session_process::ReplacedCall> replaced_other_calls() noexcept
+{
+    using namespace calls;
+    static const std::array list{
         replaced("pthread_cond_init", &cond_init),
         replaced("pthread_cond_wait", &cond_wait),
         replaced("pthread_cond_timedwait", &cond_timedwait),

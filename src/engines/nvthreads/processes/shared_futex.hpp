@@ -21,7 +21,8 @@ inline void shared_wait(const SharedWord& word, std::uint32_t expected, std::uin
 {
     const timespec limit{static_cast<time_t>(ns / 1'000'000'000u), static_cast<long>(ns % 1'000'000'000u)};
     const timespec* const timeout = ns == UINT64_MAX ? nullptr : &limit;
-    static_cast<void>(os::direct_call_result(SYS_futex, os::as_argument(&word), FUTEX_WAIT, static_cast<long>(expected), os::as_argument(timeout), 0, 0));
+    static_cast<void>(
+        os::direct_call_result(SYS_futex, os::as_argument(&word), FUTEX_WAIT, static_cast<long>(expected), os::as_argument(timeout), 0, 0));
 }
 
 inline void shared_wake(const SharedWord& word, int count = INT_MAX) noexcept

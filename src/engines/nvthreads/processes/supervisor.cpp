@@ -18,7 +18,7 @@ using section_ends::Handover;
 Result<void> Supervisor::start(const SupervisorParts& parts)
 {
     parts_ = parts;
-    // What has not been read must find room in the log beside what a section that hands parts over keeps from being replayed.
+    // Records that have not been read must find room in the log beside what a section that hands parts over keeps from being replayed.
     constexpr std::uint64_t parts_of_log = 4;
     parts_.control->ring.set_limit(parts_.logs->space().chunk_count() * logs::chunk_bytes / parts_of_log);
     if (auto started = scribe_.start("sp-scribe", &run_scribe, this); !started) {
@@ -59,9 +59,8 @@ void Supervisor::write_ring() noexcept
 
 void Supervisor::log_runs(const RecordHead& head, const std::byte* payload) noexcept
 {
-    visit_runs(payload, head.bytes - sizeof head, [this](std::uint64_t offset, const std::byte* bytes, std::uint64_t size) {
-        parts_.logs->add_value(offset, bytes, size);
-    });
+    visit_runs(payload, head.bytes - sizeof head,
+               [this](std::uint64_t offset, const std::byte* bytes, std::uint64_t size) { parts_.logs->add_value(offset, bytes, size); });
 }
 
 /// A record that the log may have to divide is held together as a section is that hands parts over.

@@ -32,9 +32,8 @@ ProgramEnd Supervisor::wait_for_program(pid_t first) noexcept
         }
     }
     end_all();
-    const bool is_open = std::ranges::any_of(parts_.control->threads, [](const ThreadSlot& slot) {
-        return slot.has_handed_over.load(std::memory_order_acquire) != 0;
-    });
+    const bool is_open = std::ranges::any_of(
+        parts_.control->threads, [](const ThreadSlot& slot) { return slot.has_handed_over.load(std::memory_order_acquire) != 0; });
     return {status, !is_open};
 }
 

@@ -19,7 +19,7 @@ class Deadline {
 public:
     Deadline() = default;  ///< never
     Deadline(clockid_t clock, const timespec* time) noexcept : clock_(clock), time_(time) {}
-    /// EINVAL where it is no time, else 0.
+    /// EINVAL where the time is not one, else 0.
     [[nodiscard]] int check() const noexcept;
     /// 0: it is past; UINT64_MAX: never.
     [[nodiscard]] std::uint64_t ns_left() const noexcept;
@@ -42,7 +42,7 @@ int release_mutex(pthread_mutex_t* mutex) noexcept;
 /// The process of its holder has died.
 void release_for_dead(SyncState& state, bool is_shared, std::uint32_t thread) noexcept;
 
-/// libc's function of that name, behind the interposer.
+/// libc's function of that name, past the interposer.
 template <class Function>
 [[nodiscard]] Function* libc(const char* name) noexcept
 {

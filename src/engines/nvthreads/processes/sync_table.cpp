@@ -49,8 +49,9 @@ SyncState& SyncTable::state_of(const volatile void* object) noexcept
         }
         place = (place + 1) % places;
     }
-    os::log(os::Severity::error, "this program uses more than {} locks, condition variables, barriers and semaphores, the maximum with "
-                                 "threads=processes; use threads=threads",
+    os::log(os::Severity::error,
+            "this program uses more than {} locks, condition variables, barriers and semaphores, the maximum with "
+            "threads=processes; use threads=threads",
             places);
     os::direct_call(SYS_exit_group, EX_UNAVAILABLE);
     __builtin_unreachable();

@@ -24,7 +24,7 @@ struct alignas(64) SyncState {
     SharedWord phase;
 };
 
-/// What one thread holds: entered before the object is acquired, and left after its release. In shared memory.
+/// The locks that one thread holds: entered before the object is acquired, and left after its release. In shared memory.
 class HeldLocks {
 public:
     static constexpr std::uint32_t places = 250;
@@ -56,7 +56,7 @@ public:
 
     /// The object's state; a new one has zeroes. Ends the program where there are more objects than places.
     [[nodiscard]] SyncState& state_of(const volatile void* object) noexcept;
-    /// The object is made anew: nothing of an earlier one at its address is left.
+    /// The object is made again: nothing of an earlier one at its address is left.
     SyncState& reset(const volatile void* object) noexcept;
 
 private:

@@ -270,7 +270,7 @@ int thread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*s
     }
     slot->start = start;
     slot->argument = argument;
-    std::fflush(stdout);  // Else what stands in its buffer is written twice.
+    std::fflush(stdout);  // The copy has the buffer, too, and would write it a second time.
     ControlArea& area = worker.control();
     area.threads_alive.fetch_add(1, std::memory_order_seq_cst);
     const pid_t process = clone_process(*slot);
@@ -283,7 +283,7 @@ int thread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*s
     while ((self = slot->self.load(std::memory_order_acquire)) == 0) {
         const std::uint32_t state = slot->state.load(std::memory_order_acquire);
         if (static_cast<ThreadState>(state) == ThreadState::ended) {
-            release_slot(worker, *slot, slot->is_joined);  // Its process died before the thread began.
+            release_slot(worker, *slot, slot->is_joined);  // The process died before the thread began.
             return EAGAIN;
         }
         if (static_cast<ThreadState>(state) == ThreadState::starting) {
@@ -388,7 +388,7 @@ void thread_exit(void* value)
     std::exit(0);
 }
 
-/// Its word lies in memory that all processes share: done, or the number of the thread that is at it.
+/// The word lies in memory that all processes share: 0, begun or done.
 int once(pthread_once_t* control, void (*routine)())
 {
     constexpr std::uint32_t is_done = 2;
@@ -427,10 +427,7 @@ pid_t fork_process() noexcept
 
 }  // namespace calls
 
-bool die_with_supervisor(pid_t supervisor) noexcept
-{
-    return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == supervisor;
-}
+bool die_with_supervisor(pid_t supervisor) noexcept { return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == supervisor; }
 
 void free_slot_if_done(ControlArea& area, std::uint32_t index) noexcept
 {

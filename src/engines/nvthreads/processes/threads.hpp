@@ -6,8 +6,9 @@
 
 namespace stillpoint::nvthreads::processes {
 
-/// Every call that the interposer is to make in place of libc's.
-[[nodiscard]] std::span<const session_process::ReplacedCall> replaced_calls() noexcept;
+/// The calls that the interposer is to make in place of libc's.
+[[nodiscard]] std::span<const session_process::ReplacedCall> replaced_lock_calls() noexcept;
+[[nodiscard]] std::span<const session_process::ReplacedCall> replaced_other_calls() noexcept;
 
 /// The slot is done with: another thread may get it. Under threads_lock or by the supervisor, which holds it.
 void free_slot_if_done(ControlArea& area, std::uint32_t index) noexcept;

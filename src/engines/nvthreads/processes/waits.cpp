@@ -21,8 +21,7 @@ std::uint64_t Deadline::ns_left() const noexcept
     }
     timespec now{};
     clock_gettime(clock_, &now);
-    const std::int64_t left =
-        (static_cast<std::int64_t>(time_->tv_sec) - now.tv_sec) * 1'000'000'000 + (time_->tv_nsec - now.tv_nsec);
+    const std::int64_t left = (static_cast<std::int64_t>(time_->tv_sec) - now.tv_sec) * 1'000'000'000 + (time_->tv_nsec - now.tv_nsec);
     return left <= 0 ? 0 : static_cast<std::uint64_t>(left);
 }
 

@@ -77,8 +77,9 @@ bool Worker::handle_fault(const void* address) noexcept
 
 void Worker::end_for_large_section(const char* what) noexcept
 {
-    os::log(os::Severity::error, "a section of thread {} is too large for threads=processes: {}; the program ends, and the section is "
-                                 "not durable. Divide the section, or use threads=threads",
+    os::log(os::Severity::error,
+            "a section of thread {} is too large for threads=processes: {}; the program ends, and the section is "
+            "not durable. Divide the section, or use threads=threads",
             index_, what);
     slot().exit_asked.store(1, std::memory_order_release);
     os::direct_call(SYS_exit_group, EX_SOFTWARE);
@@ -194,7 +195,7 @@ void Worker::acknowledge() noexcept
 {
     ControlArea& area = *control_;
     if (waits_at_unlock_) {
-        // It may have read newer data than it has stored.
+        // The section may have read newer data than it has stored.
         static_cast<void>(wait_for_ring(area.ring.tail(), true, UINT64_MAX));
         return;
     }

@@ -34,11 +34,11 @@ public:
     [[nodiscard]] ControlArea& control() noexcept { return *control_; }
     [[nodiscard]] ThreadSlot& slot() noexcept { return control_->threads[index_]; }
     [[nodiscard]] std::uint32_t index() const noexcept { return index_; }
-    /// Of what it holds: from 1.
+    /// The holder in locks: from 1.
     [[nodiscard]] std::uint32_t number() const noexcept { return index_ + 1; }
     [[nodiscard]] HeldLocks& held() noexcept { return slot().held; }
 
-    /// It has a lock now, or was woken: what others have merged is to be seen.
+    /// The thread has a lock now, or was woken: what others have merged is to be seen.
     void note_acquire() noexcept
     {
         if (!view_.is_clean()) [[unlikely]] {
@@ -46,7 +46,7 @@ public:
         }
     }
     void hand_over(section_ends::Handover handover) noexcept;
-    /// Its outermost lock is released: returns when it may go on.
+    /// The outermost lock is released: returns when the thread may go on.
     void acknowledge() noexcept;
     /// Errors: timed_out; io (nothing becomes durable any more).
     [[nodiscard]] Result<void> wait_durable(std::uint64_t deadline_ns) noexcept;
