@@ -39,6 +39,13 @@ SHIM void pthread_exit(void* value)
     __builtin_unreachable();
 }
 SHIM int pthread_once(pthread_once_t* control, void (*routine)()) { return REAL(pthread_once)(control, routine); }
+SHIM void call_once(once_flag* flag, void (*routine)()) { REAL(call_once)(flag, routine); }
+SHIM int pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) noexcept { return REAL(pthread_key_create)(key, destructor); }
+SHIM int pthread_key_delete(pthread_key_t key) noexcept { return REAL(pthread_key_delete)(key); }
+SHIM int pthread_setspecific(pthread_key_t key, const void* value) noexcept { return REAL(pthread_setspecific)(key, value); }
+SHIM int tss_create(tss_t* key, tss_dtor_t destructor) { return REAL(tss_create)(key, destructor); }
+SHIM void tss_delete(tss_t key) { REAL(tss_delete)(key); }
+SHIM int tss_set(tss_t key, void* value) { return REAL(tss_set)(key, value); }
 SHIM int thrd_join(thrd_t thread, int* value) { return REAL(thrd_join)(thread, value); }
 SHIM int thrd_detach(thrd_t thread) { return REAL(thrd_detach)(thread); }
 

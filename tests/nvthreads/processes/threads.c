@@ -14,6 +14,27 @@ static int once_calls, key_ends;
 
 static void note_once(void) { once_calls++; }
 static void note_key(void* value) { key_ends += (int)(intptr_t)value; }
+/* One thread makes a key that another, which was there before, uses too. */
+static pthread_key_t late_key;
+static int late_ends, late_is_made;
+static void note_late(void* value) { __atomic_fetch_add(&late_ends, (int)(intptr_t)value, __ATOMIC_SEQ_CST); }
+static void make_late(void) { pthread_key_create(&late_key, note_late); }
+
+static void* use_late_key(void* number)
+{
+    if (number == NULL) {
+        pthread_once_t first = PTHREAD_ONCE_INIT;
+        pthread_once(&first, make_late);
+        __atomic_store_n(&late_is_made, 1, __ATOMIC_SEQ_CST);
+    }
+    while (!__atomic_load_n(&late_is_made, __ATOMIC_SEQ_CST)) {
+        usleep(1000);
+    }
+    CHECK(pthread_getspecific(late_key) == NULL && pthread_setspecific(late_key, (void*)(intptr_t)2) == 0);
+    CHECK(pthread_getspecific(late_key) == (void*)(intptr_t)2);
+    return (void*)((uintptr_t)number + 100);
+}
+
 static void note_cleanup(void* place) { *(int*)place += 1; }
 
 static void* use_thread_state(void* place)
@@ -52,6 +73,8 @@ void test_threads(void)
     thrd_t c11;
     void* value = NULL;
     int cleanups = 0, number = 43, result = 0; /* on this stack, changed by the others */
+    run(use_late_key);
+    CHECK(late_ends == 2 * threads);
     pthread_key_create(&key, note_key);
     CHECK(pthread_create(&thread, NULL, use_thread_state, &cleanups) == 0);
     CHECK(pthread_tryjoin_np(thread, &value) == EBUSY || value == (void*)(intptr_t)42);

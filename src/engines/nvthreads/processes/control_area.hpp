@@ -12,6 +12,7 @@
 #include "engines/nvthreads/processes/redo_ring.hpp"
 #include "engines/nvthreads/processes/shared_futex.hpp"
 #include "engines/nvthreads/processes/sync_table.hpp"
+#include "engines/nvthreads/processes/thread_keys.hpp"
 
 namespace stillpoint::nvthreads::processes {
 
@@ -73,6 +74,7 @@ struct ControlArea {
     pid_t supervisor;
     std::uintptr_t stacks;  ///< the first address of the threads' stacks
     std::uint32_t threads_used;  ///< slots from 0 that were ever used
+    ThreadKeys keys;
     SyncTable sync;
     std::array<ThreadSlot, threads_max> threads;
 };

@@ -88,8 +88,10 @@ void Supervisor::bury(std::uint32_t index, int status) noexcept
         finish_merge();
         area.commit_lock.unlock();
     }
-    if (area.threads_lock.holder() == number) {
-        area.threads_lock.unlock();
+    for (OwnedLock* const lock : {&area.threads_lock, &area.keys.lock}) {
+        if (lock->holder() == number) {
+            lock->unlock();
+        }
     }
     if (static_cast<ThreadState>(slot.state.load(std::memory_order_acquire)) != ThreadState::ended) {
         std::uint32_t locks = 0;

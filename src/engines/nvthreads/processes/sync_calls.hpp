@@ -121,6 +121,13 @@ int thread_create_c11(thrd_t* thread, int (*start)(void*), void* argument) noexc
 int thread_join_c11(thrd_t thread, int* value);
 int thread_detach_c11(thrd_t thread) noexcept;
 int once(pthread_once_t* control, void (*routine)());
+void once_c11(once_flag* flag, void (*routine)());
+int key_create(pthread_key_t* key, void (*destructor)(void*)) noexcept;
+int key_delete(pthread_key_t key) noexcept;
+int key_set(pthread_key_t key, const void* value) noexcept;
+int key_create_c11(tss_t* key, tss_dtor_t destructor) noexcept;
+void key_delete_c11(tss_t key) noexcept;
+int key_set_c11(tss_t key, void* value) noexcept;
 pid_t fork_process() noexcept;
 
 }  // namespace calls

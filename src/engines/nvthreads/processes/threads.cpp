@@ -416,6 +416,8 @@ int once(pthread_once_t* control, void (*routine)())
     return 0;
 }
 
+void once_c11(once_flag* flag, void (*routine)()) { static_cast<void>(once(reinterpret_cast<pthread_once_t*>(flag), routine)); }
+
 /// The copy would share the program's memory with its maker, which no program expects.
 pid_t fork_process() noexcept
 {
