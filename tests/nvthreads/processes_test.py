@@ -52,8 +52,10 @@ class Processes(unittest.TestCase):
         return [TOOL, "run", *(["--quiet"] if quiet else []), "--engine=nvthreads", "--threads=processes", "--durability=process",
                 f"--acknowledge={acknowledge}", f"--pool={self.pool}", "--pool-size=4M", "--pool-max=64M", "--", *map(str, command)]
 
-    def run_program(self, how, **options):
-        return subprocess.run(self.words(self.program, how, **options), capture_output=True, text=True, check=False, timeout=120)
+    def run_program(self, how, fault="", **options):
+        environment = {**os.environ, **({"STILLPOINT_FAULT": fault} if fault else {})}
+        return subprocess.run(self.words(self.program, how, **options), capture_output=True, text=True, check=False, timeout=60,
+                              env=environment)
 
     def check_pool(self):
         check = subprocess.run([TOOL, "check", self.pool], capture_output=True, text=True, check=False)
@@ -140,6 +142,36 @@ class Processes(unittest.TestCase):
         self.assertEqual(died.returncode, -9, died.stderr)
         self.check_pool()
         self.assertEqual(self.run_program("look").stdout.split()[0], "5")
+
+    def test_a_kill_at_any_persist_point_leaves_what_was_acknowledged(self):
+        for number in range(1, 60):
+            self.pool.unlink(missing_ok=True)
+            self.assertEqual(self.run_program("look").returncode, 0)
+            died = self.run_program("count", fault=f"persist:kill@{number}", acknowledge="unlock")
+            self.assertIn(died.returncode, (0, -9), died.stderr)
+            self.check_pool()
+            found = self.run_program("look")
+            value, other = map(int, found.stdout.split())
+            told = int((["0"] + died.stdout.split())[-1])
+            self.assertGreaterEqual(value, told, f"kill at point {number}")
+            self.assertIn(other, (0, ~value & 0xFFFFFFFFFFFFFFFF) if value == 0 else (~value & 0xFFFFFFFFFFFFFFFF,))
+            if died.returncode == 0:
+                break
+
+    def test_a_failed_disk_is_told_and_the_program_goes_on(self):
+        self.assertEqual(self.run_program("look").returncode, 0)
+        for fault in ("write:EIO@8:always", "write:ENOSPC@10:always"):
+            done = self.run_program("fail", fault=fault, acknowledge="unlock")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertNotEqual(done.stdout.split()[0], "0", f"{fault}: {done.stderr}")
+            self.assertNotEqual(done.stderr, "")
+
+    def test_a_section_that_is_too_large_ends_the_program_by_name(self):
+        done = self.run_program("much")
+        self.assertEqual(done.returncode, 70, done.stderr)
+        self.assertIn("too large for threads=processes", done.stderr)
+        self.check_pool()
+        self.assertEqual(self.run_program("look").stdout.split()[0], "0")
 
     def test_a_program_that_opens_its_pool_late_is_refused(self):
         done = subprocess.run(self.words("python3", "-c", f"import ctypes; ctypes.CDLL('{LIBRARY}/libstillpoint.so.1').sp_malloc(8)"),

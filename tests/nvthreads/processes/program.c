@@ -107,6 +107,44 @@ static void test_programs(void)
     CHECK(fork() == -1 && errno == ENOSYS);
 }
 
+static void in_section(uint64_t value)
+{
+    pthread_mutex_lock(&lock);
+    root->value = value;
+    root->other = ~value;
+    pthread_mutex_unlock(&lock);
+}
+
+static void count_aloud(void)
+{
+    for (uint64_t i = root->value + 1, end = i + 20; i < end; ++i) {
+        in_section(i);
+        printf("%llu\n", (unsigned long long)i);
+    }
+}
+
+static void wait_for_failure(void)
+{
+    int code = SP_OK;
+    for (uint64_t i = 1; i < 1000 && code == SP_OK; ++i) {
+        in_section(i);
+        code = sp_wait_durable(sp_epoch(), 10000);
+    }
+    in_section(5); /* goes on */
+    printf("%d %s\n", code, sp_last_error());
+}
+
+static void change_much(void)
+{
+    const size_t bytes = (size_t)24 << 20;
+    unsigned char* block = sp_malloc(bytes);
+    CHECK(block != NULL);
+    pthread_mutex_lock(&lock);
+    root->value = 8;
+    memset(block, 1, bytes);
+    pthread_mutex_unlock(&lock);
+}
+
 int main(int arguments, char** argument)
 {
     static const struct {
@@ -143,6 +181,12 @@ int main(int arguments, char** argument)
         printf("%llu %llu\n", (unsigned long long)root->value, (unsigned long long)root->other);
     } else if (strcmp(how, "lines") == 0) {
         run(print_lines);
+    } else if (strcmp(how, "count") == 0) {
+        count_aloud();
+    } else if (strcmp(how, "fail") == 0) {
+        wait_for_failure();
+    } else if (strcmp(how, "much") == 0) {
+        change_much();
     } else if (strcmp(how, "open-death") == 0) {
         die_in_open_section();
     } else if (strcmp(how, "exit") == 0) {

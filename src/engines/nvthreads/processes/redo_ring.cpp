@@ -37,7 +37,9 @@ bool RedoRing::add(std::uint32_t thread, RecordKind kind, const std::byte* paylo
     const RecordHead head{thread, kind, whole};
     std::byte* const at = bytes_ + begin % bytes_max;
     std::memcpy(at, &head, sizeof head);
-    std::memcpy(at + sizeof head, payload, bytes);
+    if (bytes != 0) {
+        std::memcpy(at + sizeof head, payload, bytes);
+    }
     tail_.store(begin + whole, std::memory_order_release);
     // The scribe comes by itself once in a while; half of what may wait is more than it may let pile up.
     if (begin + whole - head_.load(std::memory_order_relaxed) > (limit_bytes_ == 0 ? bytes_max : limit_bytes_) / 2) {

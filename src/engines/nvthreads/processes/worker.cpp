@@ -118,8 +118,11 @@ void Worker::publish(RecordKind kind, std::uint64_t bytes) noexcept
         if (kind == RecordKind::part || kind == RecordKind::call_inside) {
             slot().has_handed_over.store(1, std::memory_order_release);
         }
-        if (area.has_failed.load(std::memory_order_relaxed) == 0) {
-            static_cast<void>(area.ring.add(index_, kind, record_.data(), bytes, area.has_failed));
+        const bool is_logged = area.has_failed.load(std::memory_order_relaxed) == 0 &&
+                               area.ring.add(index_, kind, record_.data(), bytes, area.has_failed);
+        if (!is_logged && (kind == RecordKind::call_inside || kind == RecordKind::call_outside)) {
+            static const SharedWord never{0};  // The call is made, though nothing becomes durable any more.
+            static_cast<void>(area.ring.add(index_, kind, nullptr, 0, never));
         }
         view_.apply(record_.data(), bytes);
         area.ring.note_applied();
