@@ -1,7 +1,9 @@
 // Mutexes of every kind, spin locks, reader-writer locks.
 //
-// A mutex's word: 0 free, 1 held, 2 held and waited for. A reader-writer lock's word counts its changes: threads that must wait sleep
-// until it changes.
+// A mutex's word is the number of the thread that holds it, 0 if it is free, with a bit if others wait: so whoever takes it is known from
+// the same moment. A reader-writer lock's word counts its changes: threads that must wait sleep until it changes.
+//
+// A lock is entered into the thread's list before it is taken. Of what a dead thread has in its list, it held what has its number.
 
 #include <cerrno>
 
@@ -21,7 +23,8 @@ enum Mark : std::uint32_t {
     of_robust = 16,
 };
 
-constexpr std::uint32_t writer = 1u << 31;
+constexpr std::uint32_t writer = 1u << 31;      ///< beside the writer's number
+constexpr std::uint32_t waited_for = 1u << 31;  ///< beside the holder's
 
 constexpr int kind_mask = 3;
 constexpr int robust_bit = 16;
@@ -48,48 +51,60 @@ int acquire_through_libc(pthread_mutex_t* mutex, const Deadline& deadline, bool 
     return result;
 }
 
+std::uint32_t holder_of(const SyncState& state) noexcept { return state.word.load(std::memory_order_relaxed) & ~waited_for; }
+
 /// True: the word is ours. False: the deadline is past, or the caller does not wait.
-bool take_word(SyncState& state, const Deadline& deadline, bool waits) noexcept
+bool take_word(SyncState& state, std::uint32_t number, const Deadline& deadline, bool waits) noexcept
 {
     constexpr int spins_max = 100;
+    std::uint32_t seen = 0;
     for (int spins = 0; spins < (waits ? spins_max : 1); ++spins) {
-        std::uint32_t seen = 0;
-        if (state.word.compare_exchange_strong(seen, 1, std::memory_order_acquire)) {
+        seen = 0;
+        if (state.word.compare_exchange_strong(seen, number, std::memory_order_acquire)) {
             return true;
         }
         spin_pause();
     }
     while (waits) {
-        if (state.word.exchange(2, std::memory_order_acquire) == 0) {
+        seen = 0;
+        // Others may still wait.
+        if (state.word.compare_exchange_strong(seen, number | waited_for, std::memory_order_acquire)) {
             return true;
+        }
+        if ((seen & waited_for) == 0 && !state.word.compare_exchange_strong(seen, seen | waited_for, std::memory_order_relaxed)) {
+            continue;
         }
         const std::uint64_t left = deadline.ns_left();
         if (left == 0) {
             return false;
         }
-        shared_wait(state.word, 2, left);
+        shared_wait(state.word, seen | waited_for, left);
     }
     return false;
 }
 
 void give_word(SyncState& state) noexcept
 {
-    if (state.word.exchange(0, std::memory_order_release) == 2) {
+    if ((state.word.exchange(0, std::memory_order_release) & waited_for) != 0) {
         shared_wake(state.word, 1);
     }
 }
 
-/// The word is ours: settles what an earlier holder left.
-int settle(SyncState& state, bool robust, Worker& worker) noexcept
+/// Takes the word, and settles what an earlier holder left.
+int take(SyncState& state, bool robust, Worker& worker, const Deadline& deadline, bool waits) noexcept
 {
+    worker.held().add(state, false);
+    if (!take_word(state, worker.number(), deadline, waits)) {
+        worker.held().remove(state);
+        return waits ? ETIMEDOUT : EBUSY;
+    }
     const std::uint32_t marks = state.marks.load(std::memory_order_relaxed);
     if ((marks & not_recoverable) != 0) [[unlikely]] {
         give_word(state);
+        worker.held().remove(state);
         return ENOTRECOVERABLE;
     }
-    state.holder.store(worker.number(), std::memory_order_relaxed);
     state.count.store(1, std::memory_order_relaxed);
-    worker.held().add(state, false);
     worker.note_acquire();
     if (robust || marks != 0) [[unlikely]] {
         const bool died = (marks & owner_died) != 0;
@@ -109,7 +124,7 @@ int acquire_mutex(pthread_mutex_t* mutex, const Deadline& deadline, bool waits) 
     Worker& worker = Worker::own();
     SyncState& state = worker.control().sync.state_of(mutex);
     const int kind = kind_of(*mutex);
-    if (state.holder.load(std::memory_order_relaxed) == worker.number()) [[unlikely]] {
+    if (holder_of(state) == worker.number()) [[unlikely]] {
         if (kind == PTHREAD_MUTEX_RECURSIVE) {
             state.count.fetch_add(1, std::memory_order_relaxed);
             return 0;
@@ -121,10 +136,7 @@ int acquire_mutex(pthread_mutex_t* mutex, const Deadline& deadline, bool waits) 
     if (const int invalid = deadline.check(); invalid != 0) [[unlikely]] {
         return invalid;
     }
-    if (!take_word(state, deadline, waits)) {
-        return waits ? ETIMEDOUT : EBUSY;
-    }
-    return settle(state, is_robust(*mutex), worker);
+    return take(state, is_robust(*mutex), worker, deadline, waits);
 }
 
 int release_mutex(pthread_mutex_t* mutex) noexcept
@@ -137,7 +149,7 @@ int release_mutex(pthread_mutex_t* mutex) noexcept
     SyncState& state = worker.control().sync.state_of(mutex);
     const bool robust = is_robust(*mutex);
     if ((robust || kind_of(*mutex) == PTHREAD_MUTEX_RECURSIVE || kind_of(*mutex) == PTHREAD_MUTEX_ERRORCHECK) &&
-        state.holder.load(std::memory_order_relaxed) != worker.number()) {
+        holder_of(state) != worker.number()) {
         return EPERM;
     }
     if (kind_of(*mutex) == PTHREAD_MUTEX_RECURSIVE && state.count.fetch_sub(1, std::memory_order_relaxed) > 1) {
@@ -146,7 +158,6 @@ int release_mutex(pthread_mutex_t* mutex) noexcept
     if ((state.marks.load(std::memory_order_relaxed) & inconsistent) != 0) [[unlikely]] {
         state.marks.store(of_robust | not_recoverable, std::memory_order_relaxed);
     }
-    state.holder.store(0, std::memory_order_relaxed);
     give_word(state);
     worker.held().remove(state);
     return 0;
@@ -154,13 +165,18 @@ int release_mutex(pthread_mutex_t* mutex) noexcept
 
 namespace {
 
-// ---- Reader-writer locks: `count` has the readers, or `writer` ----------------------------------
+// ---- Reader-writer locks: `count` has the readers, or `writer` and its number ---------------------
 
-bool try_count(SyncState& state, bool for_writing) noexcept
+bool is_writer(const SyncState& state, std::uint32_t number) noexcept
+{
+    return state.count.load(std::memory_order_relaxed) == (writer | number);
+}
+
+bool try_count(SyncState& state, std::uint32_t number, bool for_writing) noexcept
 {
     std::uint32_t seen = state.count.load(std::memory_order_relaxed);
     while (for_writing ? seen == 0 : (seen & writer) == 0) {
-        if (state.count.compare_exchange_weak(seen, for_writing ? writer : seen + 1, std::memory_order_acquire)) {
+        if (state.count.compare_exchange_weak(seen, for_writing ? writer | number : seen + 1, std::memory_order_acquire)) {
             return true;
         }
     }
@@ -182,13 +198,19 @@ int acquire_rwlock(pthread_rwlock_t* lock, bool for_writing, const Deadline& dea
     if (const int invalid = deadline.check(); invalid != 0) {
         return invalid;
     }
-    if (waits && state.holder.load(std::memory_order_relaxed) == worker.number()) {
+    if (waits && is_writer(state, worker.number())) {
         return EDEADLK;
     }
     state.marks.store(is_rwlock, std::memory_order_relaxed);
-    while (!try_count(state, for_writing)) {
+    if (for_writing) {
+        worker.held().add(state, false);
+    }
+    while (!try_count(state, worker.number(), for_writing)) {
         const std::uint64_t left = waits ? deadline.ns_left() : 0;
         if (left == 0) {
+            if (for_writing) {
+                worker.held().remove(state);
+            }
             return waits ? ETIMEDOUT : EBUSY;
         }
         state.waiters.fetch_add(1, std::memory_order_seq_cst);
@@ -199,10 +221,9 @@ int acquire_rwlock(pthread_rwlock_t* lock, bool for_writing, const Deadline& dea
         }
         state.waiters.fetch_sub(1, std::memory_order_seq_cst);
     }
-    if (for_writing) {
-        state.holder.store(worker.number(), std::memory_order_relaxed);
+    if (!for_writing) {
+        worker.held().add(state, true);
     }
-    worker.held().add(state, !for_writing);
     worker.note_acquire();
     return 0;
 }
@@ -212,7 +233,6 @@ void uncount(SyncState& state, bool is_shared) noexcept
     if (is_shared) {
         state.count.fetch_sub(1, std::memory_order_release);
     } else {
-        state.holder.store(0, std::memory_order_relaxed);
         state.count.store(0, std::memory_order_release);
     }
     tell_change(state);
@@ -225,14 +245,13 @@ bool is_of_robust_mutex(const SyncState& state) noexcept { return (state.marks.l
 void release_for_dead(SyncState& state, bool is_shared, std::uint32_t thread) noexcept
 {
     if ((state.marks.load(std::memory_order_relaxed) & is_rwlock) != 0) {
-        if (is_shared || state.holder.load(std::memory_order_relaxed) == thread) {
+        if (is_shared || is_writer(state, thread)) {
             uncount(state, is_shared);
         }
         return;
     }
-    if (state.holder.load(std::memory_order_relaxed) == thread) {
+    if (holder_of(state) == thread) {
         state.marks.fetch_or(owner_died, std::memory_order_relaxed);
-        state.holder.store(0, std::memory_order_relaxed);
         give_word(state);
     }
 }
@@ -340,7 +359,7 @@ int rwlock_unlock(pthread_rwlock_t* lock) noexcept
 {
     Worker& worker = Worker::own();
     SyncState& state = worker.control().sync.state_of(lock);
-    uncount(state, state.holder.load(std::memory_order_relaxed) != worker.number());
+    uncount(state, !is_writer(state, worker.number()));
     worker.held().remove(state);
     return 0;
 }
@@ -357,22 +376,20 @@ int spin_lock(pthread_spinlock_t* lock) noexcept
 {
     Worker& worker = Worker::own();
     SyncState& state = worker.control().sync.state_of(lock);
-    static_cast<void>(take_word(state, {}, true));
-    return settle(state, false, worker);
+    return take(state, false, worker, {}, true);
 }
 
 int spin_trylock(pthread_spinlock_t* lock) noexcept
 {
     Worker& worker = Worker::own();
     SyncState& state = worker.control().sync.state_of(lock);
-    return take_word(state, {}, false) ? settle(state, false, worker) : EBUSY;
+    return take(state, false, worker, {}, false);
 }
 
 int spin_unlock(pthread_spinlock_t* lock) noexcept
 {
     Worker& worker = Worker::own();
     SyncState& state = worker.control().sync.state_of(lock);
-    state.holder.store(0, std::memory_order_relaxed);
     give_word(state);
     worker.held().remove(state);
     return 0;

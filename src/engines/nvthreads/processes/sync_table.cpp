@@ -61,7 +61,6 @@ SyncState& SyncTable::reset(const volatile void* object) noexcept
 {
     SyncState& state = state_of(object);
     state.word.store(0, std::memory_order_relaxed);
-    state.holder.store(0, std::memory_order_relaxed);
     state.count.store(0, std::memory_order_relaxed);
     state.marks.store(0, std::memory_order_relaxed);
     state.waiters.store(0, std::memory_order_relaxed);

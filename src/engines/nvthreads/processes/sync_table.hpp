@@ -17,7 +17,6 @@ namespace stillpoint::nvthreads::processes {
 struct alignas(64) SyncState {
     std::atomic<std::uintptr_t> address;  ///< 0: the place is free
     SharedWord word;       ///< the futex
-    SharedWord holder;     ///< the thread's number; 0: none
     SharedWord count;      ///< of a recursive mutex; readers; a barrier's size
     SharedWord marks;      ///< of a mutex whose holder died
     SharedWord waiters;
