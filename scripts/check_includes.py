@@ -54,6 +54,7 @@ NAMED_HERE = {
     "bench/nvhooks/": "it measures the layers, one of which has such a name",
     "bench/parts/": "it measures parts of one engine",
     "bench/model/": "it models the systems of a paper, by their names",
+    "bench/tokyocabinet/": "it measures one library on the engines that suit it",
     "bench/respct_costs.py": "it shows counters of two engines side by side",
     "bench/driver/command_line.py": "its help shows commands",
     "bench/driver/bars.py": "it shows bars",

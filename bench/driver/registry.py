@@ -49,6 +49,7 @@ BENCHMARKS = {
     "commit_model": Benchmark("What do SPHT and the systems that it is compared with reach on 64 threads, by simulation?", "model.program",
                               main="model.program"),
     "memcached": Benchmark("What does memcached lose when its items survive a crash?", "memcached.main", main="memcached.main"),
+    "tokyocabinet": Benchmark("Tokyo Cabinet's database on memory, durable, against its own synchronised file", "tokyocabinet.benchmark"),
     "kyotocabinet": Benchmark("The same of Kyoto Cabinet's databases on memory", "kyotocabinet.benchmark"),
 }
 
