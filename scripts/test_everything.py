@@ -4,6 +4,7 @@
 A build keeps all CPUs busy; tests mostly wait for disks, kills and intervals. So two things go on at a time: the unit tests under
 AddressSanitizer run while the release is built, and ThreadSanitizer's build and unit tests run beside the release's tests. Compilers
 have a lower priority than tests. What goes on beside is written to a file, and shown where it fails. The first failure ends all.
+ThreadSanitizer leaves out what one thread does alone: tests that damage a file bit by bit (CMakePresets.json).
 """
 
 import argparse
