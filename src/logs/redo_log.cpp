@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "core/canary.hpp"
 #include "logs/log_bytes.hpp"
 #include "logs/record_checks.hpp"
 
@@ -35,6 +36,20 @@ std::uint64_t chunks_for(std::uint64_t words) noexcept
 }
 
 }  // namespace
+
+bool fence_log(Medium& medium) noexcept
+{
+    if (!is_removed(Canary::redo_log_fence)) {
+        medium.fence();
+    }
+    return !medium.has_lost_pages();
+}
+
+Failure loss_of(Medium& medium) noexcept
+{
+    const auto intact = medium.check_intact();
+    return intact ? fail(SP_E_IO, 0, "{} has lost a page", medium.path()).value() : intact.error();
+}
 
 Result<void> RedoLog::init(ChunkSpace& space, Medium& medium, std::uint64_t number, std::uint64_t run) noexcept
 {

@@ -13,6 +13,11 @@
 
 namespace stillpoint::logs {
 
+/// Byte-addressable media: returns when all that the calling thread has appended is durable. False: the medium has lost something.
+[[nodiscard]] bool fence_log(Medium& medium) noexcept;
+/// Why nothing becomes durable any more, once fence_log() or the marker has said so.
+[[nodiscard]] Failure loss_of(Medium& medium) noexcept;
+
 class RedoLog {
 public:
     RedoLog() = default;

@@ -1,6 +1,5 @@
 #include "engines/spht/spht_engine.hpp"
 
-#include "core/canary.hpp"
 #include "core/store_marks.hpp"
 #include "engines/spht/lint_rules.hpp"
 #include "engines/spht/offline_logs.hpp"
@@ -91,6 +90,7 @@ SphtEngine::~SphtEngine()
         running.store(nullptr, std::memory_order_release);
     }
     loader_.stop();
+    rounds_.reset();
 }
 
 void SphtEngine::note_store_of_library(const void* address, std::size_t size) noexcept
@@ -175,13 +175,7 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
         !done) {
         return pass_on(done.error());
     }
-    for (const Segment& segment : pool_->segments()) {
-        logs::add_log_part(memory_.space(), segment);
-    }
-    rounds_.emplace(logs::ReplayRounds::Parts{pool_.get(), &shadow_, &table_, &locations_, &medium_lock_, &clock_, &memory_},
-                    logs::ReplayRounds::Settings{options.interval_ms * 1'000'000, options.staging_max_mb * mib,
-                                                 facts.image_bytes_max / page_bytes, static_cast<unsigned>(own.replayers)});
-    if (auto done = rounds_->prepare(); !done) {
+    if (auto done = prepare_replay(memory_, options, static_cast<unsigned>(own.replayers)); !done) {
         return pass_on(done.error());
     }
     if (auto done = load_image(options.recovery, report); !done) {
@@ -217,48 +211,26 @@ Result<void> SphtEngine::load_image(std::string_view choice, RecoveryReport& rep
 
 Result<void> SphtEngine::recover_logs(std::uint64_t durable_epoch, RecoveryReport& report)
 {
-    if (auto done = logs::read_chunks(pool_->medium(), memory_.space()); !done) {
-        return done;
+    const auto bytes = read_log_bytes();
+    if (!bytes) {
+        return pass_on(bytes.error());
     }
-    const auto bytes = memory_.space().bytes();
-    auto logs = read_logs(*pool_, durable_epoch, {bytes.data(), static_cast<std::uint32_t>(bytes.size())}, nullptr);
+    auto logs = read_logs(*pool_, durable_epoch, *bytes, nullptr);
     if (!logs) {
         return pass_on(logs.error());
     }
     report.rolled_back = "transactions that had not returned";
-    logs_are_empty_ = logs->index.live_records == 0 && logs->index.newest <= logs->point.replayed;
     recovered_ = std::move(*logs);
-    rounds_->set_replayed(recovered_->point);
-    return rounds_->replay_into_image(recovered_->index);
+    return replay(*recovered_);
 }
 
-/// Makes what the logs had an epoch first: then no record of an earlier run counts any more, and all chunks are free.
 Result<void> SphtEngine::start_checkpoints()
 {
-    const logs::Timestamp readable = is_removed(Canary::void_records) ? 0 : recovered_->index.newest;
-    const logs::Timestamp newest = std::max({readable, recovered_->marker, recovered_->point.replayed});
-    if (!recovered_->has_marker) {
-        if (auto done = rounds_->write_marker(newest, protocol_->pool_word); !done) {
-            return done;
-        }
+    const auto newest = make_replayed_durable(*recovered_, protocol_->pool_word);
+    if (!newest) {
+        return pass_on(newest.error());
     }
-    const bool has_logs = !logs_are_empty_ && !is_removed(Canary::recovered_epoch);
-    if (has_logs || !recovered_->has_marker || !memory_.early_pages().empty()) {
-        if (auto done = rounds_->make_recovered_durable(newest, recovered_->index.live_transactions); !done) {
-            return done;
-        }
-    }
-    if (recovered_->has_marker && recovered_->protocol != protocol_) {
-        if (auto done = rounds_->write_marker(newest, protocol_->pool_word); !done) {
-            return done;
-        }
-    }
-    memory_.space().set_uses(recovered_->index.newest_use);
-    memory_.space().give_back_from(0);
-    // The pool may have been on another kind of medium, where groups are not counted.
-    logs::GroupRecord group = recovered_->group;
-    group.transactions = rounds_->transactions_replayed();
-    if (auto done = memory_.start(newest, group); !done) {
+    if (auto done = memory_.start(*newest, group_to_go_on_from(*recovered_)); !done) {
         return done;
     }
     recovered_.reset();
@@ -284,15 +256,6 @@ void SphtEngine::request_checkpoint() noexcept
 {
     memory_.step_aside();
     rounds_->request();
-}
-
-void SphtEngine::announce_segment(const Segment& segment) noexcept
-{
-    rounds_->announce_segment(segment);
-    logs::ChunkSpace& space = memory_.space();
-    const logs::ChunkIndex first = space.chunk_count();
-    logs::add_log_part(space, segment);
-    space.give_back_from(first);
 }
 
 void SphtEngine::detach_parts_after_fork() noexcept

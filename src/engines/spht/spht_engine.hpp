@@ -7,9 +7,7 @@
 #include "engines/spht/log_recovery.hpp"
 #include "engines/spht/in_place.hpp"
 #include "engines/spht/transactional_memory.hpp"
-#include "logs/replay_rounds.hpp"
-#include "os/futex.hpp"
-#include "versions/image_engine.hpp"
+#include "logs/logged_engine.hpp"
 
 namespace stillpoint {
 struct Session;
@@ -20,9 +18,9 @@ namespace stillpoint::spht {
 /// The engine's entry for the registry.
 [[nodiscard]] EngineDriver driver() noexcept;
 
-class SphtEngine final : public versions::ImageEngine {
+class SphtEngine final : public logs::LoggedEngine {
 public:
-    SphtEngine() noexcept : ImageEngine({"replay", "a transaction"}) {}
+    SphtEngine() noexcept : LoggedEngine({"replay", "a transaction"}) {}
     ~SphtEngine() override;
 
     [[nodiscard]] Result<RecoveryReport> start(Pool pool, const Options& options) override;
@@ -40,7 +38,6 @@ private:
     [[nodiscard]] Result<void> start_checkpoints() override;
     [[nodiscard]] bool end_checkpoints(bool clean) noexcept override;
     void request_checkpoint() noexcept override;
-    void announce_segment(const Segment& segment) noexcept override;
     [[nodiscard]] Result<void> enlarge_image(std::uint64_t bytes) override;
     void detach_parts_after_fork() noexcept override;
     friend TransactionalMemory* memory_of_session(const Session& session) noexcept;
@@ -53,10 +50,8 @@ private:
 
     std::optional<RecoveredLogs> recovered_;
     const ProtocolRow* protocol_ = nullptr;
-    bool logs_are_empty_ = true;  ///< nothing of an earlier run lies in them
     std::optional<InPlace> in_place_;
     TransactionalMemory memory_;
-    std::optional<logs::ReplayRounds> rounds_;
 };
 
 /// The transactions of that session's pool; nullptr: its engine is another one. Any thread.

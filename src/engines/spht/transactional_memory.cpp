@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 #include <thread>
 
-#include "core/canary.hpp"
 #include "engines/spht/own_statistics.hpp"
 #include "engines/spht/own_transaction.hpp"
 #include "engines/spht/spht_layout.hpp"
@@ -75,7 +74,7 @@ Result<void> TransactionalMemory::prepare(const Parts& parts)
     if (auto done = free_threads_.reserve(threads_max, "the threads of transactions"); !done) {
         return done;
     }
-    if (auto done = early_pages_.reserve(2 * image_pages_max, "stores before the pool is in use"); !done) {
+    if (auto done = early_pages_.reserve(image_pages_max); !done) {
         return done;
     }
     if (auto done = system_record_.reserve(system_record_words); !done) {
@@ -300,16 +299,7 @@ std::uint64_t TransactionalMemory::marker_offset() const noexcept
     return (parts_.pool->facts().engine_area_first_page + marker_page) * page_bytes;
 }
 
-bool TransactionalMemory::persist_log() noexcept
-{
-    if (!medium_->byte_addressable()) {
-        return true;
-    }
-    if (!is_removed(Canary::redo_log_fence)) {
-        medium_->fence();
-    }
-    return !medium_->has_lost_pages();
-}
+bool TransactionalMemory::persist_log() noexcept { return !medium_->byte_addressable() || logs::fence_log(*medium_); }
 
 bool TransactionalMemory::await_group(Timestamp timestamp) noexcept
 {
@@ -323,8 +313,7 @@ bool TransactionalMemory::await_group(Timestamp timestamp) noexcept
 const Failure& TransactionalMemory::failure_to_persist() noexcept
 {
     if (!has_failed()) {
-        const auto intact = medium_->check_intact();
-        fail_for_good(intact ? fail(SP_E_IO, 0, "{} has lost a page", medium_->path()).value() : intact.error());
+        fail_for_good(logs::loss_of(*medium_));
     }
     return failure_;
 }
@@ -344,16 +333,6 @@ Timestamp TransactionalMemory::append_system_record() noexcept
     return protocol_->commit_stores(*system_commit_);
 }
 
-void TransactionalMemory::note_early_store(std::uint64_t offset, std::size_t size) noexcept
-{
-    for (std::uint64_t page = offset / page_bytes; page <= (offset + size - 1) / page_bytes; ++page) {
-        const bool is_last = early_page_count_ != 0 && early_pages_[early_page_count_ - 1] == page;
-        if (!is_last && early_page_count_ != early_pages_.capacity()) {
-            early_pages_[early_page_count_++] = static_cast<std::uint32_t>(page);
-        }
-    }
-}
-
 void TransactionalMemory::step_aside() noexcept
 {
     if (Transaction* const own = own_if_any(); own != nullptr && own->is_running()) {
@@ -370,7 +349,7 @@ void TransactionalMemory::log_store(const void* address, std::size_t size) noexc
     }
     const std::lock_guard guard(system_lock_);
     if (!is_running_) {
-        note_early_store(offset, size);
+        early_pages_.note(offset, size);
         return;
     }
     system_record_.clear();
@@ -428,7 +407,7 @@ Result<void> TransactionalMemory::log_stores(std::span<const std::span<const std
         if (!is_running_) {
             for (const std::span<const std::byte> range : ranges) {
                 if (const std::uint64_t offset = offset_of(range.data()); offset != no_offset) {
-                    note_early_store(offset, range.size());
+                    early_pages_.note(offset, range.size());
                 }
             }
             return {};

@@ -23,6 +23,7 @@
 #include "logs/commit_clock.hpp"
 #include "logs/commit_links.hpp"
 #include "logs/commit_order.hpp"
+#include "logs/early_pages.hpp"
 #include "logs/group_commit.hpp"
 #include "logs/replayed_logs.hpp"
 #include "os/futex.hpp"
@@ -156,7 +157,7 @@ public:
     [[nodiscard]] Result<bool> try_seal() noexcept override;
 
     /// The pages of the image that were stored to since prepare(): no log has them. Some come twice.
-    [[nodiscard]] std::span<const std::uint32_t> early_pages() const noexcept override { return {early_pages_.data(), early_page_count_}; }
+    [[nodiscard]] std::span<const std::uint32_t> early_pages() const noexcept override { return early_pages_.pages(); }
 
     // -- For the replayer -------------------------------------------------------------------------
     /// The logs in use. The array may grow meanwhile.
@@ -186,7 +187,6 @@ private:
     [[nodiscard]] std::uint64_t mirrored_offset_of(const void* address) const noexcept;
     [[nodiscard]] Transaction* make_own() noexcept;
     [[nodiscard]] Result<void> prepare_shared_logs() noexcept;
-    void note_early_store(std::uint64_t offset, std::size_t size) noexcept;
     /// system_record_, under its lock. 0: there is nothing, or the pool has failed.
     [[nodiscard]] Timestamp append_system_record() noexcept;
     /// Returns when the library's stores of that timestamp are durable. Errors: as await().
@@ -216,8 +216,7 @@ private:
     logs::RecordBuilder system_record_;
     logs::LinkSearch system_search_;
     std::optional<Committing> system_commit_;
-    os::ReservedArray<std::uint32_t> early_pages_;  ///< pages of the image that were stored to before start(), some of them twice
-    std::uint64_t early_page_count_ = 0;
+    logs::EarlyPages early_pages_;  ///< under system_lock_
 
     // Block media: a page is the least that a sync writes, so threads share logs, and many that wait have few pages.
     static constexpr std::uint32_t shared_logs_max = 8;
