@@ -114,7 +114,7 @@ template <Address address, class Lock>
     const int result = call_resolved<address>(lock);
     if (result == 0) {
         note_lock_store(name, sizeof(Lock));
-        fase::leave_counted(record, name);
+        fase::leave_told(record, name);
         section_ends::tell_ended();
     }
     return result;

@@ -29,7 +29,8 @@ namespace {
 [[gnu::noinline]] int lock_nested(pthread_mutex_t* mutex) noexcept
 {
     stillpoint::ThreadRecord& record = *fase::own_record;
-    if (fase::gate.bits.load(std::memory_order_relaxed) != 0) [[unlikely]] {  // enter_nested() looks again, and acquires.
+    // enter_nested() looks again, and acquires.
+    if ((fase::gate.bits.load(std::memory_order_relaxed) & ~static_cast<std::uint32_t>(fase::section_ends_told)) != 0) [[unlikely]] {
         fase::enter_nested(record, mutex, LockKind::mutex);
         return stillpoint::interpose::call_resolved<&Addresses::pthread_mutex_lock>(mutex);
     }
@@ -41,13 +42,32 @@ namespace {
     return 0;
 }
 
-/// Another lock stays held, or a thread waits, or the mutex is of another kind.
+/// release_and_tell(), of a plain mutex.
+int unlock_plain_and_tell(pthread_mutex_t* mutex, stillpoint::ThreadRecord& record) noexcept
+{
+    stillpoint::section_ends::tell_release(mutex);
+    if (!stillpoint::try_unlock_plain(*mutex)) {
+        if (const int result = stillpoint::interpose::call_resolved<&Addresses::pthread_mutex_unlock>(mutex); result != 0) {
+            return result;
+        }
+    }
+    stillpoint::note_lock_store(mutex, sizeof *mutex);
+    fase::leave_told(record, mutex);
+    stillpoint::section_ends::tell_ended();
+    return 0;
+}
+
+/// Another lock stays held, or a thread waits, or the mutex is of another kind, or an engine is told of releases.
 [[gnu::noinline]] int unlock_otherwise(pthread_mutex_t* mutex) noexcept
 {
     stillpoint::ThreadRecord& record = *fase::own_record;
+    const std::uint32_t bits = fase::gate.bits.load(std::memory_order_relaxed);
+    const bool is_told = (bits & fase::section_ends_told) != 0;
+    if (is_told && (bits & fase::libc_only) == 0 && stillpoint::is_plain_mutex(*mutex)) {
+        return unlock_plain_and_tell(mutex, record);
+    }
     // leave_counted() looks at the rest of the gate.
-    if (record.depth.load(std::memory_order_relaxed) < 2 ||
-        (fase::gate.bits.load(std::memory_order_relaxed) & (fase::libc_only | fase::section_ends_told)) != 0 ||
+    if (is_told || record.depth.load(std::memory_order_relaxed) < 2 || (bits & fase::libc_only) != 0 ||
         !stillpoint::is_plain_mutex(*mutex) || !stillpoint::try_unlock_plain(*mutex)) {
         return unlock_through_libc(mutex);
     }

@@ -44,6 +44,14 @@ public:
         slot.open.store(now, std::memory_order_relaxed);
         slot.stamp.exchange(now << 1, std::memory_order_seq_cst);
     }
+    /// As announce(), for a transaction whose timestamp a counter gives next. A thread that finds the counter there or beyond finds this
+    /// too: the counter's increment releases it. `least`: the timestamp will be later; not 0.
+    static void announce_to_counter(Slot& slot, Timestamp least) noexcept
+    {
+        slot.updates.store(false, std::memory_order_relaxed);
+        slot.open.store(least, std::memory_order_relaxed);
+        slot.stamp.store(least << 1, std::memory_order_relaxed);
+    }
     /// Line 16: it has its timestamp, and others may see what it wrote.
     static void settle(Slot& slot, Timestamp timestamp, bool moves_marker = true) noexcept
     {

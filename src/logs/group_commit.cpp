@@ -239,40 +239,49 @@ Result<void> GroupCommit::gather(RedoLog& log, Timestamp marker, std::uint64_t& 
         if (state.written == used) {
             return;
         }
-        outcome = gather_pages(chunk, state.written / page_bytes * page_bytes, round_up(used, page_bytes));
-        if (outcome && state.written == 0 && used <= header_copy_offset / page_bytes * page_bytes) {
-            outcome = gather_pages(chunk, header_copy_offset / page_bytes * page_bytes, chunk_bytes);
+        constexpr std::uint64_t last_page = header_copy_offset / page_bytes * page_bytes;
+        const std::uint64_t full_pages = used / page_bytes * page_bytes;
+        outcome = gather_pages(chunk, state.written / page_bytes * page_bytes, round_up(used, page_bytes), full_pages);
+        if (outcome && state.written == 0 && used <= last_page) {
+            outcome = gather_pages(chunk, last_page, chunk_bytes, full_pages);
         }
         state.written = used;
     });
     return outcome;
 }
 
-/// A copy goes to the medium: the last page may get its next record while it is written.
-Result<void> GroupCommit::gather_pages(ChunkIndex chunk, std::uint64_t at, std::uint64_t end) noexcept
+/// A copy of the last page goes to the medium: the page may get its next record while it is written.
+Result<void> GroupCommit::gather_pages(ChunkIndex chunk, std::uint64_t at, std::uint64_t end, std::uint64_t settled) noexcept
 {
     while (at < end) {
-        if (staged_pages_ == staging_pages) {
-            if (auto done = write_gathered(); !done) {
-                return done;
-            }
+        if (auto done = make_room_for_write(); !done) {
+            return done;
         }
-        const std::uint64_t pages = std::min((end - at) / page_bytes, staging_pages - staged_pages_);
-        std::byte* const copy = staging_.data() + staged_pages_ * page_bytes;
-        std::memcpy(copy, parts_.space->mirror(chunk) + at, pages * page_bytes);
-        writes_[write_count_++] = {parts_.space->file_offset(chunk) + at, copy, pages * page_bytes};
-        staged_pages_ += pages;
-        at += pages * page_bytes;
+        const std::byte* bytes = parts_.space->mirror(chunk) + at;
+        std::uint64_t size = std::min(end, settled) - at;
+        if (at >= settled) {
+            const std::uint64_t pages = std::min((end - at) / page_bytes, staging_pages - staged_pages_);
+            size = pages * page_bytes;
+            std::byte* const copy = staging_.data() + staged_pages_ * page_bytes;
+            std::memcpy(copy, bytes, size);
+            staged_pages_ += pages;
+            bytes = copy;
+        }
+        writes_[write_count_++] = {parts_.space->file_offset(chunk) + at, bytes, size};
+        at += size;
     }
     return {};
 }
 
+Result<void> GroupCommit::make_room_for_write() noexcept
+{
+    return staged_pages_ == staging_pages || write_count_ == staging_pages ? write_gathered() : Result<void>{};
+}
+
 Result<void> GroupCommit::gather_record(const GroupRecord& record) noexcept
 {
-    if (staged_pages_ == staging_pages) {
-        if (auto done = write_gathered(); !done) {
-            return done;
-        }
+    if (auto done = make_room_for_write(); !done) {
+        return done;
     }
     std::byte* const copy = staging_.data() + staged_pages_ * page_bytes;
     std::memset(copy, 0, page_bytes);

@@ -94,7 +94,9 @@ private:
     /// One write and sync for all that is pending.
     void do_round() noexcept;
     [[nodiscard]] Result<void> gather(RedoLog& log, Timestamp marker, std::uint64_t& transactions) noexcept;
-    [[nodiscard]] Result<void> gather_pages(ChunkIndex chunk, std::uint64_t at, std::uint64_t end) noexcept;
+    /// Bytes of the chunk from `at` to `end`, which do not change before `settled`.
+    [[nodiscard]] Result<void> gather_pages(ChunkIndex chunk, std::uint64_t at, std::uint64_t end, std::uint64_t settled) noexcept;
+    [[nodiscard]] Result<void> make_room_for_write() noexcept;
     [[nodiscard]] Result<void> gather_record(const GroupRecord& record) noexcept;
     [[nodiscard]] Result<void> write_gathered() noexcept;
     [[nodiscard]] Result<void> sync() noexcept;

@@ -1,6 +1,7 @@
 #pragma once
 // RecordBuilder: what one transaction has written, as the words of its record. Neighbouring words share a run.
 
+#include <cstddef>
 #include <cstdint>
 
 #include "core/result.hpp"
@@ -74,6 +75,9 @@ private:
         return !overflowed_;
     }
     std::uint64_t& at(std::uint64_t index) noexcept { return words_[header_words + index]; }
+    /// Words that become those at `bytes`: in runs of their own, but for zeroes that are worth another kind of run.
+    void add_whole_words(std::uint64_t word, const std::byte* bytes, std::uint64_t count) noexcept;
+    void add_words(std::uint64_t word, const std::byte* bytes, std::uint64_t count) noexcept;
     void add_zeroes(std::uint64_t word, std::uint64_t count) noexcept;
 
     os::ReservedArray<std::uint64_t> words_;

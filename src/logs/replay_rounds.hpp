@@ -67,11 +67,12 @@ public:
     [[nodiscard]] bool finish() noexcept { return turns_.finish(); }
     void stop_replayers() noexcept { replayer_.stop(); }
     void detach_after_fork() noexcept;
-    /// A round as soon as possible. Any thread.
+    /// A round as soon as possible. Any thread; while one is due already this costs a load.
     void request() noexcept
     {
-        is_round_wanted_.store(true, std::memory_order_release);
-        turns_.request();
+        if (!is_round_wanted_.load(std::memory_order_acquire) && !is_round_wanted_.exchange(true, std::memory_order_acq_rel)) {
+            turns_.request();
+        }
     }
     /// ReplayedLogs::before_turn() as soon as possible, and no round for that. Any thread.
     void wake() noexcept { turns_.request(); }

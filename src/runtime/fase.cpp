@@ -125,7 +125,7 @@ void enter_nested(ThreadRecord& record, const void* lock, LockKind kind) noexcep
     // No order is needed between the two: the outermost publication has been made, and a signal, if that
     // is what came between it and its check, comes between two instructions.
     record.depth.store(depth + 1, std::memory_order_relaxed);
-    if (gate.bits.load(std::memory_order_acquire) != 0) [[unlikely]] {
+    if ((gate.bits.load(std::memory_order_acquire) & ~static_cast<std::uint32_t>(section_ends_told)) != 0) [[unlikely]] {
         enter_slowly(record, lock, kind, depth);
     }
 }

@@ -70,7 +70,8 @@ enum class Entry { inside, gate_not_clear, nested };
     record.depth.store(1, std::memory_order_relaxed);
     // Publish before check. The compiler is held here, the CPU by the checkpointer's membarrier.
     sync::compiler_fence(std::memory_order_seq_cst);
-    if (gate.bits.load(std::memory_order_acquire) != 0) [[unlikely]] {
+    // An engine that is told of releases has no part in an acquire.
+    if ((gate.bits.load(std::memory_order_acquire) & ~static_cast<std::uint32_t>(section_ends_told)) != 0) [[unlikely]] {
         return Entry::gate_not_clear;
     }
     record.lock.store(reinterpret_cast<std::uintptr_t>(lock), std::memory_order_relaxed);
@@ -86,14 +87,20 @@ enum class Entry { inside, gate_not_clear, nested };
     return record.depth.load(std::memory_order_relaxed) == 1 && gate.bits.load(std::memory_order_relaxed) == 0;
 }
 
-/// True if announce_departure must follow.
-[[gnu::always_inline]] inline bool leave_outermost(ThreadRecord& record) noexcept
+/// Likewise for a lock whose release the engine has been told of.
+[[gnu::always_inline]] inline bool is_plain_told_leave(const ThreadRecord& record) noexcept
+{
+    return record.depth.load(std::memory_order_relaxed) == 1 && gate.bits.load(std::memory_order_relaxed) == section_ends_told;
+}
+
+/// True if announce_departure must follow. `clear`: the gate's bits while no checkpoint waits.
+[[gnu::always_inline]] inline bool leave_outermost(ThreadRecord& record, std::uint32_t clear = 0) noexcept
 {
     record.lock.store(ThreadRecord::no_lock, std::memory_order_relaxed);
     record.depth.store(0, std::memory_order_release);
     sync::compiler_fence(std::memory_order_seq_cst);
     // Same argument as in enter: this load sees the gate shut, or the checkpointer sees depth 0.
-    return gate.bits.load(std::memory_order_relaxed) != 0;
+    return gate.bits.load(std::memory_order_relaxed) != clear;
 }
 
 /// The common case of a release inside another lock: the gate clear, and not the outermost lock. False: nothing is done yet,
@@ -126,6 +133,16 @@ enum class Entry { inside, gate_not_clear, nested };
             leave_slowly(record, lock);
         }
     } else if (leave_outermost(record)) [[unlikely]] {
+        announce_departure();
+    }
+}
+
+/// As leave_counted, after section_ends::tell_release().
+[[gnu::always_inline]] inline void leave_told(ThreadRecord& record, const void* lock) noexcept
+{
+    if (!is_plain_told_leave(record)) [[unlikely]] {
+        leave_counted(record, lock);
+    } else if (leave_outermost(record, section_ends_told)) [[unlikely]] {
         announce_departure();
     }
 }
