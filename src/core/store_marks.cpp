@@ -20,6 +20,7 @@ constinit std::atomic<AfterStore> after_block_state{&ignore};
 constinit std::atomic<AfterStore> after_program_store{&ignore};
 constinit std::atomic<GroupedStores> grouped_stores{nullptr};
 constinit std::atomic<BeforeStore> before_store{nullptr};
+constinit std::atomic<BeforeBlocksPass> before_blocks_pass{nullptr};
 
 void want_cards() noexcept { wanted.store(Wanted::cards, std::memory_order_release); }
 
@@ -39,8 +40,11 @@ void want_calls_before(BeforeStore call) noexcept { before_store.store(call, std
 
 void want_groups(GroupedStores call) noexcept { grouped_stores.store(call, std::memory_order_release); }
 
+void want_passing_blocks(BeforeBlocksPass call) noexcept { before_blocks_pass.store(call, std::memory_order_release); }
+
 void want_nothing() noexcept
 {
+    before_blocks_pass.store(nullptr, std::memory_order_release);
     grouped_stores.store(nullptr, std::memory_order_release);
     before_store.store(nullptr, std::memory_order_release);
     wanted.store(Wanted::nothing, std::memory_order_release);

@@ -57,6 +57,11 @@ using BeforeStore = void (*)(const void* address, std::size_t size_bytes) noexce
 /// nullptr: no engine wants them.
 [[gnu::visibility("hidden")]] extern constinit std::atomic<BeforeStore> before_store;
 
+/// Called before other threads may be given blocks that the calling thread has freed: until then only that thread takes them again. No
+/// malloc. nullptr: no engine wants to know.
+using BeforeBlocksPass = void (*)() noexcept;
+[[gnu::visibility("hidden")]] extern constinit std::atomic<BeforeBlocksPass> before_blocks_pass;
+
 /// The engine gets marked cards, or calls, from here on. One engine at a time; the card table must be mapped.
 void want_cards() noexcept;
 void want_calls(AfterStore call) noexcept;
@@ -66,6 +71,7 @@ void want_calls(AfterStore call, AfterStore block_state_call, AfterStore program
 void want_calls_before(BeforeStore call) noexcept;
 /// Block states and records of the directory that a thread stores in a StoreGroup come by `call` alone.
 void want_groups(GroupedStores call) noexcept;
+void want_passing_blocks(BeforeBlocksPass call) noexcept;
 /// The engine gets nothing more; also called in a child made by fork. Calls that have begun may still come.
 void want_nothing() noexcept;
 
@@ -128,6 +134,14 @@ namespace stillpoint {
 }
 
 namespace store_marks {
+
+/// The heap: see BeforeBlocksPass.
+inline void announce_passing_blocks() noexcept
+{
+    if (const BeforeBlocksPass call = before_blocks_pass.load(std::memory_order_acquire); call != nullptr) [[unlikely]] {
+        call();
+    }
+}
 
 [[gnu::always_inline]] inline void note(const void* address, std::size_t size, const std::atomic<AfterStore>& call) noexcept
 {

@@ -4,6 +4,8 @@
 #include <bit>
 #include <mutex>
 
+#include "core/canary.hpp"
+#include "core/store_marks.hpp"
 #include "heap/thread_cache.hpp"
 
 namespace stillpoint::heap {
@@ -317,6 +319,9 @@ std::uint32_t central_take(HeapState& state, std::uint32_t home, std::uint32_t s
 
 void central_give(HeapState& state, std::uint32_t size_class, CachedBlock* blocks, std::uint32_t count) noexcept
 {
+    if (!is_removed(Canary::passing_blocks)) {
+        store_marks::announce_passing_blocks();
+    }
     while (count != 0) {
         // Read before its lock is taken: if the span changes its home meanwhile, this turn does nothing and the next does better.
         const std::uint32_t home = home_of(state, span_of(state, blocks[0]));

@@ -147,7 +147,7 @@ public:
             tables_end_ = tables_begin_ + ImageGeometry::for_image(pool->facts().image_bytes_max, driver.table_format).heap_offset;
         }
         if (pool && operations_are_durable(plan)) {
-            if (byte_addressable(plan) && works_in_transactions(plan)) {
+            if (byte_addressable(plan)) {
                 marker_ = spht_places::marker_offset(*pool);
                 log_ends_ = spht_places::ends_of_logs(*pool, recover(plan, sound).epoch);
             }
@@ -241,7 +241,7 @@ std::size_t newest_that_may_be_lost(const ProgramPlan& plan, std::size_t hit) no
 {
     if (operations_are_durable(plan)) {
         constexpr std::size_t threads_max = 3;
-        return byte_addressable(plan) && works_in_transactions(plan) ? 0 : plan.objects != nullptr ? threads_max : 1;
+        return byte_addressable(plan) ? 0 : plan.objects != nullptr ? threads_max : 1;
     }
     return hit;
 }
@@ -344,8 +344,11 @@ std::vector<Campaign> damage_campaigns()
             plan.tracker = "auto";
             plan.profile = profile;
             plan.operations = 16;
+            // A record that stands alone is like one that a crash has torn, if it is damaged.
             if (driver.programs == Programs::transactions) {
-                plan.more_options = " markers=always";  // A record that stands alone is like one that a crash has torn, if it is damaged.
+                plan.more_options = " markers=always";
+            } else if (driver.programs == Programs::critical_sections) {
+                plan.more_options = " section_markers=always";
             }
             add("/damage/", plan);
             if (driver.programs == Programs::operations) {

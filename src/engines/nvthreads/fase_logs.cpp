@@ -1,6 +1,7 @@
 #include "engines/nvthreads/fase_logs.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <new>
 #include <sys/mman.h>
@@ -24,6 +25,7 @@ struct OwnLog {
     std::uint64_t serial = 0;  ///< of the FaseLogs that the thread belongs to; 0: none
     FaseThread* thread = nullptr;
     bool is_ending = false;  ///< thread_ends() was called: what the heap still stores for it is handed over at once
+    Timestamp awaited = 0;   ///< acknowledge unlock: what its last section may have seen, when it released its outermost lock
 };
 /// initial-exec: one instruction, and never a call that may allocate.
 constinit thread_local OwnLog own_log [[gnu::tls_model("initial-exec")]];
@@ -55,7 +57,8 @@ Result<void> FaseLogs::prepare(const Parts& parts)
     const std::uint64_t image_pages_max = parts.image_bytes_max / page_bytes;
     // Each segment rounds its part up by itself.
     const std::uint64_t chunks = logs::log_pages_for(image_pages_max) / logs::chunk_pages + Pool::segments_max * (logs::log_chunks_min + 1);
-    if (auto done = space_.reserve(chunks, nullptr); !done) {
+    is_direct_ = medium_->byte_addressable() && parts.acknowledge == Acknowledge::unlock;
+    if (auto done = space_.reserve(chunks, is_direct_ ? medium_->mapping() : nullptr); !done) {
         return done;
     }
     if (auto done = order_.reserve(); !done) {
@@ -67,29 +70,16 @@ Result<void> FaseLogs::prepare(const Parts& parts)
     if (auto done = free_threads_.reserve(threads_max, "the logs of threads"); !done) {
         return done;
     }
-    return early_pages_.reserve(2 * image_pages_max, "stores before the pool is in use");
+    return early_pages_.reserve(image_pages_max);
 }
 
 Result<void> FaseLogs::start(Timestamp after, const logs::GroupRecord& group)
 {
     clock_.start(after, logs::ClockKind::counter);
     order_.set_durable(after);
-    const auto log_count = [](void* self) noexcept { return static_cast<FaseLogs*>(self)->log_count(); };
-    const auto log = [](void* self, std::uint32_t number) noexcept -> logs::RedoLog& { return static_cast<FaseLogs*>(self)->log(number); };
-    const auto failed = [](void* self, const Failure& failure) noexcept { static_cast<FaseLogs*>(self)->fail_for_good(failure); };
-    const auto cut = [](void* self) noexcept {
-        auto& logs = *static_cast<FaseLogs*>(self);
-        return logs.open_fases_.cut(logs.clock_);
-    };
-    const auto round = [](void* self, std::uint64_t oldest_ns) noexcept { static_cast<FaseLogs*>(self)->note_round(oldest_ns); };
-    const std::uint64_t area = parts_.pool->facts().engine_area_first_page;
-    logs::GroupCommit::Parts group_parts{
-        medium_,           parts_.medium_lock, &space_, &order_, &clock_, (area + logs::group_page) * page_bytes,
-        logs::group_magic, log_count,          log,     failed,  this};
-    group_parts.cut = cut;
-    group_parts.unawaited_ns = parts_.delay_ns;
-    group_parts.on_round = round;
-    if (auto done = group_.start(group_parts, group); !done) {
+    if (is_direct_) {
+        start_direct_commit();
+    } else if (auto done = start_group_commit(group); !done) {
         return done;
     }
     is_running_.store(true, std::memory_order_release);
@@ -199,17 +189,6 @@ void FaseLogs::fail_for_good(const Failure& failure) noexcept
 
 // ---- Stores -------------------------------------------------------------------------------------
 
-void FaseLogs::note_early_store(std::uint64_t offset, std::size_t size) noexcept
-{
-    const std::lock_guard guard(early_lock_);
-    for (std::uint64_t page = offset / page_bytes; page <= (offset + size - 1) / page_bytes; ++page) {
-        const bool is_last = early_page_count_ != 0 && early_pages_[early_page_count_ - 1] == page;
-        if (!is_last && early_page_count_ != early_pages_.capacity()) {
-            early_pages_[early_page_count_++] = static_cast<std::uint32_t>(page);
-        }
-    }
-}
-
 void FaseLogs::put(FaseThread& own, std::uint64_t offset, const void* address, std::size_t size) noexcept
 {
     const auto* bytes = static_cast<const std::byte*>(address);
@@ -232,9 +211,20 @@ void FaseLogs::add(const void* address, std::size_t size) noexcept
     if (offset == no_offset || size == 0 || has_failed()) {
         return;
     }
+    // Most stores are of a word, by a thread that has stored before.
+    if (FaseThread* const thread = own_if_any(); thread != nullptr && size == sizeof(std::uint64_t) &&
+                                                 offset % sizeof(std::uint64_t) == 0 && thread->record.words() <= record_words &&
+                                                 is_running_.load(std::memory_order_acquire)) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, address, sizeof word);
+        thread->record.add_word(offset / sizeof word, word);
+        thread->has_stored = true;
+        return;
+    }
     const std::size_t inside = std::min<std::uint64_t>(size, parts_.image_bytes_max - offset);
     if (!is_running_.load(std::memory_order_acquire)) [[unlikely]] {
-        note_early_store(offset, inside);
+        const std::lock_guard guard(early_lock_);
+        early_pages_.note(offset, inside);
         return;
     }
     if (FaseThread* const thread = own(); thread != nullptr) {
@@ -307,17 +297,23 @@ void FaseLogs::append(FaseThread& own, bool begins_open) noexcept
         own.record.clear();
         return;
     }
-    logs::CommitOrder::announce(*own.slot, clock_.now());
+    logs::CommitOrder::announce_to_counter(*own.slot, std::max(own.newest, Timestamp{1}));
     own.is_open = own.is_open || begins_open;
     const Timestamp timestamp = begins_open ? open_fases_.open(clock_) : clock_.next();
     logs::CommitOrder::settle(*own.slot, timestamp);
-    own.log.append(own.record, timestamp);
+    const std::uint32_t flags = is_direct_ ? direct_.settle(timestamp, own.record.words(), own.is_open) : 0;
+    constexpr std::uint64_t no_link = 0;
+    own.log.append(own.record, timestamp, no_link, flags);
+    const bool is_intact = !is_direct_ || logs::fence_log(*medium_);
     logs::CommitOrder::persisted(*own.slot, timestamp);
     logs::CommitOrder::close(*own.slot);
     own.record.clear();
     own.newest = timestamp;
     if (parts_.acknowledge == Acknowledge::order) {
         group_.note_unawaited();
+    }
+    if (!is_intact) [[unlikely]] {
+        fail_for_good(logs::loss_of(*medium_));
     }
 }
 
@@ -338,29 +334,39 @@ void FaseLogs::end_fase(FaseThread& own) noexcept
 
 void FaseLogs::hand_over(Handover handover) noexcept
 {
-    FaseThread* const own = own_if_any();
-    if (own == nullptr || !is_running_.load(std::memory_order_acquire)) {
+    if (!is_running_.load(std::memory_order_acquire)) {
         return;
     }
+    if (FaseThread* const own = own_if_any(); own != nullptr) {
+        hand_over(*own, handover);
+    }
+    if (handover == Handover::section_ends && parts_.acknowledge == Acknowledge::unlock) {
+        // While the lock is held: what comes later, this section has not seen.
+        own_log.awaited = newest_to_await();
+    }
+}
+
+void FaseLogs::hand_over(FaseThread& own, Handover handover) noexcept
+{
     if (own_log.is_ending) [[unlikely]] {
         // The heap takes the thread's free blocks back. If the session stays open after all, the next section is as any other.
-        end_fase(*own);
-        release(*own);
+        end_fase(own);
+        release(own);
         own_log.is_ending = handover != Handover::section_ends;
         return;
     }
     switch (handover) {
     case Handover::section_ends:
-    case Handover::outside: end_fase(*own); return;
+    case Handover::outside: end_fase(own); return;
     case Handover::call_ends:
-        if (own->is_open) {
-            end_fase(*own);
+        if (own.is_open) {
+            end_fase(own);
         }
         return;
     case Handover::inside:
-        if (!own->record.empty() && !is_removed(Canary::inner_release)) {
-            own->parts.store(own->parts.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-            append(*own, !own->is_open);
+        if (!own.record.empty() && !is_removed(Canary::inner_release)) {
+            own.parts.store(own.parts.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+            append(own, !own.is_open);
         }
         return;
     }
@@ -368,21 +374,18 @@ void FaseLogs::hand_over(Handover handover) noexcept
 
 // ---- Durability ---------------------------------------------------------------------------------
 
+/// A FASE may have read newer data than it has stored, so it waits for all that there was.
 void FaseLogs::acknowledge() noexcept
 {
-    if (!is_running_.load(std::memory_order_acquire) || has_failed()) {
+    const bool waits_always = parts_.acknowledge == Acknowledge::unlock;
+    if (waits_always ? order_.durable() >= own_log.awaited : is_loss_bounded()) [[likely]] {
         return;
     }
-    if (parts_.acknowledge == Acknowledge::order && !is_behind()) [[likely]] {
-        return;
-    }
-    // A FASE may have read newer data than it has stored.
-    const Timestamp seen = clock_.now();
-    while (!is_removed(Canary::unlock_wait) && order_.durable() < seen) {
-        const auto done = group_.wait_until(seen, os::monotonic_ns() + parts_.wait_max_ns);
-        if (done || has_failed()) {
-            return;
-        }
+    const Timestamp needed = waits_always ? own_log.awaited : clock_.now();
+    const auto may_wait = [this] {
+        return is_running_.load(std::memory_order_acquire) && !has_failed() && !is_removed(Canary::unlock_wait);
+    };
+    while (may_wait() && !await(needed, os::monotonic_ns() + parts_.wait_max_ns)) {
         if (open_fases_.any()) {
             // That FASE may wait for this thread.
             own_statistic(OwnStatistic::unlocks_not_durable).fetch_add(1, std::memory_order_relaxed);
@@ -405,41 +408,7 @@ Result<void> FaseLogs::wait_durable(std::uint64_t deadline_ns) noexcept
     if (has_failed()) {
         return pass_on(failure_);
     }
-    return group_.wait_until(clock_.now(), deadline_ns);
-}
-
-/// Records after the cut cannot be durable before another thread ends its FASE.
-Result<bool> FaseLogs::try_seal() noexcept
-{
-    if (has_failed()) {
-        return pass_on(failure_);
-    }
-    if (auto done = group_.wait(open_fases_.cut(clock_)); !done) {
-        return pass_on(done.error());
-    }
-    return true;
-}
-
-void FaseLogs::note_round(std::uint64_t oldest_ns) noexcept
-{
-    std::uint64_t fases = 0;
-    std::uint64_t parts = 0;
-    const std::uint32_t count = log_count();
-    for (std::uint32_t i = 0; i < count; ++i) {
-        fases += threads_[i]->fases.load(std::memory_order_relaxed);
-        parts += threads_[i]->parts.load(std::memory_order_relaxed);
-    }
-    const StatisticsScope scope(parts_.statistics_number);
-    own_statistic(OwnStatistic::fases).store(fases, std::memory_order_relaxed);
-    own_statistic(OwnStatistic::parts_handed_over).store(parts, std::memory_order_relaxed);
-    own_statistic(OwnStatistic::group_commits).fetch_add(1, std::memory_order_relaxed);
-    if (oldest_ns != 0) {
-        const std::uint64_t age_ns = os::monotonic_ns() - oldest_ns;
-        auto& longest = own_statistic(OwnStatistic::loss_ns_max);
-        if (age_ns > longest.load(std::memory_order_relaxed)) {
-            longest.store(age_ns, std::memory_order_relaxed);
-        }
-    }
+    return await(newest_to_await(), deadline_ns);
 }
 
 }  // namespace stillpoint::nvthreads

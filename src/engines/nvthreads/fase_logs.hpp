@@ -10,11 +10,13 @@
 #include <span>
 
 #include "core/result.hpp"
+#include "engines/nvthreads/direct_commit.hpp"
 #include "engines/nvthreads/fase_thread.hpp"
 #include "engines/nvthreads/open_fases.hpp"
 #include "logs/chunk_space.hpp"
 #include "logs/commit_clock.hpp"
 #include "logs/commit_order.hpp"
+#include "logs/early_pages.hpp"
 #include "logs/group_commit.hpp"
 #include "logs/replayed_logs.hpp"
 #include "os/futex.hpp"
@@ -42,6 +44,7 @@ public:
         const Shadow* shadow;
         std::uint64_t image_bytes_max;
         Acknowledge acknowledge;
+        bool spares_markers;  ///< DirectCommit::Parts
         std::uint64_t delay_ns;  ///< order: the log is written so long after the first FASE that it lacks
         std::uint64_t loss_max_ns;  ///< order: while the oldest FASE that is not durable is older, unlocks wait
         std::uint64_t wait_max_ns;  ///< longest wait for a FASE of another thread that has handed a part over and does not end
@@ -93,10 +96,10 @@ public:
     [[nodiscard]] logs::ChunkSpace& space() noexcept override { return space_; }
     [[nodiscard]] std::uint32_t log_count() const noexcept override { return thread_count_.load(std::memory_order_acquire); }
     [[nodiscard]] logs::RedoLog& log(std::uint32_t number) noexcept override { return threads_[number]->log; }
-    [[nodiscard]] logs::GroupRecord replayable() noexcept override { return group_.newest(); }
-    [[nodiscard]] bool groups_count_records() const noexcept override { return true; }
+    [[nodiscard]] logs::GroupRecord replayable() noexcept override;
+    [[nodiscard]] bool groups_count_records() const noexcept override { return !is_direct_; }
     [[nodiscard]] Result<bool> try_seal() noexcept override;
-    [[nodiscard]] std::span<const std::uint32_t> early_pages() const noexcept override { return {early_pages_.data(), early_page_count_}; }
+    [[nodiscard]] std::span<const std::uint32_t> early_pages() const noexcept override { return early_pages_.pages(); }
     void fail_for_good(const Failure& failure) noexcept override;
 
     [[nodiscard]] bool has_failed() const noexcept { return has_failed_.load(std::memory_order_acquire); }
@@ -115,13 +118,22 @@ private:
     [[nodiscard]] FaseThread* own_if_any() const noexcept;
     [[nodiscard]] FaseThread* make_own() noexcept;
     void put(FaseThread& own, std::uint64_t offset, const void* address, std::size_t size) noexcept;
-    void note_early_store(std::uint64_t offset, std::size_t size) noexcept;
     /// Moves the record to the log. `begins_open`: it is the first part of a FASE that goes on.
     void append(FaseThread& own, bool begins_open) noexcept;
     void end_fase(FaseThread& own) noexcept;
+    void hand_over(FaseThread& own, section_ends::Handover handover) noexcept;
     /// The thread needs its log no more.
     void release(FaseThread& own) noexcept;
     [[nodiscard]] bool make_room(FaseThread& own) noexcept;
+    [[nodiscard]] Result<void> start_group_commit(const logs::GroupRecord& group);
+    void start_direct_commit() noexcept;
+    /// The newest record that a thread may have seen by now and that may not be durable.
+    [[nodiscard]] Timestamp newest_to_await() const noexcept { return is_direct_ ? direct_.newest_marked() : clock_.now(); }
+    [[nodiscard]] bool is_loss_bounded() const noexcept;
+    /// Returns when everything up to `timestamp` is durable. Errors: timed_out; why the pool has failed.
+    [[nodiscard]] Result<void> await(Timestamp timestamp, std::uint64_t deadline_ns) noexcept;
+    [[nodiscard]] Result<void> await_marker(Timestamp timestamp, std::uint64_t deadline_ns) noexcept;
+    void publish_counts() noexcept;
     void note_round(std::uint64_t oldest_ns) noexcept;
 
     Parts parts_{};
@@ -132,12 +144,13 @@ private:
     logs::CommitOrder order_;
     OpenFases open_fases_;
     logs::ChunkSpace space_;
+    bool is_direct_ = false;  ///< records become durable by direct_, not by group_
     logs::GroupCommit group_;
+    DirectCommit direct_;
     std::atomic<bool> is_running_{false};
 
     os::FutexLock early_lock_;
-    os::ReservedArray<std::uint32_t> early_pages_;  ///< of the image, stored to before start(), some of them twice
-    std::uint64_t early_page_count_ = 0;
+    logs::EarlyPages early_pages_;
 
     os::FutexLock threads_lock_;
     os::ReservedArray<FaseThread*> threads_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/canary.hpp"
 #include "core/store_marks.hpp"
 #include "engines/nvthreads/nvthreads_layout.hpp"
 #include "engines/nvthreads/offline_logs.hpp"
@@ -69,6 +68,7 @@ NvthreadsEngine::~NvthreadsEngine()
         listen_no_more();
     }
     loader_.stop();
+    rounds_.reset();
 }
 
 // ---- Stores and locks of the program ------------------------------------------------------------
@@ -87,14 +87,25 @@ void NvthreadsEngine::note_store_of_library(const void* address, std::size_t siz
     }
 }
 
-/// A block that is allocated is the thread's own. One that is freed may be another's at once: what the thread has stored into it is handed
-/// over with its state, and so comes before what the next owner stores.
+/// A block that is allocated is the thread's own, and so is a small one that it has freed, until pass_blocks(). The spans of a large one
+/// may be another's at once: what the thread has stored into them is handed over with their state, and so comes before what the next
+/// owner stores.
 void NvthreadsEngine::note_block_state(const void* address, std::size_t size) noexcept
 {
-    const auto* const bytes = static_cast<const std::byte*>(address);
-    const bool is_free = std::all_of(bytes, bytes + size, [](std::byte byte) { return byte == std::byte{0}; });
+    constexpr std::size_t mark_bytes = 1;
     constexpr std::size_t block_state_bytes_max = 4;
-    is_free || size > block_state_bytes_max ? note_store_of_library(address, size) : note_store_of_program(address, size);
+    const auto is_free = [=] {
+        const auto* const bytes = static_cast<const std::byte*>(address);
+        return std::all_of(bytes, bytes + size, [](std::byte byte) { return byte == std::byte{0}; });
+    };
+    const bool is_own = size == mark_bytes || (size <= block_state_bytes_max && !is_free());
+    is_own ? note_store_of_program(address, size) : note_store_of_library(address, size);
+}
+
+/// The stores into blocks that it has freed, and those that say that they are free, come before what other threads store there.
+void NvthreadsEngine::pass_blocks() noexcept
+{
+    hand_over(inside_fase() ? section_ends::Handover::inside : section_ends::Handover::outside);
 }
 
 void NvthreadsEngine::hand_over(section_ends::Handover handover) noexcept
@@ -116,6 +127,7 @@ void NvthreadsEngine::listen() noexcept
     static constexpr section_ends::Calls calls{&hand_over, &section_ended};
     running.store(this, std::memory_order_release);
     store_marks::want_calls(&note_store_of_library, &note_block_state, &note_store_of_program);
+    store_marks::want_passing_blocks(&pass_blocks);
     section_ends::want(calls);
 }
 
@@ -162,18 +174,13 @@ Result<RecoveryReport> NvthreadsEngine::start(Pool pool, const Options& options)
     }
     wait_max_ns_ = own.open_section_max_ms * ns_per_ms;
     if (auto done = logs_.prepare({pool_.get(), &medium_lock_, &shadow_, facts.image_bytes_max,
-                                   acknowledge_for(own.acknowledge, pool_->medium()), own.order_delay_ms * ns_per_ms,
-                                   own.loss_max_ms * ns_per_ms, wait_max_ns_, statistics_number, request, give_up, this});
+                                   acknowledge_for(own.acknowledge, pool_->medium()), own.section_markers != "always",
+                                   own.order_delay_ms * ns_per_ms, own.loss_max_ms * ns_per_ms, wait_max_ns_,
+                                   statistics_number, request, give_up, this});
         !done) {
         return pass_on(done.error());
     }
-    for (const Segment& segment : pool_->segments()) {
-        logs::add_log_part(logs_.space(), segment);
-    }
-    rounds_.emplace(logs::ReplayRounds::Parts{pool_.get(), &shadow_, &table_, &locations_, &medium_lock_, &clock_, &logs_},
-                    logs::ReplayRounds::Settings{options.interval_ms * ns_per_ms, options.staging_max_mb * mib,
-                                                 facts.image_bytes_max / page_bytes, replayers});
-    if (auto done = rounds_->prepare(); !done) {
+    if (auto done = prepare_replay(logs_, options, replayers); !done) {
         return pass_on(done.error());
     }
     if (auto done = load_pages(false); !done) {
@@ -222,43 +229,27 @@ std::uint64_t NvthreadsEngine::durable_epoch() const noexcept
 
 Result<void> NvthreadsEngine::recover_logs(std::uint64_t durable_epoch, RecoveryReport& report)
 {
-    if (auto done = logs::read_chunks(pool_->medium(), logs_.space()); !done) {
-        return done;
+    const auto bytes = read_log_bytes();
+    if (!bytes) {
+        return pass_on(bytes.error());
     }
-    const auto bytes = logs_.space().bytes();
-    auto read = read_logs(*pool_, durable_epoch, {bytes.data(), static_cast<std::uint32_t>(bytes.size())}, nullptr);
+    auto read = read_logs(*pool_, durable_epoch, *bytes, nullptr);
     if (!read) {
         return pass_on(read.error());
     }
     report.rolled_back = "sections that were not durable";
-    logs_are_empty_ = read->index.live_records == 0 && read->index.newest <= read->point.replayed;
     recovered_ = std::move(*read);
-    rounds_->set_replayed(recovered_->point);
-    return rounds_->replay_into_image(recovered_->index);
+    return replay(*recovered_);
 }
 
-/// Makes what the logs had an epoch first: then no record of an earlier run counts any more, and all chunks are free.
 Result<void> NvthreadsEngine::start_checkpoints()
 {
-    const Timestamp readable = is_removed(Canary::void_records) ? 0 : recovered_->index.newest;
-    const Timestamp newest = std::max({readable, recovered_->group.marker, recovered_->point.replayed});
-    if (!recovered_->has_marker) {
-        constexpr std::uint64_t no_other = 0;
-        if (auto done = rounds_->write_marker(newest, no_other); !done) {
-            return done;
-        }
+    constexpr std::uint64_t own_logs = 0;
+    const auto newest = make_replayed_durable(*recovered_, own_logs);
+    if (!newest) {
+        return pass_on(newest.error());
     }
-    const bool has_logs = !logs_are_empty_ && !is_removed(Canary::recovered_epoch);
-    if (has_logs || !recovered_->has_marker || !logs_.early_pages().empty()) {
-        if (auto done = rounds_->make_recovered_durable(newest, recovered_->index.live_transactions); !done) {
-            return done;
-        }
-    }
-    logs_.space().set_uses(recovered_->index.newest_use);
-    logs_.space().give_back_from(0);
-    logs::GroupRecord group = recovered_->group;
-    group.transactions = rounds_->transactions_replayed();
-    if (auto done = logs_.start(newest, group); !done) {
+    if (auto done = logs_.start(*newest, group_to_go_on_from(*recovered_)); !done) {
         return done;
     }
     recovered_.reset();
@@ -300,15 +291,6 @@ Result<void> NvthreadsEngine::wait_durable(std::uint64_t epoch, std::uint64_t de
         return ImageEngine::wait_durable(epoch, deadline_ns);
     }
     return logs_.wait_durable(deadline_ns);
-}
-
-void NvthreadsEngine::announce_segment(const Segment& segment) noexcept
-{
-    rounds_->announce_segment(segment);
-    logs::ChunkSpace& space = logs_.space();
-    const logs::ChunkIndex first = space.chunk_count();
-    logs::add_log_part(space, segment);
-    space.give_back_from(first);
 }
 
 void NvthreadsEngine::detach_parts_after_fork() noexcept

@@ -7,18 +7,16 @@
 
 #include "engines/nvthreads/fase_logs.hpp"
 #include "engines/nvthreads/log_recovery.hpp"
-#include "logs/replay_rounds.hpp"
-#include "os/futex.hpp"
-#include "versions/image_engine.hpp"
+#include "logs/logged_engine.hpp"
 
 namespace stillpoint::nvthreads {
 
 /// The engine's entry for the registry.
 [[nodiscard]] EngineDriver driver() noexcept;
 
-class NvthreadsEngine final : public versions::ImageEngine {
+class NvthreadsEngine final : public logs::LoggedEngine {
 public:
-    NvthreadsEngine() noexcept : ImageEngine({"replay", "a section"}) {}
+    NvthreadsEngine() noexcept : LoggedEngine({"replay", "a section"}) {}
     ~NvthreadsEngine() override;
 
     [[nodiscard]] Result<RecoveryReport> start(Pool pool, const Options& options) override;
@@ -43,7 +41,6 @@ private:
     [[nodiscard]] Result<void> start_checkpoints() override;
     [[nodiscard]] bool end_checkpoints(bool clean) noexcept override;
     void request_checkpoint() noexcept override;
-    void announce_segment(const Segment& segment) noexcept override;
     void detach_parts_after_fork() noexcept override;
     [[nodiscard]] Result<void> name_tracker();
     [[nodiscard]] Result<void> recover_logs(std::uint64_t durable_epoch, RecoveryReport& report);
@@ -53,16 +50,15 @@ private:
     static void note_store_of_program(const void* address, std::size_t size) noexcept;
     static void note_store_of_library(const void* address, std::size_t size) noexcept;
     static void note_block_state(const void* address, std::size_t size) noexcept;
+    static void pass_blocks() noexcept;
     static void hand_over(section_ends::Handover handover) noexcept;
     static void section_ended() noexcept;
 
     std::string tracker_name_;
     bool divides_ = false;  ///< threads=processes
     std::uint64_t wait_max_ns_ = 0;
-    std::optional<RecoveredLogs> recovered_;
-    bool logs_are_empty_ = true;  ///< nothing of an earlier run lies in them
+    std::optional<logs::RecoveredLogs> recovered_;
     FaseLogs logs_;
-    std::optional<logs::ReplayRounds> rounds_;
 };
 
 }  // namespace stillpoint::nvthreads

@@ -1,11 +1,11 @@
 #pragma once
-// The bytes that nvthreads keeps in a pool file: those of every engine of redo logs (logs/log_area_layout.hpp). Its logs have group
-// records on every medium; the marker page says only that logs may have been written.
+// The bytes that nvthreads keeps in a pool file: those of every engine of redo logs (logs/log_area_layout.hpp). Runs whose threads make
+// their own records durable move the marker; others write group records, on every medium.
 
 #include <cstdint>
 
 namespace stillpoint::nvthreads {
 
-inline constexpr std::uint32_t layout_version = 1;
+inline constexpr std::uint32_t layout_version = 2;
 
 }  // namespace stillpoint::nvthreads

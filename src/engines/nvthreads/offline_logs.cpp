@@ -15,7 +15,7 @@ Result<logs::LogsOfPool> read(const Pool& pool, std::uint64_t durable_epoch, con
     if (!logs) {
         return pass_on(logs.error());
     }
-    return logs::LogsOfPool{logs->point, logs->group.marker, std::move(logs->index)};
+    return logs::LogsOfPool{logs->point, logs->marker, std::move(logs->index)};
 }
 
 constexpr FactColumn columns[] = {
