@@ -9,6 +9,12 @@ namespace stillpoint::explorer {
 
 namespace {
 
+/// Few records, of several threads: others begin and end sections between the stores of one and its fence.
+bool takes_long_between_fences(const ObjectWorkloadEntry& program)
+{
+    return program.name == "several" || program.name == "overlapping" || program.name == "readers" || program.name == "conditions";
+}
+
 void add_campaigns(std::string_view engine, std::vector<Campaign>& campaigns)
 {
     const auto add = [&](const char* what, const ObjectWorkloadEntry& program, ProgramPlan plan) {
@@ -23,8 +29,16 @@ void add_campaigns(std::string_view engine, std::vector<Campaign>& campaigns)
         for (const sim::Profile profile : every_profile) {
             ProgramPlan plan;
             plan.profile = profile;
+            plan.fence_us_max = takes_long_between_fences(program) ? 100 : 0;
             add("sections", program, plan);
         }
+    }
+    for (const char* const name : {"churn", "several", "overlapping"}) {
+        ProgramPlan plan;
+        plan.profile = sim::Profile::cache_line;
+        plan.more_options = " section_markers=always";
+        plan.fence_us_max = std::string_view(name) == "churn" ? 0 : 100;
+        add("sections-marked", section_program_called(name), plan);
     }
     for (const sim::Profile profile : {sim::Profile::cache_line, sim::Profile::page}) {
         ProgramPlan plan;

@@ -1,188 +1,27 @@
-// Threads change parts of durable memory under a lock each. The parts are those of transactions (transactions/parts.hpp): what a section
-// has seen is written into each part that it changes, so a recovered pool shows whether a section survived without one that it depends on,
-// or by half.
+// Threads change parts of durable memory under a lock each, and wait for each other by condition variables and barriers.
 
 #include "sections/programs.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
-#include <new>
-#include <stdexcept>
-#include <unistd.h>
+#include <condition_variable>
 
 #include "objects/threads.hpp"
 #include "objects/told_mutex.hpp"
-#include "stillpoint/nvhooks.h"
-#include "stillpoint/stillpoint.h"
+#include "objects/told_rwlock.hpp"
+#include "sections/section.hpp"
 #include "transactions/parts_program.hpp"
 
 namespace stillpoint::explorer {
 
 namespace {
 
-std::array<ToldMutex, transaction_parts> part_locks;
-
-template <class T>
-void store(T& place, const T& value)
-{
-    place = value;
-    sp_mark_written(&place, sizeof place);
-}
-
-void add_block(TransactionPart& part, std::uint64_t serial, std::size_t words)
-{
-    auto* const block = static_cast<PartBlock*>(sp_malloc(offsetof(PartBlock, words) + words * sizeof(std::uint64_t)));
-    if (block == nullptr) {
-        throw std::bad_alloc();
-    }
-    store(block->next, part.first);
-    store(block->serial, serial);
-    store(block->word_count, std::uint64_t{words});
-    for (std::size_t i = 0; i < words; ++i) {
-        store(block->words[i], part_word(serial, i));
-    }
-    store(part.first, block);
-    store(part.length, part.length + 1);
-    store(part.list_sum, part.list_sum + block_sum(serial));
-}
-
-void remove_block(TransactionPart& part)
-{
-    PartBlock* const gone = part.first;
-    if (gone != nullptr) {
-        store(part.first, gone->next);
-        store(part.length, part.length - 1);
-        store(part.list_sum, part.list_sum - block_sum(gone->serial));
-        sp_free(gone);
-    }
-}
-
-/// A section on some parts, in the order of their numbers.
-class Section {
-public:
-    /// `block_words`: 0 for a section that leaves the lists alone.
-    Section(TransactionParts& parts, std::vector<std::size_t> numbers, std::size_t block_words, Random& random)
-        : parts_(parts), numbers_(std::move(numbers)), block_words_(block_words), random_(random), stamp_(random())
-    {
-    }
-
-    /// All locks, then all changes, then all unlocks.
-    void nested()
-    {
-        lock_all();
-        for (const std::size_t number : numbers_) {
-            change(number);
-            pause_sometimes();
-        }
-        for (auto number = numbers_.rbegin(); number != numbers_.rend(); ++number) {
-            part_locks[*number].unlock();
-        }
-        acknowledge();
-    }
-    /// Each part is given away as soon as it is changed, while the others' locks stay held.
-    void overlapping()
-    {
-        lock_all();
-        for (const std::size_t number : numbers_) {
-            change(number);
-            part_locks[number].unlock();
-            pause_sometimes();
-        }
-        acknowledge();
-    }
-    void read_only()
-    {
-        lock_all();
-        for (const std::size_t number : numbers_) {
-            const TransactionPart& part = parts_.parts[number];
-            if (part.operations != 0) {
-                states_.emplace_back(number, digest_of_part(part));
-            }
-        }
-        for (const std::size_t number : numbers_) {
-            part_locks[number].unlock();
-        }
-        acknowledge();
-    }
-
-private:
-    /// Every part that is changed has then seen what all of them will be.
-    void lock_all()
-    {
-        for (const std::size_t number : numbers_) {
-            part_locks[number].lock();
-            const TransactionPart& part = parts_.parts[number];
-            for (std::size_t i = 0; i < transaction_parts; ++i) {
-                seen_[i] = std::max(seen_[i], part.seen[i]);
-            }
-            seen_[number] = std::max(seen_[number], part.operations + 1);
-        }
-    }
-
-    /// Other sections begin and end meanwhile.
-    void pause_sometimes()
-    {
-        if (random_() % 3 == 0) {
-            usleep(static_cast<useconds_t>(random_() % 400));
-        }
-    }
-
-    void change(std::size_t number)
-    {
-        TransactionPart& part = parts_.parts[number];
-        store(part.stamp, stamp_);
-        for (std::size_t i = 0; i < TransactionPart::word_count; ++i) {
-            store(part.words[i], part_word(stamp_, i));
-        }
-        store(part.seen, seen_);
-        if (block_words_ != 0) {
-            for (std::uint64_t steps = random_() % 3; steps != 0; --steps) {
-                random_() % 2 == 0 ? remove_block(part) : add_block(part, random_(), block_words_);
-            }
-        }
-        store(part.operations, part.operations + 1);
-        const std::uint64_t digest = digest_of_part(part);
-        ObjectNotes::state(part_name(number), digest);
-        states_.emplace_back(number, digest);
-    }
-
-    void acknowledge() const
-    {
-        const int outcome = sp_wait_durable(sp_epoch(), 0);
-        if (outcome != SP_OK && outcome != SP_E_TIMED_OUT) {
-            return;  // The pool has failed, which an unlock cannot say.
-        }
-        for (const auto& [part, digest] : states_) {
-            ObjectNotes::acknowledged(part_name(part), digest);
-        }
-    }
-
-    TransactionParts& parts_;
-    std::vector<std::size_t> numbers_;
-    std::size_t block_words_;
-    Random& random_;
-    std::uint64_t stamp_;
-    std::array<std::uint64_t, transaction_parts> seen_{};
-    PartStates states_;
-};
-
-std::vector<std::size_t> some_parts(Random& random, std::size_t most)
-{
-    std::vector<std::size_t> numbers;
-    for (std::size_t i = 0; i < transaction_parts; ++i) {
-        if (numbers.size() < most && random() % 2 == 0) {
-            numbers.push_back(i);
-        }
-    }
-    if (numbers.empty()) {
-        numbers.push_back(random() % transaction_parts);
-    }
-    return numbers;
-}
+PartLocks<ToldMutex> mutexes;
+PartLocks<ToldRwlock> rwlocks;
 
 class SectionProgram : public PartsProgram {
 protected:
+    using MutexSection = Section<ToldMutex>;
+
     /// `sections` of each of two or three threads.
     template <class Work>
     static void on_threads(TransactionParts& parts, Random& random, int sections, Work work)
@@ -194,26 +33,43 @@ protected:
         };
         Threads threads;
         for (std::size_t i = 1 + random() % 2; i != 0; --i) {
-            section_ends::tell_wakeup();  // As pthread_create does.
-            threads.run([all, own = Random(random())] { all(own); });
+            start(threads, [all, own = Random(random())] { all(own); });
         }
         all(Random(random()));
         threads.join();
     }
+    template <class Work>
+    static void start(Threads& threads, Work work)
+    {
+        section_ends::tell_wakeup();  // As pthread_create does.
+        threads.run(std::move(work));
+    }
 };
 
 class Sequential final : public SectionProgram {
-    void work_on(TransactionParts& parts, Random& random) override { Section(parts, some_parts(random, 2), 0, random).nested(); }
+    void work_on(TransactionParts& parts, Random& random) override { MutexSection(mutexes, parts, some_parts(random, 2), random).nested(); }
 };
 
-/// Blocks of many sizes, which other threads' lists get as soon as they are free.
+/// Blocks of few sizes, which other threads' lists get as soon as they are free: threads take blocks of the same spans.
 class Churn final : public SectionProgram {
     void work_on(TransactionParts& parts, Random& random) override
     {
         on_threads(parts, random, 4, [](TransactionParts& all, Random& own) {
-            // Few sizes: threads take blocks of the same spans.
-            Section section(all, some_parts(own, 2), own() % 2 == 0 ? 200 : 900, own);
+            MutexSection section(mutexes, all, some_parts(own, 2), own);
+            section.change_lists({own() % 2 == 0 ? std::size_t{200} : std::size_t{900}, 2, false});
             own() % 2 == 0 ? section.nested() : section.overlapping();
+        });
+    }
+};
+
+/// So many blocks in a section that a thread gives away some of those that it has freed before the section ends.
+class Passing final : public SectionProgram {
+    void work_on(TransactionParts& parts, Random& random) override
+    {
+        on_threads(parts, random, 4, [](TransactionParts& all, Random& own) {
+            MutexSection section(mutexes, all, some_parts(own, 2), own);
+            section.change_lists({900, 24, true});
+            section.nested();
         });
     }
 };
@@ -222,7 +78,7 @@ class Several final : public SectionProgram {
     void work_on(TransactionParts& parts, Random& random) override
     {
         on_threads(parts, random, 4, [](TransactionParts& all, Random& own) {
-            Section section(all, some_parts(own, 2), 0, own);
+            MutexSection section(mutexes, all, some_parts(own, 2), own);
             own() % 4 == 0 ? section.read_only() : section.nested();
         });
     }
@@ -232,9 +88,169 @@ class Overlapping final : public SectionProgram {
     void work_on(TransactionParts& parts, Random& random) override
     {
         on_threads(parts, random, 4, [](TransactionParts& all, Random& own) {
-            Section section(all, some_parts(own, 3), 0, own);
+            MutexSection section(mutexes, all, some_parts(own, 3), own);
             own() % 3 == 0 ? section.nested() : section.overlapping();
         });
+    }
+};
+
+class Readers final : public SectionProgram {
+    void work_on(TransactionParts& parts, Random& random) override
+    {
+        on_threads(parts, random, 5, [](TransactionParts& all, Random& own) {
+            Section<ToldRwlock> section(rwlocks, all, some_parts(own, 3), own);
+            switch (own() % 4) {
+            case 0: section.nested(); break;
+            case 1: section.shared(); break;
+            case 2: section.overlapping(); break;
+            default: section.shared_but_the_last(); break;
+            }
+        });
+    }
+};
+
+/// A thread changes a part, waits with its lock held for another thread's change of a second part, and changes that too: one section,
+/// of which the other thread may see the first half. A third thread works on what the first has changed before.
+class Conditions final : public SectionProgram {
+    static constexpr std::size_t held = 0;
+    static constexpr std::size_t awaited = 1;
+    static constexpr int rounds = 3;
+
+    struct Turn {
+        std::condition_variable changed;
+        bool is_waiting = false;  ///< under the lock of `awaited`
+    };
+
+    void work_on(TransactionParts& parts, Random& random) override
+    {
+        Turn turn;
+        Threads threads;
+        start(threads, [&parts, &turn, own = Random(random())]() mutable { answer(parts, turn, own); });
+        if (random() % 2 == 0) {
+            start(threads, [&parts, own = Random(random())]() mutable {
+                for (int i = 0; i < 2 * rounds; ++i) {
+                    auto numbers = std::vector<std::size_t>{held, awaited + 1 + own() % (transaction_parts - awaited - 1)};
+                    MutexSection section(mutexes, parts, std::move(numbers), own);
+                    own() % 2 == 0 ? section.nested() : section.overlapping();
+                }
+            });
+        }
+        ask(parts, turn, random);
+        threads.join();
+    }
+
+    static void ask(TransactionParts& parts, Turn& turn, Random& random)
+    {
+        for (int i = 0; i < rounds; ++i) {
+            PartsSeen section(parts, random);
+            mutexes[held].lock();
+            section.see(held);
+            section.expect(held, 1);
+            mutexes[awaited].lock();
+            section.expect(awaited, 2);  // That of the other thread, and one more of its own.
+            section.change(held);
+            turn.is_waiting = true;
+            turn.changed.notify_all();
+            while (turn.is_waiting) {
+                mutexes[awaited].wait(turn.changed);
+            }
+            section.see(awaited);
+            section.change(awaited);
+            mutexes[awaited].unlock();
+            section.pause_sometimes();
+            mutexes[held].unlock();
+            section.acknowledge_unlocked();
+        }
+    }
+    static void answer(TransactionParts& parts, Turn& turn, Random& random)
+    {
+        for (int i = 0; i < rounds; ++i) {
+            PartsSeen section(parts, random);
+            mutexes[awaited].lock();
+            while (!turn.is_waiting) {
+                mutexes[awaited].wait(turn.changed);
+            }
+            // The first half of the other's section is there to be seen: it has told so by the condition.
+            section.see(held);
+            section.see(awaited);
+            section.expect(awaited, 1);
+            section.change(awaited);
+            turn.is_waiting = false;
+            turn.changed.notify_all();
+            mutexes[awaited].unlock();
+            section.acknowledge_unlocked();
+        }
+    }
+};
+
+/// Each thread changes a part of its own without a lock, and has seen all of the others' at the barrier before. The first thread's changes
+/// lie in a section that goes on at the barrier, and ends with one more.
+class Barriers final : public SectionProgram {
+    static constexpr std::size_t locked = transaction_parts - 1;
+    static constexpr int rounds = 3;
+
+    void work_on(TransactionParts& parts, Random& random) override
+    {
+        const std::size_t others = 1 + random() % 2;
+        ToldBarrier barrier(static_cast<int>(others) + 1);
+        Threads threads;
+        for (std::size_t i = 1; i <= others; ++i) {
+            start(threads, [&parts, &barrier, i, others, own = Random(random())]() mutable {
+                for (int round = 0; round < rounds; ++round) {
+                    work_unlocked(parts, barrier, i, others, own);
+                }
+            });
+        }
+        for (int round = 0; round < rounds; ++round) {
+            work_in_a_section(parts, barrier, others, random);
+        }
+        threads.join();
+    }
+
+    static void see_others(PartsSeen& work, std::size_t own, std::size_t others)
+    {
+        for (std::size_t i = 0; i <= others; ++i) {
+            if (i != own) {
+                work.see(i);
+            }
+        }
+    }
+    static void work_unlocked(TransactionParts& parts, ToldBarrier& barrier, std::size_t number, std::size_t others, Random& random)
+    {
+        PartsSeen first(parts, random);
+        first.see(number);
+        first.expect(number, 1);
+        first.change(number);
+        barrier.wait();
+        PartsSeen second(parts, random);
+        see_others(second, number, others);
+        second.see(locked);
+        second.see(number);
+        second.expect(number, 1);
+        barrier.wait();
+        second.change(number);
+        // Before the last barrier: what is waited for includes a section that goes on, and the next one goes on at the barrier.
+        first.acknowledge_after_wait();
+        second.acknowledge_after_wait();
+        barrier.wait();
+    }
+    static void work_in_a_section(TransactionParts& parts, ToldBarrier& barrier, std::size_t others, Random& random)
+    {
+        PartsSeen section(parts, random);
+        mutexes[locked].lock();
+        section.see(locked);
+        section.expect(locked, 1);
+        section.see(0);
+        section.expect(0, 1);  // After the barriers.
+        section.change(locked);
+        barrier.wait();
+        see_others(section, 0, others);
+        barrier.wait();
+        section.pause_sometimes();
+        section.change(0);
+        mutexes[locked].unlock();
+        section.acknowledge_unlocked();
+        barrier.wait();
     }
 };
 
@@ -251,10 +267,10 @@ std::unique_ptr<ObjectWorkload> make()
 const std::vector<ObjectWorkloadEntry>& section_programs()
 {
     static const std::vector<ObjectWorkloadEntry> entries = {
-        {"parts", &make<Sequential>, 10, &options, true},
-        {"churn", &make<Churn>, 3, &options, true},
-        {"several", &make<Several>, 3, &options, true},
-        {"overlapping", &make<Overlapping>, 3, &options, true},
+        {"parts", &make<Sequential>, 10, &options, true},       {"churn", &make<Churn>, 3, &options, true},
+        {"passing", &make<Passing>, 3, &options, true},         {"several", &make<Several>, 3, &options, true},
+        {"overlapping", &make<Overlapping>, 3, &options, true}, {"readers", &make<Readers>, 3, &options, true},
+        {"conditions", &make<Conditions>, 3, &options, true},   {"barriers", &make<Barriers>, 3, &options, true},
     };
     return entries;
 }
