@@ -128,6 +128,15 @@ class NvthreadsLedgerOfProcesses(NvthreadsLedger):
     options = {"acknowledge": "unlock", "threads": "processes"}
 
 
+class NvthreadsOrderLedger(NvthreadsLedger):
+    """Likewise, with unlocks that do not wait; threads wait after every few sections."""
+
+    options = {"acknowledge": "order", "order_delay_ms": 1}
+
+    def arguments(self, last):
+        return [*super().arguments(last), "order"]
+
+
 class WordIndex:
     """examples/word-index: when the index is finished, a new one is begun in a new pool."""
 
@@ -175,7 +184,8 @@ class WordIndex:
 
 
 PROGRAMS = {"bank": Bank, "word-index": WordIndex, "respct-ledger": Ledger, "pronto-ledger": ProntoLedger, "spht-ledger": SphtLedger,
-            "nvthreads-ledger": NvthreadsLedger, "nvthreads-ledger-processes": NvthreadsLedgerOfProcesses}
+            "nvthreads-ledger": NvthreadsLedger, "nvthreads-ledger-processes": NvthreadsLedgerOfProcesses,
+            "nvthreads-order-ledger": NvthreadsOrderLedger}
 SKIPPED = 77
 
 

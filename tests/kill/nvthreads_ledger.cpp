@@ -1,9 +1,10 @@
 // For the kill loop: threads move money, replace blocks and pass a queue's entries on, under locks that nest and overlap. Every section
 // that has ended was told before the kill, and must be there after it; no section is there by half, and none without what it has seen.
 //
-// What it was told, it notes in a file that it maps. Compiled by `stillpoint c++ --runtime=nvthreads`, run with acknowledge=unlock.
+// What it was told, it notes in a file that it maps. Compiled by `stillpoint c++ --runtime=nvthreads`, run with acknowledge=unlock; or with
+// acknowledge=order and the word `order`: then each thread is told by a wait after every few sections.
 //
-// Usage: nvthreads_ledger ACKNOWLEDGED THREADS OPERATIONS
+// Usage: nvthreads_ledger ACKNOWLEDGED THREADS OPERATIONS [order]
 
 #include <array>
 #include <atomic>
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <mutex>
 #include <random>
@@ -59,6 +61,7 @@ std::array<std::mutex, threads_max> own_locks;
 std::mutex queue_lock;
 std::mutex passed_lock;
 std::atomic<std::uint64_t> left{0};
+bool unlocks_wait = true;
 
 [[noreturn]] void broken(const char* what)
 {
@@ -141,7 +144,9 @@ void work(std::size_t thread)
         default: pass_on(number);
         }
         own.unlock();
-        told->done[thread] = number;  // The section is durable.
+        if (unlocks_wait || (number % 16 == 0 && sp_wait_durable(sp_epoch(), -1) == SP_OK)) {
+            told->done[thread] = number;  // The section is durable.
+        }
         if (thread == 0 && number % 64 == 0) {
             told->epoch = sp_durable_epoch();
         }
@@ -194,8 +199,9 @@ void check()
 
 int main(int count, char** arguments)
 {
-    if (count != 4) {
-        std::fputs("Usage: nvthreads_ledger ACKNOWLEDGED THREADS OPERATIONS\n", stderr);
+    unlocks_wait = count == 4;
+    if (!unlocks_wait && (count != 5 || std::strcmp(arguments[4], "order") != 0)) {
+        std::fputs("Usage: nvthreads_ledger ACKNOWLEDGED THREADS OPERATIONS [order]\n", stderr);
         return 64;
     }
     const int file = open(arguments[1], O_RDWR | O_CREAT | O_CLOEXEC, 0600);
