@@ -1,5 +1,6 @@
 """NVHooks: what the compiler's hooks cost, by layer and by optimisation, on the two data structures of the paper."""
 
+import dataclasses
 import statistics
 import sys
 import tempfile
@@ -18,7 +19,7 @@ from driver.tables import short
 
 from . import lines_changed
 from .alternating import MIXES, alternate
-from .settings import LAYERS, SETTINGS, STORES, Compilers, write_setting
+from .settings import LAYERS, MORE_LAYERS, SETTINGS, STORES, Compilers, write_setting
 
 DESCRIPTION = """\
 NVHooks: what the compiler's hooks cost, by layer and by optimisation, on the two data structures of the paper.
@@ -28,6 +29,9 @@ and B (5 % updates), Zipf, values of 1024 bytes, 8 threads. Compared in one run:
 by hand for libpmemobj; and each layer with its optimisations switched on one after the other. Pools lie on tmpfs, where
 libpmemobj is told to write back cache lines (PMEM_IS_PMEM_FORCE=1), as the layer undo does.
 
+Part regions, if asked for: the microbenchmark of NVthreads' Figure 3, 1000 pages of which regions of 8 bytes up to all are overwritten, and
+PageRank, whose ranks are durable; 4 threads; volatile, undo, pmthreads and nvthreads.
+
 Then: PMThreads-I (tracker hooks) on the B+tree of `stillpoint bench`; code that never touches durable memory; lines changed; the cost at
 compile time. What was asked of the optimised pmdk is measured once more with the one by hand alone, in slices that alternate closely.
 Columns: ratio is operations per second against the program named, median of the rounds and quartiles; CPU is CPU time for each
@@ -36,6 +40,9 @@ SECONDS = 15
 POOL_MIB = 512
 WORKLOADS = ["load", *MIXES]
 PARTS = ["stores", "tracker", "phoenix", "compilation"]
+REGIONS = "regions"  # of another paper: measured only if asked for
+REGION_BYTES = [8, 1024, 2048, 3072, 4096]
+REGION_THREADS = 4
 BARS = {"pmdk": 0.97, "pmthreads": 0.85, "without durable memory": 0.90}
 
 
@@ -46,8 +53,8 @@ def add_options(parser):
     parser.add_argument("--slice-ms", type=int, help="default 200")
     parser.add_argument("--pairs", type=int, help="slices of 100 ms of the optimised pmdk and the one by hand (default 31)")
     parser.add_argument("--store", action="append", choices=STORES)
-    parser.add_argument("--layer", action="append", choices=LAYERS)
-    parser.add_argument("--part", action="append", choices=PARTS, help="only this; can be given several times")
+    parser.add_argument("--layer", action="append", choices=[*LAYERS, *MORE_LAYERS])
+    parser.add_argument("--part", action="append", choices=[*PARTS, REGIONS], help="only this; can be given several times")
     parser.add_argument("--figures", type=Path, metavar="DIR", help="draw Figures 4.10 and 4.11 of the paper, as SVG files in DIR")
 
 
@@ -84,6 +91,10 @@ class Programs:
         run = None
         if name.startswith("pmthreads"):
             run = (("tracker", "hooks"), ("durability", "process"), ("interval-ms", self.options.interval_ms), ("pool-size-mb", POOL_MIB))
+        if name.startswith("nvthreads"):
+            acknowledge = "unlock" if name.endswith("unlock") else "order"
+            run = (("engine", "nvthreads"), ("acknowledge", acknowledge), ("durability", "power"), ("medium", "memory"),
+                   ("pool-size-mb", POOL_MIB))
         return Side(f"{store} {name}", program, run, environment=(("PMEM_IS_PMEM_FORCE", "1"), ("STILLPOINT_QUIET", "1")),
                     settings=(("pool_mib", POOL_MIB), ("entries", self.options.entries), ("threads", self.options.threads)))
 
@@ -121,6 +132,28 @@ class Programs:
         by_hand, mine = (answers[name] for name in pair)
         return rows, [{"store": store, "workload": workload, **row_of(optimised, mine[workload], by_hand[workload])}
                       for workload in WORKLOADS]
+
+    # ---- The microbenchmark of NVthreads
+
+    def measure_regions(self):
+        """Rows of all layers that see stores one by one, at each share of a page."""
+        programs = {"volatile": self.compilers.volatile("page_regions", "regions_worker", self.folder / "regions-volatile")}
+        for layer in [layer for layer in dict.fromkeys([*self.layers, *MORE_LAYERS]) if layer != "pmdk"]:
+            configuration = self.configurations.get((layer, SETTINGS[-1])) or write_setting(layer, SETTINGS[-1], self.folder)
+            program = self.compilers.instrumented("page_regions", layer, configuration, "regions_worker", self.folder / f"regions-{layer}")
+            names = ["nvthreads order", "nvthreads unlock"] if layer == "nvthreads" else [layer]
+            programs.update(dict.fromkeys(names, program))
+        cells = [(f"regions of {length} B", {"length": length}) for length in REGION_BYTES] + [("PageRank", {"program": "pagerank"})]
+        rows = []
+        for title, settings in cells:
+            sides = [dataclasses.replace(self.side("page_regions", name, program), name=name, settings=(("pool_mib", POOL_MIB),))
+                     for name, program in programs.items()]
+            with started(self.bench, sides, {"threads": REGION_THREADS, **settings}) as (made, _):
+                slice_ms = self.options.slice_ms
+                rounds = max(5, int(self.seconds * 1000 / (slice_ms * len(programs))))
+                answers = answers_in_turn(self.bench, made, "slice", int(slice_ms * 1e6), goes_on=rounds)
+            rows += [{"program": title, **row_of(name, mine, answers["volatile"])} for name, mine in answers.items()]
+        return rows
 
     # ---- PMThreads-I, and code without durable memory
 
@@ -183,13 +216,15 @@ class Programs:
 def measure(bench):
     options = bench.options
     stores, parts = options.store or STORES, options.part or PARTS
-    result = {"stores": [], "pairs": [], "tracker": [], "without durable memory": [], "compilation": []}
+    result = {"stores": [], "pairs": [], "regions": [], "tracker": [], "without durable memory": [], "compilation": []}
     with tempfile.TemporaryDirectory(prefix="programs-", dir=bench.place.folders["file"]) as folder:
         programs = Programs(bench, Path(folder))
         for store in stores if "stores" in parts else []:
             rows, pairs = programs.measure_store(store)
             result["stores"] += rows
             result["pairs"] += pairs
+        if REGIONS in parts:
+            result["regions"] = programs.measure_regions()
         if "tracker" in parts and "pmthreads" in programs.layers:
             result["tracker"] = programs.measure_tracker()
         if "phoenix" in parts:
@@ -230,7 +265,7 @@ def lines(result):
                  *ratio_columns(row.get("to_by_hand"), row.get("cpu_to_by_hand"))] for row in by_workload]),
         *table(["program", "configuration", "operations", "ratio", "quartiles", "CPU"],
                [[row["program"], row["name"], per_second(row), *ratio_columns(row["to_volatile"], row["cpu_to_volatile"])]
-                for row in result["tracker"] + result["without durable memory"]]),
+                for row in result["regions"] + result["tracker"] + result["without durable memory"]]),
         *table(["store", "lines", "changed for NVHooks", "lines by hand", "changed by hand"],
                [[row[name] for name in ("store", "lines", "nvhooks", "lines_by_hand", "by_hand")] for row in result["lines changed"]]),
         *table(["store", "compiler", "compiled in", "ratio"],

@@ -11,6 +11,7 @@ ROOT = SOURCES.parent.parent
 # Cumulative, in the order of the paper's Figure 4.11: each has its own optimisation and all before it.
 SETTINGS = ["initial", "static-check", "coalesce-fields", "coalesce-loops", "no-extra-tracking"]
 LAYERS = ["pmdk", "undo", "pmthreads"]
+MORE_LAYERS = ["nvthreads"]  # not in the paper
 STORES = ["hash_map", "btree"]
 
 
@@ -34,7 +35,8 @@ def write_setting(layer, setting, folder):
     made = Path(folder) / f"{layer}-{setting}"
     shutil.copytree(ROOT / "layers" / layer, made)
     configuration = made / "layer.yaml"
-    configuration.write_text(layer_text(configuration.read_text(), setting))
+    # A layer may share another one's descriptions.
+    configuration.write_text(layer_text(configuration.read_text(), setting).replace("[../", f"[{ROOT / 'layers'}/"))
     return configuration
 
 
@@ -59,7 +61,7 @@ class Compilers:
         return [self.build / "bin" / "stillpoint", "cc", f"--runtime={configuration}", *words]
 
     def instrumented(self, store, layer, configuration, driver, target, options=("-O2",)):
-        """The store compiled for the layer at `configuration`, linked with a driver."""
+        """The store, or another source of this folder, compiled for the layer at `configuration`, linked with a driver."""
         self.run(*self.compile_words(store, layer, configuration, f"{target}.o", options))
         self.run(self.build / "bin" / "stillpoint", "c++", f"--runtime={configuration}", f"{target}.o", self.driver(driver),
                  "-o", target)

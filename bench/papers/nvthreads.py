@@ -1,12 +1,13 @@
-"""NVthreads (EuroSys 2017, the extended abstract): Figure 3, PageRank and k-means on this machine, with the paper's numbers next to ours."""
+"""NVthreads (EuroSys 2017, the extended abstract): Figures 2 and 3, PageRank and k-means on this machine, with the paper's numbers next to ours."""
 
 from . import readings
 from .figure import Figure, Paper, Run, Stated
-from .systems import ATLAS, MNEMOSYNE, NVTHREADS, PMTHREADS_P, PMTHREADS_UFFD, VOLATILE
+from .pmthreads import OTHER_INPUTS, PARSEC, PHOENIX
+from .systems import ATLAS, MNEMOSYNE, NVTHREADS, NVTHREADS_UNLOCK, PMEMOBJ, PMTHREADS_P, PMTHREADS_UFFD, VOLATILE
 
 MACHINE = ("two Xeon X5650 (twelve cores, 2.67 GHz), 198 GB of DRAM; NVM emulated by a tmpfs that takes 1 us for each write of 4 KB (§3)")
 SHARES = (8, 512, 1024, 2048, 4096)
-EVERY = (VOLATILE, NVTHREADS, PMTHREADS_UFFD, PMTHREADS_P, ATLAS, MNEMOSYNE)
+EVERY = (VOLATILE, NVTHREADS, NVTHREADS_UNLOCK, PMTHREADS_UFFD, PMTHREADS_P, PMEMOBJ, ATLAS, MNEMOSYNE)
 
 
 def slower(system, share, value):
@@ -14,19 +15,22 @@ def slower(system, share, value):
 
 
 FIGURE_2 = Figure(
-    "Figure 2", "Cost of crash tolerance on Parsec and Phoenix", "NVthreads, DThreads and Atlas against pthreads, 12 cores (§3)", "",
-    why_not="the abstract states no number for it; the same suites are in PMThreads' Figure 4, with a row for NVthreads")
+    "Figure 2", "Cost of crash tolerance on Parsec and Phoenix", "NVthreads, DThreads and Atlas against pthreads, 12 cores (§3)",
+    OTHER_INPUTS,
+    stated=(Stated("as well as Atlas, in most cases significantly better", "NVthreads", "§3"),),
+    runs=tuple(Run(workload, (NVTHREADS, PMTHREADS_UFFD, ATLAS)) for workload in (*PARSEC, *PHOENIX)), reading=readings.SLOWDOWN,
+    means=(("Parsec", PARSEC), ("Phoenix", PHOENIX)), model_threads=(12,), model_cores=12)
 
 FIGURE_3 = Figure(
     "Figure 3", "1000 pages, of each of which a part is modified: time by the part",
     "4 threads modify a random region of each of 1000 pages (§3)",
-    "two threads, with a lock for each page and the pages in random order; pmthreads gathers the writes of an interval where the "
+    "a lock for each page, and the pages in random order; pmthreads gathers the writes of an interval where the "
     "others log each critical section, so it gains from every page that is written again",
     stated=(
         *(slower(system, share, "about 70x in most cases") for share in SHARES[1:-1] for system in ("Mnemosyne", "Atlas")),
         *(slower(system, SHARES[-1], "more than 200x") for system in ("Mnemosyne", "Atlas")),
         Stated("3x to 30x", "NVthreads faster than Mnemosyne and Atlas", "§3")),
-    runs=(Run("page_regions", EVERY, value_sizes=SHARES),), reading=readings.SLOWDOWN, model_threads=(4,), model_cores=12)
+    runs=(Run("page_regions", EVERY, value_sizes=SHARES, threads=(1, 2, 4)),), reading=readings.SLOWDOWN)
 
 PAGERANK = Figure(
     "PageRank", "Slashdot (82K vertices, 950K edges) and LiveJournal (1.2 GB)", "12 threads (§3)",
@@ -42,7 +46,7 @@ KMEANS = Figure(
     "K-means", "Converging after a crash against starting again", "k-means with durable labels, killed and started again (§3)",
     "two threads, killed at a random moment between half and four fifths of the run",
     stated=(Stated("up to 2x sooner", "NVthreads after a failure", "§3", {"system": "NVthreads"}),),
-    runs=(Run("kmeans_continuing", (NVTHREADS, PMTHREADS_UFFD), with_kills=True),), reading=readings.SOONER)
+    runs=(Run("kmeans_continuing", (NVTHREADS, NVTHREADS_UNLOCK, PMTHREADS_UFFD), with_kills=True),), reading=readings.SOONER)
 
 FIGURE_4 = Figure(
     "Figure 4", "Tokyo Cabinet's B+tree: throughput", "NVthreads on the emulated NVM against Tokyo Cabinet on an SSD and on the emulated NVM "
