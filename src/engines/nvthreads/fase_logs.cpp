@@ -248,17 +248,22 @@ void FaseLogs::add_value(std::uint64_t offset, const void* bytes, std::size_t si
     }
 }
 
-void FaseLogs::hand_over_value(bool goes_on) noexcept
+void FaseLogs::hand_over_value(bool goes_on, bool is_part) noexcept
 {
-    FaseThread* const own = own_if_any();
-    if (own == nullptr || own->record.empty()) {
+    FaseThread* const thread = own();
+    if (thread == nullptr) {
         return;
     }
-    own->has_stored = !goes_on;
-    if (goes_on) {
-        own->parts.store(own->parts.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    // Also where there is no record: what the call of a section stores is a part of it.
+    thread->is_part = is_part;
+    if (thread->record.empty()) {
+        return;
     }
-    end_fase(*own);
+    thread->has_stored = !goes_on;
+    if (goes_on) {
+        thread->parts.store(thread->parts.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+    end_fase(*thread);
 }
 
 // ---- Records ------------------------------------------------------------------------------------
@@ -301,7 +306,7 @@ void FaseLogs::append(FaseThread& own, bool begins_open) noexcept
     own.is_open = own.is_open || begins_open;
     const Timestamp timestamp = begins_open ? open_fases_.open(clock_) : clock_.next();
     logs::CommitOrder::settle(*own.slot, timestamp);
-    const std::uint32_t flags = is_direct_ ? direct_.settle(timestamp, own.record.words(), own.is_open) : 0;
+    const std::uint32_t flags = is_direct_ ? direct_.settle(timestamp, own.record.words(), own.is_open || own.is_part) : 0;
     constexpr std::uint64_t no_link = 0;
     own.log.append(own.record, timestamp, no_link, flags);
     const bool is_intact = !is_direct_ || logs::fence_log(*medium_);

@@ -84,8 +84,9 @@ public:
     // -- For threads of other processes (processes/supervisor.hpp), by the one thread that writes for them --------
     /// One of them has stored these bytes.
     void add_value(std::uint64_t offset, const void* bytes, std::size_t size) noexcept;
-    /// All that was added is in the log when this returns. `goes_on`: it is a part of a section.
-    void hand_over_value(bool goes_on) noexcept;
+    /// All that was added is in the log when this returns. `goes_on`: its section does. `is_part`: it is not the whole of one, nor is what
+    /// this thread stores until the next call.
+    void hand_over_value(bool goes_on, bool is_part) noexcept;
     /// No cut lies between the two calls. They may overlap.
     void hold_cut() noexcept { static_cast<void>(open_fases_.open(clock_)); }
     void release_cut() noexcept { open_fases_.close(); }

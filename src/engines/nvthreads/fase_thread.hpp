@@ -16,6 +16,7 @@ struct FaseThread {
     logs::CommitOrder::Slot* slot;
     std::uint32_t number;  ///< of slot and log
     bool is_open;          ///< its FASE has handed a part over, and is not over
+    bool is_part;          ///< what it hands over is a part of another process's FASE
     bool has_stored;       ///< since the thread's last FASE has ended
     logs::Timestamp newest;  ///< of its records
     std::atomic<std::uint64_t> fases;    ///< that stored something and have ended

@@ -175,8 +175,8 @@ Result<RecoveryReport> NvthreadsEngine::start(Pool pool, const Options& options)
     wait_max_ns_ = own.open_section_max_ms * ns_per_ms;
     if (auto done = logs_.prepare({pool_.get(), &medium_lock_, &shadow_, facts.image_bytes_max,
                                    acknowledge_for(own.acknowledge, pool_->medium()), own.section_markers != "always",
-                                   own.order_delay_ms * ns_per_ms, own.loss_max_ms * ns_per_ms, wait_max_ns_,
-                                   statistics_number, request, give_up, this});
+                                   own.order_delay_ms * ns_per_ms, own.loss_max_ms * ns_per_ms, wait_max_ns_, statistics_number, request,
+                                   give_up, this});
         !done) {
         return pass_on(done.error());
     }

@@ -82,7 +82,7 @@ void Supervisor::take_record(const RecordHead& head, const std::byte* payload) n
         parts_.logs->hold_cut();
     }
     log_runs(head, payload);
-    parts_.logs->hand_over_value(goes_on);
+    parts_.logs->hand_over_value(goes_on, thread.holds_cut);
     if (head.kind == RecordKind::call_inside || head.kind == RecordKind::call_outside) {
         answer(head.thread);
     }
