@@ -143,6 +143,8 @@ kill-loop: configure
 	@build/bin/stillpoint tables engines | while read engine rest; do \
 	    python3 tests/kill/kill_loop.py --engine $$engine --kills 200 --interval-ms 10 && \
 	    python3 tests/kill/kill_loop.py --engine $$engine --kills 200 --interval-ms 10 --medium memory --pool-folder /dev/shm || exit 1; done
+	@for medium in file memory; do \
+	    python3 tests/kill/kill_loop.py --program nvthreads-ledger-processes --kills 200 --interval-ms 10 --medium $$medium || exit 1; done
 
 soak: configure
 	$(only) stillpoint_tool soak_program
