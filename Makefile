@@ -144,7 +144,7 @@ kill-loop: configure
 	    python3 tests/kill/kill_loop.py --engine $$engine --kills 200 --interval-ms 10 && \
 	    python3 tests/kill/kill_loop.py --engine $$engine --kills 200 --interval-ms 10 --medium memory --pool-folder /dev/shm || exit 1; done
 	@for medium in file memory; do \
-	    python3 tests/kill/kill_loop.py --program nvthreads-ledger-processes --kills 200 --interval-ms 10 --medium $$medium || exit 1; done
+	    python3 tests/kill/kill_loop.py --program ledger-of-processes --kills 200 --interval-ms 10 --medium $$medium || exit 1; done
 
 soak: configure
 	$(only) stillpoint_tool soak_program

@@ -184,7 +184,7 @@ class WordIndex:
 
 
 PROGRAMS = {"bank": Bank, "word-index": WordIndex, "respct-ledger": Ledger, "pronto-ledger": ProntoLedger, "spht-ledger": SphtLedger,
-            "nvthreads-ledger": NvthreadsLedger, "nvthreads-ledger-processes": NvthreadsLedgerOfProcesses,
+            "nvthreads-ledger": NvthreadsLedger, "ledger-of-processes": NvthreadsLedgerOfProcesses,
             "nvthreads-order-ledger": NvthreadsOrderLedger}
 SKIPPED = 77
 

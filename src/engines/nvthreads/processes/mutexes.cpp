@@ -1,6 +1,6 @@
 // Mutexes of every kind, spin locks, reader-writer locks.
 //
-// A mutex's word is the number of the thread that holds it, 0 if it is free, with a bit if others wait: so whoever takes it is known from
+// A mutex's word is the number of the thread that holds it, 0 if it is free, with a bit if others wait: so its holder is known from
 // the same moment. A reader-writer lock's word counts its changes: threads that must wait sleep until it changes.
 //
 // A lock is entered into the thread's list before it is taken. Of what a dead thread has in its list, it held what has its number.
