@@ -103,7 +103,7 @@ class Processes(unittest.TestCase):
     def test_a_race_is_named(self):
         done = self.run_program("race", quiet=False)
         self.assertEqual((done.returncode, done.stdout), (0, "ok\n"), done.stderr)
-        self.assertIn("a race: two threads have written the byte at 0x", done.stderr)
+        self.assertRegex(done.stderr, r"a race: two threads have written the byte at 0x\w+, at byte \d+ of the object \"root\"")
 
     def test_a_thread_that_dies_alone_leaves_nothing_of_its_section(self):
         done = self.run_program("death", quiet=False)

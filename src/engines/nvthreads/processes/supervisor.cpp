@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
+#include <span>
+#include <string_view>
 
 #include "engines/nvthreads/own_statistics.hpp"
 #include "os/clock.hpp"
@@ -114,6 +117,29 @@ void Supervisor::answer(std::uint32_t thread) noexcept
     shared_wake(place.answered);
 }
 
+namespace {
+
+/// "in the object \"name\" at byte 8", or the block that the address lies in. On the scribe, which makes the calls of the heap.
+std::string_view describe_place(const std::byte* address, std::span<char> text) noexcept
+{
+    Session* const session = default_session();
+    const Heap::Block block = session != nullptr && session->heap != nullptr ? session->heap->find_block(address) : Heap::Block{};
+    if (block.begin == nullptr) {
+        return {};
+    }
+    const auto at = address - block.begin;
+    auto end = fmt::format_to_n(text.data(), text.size(), ", at byte {} of the block at {}", at, static_cast<const void*>(block.begin));
+    const std::lock_guard guard(session->directory_lock);
+    session->directory->for_each([&](const DirectoryEntry& entry) {
+        if (entry.address == reinterpret_cast<std::uintptr_t>(block.begin)) {
+            end = fmt::format_to_n(text.data(), text.size(), ", at byte {} of the object \"{}\"", at, entry.handle);
+        }
+    });
+    return {text.data(), std::min(end.size, text.size())};
+}
+
+}  // namespace
+
 void Supervisor::tell_of_race(std::uint32_t thread, std::uint64_t offset) noexcept
 {
     own_statistic(OwnStatistic::races).fetch_add(1, std::memory_order_relaxed);
@@ -121,10 +147,12 @@ void Supervisor::tell_of_race(std::uint32_t thread, std::uint64_t offset) noexce
     if (races_told_++ >= told_max) {
         return;
     }
+    char place[160];
     os::log(os::Severity::warning,
-            "a race: two threads have written the byte at {} without a lock that both hold, one of them thread {}; the last one's value "
+            "a race: two threads have written the byte at {}{} without a lock that both hold, one of them thread {}; the last one's value "
             "stays{}",
-            static_cast<const void*>(parts_.image_base + offset), thread, races_told_ == told_max ? " (more are only counted)" : "");
+            static_cast<const void*>(parts_.image_base + offset), describe_place(parts_.image_base + offset, place), thread,
+            races_told_ == told_max ? " (more are only counted)" : "");
 }
 
 /// acknowledge=order: while what is being written is too old, unlocks wait.
