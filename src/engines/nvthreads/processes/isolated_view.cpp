@@ -47,8 +47,8 @@ bool IsolatedView::open_page(const void* address) noexcept
     }
     std::byte* const place = page_at(page);
     // A store of what is there makes the page private, so that the twin is the page as the thread begins with it: others merge meanwhile.
-    auto* const first = const_cast<volatile std::byte*>(place);
-    *first = *first;
+    // A load from the same place first would cost a fault of its own.
+    *const_cast<volatile std::byte*>(place) = *shared_at(page);
     std::memcpy(twin_of(open_count_), place, page_bytes);
     open_pages_[open_count_++] = static_cast<std::uint32_t>(page);
     is_open_.set(page);
