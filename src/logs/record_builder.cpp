@@ -108,8 +108,11 @@ void RecordBuilder::add_range(std::uint64_t offset, const void* memory, std::uin
         std::uint64_t here = size / 8 * 8;
         if (inside != 0 || size < 8) {
             here = std::min(size, 8 - inside);
+            // Byte by byte: what a copy of a few bytes has stored would be loaded as a word, and waits for the store.
             std::uint64_t value = 0;
-            std::memcpy(reinterpret_cast<std::byte*>(&value) + inside, bytes, here);
+            for (std::uint64_t i = 0; i < here; ++i) {
+                value |= static_cast<std::uint64_t>(bytes[i]) << (8 * (inside + i));
+            }
             add_bytes(offset / 8, static_cast<std::uint8_t>(((1u << here) - 1) << inside), value);
         } else {
             add_whole_words(offset / 8, bytes, size / 8);
