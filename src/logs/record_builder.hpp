@@ -50,6 +50,10 @@ public:
             at(count_++) = value;
         }
     }
+    /// The index of the value that add_word() has added last, for change_word(): until clear().
+    [[nodiscard]] std::uint64_t index_of_newest() const noexcept { return count_ - 1; }
+    /// The word that was added there gets another value, as if it had then. Nothing that was added later may have touched it.
+    void change_word(std::uint64_t index, std::uint64_t value) noexcept { at(index) = value; }
     /// The bytes of that word that `mask` has become those of `value`.
     void add_bytes(std::uint64_t word, std::uint8_t mask, std::uint64_t value) noexcept
     {

@@ -192,6 +192,7 @@ void FaseLogs::fail_for_good(const Failure& failure) noexcept
 void FaseLogs::put(FaseThread& own, std::uint64_t offset, const void* address, std::size_t size) noexcept
 {
     const auto* bytes = static_cast<const std::byte*>(address);
+    own.newest_words.forget(offset, size);
     while (size != 0) {
         const std::size_t here = std::min<std::size_t>(size, piece_bytes);
         if (own.record.words() > record_words) [[unlikely]] {
@@ -217,7 +218,13 @@ void FaseLogs::add(const void* address, std::size_t size) noexcept
                                                  is_running_.load(std::memory_order_acquire)) {
         std::uint64_t word = 0;
         std::memcpy(&word, address, sizeof word);
-        thread->record.add_word(offset / sizeof word, word);
+        const std::uint64_t number = offset / sizeof word;
+        if (const std::uint64_t index = thread->newest_words.find(number); index != NewestWords::no_index) {
+            thread->record.change_word(index, word);
+        } else {
+            thread->record.add_word(number, word);
+            thread->newest_words.note(number, thread->record.index_of_newest());
+        }
         thread->has_stored = true;
         return;
     }
@@ -300,6 +307,7 @@ void FaseLogs::append(FaseThread& own, bool begins_open) noexcept
 {
     if (!make_room(own)) {
         own.record.clear();
+        own.newest_words.forget();
         return;
     }
     logs::CommitOrder::announce_to_counter(*own.slot, std::max(own.newest, Timestamp{1}));
@@ -313,6 +321,7 @@ void FaseLogs::append(FaseThread& own, bool begins_open) noexcept
     logs::CommitOrder::persisted(*own.slot, timestamp);
     logs::CommitOrder::close(*own.slot);
     own.record.clear();
+    own.newest_words.forget();
     own.newest = timestamp;
     if (parts_.acknowledge == Acknowledge::order) {
         group_.note_unawaited();
