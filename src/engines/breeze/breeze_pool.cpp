@@ -1,0 +1,282 @@
+#include "engines/breeze/breeze_pool.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <mutex>
+#include <sched.h>
+#include <utility>
+
+#include "arch/checksum.hpp"
+#include "engines/breeze/pointer_rewrite.hpp"
+#include "engines/breeze/scan.hpp"
+#include "os/clock.hpp"
+
+namespace stillpoint::breeze {
+
+namespace {
+
+constexpr std::uint64_t header_seed = 0x4252454548454144;
+constexpr std::uint64_t key_seed = 0x425245454b455953;
+constexpr EngineFormat format_of_pools{"breeze", layout_version, 1, &segment_file_pages, segment_alignment_bytes / page_bytes};
+
+std::uint64_t checksum_of(PoolHeader header) noexcept
+{
+    header.checksum = 0;
+    return checksum64(&header, offsetof(PoolHeader, reserved), header_seed);
+}
+
+unsigned threads_for(const OpenOptions& options) noexcept
+{
+    if (options.threads != 0) {
+        return std::min<unsigned>(options.threads, rewriters_max);
+    }
+    cpu_set_t cpus;
+    const int count = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+    return std::clamp<unsigned>(static_cast<unsigned>(count), 1, rewriters_max);
+}
+
+thread_local unsigned last_log = 0;  ///< that the thread had: its cache has free blocks
+
+}  // namespace
+
+const EngineFormat& pool_format() noexcept { return format_of_pools; }
+
+Result<void> BreezePool::format(Pool& pool)
+{
+    const PoolFacts& facts = pool.facts();
+    const auto header = std::make_unique<PoolHeader>();
+    std::memset(header.get(), 0, sizeof *header);
+    std::memcpy(header->magic, header_magic, sizeof header_magic);
+    header->header_bytes = sizeof *header;
+    header->log_count = logs_max;
+    std::memcpy(header->uuid, facts.uuid.data(), sizeof header->uuid);
+    header->image_bytes = facts.image_bytes;
+    header->key = checksum64(facts.uuid.data(), facts.uuid.size(), key_seed);
+    header->generation = 1;
+    header->oldest_generation = 1;
+    header->bases[1] = facts.base_address;
+    header->clean = 1;
+    header->versions_reserved = 1;
+    header->checksum = checksum_of(*header);
+    Medium& medium = pool.medium();
+    const std::uint64_t place = pool.segments().front().first_file_page * page_bytes;
+    medium.store(place, header.get(), sizeof *header);
+    medium.write_back(place, sizeof *header);
+    medium.fence();
+    return medium.sync();
+}
+
+BreezePool::~BreezePool()
+{
+    parts_.counts.stop();
+    parts_.memory.unmap();
+}
+
+Result<void> BreezePool::check_header() const
+{
+    const PoolHeader& header = parts_.memory.header();
+    const PoolFacts& facts = pool_.facts();
+    const bool is_whole = std::memcmp(header.magic, header_magic, sizeof header_magic) == 0 && header.header_bytes == sizeof header &&
+                          header.log_count == logs_max && checksum_of(header) == header.checksum &&
+                          header.image_bytes == facts.image_bytes && std::memcmp(header.uuid, facts.uuid.data(), sizeof header.uuid) == 0;
+    if (!is_whole || pool_.segments().size() != 1) {
+        return fail(SP_E_POOL_CORRUPT, 0, "{}: the header of the image is damaged: restore the pool from a copy", path_);
+    }
+    const bool is_history = header.generation >= header.oldest_generation && header.oldest_generation != 0 &&
+                            header.generation - header.oldest_generation < bases_max && header.generation <= UINT32_MAX;
+    if (!is_history || header.versions_reserved == 0) {
+        return fail(SP_E_POOL_CORRUPT, 0, "{}: the history of the pool's addresses is damaged: generations {} to {}", path_,
+                    header.oldest_generation, header.generation);
+    }
+    return {};
+}
+
+Result<void> BreezePool::map(const OpenOptions& options)
+{
+    if (!pool_.medium().byte_addressable()) {
+        return fail(SP_E_UNSUPPORTED, 0,
+                    "{}: pools of the engine breeze need memory that is written by stores: a file system with DAX, tmpfs, or the emulation "
+                    "(STILLPOINT_MEDIUM=memory)",
+                    path_);
+    }
+    const std::uint64_t place = pool_.segments().front().first_file_page * page_bytes;
+    PoolHeader header;
+    if (auto read = pool_.medium().read(place, std::as_writable_bytes(std::span(&header, 1))); !read) {
+        return read;
+    }
+    const std::uintptr_t last = header.bases[header.generation % bases_max];
+    const bool is_place = last % (2 * mib) == 0 && last >= window_base && last - window_base <= window_bytes - pool_.facts().image_bytes;
+    const std::uintptr_t wanted = options.base_address != 0 ? options.base_address : is_place ? last : pool_.facts().base_address;
+    return parts_.memory.map(pool_, {wanted, options.base_address == 0 && !options.stays});
+}
+
+Result<void> BreezePool::prepare_parts()
+{
+    const PoolHeader& header = parts_.memory.header();
+    parts_.key = header.key;
+    parts_.geometry = Geometry::of(parts_.memory.bytes());
+    parts_.next_version = header.versions_reserved;
+    parts_.versions_end = header.versions_reserved;
+    if (auto loaded = parts_.types.load(parts_.memory); !loaded) {
+        return loaded;
+    }
+    if (auto prepared = parts_.zones.prepare(parts_.memory, parts_.geometry, parts_.key); !prepared) {
+        return prepared;
+    }
+    for (unsigned number = 0; number < logs_max; ++number) {
+        if (auto prepared = parts_.activations[number].prepare(parts_.memory, parts_.geometry, parts_.key, number); !prepared) {
+            return prepared;
+        }
+        if (auto prepared = transactions_[number].prepare(parts_, number); !prepared) {
+            return prepared;
+        }
+    }
+    return {};
+}
+
+Result<void> BreezePool::undo_transactions()
+{
+    for (Transaction& transaction : transactions_) {
+        const auto found = transaction.log().find_unfinished();
+        if (!found) {
+            return pass_on(found.error());
+        }
+        if (*found) {
+            transaction.log().roll_back();
+            ++figures_.transactions_undone;
+        }
+    }
+    return {};
+}
+
+void BreezePool::end_old_transactions() noexcept
+{
+    for (ActivationLog& log : parts_.activations) {
+        log.recover();
+        // The number is not used again: what its log and its objects' headers say is void from here on.
+        store_word(log.header().finished, log.header().finished + 1);
+        parts_.memory.write_back(&log.header().finished, sizeof log.header().finished);
+    }
+    parts_.memory.fence();
+}
+
+Result<void> BreezePool::recover(unsigned threads)
+{
+    // A killed process may have stored words that are still in the CPU's caches only: what is relied on is made durable first.
+    parts_.memory.write_back(&parts_.memory.header(), sizeof(PoolHeader));
+    parts_.memory.persist(&parts_.activations[0].header(), logs_max * sizeof(LogHeader));
+    if (auto prepared = parts_.counts.prepare({&parts_.memory, &parts_.types, &parts_.zones, &parts_.activations, parts_.key},
+                                              parts_.geometry);
+        !prepared) {
+        return prepared;
+    }
+    if (auto undone = undo_transactions(); !undone) {
+        return undone;
+    }
+    figures_.objects = scan_zones(parts_, threads).objects;
+    end_old_transactions();
+    if (auto recovered = recover_rewriting(parts_); !recovered) {
+        return recovered;
+    }
+    const auto rewritten = rewrite_pointers(parts_, threads);
+    if (!rewritten) {
+        return pass_on(rewritten.error());
+    }
+    figures_.pointers_rewritten = *rewritten;
+    return {};
+}
+
+Result<std::unique_ptr<BreezePool>> BreezePool::open(Pool opened, const OpenOptions& options)
+{
+    const std::uint64_t begin_ns = os::monotonic_ns();
+    std::unique_ptr<BreezePool> pool(new BreezePool(std::move(opened)));
+    pool->path_ = pool->pool_.medium().path();
+    if (auto mapped = pool->map(options); !mapped) {
+        return pass_on(mapped.error());
+    }
+    if (auto checked = pool->check_header(); !checked) {
+        return pass_on(checked.error());
+    }
+    if (auto prepared = pool->prepare_parts(); !prepared) {
+        return pass_on(prepared.error());
+    }
+    // From here on nothing refuses a sound pool: it is changed.
+    if (auto recorded = pool->pool_.record_opening(); !recorded) {
+        return pass_on(recorded.error());
+    }
+    PoolHeader& header = pool->parts_.memory.header();
+    const unsigned threads = threads_for(options);
+    if (auto recovered = pool->recover(threads); !recovered) {
+        return pass_on(recovered.error());
+    }
+    pool->parts_.memory.persist_word(header.clean, 0);
+    if (options.collect || header.collecting != 0) {
+        // With damaged objects there is no collection, and what the last one has left half freed may not be counted on.
+        auto collected = pool->collect();
+        if (!collected && collected.error().code != SP_E_POOL_CORRUPT) {
+            return pass_on(collected.error());
+        }
+        if (!collected && header.collecting != 0) {
+            pool->parts_.counts.keep_all();
+        }
+    }
+    if (options.counts_in_background) {
+        if (auto started = pool->parts_.counts.start(); !started) {
+            return pass_on(started.error());
+        }
+    }
+    pool->figures_.opening_ns = os::monotonic_ns() - begin_ns;
+    return pool;
+}
+
+Result<void> BreezePool::close()
+{
+    parts_.counts.stop();
+    parts_.counts.drain();
+    parts_.memory.persist_word(parts_.memory.header().clean, 1);
+    return pool_.medium().check_intact();
+}
+
+void BreezePool::detach_after_fork() noexcept
+{
+    detached.store(true);
+    parts_.counts.forget_thread();
+    pool_.medium().detach_after_fork();
+}
+
+Transaction& BreezePool::begin() noexcept
+{
+    gate_.enter();
+    for (;;) {
+        std::uint32_t free = free_logs_.load(std::memory_order_acquire);
+        if (free == 0) {
+            os::futex_wait(free_logs_, 0);
+            continue;
+        }
+        const unsigned number = (free >> last_log % logs_max & 1) != 0 ? last_log % logs_max
+                                                                       : static_cast<unsigned>(std::countr_zero(free));
+        if (free_logs_.compare_exchange_strong(free, free & ~(std::uint32_t{1} << number), std::memory_order_acq_rel)) {
+            last_log = number;
+            transactions_[number].begin();
+            return transactions_[number];
+        }
+    }
+}
+
+void BreezePool::end(Transaction& transaction) noexcept
+{
+    const auto number = static_cast<unsigned>(&transaction - transactions_.data());
+    if (free_logs_.fetch_or(std::uint32_t{1} << number, std::memory_order_acq_rel) == 0) {
+        os::futex_wake(free_logs_);
+    }
+    gate_.leave();
+}
+
+Result<CollectionFigures> BreezePool::collect()
+{
+    const std::lock_guard hold(collection_lock_);
+    return breeze::collect(parts_, gate_);
+}
+
+}  // namespace stillpoint::breeze

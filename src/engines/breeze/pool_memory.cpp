@@ -1,0 +1,86 @@
+#include "engines/breeze/pool_memory.hpp"
+
+#include <array>
+#include <cstring>
+
+#include "pool/superblock_layout.hpp"
+#include "pool/uuid.hpp"
+
+namespace stillpoint::breeze {
+
+namespace {
+
+/// An address in the upper half of the window, where pools that are made beside others lie.
+Result<std::uintptr_t> random_place(std::uint64_t size_bytes)
+{
+    const std::uint64_t half = window_bytes / 2;
+    if (size_bytes > half) {
+        return fail(SP_E_WINDOW_TAKEN, 0, "a pool of {} MiB can only lie at the beginning of the window of durable addresses",
+                    size_bytes / mib);
+    }
+    const auto uuid = draw_uuid();
+    if (!uuid) {
+        return pass_on(uuid.error());
+    }
+    std::uint64_t random = 0;
+    std::memcpy(&random, uuid->data() + 8, sizeof random);
+    const std::uint64_t places = (half - size_bytes) / layout::base_address_alignment + 1;
+    return window_base + half + random % places * layout::base_address_alignment;
+}
+
+}  // namespace
+
+Result<void> PoolMemory::map_at(Pool& pool, std::uintptr_t base)
+{
+    const std::uint64_t bytes = pool.facts().image_bytes;
+    if (auto reserved = addresses_.map(base, 0, bytes, Shadow::Pages::huge); !reserved) {
+        return reserved;
+    }
+    for (const Segment& segment : pool.segments()) {
+        std::byte* const address = addresses_.base() + segment.first_image_page * page_bytes;
+        auto mapped = pool.medium().map_at(address, segment.first_file_page * page_bytes, segment.image_pages * page_bytes);
+        if (!mapped) {
+            addresses_.unmap();
+            return mapped;
+        }
+    }
+    medium_ = &pool.medium();
+    base_ = addresses_.base();
+    bytes_ = bytes;
+    return {};
+}
+
+Result<void> PoolMemory::map(Pool& pool, Place place)
+{
+    constexpr unsigned attempts = 64;
+    auto mapped = map_at(pool, place.base);
+    for (unsigned attempt = 0; attempt < attempts && !mapped && mapped.error().code == SP_E_WINDOW_TAKEN && place.or_another; ++attempt) {
+        const auto other = random_place(pool.facts().image_bytes);
+        if (!other) {
+            return pass_on(other.error());
+        }
+        mapped = map_at(pool, *other);
+    }
+    return mapped;
+}
+
+void PoolMemory::write_back(const void* address, std::uint64_t size_bytes) const noexcept
+{
+    if (size_bytes == 0) {
+        return;
+    }
+    std::array<std::uintptr_t, 64> lines;
+    const auto begin = reinterpret_cast<std::uintptr_t>(address);
+    const std::uintptr_t last = (begin + size_bytes - 1) / cache_line_bytes * cache_line_bytes;
+    std::size_t count = 0;
+    for (std::uintptr_t line = begin / cache_line_bytes * cache_line_bytes; line <= last; line += cache_line_bytes) {
+        if (count == lines.size()) {
+            medium_->write_back_lines({lines.data(), count});
+            count = 0;
+        }
+        lines[count++] = line;
+    }
+    medium_->write_back_lines({lines.data(), count});
+}
+
+}  // namespace stillpoint::breeze

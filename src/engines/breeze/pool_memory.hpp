@@ -1,0 +1,76 @@
+#pragma once
+// The image of a pool as it is mapped: the medium's own memory, so that the program's stores are the medium's.
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/result.hpp"
+#include "engines/breeze/breeze_layout.hpp"
+#include "pool/pool.hpp"
+#include "runtime/shadow.hpp"
+
+namespace stillpoint::breeze {
+
+/// Words of the image that several threads, or a thread and recovery, read while they are stored.
+[[nodiscard]] inline std::uint64_t load_word(const std::uint64_t& word) noexcept
+{
+    return std::atomic_ref(const_cast<std::uint64_t&>(word)).load(std::memory_order_acquire);
+}
+inline void store_word(std::uint64_t& word, std::uint64_t value) noexcept { std::atomic_ref(word).store(value, std::memory_order_release); }
+
+class PoolMemory {
+public:
+    /// Where to map: the address that is wanted, and whether another one will do.
+    struct Place {
+        std::uintptr_t base;
+        bool or_another;
+    };
+
+    /// Errors: window_taken, no_memory, io.
+    [[nodiscard]] Result<void> map(Pool& pool, Place place);
+    void unmap() noexcept { addresses_.unmap(); }
+
+    [[nodiscard]] std::byte* base() const noexcept { return base_; }
+    [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+    [[nodiscard]] bool contains(std::uintptr_t address) const noexcept
+    {
+        return address - reinterpret_cast<std::uintptr_t>(base_) < bytes_;
+    }
+    [[nodiscard]] std::uint64_t offset_of(const void* address) const noexcept
+    {
+        return static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - base_);
+    }
+    template <class T>
+    [[nodiscard]] T& at(std::uint64_t offset) const noexcept
+    {
+        return *reinterpret_cast<T*>(base_ + offset);
+    }
+    [[nodiscard]] PoolHeader& header() const noexcept { return at<PoolHeader>(0); }
+    [[nodiscard]] ObjectHeader& object(std::uint64_t offset) const noexcept { return at<ObjectHeader>(offset); }
+
+    /// Any thread.
+    void write_back(const void* address, std::uint64_t size_bytes) const noexcept;
+    void fence() const noexcept { medium_->fence(); }
+    void persist(const void* address, std::uint64_t size_bytes) const noexcept
+    {
+        write_back(address, size_bytes);
+        fence();
+    }
+    /// One store, durable on return.
+    void persist_word(std::uint64_t& word, std::uint64_t value) const noexcept
+    {
+        store_word(word, value);
+        persist(&word, sizeof word);
+    }
+    [[nodiscard]] Medium& medium() const noexcept { return *medium_; }
+
+private:
+    [[nodiscard]] Result<void> map_at(Pool& pool, std::uintptr_t base);
+
+    Shadow addresses_;
+    Medium* medium_ = nullptr;
+    std::byte* base_ = nullptr;
+    std::uint64_t bytes_ = 0;
+};
+
+}  // namespace stillpoint::breeze

@@ -1,0 +1,275 @@
+#include "engines/breeze/transaction.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engines/breeze/messages.hpp"
+
+namespace stillpoint::breeze {
+
+namespace {
+
+constexpr std::uint64_t sites_max = 64 * kib;
+constexpr std::uint64_t objects_max = 4 * mib;  ///< that a transaction allocates, or frees
+constexpr std::uint64_t versions_at_once = mib;
+
+}  // namespace
+
+Result<void> Transaction::prepare(PoolParts& pool, unsigned number)
+{
+    pool_ = &pool;
+    number_ = number;
+    if (auto prepared = log_.prepare(pool.memory, pool.geometry, pool.key, number); !prepared) {
+        return prepared;
+    }
+    const std::uint64_t blocks = std::min(pool.zones.count() * zone_granules, objects_max);
+    for (ReservedList<std::uint64_t>* const list : {&allocated_, &freed_, &tagged_}) {
+        if (auto reserved = list->reserve(blocks, "the objects of a transaction"); !reserved) {
+            return reserved;
+        }
+    }
+    if (auto reserved = changes_.reserve(blocks, "the pointers of a transaction"); !reserved) {
+        return reserved;
+    }
+    return sites_.reserve(sites_max, "the places of a transaction's stores");
+}
+
+void Transaction::begin() noexcept
+{
+    id_ = log_.header().finished + 1;
+    owner_ = std::uint64_t{number_} << owner_log_shift | id_;
+    log_.begin(id_);
+}
+
+void Transaction::end() noexcept
+{
+    allocated_.clear();
+    freed_.clear();
+    changes_.clear();
+    sites_.clear();
+    refused_ = false;
+}
+
+void Transaction::refuse(const Failure& failure) noexcept
+{
+    if (!refused_) {
+        refused_ = true;
+        refusal_ = failure;
+    }
+}
+
+Result<void> Transaction::too_large()
+{
+    auto failure = fail(SP_E_TRANSACTION_TOO_LARGE, 0,
+                        "{}: the transaction changes more than its log can hold ({} KiB): make smaller transactions, or a larger pool",
+                        pool_->memory.medium().path(), pool_->geometry.log_bytes / kib);
+    refuse(failure.value());
+    return failure;
+}
+
+bool Transaction::is_freed(std::uint64_t block) const noexcept { return std::ranges::find(freed_, block) != freed_.end(); }
+
+Result<void> Transaction::log_range(std::uint64_t offset, std::uint64_t size, CodePlace place)
+{
+    const std::uint64_t block = pool_->zones.block_of(offset);
+    Result<void> result;
+    if (block == 0) {
+        result = fail(SP_E_INVALID_ARGUMENT, 0, "{}: a store to the pool's own tables", describe(place).text);
+    } else if (!pool_->allocated(block) || (!freed_.empty() && is_freed(block))) {
+        result = fail(SP_E_OBJECT_REFUSED, 0, "{}: a store to an object that was freed, at {:#x}", describe(place).text,
+                      pool_->base() + offset);
+    } else if (const std::uint64_t begin = block + object_header_bytes; offset < begin ||
+                                                                        offset - begin > pool_->memory.object(block).size ||
+                                                                        size > pool_->memory.object(block).size - (offset - begin)) {
+        result = fail(SP_E_INVALID_ARGUMENT, 0, "{}: a store of {} bytes at {:#x}, beyond the object of {} bytes at {:#x}",
+                      describe(place).text, size, pool_->base() + offset, pool_->memory.object(block).size, pool_->base() + begin);
+    }
+    if (!result) {
+        refuse(result.error());
+        return result;
+    }
+    sites_.push_back({offset, size, place});
+    if (owns(block) || log_.log(offset, size)) {
+        return {};
+    }
+    return too_large();
+}
+
+std::uint64_t Transaction::next_version() noexcept
+{
+    const std::uint64_t version = pool_->next_version.fetch_add(1, std::memory_order_relaxed);
+    if (version >= pool_->versions_end.load(std::memory_order_acquire)) {
+        const std::lock_guard hold(pool_->versions_lock);
+        if (version >= pool_->versions_end.load(std::memory_order_relaxed)) {
+            pool_->memory.persist_word(pool_->memory.header().versions_reserved, version + versions_at_once);
+            pool_->versions_end.store(version + versions_at_once, std::memory_order_release);
+        }
+    }
+    return version;
+}
+
+Result<std::byte*> Transaction::allocate(std::uint32_t type, std::uint64_t size, CodePlace place)
+{
+    const auto known = pool_->types.find_or_add(type);
+    if (!known) {
+        return pass_on(known.error());
+    }
+    if (!(*known)->allows_size(size)) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "an object of type {} has {} bytes or a multiple of that, not {}", (*known)->name,
+                    (*known)->size, size);
+    }
+    if (allocated_.size() == allocated_.capacity()) {
+        return pass_on(too_large().error());
+    }
+    bool is_large = false;
+    const std::uint64_t block = pool_->zones.allocate(cache_, size, is_large);
+    if (block == 0) {
+        return fail(SP_E_POOL_FULL, 0, "{}: no room for an object of {} bytes: make a larger pool", pool_->memory.medium().path(), size);
+    }
+    const std::uint64_t version = next_version();
+    ObjectHeader& header = pool_->memory.object(block);
+    std::byte* const object = pool_->bytes_of(block);
+    header.owner = owner_;
+    header.counts = std::uint64_t{type} << type_shift;
+    header.version = version;
+    header.size = size;
+    header.generation = pool_->generation | header_check(pool_->key, block, header) << header_check_shift;
+    const std::uint64_t granules = pool_->zones.bytes_of_block(block) / granule_bytes;
+    if (is_large) {  // The object's bytes lie where other zones have their first header.
+        store_word(header.head, head_of(pool_->key, block, {BlockState::allocated, granules}));
+        pool_->memory.persist(&header, sizeof header);
+        std::memset(object, 0, size);
+    } else {
+        std::memset(object, 0, size);
+        store_word(header.head, head_of(pool_->key, block, {BlockState::allocated, granules}));
+    }
+    allocated_.push_back(block);
+    sites_.push_back({block + object_header_bytes, size, place});
+    if (pool_->marks.is_active()) {
+        pool_->marks.mark(block);
+    }
+    return object;
+}
+
+Result<void> Transaction::free_block(std::uint64_t block)
+{
+    if (!pool_->allocated(block) || is_freed(block)) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "{}: no object begins at {:#x}, or it is freed already", pool_->memory.medium().path(),
+                    pool_->base() + block + object_header_bytes);
+    }
+    pool_->counts.drain();
+    changes_.clear();
+    if (auto found = find_changes(false); !found) {
+        return found;
+    }
+    std::uint32_t references = references_in(load_word(pool_->memory.object(block).counts));
+    for (const PointerChange& change : changes_) {
+        references += change.new_offset == block ? 1u : 0u;
+        references -= change.old_offset == block ? 1u : 0u;
+    }
+    if (references != 0) {
+        return fail(SP_E_OBJECT_REFUSED, 0, "{}: the object at {:#x} is live: {} pointers lead to it", pool_->memory.medium().path(),
+                    pool_->base() + block + object_header_bytes, references);
+    }
+    if ((!owns(block) && !log_.log(block, sizeof(std::uint64_t))) || !freed_.push_back(block)) {
+        return too_large();
+    }
+    return {};
+}
+
+Result<void> Transaction::set_root(std::uint64_t block)
+{
+    if (block != 0 && (!pool_->allocated(block) || is_freed(block))) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "{}: the root must be an object of the pool", pool_->memory.medium().path());
+    }
+    if (!log_.log(offsetof(PoolHeader, root), sizeof(std::uint64_t))) {
+        return too_large();
+    }
+    store_word(pool_->memory.header().root, block);
+    return {};
+}
+
+void Transaction::write_back_everything() noexcept
+{
+    const PoolMemory& memory = pool_->memory;
+    log_.visit([&](const LoggedRange& range) { memory.write_back(&memory.at<std::byte>(range.offset), range.size); });
+    for (const std::uint64_t block : allocated_) {
+        memory.write_back(&memory.object(block), object_header_bytes + memory.object(block).size);
+    }
+}
+
+Result<void> Transaction::commit()
+{
+    Result<void> result;
+    if (refused_) {
+        result = pass_on(refusal_);
+    } else if (log_.is_empty() && allocated_.empty()) {
+        end();
+        return {};
+    } else {
+        changes_.clear();
+        result = find_changes(true);
+        if (result && changes_.size() > pool_->activations[number_].changes_max()) {
+            result = too_large();
+        }
+    }
+    if (!result) {
+        roll_back();
+        return result;
+    }
+    ActivationLog& activation = pool_->activations[number_];
+    while (!changes_.empty() && !activation.append(id_, changes_.view())) {
+        pool_->counts.pass();
+    }
+    for (const std::uint64_t block : freed_) {
+        const std::uint64_t granules = pool_->zones.bytes_of_block(block) / granule_bytes;
+        store_word(pool_->memory.object(block).head, head_of(pool_->key, block, {BlockState::free, granules}));
+    }
+    write_back_everything();
+    pool_->memory.fence();
+    pool_->memory.persist_word(log_.header().finished, id_);
+    if (pool_->marks.is_active()) {
+        for (const PointerChange& change : changes_) {
+            pool_->marks.reach(change.old_offset);
+            pool_->marks.reach(change.new_offset);
+        }
+    }
+    if (!changes_.empty()) {
+        activation.committed(id_);
+        pool_->counts.note_record();
+    }
+    for (const std::uint64_t block : freed_) {
+        pool_->counts.release_later(block);
+    }
+    end();
+    return pool_->memory.medium().has_lost_pages() ? pool_->memory.medium().check_intact() : Result<void>{};
+}
+
+void Transaction::roll_back() noexcept
+{
+    if (log_.is_empty() && allocated_.empty()) {
+        end();
+        return;
+    }
+    if (pool_->marks.is_active()) {
+        changes_.clear();
+        static_cast<void>(find_changes(false));
+        for (const PointerChange& change : changes_) {
+            pool_->marks.reach(change.old_offset);
+        }
+    }
+    for (const std::uint64_t block : allocated_) {
+        const std::uint64_t granules = pool_->zones.bytes_of_block(block) / granule_bytes;
+        ObjectHeader& header = pool_->memory.object(block);
+        store_word(header.head, head_of(pool_->key, block, {BlockState::free, granules}));
+        pool_->memory.write_back(&header.head, sizeof header.head);
+    }
+    log_.roll_back();
+    pool_->memory.persist_word(log_.header().finished, id_);
+    for (const std::uint64_t block : allocated_) {
+        pool_->zones.release(block);
+    }
+    end();
+}
+
+}  // namespace stillpoint::breeze

@@ -1,0 +1,80 @@
+#pragma once
+// A transaction, and the log that it has [Breeze, thesis §3.1.2, §3.2.3].
+
+#include <cstdint>
+
+#include "core/result.hpp"
+#include "engines/breeze/pool_parts.hpp"
+#include "engines/breeze/reserved_list.hpp"
+#include "engines/breeze/undo_log.hpp"
+
+namespace stillpoint::breeze {
+
+/// Where the program logs or allocates, for messages.
+struct CodePlace {
+    const void* code = nullptr;
+    const char* file = nullptr;  ///< nullptr: unknown, `code` may be known
+    int line = 0;
+};
+
+/// Threads: the one that has begun it. Offsets are those of blocks, i.e. of headers.
+class Transaction {
+public:
+    /// Errors: no_memory.
+    [[nodiscard]] Result<void> prepare(PoolParts& pool, unsigned number);
+    [[nodiscard]] UndoLog& log() noexcept { return log_; }
+
+    void begin() noexcept;
+    /// Becomes durable, or is rolled back and an error returned.
+    [[nodiscard]] Result<void> commit();
+    void roll_back() noexcept;
+    /// The commit fails with this.
+    void refuse(const Failure& failure) noexcept;
+
+    /// Before stores to these bytes of the image. Errors: those of nvm_log.
+    [[nodiscard]] Result<void> log_range(std::uint64_t offset, std::uint64_t size, CodePlace place);
+    /// Errors: object_type, invalid_argument, pool_full.
+    [[nodiscard]] Result<std::byte*> allocate(std::uint32_t type, std::uint64_t size, CodePlace place);
+    /// Errors: invalid_argument, object_refused, transaction_too_large.
+    [[nodiscard]] Result<void> free_block(std::uint64_t block);
+    /// `block` 0: none. Errors: invalid_argument, transaction_too_large.
+    [[nodiscard]] Result<void> set_root(std::uint64_t block);
+
+private:
+    struct Site {
+        std::uint64_t offset;
+        std::uint64_t size;
+        CodePlace place;
+    };
+    [[nodiscard]] bool owns(std::uint64_t block) const noexcept { return load_word(pool_->memory.object(block).owner) == owner_; }
+    [[nodiscard]] bool is_freed(std::uint64_t block) const noexcept;
+    [[nodiscard]] std::uint64_t next_version() noexcept;
+    [[nodiscard]] Result<void> too_large();
+    /// Algorithm 2: the changed pointers, into changes_. `checks`: new ones must lead to objects of this pool.
+    [[nodiscard]] Result<void> find_changes(bool checks);
+    [[nodiscard]] Result<void> find_changes_in(const LoggedRange& range, bool checks);
+    [[nodiscard]] Result<void> find_changes_of_tagged(std::uint64_t block, bool checks);
+    [[nodiscard]] Result<void> add_all_pointers(std::uint64_t block, bool checks);
+    [[nodiscard]] Result<void> add_change(std::uint64_t block, std::uint64_t place, const PointerRun& run, std::uint64_t before,
+                                          std::uint64_t after, bool checks);
+    [[nodiscard]] Result<void> check_target(std::uint64_t block, std::uint64_t place, const PointerRun& run, std::uint64_t pointer);
+    [[nodiscard]] bool owner_has_finished(std::uint64_t block) const noexcept;
+    void write_back_everything() noexcept;
+    void end() noexcept;
+
+    PoolParts* pool_ = nullptr;
+    unsigned number_ = 0;
+    std::uint64_t id_ = 0;
+    std::uint64_t owner_ = 0;
+    UndoLog log_;
+    BlockCache cache_{};
+    ReservedList<std::uint64_t> allocated_;
+    ReservedList<std::uint64_t> freed_;   ///< also those that it has allocated
+    ReservedList<std::uint64_t> tagged_;  ///< objects whose pointers depend on tags
+    ReservedList<PointerChange> changes_;
+    ReservedList<Site> sites_;
+    bool refused_ = false;
+    Failure refusal_;
+};
+
+}  // namespace stillpoint::breeze

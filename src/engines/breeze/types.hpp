@@ -1,0 +1,137 @@
+#pragma once
+// Types: what the program has registered, and what a pool says of its own objects. A pool's records suffice to find every pointer in it,
+// so recovery and tools need no program [Breeze, thesis §3.1.1].
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "engines/breeze/pool_memory.hpp"
+#include "os/futex.hpp"
+#include "stillpoint/breeze.h"
+
+namespace stillpoint::breeze {
+
+enum class PointerKind : std::uint8_t { strong, weak };
+
+/// Pointers of a type, nested structures resolved: a run of them in each element of an object.
+struct PointerRun {
+    std::uint64_t offset;      ///< of the first one, in the element
+    std::uint64_t count;       ///< 0: as many as reach the object's end
+    std::uint32_t stride;      ///< bytes from one to the next
+    PointerKind kind;
+    std::uint8_t tag_bytes;    ///< 0: they are always there
+    std::uint64_t tag_offset;  ///< in the element
+    std::uint64_t tag_value;
+    std::string name;          ///< of the field, as the program would write it
+};
+
+class Type {
+public:
+    std::uint32_t id = 0;
+    std::uint64_t size = 0;
+    bool has_tail = false;  ///< objects have one element and then more bytes
+    bool is_pinned = false; ///< objects live until the program frees them
+    std::string name;
+    std::vector<PointerRun> runs;
+    std::vector<std::byte> record;  ///< as pools have it, for comparison
+
+    [[nodiscard]] bool allows_size(std::uint64_t size_bytes) const noexcept
+    {
+        return size_bytes >= size && (has_tail || size_bytes % size == 0);
+    }
+
+    /// Calls visit(offset in the object, run) for each pointer that lies in [begin, end) of the object, a whole word of it. `object`: its
+    /// first byte, for tags.
+    template <class Visit>
+    void visit_pointers(const std::byte* object, std::uint64_t size_bytes, std::uint64_t begin, std::uint64_t end, Visit&& visit) const
+    {
+        const std::uint64_t first = has_tail ? 0 : begin / size;
+        for (std::uint64_t element = first * size; element + size <= size_bytes && element < end; element += size) {
+            for (const PointerRun& run : runs) {
+                visit_run(object, element, has_tail ? size_bytes : element + size, begin, end, run, visit);
+            }
+            if (has_tail) {
+                return;
+            }
+        }
+    }
+    template <class Visit>
+    void visit_pointers(const std::byte* object, std::uint64_t size_bytes, Visit&& visit) const
+    {
+        visit_pointers(object, size_bytes, 0, size_bytes, visit);
+    }
+
+    /// The pointer of that run at that place is there, as the tag of its element says.
+    [[nodiscard]] bool has(const std::byte* object, std::uint64_t place, const PointerRun& run) const noexcept
+    {
+        const std::uint64_t element = has_tail ? 0 : place / size * size;
+        return run.tag_bytes == 0 || tag_at(object + element + run.tag_offset, run.tag_bytes) == run.tag_value;
+    }
+
+private:
+    template <class Visit>
+    static void visit_run(const std::byte* object, std::uint64_t element, std::uint64_t element_end, std::uint64_t begin, std::uint64_t end,
+                          const PointerRun& run, Visit&& visit)
+    {
+        if (run.tag_bytes != 0 && tag_at(object + element + run.tag_offset, run.tag_bytes) != run.tag_value) {
+            return;
+        }
+        const std::uint64_t base = element + run.offset;
+        std::uint64_t index = begin > base ? (begin - base) / run.stride : 0;
+        for (;; ++index) {
+            const std::uint64_t place = base + index * run.stride;
+            const bool is_there = run.count != 0 ? index < run.count : place + sizeof(std::uint64_t) <= element_end;
+            if (!is_there || place >= end) {
+                return;
+            }
+            if (place + sizeof(std::uint64_t) > begin) {
+                visit(place, run);
+            }
+        }
+    }
+    [[nodiscard]] static std::uint64_t tag_at(const std::byte* place, std::uint8_t bytes) noexcept;
+};
+
+/// The process's types.
+namespace registered_types {
+/// Errors: invalid_argument, object_type.
+[[nodiscard]] Result<void> add(nvm_type& type);
+/// nullptr: none has this number.
+[[nodiscard]] std::shared_ptr<const Type> find(std::uint32_t id);
+[[nodiscard]] std::vector<std::shared_ptr<const Type>> all();
+}  // namespace registered_types
+
+/// The types of a pool.
+class PoolTypes {
+public:
+    /// Reads the pool's records, and compares them with the program's. Errors: pool_corrupt, object_type.
+    [[nodiscard]] Result<void> load(PoolMemory& memory);
+    /// nullptr: the pool has no object of it. Any thread.
+    [[nodiscard]] const Type* find(std::uint32_t id) const noexcept;
+    /// Objects of some type are pinned.
+    [[nodiscard]] bool has_pinned() const noexcept { return has_pinned_.load(std::memory_order_acquire); }
+    /// The type of that number, with a record in the pool from here on. Any thread. Errors: object_type (unknown), pool_full.
+    [[nodiscard]] Result<const Type*> find_or_add(std::uint32_t id);
+
+private:
+    [[nodiscard]] Result<void> add_with_nested(const std::shared_ptr<const Type>& type);
+    [[nodiscard]] Result<void> append(const Type& type);
+    void insert(std::shared_ptr<const Type> type);
+
+    static constexpr std::size_t places = 4096;  ///< of which at most types_max are taken
+    static constexpr std::size_t types_max = 1024;
+    PoolMemory* memory_ = nullptr;
+    os::FutexLock lock_;
+    std::atomic<bool> has_pinned_{false};
+    std::vector<std::shared_ptr<const Type>> types_;
+    std::array<std::atomic<const Type*>, places> by_id_{};
+};
+
+}  // namespace stillpoint::breeze

@@ -1,0 +1,152 @@
+#include "engines/breeze/undo_log.hpp"
+
+#include <bit>
+#include <cstring>
+
+#include "arch/checksum.hpp"
+
+namespace stillpoint::breeze {
+
+namespace {
+
+constexpr std::uint64_t word_bytes = sizeof(std::uint64_t);
+constexpr std::uint64_t words_of_line = cache_line_bytes / word_bytes;
+constexpr std::uint64_t log_seed = 0x42524545554e444f;
+
+}  // namespace
+
+Result<void> LoggedWords::prepare(std::uint64_t log_bytes)
+{
+    // Every line takes at least an entry with one word; a table half full stays fast.
+    const std::uint64_t places = std::bit_ceil(2 * log_bytes / (sizeof(UndoEntry) + word_bytes) + words_of_line);
+    places_mask_ = places - 1;
+    return places_.reserve(places, "the lines that a transaction has logged");
+}
+
+std::uint8_t LoggedWords::add(std::uint64_t line, std::uint8_t mask) noexcept
+{
+    const std::uint64_t stamp = stamp_ << 8;
+    for (std::uint64_t i = (line * 0x9e3779b97f4a7c15) >> 20 & places_mask_;; i = (i + 1) & places_mask_) {
+        Place& place = places_[i];
+        if (place.stamp_and_mask >> 8 != stamp_) {
+            place = {line, stamp | mask};
+            return mask;
+        }
+        if (place.line == line) {
+            const auto fresh = static_cast<std::uint8_t>(mask & ~place.stamp_and_mask);
+            place.stamp_and_mask |= mask;
+            return fresh;
+        }
+    }
+}
+
+Result<void> UndoLog::prepare(PoolMemory& memory, const Geometry& geometry, std::uint64_t key, unsigned number)
+{
+    memory_ = &memory;
+    header_ = &memory.at<LogHeader>(geometry.log_headers_offset + number * sizeof(LogHeader));
+    bytes_ = &memory.at<std::byte>(geometry.logs_offset + number * geometry.log_bytes);
+    capacity_ = geometry.log_bytes;
+    seed_ = mix64(key ^ log_seed, number);
+    zones_offset_ = geometry.zones_offset;
+    return logged_.prepare(capacity_);
+}
+
+void UndoLog::begin(std::uint64_t transaction) noexcept
+{
+    transaction_ = transaction;
+    used_ = 0;
+    logged_.begin(transaction);
+}
+
+std::uint64_t UndoLog::checksum_of(const UndoEntry& entry) const noexcept
+{
+    return checksum64(&entry.transaction, sizeof entry - sizeof entry.checksum + entry.size, seed_);
+}
+
+bool UndoLog::append(std::uint64_t offset, std::uint64_t size) noexcept
+{
+    const std::uint64_t bytes = sizeof(UndoEntry) + round_up(size, word_bytes);
+    if (bytes > capacity_ - used_) {
+        return false;
+    }
+    UndoEntry& entry = entry_at(used_);
+    entry.transaction = transaction_;
+    entry.offset = offset;
+    entry.size = size;
+    std::memcpy(&entry + 1, &memory_->at<std::byte>(offset), size);
+    entry.checksum = checksum_of(entry);
+    memory_->write_back(&entry, bytes);
+    used_ += bytes;
+    return true;
+}
+
+bool UndoLog::log(std::uint64_t offset, std::uint64_t size) noexcept
+{
+    const std::uint64_t first = offset / word_bytes;
+    const std::uint64_t end = (offset + size + word_bytes - 1) / word_bytes;
+    std::uint64_t run_begin = first;  // Words in front of `word` that are to be logged.
+    bool fits = true;
+    bool added = false;
+    for (std::uint64_t word = first; word < end && fits;) {
+        const std::uint64_t in_line = word % words_of_line;
+        const std::uint64_t count = std::min(words_of_line - in_line, end - word);
+        const auto mask = static_cast<std::uint8_t>(((1u << count) - 1) << in_line);
+        const std::uint8_t fresh = logged_.add(word / words_of_line, mask);
+        if (fresh == mask) {
+            word += count;
+            continue;
+        }
+        for (std::uint64_t end_of_line = word + count; word < end_of_line; ++word) {
+            if ((fresh >> word % words_of_line & 1) == 0) {
+                if (run_begin != word) {
+                    fits = fits && append(run_begin * word_bytes, (word - run_begin) * word_bytes);
+                    added = true;
+                }
+                run_begin = word + 1;
+            }
+        }
+    }
+    if (fits && run_begin < end) {
+        fits = append(run_begin * word_bytes, (end - run_begin) * word_bytes);
+        added = true;
+    }
+    if (added) {
+        memory_->fence();
+    }
+    return fits;
+}
+
+void UndoLog::roll_back() noexcept
+{
+    // No word is logged twice, so the order of the entries does not matter.
+    visit([&](const LoggedRange& range) {
+        std::byte& place = memory_->at<std::byte>(range.offset);
+        std::memcpy(&place, range.old_bytes, range.size);
+        memory_->write_back(&place, range.size);
+    });
+    memory_->fence();
+}
+
+Result<bool> UndoLog::find_unfinished() noexcept
+{
+    transaction_ = header_->finished + 1;
+    used_ = 0;
+    while (capacity_ - used_ >= sizeof(UndoEntry)) {
+        const UndoEntry& entry = entry_at(used_);
+        const std::uint64_t room = capacity_ - used_ - sizeof(UndoEntry);
+        if (entry.transaction != transaction_ || entry.size == 0 || entry.size > room || checksum_of(entry) != entry.checksum) {
+            break;
+        }
+        const bool is_root = entry.offset == offsetof(PoolHeader, root) && entry.size == word_bytes;
+        const bool is_of_object = entry.offset >= zones_offset_ && entry.offset < memory_->bytes() &&
+                                  entry.size <= memory_->bytes() - entry.offset;
+        if (!is_root && !is_of_object) {
+            return fail(SP_E_POOL_CORRUPT, 0, "{}: a log has old bytes of byte {} of the image, which no transaction changes",
+                        memory_->medium().path(), entry.offset);
+        }
+        used_ += sizeof(UndoEntry) + round_up(entry.size, word_bytes);
+    }
+    return used_ != 0;
+}
+
+}  // namespace stillpoint::breeze
