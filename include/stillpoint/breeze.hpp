@@ -88,7 +88,7 @@ class weak : public nvm_weak {
 public:
     /// nullptr: the object has been freed, or there was none.
     [[nodiscard]] T* get(NVM_POOL* pool) const noexcept { return static_cast<T*>(nvm_weak_get(pool, this)); }
-    void set(NVM_POOL* pool, const T* object) { check(nvm_weak_set(pool, this, object)); }
+    void set(NVM_POOL* pool, const T* target) { check(nvm_weak_set(pool, this, target)); }
 };
 static_assert(sizeof(weak<int>) == sizeof(nvm_weak));
 

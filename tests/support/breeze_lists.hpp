@@ -185,15 +185,16 @@ inline std::optional<std::string> complaint_of_counts(BreezePool& pool, std::uin
     const auto references = references_of(parts);
     for (const auto& [block, count] : references) {
         if (block == 0 || !parts.allocated(block)) {
-            return fmt::format("a pointer leads to no object, or a freed one, at {}", block);
+            return "a pointer leads to no object, or a freed one, at " + std::to_string(block);
         }
         if (references_in(parts.memory.object(block).counts) != count || count == 0) {
-            return fmt::format("the object at {} has the count {}, and {} pointers lead to it", block,
-                               references_in(parts.memory.object(block).counts), count);
+            return "the object at " + std::to_string(block) + " has the count " +
+                   std::to_string(references_in(parts.memory.object(block).counts)) + ", and " + std::to_string(count) +
+                   " pointers lead to it";
         }
     }
     if (references.size() != reachable) {
-        return fmt::format("{} objects are there, and {} can be reached", references.size(), reachable);
+        return std::to_string(references.size()) + " objects are there, and " + std::to_string(reachable) + " can be reached";
     }
     return std::nullopt;
 }

@@ -44,7 +44,7 @@ struct Pair {
 };
 struct Text {
     std::uint64_t length;
-    char bytes[];
+    char bytes[8];  ///< and more
 };
 
 NVM_TYPE(Item, NVM_HAS_PTR(Item, next), NVM_HAS_PTR(Item, other), NVM_HAS_WEAK(Item, friend_item));

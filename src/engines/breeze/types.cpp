@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "arch/checksum.hpp"
 
@@ -21,9 +22,17 @@ std::uint32_t id_of(std::string_view name) noexcept
 }
 
 template <class... Args>
+std::string formatted(fmt::format_string<Args...> format, Args&&... args)
+{
+    char text[256];
+    const auto end = fmt::format_to_n(text, sizeof text, format, std::forward<Args>(args)...);
+    return {text, end.out};
+}
+
+template <class... Args>
 auto refuse(std::string_view name, fmt::format_string<Args...> format, Args&&... args)
 {
-    const std::string text = fmt::format(format, std::forward<Args>(args)...);
+    const std::string text = formatted(format, std::forward<Args>(args)...);
     return fail(SP_E_INVALID_ARGUMENT, 0, "type {}: {}", name, text);
 }
 
@@ -83,7 +92,7 @@ Result<void> add_field(Type& type, const FieldRecord& field, const Type* nested)
             run.tag_offset = tag_bytes != 0 ? field.tag_offset : run.tag_offset + begin;
             run.tag_value = tag_bytes != 0 ? field.tag_value : run.tag_value;
             run.tag_bytes = tag_bytes != 0 ? tag_bytes : run.tag_bytes;
-            run.name = fmt::format("{}.{}", field.name, run.name);
+            run.name = formatted("{}.{}", field.name, run.name);
             type.runs.push_back(std::move(run));
         }
         if (type.runs.size() > runs_max) {
@@ -163,20 +172,19 @@ Result<std::vector<std::byte>> record_of(const nvm_type& described)
 std::string difference(const Type& in_pool, const Type& in_program)
 {
     if (in_pool.size != in_program.size) {
-        return fmt::format("there it has {} bytes, here {}", in_pool.size, in_program.size);
+        return formatted("there it has {} bytes, here {}", in_pool.size, in_program.size);
     }
     for (std::size_t i = 0; i < std::max(in_pool.runs.size(), in_program.runs.size()); ++i) {
         if (i >= in_pool.runs.size()) {
-            return fmt::format("here it has a pointer {}, which is new", in_program.runs[i].name);
+            return formatted("here it has a pointer {}, which is new", in_program.runs[i].name);
         }
         if (i >= in_program.runs.size()) {
-            return fmt::format("there it has a pointer {}, which is gone", in_pool.runs[i].name);
+            return formatted("there it has a pointer {}, which is gone", in_pool.runs[i].name);
         }
         const PointerRun& there = in_pool.runs[i];
         const PointerRun& here = in_program.runs[i];
         if (there.name != here.name || there.offset != here.offset || there.count != here.count) {
-            return fmt::format("there it has a pointer {} at byte {}, here {} at byte {}", there.name, there.offset, here.name,
-                               here.offset);
+            return formatted("there it has a pointer {} at byte {}, here {} at byte {}", there.name, there.offset, here.name, here.offset);
         }
     }
     return "its fields are described in another way";
