@@ -90,7 +90,7 @@ struct LogHeader {
 };
 static_assert(sizeof(LogHeader) == 128);
 
-/// Old bytes of one range; they follow, up to a multiple of 8. Valid if the transaction is the one after LogHeader::finished, and the
+/// Old bytes of one range; they follow, up to a multiple of 64. Valid if the transaction is the one after LogHeader::finished, and the
 /// checksum fits.
 struct UndoEntry {
     std::uint64_t checksum;     ///< of the fields after it and of the bytes
@@ -100,7 +100,8 @@ struct UndoEntry {
 };
 static_assert(sizeof(UndoEntry) == 32);
 
-/// The pointers that a transaction has changed [Breeze, thesis Figure 3.11, Algorithm 2]; a pair for each follows.
+/// Objects that gain and lose references by the pointers that a transaction has changed [Breeze, thesis Figure 3.11, Algorithm 2]; pairs
+/// follow.
 struct ActivationRecord {
     std::uint64_t checksum;     ///< of the fields after it and of the pairs
     std::uint64_t transaction;
@@ -108,8 +109,8 @@ struct ActivationRecord {
 };
 static_assert(sizeof(ActivationRecord) == 24);
 struct PointerChange {
-    std::uint64_t old_offset;   ///< of the header of the object that the pointer went to; 0: none
-    std::uint64_t new_offset;
+    std::uint64_t old_offset;   ///< of the header of the object that loses a reference; 0: none
+    std::uint64_t new_offset;   ///< of the one that gains one; 0: none
 };
 
 /// Words and their new values; they follow. Stored again at opening while the checksum fits, so applying them twice does no harm.

@@ -96,11 +96,13 @@ void Rewriter::flush() noexcept
     record_->number = ++number_;
     record_->checksum = checksum_of(*record_);
     memory.persist(record_, sizeof *record_ + count_ * sizeof(RedoWord));
+    LinesToWriteBack lines(memory);
     for (std::uint64_t i = 0; i < count_; ++i) {
         auto& word = memory.at<std::uint64_t>(words_of(*record_)[i].offset);
         store_word(word, new_values_[i]);
-        memory.write_back(&word, sizeof word);
+        lines.add(&word, sizeof word);
     }
+    lines.flush();
     memory.fence();
     memory.persist_word(record_->applied, record_->checksum);
     record_ = record_ == records_[0] ? records_[1] : records_[0];

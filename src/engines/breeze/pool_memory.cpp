@@ -1,6 +1,5 @@
 #include "engines/breeze/pool_memory.hpp"
 
-#include <array>
 #include <cstring>
 
 #include "pool/superblock_layout.hpp"
@@ -46,6 +45,7 @@ Result<void> PoolMemory::map_at(Pool& pool, std::uintptr_t base)
     }
     medium_ = &pool.medium();
     base_ = addresses_.base();
+    file_offset_ = pool.segments().front().first_file_page * page_bytes;
     bytes_ = bytes;
     return {};
 }
@@ -66,21 +66,25 @@ Result<void> PoolMemory::map(Pool& pool, Place place)
 
 void PoolMemory::write_back(const void* address, std::uint64_t size_bytes) const noexcept
 {
+    LinesToWriteBack(*this).add(address, size_bytes);
+}
+
+void LinesToWriteBack::add(const void* address, std::uint64_t size_bytes) noexcept
+{
     if (size_bytes == 0) {
         return;
     }
-    std::array<std::uintptr_t, 64> lines;
     const auto begin = reinterpret_cast<std::uintptr_t>(address);
     const std::uintptr_t last = (begin + size_bytes - 1) / cache_line_bytes * cache_line_bytes;
-    std::size_t count = 0;
     for (std::uintptr_t line = begin / cache_line_bytes * cache_line_bytes; line <= last; line += cache_line_bytes) {
-        if (count == lines.size()) {
-            medium_->write_back_lines({lines.data(), count});
-            count = 0;
+        if (count_ != 0 && lines_[count_ - 1] == line) {
+            continue;
         }
-        lines[count++] = line;
+        if (count_ == lines_.size()) {
+            flush();
+        }
+        lines_[count_++] = line;
     }
-    medium_->write_back_lines({lines.data(), count});
 }
 
 }  // namespace stillpoint::breeze

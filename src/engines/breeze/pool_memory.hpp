@@ -1,6 +1,7 @@
 #pragma once
 // The image of a pool as it is mapped: the medium's own memory, so that the program's stores are the medium's.
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
@@ -50,6 +51,11 @@ public:
 
     /// Any thread.
     void write_back(const void* address, std::uint64_t size_bytes) const noexcept;
+    /// Stores whole lines past the caches: durable after the fence of the same thread. Any thread.
+    void store_lines(std::uint64_t offset, const void* data, std::uint64_t size_bytes) const noexcept
+    {
+        medium_->append_lines(file_offset_ + offset, data, size_bytes);
+    }
     void fence() const noexcept { medium_->fence(); }
     void persist(const void* address, std::uint64_t size_bytes) const noexcept
     {
@@ -71,6 +77,28 @@ private:
     Medium* medium_ = nullptr;
     std::byte* base_ = nullptr;
     std::uint64_t bytes_ = 0;
+    std::uint64_t file_offset_ = 0;  ///< of the image
+};
+
+/// Lines that are written back together: one that is added twice in succession is written back once.
+class LinesToWriteBack {
+public:
+    explicit LinesToWriteBack(const PoolMemory& memory) noexcept : memory_(memory) {}
+    LinesToWriteBack(const LinesToWriteBack&) = delete;
+    LinesToWriteBack& operator=(const LinesToWriteBack&) = delete;
+    ~LinesToWriteBack() { flush(); }
+
+    void add(const void* address, std::uint64_t size_bytes) noexcept;
+    void flush() noexcept
+    {
+        memory_.medium().write_back_lines({lines_.data(), count_});
+        count_ = 0;
+    }
+
+private:
+    const PoolMemory& memory_;
+    std::array<std::uintptr_t, 128> lines_;
+    std::size_t count_ = 0;
 };
 
 }  // namespace stillpoint::breeze

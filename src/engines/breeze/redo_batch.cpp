@@ -30,11 +30,13 @@ std::uint64_t RedoBatch::checksum(std::uint64_t count) const noexcept
 
 void RedoBatch::store_words(std::uint64_t count) const noexcept
 {
+    LinesToWriteBack lines(*memory_);
     for (std::uint64_t i = 0; i < count; ++i) {
         auto& word = memory_->at<std::uint64_t>(words()[i].offset);
         store_word(word, words()[i].value);
-        memory_->write_back(&word, sizeof word);
+        lines.add(&word, sizeof word);
     }
+    lines.flush();
     memory_->fence();
     memory_->persist_word(record_->checksum, 0);
 }

@@ -31,12 +31,15 @@ Result<void> Transaction::prepare(PoolParts& pool, unsigned number)
     if (auto reserved = changes_.reserve(blocks, "the pointers of a transaction"); !reserved) {
         return reserved;
     }
+    if (auto reserved = differences_.reserve(2 * blocks, "the pointers of a transaction"); !reserved) {
+        return reserved;
+    }
     return sites_.reserve(sites_max, "the places of a transaction's stores");
 }
 
 void Transaction::begin() noexcept
 {
-    id_ = log_.header().finished + 1;
+    id_ = log_.next_transaction();
     owner_ = std::uint64_t{number_} << owner_log_shift | id_;
     log_.begin(id_);
 }
@@ -122,7 +125,11 @@ Result<std::byte*> Transaction::allocate(std::uint32_t type, std::uint64_t size,
         return pass_on(too_large().error());
     }
     bool is_large = false;
-    const std::uint64_t block = pool_->zones.allocate(cache_, size, is_large);
+    std::uint64_t block = pool_->zones.allocate(cache_, size, is_large);
+    if (block == 0) {  // Objects that wait to be freed may be enough.
+        pool_->counts.drain();
+        block = pool_->zones.allocate(cache_, size, is_large);
+    }
     if (block == 0) {
         return fail(SP_E_POOL_FULL, 0, "{}: no room for an object of {} bytes: make a larger pool", pool_->memory.medium().path(), size);
     }
@@ -192,9 +199,43 @@ Result<void> Transaction::set_root(std::uint64_t block)
 void Transaction::write_back_everything() noexcept
 {
     const PoolMemory& memory = pool_->memory;
-    log_.visit([&](const LoggedRange& range) { memory.write_back(&memory.at<std::byte>(range.offset), range.size); });
+    LinesToWriteBack lines(memory);
+    log_.visit([&](const LoggedRange& range) { lines.add(&memory.at<std::byte>(range.offset), range.size); });
     for (const std::uint64_t block : allocated_) {
-        memory.write_back(&memory.object(block), object_header_bytes + memory.object(block).size);
+        lines.add(&memory.object(block), object_header_bytes + memory.object(block).size);
+    }
+}
+
+void Transaction::settle_changes() noexcept
+{
+    differences_.clear();
+    for (const PointerChange& change : changes_) {
+        if (change.new_offset != 0) {
+            differences_.push_back({change.new_offset, 1});
+        }
+        if (change.old_offset != 0) {
+            differences_.push_back({change.old_offset, -1});
+        }
+    }
+    std::ranges::sort(differences_, {}, &Difference::block);
+    changes_.clear();
+    for (const Difference* at = differences_.begin(); at != differences_.end();) {
+        const std::uint64_t block = at->block;
+        std::int64_t references = 0;
+        for (; at != differences_.end() && at->block == block; ++at) {
+            references += at->references;
+        }
+        if (owns(block)) {  // Until the commit no other thread counts them.
+            std::uint64_t& counts = pool_->memory.object(block).counts;
+            store_word(counts, counts + static_cast<std::uint64_t>(references));
+            continue;
+        }
+        for (; references > 0; --references) {
+            changes_.push_back({0, block});
+        }
+        for (; references < 0; ++references) {
+            changes_.push_back({block, 0});
+        }
     }
 }
 
@@ -209,6 +250,12 @@ Result<void> Transaction::commit()
     } else {
         changes_.clear();
         result = find_changes(true);
+        if (result && pool_->marks.is_active()) {
+            reach_changed();
+        }
+        if (result) {
+            settle_changes();
+        }
         if (result && changes_.size() > pool_->activations[number_].changes_max()) {
             result = too_large();
         }
@@ -227,13 +274,7 @@ Result<void> Transaction::commit()
     }
     write_back_everything();
     pool_->memory.fence();
-    pool_->memory.persist_word(log_.header().finished, id_);
-    if (pool_->marks.is_active()) {
-        for (const PointerChange& change : changes_) {
-            pool_->marks.reach(change.old_offset);
-            pool_->marks.reach(change.new_offset);
-        }
-    }
+    log_.finish(id_);
     if (!changes_.empty()) {
         activation.committed(id_);
         pool_->counts.note_record();
@@ -245,6 +286,14 @@ Result<void> Transaction::commit()
     return pool_->memory.medium().has_lost_pages() ? pool_->memory.medium().check_intact() : Result<void>{};
 }
 
+void Transaction::reach_changed() noexcept
+{
+    for (const PointerChange& change : changes_) {
+        pool_->marks.reach(change.old_offset);
+        pool_->marks.reach(change.new_offset);
+    }
+}
+
 void Transaction::roll_back() noexcept
 {
     if (log_.is_empty() && allocated_.empty()) {
@@ -254,9 +303,7 @@ void Transaction::roll_back() noexcept
     if (pool_->marks.is_active()) {
         changes_.clear();
         static_cast<void>(find_changes(false));
-        for (const PointerChange& change : changes_) {
-            pool_->marks.reach(change.old_offset);
-        }
+        reach_changed();
     }
     for (const std::uint64_t block : allocated_) {
         const std::uint64_t granules = pool_->zones.bytes_of_block(block) / granule_bytes;
@@ -265,7 +312,7 @@ void Transaction::roll_back() noexcept
         pool_->memory.write_back(&header.head, sizeof header.head);
     }
     log_.roll_back();
-    pool_->memory.persist_word(log_.header().finished, id_);
+    log_.finish(id_);
     for (const std::uint64_t block : allocated_) {
         pool_->zones.release(block);
     }

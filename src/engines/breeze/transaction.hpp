@@ -59,7 +59,11 @@ private:
                                           std::uint64_t after, bool checks);
     [[nodiscard]] Result<void> check_target(std::uint64_t block, std::uint64_t place, const PointerRun& run, std::uint64_t pointer);
     [[nodiscard]] bool owner_has_finished(std::uint64_t block) const noexcept;
+    /// A collection runs: what pointers led to, and lead to now, is reachable.
+    void reach_changed() noexcept;
     void write_back_everything() noexcept;
+    /// Counts pointers to objects that the transaction has allocated in their headers, and leaves in changes_ what others gain and lose.
+    void settle_changes() noexcept;
     void end() noexcept;
 
     PoolParts* pool_ = nullptr;
@@ -69,9 +73,14 @@ private:
     UndoLog log_;
     BlockCache cache_{};
     ReservedList<std::uint64_t> allocated_;
-    ReservedList<std::uint64_t> freed_;   ///< also those that it has allocated
+    ReservedList<std::uint64_t> freed_;  ///< also those that it has allocated
     ReservedList<std::uint64_t> tagged_;  ///< objects whose pointers depend on tags
+    struct Difference {
+        std::uint64_t block;
+        std::int64_t references;
+    };
     ReservedList<PointerChange> changes_;
+    ReservedList<Difference> differences_;
     ReservedList<Site> sites_;
     bool refused_ = false;
     Failure refusal_;

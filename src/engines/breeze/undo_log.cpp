@@ -26,7 +26,7 @@ Result<void> LoggedWords::prepare(std::uint64_t log_bytes)
 std::uint8_t LoggedWords::add(std::uint64_t line, std::uint8_t mask) noexcept
 {
     const std::uint64_t stamp = stamp_ << 8;
-    for (std::uint64_t i = (line * 0x9e3779b97f4a7c15) >> 20 & places_mask_;; i = (i + 1) & places_mask_) {
+    for (std::uint64_t i = line & places_mask_;; i = (i + 1) & places_mask_) {  // Neighbours lie together.
         Place& place = places_[i];
         if (place.stamp_and_mask >> 8 != stamp_) {
             place = {line, stamp | mask};
@@ -44,11 +44,22 @@ Result<void> UndoLog::prepare(PoolMemory& memory, const Geometry& geometry, std:
 {
     memory_ = &memory;
     header_ = &memory.at<LogHeader>(geometry.log_headers_offset + number * sizeof(LogHeader));
-    bytes_ = &memory.at<std::byte>(geometry.logs_offset + number * geometry.log_bytes);
+    offset_ = geometry.logs_offset + number * geometry.log_bytes;
     capacity_ = geometry.log_bytes;
+    if (auto reserved = copy_.reserve(capacity_, "the copy of a log"); !reserved) {
+        return reserved;
+    }
     seed_ = mix64(key ^ log_seed, number);
     zones_offset_ = geometry.zones_offset;
     return logged_.prepare(capacity_);
+}
+
+void UndoLog::finish(std::uint64_t transaction) noexcept
+{
+    alignas(cache_line_bytes) const std::uint64_t line[cache_line_bytes / word_bytes] = {transaction};
+    finished_ = transaction;
+    memory_->store_lines(memory_->offset_of(header_), line, sizeof line);
+    memory_->fence();
 }
 
 void UndoLog::begin(std::uint64_t transaction) noexcept
@@ -65,17 +76,17 @@ std::uint64_t UndoLog::checksum_of(const UndoEntry& entry) const noexcept
 
 bool UndoLog::append(std::uint64_t offset, std::uint64_t size) noexcept
 {
-    const std::uint64_t bytes = sizeof(UndoEntry) + round_up(size, word_bytes);
+    const std::uint64_t bytes = bytes_of_entry(size);
     if (bytes > capacity_ - used_) {
         return false;
     }
-    UndoEntry& entry = entry_at(used_);
+    auto& entry = *reinterpret_cast<UndoEntry*>(copy_.data() + used_);
     entry.transaction = transaction_;
     entry.offset = offset;
     entry.size = size;
     std::memcpy(&entry + 1, &memory_->at<std::byte>(offset), size);
     entry.checksum = checksum_of(entry);
-    memory_->write_back(&entry, bytes);
+    memory_->store_lines(offset_ + used_, &entry, bytes);
     used_ += bytes;
     return true;
 }
@@ -118,12 +129,14 @@ bool UndoLog::log(std::uint64_t offset, std::uint64_t size) noexcept
 
 void UndoLog::roll_back() noexcept
 {
+    LinesToWriteBack lines(*memory_);
     // No word is logged twice, so the order of the entries does not matter.
     visit([&](const LoggedRange& range) {
         std::byte& place = memory_->at<std::byte>(range.offset);
         std::memcpy(&place, range.old_bytes, range.size);
-        memory_->write_back(&place, range.size);
+        lines.add(&place, range.size);
     });
+    lines.flush();
     memory_->fence();
 }
 
@@ -131,6 +144,7 @@ Result<bool> UndoLog::find_unfinished() noexcept
 {
     transaction_ = header_->finished + 1;
     used_ = 0;
+    std::memcpy(copy_.data(), &memory_->at<std::byte>(offset_), capacity_);
     while (capacity_ - used_ >= sizeof(UndoEntry)) {
         const UndoEntry& entry = entry_at(used_);
         const std::uint64_t room = capacity_ - used_ - sizeof(UndoEntry);
@@ -144,7 +158,7 @@ Result<bool> UndoLog::find_unfinished() noexcept
             return fail(SP_E_POOL_CORRUPT, 0, "{}: a log has old bytes of byte {} of the image, which no transaction changes",
                         memory_->medium().path(), entry.offset);
         }
-        used_ += sizeof(UndoEntry) + round_up(entry.size, word_bytes);
+        used_ += bytes_of_entry(entry.size);
     }
     return used_ != 0;
 }

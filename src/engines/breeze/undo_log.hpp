@@ -42,6 +42,16 @@ public:
     /// The log of that number. Errors: no_memory.
     [[nodiscard]] Result<void> prepare(PoolMemory& memory, const Geometry& geometry, std::uint64_t key, unsigned number);
     [[nodiscard]] LogHeader& header() const noexcept { return *header_; }
+    /// The number of the next one. After recovery; no load of the pool's own line, which is not in the caches.
+    [[nodiscard]] std::uint64_t next_transaction() noexcept
+    {
+        if (finished_ == 0) {
+            finished_ = header_->finished;
+        }
+        return finished_ + 1;
+    }
+    /// The transaction has committed, or was rolled back. Durable on return.
+    void finish(std::uint64_t transaction) noexcept;
 
     void begin(std::uint64_t transaction) noexcept;
     /// Logs those words of the range that are not logged yet, durably. False: the log is full; nothing of the range may be stored to.
@@ -53,7 +63,7 @@ public:
         for (std::uint64_t place = 0; place < used_;) {
             const UndoEntry& entry = entry_at(place);
             visit(LoggedRange{entry.offset, entry.size, reinterpret_cast<const std::byte*>(&entry + 1)});
-            place += sizeof(UndoEntry) + round_up(entry.size, sizeof(std::uint64_t));
+            place += bytes_of_entry(entry.size);
         }
     }
     /// Stores the old bytes of the running transaction, latest first, durably.
@@ -65,16 +75,26 @@ public:
     [[nodiscard]] Result<bool> find_unfinished() noexcept;
 
 private:
-    [[nodiscard]] UndoEntry& entry_at(std::uint64_t place) const noexcept { return *reinterpret_cast<UndoEntry*>(bytes_ + place); }
+    /// In the copy: entries are made there, and go to the pool as whole lines, past the caches.
+    [[nodiscard]] const UndoEntry& entry_at(std::uint64_t place) const noexcept
+    {
+        return *reinterpret_cast<const UndoEntry*>(copy_.data() + place);
+    }
+    [[nodiscard]] static std::uint64_t bytes_of_entry(std::uint64_t size) noexcept
+    {
+        return round_up(sizeof(UndoEntry) + size, cache_line_bytes);
+    }
     [[nodiscard]] bool append(std::uint64_t offset, std::uint64_t size) noexcept;
     [[nodiscard]] std::uint64_t checksum_of(const UndoEntry& entry) const noexcept;
 
     PoolMemory* memory_ = nullptr;
     LogHeader* header_ = nullptr;
-    std::byte* bytes_ = nullptr;
+    std::uint64_t offset_ = 0;  ///< of the log in the image
+    os::ReservedArray<std::byte> copy_;
     std::uint64_t capacity_ = 0;
     std::uint64_t used_ = 0;
     std::uint64_t transaction_ = 0;
+    std::uint64_t finished_ = 0;  ///< by transactions of this run; 0: none yet
     std::uint64_t seed_ = 0;
     std::uint64_t zones_offset_ = 0;
     LoggedWords logged_;
