@@ -127,7 +127,7 @@ int nvm_type_register(nvm_type* type);
 /* ---- Pools ------------------------------------------------------------------------------- */
 
 typedef struct nvm_options {
-    const char* medium; /* "dax", "memory"; NULL: as option medium of Stillpoint, STILLPOINT_MEDIUM, says, else what the path gives */
+    const char* medium;     /* "dax", "file", "memory"; NULL: as STILLPOINT_MEDIUM says, else what the path gives */
     const char* durability; /* of a new pool: "power" or "process"; NULL: power, process where the path is memory */
     uintptr_t base_address; /* where to map the pool, a multiple of 2 MiB in the window of durable addresses; 0: where it lay last */
     unsigned threads; /* that scan the pool at opening; 0: one for each CPU, at most 8 */
@@ -136,7 +136,7 @@ typedef struct nvm_options {
 } nvm_options;
 
 /* Creates the file, of at least 4 MiB, and opens it. The size of a pool does not change. `options` may be NULL.
- * Errors: SP_E_POOL_EXISTS, SP_E_NO_SPACE, SP_E_UNSUPPORTED (the medium is not byte-addressable), SP_E_INVALID_ARGUMENT, SP_E_IO. */
+ * Errors: SP_E_POOL_EXISTS, SP_E_NO_SPACE, SP_E_UNSUPPORTED, SP_E_INVALID_ARGUMENT, SP_E_IO. */
 NVM_POOL* nvm_pool_create(const char* path, size_t size_bytes);
 NVM_POOL* nvm_pool_create_with(const char* path, size_t size_bytes, const nvm_options* options);
 
@@ -192,7 +192,8 @@ int nvm_tx_begin(NVM_POOL* pool);
 /* Ends it; the outermost one becomes durable. If it cannot, it is rolled back and an error returned: SP_E_NO_TRANSACTION;
  * SP_E_TRANSACTION_TOO_LARGE (its log was full); SP_E_NOT_DURABLE_ADDRESS (a pointer to memory outside of the pool; the message names
  * structure, field and the place in the code of the store); SP_E_OBJECT_REFUSED (a pointer to a freed object); SP_E_ABORTED (an inner one
- * was aborted); SP_E_IO. */
+ * was aborted). SP_E_IO, SP_E_NO_SPACE, SP_E_POOL_READ_ONLY: the transaction is done in memory and a crash may lose it; nothing becomes
+ * durable in this run any more. */
 int nvm_tx_commit(NVM_POOL* pool);
 /* Rolls everything back; inside an inner transaction the outer ones too, when they end. Errors: SP_E_NO_TRANSACTION. */
 int nvm_tx_abort(NVM_POOL* pool);

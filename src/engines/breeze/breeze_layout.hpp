@@ -19,6 +19,7 @@
 namespace stillpoint::breeze {
 
 inline constexpr std::uint32_t layout_version = 1;
+inline constexpr std::uint32_t journaled_layout_version = 2;  ///< of a pool on a file: a journal follows the image
 inline constexpr std::uint64_t segment_alignment_bytes = 2 * mib;
 
 inline constexpr std::uint8_t header_magic[8] = {0x93, 'S', 'T', 'B', 'R', 'E', 'E', 'Z'};
@@ -207,5 +208,23 @@ static_assert(Geometry::of(4 * mib).zone_count >= 4);
 
 /// EngineFormat::segment_file_pages.
 constexpr std::uint64_t segment_file_pages(std::uint64_t image_pages) noexcept { return image_pages; }
+/// Pages of a pool with a journal, in which every line of the image has room.
+constexpr std::uint64_t journaled_segment_file_pages(std::uint64_t image_pages) noexcept { return image_pages + image_pages * 5 / 4 + 16; }
+
+/// Lines that become durable together; they follow, and zeroes up to a multiple of 4096. The journal's first record begins at its first
+/// byte, the next ones follow with the same epoch and successive numbers.
+struct JournalRecord {
+    std::uint64_t checksum;   ///< of the fields after it and of the lines
+    std::uint64_t epoch;      ///< from the time that pages were brought up to date to the next
+    std::uint64_t sequence;   ///< from 1
+    std::uint64_t lines;
+    std::uint64_t reserved[4];
+};
+static_assert(sizeof(JournalRecord) == 64);
+struct JournalLine {
+    std::uint64_t number;     ///< of the image's lines
+    std::byte bytes[cache_line_bytes];
+};
+static_assert(sizeof(JournalLine) == 72);
 
 }  // namespace stillpoint::breeze

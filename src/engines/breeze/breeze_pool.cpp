@@ -20,6 +20,10 @@ constexpr std::uint64_t header_seed = 0x4252454548454144;
 constexpr std::uint64_t key_seed = 0x425245454b455953;
 constexpr EngineFormat format_of_pools{"breeze", layout_version, 1, &segment_file_pages, segment_alignment_bytes / page_bytes};
 
+constexpr EngineFormat journaled_format{"breeze", journaled_layout_version, 1, &journaled_segment_file_pages};
+
+bool is_journaled(const Pool& pool) noexcept { return pool.facts().engine_layout_version == journaled_layout_version; }
+
 std::uint64_t checksum_of(PoolHeader header) noexcept
 {
     header.checksum = 0;
@@ -40,15 +44,16 @@ thread_local unsigned last_log = 0;  ///< that the thread had: its cache has fre
 
 }  // namespace
 
-const EngineFormat& pool_format() noexcept { return format_of_pools; }
+const EngineFormat& pool_format(bool is_journaled) noexcept { return is_journaled ? journaled_format : format_of_pools; }
 
 Result<void> BreezePool::format(Pool& pool)
 {
     const PoolFacts& facts = pool.facts();
-    const auto header = std::make_unique<PoolHeader>();
-    std::memset(header.get(), 0, sizeof *header);
+    struct alignas(page_bytes) AlignedHeader : PoolHeader {};
+    const auto header = std::make_unique<AlignedHeader>();
+    std::memset(static_cast<void*>(header.get()), 0, sizeof *header);
     std::memcpy(header->magic, header_magic, sizeof header_magic);
-    header->header_bytes = sizeof *header;
+    header->header_bytes = sizeof(PoolHeader);
     header->log_count = logs_max;
     std::memcpy(header->uuid, facts.uuid.data(), sizeof header->uuid);
     header->image_bytes = facts.image_bytes;
@@ -61,9 +66,10 @@ Result<void> BreezePool::format(Pool& pool)
     header->checksum = checksum_of(*header);
     Medium& medium = pool.medium();
     const std::uint64_t place = pool.segments().front().first_file_page * page_bytes;
-    medium.store(place, header.get(), sizeof *header);
-    medium.write_back(place, sizeof *header);
-    medium.fence();
+    const BlockWrite write{place, reinterpret_cast<const std::byte*>(header.get()), sizeof(PoolHeader)};
+    if (auto written = medium.write({&write, 1}); !written) {
+        return written;
+    }
     return medium.sync();
 }
 
@@ -94,11 +100,18 @@ Result<void> BreezePool::check_header() const
 
 Result<void> BreezePool::map(const OpenOptions& options)
 {
-    if (!pool_.medium().byte_addressable()) {
-        return fail(SP_E_UNSUPPORTED, 0,
-                    "{}: pools of the engine breeze need memory that is written by stores: a file system with DAX, tmpfs, or the emulation "
-                    "(STILLPOINT_MEDIUM=memory)",
-                    path_);
+    const bool has_journal = is_journaled(pool_);
+    if (!has_journal && !pool_.medium().byte_addressable()) {
+        return fail(
+            SP_E_UNSUPPORTED, 0,
+            "{}: the pool was made for memory that is written by stores, and this file is not: open it with STILLPOINT_MEDIUM=memory, or "
+            "make a new one",
+            path_);
+    }
+    if (has_journal) {
+        if (auto replayed = JournaledImage::replay(pool_); !replayed) {
+            return replayed;
+        }
     }
     const std::uint64_t place = pool_.segments().front().first_file_page * page_bytes;
     PoolHeader header;
@@ -108,7 +121,7 @@ Result<void> BreezePool::map(const OpenOptions& options)
     const std::uintptr_t last = header.bases[header.generation % bases_max];
     const bool is_place = last % (2 * mib) == 0 && last >= window_base && last - window_base <= window_bytes - pool_.facts().image_bytes;
     const std::uintptr_t wanted = options.base_address != 0 ? options.base_address : is_place ? last : pool_.facts().base_address;
-    return parts_.memory.map(pool_, {wanted, options.base_address == 0 && !options.stays});
+    return parts_.memory.map(pool_, {wanted, options.base_address == 0 && !options.stays}, has_journal);
 }
 
 Result<void> BreezePool::prepare_parts()
@@ -221,6 +234,9 @@ Result<std::unique_ptr<BreezePool>> BreezePool::open(Pool opened, const OpenOpti
             pool->parts_.counts.keep_all();
         }
     }
+    if (auto durable = pool->parts_.memory.make_durable(); !durable) {
+        return pass_on(durable.error());
+    }
     if (options.counts_in_background) {
         if (auto started = pool->parts_.counts.start(); !started) {
             return pass_on(started.error());
@@ -235,6 +251,9 @@ Result<void> BreezePool::close()
     parts_.counts.stop();
     parts_.counts.drain();
     parts_.memory.persist_word(parts_.memory.header().clean, 1);
+    if (auto closed = parts_.memory.close(); !closed) {
+        return closed;
+    }
     return pool_.medium().check_intact();
 }
 

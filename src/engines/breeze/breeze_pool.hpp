@@ -16,8 +16,8 @@
 
 namespace stillpoint::breeze {
 
-/// EngineFormat of breeze's pools.
-[[nodiscard]] const EngineFormat& pool_format() noexcept;
+/// EngineFormat of breeze's pools: of mapped ones, and of those on a file, with a journal.
+[[nodiscard]] const EngineFormat& pool_format(bool is_journaled = false) noexcept;
 
 struct OpenOptions {
     std::uintptr_t base_address = 0;  ///< 0: where the pool lay last, else another place

@@ -65,7 +65,7 @@ std::vector<Crash> crashes_of_program(std::uint64_t seed, std::uint64_t transact
     };
     for (std::uint64_t i = 0; i < transactions; ++i) {
         first_of_transaction = crashes.size();
-        run_transaction(**pool, model, random);
+        EXPECT_TRUE(run_transaction(**pool, model, random));
         for (std::size_t j = first_of_transaction; j < crashes.size(); ++j) {
             crashes[j].after = model;
         }

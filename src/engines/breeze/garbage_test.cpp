@@ -194,7 +194,7 @@ TEST(BreezeGarbage, WaitsInARingOfRecordsThatWraps)
     ASSERT_TRUE(pool) << pool.error().message;
     Model model;
     for (int i = 0; i < 3000; ++i) {  // Passes are made where the ring is full alone.
-        run_transaction(**pool, model, random);
+        EXPECT_TRUE(run_transaction(**pool, model, random));
         for (auto& list : model) {
             if (list.size() > 40) {
                 Transaction& transaction = (*pool)->begin();

@@ -22,7 +22,10 @@ namespace {
 
 constexpr unsigned threads = 2;
 constexpr std::uint64_t length_max = 60;
-constexpr nvm_options memory{.medium = "memory", .durability = "process", .base_address = 0, .threads = 2, .collect = 0, .stays = 0};
+nvm_options on(const char* medium)
+{
+    return {.medium = medium, .durability = "process", .base_address = 0, .threads = 2, .collect = 0, .stays = 0};
+}
 
 /// Memory that the parent and all children share: the promises.
 struct Promises {
@@ -79,7 +82,7 @@ void check(NVM_POOL* pool, const Promises& promises)
     }
 }
 
-[[noreturn]] void run_child(const std::string& path, Promises& promises, bool takes_address)
+[[noreturn]] void run_child(const std::string& path, const nvm_options& options, Promises& promises, bool takes_address)
 {
     if (takes_address) {
         void* const place = reinterpret_cast<void*>(promises.base.load());
@@ -87,7 +90,7 @@ void check(NVM_POOL* pool, const Promises& promises)
             _exit(8);
         }
     }
-    NVM_POOL* const pool = nvm_pool_open_with(path.c_str(), &memory);
+    NVM_POOL* const pool = nvm_pool_open_with(path.c_str(), &options);
     if (pool == nullptr) {
         std::fprintf(stderr, "%s\n", sp_last_error());
         _exit(9);
@@ -117,16 +120,17 @@ void check(NVM_POOL* pool, const Promises& promises)
     _exit(11);
 }
 
-TEST(BreezeKills, LoseNoTransactionAndLeakNothing)
+void kill_and_open(const char* medium, const std::string& folder)
 {
+    const nvm_options options = on(medium);
     const char* const wanted = std::getenv("STILLPOINT_BREEZE_KILLS");
     const int kills = wanted != nullptr ? std::atoi(wanted) : 24;
-    const test::TemporaryDirectory directory("/dev/shm");
+    const test::TemporaryDirectory directory(folder);
     const std::string path = directory.file("pool");
     void* const shared = mmap(nullptr, sizeof(Promises), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(shared, MAP_FAILED);
     auto& promises = *new (shared) Promises{};
-    NVM_POOL* const pool = nvm_pool_create_with(path.c_str(), 4 << 20, &memory);
+    NVM_POOL* const pool = nvm_pool_create_with(path.c_str(), 4 << 20, &options);
     ASSERT_NE(pool, nullptr) << sp_last_error();
     ASSERT_EQ(nvm_tx_begin(pool), SP_OK);
     ASSERT_EQ(nvm_pool_set_root(pool, nvm_alloc(pool, NVM_TYPE_ID(Lists), sizeof(Lists))), SP_OK);
@@ -137,7 +141,7 @@ TEST(BreezeKills, LoseNoTransactionAndLeakNothing)
     for (int i = 0; i < kills; ++i) {
         const pid_t child = fork();
         if (child == 0) {
-            run_child(path, promises, i % 2 == 1);
+            run_child(path, options, promises, i % 2 == 1);
         }
         usleep(static_cast<useconds_t>(5'000 + random() % 60'000));
         kill(child, SIGKILL);
@@ -148,6 +152,9 @@ TEST(BreezeKills, LoseNoTransactionAndLeakNothing)
     EXPECT_GT(promises.committed[0], 0u);
     munmap(shared, sizeof(Promises));
 }
+
+TEST(BreezeKills, LoseNoTransactionAndLeakNothingOnMappedMemory) { kill_and_open("memory", "/dev/shm"); }
+TEST(BreezeKills, LoseNoTransactionAndLeakNothingOnAFile) { kill_and_open("file", {}); }
 
 }  // namespace
 }  // namespace stillpoint::breeze::testing

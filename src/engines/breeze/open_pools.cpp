@@ -69,7 +69,7 @@ Result<MediumOptions> medium_options(const std::string& path, const nvm_options*
     } else if (wanted == "file") {
         made.kind = MediumKind::file;
     } else if (wanted != "auto") {
-        return fail(SP_E_INVALID_ARGUMENT, 0, "there is no medium \"{}\": use dax, memory or auto", wanted);
+        return fail(SP_E_INVALID_ARGUMENT, 0, "there is no medium \"{}\": use dax, file, memory or auto", wanted);
     }
     const bool ends_with_the_machine = wanted != "memory" && lies_in_memory(path);
     const char* const durability = options != nullptr ? options->durability : nullptr;
@@ -170,10 +170,14 @@ Result<BreezePool*> create_pool(const std::string& path, std::uint64_t size_byte
         return pass_on(medium.error());
     }
     if (!(*medium)->byte_addressable()) {
-        return fail(SP_E_UNSUPPORTED, 0,
-                    "{}: pools of the engine breeze need memory that is written by stores: a file system with DAX, tmpfs, or the emulation "
-                    "(STILLPOINT_MEDIUM=memory)",
-                    path);
+        create.format = pool_format(true);
+        const auto with_journal = Pool::file_bytes_for(create);
+        if (!with_journal) {
+            return pass_on(with_journal.error());
+        }
+        if (auto resized = (*medium)->resize(*with_journal); !resized) {
+            return pass_on(resized.error());
+        }
     }
     auto pool = Pool::create(std::move(*medium), create);
     if (!pool) {
@@ -199,9 +203,12 @@ Result<BreezePool*> open_pool_file(const std::string& path, const nvm_options* o
     if (!medium) {
         return pass_on(medium.error());
     }
-    auto pool = Pool::open(std::move(*medium), pool_format(), false, true);
+    auto pool = Pool::open(std::move(*medium), EngineFormat{}, false, true);
     if (!pool) {
         return pass_on(pool.error());
+    }
+    if (auto fits = pool->check_engine(pool_format(pool->facts().engine_layout_version == journaled_layout_version)); !fits) {
+        return pass_on(fits.error());
     }
     auto opened = BreezePool::open(std::move(*pool), open_options(options));
     return opened ? keep(std::move(*opened)) : Result<BreezePool*>(pass_on(opened.error()));

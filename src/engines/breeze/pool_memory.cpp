@@ -32,10 +32,19 @@ Result<std::uintptr_t> random_place(std::uint64_t size_bytes)
 Result<void> PoolMemory::map_at(Pool& pool, std::uintptr_t base)
 {
     const std::uint64_t bytes = pool.facts().image_bytes;
-    if (auto reserved = addresses_.map(base, 0, bytes, Shadow::Pages::huge); !reserved) {
+    if (auto reserved = addresses_.map(base, is_journaled_ ? bytes : 0, bytes, Shadow::Pages::huge); !reserved) {
         return reserved;
     }
+    if (is_journaled_) {
+        if (auto loaded = journal_.load(pool, addresses_.base()); !loaded) {
+            addresses_.unmap();
+            return loaded;
+        }
+    }
     for (const Segment& segment : pool.segments()) {
+        if (is_journaled_) {
+            break;
+        }
         std::byte* const address = addresses_.base() + segment.first_image_page * page_bytes;
         auto mapped = pool.medium().map_at(address, segment.first_file_page * page_bytes, segment.image_pages * page_bytes);
         if (!mapped) {
@@ -50,8 +59,15 @@ Result<void> PoolMemory::map_at(Pool& pool, std::uintptr_t base)
     return {};
 }
 
-Result<void> PoolMemory::map(Pool& pool, Place place)
+void PoolMemory::store_noted(std::uint64_t offset, const void* data, std::uint64_t size_bytes) const noexcept
 {
+    std::memcpy(&at<std::byte>(offset), data, size_bytes);
+    write_back(&at<std::byte>(offset), size_bytes);
+}
+
+Result<void> PoolMemory::map(Pool& pool, Place place, bool is_journaled)
+{
+    is_journaled_ = is_journaled;
     constexpr unsigned attempts = 64;
     auto mapped = map_at(pool, place.base);
     for (unsigned attempt = 0; attempt < attempts && !mapped && mapped.error().code == SP_E_WINDOW_TAKEN && place.or_another; ++attempt) {

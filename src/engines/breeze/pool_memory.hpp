@@ -7,6 +7,7 @@
 
 #include "core/result.hpp"
 #include "engines/breeze/breeze_layout.hpp"
+#include "engines/breeze/journaled_image.hpp"
 #include "pool/pool.hpp"
 #include "runtime/shadow.hpp"
 
@@ -28,7 +29,8 @@ public:
     };
 
     /// Errors: window_taken, no_memory, io.
-    [[nodiscard]] Result<void> map(Pool& pool, Place place);
+    /// The image of a pool with a journal is private memory, loaded from the file.
+    [[nodiscard]] Result<void> map(Pool& pool, Place place, bool is_journaled);
     void unmap() noexcept { addresses_.unmap(); }
 
     [[nodiscard]] std::byte* base() const noexcept { return base_; }
@@ -54,15 +56,38 @@ public:
     /// Stores whole lines past the caches: durable after the fence of the same thread. Any thread.
     void store_lines(std::uint64_t offset, const void* data, std::uint64_t size_bytes) const noexcept
     {
-        medium_->append_lines(file_offset_ + offset, data, size_bytes);
+        if (is_journaled_) {
+            store_noted(offset, data, size_bytes);
+        } else {
+            medium_->append_lines(file_offset_ + offset, data, size_bytes);
+        }
     }
-    void fence() const noexcept { medium_->fence(); }
+    void write_back_lines(std::span<const std::uintptr_t> line_addresses) const noexcept
+    {
+        if (is_journaled_) {
+            journal_.note(line_addresses);
+        } else {
+            medium_->write_back_lines(line_addresses);
+        }
+    }
+    /// Everything that this thread has written back comes before what it writes back later; in a mapped pool it is durable.
+    void fence() const noexcept
+    {
+        if (!is_journaled_) {
+            medium_->fence();
+        }
+    }
+    /// After a fence: what was written back before is durable. Errors: io, no_space.
+    [[nodiscard]] Result<void> make_durable() const noexcept { return is_journaled_ ? journal_.make_durable() : Result<void>{}; }
+    /// Errors: io, no_space.
+    [[nodiscard]] Result<void> close() const noexcept { return is_journaled_ ? journal_.close() : Result<void>{}; }
+    /// Written back, then a fence.
     void persist(const void* address, std::uint64_t size_bytes) const noexcept
     {
         write_back(address, size_bytes);
         fence();
     }
-    /// One store, durable on return.
+    /// One store, written back, then a fence.
     void persist_word(std::uint64_t& word, std::uint64_t value) const noexcept
     {
         store_word(word, value);
@@ -72,12 +97,15 @@ public:
 
 private:
     [[nodiscard]] Result<void> map_at(Pool& pool, std::uintptr_t base);
+    void store_noted(std::uint64_t offset, const void* data, std::uint64_t size_bytes) const noexcept;
 
     Shadow addresses_;
     Medium* medium_ = nullptr;
     std::byte* base_ = nullptr;
     std::uint64_t bytes_ = 0;
     std::uint64_t file_offset_ = 0;  ///< of the image
+    bool is_journaled_ = false;
+    mutable JournaledImage journal_;
 };
 
 /// Lines that are written back together: one that is added twice in succession is written back once.
@@ -91,7 +119,7 @@ public:
     void add(const void* address, std::uint64_t size_bytes) noexcept;
     void flush() noexcept
     {
-        memory_.medium().write_back_lines({lines_.data(), count_});
+        memory_.write_back_lines({lines_.data(), count_});
         count_ = 0;
     }
 

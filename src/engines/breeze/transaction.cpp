@@ -283,6 +283,9 @@ Result<void> Transaction::commit()
         pool_->counts.release_later(block);
     }
     end();
+    if (auto durable = pool_->memory.make_durable(); !durable) {
+        return durable;
+    }
     return pool_->memory.medium().has_lost_pages() ? pool_->memory.medium().check_intact() : Result<void>{};
 }
 

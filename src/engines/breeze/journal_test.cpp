@@ -1,0 +1,182 @@
+// Pools on a file, whose image is private memory with a journal:
+//   - After a crash in any write or sync the lists are as after exactly one transaction, not older than the last one that committed.
+//   - Sectors of what was not synced may be old, new or garbage.
+//   - Recovery may crash, and be run again at another address.
+//   - The journal begins again when pages are up to date, also in the middle of a program.
+//   - When the disk fails, no later transaction is said to be durable.
+//   - Canary: with a sync left out these tests fail.
+
+#include <gtest/gtest.h>
+
+#include "support/breeze_lists.hpp"
+#include "support/fake_medium.hpp"
+
+namespace stillpoint::breeze::testing {
+namespace {
+
+using stillpoint::testing::Bytes;
+using stillpoint::testing::FakeDisk;
+using stillpoint::testing::FakeMedium;
+using stillpoint::testing::sector_bytes;
+
+Result<std::unique_ptr<BreezePool>> open_disk(const std::shared_ptr<FakeDisk>& disk, unsigned place_number)
+{
+    auto pool = Pool::open(std::make_unique<FakeMedium>(disk), pool_format(true), false, true);
+    if (!pool) {
+        return pass_on(pool.error());
+    }
+    return BreezePool::open(std::move(*pool), {.base_address = place(place_number), .threads = 1, .counts_in_background = false});
+}
+
+const Bytes& new_disk()
+{
+    static const Bytes content = [] {
+        const Pool::CreateOptions options{pool_format(true), image_bytes, image_bytes, place(0)};
+        auto disk = std::make_shared<FakeDisk>(Pool::file_bytes_for(options).value());
+        auto pool = Pool::create(std::make_unique<FakeMedium>(disk), options);
+        EXPECT_TRUE(pool) << pool.error().message;
+        EXPECT_TRUE(BreezePool::format(*pool));
+        return disk->durable;
+    }();
+    return content;
+}
+
+/// The file after a power cut: sectors that were not synced are old, new or garbage.
+Bytes power_cut(const FakeDisk& disk, std::mt19937_64& random)
+{
+    Bytes left = disk.durable;
+    left.resize(disk.cached.size());
+    for (const std::uint64_t sector : disk.in_flight) {
+        const std::uint64_t kind = random() % 5;
+        if (kind < 2) {
+            std::memcpy(left.data() + sector, disk.cached.data() + sector, sector_bytes);
+        } else if (kind == 2) {
+            std::fill_n(left.begin() + static_cast<std::ptrdiff_t>(sector), sector_bytes, std::byte{0xee});
+        }
+    }
+    return left;
+}
+
+struct ProgramRun {
+    Model before;  ///< the last committed state
+    Model after;   ///< that of the transaction under way
+    bool crashed = false;
+};
+
+/// Transactions until the disk is dead.
+ProgramRun run_program(const std::shared_ptr<FakeDisk>& disk, std::uint64_t seed, int transactions)
+{
+    std::mt19937_64 random(seed);
+    ProgramRun run;
+    auto pool = open_disk(disk, 0);
+    if (!pool) {
+        run.crashed = true;
+        return run;
+    }
+    for (int i = 0; i < transactions && !run.crashed; ++i) {
+        run.before = run.after;
+        run.crashed = !run_transaction(**pool, run.after, random).has_value();
+        if (i % 5 == 4) {
+            (*pool)->parts().counts.pass();
+        }
+        if (i % 20 == 19 && !run.crashed) {
+            run.before = run.after;
+            run.crashed = !(*pool)->parts().memory.close().has_value();  // Pages are brought up to date.
+        }
+    }
+    if (!run.crashed) {
+        run.before = run.after;
+    }
+    return run;
+}
+
+std::optional<std::string> judge(const Bytes& content, const ProgramRun& run, unsigned place_number)
+{
+    auto pool = open_disk(std::make_shared<FakeDisk>(content), place_number);
+    if (!pool) {
+        return pool.error().message;
+    }
+    const Model found = model_of(**pool);
+    if (found != run.before && found != run.after) {
+        return "the lists are as after no transaction";
+    }
+    return complaint_of_counts(**pool, objects_in(found));
+}
+
+constexpr int transactions = 45;
+
+TEST(BreezeJournal, LeavesWholeTransactionsAfterCrashesOfTheDisk)
+{
+    std::mt19937_64 random(1);
+    const auto whole = std::make_shared<FakeDisk>(new_disk());
+    ASSERT_FALSE(run_program(whole, 1, transactions).crashed);
+    for (std::uint64_t crash_at = 0; crash_at < whole->operations; crash_at += 1 + random() % 3) {
+        const auto disk = std::make_shared<FakeDisk>(new_disk());
+        disk->crash_at = crash_at;
+        const ProgramRun run = run_program(disk, 1, transactions);
+        for (int i = 0; i < 2; ++i) {
+            const Bytes left = power_cut(*disk, random);
+            const auto complaint = judge(left, run, 1);
+            ASSERT_FALSE(complaint) << *complaint << ", crash at " << crash_at;
+            auto again = std::make_shared<FakeDisk>(left);  // Recovery crashes too.
+            again->crash_at = random() % 8;
+            static_cast<void>(open_disk(again, 2));
+            const auto second = judge(power_cut(*again, random), run, 3);
+            ASSERT_FALSE(second) << *second << ", crash at " << crash_at << ", then within recovery at " << again->crash_at;
+        }
+    }
+}
+
+TEST(BreezeJournal, KeepsEverythingWhenClosed)
+{
+    const auto disk = std::make_shared<FakeDisk>(new_disk());
+    std::mt19937_64 random(2);
+    Model model;
+    for (unsigned opening = 0; opening < 4; ++opening) {
+        auto pool = open_disk(disk, opening % 2);
+        ASSERT_TRUE(pool) << pool.error().message;
+        EXPECT_EQ(model_of(**pool), model);
+        for (int i = 0; i < 30; ++i) {
+            ASSERT_TRUE(run_transaction(**pool, model, random));
+        }
+        ASSERT_TRUE((*pool)->close());
+    }
+    EXPECT_EQ(disk->durable, disk->cached);
+}
+
+TEST(BreezeJournal, SaysNothingIsDurableAfterTheDiskHasFailed)
+{
+    const auto disk = std::make_shared<FakeDisk>(new_disk());
+    std::mt19937_64 random(3);
+    Model model;
+    auto pool = open_disk(disk, 0);
+    ASSERT_TRUE(pool) << pool.error().message;
+    ASSERT_TRUE(run_transaction(**pool, model, random));
+    disk->fail_at = disk->operations;
+    Model lost = model;
+    EXPECT_FALSE(run_transaction(**pool, lost, random));
+    EXPECT_FALSE(run_transaction(**pool, lost, random));
+    EXPECT_FALSE((*pool)->close());
+}
+
+TEST(BreezeJournal, NoticesASyncThatIsLeftOut)
+{
+    std::mt19937_64 random(4);
+    unsigned noticed = 0;
+    for (std::uint64_t sync = 4; sync < 12; ++sync) {
+        const auto disk = std::make_shared<FakeDisk>(new_disk());
+        disk->ignored_sync = sync;
+        disk->crash_at = 2 * sync + 2;
+        const ProgramRun run = run_program(disk, 1, transactions);
+        for (int i = 0; i < 4; ++i) {
+            if (judge(power_cut(*disk, random), run, 1)) {
+                ++noticed;
+                break;
+            }
+        }
+    }
+    EXPECT_GE(noticed, 1u);
+}
+
+}  // namespace
+}  // namespace stillpoint::breeze::testing
