@@ -21,8 +21,9 @@ from settings import LAYERS, SETTINGS, STORES, Compilers, write_setting  # noqa:
 
 FOLDER = ROOT / "layers"
 README = (FOLDER / "README.md").read_text()
+RUN = [*LAYERS, "breeze"]  # the benchmark does not run the last one
 FOLDERS = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
-HEADERS = [FOLDER / name / f"{name}-hooks.h" for name in LAYERS] + [ROOT / "bench/nvhooks/volatile-hooks.h"]
+HEADERS = [FOLDER / name / f"{name}-hooks.h" for name in RUN] + [ROOT / "bench/nvhooks/volatile-hooks.h"]
 BOTH_RUNTIMES = """
 #include <stdio.h>
 #include <stillpoint/stillpoint.h>
@@ -100,7 +101,7 @@ class FoldersAndDocuments(unittest.TestCase):
     def test_readme_lists_every_layer_and_no_other(self):
         listed = re.findall(r"^\| \[(\w+)\]\(\1\) \|", README, re.MULTILINE)
         self.assertEqual(sorted(listed), FOLDERS)
-        self.assertLessEqual(set(LAYERS), set(listed))
+        self.assertLessEqual(set(RUN), set(listed))
 
     def test_each_folder_has_the_files_that_the_readme_names(self):
         named = re.findall(r"^\| `([\w.-]+)` \|", README, re.MULTILINE)
@@ -165,14 +166,14 @@ class Shims(unittest.TestCase):
 class Compilation(CompilerCase):
     def test_each_layer_at_each_setting_is_accepted_by_the_plugin(self):
         source = self.write("store.c", TRANSLATION)
-        for layer in LAYERS:
+        for layer in RUN:
             for setting in SETTINGS:
                 configuration = write_setting(layer, setting, self.folder)
                 self.output_of(CC, f"--runtime={configuration}", "-O1", "-c", source, "-o", "store.o")
 
     def test_the_operations_of_every_layer_are_described(self):
         """The compiler knows each call of a wrapper header, so no optimisation stops at one because a description is missing."""
-        for layer in LAYERS:
+        for layer in RUN:
             for store in STORES:
                 done = self.run_in_folder(CC, f"--runtime={layer}", "-O2", "-Wstillpoint-unknown-call",
                                           f'-DDURABLE_HOOKS="{layer}-hooks.h"', "-c", ROOT / f"bench/nvhooks/{store}.c")
@@ -243,6 +244,9 @@ class Programs(unittest.TestCase):
     def test_pmdk_loses_nothing_to_a_kill(self):
         self.killed("pmdk")
 
+    def test_breeze_loses_nothing_to_a_kill(self):
+        self.killed("breeze")
+
     def test_undo_loses_nothing_to_a_kill(self):
         self.killed("undo")
 
@@ -255,7 +259,7 @@ class Programs(unittest.TestCase):
 
 def add_tests():
     """One test for each layer, setting and level: their names say which failed."""
-    for layer in LAYERS:
+    for layer in RUN:
         for setting, options in (("initial", ("-O2",)), ("no-extra-tracking", ("-O2",)), ("no-extra-tracking", ("-O0",))):
             name = f"test_{layer}_with_{setting.replace('-', '_')}_at_{options[0][1:]}"
             setattr(Programs, name, lambda self, what=(layer, setting, options): self.survives(*what))
