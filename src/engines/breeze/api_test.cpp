@@ -347,6 +347,52 @@ TEST_F(BreezeApi, RefusesATypeThatIsAnotherOneInThePool)
     EXPECT_EQ(status, 0);
 }
 
+TEST_F(BreezeApi, RollsBackWhatItsLogCannotHold)
+{
+    NVM_POOL* const pool = create();
+    ASSERT_EQ(nvm_tx_begin(pool), SP_OK);
+    auto* const text = static_cast<Text*>(nvm_alloc(pool, NVM_TYPE_ID(Text), sizeof(Text) + 100'000));
+    ASSERT_EQ(nvm_pool_set_root(pool, text), SP_OK);
+    ASSERT_EQ(nvm_tx_commit(pool), SP_OK) << sp_last_error();
+    ASSERT_EQ(nvm_tx_begin(pool), SP_OK);
+    NVM_SET(text->length, 1);
+    EXPECT_EQ(nvm_log(text->bytes, 100'000), SP_E_TRANSACTION_TOO_LARGE);
+    EXPECT_EQ(nvm_tx_commit(pool), SP_E_TRANSACTION_TOO_LARGE);
+    EXPECT_EQ(text->length, 0u);
+    ASSERT_EQ(nvm_tx_begin(pool), SP_OK);
+    EXPECT_EQ(nvm_log(text->bytes, 100'100), SP_E_INVALID_ARGUMENT);  // Beyond the object.
+    ASSERT_EQ(nvm_tx_begin(pool), SP_OK);                             // An inner one.
+    ASSERT_EQ(nvm_tx_abort(pool), SP_OK);
+    EXPECT_EQ(nvm_pool_close(pool), SP_E_INSIDE_FASE);
+    EXPECT_EQ(nvm_collect(pool, nullptr), SP_E_INSIDE_FASE);
+    EXPECT_EQ(nvm_tx_commit(pool), SP_E_INVALID_ARGUMENT);
+    EXPECT_EQ(nvm_tx_commit(pool), SP_E_NO_TRANSACTION);
+    EXPECT_EQ(nvm_pool_close(pool), SP_OK);
+    EXPECT_EQ(nvm_pool_close(pool), SP_E_NOT_OPEN);
+    EXPECT_EQ(nvm_tx_begin(pool), SP_E_NOT_OPEN);
+}
+
+TEST_F(BreezeApi, KeepsPinnedObjectsUntilTheyAreFreed)
+{
+    static const nvm_field fields[] = {NVM_IS_PINNED, {"bytes", NVM_FIELD_TAIL, 0, 0, 0, nullptr, 0, 0}};
+    static nvm_type type = {"Pinned", 1, fields, 2, 0};
+    ASSERT_EQ(nvm_type_register(&type), SP_OK) << sp_last_error();
+    NVM_POOL* pool = create();
+    ASSERT_EQ(nvm_tx_begin(pool), SP_OK);
+    ASSERT_NE(nvm_alloc(pool, type.id, 100), nullptr);
+    void* const second = nvm_alloc(pool, type.id, 200);
+    ASSERT_EQ(nvm_tx_commit(pool), SP_OK);
+    ASSERT_EQ(nvm_collect(pool, nullptr), SP_OK);
+    EXPECT_EQ(objects(pool), 2u);
+    ASSERT_EQ(nvm_tx_begin(pool), SP_OK);
+    EXPECT_EQ(nvm_free(pool, second), SP_OK) << sp_last_error();
+    ASSERT_EQ(nvm_tx_commit(pool), SP_OK);
+    ASSERT_EQ(nvm_pool_close(pool), SP_OK);
+    pool = open();
+    EXPECT_EQ(objects(pool), 1u);
+    EXPECT_EQ(nvm_pool_close(pool), SP_OK);
+}
+
 TEST_F(BreezeApi, RollsBackForExceptionsInCpp)
 {
     auto pool = breeze::pool::create(path("pool"), 4 << 20, memory);

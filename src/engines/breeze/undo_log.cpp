@@ -66,6 +66,7 @@ void UndoLog::begin(std::uint64_t transaction) noexcept
 {
     transaction_ = transaction;
     used_ = 0;
+    is_full_ = false;
     logged_.begin(transaction);
 }
 
@@ -93,6 +94,10 @@ bool UndoLog::append(std::uint64_t offset, std::uint64_t size) noexcept
 
 bool UndoLog::log(std::uint64_t offset, std::uint64_t size) noexcept
 {
+    if (is_full_ || size > capacity_) {  // The table of lines has room for what the log can hold, twice.
+        is_full_ = true;
+        return false;
+    }
     const std::uint64_t first = offset / word_bytes;
     const std::uint64_t end = (offset + size + word_bytes - 1) / word_bytes;
     std::uint64_t run_begin = first;  // Words in front of `word` that are to be logged.
@@ -124,6 +129,7 @@ bool UndoLog::log(std::uint64_t offset, std::uint64_t size) noexcept
     if (added) {
         memory_->fence();
     }
+    is_full_ = !fits;
     return fits;
 }
 

@@ -94,6 +94,7 @@ private:
     std::uint64_t capacity_ = 0;
     std::uint64_t used_ = 0;
     std::uint64_t transaction_ = 0;
+    bool is_full_ = false;  ///< the running transaction can only be rolled back
     std::uint64_t finished_ = 0;  ///< by transactions of this run; 0: none yet
     std::uint64_t seed_ = 0;
     std::uint64_t zones_offset_ = 0;
