@@ -10,8 +10,8 @@ Tokyo Cabinet, Debian's library unmodified: threads put records of 100 bytes und
 
 The baseline is its B+tree in a file, each record a transaction that is synchronised (tcbdb, BDBOTSYNC). The others are its ordered
 database on memory (tcndb), kept in a pool on the same disk (integrations/tokyocabinet): by nvthreads with threads as processes, whose
-unlocks are durable when they return (unlock) or in their order behind them (order); and by pmthreads, which loses the last interval.
-"on memory" keeps nothing: what a pool costs is seen beside it."""
+unlocks are durable when they return (unlock) or some milliseconds later, in their order (order); and by pmthreads, which loses the
+last interval. "on memory" keeps nothing: what a pool costs is seen beside it."""
 SECONDS = 6
 SLICE_NS = 500_000_000
 WORKER = "tokyocabinet_worker"

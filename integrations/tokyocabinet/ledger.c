@@ -1,5 +1,5 @@
 /* Threads that put numbered records into a durable tree of Tokyo Cabinet, one after the other, and say which have returned. At the start
- * every record of earlier runs is looked at: each thread's numbers have no gap, keys come in their order, values are whole.
+ * every record of earlier runs is checked: each thread's numbers have no gap, keys come in their order, values are whole.
  *
  * Usage: ledger THREADS RECORDS     puts RECORDS more for each thread; 0: only looks
  *

@@ -16,7 +16,9 @@
 
 #include "interpose/real.hpp"
 #include "os/direct_call.hpp"
+#include "os/own_mappings.hpp"
 #include "runtime/mapping_calls.hpp"
+#include "runtime/session_process.hpp"
 
 namespace {
 
@@ -37,18 +39,33 @@ template <class Function, class... Arguments>
     return ask_kernel<Result>(number, arguments...);
 }
 
+/// Private memory that threads would share is shared where they are processes; a stack is its thread's own.
+[[gnu::always_inline]] inline int flags_for_threads(int flags) noexcept
+{
+    constexpr int anonymous = MAP_PRIVATE | MAP_ANONYMOUS;
+    if (!stillpoint::session_process::is_elsewhere() || (flags & anonymous) != anonymous || (flags & (MAP_STACK | MAP_GROWSDOWN)) != 0 ||
+        stillpoint::os::OwnMappingCall::is_under_way()) [[likely]] {
+        return flags;
+    }
+    return (flags & ~MAP_PRIVATE) | MAP_SHARED;
+}
+
 #define GO_ON(name, ...) go_on(::stillpoint::real::addresses.name, SYS_##name, &::name, __VA_ARGS__)
 
 }  // namespace
 
 SHIM void* mmap(void* address, size_t size, int protection, int flags, int file, off_t offset) noexcept
 {
-    return stillpoint::refuses_mapping(address, size, flags) ? MAP_FAILED : GO_ON(mmap, address, size, protection, flags, file, offset);
+    return stillpoint::refuses_mapping(address, size, flags)
+               ? MAP_FAILED
+               : GO_ON(mmap, address, size, protection, flags_for_threads(flags), file, offset);
 }
 
 SHIM void* mmap64(void* address, size_t size, int protection, int flags, int file, off64_t offset) noexcept
 {
-    return stillpoint::refuses_mapping(address, size, flags) ? MAP_FAILED : GO_ON(mmap, address, size, protection, flags, file, offset);
+    return stillpoint::refuses_mapping(address, size, flags)
+               ? MAP_FAILED
+               : GO_ON(mmap, address, size, protection, flags_for_threads(flags), file, offset);
 }
 
 SHIM int munmap(void* address, size_t size) noexcept

@@ -25,7 +25,7 @@ THREADS, RECORDS_MAX = 3, 30_000
 
 
 class Wrong(Exception):
-    """What does not hold."""
+    """A promise that was not kept, in a sentence."""
 
 
 def words(arguments, pool, case, records):
@@ -44,7 +44,7 @@ def numbers(text, word):
 
 
 def killed(arguments, pool, case, lives_s):
-    """What the program said before it was killed."""
+    """Lines that the program wrote before it was killed."""
     with subprocess.Popen(words(arguments, pool, case, RECORDS_MAX), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         try:
             said, errors = program.communicate(timeout=lives_s)
@@ -56,7 +56,7 @@ def killed(arguments, pool, case, lives_s):
     return said
 
 
-def looked_at(arguments, pool, case):
+def checked(arguments, pool, case):
     done = subprocess.run(words(arguments, pool, case, 0), capture_output=True, text=True, check=False, timeout=120)
     if done.returncode != 0:
         raise Wrong(f"exit code {done.returncode}: {done.stderr}")
@@ -70,7 +70,7 @@ def rounds(arguments, case, kills, generator):
         if records > RECORDS_MAX:
             pool.unlink()
         acknowledged = numbers(killed(arguments, pool, case, generator.uniform(0.05, arguments.longest_ms / 1000)), "put")
-        there = looked_at(arguments, pool, case) if pool.exists() else {}
+        there = checked(arguments, pool, case) if pool.exists() else {}
         for thread, number in acknowledged.items() if CASES[case][1] else ():
             if there.get(thread, 0) <= number:
                 raise Wrong(f"thread {thread} had put {number}, and {there.get(thread, 0)} are there")

@@ -3,6 +3,7 @@
 #include "program.h"
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <threads.h>
 
 static char* heap_block;
@@ -93,9 +94,12 @@ void test_threads(void)
     CHECK(thrd_create(&c11, c11_thread, &number) == thrd_success && thrd_join(c11, &result) == thrd_success && result == -7);
 }
 
+static unsigned char* mapped;
+
 static void* allocate_and_fill(void* number)
 {
     char* block = malloc(100000);
+    mapped[(uintptr_t)number] = (unsigned char)((uintptr_t)number + 1);
     memset(block, 'a' + (int)(uintptr_t)number, 100000);
     pthread_mutex_lock(&lock);
     free(heap_block);
@@ -113,7 +117,12 @@ static void* allocate_and_fill(void* number)
 
 void test_heap(void)
 {
+    mapped = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(mapped != MAP_FAILED);
     run(allocate_and_fill);
+    for (int i = 0; i < threads; ++i) {
+        CHECK(mapped[i] == i + 1);
+    }
     CHECK(heap_block[0] >= 'a' && heap_block[0] < 'a' + threads && heap_block[99999] == heap_block[0]);
     free(heap_block);
 }

@@ -16,6 +16,7 @@
 
 #include "core/units.hpp"
 #include "engines/nvthreads/processes/thread_stacks.hpp"
+#include "os/own_mappings.hpp"
 
 namespace stillpoint::nvthreads::processes {
 
@@ -212,8 +213,8 @@ std::uint64_t ThreadStacks::begin_place(std::uintptr_t stacks, std::uint32_t ind
 {
     const std::uint64_t bytes = top_bytes();
     std::byte* const end = place(stacks, index) + place_bytes;
-    const bool is_made = bytes < place_bytes / 2 &&
-                         mmap(end - bytes, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+    constexpr int own = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+    const bool is_made = bytes < place_bytes / 2 && os::map_own(end - bytes, bytes, PROT_READ | PROT_WRITE, own, -1, 0) != MAP_FAILED;
     // The lowest page is a guard.
     return is_made && mprotect(place(stacks, index), page_bytes, PROT_NONE) == 0 ? bytes : 0;
 }
