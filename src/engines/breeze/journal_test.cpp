@@ -110,7 +110,7 @@ TEST(BreezeJournal, LeavesWholeTransactionsAfterCrashesOfTheDisk)
     std::mt19937_64 random(1);
     const auto whole = std::make_shared<FakeDisk>(new_disk());
     ASSERT_FALSE(run_program(whole, 1, transactions).crashed);
-    for (std::uint64_t crash_at = 0; crash_at < whole->operations; crash_at += 1 + random() % 3) {
+    for (std::uint64_t crash_at = 0; crash_at < whole->operations; crash_at += 2 + random() % 4) {
         const auto disk = std::make_shared<FakeDisk>(new_disk());
         disk->crash_at = crash_at;
         const ProgramRun run = run_program(disk, 1, transactions);

@@ -150,6 +150,9 @@ Result<bool> UndoLog::find_unfinished() noexcept
 {
     transaction_ = header_->finished + 1;
     used_ = 0;
+    if (memory_->at<UndoEntry>(offset_).transaction != transaction_) {
+        return false;  // The usual case, which reads no more.
+    }
     std::memcpy(copy_.data(), &memory_->at<std::byte>(offset_), capacity_);
     while (capacity_ - used_ >= sizeof(UndoEntry)) {
         const UndoEntry& entry = entry_at(used_);
