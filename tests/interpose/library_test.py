@@ -19,7 +19,7 @@ def environment(**more):
 
 def declared_api():
     names = set()
-    for header in ("stillpoint.h", "nvthreads.h", "nvhooks.h", "respct.h", "pronto.h", "spht.h", "error.h"):
+    for header in ("stillpoint.h", "nvthreads.h", "nvhooks.h", "respct.h", "pronto.h", "spht.h", "breeze.h", "error.h"):
         with open(os.path.join(SOURCE, "include", "stillpoint", header), encoding="utf-8") as file:
             text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.DOTALL)
         text = re.sub(r"^#.*?(?<!\\)\n", "", text, flags=re.DOTALL | re.MULTILINE)

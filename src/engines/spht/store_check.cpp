@@ -21,10 +21,10 @@ namespace stillpoint::spht {
 
 namespace {
 
-/// The pages that the calling thread has opened. initial-exec: a handler must not allocate.
+/// The pages that the calling thread has opened. initial-exec: a handler must not allocate; so it is kept small.
 struct OpenPages {
     std::uint32_t count = 0;
-    std::array<std::uint64_t, 16> pages{};
+    std::array<std::uint32_t, 16> pages{};
 };
 constinit thread_local OpenPages opened [[gnu::tls_model("initial-exec")]] = {};
 
@@ -153,7 +153,7 @@ void StoreCheck::open_for_library(std::uint64_t page) noexcept
     if (opened.count == opened.pages.size()) {
         close_pages();
     }
-    opened.pages[opened.count++] = page;
+    opened.pages[opened.count++] = static_cast<std::uint32_t>(page);
     open(page, page + 1);
 }
 
@@ -164,7 +164,7 @@ void StoreCheck::close_pages() noexcept
         protect(0, pages_.count());
     }
     for (std::uint32_t i = 0; i < opened.count; ++i) {
-        protect(opened.pages[i], opened.pages[i] + 1);
+        protect(opened.pages[i], std::uint64_t{opened.pages[i]} + 1);
     }
     opened.count = 0;
     errno = saved_errno;
