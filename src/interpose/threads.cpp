@@ -1,6 +1,7 @@
 // Calls about threads, and initialisers of what they synchronise by. Nothing is counted here: where the program's threads are processes,
 // the engine has put its own functions in the place of libc's (session_process.hpp), and elsewhere each is a jump.
 
+#include "core/sanitizers.hpp"
 #include "interpose/real.hpp"
 #include "runtime/section_ends.hpp"
 
@@ -38,11 +39,14 @@ SHIM void pthread_exit(void* value)
     REAL(pthread_exit)(value);
     __builtin_unreachable();
 }
+// ThreadSanitizer makes a key before code that it has instrumented may run.
+#if !STILLPOINT_THREAD_SANITIZER
 SHIM int pthread_once(pthread_once_t* control, void (*routine)()) { return REAL(pthread_once)(control, routine); }
-SHIM void call_once(once_flag* flag, void (*routine)()) { REAL(call_once)(flag, routine); }
 SHIM int pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) noexcept { return REAL(pthread_key_create)(key, destructor); }
 SHIM int pthread_key_delete(pthread_key_t key) noexcept { return REAL(pthread_key_delete)(key); }
 SHIM int pthread_setspecific(pthread_key_t key, const void* value) noexcept { return REAL(pthread_setspecific)(key, value); }
+#endif
+SHIM void call_once(once_flag* flag, void (*routine)()) { REAL(call_once)(flag, routine); }
 SHIM int tss_create(tss_t* key, tss_dtor_t destructor) { return REAL(tss_create)(key, destructor); }
 SHIM void tss_delete(tss_t key) { REAL(tss_delete)(key); }
 SHIM int tss_set(tss_t key, void* value) { return REAL(tss_set)(key, value); }

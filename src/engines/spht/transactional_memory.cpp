@@ -364,6 +364,18 @@ Result<void> TransactionalMemory::seal() noexcept
     return log_stores({&same, 1});
 }
 
+/// The library's own records are counted by the group of a later transaction. With full logs there is none, and no replay frees what they
+/// take: so a group counts what is in the logs now. False, as try_seal().
+Result<bool> TransactionalMemory::count_logged() noexcept
+{
+    if (!is_byte_addressable()) {
+        if (auto counted = group_.wait(clock_.now()); !counted) {
+            return pass_on(counted.error());
+        }
+    }
+    return false;
+}
+
 Result<bool> TransactionalMemory::try_seal() noexcept
 {
     if (!protocol_->leaves_stores_to_later_records()) {
@@ -373,7 +385,7 @@ Result<bool> TransactionalMemory::try_seal() noexcept
     constexpr unsigned turns_max = 1000;
     for (unsigned turns = 0; !system_lock_.try_lock();) {
         if (turns == turns_max) {
-            return false;
+            return count_logged();
         }
         logs::wait_turn(turns);
     }
@@ -383,7 +395,7 @@ Result<bool> TransactionalMemory::try_seal() noexcept
         system_record_.clear();
         system_record_.add_range(0, image_base_, sizeof(std::uint64_t));
         if (system_log_.prepare(system_record_.words()) != logs::RedoLog::Room::ready) {
-            return false;
+            return count_logged();
         }
         timestamp = protocol_->commit_stores(*system_commit_);
     }

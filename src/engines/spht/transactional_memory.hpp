@@ -187,6 +187,7 @@ private:
     [[nodiscard]] std::uint64_t mirrored_offset_of(const void* address) const noexcept;
     [[nodiscard]] Transaction* make_own() noexcept;
     [[nodiscard]] Result<void> prepare_shared_logs() noexcept;
+    [[nodiscard]] Result<bool> count_logged() noexcept;
     /// system_record_, under its lock. 0: there is nothing, or the pool has failed.
     [[nodiscard]] Timestamp append_system_record() noexcept;
     /// Returns when the library's stores of that timestamp are durable. Errors: as await().
