@@ -28,6 +28,11 @@ def ratio(value):
     return f"{value:.2f}" if value >= 0.1 else f"{value:.4f}"
 
 
+def ratio_cells(found, show="{:.3g}".format):
+    """The median of a ratio, and its quartiles."""
+    return [show(found["median"]), f"{show(found['low'])} to {show(found['high'])}"]
+
+
 def percent(share):
     return "-" if share is None else f"{100 * share:.3g} %"
 

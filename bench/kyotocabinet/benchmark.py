@@ -9,7 +9,7 @@ from driver.benchmark import table
 from driver.errors import WorkerFailed
 from driver.in_turn import in_turn, ratios, row_of
 from driver.sides import Side, answers_in_turn, started
-from driver.tables import short
+from driver.tables import ratio_cells, short
 
 DESCRIPTION = """\
 Kyoto Cabinet's databases on memory, durable against stock: threads get and set records, in alternating slices of one run.
@@ -115,18 +115,15 @@ def measure(bench):
     return {"databases": databases, "tcumttest": list(measure_tokyo(bench, program)) if program and bench.options.pairs > 1 else []}
 
 
-def quartiles(found):
-    return [f"{found['median']:.2f}", f"{found['low']:.2f} to {found['high']:.2f}"]
-
-
 def lines(result):
     options = result["options"]
     return [
         f"{options['records']} records of 100 bytes, {options['threads']} threads, {options['sets']} % sets, interval "
         f"{options['interval_ms']} ms; ratios of the stock library, median (quartiles) of the rounds",
         *table(["database", "configuration", "operations", "ratio", "quartiles", "CPU/op", "rounds"],
-               [[row["kind"], row["name"], f"{short(row['rate']['median'])}/s", *quartiles(row["to_volatile"]),
+               [[row["kind"], row["name"], f"{short(row['rate']['median'])}/s", *ratio_cells(row["to_volatile"], "{:.2f}".format),
                  f"{row['cpu_to_volatile']['median']:.2f}", row["rounds"]] for row in result["databases"]]),
         "tcumttest under `stillpoint run`: its time as a ratio of the time without, median (quartiles) of the pairs",
         *table(["case", "ratio", "quartiles", "CPU", "pairs"],
-               [[one["case"], *quartiles(one["ratio"]), f"{one['cpu_ratio']['median']:.2f}", one["pairs"]] for one in result["tcumttest"]])]
+               [[one["case"], *ratio_cells(one["ratio"], "{:.2f}".format), f"{one['cpu_ratio']['median']:.2f}", one["pairs"]]
+                for one in result["tcumttest"]])]

@@ -3,7 +3,8 @@
 from driver.benchmark import table
 from driver.in_turn import row_of
 from driver.sides import Side, answers_in_turn, started
-from driver.tables import duration
+from driver.tables import duration, ratio_cells
+from pronto_costs.group_commit import CLIENTS, ONE_EACH, synced_log
 
 DESCRIPTION = """\
 Clients on a file, each of which waits until its operation is durable on the disk (durability power).
@@ -13,8 +14,7 @@ appends 192 bytes to a log of one file and calls fdatasync for each operation, o
 before, so a sync writes no metadata. "side by side": its threads call fdatasync without a lock, and the kernel may answer several with
 one flush of the disk."""
 SECONDS = 6
-CLIENTS = 64
-ENTRY_BYTES, VALUE_BYTES = 192, 100
+VALUE_BYTES = 100
 MAP = (("size", 100_000), ("reads", 0))
 SLICE_NS = 500_000_000
 
@@ -25,17 +25,12 @@ def engine(name, program, threads, arguments=(), settings=(), run=()):
                 settings=(("threads", threads), *settings))
 
 
-def log(name, **settings):
-    return Side(name, "pronto_synced_log", medium="file", settings=(("entry_bytes", ENTRY_BYTES), *settings.items()),
-                is_baseline=not settings.get("is_shared"))
-
-
 def sides(clients):
     on_map = {"arguments": ("hash_map",), "settings": MAP}
     return (engine("spht", "bench_worker_spht", clients, **on_map), engine("spht", "bench_worker_spht", 1, **on_map),
             engine("nvthreads", "bench_worker_nvthreads_hooks", clients, run=(("acknowledge", "unlock"),), **on_map),
             engine("pronto", "pronto_group_commit", clients, settings=(("value_bytes", VALUE_BYTES),)),
-            log("one fdatasync each", threads=clients), log("side by side", threads=clients, is_shared=1))
+            synced_log(ONE_EACH, clients, is_baseline=True), synced_log("side by side", clients, is_shared=1))
 
 
 def add_options(parser):
@@ -51,12 +46,8 @@ def measure(bench):
 
 
 def lines(result):
-    rows = [[one["name"], f"{one['rate']['median']:,.0f}/s", *quartiles(one["to_volatile"]),
+    rows = [[one["name"], f"{one['rate']['median']:,.0f}/s", *ratio_cells(one["to_volatile"]),
              duration(one["cpu_ns_per_operation"]["median"])] for one in result["rows"]]
     return [f"clients: durable operations on a file, {result['options']['clients']} clients",
             *table(["", "operations", "times one fdatasync each", "quartiles", "CPU of an operation"], rows),
             *(f"left out: {reason}" for reason in result["left_out"])]
-
-
-def quartiles(found):
-    return (f"{found['median']:.3g}", f"{found['low']:.3g} to {found['high']:.3g}")

@@ -14,12 +14,20 @@ no metadata. In `side by side` its threads call fdatasync without a lock, and th
 
 CLIENTS, ENTRY_BYTES = 64, 192
 ONE_EACH = "one fdatasync each"
+
+
+def synced_log(name, threads, is_baseline=False, **settings):
+    """Threads that append entries to a log in a file; `is_shared`: they call fdatasync side by side."""
+    return Side(name, "pronto_synced_log", medium="file", is_baseline=is_baseline,
+                settings=(("entry_bytes", ENTRY_BYTES), ("threads", threads), *settings.items()))
+
+
 SIDES = (
     pronto("pronto_group_commit", f"pronto, {CLIENTS} clients", "file", settings=(("threads", CLIENTS),)),
     pronto("pronto_group_commit", "pronto, 1 client", "file", settings=(("threads", 1),)),
-    Side(f"{ONE_EACH}, {CLIENTS} clients", "pronto_synced_log", medium="file", settings=(("threads", CLIENTS),), is_baseline=True),
-    Side(f"{ONE_EACH}, 1 client", "pronto_synced_log", medium="file", settings=(("threads", 1),)),
-    Side(f"side by side, {CLIENTS} clients", "pronto_synced_log", medium="file", settings=(("threads", CLIENTS), ("is_shared", 1))),
+    synced_log(f"{ONE_EACH}, {CLIENTS} clients", CLIENTS, is_baseline=True),
+    synced_log(f"{ONE_EACH}, 1 client", 1),
+    synced_log(f"side by side, {CLIENTS} clients", CLIENTS, is_shared=1),
 )
 SLICE_NS = 500_000_000
 
@@ -30,7 +38,7 @@ def steps(_options):
 
 def measure(bench):
     bench.progress.step(f"{CLIENTS} clients")
-    with started(bench, SIDES, {"entry_bytes": ENTRY_BYTES, "value_bytes": 100}) as (processes, left_out):
+    with started(bench, SIDES, {"value_bytes": 100}) as (processes, left_out):
         answers = answers_in_turn(bench, processes, "slice", SLICE_NS // (10 if bench.options.quick else 1), cold_rounds=COLD_ROUNDS)
         return {"cells": [{"title": f"{CLIENTS} clients", "rows": rows_of(processes, answers), "left_out": left_out}]}
 

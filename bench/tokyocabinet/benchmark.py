@@ -3,7 +3,7 @@
 from driver.benchmark import table
 from driver.in_turn import row_of
 from driver.sides import Side, answers_in_turn, started
-from driver.tables import duration
+from driver.tables import duration, ratio_cells
 
 DESCRIPTION = """\
 Tokyo Cabinet, Debian's library unmodified: threads put records of 100 bytes under 20,000 keys, on the disk.
@@ -50,9 +50,8 @@ def measure(bench):
 def lines(result):
     text = []
     for cell in result["cells"]:
-        rows = [[one["name"], f"{one['rate']['median']:,.0f}/s", f"{one['to_volatile']['median']:.3g}",
-                 f"{one['to_volatile']['low']:.3g} to {one['to_volatile']['high']:.3g}", duration(one["cpu_ns_per_operation"]["median"])]
-                for one in cell["rows"]]
+        rows = [[one["name"], f"{one['rate']['median']:,.0f}/s", *ratio_cells(one["to_volatile"]),
+                 duration(one["cpu_ns_per_operation"]["median"])] for one in cell["rows"]]
         text += [f"Tokyo Cabinet, {cell['threads']} thread{'s' if cell['threads'] > 1 else ''}",
                  *table(["", "records", "times its file", "quartiles", "CPU of a record"], rows),
                  *(f"left out: {reason}" for reason in cell["left_out"])]

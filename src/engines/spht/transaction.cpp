@@ -22,8 +22,7 @@ std::uint64_t always_locked = 1;
 Transaction::Transaction(TransactionalMemory& memory, logs::CommitOrder::Slot& slot, SerialGate::Place& place,
                          std::uint64_t number) noexcept
     : memory_(memory), slot_(slot), place_(place),
-      committing_{slot, search_, memory.shared_log(number) != nullptr ? *memory.shared_log(number) : own_log_, record_,
-                  static_cast<std::uint32_t>(number)}
+      committing_{slot, search_, memory.log_of(number, own_log_), record_, static_cast<std::uint32_t>(number)}
 {
 }
 

@@ -167,10 +167,10 @@ public:
         return (shared_log_count_ == 0 ? threads : std::min(threads, shared_log_count_)) + 1;
     }
     [[nodiscard]] logs::RedoLog& log(std::uint32_t number) noexcept override;
-    /// That the thread with this slot appends to; nullptr: it has a log of its own.
-    [[nodiscard]] logs::RedoLog* shared_log(std::uint64_t slot_number) noexcept
+    /// Which log the thread with this slot appends to: a shared one, or `own`.
+    [[nodiscard]] logs::RedoLog& log_of(std::uint64_t slot_number, logs::RedoLog& own) noexcept
     {
-        return shared_log_count_ == 0 ? nullptr : &shared_logs_[(slot_number - 1) % shared_log_count_];
+        return shared_log_count_ == 0 ? own : shared_logs_[(slot_number - 1) % shared_log_count_];
     }
     [[nodiscard]] logs::GroupRecord replayable() noexcept override;
     [[nodiscard]] bool groups_count_records() const noexcept override { return !is_byte_addressable(); }
