@@ -40,6 +40,14 @@ void add_campaigns(std::string_view engine, std::vector<Campaign>& campaigns)
         plan.fence_us_max = std::string_view(name) == "churn" ? 0 : 100;
         add("sections-marked", section_program_called(name), plan);
     }
+    for (const ObjectWorkloadEntry& program : scribed_programs()) {
+        for (const sim::Profile profile : every_profile) {
+            ProgramPlan plan;
+            plan.profile = profile;
+            plan.fence_us_max = 100;
+            add("sections-scribed", program, plan);
+        }
+    }
     for (const sim::Profile profile : {sim::Profile::cache_line, sim::Profile::page}) {
         ProgramPlan plan;
         plan.profile = profile;

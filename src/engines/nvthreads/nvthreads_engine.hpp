@@ -37,6 +37,10 @@ public:
     void note_kernel_write(void* address, std::size_t size) noexcept override;
     [[nodiscard]] std::string_view tracker_name() const noexcept override;
 
+    [[nodiscard]] FaseLogs& logs() noexcept { return logs_; }
+    /// Stores and sections of this process are told to this engine from here on.
+    void listen() noexcept;
+
 private:
     [[nodiscard]] Result<void> start_checkpoints() override;
     [[nodiscard]] bool end_checkpoints(bool clean) noexcept override;
@@ -44,7 +48,6 @@ private:
     void detach_parts_after_fork() noexcept override;
     [[nodiscard]] Result<void> name_tracker();
     [[nodiscard]] Result<void> recover_logs(std::uint64_t durable_epoch, RecoveryReport& report);
-    void listen() noexcept;
     static void listen_no_more() noexcept;
 
     static void note_store_of_program(const void* address, std::size_t size) noexcept;

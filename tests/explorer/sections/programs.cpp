@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <condition_variable>
 
+#include "engines/nvthreads.hpp"
 #include "objects/threads.hpp"
 #include "objects/told_mutex.hpp"
 #include "objects/told_rwlock.hpp"
@@ -74,7 +75,8 @@ class Passing final : public SectionProgram {
     }
 };
 
-class Several final : public SectionProgram {
+class Several : public SectionProgram {
+protected:
     void work_on(TransactionParts& parts, Random& random) override
     {
         on_threads(parts, random, 4, [](TransactionParts& all, Random& own) {
@@ -84,7 +86,8 @@ class Several final : public SectionProgram {
     }
 };
 
-class Overlapping final : public SectionProgram {
+class Overlapping : public SectionProgram {
+protected:
     void work_on(TransactionParts& parts, Random& random) override
     {
         on_threads(parts, random, 4, [](TransactionParts& all, Random& own) {
@@ -94,7 +97,8 @@ class Overlapping final : public SectionProgram {
     }
 };
 
-class Readers final : public SectionProgram {
+class Readers : public SectionProgram {
+protected:
     void work_on(TransactionParts& parts, Random& random) override
     {
         on_threads(parts, random, 5, [](TransactionParts& all, Random& own) {
@@ -111,7 +115,7 @@ class Readers final : public SectionProgram {
 
 /// A thread changes a part, waits with its lock held for another thread's change of a second part, and changes that too: one section,
 /// of which the other thread may see the first half. A third thread works on what the first has changed before.
-class Conditions final : public SectionProgram {
+class Conditions : public SectionProgram {
     static constexpr std::size_t held = 0;
     static constexpr std::size_t awaited = 1;
     static constexpr int rounds = 3;
@@ -121,6 +125,7 @@ class Conditions final : public SectionProgram {
         bool is_waiting = false;  ///< under the lock of `awaited`
     };
 
+protected:
     void work_on(TransactionParts& parts, Random& random) override
     {
         Turn turn;
@@ -139,6 +144,7 @@ class Conditions final : public SectionProgram {
         threads.join();
     }
 
+private:
     static void ask(TransactionParts& parts, Turn& turn, Random& random)
     {
         for (int i = 0; i < rounds; ++i) {
@@ -256,6 +262,16 @@ class Barriers final : public SectionProgram {
 
 std::string options(std::uint64_t seed) { return " acknowledge=unlock staging_max_mb=" + std::to_string(seed % 2 == 0 ? 64 : 1); }
 
+/// The program's sections take the way of threads=processes into the logs.
+template <class Program>
+class Scribed final : public Program {
+    void work_on(TransactionParts& parts, Random& random) override
+    {
+        const Scribing scribing;
+        Program::work_on(parts, random);
+    }
+};
+
 template <class Program>
 std::unique_ptr<ObjectWorkload> make()
 {
@@ -271,6 +287,17 @@ const std::vector<ObjectWorkloadEntry>& section_programs()
         {"passing", &make<Passing>, 3, &options, true},         {"several", &make<Several>, 3, &options, true},
         {"overlapping", &make<Overlapping>, 3, &options, true}, {"readers", &make<Readers>, 3, &options, true},
         {"conditions", &make<Conditions>, 3, &options, true},   {"barriers", &make<Barriers>, 3, &options, true},
+    };
+    return entries;
+}
+
+const std::vector<ObjectWorkloadEntry>& scribed_programs()
+{
+    static const std::vector<ObjectWorkloadEntry> entries = {
+        {"several", &make<Scribed<Several>>, 3, &options, true},
+        {"overlapping", &make<Scribed<Overlapping>>, 3, &options, true},
+        {"readers", &make<Scribed<Readers>>, 3, &options, true},
+        {"conditions", &make<Scribed<Conditions>>, 3, &options, true},
     };
     return entries;
 }

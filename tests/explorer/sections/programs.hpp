@@ -8,6 +8,8 @@
 namespace stillpoint::explorer {
 
 [[nodiscard]] const std::vector<ObjectWorkloadEntry>& section_programs();
+/// Some of them, whose sections take the way of threads=processes: records in a ring, which a scribe writes into the logs.
+[[nodiscard]] const std::vector<ObjectWorkloadEntry>& scribed_programs();
 [[nodiscard]] const ObjectWorkloadEntry& section_program_called(std::string_view name);
 
 }  // namespace stillpoint::explorer

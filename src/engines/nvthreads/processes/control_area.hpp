@@ -77,6 +77,10 @@ struct ControlArea {
     ThreadKeys keys;
     SyncTable sync;
     std::array<ThreadSlot, threads_max> threads;
+
+    /// Waits until the ring up to `position` is durable, or `or_let_go` says that an unlock may return without, or durability has failed.
+    /// False: the deadline was first. Any process.
+    [[nodiscard]] bool await_durable(std::uint64_t position, bool or_let_go, std::uint64_t deadline_ns) noexcept;
 };
 
 /// Memory that a fork shares. Errors: no_memory.

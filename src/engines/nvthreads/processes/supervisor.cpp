@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/canary.hpp"
 #include "engines/nvthreads/own_statistics.hpp"
 #include "os/clock.hpp"
 #include "os/log.hpp"
@@ -80,12 +81,13 @@ void Supervisor::take_record(const RecordHead& head, const std::byte* payload) n
     }
     ThreadFacts& thread = facts_[head.thread];
     const bool goes_on = head.kind == RecordKind::part || head.kind == RecordKind::call_inside;
-    if ((goes_on || head.bytes > undivided_bytes) && !thread.holds_cut) {
+    const bool is_part = thread.holds_cut || goes_on || head.bytes > undivided_bytes;
+    if (is_part && !thread.holds_cut && !is_removed(Canary::processes_parts_cut)) {
         thread.holds_cut = true;
         parts_.logs->hold_cut();
     }
     log_runs(head, payload);
-    parts_.logs->hand_over_value(goes_on, thread.holds_cut);
+    parts_.logs->hand_over_value(goes_on, is_part && !is_removed(Canary::processes_parts_alone));
     if (head.kind == RecordKind::call_inside || head.kind == RecordKind::call_outside) {
         answer(head.thread);
     }
@@ -180,7 +182,7 @@ void Supervisor::run_acknowledger(void* self)
     while (true) {
         const std::uint32_t seen = area.wanted_signal.load(std::memory_order_seq_cst);
         const std::uint64_t wanted = area.wanted.load(std::memory_order_seq_cst);
-        const std::uint64_t written = area.ring.head();
+        const std::uint64_t written = is_removed(Canary::processes_written) ? area.ring.tail() : area.ring.head();
         if (supervisor.is_stopping_.load(std::memory_order_acquire)) {
             return;
         }

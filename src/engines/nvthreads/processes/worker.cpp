@@ -199,7 +199,7 @@ void Worker::acknowledge() noexcept
     ControlArea& area = *control_;
     if (waits_at_unlock_) {
         // The section may have read newer data than it has stored.
-        static_cast<void>(wait_for_ring(area.ring.tail(), true, UINT64_MAX));
+        static_cast<void>(area.await_durable(area.ring.tail(), true, UINT64_MAX));
         return;
     }
     while (area.is_throttled.load(std::memory_order_acquire) != 0 && area.has_failed.load(std::memory_order_relaxed) == 0) {
@@ -208,41 +208,10 @@ void Worker::acknowledge() noexcept
     }
 }
 
-bool Worker::wait_for_ring(std::uint64_t position, bool or_let_go, std::uint64_t deadline_ns) noexcept
-{
-    ControlArea& area = *control_;
-    const auto is_there = [&] {
-        return area.durable.load(std::memory_order_acquire) >= position ||
-               (or_let_go && area.let_go.load(std::memory_order_acquire) >= position);
-    };
-    while (!is_there() && area.has_failed.load(std::memory_order_acquire) == 0) {
-        const std::uint64_t now_ns = os::monotonic_ns();
-        if (now_ns >= deadline_ns) {
-            return false;
-        }
-        std::uint64_t wanted = area.wanted.load(std::memory_order_relaxed);
-        bool is_news = false;
-        while (wanted < position && !(is_news = area.wanted.compare_exchange_weak(wanted, position, std::memory_order_seq_cst))) {
-        }
-        if (is_news) {
-            area.wanted_signal.fetch_add(1, std::memory_order_seq_cst);
-            shared_wake(area.wanted_signal);
-            area.ring.hurry();
-        }
-        const std::uint32_t seen = area.durable_signal.load(std::memory_order_seq_cst);
-        if (!is_there()) {
-            constexpr std::uint64_t look_again_ns = 100'000'000;
-            const std::uint64_t left_ns = deadline_ns - now_ns;
-            shared_wait(area.durable_signal, seen, left_ns < look_again_ns ? left_ns : look_again_ns);
-        }
-    }
-    return true;
-}
-
 Result<void> Worker::wait_durable(std::uint64_t deadline_ns) noexcept
 {
     hand_over(Handover::outside);
-    if (!wait_for_ring(control_->ring.tail(), false, deadline_ns)) {
+    if (!control_->await_durable(control_->ring.tail(), false, deadline_ns)) {
         return fail(SP_E_TIMED_OUT, 0, "the sections are not durable yet");
     }
     if (control_->has_failed.load(std::memory_order_acquire) != 0) {

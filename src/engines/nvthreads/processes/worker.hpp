@@ -67,8 +67,6 @@ private:
     void merge(RecordKind kind, bool always) noexcept;
     void publish(RecordKind kind, std::uint64_t bytes) noexcept;
     void report_race(const void* place) noexcept;
-    /// Returns when everything before that position of the ring is durable, or let go; false: the deadline is past.
-    [[nodiscard]] bool wait_for_ring(std::uint64_t position, bool or_let_go, std::uint64_t deadline_ns) noexcept;
     [[noreturn]] void end_for_large_section(const char* what) noexcept;
 
     ControlArea* control_ = nullptr;
