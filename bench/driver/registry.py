@@ -40,6 +40,7 @@ BENCHMARKS = {
                         is_in_all=True),
     "clients": Benchmark("What is sharing a sync worth to 64 clients on a file, against an fdatasync for each operation?", "parts.clients",
                          is_in_all=True),
+    "volatile_programs": Benchmark("What does an engine cost programs that keep nothing durable?", "parts.volatile_programs", is_in_all=True),
     "executors": Benchmark("Which executor of spht's transactions is fastest?", "parts.programs", "EXECUTORS", is_in_all=True),
     "nvhooks": Benchmark("What do compiled-in hooks cost, by layer and optimisation?", "nvhooks.benchmark", is_in_all=True),
     "respct_costs": Benchmark("What does the engine respct cost, part by part?", "respct_costs", "PAGE", PAGES),

@@ -16,6 +16,7 @@ import argparse
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -128,6 +129,22 @@ class NvthreadsLedgerOfProcesses(NvthreadsLedger):
     options = {"acknowledge": "unlock", "threads": "processes"}
 
 
+class LedgerOfDyingThreads(NvthreadsLedgerOfProcesses):
+    """The program kills the processes of its single threads. A death in a section of which others have seen a part ends it as a crash."""
+
+    may_die = True
+
+    def arguments(self, last):
+        return [*super().arguments(last), "dying"]
+
+    def deaths(self):
+        """Of single threads, which the program has survived."""
+        return int.from_bytes(self.acknowledged.read_bytes()[-8:], "little") if self.acknowledged.exists() else 0
+
+    def finished(self, _output):
+        return False
+
+
 class NvthreadsOrderLedger(NvthreadsLedger):
     """Likewise, with unlocks that do not wait; threads wait after every few sections."""
 
@@ -185,6 +202,7 @@ class WordIndex:
 
 PROGRAMS = {"bank": Bank, "word-index": WordIndex, "respct-ledger": Ledger, "pronto-ledger": ProntoLedger, "spht-ledger": SphtLedger,
             "nvthreads-ledger": NvthreadsLedger, "ledger-of-processes": NvthreadsLedgerOfProcesses,
+            "ledger-of-dying-threads": LedgerOfDyingThreads,
             "nvthreads-order-ledger": NvthreadsOrderLedger}
 SKIPPED = 77
 
@@ -243,6 +261,7 @@ class Loop:
             time.sleep(self.delay_s())
             self.ask_stats(process)
             _, was_killed = kill(process)
+            was_killed = was_killed or (getattr(self.program, "may_die", False) and process.returncode == -signal.SIGKILL)
         text = self.output.read_text(errors="replace")
         if not was_killed and process.returncode != 0:
             raise Broken(f"the program ended by itself with exit code {process.returncode}: {text}")
@@ -280,7 +299,9 @@ class Loop:
             raise Broken(f"epoch {self.promised} was durable, the pool holds {recovered}")
 
     def last_run(self):
-        done = subprocess.run(self.words(True), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        done = None
+        while done is None or (done.returncode == -signal.SIGKILL and getattr(self.program, "may_die", False)):
+            done = subprocess.run(self.words(True), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode != 0:
             raise Broken(f"the last run ended with exit code {done.returncode}: {done.stdout}")
         self.program.judge_end(done.stdout)
@@ -295,6 +316,8 @@ class Loop:
             if self.counts["kills"] % 20 == 0 and self.counts["kills"]:
                 print(f"kill_loop: {self.program.name}: {self.counts['kills']} kills, epoch {self.promised}", flush=True)
         self.last_run()
+        if hasattr(self.program, "deaths"):
+            self.counts["deaths of single threads besides"] = self.program.deaths()
         facts = ", ".join(f"{count} {what}" for what, count in self.counts.items())
         print(f"kill_loop: {self.program.name} ({self.options.engine}, {self.options.tracker}, {self.options.medium}, "
               f"{self.options.durability}, seed {self.options.seed}): {facts}; all promises kept in "

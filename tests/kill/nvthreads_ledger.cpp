@@ -2,13 +2,16 @@
 // that has ended was told before the kill, and must be there after it; no section is there by half, and none without what it has seen.
 //
 // What it was told, it notes in a file that it maps. Compiled by `stillpoint c++ --runtime=nvthreads`, run with acknowledge=unlock; or with
-// acknowledge=order and the word `order`: then each thread is told by a wait after every few sections.
+// acknowledge=order and the word `order`: then each thread is told by a wait after every few sections. With threads=processes and the word
+// `dying`, thread 0 kills the process of another one again and again: what is left must be whole, and a new thread goes on.
 //
-// Usage: nvthreads_ledger ACKNOWLEDGED THREADS OPERATIONS [order]
+// Usage: nvthreads_ledger ACKNOWLEDGED THREADS OPERATIONS [order|dying]
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cinttypes>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -46,12 +49,17 @@ struct Ledger {
     std::uint64_t pushed;
     std::uint64_t popped;
     std::uint64_t passed_on;  ///< counted by sections that hold the queue's lock no more
+    struct {
+        std::uint64_t number;
+        std::uint64_t inverse;
+    } own[threads_max];
 };
 
 /// The mapped file.
 struct Told {
     std::uint64_t epoch;
     std::uint64_t done[threads_max];
+    std::uint64_t deaths;  ///< of single threads
 };
 
 Ledger* ledger = nullptr;
@@ -62,6 +70,8 @@ std::mutex queue_lock;
 std::mutex passed_lock;
 std::atomic<std::uint64_t> left{0};
 bool unlocks_wait = true;
+bool are_dying = false;
+std::array<std::atomic<pid_t>, threads_max> processes;
 
 [[noreturn]] void broken(const char* what)
 {
@@ -125,11 +135,13 @@ void pass_on(std::uint64_t number)
 
 void work(std::size_t thread)
 {
+    processes[thread].store(getpid());
     std::mt19937_64 random(std::random_device{}());
     for (std::uint64_t number = ledger->done[thread] + 1; left.fetch_sub(1) - 1 < UINT64_MAX / 2; ++number) {
         std::unique_lock own(own_locks[thread]);
         ledger->done[thread] = number;
-        switch (random() % 3) {
+        // A section of one lock has handed nothing over: then its thread's death is its own.
+        switch (are_dying && random() % 8 != 0 ? 3 : random() % 3) {
         case 0: {
             const std::size_t one = random() % account_count;
             const std::size_t other = random() % account_count;
@@ -141,7 +153,8 @@ void work(std::size_t thread)
             break;
         }
         case 1: replace_block(thread, number); break;
-        default: pass_on(number);
+        case 2: pass_on(number); break;
+        default: ledger->own[thread] = {number, ~number};
         }
         own.unlock();
         if (unlocks_wait || (number % 16 == 0 && sp_wait_durable(sp_epoch(), -1) == SP_OK)) {
@@ -186,6 +199,10 @@ void check()
                 broken("a block is torn, or belongs to a section that is lost");
             }
         }
+        const auto& own = ledger->own[thread];
+        if (own.number > ledger->done[thread] || (own.number != 0 && own.inverse != ~own.number)) {
+            broken("a section of one lock is there by half");
+        }
         if (ledger->done[thread] < told->done[thread]) {
             std::printf("LOST: thread %zu was told of section %" PRIu64 ", and %" PRIu64 " is there\n", thread, told->done[thread],
                         ledger->done[thread]);
@@ -195,13 +212,44 @@ void check()
     }
 }
 
+/// All locks are free, or become so: the dead thread's are released.
+void check_running()
+{
+    std::vector<std::unique_lock<std::mutex>> held;
+    for (std::mutex& lock : own_locks) {
+        held.emplace_back(lock);
+    }
+    held.emplace_back(queue_lock);
+    held.emplace_back(passed_lock);
+    check();
+}
+
+void kill_threads(std::vector<std::thread>& threads)
+{
+    std::mt19937_64 random(std::random_device{}());
+    while (left.load() - 1 < UINT64_MAX / 2) {
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % 6000));
+        const std::size_t victim = 1 + random() % threads.size();
+        const pid_t process = processes[victim].exchange(0);
+        if (process == 0) {
+            continue;  // It has not begun.
+        }
+        kill(process, SIGKILL);
+        threads[victim - 1].join();
+        ++told->deaths;
+        check_running();
+        threads[victim - 1] = std::thread(work, victim);
+    }
+}
+
 }  // namespace
 
 int main(int count, char** arguments)
 {
-    unlocks_wait = count == 4;
+    are_dying = count == 5 && std::strcmp(arguments[4], "dying") == 0;
+    unlocks_wait = count == 4 || are_dying;
     if (!unlocks_wait && (count != 5 || std::strcmp(arguments[4], "order") != 0)) {
-        std::fputs("Usage: nvthreads_ledger ACKNOWLEDGED THREADS OPERATIONS [order]\n", stderr);
+        std::fputs("Usage: nvthreads_ledger ACKNOWLEDGED THREADS OPERATIONS [order|dying]\n", stderr);
         return 64;
     }
     const int file = open(arguments[1], O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -231,10 +279,10 @@ int main(int count, char** arguments)
     std::fflush(stdout);
     left.store(std::strtoull(arguments[3], nullptr, 10));
     std::vector<std::thread> threads;
-    for (std::size_t i = std::strtoull(arguments[2], nullptr, 10); i > 1; --i) {
-        threads.emplace_back(work, i - 1);
+    for (std::size_t i = 1; i < std::strtoull(arguments[2], nullptr, 10); ++i) {
+        threads.emplace_back(work, i);
     }
-    work(0);
+    are_dying ? kill_threads(threads) : work(0);
     for (std::thread& thread : threads) {
         thread.join();
     }
