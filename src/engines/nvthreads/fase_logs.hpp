@@ -90,6 +90,12 @@ public:
     /// No cut lies between the two calls. They may overlap.
     void hold_cut() noexcept { static_cast<void>(open_fases_.open(clock_)); }
     void release_cut() noexcept { open_fases_.close(); }
+    /// The newest record that a thread may have seen by now and that may not be durable.
+    [[nodiscard]] Timestamp newest_to_await() const noexcept { return is_direct_ ? direct_.newest_marked() : clock_.now(); }
+    /// Returns when everything up to `timestamp` is durable. Errors: timed_out; why the pool has failed.
+    [[nodiscard]] Result<void> await(Timestamp timestamp, std::uint64_t deadline_ns) noexcept;
+    /// Everything up to it is durable.
+    [[nodiscard]] Timestamp durable() noexcept { return order_.durable(); }
     /// acknowledge=order: what is being written is older than it may be, so acknowledge() would wait.
     [[nodiscard]] bool is_behind() noexcept;
 
@@ -128,11 +134,7 @@ private:
     [[nodiscard]] bool make_room(FaseThread& own) noexcept;
     [[nodiscard]] Result<void> start_group_commit(const logs::GroupRecord& group);
     void start_direct_commit() noexcept;
-    /// The newest record that a thread may have seen by now and that may not be durable.
-    [[nodiscard]] Timestamp newest_to_await() const noexcept { return is_direct_ ? direct_.newest_marked() : clock_.now(); }
     [[nodiscard]] bool is_loss_bounded() const noexcept;
-    /// Returns when everything up to `timestamp` is durable. Errors: timed_out; why the pool has failed.
-    [[nodiscard]] Result<void> await(Timestamp timestamp, std::uint64_t deadline_ns) noexcept;
     [[nodiscard]] Result<void> await_marker(Timestamp timestamp, std::uint64_t deadline_ns) noexcept;
     void publish_counts() noexcept;
     void note_round(std::uint64_t oldest_ns) noexcept;

@@ -62,6 +62,7 @@ private:
         std::uint64_t serial = 0;  ///< of its Records: another one may lie at the same address later
         std::uint32_t thread = 0;
         bool has_handed_over = false;
+        std::uint64_t awaited = 0;  ///< position of the ring: what its last section may have seen
         std::vector<std::byte> bytes;
     };
 
@@ -69,7 +70,7 @@ private:
     {
         static thread_local OwnRecord record;
         if (record.serial != serial_) {
-            record = {serial_, next_thread_.fetch_add(1) % threads_max, false, {}};
+            record = {serial_, next_thread_.fetch_add(1) % threads_max, false, 0, {}};
         }
         return record;
     }
@@ -87,14 +88,14 @@ private:
     {
         OwnRecord& record = own();
         const bool goes_on = kind == RecordKind::part;
-        if (record.bytes.empty() && (goes_on || !record.has_handed_over)) {
-            return;
+        if (!record.bytes.empty() || (record.has_handed_over && !goes_on)) {
+            const std::lock_guard guard(merges_);
+            static_cast<void>(area_->ring.add(record.thread, kind, record.bytes.data(), record.bytes.size(), area_->has_failed));
+            area_->ring.note_applied();
+            record.bytes.clear();
+            record.has_handed_over = goes_on;
         }
-        record.has_handed_over = goes_on;
-        const std::lock_guard guard(merges_);
-        static_cast<void>(area_->ring.add(record.thread, kind, record.bytes.data(), record.bytes.size(), area_->has_failed));
-        area_->ring.note_applied();
-        record.bytes.clear();
+        record.awaited = area_->ring.tail();
     }
 
     static void note_store(const void* address, std::size_t size) noexcept { current.load(std::memory_order_acquire)->add(address, size); }
@@ -106,8 +107,8 @@ private:
     }
     static void ended() noexcept
     {
-        ControlArea& area = *current.load(std::memory_order_acquire)->area_;
-        static_cast<void>(area.await_durable(area.ring.tail(), true, UINT64_MAX));
+        Records& records = *current.load(std::memory_order_acquire);
+        static_cast<void>(records.area_->await_durable(records.own().awaited, true, UINT64_MAX));
     }
 
     static inline std::atomic<Records*> current{nullptr};

@@ -89,7 +89,8 @@ public:
     [[nodiscard]] std::uint64_t head() const noexcept { return head_.load(std::memory_order_acquire); }
 
     // -- The reader --------------------------------------------------------------------------------
-    /// Calls visit(head, payload) for each record that is applied, and gives its room back after it.
+    /// Calls visit(head, payload) for each record that is applied, and gives its room back after it. During the call head() is the record's
+    /// first position.
     template <class Visit>
     void read(Visit&& visit) noexcept
     {

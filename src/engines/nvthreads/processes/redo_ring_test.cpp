@@ -1,7 +1,8 @@
 // The ring of redo records:
 //   - records come out whole and in order, also where the ring ends within one;
 //   - a record that was added and not applied is not read, and is found by what applies the rest;
-//   - a writer waits for room, and gives up when it is told.
+//   - a writer waits for room, and gives up when it is told;
+//   - marks say what a wait for a record waits for.
 
 #include "engines/nvthreads/processes/redo_ring.hpp"
 
@@ -10,6 +11,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "engines/nvthreads/processes/ring_marks.hpp"
 
 namespace stillpoint::nvthreads::processes {
 
@@ -113,6 +116,33 @@ TEST_F(Ring, AWriterWaitsForRoom)
         }
     }
     writer.join();
+}
+
+TEST(RingMarks, AWaitIsForTheFirstMarkAtOrAfterItsPosition)
+{
+    const auto marks = std::make_unique<RingMarks>();
+    EXPECT_EQ(marks->at(5).position, 0U);
+    marks->add({16, 3});
+    marks->add({64, 3});
+    marks->add({80, 9});
+    EXPECT_EQ(marks->at(1).position, 16U);
+    EXPECT_EQ(marks->at(17).position, 64U);
+    EXPECT_EQ(marks->at(80).timestamp, 9U);
+    EXPECT_EQ(marks->at(81).position, 80U);
+    EXPECT_EQ(marks->reached(2), 0U);
+    EXPECT_EQ(marks->reached(3), 64U);
+    EXPECT_EQ(marks->reached(10), 80U);
+}
+
+TEST(RingMarks, OldOnesAreForgotten)
+{
+    const auto marks = std::make_unique<RingMarks>();
+    for (std::uint64_t i = 1; i <= 3 * RingMarks::kept; ++i) {
+        marks->add({16 * i, i});
+    }
+    EXPECT_EQ(marks->at(1).position, 16 * (2 * RingMarks::kept + 1));
+    EXPECT_EQ(marks->reached(RingMarks::kept), 0U);
+    EXPECT_EQ(marks->reached(3 * RingMarks::kept - 1), 16 * (3 * RingMarks::kept - 1));
 }
 
 }  // namespace

@@ -58,7 +58,11 @@ void Supervisor::run_scribe(void* self)
 
 void Supervisor::write_ring() noexcept
 {
-    parts_.control->ring.read([this](const RecordHead& head, const std::byte* payload) { take_record(head, payload); });
+    const RedoRing& ring = parts_.control->ring;
+    parts_.control->ring.read([this, &ring](const RecordHead& head, const std::byte* payload) {
+        take_record(head, payload);
+        marks_.add({ring.head() + head.bytes, parts_.logs->newest_to_await()});
+    });
 }
 
 void Supervisor::log_runs(const RecordHead& head, const std::byte* payload) noexcept
@@ -182,23 +186,27 @@ void Supervisor::run_acknowledger(void* self)
     while (true) {
         const std::uint32_t seen = area.wanted_signal.load(std::memory_order_seq_cst);
         const std::uint64_t wanted = area.wanted.load(std::memory_order_seq_cst);
-        const std::uint64_t written = is_removed(Canary::processes_written) ? area.ring.tail() : area.ring.head();
         if (supervisor.is_stopping_.load(std::memory_order_acquire)) {
             return;
         }
-        if (wanted <= area.durable.load(std::memory_order_relaxed)) {
+        const std::uint64_t durable = area.durable.load(std::memory_order_relaxed);
+        if (wanted <= durable) {
             shared_wait(area.wanted_signal, seen, look_again_ns);
             continue;
         }
-        if (written <= area.durable.load(std::memory_order_relaxed)) {
+        // Not for all that is wanted at once: a later record may be a part of a section whose thread waits for one that waits for this.
+        const RingMark next = supervisor.marks_.at(durable + 1);
+        if (next.position <= durable) {
             area.ring.wait_until_read(wanted, look_again_ns);
             continue;
         }
-        const auto done = supervisor.parts_.logs->wait_durable(os::monotonic_ns() + supervisor.parts_.wait_max_ns);
+        FaseLogs& logs = *supervisor.parts_.logs;
+        const auto done = logs.await(next.timestamp, os::monotonic_ns() + supervisor.parts_.wait_max_ns);
         if (done) {
-            area.durable.store(written, std::memory_order_release);
+            const std::uint64_t reached = std::max(next.position, supervisor.marks_.reached(logs.durable()));
+            area.durable.store(is_removed(Canary::processes_written) ? area.ring.tail() : reached, std::memory_order_release);
         } else if (done.error().code == SP_E_TIMED_OUT) {
-            if (area.let_go.exchange(written, std::memory_order_release) != written) {
+            if (area.let_go.exchange(wanted, std::memory_order_release) != wanted) {
                 own_statistic(OwnStatistic::unlocks_not_durable).fetch_add(1, std::memory_order_relaxed);
             }
         } else {

@@ -11,6 +11,7 @@
 #include "core/result.hpp"
 #include "engines/nvthreads/fase_logs.hpp"
 #include "engines/nvthreads/processes/control_area.hpp"
+#include "engines/nvthreads/processes/ring_marks.hpp"
 #include "os/service_thread.hpp"
 #include "runtime/engine.hpp"
 
@@ -61,6 +62,7 @@ private:
     os::ServiceThread acknowledger_;
     std::atomic<bool> is_stopping_{false};
     std::array<ThreadFacts, threads_max> facts_{};
+    RingMarks marks_;
     std::uint32_t races_told_ = 0;
 };
 

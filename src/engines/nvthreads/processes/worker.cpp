@@ -151,6 +151,8 @@ void Worker::hand_over(Handover handover) noexcept
     case Handover::outside:
         merge(RecordKind::section_ends, is_open());
         slot().has_handed_over.store(0, std::memory_order_release);
+        // While the lock is held: what comes later, the section has not seen. It may have read newer data than it has stored.
+        awaited_ = control_->ring.tail();
         return;
     case Handover::inside: merge(RecordKind::part, false); return;
     case Handover::call_ends: return;  // Such calls are made in the supervisor.
@@ -198,8 +200,7 @@ void Worker::acknowledge() noexcept
 {
     ControlArea& area = *control_;
     if (waits_at_unlock_) {
-        // The section may have read newer data than it has stored.
-        static_cast<void>(area.await_durable(area.ring.tail(), true, UINT64_MAX));
+        static_cast<void>(area.await_durable(awaited_, true, UINT64_MAX));
         return;
     }
     while (area.is_throttled.load(std::memory_order_acquire) != 0 && area.has_failed.load(std::memory_order_relaxed) == 0) {

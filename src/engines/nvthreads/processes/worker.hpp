@@ -75,6 +75,7 @@ private:
     std::uint32_t index_ = 0;
     bool waits_at_unlock_ = false;
     std::uint64_t merges_seen_ = 0;
+    std::uint64_t awaited_ = 0;  ///< position of the ring: what the last section may have seen
     const std::byte* image_base_ = nullptr;
 };
 
