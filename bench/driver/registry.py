@@ -43,6 +43,8 @@ BENCHMARKS = {
     "volatile_programs": Benchmark("What does an engine cost programs that keep nothing durable?", "parts.volatile_programs", is_in_all=True),
     "executors": Benchmark("Which executor of spht's transactions is fastest?", "parts.programs", "EXECUTORS", is_in_all=True),
     "nvhooks": Benchmark("What do compiled-in hooks cost, by layer and optimisation?", "nvhooks.benchmark", is_in_all=True),
+    "breeze_ports": Benchmark("What do Breeze and libpmemobj cost a B+tree and a cuckoo table, in speed and in changed lines?",
+                              "breeze_ports.benchmark"),
     "respct_costs": Benchmark("What does the engine respct cost, part by part?", "respct_costs", "PAGE", PAGES),
     "pronto_costs": Benchmark("What does the engine pronto cost against volatile objects, libpmemobj and RocksDB?", "pronto_costs.page",
                               "PAGE", PAGES),

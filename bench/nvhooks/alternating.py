@@ -1,13 +1,15 @@
 """Rounds of processes that load a store when they start, and then run YCSB's mixes in slices."""
 
-MIXES = {"A": 50, "B": 5}  # YCSB: percent of updates
+MIXES = {"A": ("mix", 50), "B": ("mix", 5)}  # YCSB: percent of updates
+EVERY_MIX = {**MIXES, "D": ("latest", 5), "F": ("modify", 50)}
 
 
-def alternate(bench, sides, order, counts, durations_ms):
-    """{name: {"load" | "A" | "B": [answer of each round]}} of `sides` by their names. In each round that loads, every store is loaded
+def alternate(bench, sides, order, counts, durations_ms, mixes=None):
+    """{name: {"load" | name of a mix: [answer of each round]}} of `sides` by their names. In each round that loads, every store is loaded
     again by a new process; those of the last one run the mixes. `order`: of each round; `counts`: how many rounds load, and how many run
     each mix; `durations_ms`: of the first, cold slice of a process in a mix, which is not counted, and of each that is."""
-    answers = {name: {"load": [], **{mix: [] for mix in MIXES}} for name in sides}
+    mixes = mixes or MIXES
+    answers = {name: {"load": [], **{mix: [] for mix in mixes}} for name in sides}
     loads, rounds = counts
     cold_ns, slice_ns = (int(duration * 1e6) for duration in durations_ms)
     running = {}
@@ -25,13 +27,13 @@ def alternate(bench, sides, order, counts, durations_ms):
                     end(name)
                 running[name] = bench.place.start(sides[name], {})
                 answers[name]["load"].append(running[name].ready)
-        for mix, percent in MIXES.items():
+        for mix, words in mixes.items():
             for process in running.values():
-                process.ask("mix", percent, cold_ns)
+                process.ask(*words, cold_ns)
             for number in range(rounds):
                 bench.progress.show(f"workload {mix}, round {number + 1} of {rounds}")
                 for name in next(order):
-                    answers[name][mix].append(running[name].ask("mix", percent, slice_ns))
+                    answers[name][mix].append(running[name].ask(*words, slice_ns))
         for name in list(running):
             end(name)
         return answers

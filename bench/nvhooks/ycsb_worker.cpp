@@ -7,6 +7,8 @@
 //
 //   (at the start)           operations, wall_ns, cpu_ns, settle_cpu_ns of the load phase: every key is inserted
 //   mix UPDATE_PERCENT NS    -> the same of a slice
+//   modify PERCENT NS        likewise: YCSB F, so many of a hundred read a value and write it back changed
+//   latest PERCENT NS        likewise: YCSB D, so many insert a key and remove the oldest, the others read the newest mostly
 //
 // At the end of its input it checks the structure, and exits with 70 where it is not sound or a key was missing.
 
@@ -103,19 +105,19 @@ private:
 
 class Requests final : public TurnWorkload {
 public:
-    explicit Requests(std::uint64_t entries) : numbers_(draw_zipf(entries, 1u << 18)) {}
+    enum class Kind : std::uint8_t { update, modify, latest };
+
+    explicit Requests(std::uint64_t entries) : entries_(entries), numbers_(draw_zipf(entries, 1u << 18)) {}
     std::uint64_t perform(unsigned thread, Random& random) override
     {
         constexpr unsigned turn = 64;
         std::uint32_t at = places_[thread].at;
         for (unsigned i = 0; i < turn; ++i, ++at) {
-            const std::uint64_t key = key_number(numbers_[(thread * 30'011 + at) % numbers_.size()]);
-            unsigned char value[STORE_VALUE_BYTES];
-            if (random.below(100) < update_percent) {
-                make_value(value, random.next());
-                must(store_put(key, value), "an update failed");
-            } else if (!store_get(key, value)) {
-                ++missing_;
+            const std::uint64_t number = numbers_[(thread * 30'011 + at) % numbers_.size()];
+            if (kind == Kind::latest) {
+                read_or_replace(number, random);
+            } else {
+                read_or_update(number, random);
             }
         }
         places_[thread].at = at;
@@ -124,14 +126,45 @@ public:
     void settle() override { settle_store(); }
     [[nodiscard]] std::uint64_t missing() const { return missing_; }
 
-    std::uint64_t update_percent = 50;  ///< written between slices only
+    Kind kind = Kind::update;  ///< written between slices only, as is the next
+    std::uint64_t percent = 50;  ///< of requests that write
 
 private:
     struct alignas(64) Place {
         std::uint32_t at = 0;
     };
+
+    void read_or_update(std::uint64_t number, Random& random)
+    {
+        const std::uint64_t key = key_number(removed_ + number);
+        unsigned char value[STORE_VALUE_BYTES];
+        const bool writes = random.below(100) < percent;
+        if ((!writes || kind == Kind::modify) && !store_get(key, value)) {
+            ++missing_;
+        }
+        if (writes) {
+            kind == Kind::modify ? static_cast<void>(++value[random.below(sizeof value)]) : make_value(value, random.next());
+            must(store_put(key, value), "an update failed");
+        }
+    }
+    /// A key that a thread is about to insert is not there yet: then the request has read nothing.
+    void read_or_replace(std::uint64_t age, Random& random)
+    {
+        unsigned char value[STORE_VALUE_BYTES];
+        if (random.below(100) < percent) {
+            const std::uint64_t oldest = removed_.fetch_add(1);
+            make_value(value, random.next());
+            must(store_put(key_number(oldest + entries_), value), "an insert failed");
+            static_cast<void>(store_remove(key_number(oldest)));
+        } else {
+            static_cast<void>(store_get(key_number(removed_ + entries_ - 1 - age), value));
+        }
+    }
+
+    std::uint64_t entries_;
     std::vector<std::uint32_t> numbers_;
     Place places_[threads_max];
+    std::atomic<std::uint64_t> removed_{0};  ///< so many keys, from the first inserted on, were replaced by new ones
     std::atomic<std::uint64_t> missing_{0};
 };
 
@@ -157,10 +190,16 @@ void serve_requests(Requests& requests, unsigned threads, const Answer& loaded)
 {
     TurnThreads slices(requests, threads);
     Commands commands;
-    commands.add("mix", 2, [&](const Commands::Numbers& numbers, Answer& answer) {
-        requests.update_percent = numbers[0];
-        slices.slice(numbers[1], answer);
-    });
+    const auto add = [&](const char* name, Requests::Kind kind) {
+        commands.add(name, 2, [&requests, &slices, kind](const Commands::Numbers& numbers, Answer& answer) {
+            requests.kind = kind;
+            requests.percent = numbers[0];
+            slices.slice(numbers[1], answer);
+        });
+    };
+    add("mix", Requests::Kind::update);
+    add("modify", Requests::Kind::modify);
+    add("latest", Requests::Kind::latest);
     commands.serve(loaded);
 }
 

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "stillpoint/error.h"
+#include "stillpoint/stillpoint.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -147,6 +147,9 @@ NVM_POOL* nvm_pool_create_with(const char* path, size_t size_bytes, const nvm_op
 NVM_POOL* nvm_pool_open(const char* path);
 NVM_POOL* nvm_pool_open_with(const char* path, const nvm_options* options);
 
+/* Opens the file; where there is none, creates it with that size. Errors: those of nvm_pool_open and nvm_pool_create. */
+NVM_POOL* nvm_pool_obtain(const char* path, size_t size_bytes);
+
 /* Closes the pool; pools that are open when the program ends are closed then. Errors: SP_E_NOT_OPEN; SP_E_INSIDE_FASE (a transaction is
  * running). */
 int nvm_pool_close(NVM_POOL* pool);
@@ -157,6 +160,9 @@ NVM_POOL* nvm_pool_of(const void* address);
 /* The root pointer: objects that cannot be reached from it are dead. Inside a transaction. */
 int nvm_pool_set_root(NVM_POOL* pool, const void* object);
 void* nvm_pool_root(NVM_POOL* pool);
+/* The root object; where there is none yet, a zeroed one is made, durable when this returns. Not by two threads at a time. Errors:
+ * SP_E_OBJECT_TYPE (the root has another type or size, or the type is unknown), those of nvm_tx_begin, nvm_alloc and nvm_tx_commit. */
+void* nvm_pool_obtain_root(NVM_POOL* pool, uint32_t type, size_t size_bytes);
 
 /* ---- Objects ----------------------------------------------------------------------------- */
 

@@ -137,6 +137,8 @@ std::vector<Failing> failures_of_a_foreign_object_pool()
         {"nvm_pool_create_with", "cannot create", [=] { return is_null(nvm_pool_create_with("/nowhere/x", 8 << 20, nullptr)); }, 1},
         {"nvm_pool_open", "needs a path", [=] { return is_null(nvm_pool_open(nullptr)); }, 1},
         {"nvm_pool_open_with", "cannot open", [=] { return is_null(nvm_pool_open_with("/nowhere/x", nullptr)); }, 1},
+        {"nvm_pool_obtain", "needs a path", [=] { return is_null(nvm_pool_obtain("", 8 << 20)); }, 1},
+        {"nvm_pool_obtain_root", text, [=] { return is_null(nvm_pool_obtain_root(pool, 1, 8)); }, 1},
         {"nvm_pool_close", text, [] { return nvm_pool_close(pool); }, SP_E_NOT_OPEN},
         {"nvm_pool_close", text, [] { return nvm_pool_close(nullptr); }, SP_E_NOT_OPEN},
         {"nvm_pool_set_root", text, [] { return nvm_pool_set_root(pool, nullptr); }, SP_E_NOT_OPEN},

@@ -107,6 +107,29 @@ protected:
     test::TemporaryDirectory directory_;
 };
 
+TEST_F(BreezeApi, ObtainingOpensOrMakes)
+{
+    setenv("STILLPOINT_MEDIUM", "memory", 1);
+    NVM_POOL* pool = nvm_pool_obtain(path("pool").c_str(), 4 << 20);
+    ASSERT_NE(pool, nullptr) << sp_last_error();
+    auto* const item = static_cast<Item*>(nvm_pool_obtain_root(pool, NVM_TYPE_ID(Item), sizeof(Item)));
+    ASSERT_NE(item, nullptr) << sp_last_error();
+    EXPECT_EQ(item->value, 0U);
+    ASSERT_EQ(nvm_tx_begin(pool), SP_OK);
+    NVM_SET(item->value, 7);
+    ASSERT_EQ(nvm_tx_commit(pool), SP_OK);
+    ASSERT_EQ(nvm_pool_close(pool), SP_OK);
+
+    pool = nvm_pool_obtain(path("pool").c_str(), 64 << 20);
+    ASSERT_NE(pool, nullptr) << sp_last_error();
+    EXPECT_EQ(static_cast<Item*>(nvm_pool_obtain_root(pool, NVM_TYPE_ID(Item), sizeof(Item)))->value, 7U);
+    EXPECT_EQ(nvm_pool_obtain_root(pool, NVM_TYPE_ID(Pair), sizeof(Pair)), nullptr);
+    EXPECT_NE(std::string(sp_last_error()).find("the root is an object of type"), std::string::npos) << sp_last_error();
+    ASSERT_EQ(nvm_pool_close(pool), SP_OK);
+    unsetenv("STILLPOINT_MEDIUM");
+    EXPECT_EQ(nvm_pool_obtain(path("no/such/folder").c_str(), 4 << 20), nullptr);
+}
+
 TEST_F(BreezeApi, KeepsWhatWasCommittedAndNothingElse)
 {
     NVM_POOL* pool = create();
