@@ -5,7 +5,8 @@
 // apart from it what the kernel holds: a kill loses nothing, a power cut leaves any set of the
 // 512-byte sectors written since the last sync, or garbage where they were: a sector that was being
 // written when the power went may read as anything. Operations (write, sync, resize) are counted, and a
-// crash can be put inside any of them.
+// crash can be put inside any of them. A sync that fails may leave sectors clean in the page cache that the disk
+// does not have: no later sync writes them.
 
 #include <algorithm>
 #include <cstdint>
@@ -85,6 +86,8 @@ public:
     std::uint64_t syncs = 0;
     std::uint64_t crash_at = never;      ///< the operation with this number does not return
     std::uint64_t ignored_sync = never;  ///< canary: the sync with this number does nothing
+    std::uint64_t failing_sync = never;  ///< the sync with this number fails, and its medium is read-only from then on
+    std::set<std::uint64_t> lost;        ///< sectors that a failed sync has left in the page cache alone
     std::uint64_t fail_at = never;       ///< the operation with this number fails with io
     std::uint64_t size_limit = never;    ///< resize beyond it is no_space
     std::uint64_t unreadable_page = never;
@@ -162,6 +165,7 @@ public:
                 std::memcpy(disk_->cached.data() + one.offset, one.data, one.size);
                 for (std::uint64_t at = 0; at < one.size; at += sector_bytes) {
                     disk_->in_flight.insert(one.offset + at);
+                    disk_->lost.erase(one.offset + at);
                 }
             }
         }
@@ -171,8 +175,17 @@ public:
     Result<void> sync() override
     {
         const Step step = next_step();
-        if (step == Step::works && disk_->syncs++ != disk_->ignored_sync) {
-            disk_->durable = disk_->cached;
+        const std::uint64_t number = step == Step::works ? disk_->syncs++ : FakeDisk::never;
+        if (step == Step::works && number == disk_->failing_sync) {
+            disk_->lost.insert(disk_->in_flight.begin(), disk_->in_flight.end());
+            disk_->in_flight.clear();
+            is_frozen_ = true;
+            return outcome(Step::fails);
+        }
+        if (step == Step::works && number != disk_->ignored_sync) {
+            for (const std::uint64_t sector : disk_->in_flight) {
+                std::memcpy(disk_->durable.data() + sector, disk_->cached.data() + sector, sector_bytes);
+            }
             disk_->in_flight.clear();
         }
         return outcome(step);
@@ -191,7 +204,7 @@ private:
     Step next_step()
     {
         const std::uint64_t number = disk_->operations++;
-        if (number == disk_->fail_at) {
+        if (is_frozen_ || number == disk_->fail_at) {
             return Step::fails;
         }
         if (number < disk_->crash_at) {
@@ -211,6 +224,7 @@ private:
 
     std::shared_ptr<FakeDisk> disk_;
     Durability durability_;
+    bool is_frozen_ = false;  ///< a sync has failed
 };
 
 inline std::unique_ptr<Medium> attach(const std::shared_ptr<FakeDisk>& disk, Durability durability = Durability::power)

@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "arch/checksum.hpp"
+#include "core/canary.hpp"
 #include "engines/breeze/pointer_rewrite.hpp"
 #include "engines/breeze/scan.hpp"
 #include "os/clock.hpp"
+#include "pool/commit_record.hpp"
 
 namespace stillpoint::breeze {
 
@@ -20,7 +22,7 @@ constexpr std::uint64_t header_seed = 0x4252454548454144;
 constexpr std::uint64_t key_seed = 0x425245454b455953;
 constexpr EngineFormat format_of_pools{"breeze", layout_version, 1, &segment_file_pages, segment_alignment_bytes / page_bytes};
 
-constexpr EngineFormat journaled_format{"breeze", journaled_layout_version, 1, &journaled_segment_file_pages};
+constexpr EngineFormat journaled_format{"breeze", journaled_layout_version, commit_area_pages, &journaled_segment_file_pages};
 
 bool is_journaled(const Pool& pool) noexcept { return pool.facts().engine_layout_version == journaled_layout_version; }
 
@@ -109,19 +111,25 @@ Result<void> BreezePool::map(const OpenOptions& options)
             path_);
     }
     if (has_journal) {
-        if (auto replayed = JournaledImage::replay(pool_); !replayed) {
-            return replayed;
+        if (auto read = parts_.memory.read_journaled(pool_, options.journal_round_bytes); !read) {
+            return read;
         }
     }
-    const std::uint64_t place = pool_.segments().front().first_file_page * page_bytes;
-    PoolHeader header;
-    if (auto read = pool_.medium().read(place, std::as_writable_bytes(std::span(&header, 1))); !read) {
-        return read;
+    const auto header = parts_.memory.read_header(pool_);
+    if (!header) {
+        return pass_on(header.error());
     }
-    const std::uintptr_t last = header.bases[header.generation % bases_max];
+    const std::uintptr_t last = header->bases[header->generation % bases_max];
     const bool is_place = last % (2 * mib) == 0 && last >= window_base && last - window_base <= window_bytes - pool_.facts().image_bytes;
     const std::uintptr_t wanted = options.base_address != 0 ? options.base_address : is_place ? last : pool_.facts().base_address;
-    return parts_.memory.map(pool_, {wanted, options.base_address == 0 && !options.stays}, has_journal);
+    return parts_.memory.map(pool_, {wanted, options.base_address == 0 && !options.stays});
+}
+
+Result<void> BreezePool::begin_run()
+{
+    // With a journal the commit record that was found is durable before the half of the epoch before it is written to.
+    const bool has_record = is_journaled(pool_) && !is_removed(Canary::journal_found_epoch);
+    return has_record ? stillpoint::begin_run(pool_) : pool_.record_opening();
 }
 
 Result<void> BreezePool::prepare_parts()
@@ -215,8 +223,8 @@ Result<std::unique_ptr<BreezePool>> BreezePool::open(Pool opened, const OpenOpti
         return pass_on(prepared.error());
     }
     // From here on nothing refuses a sound pool: it is changed.
-    if (auto recorded = pool->pool_.record_opening(); !recorded) {
-        return pass_on(recorded.error());
+    if (auto begun = pool->begin_run(); !begun) {
+        return pass_on(begun.error());
     }
     PoolHeader& header = pool->parts_.memory.header();
     const unsigned threads = threads_for(options);

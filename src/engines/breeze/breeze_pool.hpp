@@ -24,6 +24,7 @@ struct OpenOptions {
     unsigned threads = 0;             ///< of the scan; 0: one for each CPU, at most rewriters_max
     bool collect = false;
     bool stays = false;               ///< at no other place
+    std::uint64_t journal_round_bytes = 0;  ///< on a file pages are brought up to date after so much; 0: as good
     bool counts_in_background = true;  ///< false: reference counts change in passes that a test makes
 };
 
@@ -65,6 +66,7 @@ private:
     explicit BreezePool(Pool pool) : pool_(std::move(pool)) {}
     [[nodiscard]] Result<void> map(const OpenOptions& options);
     [[nodiscard]] Result<void> check_header() const;
+    [[nodiscard]] Result<void> begin_run();
     [[nodiscard]] Result<void> prepare_parts();
     [[nodiscard]] Result<void> recover(unsigned threads);
     [[nodiscard]] Result<void> undo_transactions();

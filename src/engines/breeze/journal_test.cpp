@@ -8,54 +8,12 @@
 
 #include <gtest/gtest.h>
 
-#include "support/breeze_lists.hpp"
-#include "support/fake_medium.hpp"
+#include <cstdlib>
+
+#include "support/breeze_disk.hpp"
 
 namespace stillpoint::breeze::testing {
 namespace {
-
-using stillpoint::testing::Bytes;
-using stillpoint::testing::FakeDisk;
-using stillpoint::testing::FakeMedium;
-using stillpoint::testing::sector_bytes;
-
-Result<std::unique_ptr<BreezePool>> open_disk(const std::shared_ptr<FakeDisk>& disk, unsigned place_number)
-{
-    auto pool = Pool::open(std::make_unique<FakeMedium>(disk), pool_format(true), false, true);
-    if (!pool) {
-        return pass_on(pool.error());
-    }
-    return BreezePool::open(std::move(*pool), {.base_address = place(place_number), .threads = 1, .counts_in_background = false});
-}
-
-const Bytes& new_disk()
-{
-    static const Bytes content = [] {
-        const Pool::CreateOptions options{pool_format(true), image_bytes, image_bytes, place(0)};
-        auto disk = std::make_shared<FakeDisk>(Pool::file_bytes_for(options).value());
-        auto pool = Pool::create(std::make_unique<FakeMedium>(disk), options);
-        EXPECT_TRUE(pool) << pool.error().message;
-        EXPECT_TRUE(BreezePool::format(*pool));
-        return disk->durable;
-    }();
-    return content;
-}
-
-/// The file after a power cut: sectors that were not synced are old, new or garbage.
-Bytes power_cut(const FakeDisk& disk, std::mt19937_64& random)
-{
-    Bytes left = disk.durable;
-    left.resize(disk.cached.size());
-    for (const std::uint64_t sector : disk.in_flight) {
-        const std::uint64_t kind = random() % 5;
-        if (kind < 2) {
-            std::memcpy(left.data() + sector, disk.cached.data() + sector, sector_bytes);
-        } else if (kind == 2) {
-            std::fill_n(left.begin() + static_cast<std::ptrdiff_t>(sector), sector_bytes, std::byte{0xee});
-        }
-    }
-    return left;
-}
 
 struct ProgramRun {
     Model before;  ///< the last committed state
@@ -124,6 +82,16 @@ TEST(BreezeJournal, LeavesWholeTransactionsAfterCrashesOfTheDisk)
             const auto second = judge(power_cut(*again, random), run, 3);
             ASSERT_FALSE(second) << *second << ", crash at " << crash_at << ", then within recovery at " << again->crash_at;
         }
+    }
+}
+
+TEST(BreezeJournal, LosesNothingHoweverProgramsEnd)
+{
+    const char* const wanted = std::getenv("STILLPOINT_BREEZE_LIVES");
+    const std::uint64_t lives = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 24;
+    for (std::uint64_t seed = 1; seed <= lives; ++seed) {
+        const auto complaint = LifeOfAPool(seed).live(12);
+        ASSERT_FALSE(complaint) << "life " << seed << ": " << *complaint;
     }
 }
 

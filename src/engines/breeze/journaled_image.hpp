@@ -1,14 +1,17 @@
 #pragma once
-// The image of a pool on a file: private memory, whose lines become durable by a journal. What a mapped pool writes back line by line is
-// noted here, and everything that was noted becomes durable together, by one write and one sync that all waiting threads share. So a file
-// holds, after each record, what the memory of a mapped pool might hold after a crash at that moment, and one recovery serves both.
+// The image of a pool on a file: private memory, whose words become durable by a journal. What a mapped pool writes back line by line is
+// noted here, word by word, as it is at that moment; and everything that was noted becomes durable together, by one record that all
+// waiting threads share. So a file holds, after each record, what the memory of a mapped pool might hold after a crash at that moment, and
+// one recovery serves both.
 //
-// docs/internals/format/breeze.md has the bytes. Pages are brought up to date, and the journal begun again, when it is large.
+// Pages of the file are brought up to date, and the journal begun again, when it is large (journal.hpp).
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "core/result.hpp"
+#include "engines/breeze/journal.hpp"
 #include "engines/breeze/reserved_list.hpp"
 #include "os/futex.hpp"
 #include "os/reserved_array.hpp"
@@ -16,52 +19,66 @@
 
 namespace stillpoint::breeze {
 
+/// Words of a cache line that a thread has stored, and that no other thread stores to meanwhile: a bit for each.
+struct StoredWords {
+    std::uintptr_t line;
+    std::uint8_t words;
+};
+
 class JournaledImage {
 public:
-    /// Brings the pages of the file up to date with what a crash has left in the journal. Errors: pool_corrupt, io, no_space, no_memory.
-    [[nodiscard]] static Result<void> replay(const Pool& pool);
+    /// Reads what the file has, with its journal. `round_bytes`: see Journal::replay(). Errors: pool_corrupt, io, no_memory.
+    [[nodiscard]] Result<void> read(Pool& pool, std::uint64_t round_bytes);
+    /// What was read.
+    [[nodiscard]] const std::byte* content() const noexcept { return stable_.data(); }
+    /// Puts what was read to where the image lies from here on, in fresh memory.
+    void place_at(std::byte* image) noexcept;
 
-    /// Loads the pages into `image`. After replay(). Errors: io, no_memory.
-    [[nodiscard]] Result<void> load(const Pool& pool, std::byte* image);
-    /// Lines that were stored to. Any thread.
-    void note(std::span<const std::uintptr_t> line_addresses) noexcept;
+    /// Any thread.
+    void note(std::span<const StoredWords> stored) noexcept;
     /// Everything that was noted before is durable on return. Any thread. Errors: io, no_space: nothing becomes durable any more.
     [[nodiscard]] Result<void> make_durable() noexcept;
     /// Pages are up to date, durably, and the journal is empty. Errors: io, no_space.
     [[nodiscard]] Result<void> close() noexcept;
 
 private:
+    static constexpr std::size_t words_of_line = cache_line_bytes / sizeof(std::uint64_t);
+    struct NotedLine {
+        std::uint64_t number;
+        std::uint64_t words;  ///< that were noted: a bit for each
+        std::uint64_t values[words_of_line];
+    };
+
+    [[nodiscard]] NotedLine& noted_line(std::uint64_t number) noexcept;
     // With commit_lock_ held.
-    /// The lines that were noted, in the staging memory and in the stable copy; the first line of a page since pages were brought up to
-    /// date brings the whole page: a crash while the page is written may leave garbage in all of it. Returns the bytes of the record.
-    [[nodiscard]] std::uint64_t capture() noexcept;
-    [[nodiscard]] Result<void> make_room() noexcept;
-    [[nodiscard]] Result<void> write_record(std::uint64_t bytes) noexcept;
-    [[nodiscard]] Result<void> write_pages() noexcept;
+    /// Moves what was noted into the stable copy and into the journal's next record. The first line of a page in an epoch brings the
+    /// whole page: a crash while the page is written may leave garbage in all of it. Empty: the journal has no room, and nothing is moved.
+    [[nodiscard]] std::optional<Journal::Entries> capture() noexcept;
+    void forget_fresh_pages(std::uint64_t first) noexcept;
+    [[nodiscard]] Result<void> write_pages(bool is_clean) noexcept;
+    [[nodiscard]] Result<void> write_record() noexcept;
     [[nodiscard]] Result<void> commit() noexcept;
+    [[nodiscard]] Result<void> fail_for_good(Result<void> result) noexcept;
 
     Medium* medium_ = nullptr;
     std::byte* image_ = nullptr;
     std::uint64_t image_bytes_ = 0;
     std::uint64_t image_file_offset_ = 0;
-    std::uint64_t journal_file_offset_ = 0;
-    std::uint64_t journal_bytes_ = 0;
 
     os::FutexLock notes_lock_;  ///< inside commit_lock_
-    os::ReservedBitmap noted_;  ///< lines
-    ReservedList<std::uint64_t> lines_;
+    os::ReservedArray<std::uint32_t> place_of_line_;  ///< in noted_, where it has the line
+    ReservedList<NotedLine> noted_;
     std::uint64_t notes_ = 0;  ///< calls of note()
 
     os::FutexLock commit_lock_;
+    Journal journal_;
     std::uint64_t notes_captured_ = 0;
     std::uint64_t notes_durable_ = 0;
     os::ReservedArray<std::byte> stable_;  ///< the image as the journal and the pages have it
-    os::ReservedArray<std::byte> staging_;  ///< a record
-    os::ReservedBitmap dirty_;  ///< pages that only the journal has
+    os::ReservedBitmap dirty_;  ///< pages that the journal has, all of each, in this epoch
+    os::ReservedBitmap fresh_;  ///< those that a capture has found
     ReservedList<std::uint64_t> dirty_pages_;
-    std::uint64_t journal_used_ = 0;
-    std::uint64_t epoch_ = 1;
-    std::uint64_t sequence_ = 0;
+    ReservedList<std::uint64_t> recovered_pages_;
     bool failed_ = false;
     Failure failure_;
 };

@@ -207,7 +207,7 @@ Result<BreezePool*> open_pool_file(const std::string& path, const nvm_options* o
     if (!pool) {
         return pass_on(pool.error());
     }
-    if (auto fits = pool->check_engine(pool_format(pool->facts().engine_layout_version == journaled_layout_version)); !fits) {
+    if (auto fits = pool->check_engine(pool_format(pool->facts().engine_layout_version != layout_version)); !fits) {
         return pass_on(fits.error());
     }
     auto opened = BreezePool::open(std::move(*pool), open_options(options));

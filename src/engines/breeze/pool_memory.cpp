@@ -1,5 +1,6 @@
 #include "engines/breeze/pool_memory.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "pool/superblock_layout.hpp"
@@ -36,10 +37,7 @@ Result<void> PoolMemory::map_at(Pool& pool, std::uintptr_t base)
         return reserved;
     }
     if (is_journaled_) {
-        if (auto loaded = journal_.load(pool, addresses_.base()); !loaded) {
-            addresses_.unmap();
-            return loaded;
-        }
+        journal_.place_at(addresses_.base());
     }
     for (const Segment& segment : pool.segments()) {
         if (is_journaled_) {
@@ -65,9 +63,28 @@ void PoolMemory::store_noted(std::uint64_t offset, const void* data, std::uint64
     write_back(&at<std::byte>(offset), size_bytes);
 }
 
-Result<void> PoolMemory::map(Pool& pool, Place place, bool is_journaled)
+Result<void> PoolMemory::read_journaled(Pool& pool, std::uint64_t round_bytes)
 {
-    is_journaled_ = is_journaled;
+    is_journaled_ = true;
+    return journal_.read(pool, round_bytes);
+}
+
+Result<PoolHeader> PoolMemory::read_header(const Pool& pool) const
+{
+    PoolHeader header;
+    if (is_journaled_) {
+        std::memcpy(&header, journal_.content(), sizeof header);
+        return header;
+    }
+    const std::uint64_t place = pool.segments().front().first_file_page * page_bytes;
+    if (auto read = pool.medium().read(place, std::as_writable_bytes(std::span(&header, 1))); !read) {
+        return pass_on(read.error());
+    }
+    return header;
+}
+
+Result<void> PoolMemory::map(Pool& pool, Place place)
+{
     constexpr unsigned attempts = 64;
     auto mapped = map_at(pool, place.base);
     for (unsigned attempt = 0; attempt < attempts && !mapped && mapped.error().code == SP_E_WINDOW_TAKEN && place.or_another; ++attempt) {
@@ -90,16 +107,22 @@ void LinesToWriteBack::add(const void* address, std::uint64_t size_bytes) noexce
     if (size_bytes == 0) {
         return;
     }
+    constexpr std::uint64_t word_bytes = sizeof(std::uint64_t);
     const auto begin = reinterpret_cast<std::uintptr_t>(address);
-    const std::uintptr_t last = (begin + size_bytes - 1) / cache_line_bytes * cache_line_bytes;
-    for (std::uintptr_t line = begin / cache_line_bytes * cache_line_bytes; line <= last; line += cache_line_bytes) {
+    const std::uintptr_t end = begin + size_bytes;
+    for (std::uintptr_t line = begin / cache_line_bytes * cache_line_bytes; line < end; line += cache_line_bytes) {
+        const std::uint64_t first = begin > line ? (begin - line) / word_bytes : 0;
+        const std::uint64_t last = (std::min(end - line, cache_line_bytes) - 1) / word_bytes;
+        const auto words = static_cast<std::uint8_t>((2u << last) - (1u << first));
         if (count_ != 0 && lines_[count_ - 1] == line) {
+            stored_[count_ - 1].words |= words;
             continue;
         }
-        if (count_ == lines_.size()) {
+        if (count_ == lines_max) {
             flush();
         }
-        lines_[count_++] = line;
+        lines_[count_] = line;
+        stored_[count_++] = {line, words};
     }
 }
 

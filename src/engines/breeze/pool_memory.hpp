@@ -28,9 +28,13 @@ public:
         bool or_another;
     };
 
+    /// A pool with a journal is read first: its image is private memory. `round_bytes`: see Journal::replay().
+    /// Errors: pool_corrupt, io, no_memory.
+    [[nodiscard]] Result<void> read_journaled(Pool& pool, std::uint64_t round_bytes);
+    /// The header, before the image is mapped. Errors: io.
+    [[nodiscard]] Result<PoolHeader> read_header(const Pool& pool) const;
     /// Errors: window_taken, no_memory, io.
-    /// The image of a pool with a journal is private memory, loaded from the file.
-    [[nodiscard]] Result<void> map(Pool& pool, Place place, bool is_journaled);
+    [[nodiscard]] Result<void> map(Pool& pool, Place place);
     void unmap() noexcept { addresses_.unmap(); }
 
     [[nodiscard]] std::byte* base() const noexcept { return base_; }
@@ -62,12 +66,13 @@ public:
             medium_->append_lines(file_offset_ + offset, data, size_bytes);
         }
     }
-    void write_back_lines(std::span<const std::uintptr_t> line_addresses) const noexcept
+    /// The lines of these words.
+    void write_back_lines(std::span<const std::uintptr_t> lines, std::span<const StoredWords> stored) const noexcept
     {
         if (is_journaled_) {
-            journal_.note(line_addresses);
+            journal_.note(stored);
         } else {
-            medium_->write_back_lines(line_addresses);
+            medium_->write_back_lines(lines);
         }
     }
     /// Everything that this thread has written back comes before what it writes back later; in a mapped pool it is durable.
@@ -108,7 +113,8 @@ private:
     mutable JournaledImage journal_;
 };
 
-/// Lines that are written back together: one that is added twice in succession is written back once.
+/// Lines that are written back together: one that is added twice in succession is written back once. The words of the ranges that are
+/// added are the caller's: no other thread stores to them meanwhile, but by store_word().
 class LinesToWriteBack {
 public:
     explicit LinesToWriteBack(const PoolMemory& memory) noexcept : memory_(memory) {}
@@ -119,13 +125,15 @@ public:
     void add(const void* address, std::uint64_t size_bytes) noexcept;
     void flush() noexcept
     {
-        memory_.write_back_lines({lines_.data(), count_});
+        memory_.write_back_lines({lines_.data(), count_}, {stored_.data(), count_});
         count_ = 0;
     }
 
 private:
     const PoolMemory& memory_;
-    std::array<std::uintptr_t, 128> lines_;
+    static constexpr std::size_t lines_max = 128;
+    std::array<std::uintptr_t, lines_max> lines_;
+    std::array<StoredWords, lines_max> stored_;  ///< the same lines, for a journal
     std::size_t count_ = 0;
 };
 

@@ -25,6 +25,9 @@ public:
         return true;
     }
     void clear() noexcept { size_ = 0; }
+    void shorten_to(std::uint64_t size) noexcept { size_ = size; }
+    /// Elements from `first` on, which are not in use, take no memory until they are used again.
+    void discard_from(std::uint64_t first) noexcept { elements_.discard_from(first); }
     void swap(ReservedList& other) noexcept
     {
         std::swap(elements_, other.elements_);
@@ -33,6 +36,7 @@ public:
     [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
     [[nodiscard]] std::uint64_t capacity() const noexcept { return elements_.capacity(); }
     [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+    [[nodiscard]] T& operator[](std::uint64_t index) noexcept { return elements_[index]; }
     [[nodiscard]] T& back() noexcept { return elements_[size_ - 1]; }
     void pop_back() noexcept { --size_; }
     [[nodiscard]] T* begin() noexcept { return elements_.data(); }

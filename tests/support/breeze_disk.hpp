@@ -1,0 +1,164 @@
+#pragma once
+// For the tests of breeze's journal: pools of lists on a disk that loses, tears and fails.
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+
+#include "support/breeze_lists.hpp"
+#include "support/fake_medium.hpp"
+
+namespace stillpoint::breeze::testing {
+
+using stillpoint::testing::Bytes;
+using stillpoint::testing::FakeDisk;
+using stillpoint::testing::FakeMedium;
+using stillpoint::testing::sector_bytes;
+
+inline Result<std::unique_ptr<BreezePool>> open_disk(const std::shared_ptr<FakeDisk>& disk, unsigned place_number,
+                                                     std::uint64_t round_bytes = 0)
+{
+    auto pool = Pool::open(std::make_unique<FakeMedium>(disk), pool_format(true), false, true);
+    if (!pool) {
+        return pass_on(pool.error());
+    }
+    return BreezePool::open(
+        std::move(*pool),
+        {.base_address = place(place_number), .threads = 1, .journal_round_bytes = round_bytes, .counts_in_background = false});
+}
+
+inline const Bytes& new_disk()
+{
+    static const Bytes content = [] {
+        const Pool::CreateOptions options{pool_format(true), image_bytes, image_bytes, place(0)};
+        auto disk = std::make_shared<FakeDisk>(Pool::file_bytes_for(options).value());
+        auto pool = Pool::create(std::make_unique<FakeMedium>(disk), options);
+        EXPECT_TRUE(pool) << pool.error().message;
+        EXPECT_TRUE(BreezePool::format(*pool));
+        return disk->durable;
+    }();
+    return content;
+}
+
+/// The file after a power cut: sectors that were not synced are old, new or garbage.
+inline Bytes power_cut(const FakeDisk& disk, std::mt19937_64& random)
+{
+    Bytes left = disk.durable;
+    left.resize(disk.cached.size());
+    const std::uint64_t mostly = random() % 3;  // Of some writes nearly all sectors are there, of some nearly none.
+    for (const auto* const sectors : {&disk.in_flight, &disk.lost}) {
+        for (const std::uint64_t sector : *sectors) {
+            const std::uint64_t kind = mostly < 2 && random() % 16 != 0 ? 4 * mostly : random() % 5;
+            if (kind < 2) {
+                std::memcpy(left.data() + sector, disk.cached.data() + sector, sector_bytes);
+            } else if (kind == 2) {
+                std::fill_n(left.begin() + static_cast<std::ptrdiff_t>(sector), sector_bytes, std::byte{0xee});
+            }
+        }
+    }
+    return left;
+}
+
+/// One pool, opened by one program after the other. Each ends otherwise: closed, killed, by a power cut, with a disk that fails.
+///   - A program finds the lists as after exactly one transaction, not older than the last one that committed.
+///   - What one program has found is there for the next: a transaction that failed does not come and go.
+class LifeOfAPool {
+public:
+    explicit LifeOfAPool(std::uint64_t seed) : random_(seed) {}
+
+    /// A complaint, if there is one.
+    std::optional<std::string> live(unsigned programs)
+    {
+        for (unsigned i = 0; i < programs; ++i) {
+            if (auto complaint = run_program()) {
+                return *complaint + ", in program " + std::to_string(i) + " after\n" + story_;
+            }
+        }
+        return std::nullopt;
+    }
+
+private:
+    enum class End { closed, killed, crashed, sync_failed };
+
+    std::optional<std::string> run_program()
+    {
+        const End end = std::array{End::closed, End::killed, End::crashed, End::crashed, End::sync_failed}[random_() % 5];
+        // Many within the opening.
+        const std::uint64_t steps = random_() % 2 == 0 ? random_() % 16 : random_() % 100;
+        if (end == End::crashed) {
+            disk_->crash_at = disk_->operations + steps;
+        } else if (end == End::sync_failed) {
+            disk_->failing_sync = disk_->syncs + steps / 2;
+        }
+        tell(end, steps);
+        auto complaint = use_pool(end);
+        if (complaint) {
+            return complaint;
+        }
+        disk_->crash_at = FakeDisk::never;
+        disk_->failing_sync = FakeDisk::never;
+        if (random_() % 2 == 0) {
+            disk_ = std::make_shared<FakeDisk>(power_cut(*disk_, random_));
+            story_ += " and the power fails;";
+        }
+        return std::nullopt;
+    }
+
+    std::optional<std::string> use_pool(End end)
+    {
+        // Rounds of few transactions, in half of the programs.
+        const std::uint64_t round_bytes = random_() % 2 == 0 ? 0 : page_bytes << random_() % 6;
+        auto pool = open_disk(disk_, static_cast<unsigned>(random_() % 3), round_bytes);
+        if (!pool) {
+            return is_disk_dead() ? std::nullopt : std::optional(pool.error().message);
+        }
+        const Model found = model_of(**pool);
+        if (found != before_ && found != after_) {
+            return "the lists are as after no transaction, or an older one";
+        }
+        before_ = found;
+        after_ = found;
+        if (random_() % 4 == 0) {
+            if (auto complaint = complaint_of_counts(**pool, objects_in(found))) {
+                return complaint;
+            }
+        }
+        const std::uint64_t rounds_every = 1 + random_() % 12;
+        for (std::uint64_t i = random_() % 40; i-- != 0;) {
+            after_ = before_;
+            if (!run_transaction(**pool, after_, random_)) {
+                return is_disk_dead() ? std::nullopt : std::optional<std::string>("a transaction has failed");
+            }
+            before_ = after_;
+            if (random_() % 5 == 0) {
+                (*pool)->parts().counts.pass();
+            }
+            // Pages are brought up to date, and the journal begins again.
+            if (random_() % rounds_every == 0 && !(*pool)->parts().memory.close()) {
+                return is_disk_dead() ? std::nullopt : std::optional<std::string>("pages could not be brought up to date");
+            }
+        }
+        if (end == End::closed && !(*pool)->close()) {
+            return "the pool could not be closed";
+        }
+        return std::nullopt;
+    }
+
+    [[nodiscard]] bool is_disk_dead() const { return disk_->operations > disk_->crash_at || disk_->syncs > disk_->failing_sync; }
+
+    void tell(End end, std::uint64_t steps)
+    {
+        constexpr const char* names[] = {"is closed", "is killed", "crashes", "has a sync that fails"};
+        story_ += " one " + std::string(names[static_cast<std::size_t>(end)]) + " (" + std::to_string(steps) + ")";
+    }
+
+    std::mt19937_64 random_;
+    std::shared_ptr<FakeDisk> disk_ = std::make_shared<FakeDisk>(new_disk());
+    Model before_;  ///< the last committed state
+    Model after_;   ///< that of the transaction under way
+    std::string story_;
+};
+
+}  // namespace stillpoint::breeze::testing
