@@ -212,7 +212,7 @@ constexpr std::uint64_t segment_file_pages(std::uint64_t image_pages) noexcept {
 /// Changes that become durable together: `pages` JournalPages follow, then `lines` JournalLines, then zeroes up to a multiple of 4096.
 /// Records of an epoch follow each other from the beginning of its half of the journal.
 struct JournalRecord {
-    std::uint64_t checksum;  ///< of the fields after it, and of the pages and lines; its seed has the pool and the epoch
+    std::uint64_t checksum;  ///< of the fields after it, and of the pages and lines; its seed is the pool's
     std::uint64_t epoch;
     std::uint64_t sequence;  ///< in the epoch, from 1
     std::uint64_t pages;

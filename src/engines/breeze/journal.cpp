@@ -20,7 +20,7 @@ constexpr std::uint64_t lines_of_page = page_bytes / cache_line_bytes;
 
 std::uint64_t Journal::checksum_of(const JournalRecord& record) const noexcept
 {
-    return checksum64(&record.epoch, journal_record_bytes(record.pages, record.lines) - sizeof record.checksum, mix64(seed_, epoch_));
+    return checksum64(&record.epoch, journal_record_bytes(record.pages, record.lines) - sizeof record.checksum, seed_);
 }
 
 std::uint64_t Journal::offset_of(std::uint64_t place) const noexcept
