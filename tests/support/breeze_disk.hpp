@@ -235,7 +235,7 @@ private:
     std::mt19937_64 random_;
     std::shared_ptr<FakeDisk> disk_ = std::make_shared<FakeDisk>(new_disk());
     Model before_;  ///< the last committed state
-    Model after_;   ///< that of the transaction under way
+    Model after_;  ///< that of the transaction under way
     std::string story_;
 };
 

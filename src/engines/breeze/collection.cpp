@@ -46,10 +46,10 @@ bool Collection::mark_some()
         if (type == nullptr) {
             continue;
         }
-        std::byte* const object = pool_.bytes_of(block);
-        type->visit_pointers(object, pool_.memory.object(block).size, [&](std::uint64_t place, const PointerRun& run) {
+        const std::byte* const object = pool_.bytes_of(block);
+        type->visit_pointers(object, load_word(pool_.memory.object(block).size), [&](std::uint64_t place, const PointerRun& run) {
             if (run.kind == PointerKind::strong) {
-                pool_.marks.reach(pool_.target_of(load_word(*reinterpret_cast<std::uint64_t*>(object + place))));
+                pool_.marks.reach(pool_.target_of(load_word_of_program(object + place)));
             }
         });
     }

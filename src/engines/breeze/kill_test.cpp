@@ -120,6 +120,15 @@ void check(NVM_POOL* pool, const Promises& promises)
     _exit(11);
 }
 
+/// Until a thread has committed something, on a slow machine too; a child that has ended commits nothing.
+void await_commit(const Promises& promises)
+{
+    const std::uint64_t before = promises.committed[0];
+    for (int waits = 0; promises.committed[0] == before && waits < 10'000; ++waits) {
+        usleep(1'000);
+    }
+}
+
 void kill_and_open(const char* medium, const std::string& folder)
 {
     const nvm_options options = on(medium);
@@ -144,6 +153,9 @@ void kill_and_open(const char* medium, const std::string& folder)
             run_child(path, options, promises, i % 2 == 1);
         }
         usleep(static_cast<useconds_t>(5'000 + random() % 60'000));
+        if (i % 3 == 2) {
+            await_commit(promises);
+        }
         kill(child, SIGKILL);
         int status = 0;
         ASSERT_EQ(waitpid(child, &status, 0), child);

@@ -19,13 +19,15 @@ public:
     [[nodiscard]] Result<void> begin(std::uint64_t image_bytes)
     {
         const std::uint64_t granules = image_bytes / granule_bytes;
-        if (auto reserved = bits_.reserve(granules / 64 + 1, "the marks of a collection"); !reserved) {
-            return reserved;
+        const std::lock_guard hold(lock_);
+        if (bits_.capacity() != 0) {  // A thread that has seen the last collection may still mark: the memory stays.
+            bits_.discard_from(0);
+            grey_.clear();
+        } else if (auto bits = bits_.reserve(granules / 64 + 1, "the marks of a collection"); !bits) {
+            return bits;
+        } else if (auto grey = grey_.reserve(granules, "the marked objects of a collection"); !grey) {
+            return grey;
         }
-        if (auto reserved = grey_.reserve(granules, "the marked objects of a collection"); !reserved) {
-            return reserved;
-        }
-        grey_.clear();
         active_.store(true, std::memory_order_seq_cst);
         return {};
     }

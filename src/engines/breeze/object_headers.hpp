@@ -30,7 +30,8 @@ struct BlockHead {
 
 [[nodiscard]] inline std::uint64_t header_check(std::uint64_t key, std::uint64_t offset, const ObjectHeader& header) noexcept
 {
-    const std::uint64_t words[4] = {key ^ offset, header.counts >> type_shift, header.version, header.size};
+    const std::uint64_t words[4] = {key ^ offset, load_word(header.counts) >> type_shift, load_word(header.version),
+                                    load_word(header.size)};
     return checksum64(words, sizeof words, key) & 0xffffffff;
 }
 
@@ -45,11 +46,11 @@ struct BlockHead {
     return read_head(key, offset, load_word(memory.object(offset).head), head) && head.state == BlockState::allocated;
 }
 
-/// The header of an allocated block fits its check and its block.
+/// The header of an allocated block fits its check and its block. Any thread: a block that is being allocated again fits or does not.
 [[nodiscard]] inline bool is_sound(std::uint64_t key, std::uint64_t offset, std::uint64_t granules, const ObjectHeader& header) noexcept
 {
-    return header.generation >> header_check_shift == header_check(key, offset, header) &&
-           header.size <= granules * granule_bytes - object_header_bytes;
+    return load_word(header.generation) >> header_check_shift == header_check(key, offset, header) &&
+           load_word(header.size) <= granules * granule_bytes - object_header_bytes;
 }
 
 }  // namespace stillpoint::breeze

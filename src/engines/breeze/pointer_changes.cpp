@@ -11,6 +11,8 @@ namespace stillpoint::breeze {
 
 namespace {
 
+constexpr std::uint64_t word_bytes = sizeof(std::uint64_t);
+
 bool has_tags(const Type& type) noexcept
 {
     for (const PointerRun& run : type.runs) {
@@ -121,20 +123,40 @@ Result<void> Transaction::find_changes_of_tagged(std::uint64_t block, bool check
 {
     const Type* const type = pool_->type_of(block);
     const std::uint64_t size = pool_->memory.object(block).size;
-    os::ReservedArray<std::byte> copies;  // Other threads may store to other words of it meanwhile.
-    if (auto reserved = copies.reserve(2 * size, "an object as it was and is"); !reserved) {
+    os::ReservedArray<std::byte> copies;
+    if (auto reserved = copies.reserve(3 * size, "an object as it was and is"); !reserved) {
         return reserved;
     }
     std::byte* const now = copies.data();
     std::byte* const before = now + size;
-    std::memcpy(now, pool_->bytes_of(block), size);
-    std::memcpy(before, now, size);
+    std::byte* const logged = before + size;
+    const std::byte* const object = pool_->bytes_of(block);
     const std::uint64_t begin = block + object_header_bytes;
-    log_.visit([&](const LoggedRange& range) {
-        if (range.offset >= begin && range.offset < begin + size) {
-            std::memcpy(before + (range.offset - begin), range.old_bytes, std::min(range.size, begin + size - range.offset));
+    const auto visit_logged = [&](auto&& visit) {
+        log_.visit([&](const LoggedRange& range) {
+            if (range.offset >= begin && range.offset < begin + size) {
+                visit(range.offset - begin, range.old_bytes, std::min(range.size, begin + size - range.offset));
+            }
+        });
+    };
+    visit_logged([&](std::uint64_t place, const std::byte*, std::uint64_t bytes) { std::memset(logged + place, 1, bytes); });
+    // Pointers of which this transaction has logged the word, or the tag's, and their tags. Other words are other threads', which may be
+    // storing there: they stay zero in both copies.
+    const auto copy_words = [&](std::uint64_t place, std::uint64_t bytes) {
+        const std::uint64_t first = place / word_bytes * word_bytes;
+        const std::uint64_t end = std::min(round_up(place + bytes, word_bytes), size);
+        std::memcpy(now + first, object + first, end - first);
+        std::memcpy(before + first, now + first, end - first);
+    };
+    type->visit_tagged(size, [&](std::uint64_t place, std::uint64_t tag_place, const PointerRun& run) {
+        const auto is_logged = [&](std::uint64_t offset) { return logged[offset] != std::byte{0}; };
+        if (is_logged(place) || is_logged(place + word_bytes - 1) || is_logged(tag_place)) {
+            copy_words(place, word_bytes);
+            copy_words(tag_place, run.tag_bytes);
         }
     });
+    visit_logged(
+        [&](std::uint64_t place, const std::byte* old_bytes, std::uint64_t bytes) { std::memcpy(before + place, old_bytes, bytes); });
     Result<void> result;
     type->visit_pointers(before, size, [&](std::uint64_t place, const PointerRun& run) {
         if (result && run.tag_bytes != 0) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/result.hpp"
+#include "core/sanitizers.hpp"
 #include "engines/breeze/breeze_layout.hpp"
 #include "engines/breeze/journaled_image.hpp"
 #include "pool/pool.hpp"
@@ -19,6 +20,13 @@ namespace stillpoint::breeze {
     return std::atomic_ref(const_cast<std::uint64_t&>(word)).load(std::memory_order_acquire);
 }
 inline void store_word(std::uint64_t& word, std::uint64_t value) noexcept { std::atomic_ref(word).store(value, std::memory_order_release); }
+
+/// A word of an object that the program may be storing meanwhile, with a plain store. Aligned words do not tear, and either value will do
+/// for a collection, which a transaction tells of the old and the new one.
+[[nodiscard]] STILLPOINT_NO_THREAD_SANITIZER inline std::uint64_t load_word_of_program(const std::byte* place) noexcept
+{
+    return *reinterpret_cast<const volatile std::uint64_t*>(place);
+}
 
 class PoolMemory {
 public:

@@ -136,11 +136,12 @@ Result<std::byte*> Transaction::allocate(std::uint32_t type, std::uint64_t size,
     const std::uint64_t version = next_version();
     ObjectHeader& header = pool_->memory.object(block);
     std::byte* const object = pool_->bytes_of(block);
-    header.owner = owner_;
-    header.counts = std::uint64_t{type} << type_shift;
-    header.version = version;
-    header.size = size;
-    header.generation = pool_->generation | header_check(pool_->key, block, header) << header_check_shift;
+    // A collection may still look at the object that was here.
+    store_word(header.owner, owner_);
+    store_word(header.counts, std::uint64_t{type} << type_shift);
+    store_word(header.version, version);
+    store_word(header.size, size);
+    store_word(header.generation, pool_->generation | header_check(pool_->key, block, header) << header_check_shift);
     const std::uint64_t granules = pool_->zones.bytes_of_block(block) / granule_bytes;
     if (is_large) {  // The object's bytes lie where other zones have their first header.
         store_word(header.head, head_of(pool_->key, block, {BlockState::allocated, granules}));

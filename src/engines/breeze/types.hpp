@@ -68,6 +68,22 @@ public:
         visit_pointers(object, size_bytes, 0, size_bytes, visit);
     }
 
+    /// Calls visit(offset in the object, offset of its tag, run) for each place that has a pointer if its tag says so.
+    template <class Visit>
+    void visit_tagged(std::uint64_t size_bytes, Visit&& visit) const
+    {
+        for (std::uint64_t element = 0; element + size <= size_bytes; element += has_tail ? size_bytes : size) {
+            for (const PointerRun& run : runs) {
+                const std::uint64_t end = has_tail ? size_bytes : element + size;
+                std::uint64_t place = element + run.offset;
+                for (std::uint64_t i = 0; run.tag_bytes != 0 && (run.count != 0 ? i < run.count : place + sizeof place <= end); ++i) {
+                    visit(place, element + run.tag_offset, run);
+                    place += run.stride;
+                }
+            }
+        }
+    }
+
     /// The pointer of that run at that place is there, as the tag of its element says.
     [[nodiscard]] bool has(const std::byte* object, std::uint64_t place, const PointerRun& run) const noexcept
     {

@@ -138,9 +138,13 @@ void UndoLog::roll_back() noexcept
     LinesToWriteBack lines(*memory_);
     // No word is logged twice, so the order of the entries does not matter.
     visit([&](const LoggedRange& range) {
-        std::byte& place = memory_->at<std::byte>(range.offset);
-        std::memcpy(&place, range.old_bytes, range.size);
-        lines.add(&place, range.size);
+        auto* const words = &memory_->at<std::uint64_t>(range.offset);  // Which a collection may read meanwhile.
+        for (std::uint64_t i = 0; i < range.size / word_bytes; ++i) {
+            std::uint64_t old_word = 0;
+            std::memcpy(&old_word, range.old_bytes + i * word_bytes, word_bytes);
+            store_word(words[i], old_word);
+        }
+        lines.add(words, range.size);
     });
     lines.flush();
     memory_->fence();
@@ -157,7 +161,8 @@ Result<bool> UndoLog::find_unfinished() noexcept
     while (capacity_ - used_ >= sizeof(UndoEntry)) {
         const UndoEntry& entry = entry_at(used_);
         const std::uint64_t room = capacity_ - used_ - sizeof(UndoEntry);
-        if (entry.transaction != transaction_ || entry.size == 0 || entry.size > room || checksum_of(entry) != entry.checksum) {
+        if (entry.transaction != transaction_ || entry.size == 0 || entry.size > room || entry.size % word_bytes != 0 ||
+            entry.offset % word_bytes != 0 || checksum_of(entry) != entry.checksum) {
             break;
         }
         const bool is_root = entry.offset == offsetof(PoolHeader, root) && entry.size == word_bytes;

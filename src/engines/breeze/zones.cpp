@@ -195,10 +195,8 @@ void Zones::carve(std::uint64_t number, std::uint64_t granules) noexcept
     if (load_word(head) != 0) {  // The zone has been used: bytes of old objects must not pass for damaged headers.
         for (std::uint64_t block = 1; block < blocks; ++block) {
             std::uint64_t& other = memory_->object(begin + block * granules * granule_bytes).head;
-            if (load_word(other) != 0) {
-                store_word(other, 0);
-                memory_->write_back(&other, sizeof other);
-            }
+            store_word(other, 0);  // Also where it is zero: that may be a store that was never written back.
+            memory_->write_back(&other, sizeof other);
         }
         memory_->fence();
     }
