@@ -4,7 +4,7 @@ namespace stillpoint {
 
 const EngineDriver* find_engine(std::string_view name) noexcept
 {
-    for (const EngineDriver& driver : engine_drivers()) {
+    for (const EngineDriver& driver : every_engine_driver()) {
         if (driver.format.name == name) {
             return &driver;
         }

@@ -136,6 +136,14 @@ Result<void> parse_option(Options& options, std::string_view name, std::string_v
     if (row == nullptr) {
         return fail_unknown(name);
     }
+    if (row->name == "engine") {
+        if (const EngineDriver* const driver = find_engine(value); driver != nullptr && !driver->opened_by.empty()) {
+            return fail(SP_E_INVALID_ARGUMENT, 0,
+                        "option engine: pools of the engine {} are made and opened by the program itself, with {}: sp_open and `stillpoint "
+                        "run` cannot",
+                        driver->format.name, driver->opened_by);
+        }
+    }
     const auto parsed = parse_option_value(*row, value);
     if (!parsed) {
         return pass_on(parsed.error());

@@ -4,6 +4,9 @@
 
 #include "api/registry.hpp"
 
+#include <algorithm>
+
+#include "engines/breeze/driver.hpp"
 #include "engines/nvthreads/nvthreads_engine.hpp"
 #include "engines/pmthreads/pmthreads_engine.hpp"
 #include "engines/pronto/pronto_engine.hpp"
@@ -12,9 +15,20 @@
 
 namespace stillpoint {
 
+std::span<const EngineDriver> every_engine_driver() noexcept
+{
+    static const EngineDriver drivers[] = {pmthreads::driver(), respct::driver(),    pronto::driver(),
+                                           spht::driver(),      nvthreads::driver(), breeze::driver()};
+    return drivers;
+}
+
 std::span<const EngineDriver> engine_drivers() noexcept
 {
-    static const EngineDriver drivers[] = {pmthreads::driver(), respct::driver(), pronto::driver(), spht::driver(), nvthreads::driver()};
+    static const std::span<const EngineDriver> drivers = [] {
+        const auto every = every_engine_driver();
+        const auto end = std::ranges::find_if(every, [](const EngineDriver& driver) { return !driver.opened_by.empty(); });
+        return every.first(static_cast<std::size_t>(end - every.begin()));
+    }();
     return drivers;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 // The engines of this program. registry.cpp lists those of the library; a program that links with its objects and defines
-// engine_drivers() itself has other ones.
+// these functions itself has other ones.
 
 #include <span>
 #include <string_view>
@@ -9,8 +9,11 @@
 
 namespace stillpoint {
 
-/// All registered engines; the first is what a new pool has where none is named.
+/// The engines that sp_open and `stillpoint run` open; the first is what a new pool has where none is named.
 [[nodiscard]] std::span<const EngineDriver> engine_drivers() noexcept;
+/// These, and after them the engines whose pools programs open by functions of their own (EngineDriver::opened_by).
+[[nodiscard]] std::span<const EngineDriver> every_engine_driver() noexcept;
+/// Of every engine.
 [[nodiscard]] const EngineDriver* find_engine(std::string_view name) noexcept;
 
 }  // namespace stillpoint

@@ -104,6 +104,14 @@ tl::unexpected<Failure> no_such_engine(std::string_view name)
     return fail(SP_E_INVALID_ARGUMENT, 0, "there is no engine called \"{}\"", name);
 }
 
+tl::unexpected<Failure> opened_by_the_program(const std::string& pool, const EngineDriver& driver)
+{
+    return fail(SP_E_POOL_ENGINE, 0,
+                "{}: pools of the engine {} are made and opened by the program itself, with {}: sp_open and "
+                "`stillpoint run` cannot",
+                pool, driver.format.name, driver.opened_by);
+}
+
 struct NewPool {
     const EngineDriver* driver;
     std::uint64_t size_bytes;
@@ -115,6 +123,9 @@ Result<NewPool> new_pool_of(const Options& options)
     const EngineDriver* const driver = find_engine(options.engine);
     if (driver == nullptr) {
         return no_such_engine(options.engine);
+    }
+    if (!driver->opened_by.empty()) {
+        return opened_by_the_program(options.pool, *driver);
     }
     const auto size = size_of_new_pool(options, *driver);
     if (!size) {
@@ -239,6 +250,9 @@ Result<SessionPool> open_pool(std::unique_ptr<Medium> medium, const Options& opt
         return pass_on(pool.error());
     }
     const PoolFacts& facts = pool->facts();
+    if (const EngineDriver* const owner = find_engine(facts.engine_name); owner != nullptr && !owner->opened_by.empty()) {
+        return opened_by_the_program(options.pool, *owner);
+    }
     if (auto agrees = check_creation_options(options, facts); !agrees) {
         return pass_on(agrees.error());
     }

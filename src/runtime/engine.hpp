@@ -129,12 +129,13 @@ enum class Programs : std::uint8_t {
     restart_points,  ///< by restart points; locks are counted
     operations,  ///< by the operations of durable objects; no lock is counted
     transactions,  ///< by transactions; no lock is counted
+    typed_objects,  ///< by transactions on objects whose types the pool knows, through functions of the engine's own
 };
 
 /// Locks are counted as sections.
 [[nodiscard]] constexpr bool locks_delimit(Programs programs) noexcept
 {
-    return programs != Programs::operations && programs != Programs::transactions;
+    return programs != Programs::operations && programs != Programs::transactions && programs != Programs::typed_objects;
 }
 
 /// The functions of an engine that offline tools call, without starting it.
@@ -175,6 +176,25 @@ struct EngineDriver {
     bool shares_process = false;
     /// The facts that the engine keeps besides the program's memory, for `info` and `check`; nullptr: none to show.
     const EngineFacts* facts = nullptr;
+    /// The functions that make and open the engine's pools, for the end of a sentence, where neither sp_open nor `stillpoint run` does.
+    /// There is no Engine then: `make` is null, and `visit_image` of check() is not called. Empty: the engine serves sessions.
+    std::string_view opened_by = {};
+    /// The other formats that its pools may have.
+    std::span<const EngineFormat> more_formats = {};
 };
+
+/// The format of a pool of that layout version; nullptr: the engine has none.
+[[nodiscard]] inline const EngineFormat* format_of(const EngineDriver& driver, std::uint32_t layout_version) noexcept
+{
+    if (driver.format.layout_version == layout_version) {
+        return &driver.format;
+    }
+    for (const EngineFormat& format : driver.more_formats) {
+        if (format.layout_version == layout_version) {
+            return &format;
+        }
+    }
+    return nullptr;
+}
 
 }  // namespace stillpoint

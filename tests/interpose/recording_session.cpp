@@ -61,5 +61,6 @@ Engine* session_engine() noexcept
 
 /// Stands in for registry.cpp of the library, which would link the engines and the session.
 std::span<const EngineDriver> engine_drivers() noexcept { return {}; }
+std::span<const EngineDriver> every_engine_driver() noexcept { return {}; }
 
 }  // namespace stillpoint

@@ -135,7 +135,7 @@ Result<OpenedPool> open_pool_to_read(const std::string& path, bool lock)
                     "that made it, or a newer one",
                     path, name);
     }
-    if (pool->facts().engine_layout_version != driver->format.layout_version) {
+    if (format_of(*driver, pool->facts().engine_layout_version) == nullptr) {
         return fail(SP_E_POOL_VERSION, 0,
                     "{}: the engine {} wrote it with layout version {}, this stillpoint reads version {}; use the version "
                     "that made it, or a newer one",

@@ -135,6 +135,7 @@ std::string_view text_of_programs(Programs programs)
     case Programs::restart_points: return "restart-points";
     case Programs::operations: return "operations";
     case Programs::transactions: return "transactions";
+    case Programs::typed_objects: return "typed-objects";
     }
     return "locks";
 }

@@ -24,8 +24,6 @@ constexpr EngineFormat format_of_pools{"breeze", layout_version, 1, &segment_fil
 
 constexpr EngineFormat journaled_format{"breeze", journaled_layout_version, commit_area_pages, &journaled_segment_file_pages};
 
-bool is_journaled(const Pool& pool) noexcept { return pool.facts().engine_layout_version == journaled_layout_version; }
-
 std::uint64_t checksum_of(PoolHeader header) noexcept
 {
     header.checksum = 0;
@@ -45,6 +43,8 @@ unsigned threads_for(const OpenOptions& options) noexcept
 thread_local unsigned last_log = 0;  ///< that the thread had: its cache has free blocks
 
 }  // namespace
+
+bool is_journaled(const Pool& pool) noexcept { return pool.facts().engine_layout_version == journaled_layout_version; }
 
 const EngineFormat& pool_format(bool is_journaled) noexcept { return is_journaled ? journaled_format : format_of_pools; }
 
@@ -81,20 +81,20 @@ BreezePool::~BreezePool()
     parts_.memory.unmap();
 }
 
-Result<void> BreezePool::check_header() const
+Result<void> BreezePool::check_header(const PoolHeader& header, const Pool& pool)
 {
-    const PoolHeader& header = parts_.memory.header();
-    const PoolFacts& facts = pool_.facts();
+    const PoolFacts& facts = pool.facts();
+    const std::string_view path = pool.medium().path();
     const bool is_whole = std::memcmp(header.magic, header_magic, sizeof header_magic) == 0 && header.header_bytes == sizeof header &&
                           header.log_count == logs_max && checksum_of(header) == header.checksum &&
                           header.image_bytes == facts.image_bytes && std::memcmp(header.uuid, facts.uuid.data(), sizeof header.uuid) == 0;
-    if (!is_whole || pool_.segments().size() != 1) {
-        return fail(SP_E_POOL_CORRUPT, 0, "{}: the header of the image is damaged: restore the pool from a copy", path_);
+    if (!is_whole || pool.segments().size() != 1) {
+        return fail(SP_E_POOL_CORRUPT, 0, "{}: the header of the image is damaged: restore the pool from a copy", path);
     }
     const bool is_history = header.generation >= header.oldest_generation && header.oldest_generation != 0 &&
                             header.generation - header.oldest_generation < bases_max && header.generation <= UINT32_MAX;
     if (!is_history || header.versions_reserved == 0) {
-        return fail(SP_E_POOL_CORRUPT, 0, "{}: the history of the pool's addresses is damaged: generations {} to {}", path_,
+        return fail(SP_E_POOL_CORRUPT, 0, "{}: the history of the pool's addresses is damaged: generations {} to {}", path,
                     header.oldest_generation, header.generation);
     }
     return {};
@@ -213,10 +213,11 @@ Result<std::unique_ptr<BreezePool>> BreezePool::open(Pool opened, const OpenOpti
     const std::uint64_t begin_ns = os::monotonic_ns();
     std::unique_ptr<BreezePool> pool(new BreezePool(std::move(opened)));
     pool->path_ = pool->pool_.medium().path();
+    pool->parts_.findings = options.findings;
     if (auto mapped = pool->map(options); !mapped) {
         return pass_on(mapped.error());
     }
-    if (auto checked = pool->check_header(); !checked) {
+    if (auto checked = check_header(pool->parts_.memory.header(), pool->pool_); !checked) {
         return pass_on(checked.error());
     }
     if (auto prepared = pool->prepare_parts(); !prepared) {

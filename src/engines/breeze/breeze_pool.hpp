@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "core/findings.hpp"
 #include "core/result.hpp"
 #include "engines/breeze/collection.hpp"
 #include "engines/breeze/pool_parts.hpp"
@@ -18,6 +19,7 @@ namespace stillpoint::breeze {
 
 /// EngineFormat of breeze's pools: of mapped ones, and of those on a file, with a journal.
 [[nodiscard]] const EngineFormat& pool_format(bool is_journaled = false) noexcept;
+[[nodiscard]] bool is_journaled(const Pool& pool) noexcept;
 
 struct OpenOptions {
     std::uintptr_t base_address = 0;  ///< 0: where the pool lay last, else another place
@@ -25,7 +27,8 @@ struct OpenOptions {
     bool collect = false;
     bool stays = false;               ///< at no other place
     std::uint64_t journal_round_bytes = 0;  ///< on a file pages are brought up to date after so much; 0: as good
-    bool counts_in_background = true;  ///< false: reference counts change in passes that a test makes
+    bool counts_in_background = true;  ///< false: reference counts change in passes that the caller makes
+    Findings* findings = nullptr;      ///< gets the damaged objects; nullptr: they are logged
 };
 
 /// The figures of an opening.
@@ -40,6 +43,8 @@ class BreezePool {
 public:
     /// The image of a new pool, before it is opened: its header alone. Errors: io.
     [[nodiscard]] static Result<void> format(Pool& pool);
+    /// Compares the header of the pool's image with its checksum and with the pool. Errors: pool_corrupt.
+    [[nodiscard]] static Result<void> check_header(const PoolHeader& header, const Pool& pool);
     /// Maps and recovers. Errors: those of nvm_pool_open.
     [[nodiscard]] static Result<std::unique_ptr<BreezePool>> open(Pool pool, const OpenOptions& options);
     ~BreezePool();
@@ -65,7 +70,6 @@ public:
 private:
     explicit BreezePool(Pool pool) : pool_(std::move(pool)) {}
     [[nodiscard]] Result<void> map(const OpenOptions& options);
-    [[nodiscard]] Result<void> check_header() const;
     [[nodiscard]] Result<void> begin_run();
     [[nodiscard]] Result<void> prepare_parts();
     [[nodiscard]] Result<void> recover(unsigned threads);

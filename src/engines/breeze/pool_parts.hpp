@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/findings.hpp"
 #include "engines/breeze/activation_log.hpp"
 #include "engines/breeze/breeze_layout.hpp"
 #include "engines/breeze/marks.hpp"
@@ -31,6 +32,7 @@ struct PoolParts {
     std::atomic<std::uint64_t> next_version{1};
     std::atomic<std::uint64_t> versions_end{0};  ///< those below are reserved durably
     std::uint64_t damaged_objects = 0;
+    Findings* findings = nullptr;  ///< gets them; nullptr: they are logged
 
     [[nodiscard]] std::uintptr_t base() const noexcept { return reinterpret_cast<std::uintptr_t>(memory.base()); }
     /// The block that a pointer leads into; 0: none of this pool.

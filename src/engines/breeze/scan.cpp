@@ -39,7 +39,12 @@ private:
 void Scan::report(std::uint64_t block, const char* what)
 {
     const std::lock_guard hold(lock_);
-    if (++pool_.damaged_objects <= reports_max) {
+    ++pool_.damaged_objects;
+    if (pool_.findings != nullptr) {
+        pool_.findings->damage(fail(SP_E_POOL_CORRUPT, 0, "{}: {} of the object at byte {} of the image is damaged; the others can be read",
+                                    pool_.memory.medium().path(), what, block)
+                                   .value());
+    } else if (pool_.damaged_objects <= reports_max) {
         os::log(os::Severity::warning,
                 "{}: {} of the object at {:#x} (byte {} of the image) is damaged; the object is kept, and never freed",
                 pool_.memory.medium().path(), what, pool_.base() + block + object_header_bytes, block);

@@ -1,0 +1,24 @@
+#include "engines/breeze/driver.hpp"
+
+#include "engines/breeze/breeze_pool.hpp"
+#include "engines/breeze/offline.hpp"
+
+namespace stillpoint::breeze {
+
+EngineDriver driver() noexcept
+{
+    EngineDriver made{.format = pool_format(),
+                      .make = nullptr,
+                      .inspect = &inspect_pool,
+                      .check = &check_pool,
+                      .table_format = layout::TableFormat::plain,
+                      .interval_ms = 0};
+    made.sums_program_bytes = false;
+    made.programs = Programs::typed_objects;
+    made.shares_process = true;
+    made.opened_by = "nvm_pool_create and nvm_pool_open of stillpoint/breeze.h";
+    made.more_formats = {&pool_format(true), 1};
+    return made;
+}
+
+}  // namespace stillpoint::breeze
