@@ -21,6 +21,7 @@
 #include "pool/pool.hpp"
 #include "runtime/engine_facts.hpp"
 #include "runtime/lint_rules.hpp"
+#include "runtime/object_view.hpp"
 #include "runtime/options.hpp"
 #include "runtime/statistics.hpp"
 
@@ -181,6 +182,10 @@ struct EngineDriver {
     std::string_view opened_by = {};
     /// The other formats that its pools may have.
     std::span<const EngineFormat> more_formats = {};
+    /// Shows the pool's objects, for `stillpoint dump`, where the engine knows their types; nullptr: it does not. Errors: pool_corrupt, io,
+    /// no_memory; invalid_argument (no object is where the request begins).
+    Result<ObjectFigures> (*show_objects)(const Pool& pool, const ObjectRequest& request, Findings& findings,
+                                          void (*show)(void* context, const ShownObject& object), void* context) = nullptr;
 };
 
 /// The format of a pool of that layout version; nullptr: the engine has none.

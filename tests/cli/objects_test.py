@@ -49,6 +49,66 @@ class TypedObjects(CommandLineTest):
         self.assertEqual((done.returncode, found["result"]), (65, "damaged"))
         self.assertIn(f"byte {offset} of the image", found["findings"][0]["finding"])
 
+    def dumped(self, *options):
+        done = self.assert_untouched_by(self.pool, lambda: self.stillpoint("dump", "--json", *options, self.pool))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_dump_shows_objects_and_fields(self):
+        for medium in ("memory", "file"):
+            with self.subTest(medium=medium):
+                self.make(medium)
+                dump = self.dumped()
+                objects = {shown["object"]: shown for shown in dump["objects"]}
+                root = dump["objects"][0]
+                self.assertEqual((dump["has_more"], dump["damaged"], len(objects)), (False, [], 7))
+                self.assertEqual((root["type"], root["depth"], root["references"]), ("Root", 0, 1))
+                self.assertEqual([field["field"] for field in root["pointers"]], ["lists[0]", "lists[1]", "ring"])
+                # The lists share a node, which is shown once.
+                firsts = [objects[field["object"]] for field in root["pointers"][:2]]
+                shared = {first["pointers"][0]["object"] for first in firsts}
+                self.assertEqual(len(shared), 1)
+                self.assertEqual(objects[shared.pop()]["references"], 2)
+                # A ring leads back to its beginning.
+                node, seen = root["pointers"][2]["object"], []
+                while node not in seen:
+                    seen.append(node)
+                    node = objects[node]["pointers"][0]["object"]
+                self.assertEqual((len(seen), node), (3, seen[0]))
+                weak = [field for shown in objects.values() for field in shown["pointers"] if field["weak"] and field["target"] == "object"]
+                self.assertEqual(len(weak), 1)
+                number = bytes.fromhex(firsts[0]["data"][0]["bytes"])
+                self.assertEqual((number[:8], number[8:16]), ((2).to_bytes(8, "little"), b'a "node"'))
+                text = self.stillpoint("dump", self.pool).stdout
+                self.assertRegex(text, r"^object \d+  Root, 24 bytes, 1 reference, depth 0\n       0  lists\[0\] -> object \d+\n")
+                self.assertIn('|........a "node"|', text)
+                self.assertRegex(text, r"back ~> object \d+")
+                self.pool.unlink()
+
+    def test_dump_has_limits_and_begins_where_it_is_told_to(self):
+        self.make()
+        self.assertEqual([shown["depth"] for shown in self.dumped("--depth", "1")["objects"]], [0, 1, 1, 1])
+        some = self.dumped("--limit", "2", "--bytes", "0")
+        self.assertEqual((len(some["objects"]), some["has_more"], some["objects"][1]["data"]), (2, True, []))
+        ring = self.dumped()["objects"][0]["pointers"][2]["object"]
+        self.assertEqual(len(self.dumped("--root", ring)["objects"]), 4, "the ring, and what its weak pointer leads to")
+        self.assert_refused(self.stillpoint("dump", "--root", ring + 8, self.pool), 64, f"byte {ring + 8}")
+        self.assertEqual(self.stillpoint("dump", "--limit", "some", self.pool).returncode, 64)
+        self.assertIn("raise --limit", self.stillpoint("dump", "--limit", "1", self.pool).stdout)
+
+    def test_dump_shows_what_is_not_damaged(self):
+        self.make()
+        offset = self.damage()
+        done = self.stillpoint("dump", self.pool)
+        self.assertEqual(done.returncode, 65)
+        self.assertIn(f"byte {offset} of the image is damaged", done.stderr)
+        self.assertIn("Root, 24 bytes", done.stdout)
+        self.assertIn("next -> unknown", done.stdout)
+
+    def test_dump_refuses_pools_without_types(self):
+        self.new_pool()
+        self.assert_refused(self.stillpoint("dump", self.pool), 65, "does not know the types")
+
     def test_run_refuses_them(self):
         self.make()
         done = self.assert_untouched_by(self.pool, self.run_counter)

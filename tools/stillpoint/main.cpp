@@ -149,6 +149,7 @@ int main(int argc, char** argv)
     add_run(app, invocation);
     add_info(app, invocation);
     add_check(app, invocation);
+    add_dump(app, invocation);
     add_doctor(app, invocation);
     add_stats(app, invocation);
     add_crashtest(app, invocation);

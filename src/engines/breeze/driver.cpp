@@ -1,6 +1,7 @@
 #include "engines/breeze/driver.hpp"
 
 #include "engines/breeze/breeze_pool.hpp"
+#include "engines/breeze/object_view.hpp"
 #include "engines/breeze/offline.hpp"
 
 namespace stillpoint::breeze {
@@ -18,6 +19,7 @@ EngineDriver driver() noexcept
     made.shares_process = true;
     made.opened_by = "nvm_pool_create and nvm_pool_open of stillpoint/breeze.h";
     made.more_formats = {&pool_format(true), 1};
+    made.show_objects = &show_objects;
     return made;
 }
 

@@ -92,7 +92,7 @@ Result<void> add_field(Type& type, const FieldRecord& field, const Type* nested)
             run.tag_offset = tag_bytes != 0 ? field.tag_offset : run.tag_offset + begin;
             run.tag_value = tag_bytes != 0 ? field.tag_value : run.tag_value;
             run.tag_bytes = tag_bytes != 0 ? tag_bytes : run.tag_bytes;
-            run.name = formatted("{}.{}", field.name, run.name);
+            run.name = field.count == 1 ? formatted("{}.{}", field.name, run.name) : formatted("{}[{}].{}", field.name, index, run.name);
             type.runs.push_back(std::move(run));
         }
         if (type.runs.size() > runs_max) {

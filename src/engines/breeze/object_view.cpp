@@ -1,0 +1,176 @@
+#include "engines/breeze/object_view.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "engines/breeze/object_headers.hpp"
+#include "engines/breeze/offline.hpp"
+#include "stillpoint/breeze.h"
+
+namespace stillpoint::breeze {
+
+namespace {
+
+std::uint64_t word_at(const std::byte* place) noexcept
+{
+    std::uint64_t value = 0;
+    std::memcpy(&value, place, sizeof value);
+    return value;
+}
+
+/// Objects nearest to the root first, each once.
+class View {
+public:
+    View(PoolParts& pool, const ObjectRequest& request, void (*shown)(void* context, const ShownObject& object), void* context) noexcept
+        : pool_(pool), request_(request), show_(shown), context_(context)
+    {
+    }
+
+    [[nodiscard]] Result<ObjectFigures> run();
+
+private:
+    struct Waiting {
+        std::uint64_t block;
+        std::uint64_t depth;
+    };
+    [[nodiscard]] bool is_object(std::uint64_t block) const noexcept
+    {
+        return block != 0 && pool_.zones.block_of(block) == block && pool_.allocated(block) && pool_.type_of(block) != nullptr;
+    }
+    void meet(std::uint64_t block, std::uint64_t depth);
+    void show(const Waiting& object);
+    [[nodiscard]] ShownPointer pointer_at(const std::byte* object, std::uint64_t place, const PointerRun& run) const noexcept;
+    [[nodiscard]] static std::string name_of(const Type& type, std::uint64_t size, std::uint64_t place, const PointerRun& run);
+
+    PoolParts& pool_;
+    const ObjectRequest& request_;
+    void (*show_)(void* context, const ShownObject& object);
+    void* context_;
+    ObjectFigures figures_;
+    std::deque<Waiting> waiting_;
+};
+
+void View::meet(std::uint64_t block, std::uint64_t depth)
+{
+    if (pool_.marks.is_marked(block)) {
+        return;
+    }
+    if (depth > request_.depth_max) {
+        figures_.has_more = true;  // By another way the object may be nearer.
+        return;
+    }
+    pool_.marks.mark(block);
+    waiting_.push_back({block, depth});
+}
+
+ShownPointer View::pointer_at(const std::byte* object, std::uint64_t place, const PointerRun& run) const noexcept
+{
+    const std::uint64_t pointer = word_at(object + place);
+    ShownPointer shown{run.name, place, run.kind == PointerKind::weak, PointerTarget::none, 0, 0};
+    if (pointer == 0) {
+        return shown;
+    }
+    const std::uint64_t target = pool_.target_of(pointer);
+    shown.target = shown.is_weak ? PointerTarget::freed : PointerTarget::unknown;
+    if (!is_object(target) || pointer - pool_.base() < target + object_header_bytes) {
+        return shown;
+    }
+    const bool is_same = !shown.is_weak || word_at(object + place + offsetof(nvm_weak, version)) == pool_.memory.object(target).version;
+    if (is_same) {
+        shown.target = PointerTarget::object;
+        shown.object = target;
+        shown.inside = pointer - pool_.base() - target - object_header_bytes;
+    }
+    return shown;
+}
+
+std::string View::name_of(const Type& type, std::uint64_t size, std::uint64_t place, const PointerRun& run)
+{
+    std::string name;
+    std::uint64_t in_element = place;
+    if (!type.has_tail && size > type.size) {  // An array of the type.
+        name = "[" + std::to_string(place / type.size) + "].";
+        in_element = place % type.size;
+    }
+    name += run.name;
+    if (run.count != 1) {
+        name += "[" + std::to_string((in_element - run.offset) / run.stride) + "]";
+    }
+    return name;
+}
+
+void View::show(const Waiting& object)
+{
+    const ObjectHeader& header = pool_.memory.object(object.block);
+    const Type& type = *pool_.type_of(object.block);
+    const std::byte* const bytes = pool_.bytes_of(object.block);
+    std::vector<ShownPointer> pointers;
+    std::deque<std::string> names;  // Their texts stay where they are.
+    type.visit_pointers(bytes, header.size, [&](std::uint64_t place, const PointerRun& run) {
+        ShownPointer& shown = pointers.emplace_back(pointer_at(bytes, place, run));
+        shown.field = names.emplace_back(name_of(type, header.size, place, run));
+    });
+    std::ranges::sort(pointers, {}, &ShownPointer::offset);
+    show_(context_, {.place = object.block,
+                     .depth = object.depth,
+                     .type = type.name,
+                     .element_bytes = type.size,
+                     .references = references_in(header.counts),
+                     .bytes = {bytes, header.size},
+                     .pointers = pointers});
+    ++figures_.shown;
+    for (const ShownPointer& pointer : pointers) {
+        if (pointer.target == PointerTarget::object) {
+            meet(pointer.object, object.depth + 1);
+        }
+    }
+}
+
+Result<ObjectFigures> View::run()
+{
+    const std::uint64_t root = request_.root != 0 ? request_.root : load_word(pool_.memory.header().root);
+    if (request_.root != 0 && (root >= pool_.memory.bytes() || !is_object(root))) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "{}: no object has its header at byte {} of the image", pool_.memory.medium().path(), root);
+    }
+    figures_.has_root = root != 0;
+    if (root == 0) {
+        return figures_;
+    }
+    if (root >= pool_.memory.bytes() || !is_object(root)) {
+        return fail(SP_E_POOL_CORRUPT, 0, "{}: the root leads to byte {} of the image, where no object is", pool_.memory.medium().path(),
+                    root);
+    }
+    if (auto begun = pool_.marks.begin(pool_.memory.bytes()); !begun) {
+        return pass_on(begun.error());
+    }
+    meet(root, 0);
+    while (!waiting_.empty()) {
+        if (figures_.shown == request_.objects_max) {
+            figures_.has_more = true;
+            break;
+        }
+        const Waiting next = waiting_.front();
+        waiting_.pop_front();
+        show(next);
+    }
+    pool_.marks.end();
+    return figures_;
+}
+
+}  // namespace
+
+Result<ObjectFigures> show_objects(const Pool& pool, const ObjectRequest& request, Findings& findings,
+                                   void (*show)(void* context, const ShownObject& object), void* context)
+{
+    auto opened = open_copy(pool, findings, nullptr);
+    if (!opened) {
+        return pass_on(opened.error());
+    }
+    (*opened)->parts().counts.drain();
+    return View((*opened)->parts(), request, show, context).run();
+}
+
+}  // namespace stillpoint::breeze
