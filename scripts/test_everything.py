@@ -4,8 +4,7 @@
 A build keeps all CPUs busy; tests mostly wait for disks, kills and intervals. So two things go on at a time: the unit tests under
 AddressSanitizer run while the release is built, and ThreadSanitizer's build and unit tests run beside the release's tests. Compilers
 have a lower priority than tests. What goes on beside is written to a file, and shown where it fails. The first failure ends all.
-ThreadSanitizer leaves out tests that damage a file bit by bit, which one thread does alone, and the engine that is not in the registry
-yet, whose reads of words that others change it reports (CMakePresets.json).
+ThreadSanitizer leaves out tests that damage a file bit by bit, which one thread does alone (CMakePresets.json).
 """
 
 import argparse
