@@ -105,7 +105,7 @@ void FaseLogs::publish_counts() noexcept
 {
     std::uint64_t fases = 0;
     std::uint64_t parts = 0;
-    const std::uint32_t count = log_count();
+    const std::uint32_t count = thread_count_.load(std::memory_order_acquire);
     for (std::uint32_t i = 0; i < count; ++i) {
         fases += threads_[i]->fases.load(std::memory_order_relaxed);
         parts += threads_[i]->parts.load(std::memory_order_relaxed);

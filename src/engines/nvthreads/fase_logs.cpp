@@ -64,6 +64,9 @@ Result<void> FaseLogs::prepare(const Parts& parts)
     if (auto done = order_.reserve(); !done) {
         return done;
     }
+    if (auto done = prepare_shared_logs(); !done) {
+        return done;
+    }
     if (auto done = threads_.reserve(threads_max, "the logs of threads"); !done) {
         return done;
     }
@@ -71,6 +74,13 @@ Result<void> FaseLogs::prepare(const Parts& parts)
         return done;
     }
     return early_pages_.reserve(image_pages_max);
+}
+
+Result<void> FaseLogs::prepare_shared_logs() noexcept
+{
+    constexpr std::uint64_t first_number = 0;
+    return medium_->byte_addressable() ? Result<void>{}
+                                       : shared_logs_.prepare(space_, *medium_, first_number, parts_.pool->facts().generation);
 }
 
 Result<void> FaseLogs::start(Timestamp after, const logs::GroupRecord& group)
@@ -133,8 +143,9 @@ FaseThread* FaseLogs::make_own() noexcept
         made->slot = &order_.slot(number);
         made->number = number;
         auto ready = made->record.reserve(record_words + piece_words_max);
-        if (ready) {
-            ready = made->log.init(space_, *medium_, number, parts_.pool->facts().generation);
+        made->log = &shared_logs_.log_of(number, made->own_log);
+        if (ready && !shared_logs_.are_used()) {
+            ready = made->own_log.init(space_, *medium_, number, parts_.pool->facts().generation);
         }
         if (!ready) {
             made->~FaseThread();
@@ -281,7 +292,7 @@ bool FaseLogs::make_room(FaseThread& own) noexcept
     std::uint64_t stuck_since_ns = 0;
     while (!has_failed()) {
         const std::uint32_t seen = space_.returns().load(std::memory_order_acquire);
-        const logs::RedoLog::Room room = own.log.prepare(own.record.words());
+        const logs::RedoLog::Room room = own.log->prepare(own.record.words());
         if (space_.is_getting_full() || room == logs::RedoLog::Room::wait) {
             parts_.request_replay(parts_.engine);
         }
@@ -316,7 +327,7 @@ void FaseLogs::append(FaseThread& own, bool begins_open) noexcept
     logs::CommitOrder::settle(*own.slot, timestamp);
     const std::uint32_t flags = is_direct_ ? direct_.settle(timestamp, own.record.words(), own.is_open || own.is_part) : 0;
     constexpr std::uint64_t no_link = 0;
-    own.log.append(own.record, timestamp, no_link, flags);
+    own.log->append(own.record, timestamp, no_link, flags);
     const bool is_intact = !is_direct_ || logs::fence_log(*medium_);
     logs::CommitOrder::persisted(*own.slot, timestamp);
     logs::CommitOrder::close(*own.slot);

@@ -19,6 +19,7 @@
 #include "logs/early_pages.hpp"
 #include "logs/group_commit.hpp"
 #include "logs/replayed_logs.hpp"
+#include "logs/shared_logs.hpp"
 #include "os/futex.hpp"
 #include "os/reserved_array.hpp"
 #include "pool/pool.hpp"
@@ -101,8 +102,11 @@ public:
 
     // -- For the replayer --------------------------------------------------------------------------
     [[nodiscard]] logs::ChunkSpace& space() noexcept override { return space_; }
-    [[nodiscard]] std::uint32_t log_count() const noexcept override { return thread_count_.load(std::memory_order_acquire); }
-    [[nodiscard]] logs::RedoLog& log(std::uint32_t number) noexcept override { return threads_[number]->log; }
+    [[nodiscard]] std::uint32_t log_count() const noexcept override
+    {
+        return shared_logs_.logs_of(thread_count_.load(std::memory_order_acquire));
+    }
+    [[nodiscard]] logs::RedoLog& log(std::uint32_t number) noexcept override { return *threads_[number]->log; }
     [[nodiscard]] logs::GroupRecord replayable() noexcept override;
     [[nodiscard]] bool groups_count_records() const noexcept override { return !is_direct_; }
     [[nodiscard]] Result<bool> try_seal() noexcept override;
@@ -132,6 +136,7 @@ private:
     /// The thread needs its log no more.
     void release(FaseThread& own) noexcept;
     [[nodiscard]] bool make_room(FaseThread& own) noexcept;
+    [[nodiscard]] Result<void> prepare_shared_logs() noexcept;
     [[nodiscard]] Result<void> start_group_commit(const logs::GroupRecord& group);
     void start_direct_commit() noexcept;
     [[nodiscard]] bool is_loss_bounded() const noexcept;
@@ -147,6 +152,7 @@ private:
     logs::CommitOrder order_;
     OpenFases open_fases_;
     logs::ChunkSpace space_;
+    logs::SharedLogs shared_logs_;  ///< block media
     bool is_direct_ = false;  ///< records become durable by direct_, not by group_
     logs::GroupCommit group_;
     DirectCommit direct_;

@@ -61,9 +61,10 @@ private:
 struct FaseThread {
     logs::RecordBuilder record;  ///< the stores, with their values, in the order in which they came
     NewestWords newest_words;
-    logs::RedoLog log;
+    logs::RedoLog own_log;  ///< unless threads share logs
+    logs::RedoLog* log;
     logs::CommitOrder::Slot* slot;
-    std::uint32_t number;  ///< of slot and log
+    std::uint32_t number;  ///< of slot and own_log
     bool is_open;          ///< its FASE has handed a part over, and is not over
     bool is_part;          ///< what it hands over is a part of another process's FASE
     bool has_stored;       ///< since the thread's last FASE has ended

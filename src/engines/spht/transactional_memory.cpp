@@ -1,10 +1,8 @@
 #include "engines/spht/transactional_memory.hpp"
 
-#include <algorithm>
 #include <mutex>
 #include <new>
 #include <sys/mman.h>
-#include <thread>
 
 #include "engines/spht/own_statistics.hpp"
 #include "engines/spht/own_transaction.hpp"
@@ -96,14 +94,7 @@ Result<void> TransactionalMemory::prepare_shared_logs() noexcept
     if (is_byte_addressable() || holds_log_in_body || links_.direction() || !parts_.protocol->is_spht()) {
         return {};
     }
-    const std::uint32_t count = std::clamp(std::thread::hardware_concurrency(), 1U, shared_logs_max);
-    for (std::uint32_t i = 0; i < count; ++i) {
-        if (auto done = shared_logs_[i].init(space_, *medium_, slot_of_thread(i), parts_.pool->facts().generation); !done) {
-            return done;
-        }
-    }
-    shared_log_count_ = count;
-    return {};
+    return shared_logs_.prepare(space_, *medium_, slot_of_thread(0), parts_.pool->facts().generation);
 }
 
 Result<void> TransactionalMemory::start(Timestamp after, const logs::GroupRecord& group)
@@ -192,7 +183,7 @@ Transaction* TransactionalMemory::make_own() noexcept
         Transaction* const made = make_transaction(
             parts_.executor, memory, {*this, order_.slot(slot_of_thread(number)), gate_.place(number), slot_of_thread(number)});
         if (!made->reserve() ||
-            (shared_log_count_ == 0 && !made->log().init(space_, *medium_, slot_of_thread(number), parts_.pool->facts().generation))) {
+            (!shared_logs_.are_used() && !made->log().init(space_, *medium_, slot_of_thread(number), parts_.pool->facts().generation))) {
             made->~Transaction();
             munmap(memory, transaction_bytes_max);
             return nullptr;

@@ -1,7 +1,6 @@
 #pragma once
 // TransactionalMemory: what the transactions of a pool share, and the way in which they become durable.
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -26,6 +25,7 @@
 #include "logs/early_pages.hpp"
 #include "logs/group_commit.hpp"
 #include "logs/replayed_logs.hpp"
+#include "logs/shared_logs.hpp"
 #include "os/futex.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/shadow.hpp"
@@ -163,14 +163,13 @@ public:
     /// The logs in use. The array may grow meanwhile.
     [[nodiscard]] std::uint32_t log_count() const noexcept override
     {
-        const std::uint32_t threads = thread_count_.load(std::memory_order_acquire);
-        return (shared_log_count_ == 0 ? threads : std::min(threads, shared_log_count_)) + 1;
+        return shared_logs_.logs_of(thread_count_.load(std::memory_order_acquire)) + 1;
     }
     [[nodiscard]] logs::RedoLog& log(std::uint32_t number) noexcept override;
     /// Which log the thread with this slot appends to: a shared one, or `own`.
     [[nodiscard]] logs::RedoLog& log_of(std::uint64_t slot_number, logs::RedoLog& own) noexcept
     {
-        return shared_log_count_ == 0 ? own : shared_logs_[(slot_number - 1) % shared_log_count_];
+        return shared_logs_.log_of(slot_number - 1, own);
     }
     [[nodiscard]] logs::GroupRecord replayable() noexcept override;
     [[nodiscard]] bool groups_count_records() const noexcept override { return !is_byte_addressable(); }
@@ -219,10 +218,7 @@ private:
     std::optional<Committing> system_commit_;
     logs::EarlyPages early_pages_;  ///< under system_lock_
 
-    // Block media: a page is the least that a sync writes, so threads share logs, and many that wait have few pages.
-    static constexpr std::uint32_t shared_logs_max = 8;
-    std::array<logs::RedoLog, shared_logs_max> shared_logs_;
-    std::uint32_t shared_log_count_ = 0;  ///< 0: each thread has a log of its own
+    logs::SharedLogs shared_logs_;  ///< block media
 
     os::FutexLock threads_lock_;
     os::ReservedArray<Transaction*> threads_;
