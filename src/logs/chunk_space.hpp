@@ -1,6 +1,7 @@
 #pragma once
 // ChunkSpace: the chunks that redo logs are made of, which of them are free, and where they lie.
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <span>
@@ -26,14 +27,15 @@ struct ChunkState {
     std::uint32_t counted;            ///< as `written`: transactions before this are among those of a group
     std::atomic<Timestamp> newest;    ///< of its records
     ChunkIndex next;                  ///< in the log's list, or among those that wait to be used
+    bool is_populated;                ///< its memory has been asked for
 };
 
 /// Threads: any, unless a function says otherwise.
 class ChunkSpace {
 public:
     /// For at most that many chunks. `mapping`: the medium's bytes, where it is byte-addressable, at an address that stays; nullptr:
-    /// the bytes are kept in DRAM, as the medium is to have them. Errors: no_memory.
-    [[nodiscard]] Result<void> reserve(std::uint64_t chunks_max, const std::byte* mapping);
+    /// the bytes are kept in DRAM, as the medium is to have them. `has_mirrors`: logs may keep theirs there in any case. Errors: no_memory.
+    [[nodiscard]] Result<void> reserve(std::uint64_t chunks_max, const std::byte* mapping, bool has_mirrors = false);
 
     /// `pages` pages of the file from `first_page` on are chunks, taken. Before the program's threads know them.
     void add(std::uint64_t first_page, std::uint64_t pages) noexcept;
@@ -42,8 +44,12 @@ public:
     /// Where the chunk lies in the pool's file, in bytes.
     [[nodiscard]] std::uint64_t file_offset(ChunkIndex chunk) const noexcept { return offsets_[chunk]; }
     [[nodiscard]] ChunkState& state(ChunkIndex chunk) noexcept { return states_[chunk]; }
-    [[nodiscard]] bool is_mirrored() const noexcept { return mirrored_; }
-    /// Block media: the chunk's bytes in DRAM.
+    /// Every log's bytes are in DRAM: the medium is none that is mapped.
+    [[nodiscard]] bool is_mirrored() const noexcept { return is_mirrored_; }
+    /// From here on the chunk's bytes are those in DRAM, or those of the medium. Both are memory that is there, so that the stores of
+    /// records find no page missing. The thread of the log that begins the chunk.
+    void begin(ChunkIndex chunk, bool in_mirror) noexcept;
+    /// The chunk's bytes in DRAM.
     [[nodiscard]] std::byte* mirror(ChunkIndex chunk) noexcept { return mirrors_.data() + std::uint64_t{chunk} * chunk_bytes; }
     /// The bytes of every chunk, for reading.
     [[nodiscard]] std::span<const std::byte* const> bytes() const noexcept { return {bytes_.data(), chunk_count()}; }
@@ -57,11 +63,16 @@ public:
     /// Uses from here on are later ones. Before any.
     void set_uses(std::uint64_t uses) noexcept { uses_.store(uses, std::memory_order_relaxed); }
     [[nodiscard]] std::uint32_t free_chunks() const noexcept { return free_count_.load(std::memory_order_acquire); }
-    /// A replay is due while the program still has room: less than half of the chunks is free.
+    /// A replay is due while the program still has room: less than half of the chunks is free, or as many more are in use as
+    /// replay_after() has asked for.
     [[nodiscard]] bool is_getting_full() const noexcept
     {
-        return free_count_.load(std::memory_order_relaxed) < chunk_count_.load(std::memory_order_relaxed) / 2;
+        const std::uint32_t half = chunk_count_.load(std::memory_order_relaxed) / 2;
+        return free_count_.load(std::memory_order_relaxed) < std::max(half, replay_below_.load(std::memory_order_relaxed));
     }
+    /// The next replay is due when logs have taken that many bytes more than now. Chunks that are used again soon lie in memory that is
+    /// there, and in caches.
+    void replay_after(std::uint64_t bytes) noexcept;
 
     /// A futex that changes when chunks come back, or nothing more will.
     [[nodiscard]] std::atomic<std::uint32_t>& returns() noexcept { return returns_; }
@@ -78,9 +89,10 @@ private:
     os::ReservedArray<ChunkIndex> free_;  ///< a stack
     os::FutexLock lock_;
     const std::byte* mapping_ = nullptr;
-    bool mirrored_ = false;
+    bool is_mirrored_ = false;
     std::atomic<ChunkIndex> chunk_count_{0};
     std::atomic<std::uint32_t> free_count_{0};
+    std::atomic<std::uint32_t> replay_below_{0};  ///< so many free chunks; 0: half of all decides
     std::atomic<std::uint64_t> uses_{0};
     std::atomic<std::uint32_t> returns_{0};
 };

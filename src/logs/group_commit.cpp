@@ -226,7 +226,7 @@ Result<void> GroupCommit::gather(RedoLog& log, Timestamp marker, std::uint64_t& 
         if (!outcome || (state.written == used && state.counted == used)) {
             return;
         }
-        const std::byte* const bytes = parts_.space->mirror(chunk);
+        const std::byte* const bytes = parts_.space->bytes()[chunk];
         for (std::uint32_t at = std::max<std::uint32_t>(state.counted, sizeof(ChunkHeader)); at < used;) {
             const auto& header = *reinterpret_cast<const RecordHeader*>(bytes + at);
             if (header.timestamp >> 1 > marker) {
@@ -236,7 +236,8 @@ Result<void> GroupCommit::gather(RedoLog& log, Timestamp marker, std::uint64_t& 
             at += static_cast<std::uint32_t>(record_bytes_for(header.words));
             state.counted = at;
         }
-        if (state.written == used) {
+        if (state.written == used || log.writer() != LogWriter::groups) {
+            state.written = used;
             return;
         }
         constexpr std::uint64_t last_page = header_copy_offset / page_bytes * page_bytes;

@@ -51,12 +51,13 @@ Failure loss_of(Medium& medium) noexcept
     return intact ? fail(SP_E_IO, 0, "{} has lost a page", medium.path()).value() : intact.error();
 }
 
-Result<void> RedoLog::init(ChunkSpace& space, Medium& medium, std::uint64_t number, std::uint64_t run) noexcept
+Result<void> RedoLog::init(ChunkSpace& space, Medium& medium, std::uint64_t number, std::uint64_t run, LogWriter writer) noexcept
 {
     space_ = &space;
     medium_ = &medium;
     number_ = number;
     run_ = run;
+    writer_ = writer;
     return part_bytes_.reserve(chunk_bytes, "a part of a log record");
 }
 
@@ -116,7 +117,7 @@ void RedoLog::cancel() noexcept
 
 void RedoLog::store(ChunkIndex chunk, std::uint64_t offset, const void* bytes, std::uint64_t size) noexcept
 {
-    if (space_->is_mirrored()) {
+    if (writer_ == LogWriter::groups) {
         std::memcpy(space_->mirror(chunk) + offset, bytes, size);
     } else {
         medium_->append_lines(space_->file_offset(chunk) + offset, bytes, size);
@@ -126,6 +127,7 @@ void RedoLog::store(ChunkIndex chunk, std::uint64_t offset, const void* bytes, s
 void RedoLog::begin_chunk() noexcept
 {
     const ChunkIndex chunk = spare_;
+    space_->begin(chunk, writer_ == LogWriter::groups);
     ChunkState& state = space_->state(chunk);
     spare_ = state.next;
     state.next = no_chunk;

@@ -18,6 +18,12 @@ namespace stillpoint::logs {
 /// Why nothing becomes durable any more, once fence_log() or the marker has said so.
 [[nodiscard]] Failure loss_of(Medium& medium) noexcept;
 
+/// Who brings a log's records to the medium.
+enum class LogWriter : std::uint8_t {
+    appender,  ///< each thread its own, by stores: byte-addressable media
+    groups,  ///< GroupCommit, from the bytes in DRAM
+};
+
 class RedoLog {
 public:
     RedoLog() = default;
@@ -25,7 +31,12 @@ public:
     RedoLog& operator=(const RedoLog&) = delete;
 
     /// Before its first use. `run`: PoolFacts::generation. Errors: no_memory.
-    [[nodiscard]] Result<void> init(ChunkSpace& space, Medium& medium, std::uint64_t number, std::uint64_t run) noexcept;
+    [[nodiscard]] Result<void> init(ChunkSpace& space, Medium& medium, std::uint64_t number, std::uint64_t run) noexcept
+    {
+        return init(space, medium, number, run, space.is_mirrored() ? LogWriter::groups : LogWriter::appender);
+    }
+    [[nodiscard]] Result<void> init(ChunkSpace& space, Medium& medium, std::uint64_t number, std::uint64_t run, LogWriter writer) noexcept;
+    [[nodiscard]] LogWriter writer() const noexcept { return writer_; }
 
     // -- Its thread ----------------------------------------------------------------------------
     enum class Room { ready, too_large, wait };
@@ -80,6 +91,7 @@ private:
     Medium* medium_ = nullptr;
     std::uint64_t number_ = 0;
     std::uint64_t run_ = 0;
+    LogWriter writer_ = LogWriter::appender;
     os::FutexLock lock_;
     // Under the lock.
     ChunkIndex first_ = no_chunk;

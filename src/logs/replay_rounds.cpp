@@ -18,6 +18,10 @@ namespace {
 
 /// Logs are written between the batches of a round.
 constexpr versions::EpochWriter::WriteRules write_rules{.leaves_out_zero_pages = false, .batch_bytes_max = 4 * mib};
+/// Byte-addressable media: how much log a round has for each byte of pages that the one before has written, and at least. Logs that take
+/// turns of few chunks need little memory, which first has to be found and cleared; pages are written a quarter as much as logs.
+constexpr std::uint64_t log_bytes_for_page_byte = 4;
+constexpr std::uint64_t log_bytes_of_round_min = 8 * mib;
 /// Records that one round takes at most: 4 GiB of address space, and memory for what is used.
 constexpr std::uint64_t records_max = std::uint64_t{1} << 28;
 
@@ -46,7 +50,7 @@ Result<void> ReplayRounds::prepare()
     if (auto done = ordered_.reserve(records_max, "the records of a replay"); !done) {
         return done;
     }
-    if (auto done = heads_.reserve(CommitOrder::slots_max, "the logs of a replay"); !done) {
+    if (auto done = heads_.reserve(ReplayedLogs::logs_max, "the logs of a replay"); !done) {
         return done;
     }
     if (auto done = staging_.reserve(pages * page_bytes, "the pages of a replay"); !done) {
@@ -62,6 +66,13 @@ Result<void> ReplayRounds::prepare()
         return done;
     }
     return replayer_.start(pages, {.replayers = settings_.replayers}, nodes_);
+}
+
+Result<void> ReplayRounds::start()
+{
+    constexpr std::uint64_t nothing_written = 0;
+    plan_next_round(nothing_written);
+    return turns_.start();
 }
 
 void ReplayRounds::detach_after_fork() noexcept
@@ -370,6 +381,7 @@ Result<void> ReplayRounds::write_epoch(std::span<const std::uint32_t> pages, con
     newest_epoch_ns_ = begun_ns;
     replayed_.store(next.replayed, std::memory_order_release);
     give_chunks_back(next.replayed);
+    plan_next_round(pages.size() * page_bytes);
     record_commit(epoch, begun_ns, os::monotonic_ns() - begun_ns, parts_.pool->medium());
     Statistics& here = statistics();
     here.dirty_pages_last.store(pages.size(), std::memory_order_relaxed);
@@ -397,6 +409,14 @@ Result<void> ReplayRounds::write_replay_point(const ReplayPoint& point) noexcept
     const BlockWrite copies[] = {{first, point_pages_.data(), page_bytes}, {first + page_bytes, point_pages_.data(), page_bytes}};
     const std::lock_guard guard(*parts_.medium_lock);
     return parts_.pool->medium().write({copies, is_removed(Canary::replay_point_copy) ? 1U : 2U});
+}
+
+/// On block media a round waits for the disk: there the logs are used as far as they go.
+void ReplayRounds::plan_next_round(std::uint64_t written_bytes) noexcept
+{
+    if (parts_.pool->medium().byte_addressable()) {
+        parts_.logs->space().replay_after(std::max(log_bytes_of_round_min, log_bytes_for_page_byte * written_bytes));
+    }
 }
 
 void ReplayRounds::give_chunks_back(Timestamp replayed) noexcept

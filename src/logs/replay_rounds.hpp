@@ -63,7 +63,7 @@ public:
     /// another kind of logs takes over, and nothing in them counts any more. Errors: io.
     [[nodiscard]] Result<void> write_marker(Timestamp newest, std::uint64_t whose_logs) noexcept;
 
-    [[nodiscard]] Result<void> start() { return turns_.start(); }
+    [[nodiscard]] Result<void> start();
     [[nodiscard]] bool finish() noexcept { return turns_.finish(); }
     void stop_replayers() noexcept { replayer_.stop(); }
     void detach_after_fork() noexcept;
@@ -96,6 +96,7 @@ private:
                                            const ReplayPoint& point, bool clean) noexcept;
     [[nodiscard]] Result<void> write_replay_point(const ReplayPoint& point) noexcept;
     void give_chunks_back(Timestamp replayed) noexcept;
+    void plan_next_round(std::uint64_t written_bytes) noexcept;
     [[nodiscard]] LogBytes log_bytes() const noexcept;
 
     Parts parts_;

@@ -21,6 +21,8 @@ public:
     virtual ~ReplayedLogs() = default;
 
     [[nodiscard]] virtual ChunkSpace& space() noexcept = 0;
+    /// Two for each thread that commits.
+    static constexpr std::uint32_t logs_max = 2 * CommitOrder::slots_max;
     /// The logs in use. More may come meanwhile.
     [[nodiscard]] virtual std::uint32_t log_count() const noexcept = 0;
     [[nodiscard]] virtual RedoLog& log(std::uint32_t number) noexcept = 0;

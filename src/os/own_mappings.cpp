@@ -34,6 +34,16 @@ int advise_own(void* address, std::size_t size, int advice) noexcept
     return madvise(address, size, advice);
 }
 
+void populate_own(void* address, std::size_t size) noexcept
+{
+#if !defined(MADV_POPULATE_WRITE)
+    constexpr int MADV_POPULATE_WRITE = 23;  // Linux 5.14.
+#endif
+    const int error = errno;  // The program may be inside a call that leaves it alone.
+    static_cast<void>(advise_own(address, size, MADV_POPULATE_WRITE));
+    errno = error;
+}
+
 namespace {
 
 /// A range of a pool for each that is open, and the card table.

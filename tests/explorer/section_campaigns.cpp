@@ -48,6 +48,13 @@ void add_campaigns(std::string_view engine, std::vector<Campaign>& campaigns)
             add("sections-scribed", program, plan);
         }
     }
+    for (const ObjectWorkloadEntry& program : ordered_section_programs()) {
+        for (const sim::Profile profile : {sim::Profile::cache_line, sim::Profile::page}) {
+            ProgramPlan plan;
+            plan.profile = profile;
+            add("sections-order", program, plan);
+        }
+    }
     for (const sim::Profile profile : {sim::Profile::cache_line, sim::Profile::page}) {
         ProgramPlan plan;
         plan.profile = profile;

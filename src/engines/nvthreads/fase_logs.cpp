@@ -35,6 +35,8 @@ constexpr std::uint64_t record_words = std::uint64_t{1} << 16;
 /// Ranges are added by such pieces, so that each finds room in a record.
 constexpr std::uint64_t piece_bytes = std::uint64_t{64} * kib;
 constexpr std::uint64_t piece_words_max = 2 * (piece_bytes / 8 + 2);
+/// From here on a record is large: one copy less is worth more than its fence costs.
+constexpr std::uint64_t large_record_words = 128;
 
 }  // namespace
 
@@ -58,7 +60,8 @@ Result<void> FaseLogs::prepare(const Parts& parts)
     // Each segment rounds its part up by itself.
     const std::uint64_t chunks = logs::log_pages_for(image_pages_max) / logs::chunk_pages + Pool::segments_max * (logs::log_chunks_min + 1);
     is_direct_ = medium_->byte_addressable() && parts.acknowledge == Acknowledge::unlock;
-    if (auto done = space_.reserve(chunks, is_direct_ ? medium_->mapping() : nullptr); !done) {
+    has_large_logs_ = medium_->byte_addressable() && !is_direct_;
+    if (auto done = space_.reserve(chunks, medium_->byte_addressable() ? medium_->mapping() : nullptr, has_large_logs_); !done) {
         return done;
     }
     if (auto done = order_.reserve(); !done) {
@@ -143,9 +146,8 @@ FaseThread* FaseLogs::make_own() noexcept
         made->slot = &order_.slot(number);
         made->number = number;
         auto ready = made->record.reserve(record_words + piece_words_max);
-        made->log = &shared_logs_.log_of(number, made->own_log);
-        if (ready && !shared_logs_.are_used()) {
-            ready = made->own_log.init(space_, *medium_, number, parts_.pool->facts().generation);
+        if (ready) {
+            ready = prepare_logs_of(*made);
         }
         if (!ready) {
             made->~FaseThread();
@@ -160,6 +162,20 @@ FaseThread* FaseLogs::make_own() noexcept
     own_log.serial = serial_;
     own_log.thread = threads_[number];
     return threads_[number];
+}
+
+Result<void> FaseLogs::prepare_logs_of(FaseThread& thread) noexcept
+{
+    thread.log = &shared_logs_.log_of(thread.number, thread.own_log);
+    if (shared_logs_.are_used()) {
+        return {};
+    }
+    const std::uint64_t run = parts_.pool->facts().generation;
+    const auto writer = is_direct_ ? logs::LogWriter::appender : logs::LogWriter::groups;
+    if (auto done = thread.own_log.init(space_, *medium_, thread.number, run, writer); !done || !has_large_logs_) {
+        return done;
+    }
+    return thread.large_log.init(space_, *medium_, threads_max + thread.number, run, logs::LogWriter::appender);
 }
 
 /// A FASE that its thread leaves unfinished is over: no thread will add to it, and its lock keeps others from the data that it guards.
@@ -286,13 +302,13 @@ void FaseLogs::hand_over_value(bool goes_on, bool is_part) noexcept
 
 // ---- Records ------------------------------------------------------------------------------------
 
-bool FaseLogs::make_room(FaseThread& own) noexcept
+bool FaseLogs::make_room(FaseThread& own, logs::RedoLog& log) noexcept
 {
     constexpr std::uint64_t look_again_ns = 100'000'000;
     std::uint64_t stuck_since_ns = 0;
     while (!has_failed()) {
         const std::uint32_t seen = space_.returns().load(std::memory_order_acquire);
-        const logs::RedoLog::Room room = own.log->prepare(own.record.words());
+        const logs::RedoLog::Room room = log.prepare(own.record.words());
         if (space_.is_getting_full() || room == logs::RedoLog::Room::wait) {
             parts_.request_replay(parts_.engine);
         }
@@ -316,7 +332,9 @@ bool FaseLogs::make_room(FaseThread& own) noexcept
 
 void FaseLogs::append(FaseThread& own, bool begins_open) noexcept
 {
-    if (!make_room(own)) {
+    const bool is_large = has_large_logs_ && own.record.words() >= large_record_words;
+    logs::RedoLog& log = is_large ? own.large_log : *own.log;
+    if (!make_room(own, log)) {
         own.record.clear();
         own.newest_words.forget();
         return;
@@ -327,8 +345,9 @@ void FaseLogs::append(FaseThread& own, bool begins_open) noexcept
     logs::CommitOrder::settle(*own.slot, timestamp);
     const std::uint32_t flags = is_direct_ ? direct_.settle(timestamp, own.record.words(), own.is_open || own.is_part) : 0;
     constexpr std::uint64_t no_link = 0;
-    own.log->append(own.record, timestamp, no_link, flags);
-    const bool is_intact = !is_direct_ || logs::fence_log(*medium_);
+    log.append(own.record, timestamp, no_link, flags);
+    const bool has_fence = is_direct_ || (is_large && !is_removed(Canary::large_record_fence));
+    const bool is_intact = !has_fence || logs::fence_log(*medium_);
     logs::CommitOrder::persisted(*own.slot, timestamp);
     logs::CommitOrder::close(*own.slot);
     own.record.clear();

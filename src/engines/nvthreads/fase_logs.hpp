@@ -104,9 +104,13 @@ public:
     [[nodiscard]] logs::ChunkSpace& space() noexcept override { return space_; }
     [[nodiscard]] std::uint32_t log_count() const noexcept override
     {
-        return shared_logs_.logs_of(thread_count_.load(std::memory_order_acquire));
+        return logs_of_thread() * shared_logs_.logs_of(thread_count_.load(std::memory_order_acquire));
     }
-    [[nodiscard]] logs::RedoLog& log(std::uint32_t number) noexcept override { return *threads_[number]->log; }
+    [[nodiscard]] logs::RedoLog& log(std::uint32_t number) noexcept override
+    {
+        FaseThread& thread = *threads_[number / logs_of_thread()];
+        return number % logs_of_thread() == 0 ? *thread.log : thread.large_log;
+    }
     [[nodiscard]] logs::GroupRecord replayable() noexcept override;
     [[nodiscard]] bool groups_count_records() const noexcept override { return !is_direct_; }
     [[nodiscard]] Result<bool> try_seal() noexcept override;
@@ -135,7 +139,9 @@ private:
     void hand_over(FaseThread& own, section_ends::Handover handover) noexcept;
     /// The thread needs its log no more.
     void release(FaseThread& own) noexcept;
-    [[nodiscard]] bool make_room(FaseThread& own) noexcept;
+    [[nodiscard]] bool make_room(FaseThread& own, logs::RedoLog& log) noexcept;
+    [[nodiscard]] Result<void> prepare_logs_of(FaseThread& thread) noexcept;
+    [[nodiscard]] std::uint32_t logs_of_thread() const noexcept { return has_large_logs_ ? 2 : 1; }
     [[nodiscard]] Result<void> prepare_shared_logs() noexcept;
     [[nodiscard]] Result<void> start_group_commit(const logs::GroupRecord& group);
     void start_direct_commit() noexcept;
@@ -154,6 +160,7 @@ private:
     logs::ChunkSpace space_;
     logs::SharedLogs shared_logs_;  ///< block media
     bool is_direct_ = false;  ///< records become durable by direct_, not by group_
+    bool has_large_logs_ = false;  ///< records become durable by group_, but threads write their large ones themselves
     logs::GroupCommit group_;
     DirectCommit direct_;
     std::atomic<bool> is_running_{false};

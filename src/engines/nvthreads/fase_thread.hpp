@@ -61,8 +61,9 @@ private:
 struct FaseThread {
     logs::RecordBuilder record;  ///< the stores, with their values, in the order in which they came
     NewestWords newest_words;
-    logs::RedoLog own_log;  ///< unless threads share logs
+    logs::RedoLog own_log;    ///< unless threads share logs
     logs::RedoLog* log;
+    logs::RedoLog large_log;  ///< of large records, where FaseLogs has such logs
     logs::CommitOrder::Slot* slot;
     std::uint32_t number;  ///< of slot and own_log
     bool is_open;          ///< its FASE has handed a part over, and is not over

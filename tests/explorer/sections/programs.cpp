@@ -260,7 +260,9 @@ class Barriers final : public SectionProgram {
     }
 };
 
-std::string options(std::uint64_t seed) { return " acknowledge=unlock staging_max_mb=" + std::to_string(seed % 2 == 0 ? 64 : 1); }
+std::string staging(std::uint64_t seed) { return " staging_max_mb=" + std::to_string(seed % 2 == 0 ? 64 : 1); }
+std::string options(std::uint64_t seed) { return " acknowledge=unlock" + staging(seed); }
+std::string order_options(std::uint64_t seed) { return " acknowledge=order order_delay_ms=0" + staging(seed); }
 
 /// The program's sections take the way of threads=processes into the logs.
 template <class Program>
@@ -272,9 +274,10 @@ class Scribed final : public Program {
     }
 };
 
-template <class Program>
+template <class Program, bool unlocks_wait = true>
 std::unique_ptr<ObjectWorkload> make()
 {
+    PartsSeen::unlocks_wait = unlocks_wait;
     return std::make_unique<Program>();
 }
 
@@ -298,6 +301,16 @@ const std::vector<ObjectWorkloadEntry>& scribed_programs()
         {"overlapping", &make<Scribed<Overlapping>>, 3, &options, true},
         {"readers", &make<Scribed<Readers>>, 3, &options, true},
         {"conditions", &make<Scribed<Conditions>>, 3, &options, true},
+    };
+    return entries;
+}
+
+const std::vector<ObjectWorkloadEntry>& ordered_section_programs()
+{
+    static const std::vector<ObjectWorkloadEntry> entries = {
+        {"churn", &make<Churn, false>, 3, &order_options, true},
+        {"several", &make<Several, false>, 3, &order_options, true},
+        {"overlapping", &make<Overlapping, false>, 3, &order_options, true},
     };
     return entries;
 }

@@ -101,6 +101,10 @@ void PartsSeen::tell_acknowledged() const
 
 void PartsSeen::acknowledge_unlocked() const
 {
+    if (!unlocks_wait) {
+        acknowledge_after_wait();
+        return;
+    }
     const int outcome = sp_wait_durable(sp_epoch(), 0);
     if (outcome == SP_OK || outcome == SP_E_TIMED_OUT) {  // With another outcome the pool has failed, which an unlock cannot say.
         tell_acknowledged();

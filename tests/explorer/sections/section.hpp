@@ -37,7 +37,9 @@ public:
     void change(std::size_t number, const ListSteps& steps = {});
     /// The part as it is survives, once acknowledged.
     void note_read(std::size_t number);
-    /// The states that were seen survive if a wait returns, or need not wait, as after an unlock that waits.
+    /// Whether an unlock returns when its section is durable: acknowledge=unlock.
+    static inline bool unlocks_wait = true;
+    /// The states that were seen survive: an unlock has waited for that, or this waits.
     void acknowledge_unlocked() const;
     /// Likewise if a wait for it succeeds: for parts that no lock has guarded.
     void acknowledge_after_wait() const;
