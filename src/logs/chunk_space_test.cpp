@@ -41,7 +41,7 @@ TEST_F(Chunks, AreReplayedWhenHalfOfThemIsUsed)
 
 TEST_F(Chunks, AreReplayedWhenSoManyMoreAreUsedAsTheLastRoundAskedFor)
 {
-    take(10);  // Of threads that commit rarely.
+    take(10);  // Threads that commit rarely keep theirs.
     space_.replay_after(4 * chunk_bytes);
     take(4);
     EXPECT_FALSE(space_.is_getting_full());

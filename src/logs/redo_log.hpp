@@ -18,10 +18,10 @@ namespace stillpoint::logs {
 /// Why nothing becomes durable any more, once fence_log() or the marker has said so.
 [[nodiscard]] Failure loss_of(Medium& medium) noexcept;
 
-/// Who brings a log's records to the medium.
+/// How the records of a log reach the medium.
 enum class LogWriter : std::uint8_t {
-    appender,  ///< each thread its own, by stores: byte-addressable media
-    groups,  ///< GroupCommit, from the bytes in DRAM
+    appender,  ///< by stores of the thread that appends: byte-addressable media
+    groups,  ///< by GroupCommit, from the bytes in DRAM
 };
 
 class RedoLog {
