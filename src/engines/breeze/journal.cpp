@@ -147,12 +147,30 @@ Result<void> Journal::check_end(std::uint64_t place, std::uint64_t sequence)
 {
     // A record is written when the one before it is durable, so the last one alone can be torn. No record begins beyond a round.
     const std::uint64_t end = std::min(half_bytes_, round_bytes_usual + page_bytes);
+    os::ReservedArray<std::byte> buffer;
+    if (auto reserved = buffer.reserve(mib, "the end of a journal"); !reserved) {
+        return reserved;
+    }
+    std::uint64_t first = place;  // The buffer has what lies from here on up to `buffered`.
+    std::uint64_t buffered = place;
     for (place += page_bytes; place < end; place += page_bytes) {
+        if (place >= buffered) {
+            const std::uint64_t bytes = std::min(mib, end - place);
+            if (auto read = pool_->medium().read(offset_of(place), {buffer.data(), bytes}); !read) {
+                return read;
+            }
+            first = place;
+            buffered = place + bytes;
+        }
+        const auto& header = *reinterpret_cast<const JournalRecord*>(buffer.data() + (place - first));
+        if (header.epoch != epoch_ || header.sequence <= sequence + 1) {
+            continue;
+        }
         const auto found = read_record(place);
         if (!found) {
             return pass_on(found.error());
         }
-        if (*found == Found::whole && record().sequence > sequence + 1) {
+        if (*found == Found::whole) {
             return fail(SP_E_POOL_CORRUPT, 0,
                         "{}: record {} of the journal's epoch {} is damaged, and later ones are there: restore the pool from a copy",
                         pool_->medium().path(), sequence + 1, epoch_);

@@ -57,8 +57,9 @@ Result<void> JournaledImage::read(Pool& pool, std::uint64_t round_bytes)
     os::ReservedArray<std::byte> buffer;
     if (!place_of_line_.reserve(lines, "written lines") || !noted_.reserve(lines, "written lines") ||
         !stable_.reserve(image_bytes_, "a copy of the image") || !dirty_.reserve(pages, "written pages") ||
-        !fresh_.reserve(pages, "written pages") || !dirty_pages_.reserve(pages, "written pages") ||
-        !recovered_pages_.reserve(pages, "the pages of the journal") || !buffer.reserve(at_once, "pages that are read")) {
+        !fresh_.reserve(pages, "written pages") || !loaded_.reserve(pages, "pages that are read") ||
+        !dirty_pages_.reserve(pages, "written pages") || !recovered_pages_.reserve(pages, "the pages of the journal") ||
+        !buffer.reserve(at_once, "pages that are read")) {
         return fail(SP_E_NO_MEMORY, 0, "{}: no address space for the copies of {} MiB", medium_->path(), image_bytes_ / mib);
     }
     for (std::uint64_t offset = 0; offset < image_bytes_; offset += at_once) {
@@ -69,18 +70,25 @@ Result<void> JournaledImage::read(Pool& pool, std::uint64_t round_bytes)
         for (std::uint64_t page = 0; page < bytes; page += page_bytes) {
             if (!is_zero(buffer.data() + page)) {  // Pages of zeroes take no memory.
                 std::memcpy(stable_.data() + offset + page, buffer.data() + page, page_bytes);
+                loaded_.set((offset + page) / page_bytes);
             }
         }
     }
-    return journal_.replay(pool, stable_.data(), recovered_pages_, round_bytes);
+    if (auto replayed = journal_.replay(pool, stable_.data(), recovered_pages_, round_bytes); !replayed) {
+        return replayed;
+    }
+    for (const std::uint64_t page : recovered_pages_) {
+        loaded_.set(page);
+    }
+    return {};
 }
 
 void JournaledImage::place_at(std::byte* image) noexcept
 {
     image_ = image;
-    for (std::uint64_t offset = 0; offset < image_bytes_; offset += page_bytes) {
-        if (!is_zero(stable_.data() + offset)) {
-            std::memcpy(image_ + offset, stable_.data() + offset, page_bytes);
+    for (std::uint64_t page = 0; page < image_bytes_ / page_bytes; ++page) {
+        if (loaded_.test(page)) {
+            std::memcpy(image_ + page * page_bytes, stable_.data() + page * page_bytes, page_bytes);
         }
     }
     // The next epoch begins with these pages. A line that is noted without a word brings its page.

@@ -79,6 +79,7 @@ private:
     os::ReservedBitmap fresh_;  ///< those that a capture has found
     ReservedList<std::uint64_t> dirty_pages_;
     ReservedList<std::uint64_t> recovered_pages_;
+    os::ReservedBitmap loaded_;  ///< pages that are not zero, when the image is placed
     bool failed_ = false;
     Failure failure_;
 };

@@ -59,8 +59,13 @@ Result<void> PoolMemory::map_at(Pool& pool, std::uintptr_t base)
 
 void PoolMemory::store_noted(std::uint64_t offset, const void* data, std::uint64_t size_bytes) const noexcept
 {
-    std::memcpy(&at<std::byte>(offset), data, size_bytes);
-    write_back(&at<std::byte>(offset), size_bytes);
+    auto* const words = &at<std::uint64_t>(offset);  // Which other threads may read: the number of the last transaction.
+    for (std::uint64_t i = 0; i < size_bytes / sizeof *words; ++i) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, static_cast<const std::byte*>(data) + i * sizeof word, sizeof word);
+        store_word(words[i], word);
+    }
+    write_back(words, size_bytes);
 }
 
 Result<void> PoolMemory::read_journaled(Pool& pool, std::uint64_t round_bytes)
