@@ -69,13 +69,17 @@ bool Scan::examine(std::uint64_t block, std::uint64_t granules)
         report(block, "the header");
         return false;
     }
-    if (head.state == BlockState::free) {
+    if (is_unfinished(header)) {
+        // Also where the head says so already: a roll back, or a scan, that was killed may have left that in the CPU's caches only. When
+        // the transaction's number has passed, the block would be taken for an object.
+        if (head.state == BlockState::allocated) {
+            store_word(header.head, head_of(pool_.key, block, {BlockState::free, granules}));
+            unfinished_.fetch_add(1, std::memory_order_relaxed);
+        }
+        pool_.memory.write_back(&header.head, sizeof header.head);
         return true;
     }
-    if (is_unfinished(header)) {
-        store_word(header.head, head_of(pool_.key, block, {BlockState::free, granules}));
-        pool_.memory.write_back(&header.head, sizeof header.head);
-        unfinished_.fetch_add(1, std::memory_order_relaxed);
+    if (head.state == BlockState::free) {
         return true;
     }
     const Type* const type = pool_.type_of(block);
@@ -137,7 +141,9 @@ void Scan::find_zones()
             pool_.zones.set_zone(number, found);  // examine() asks for the block's size.
             kept.kind = examine(pool_.zones.offset_of(number), found.value) ? Zones::Kind::blank : Zones::Kind::large;
         }
-        if (kept.kind == Zones::Kind::blank && found.value != 0 && (zones > 1 || found.kind == Zones::Kind::large)) {
+        const bool is_cleared = zones > 1 || found.kind == Zones::Kind::large ||
+                                is_unfinished(pool_.memory.object(pool_.zones.offset_of(number)));
+        if (kept.kind == Zones::Kind::blank && found.value != 0 && is_cleared) {
             pool_.memory.fence();
             pool_.zones.clear_large(number, zones);
         }
