@@ -14,6 +14,7 @@
 #include "api/registry.hpp"
 #include "os/same_file.hpp"
 #include "runtime/engine.hpp"
+#include "runtime/pool_services.hpp"
 
 namespace stillpoint {
 
@@ -46,7 +47,7 @@ AllRows collect_rows()
     for (const StatisticRow& row : general) {
         all.add(row);
     }
-    for (const EngineDriver& driver : engine_drivers()) {
+    for (const EngineDriver& driver : every_engine_driver()) {
         for (std::size_t word = 0; word < driver.statistics.size(); ++word) {
             StatisticRow row = driver.statistics[word];
             row.engine = driver.format.name;
@@ -170,6 +171,14 @@ std::span<const StatisticRow> statistic_rows() noexcept
     static const AllRows all = collect_rows();
     return {all.rows.data(), all.count};
 }
+
+namespace {
+/// For engines whose pools programs open themselves.
+[[maybe_unused]] const bool table_is_set = [] {
+    statistics_table_of_program = &statistics_table;
+    return true;
+}();
+}  // namespace
 
 StatisticsTable statistics_table() noexcept { return {static_cast<std::uint32_t>(statistic_rows().size()), fingerprint()}; }
 

@@ -15,6 +15,7 @@
 #include "os/file_size_limit.hpp"
 #include "os/own_descriptors.hpp"
 #include "runtime/histogram.hpp"
+#include "runtime/pool_services.hpp"
 
 namespace stillpoint {
 
@@ -62,22 +63,15 @@ Result<Statistics*> map_fresh_page(int file)
     return static_cast<Statistics*>(page);
 }
 
-}  // namespace
+struct SharedPage {
+    Statistics* words;
+    int file;
+};
 
-Statistics& statistics() noexcept { return statistics_of(own_number); }
-
-Statistics& statistics_of(unsigned number) noexcept { return *pages[number].words.load(std::memory_order_acquire); }
-
-StatisticsScope::StatisticsScope(unsigned number) noexcept : before_(std::exchange(own_number, number)) {}
-
-StatisticsScope::~StatisticsScope() { own_number = before_; }
-
-unsigned StatisticsScope::current() noexcept { return own_number; }
-
-Result<void> statistics_open(std::string_view pool_path, const std::array<std::uint8_t, 16>& pool_uuid, std::string_view engine_name,
+/// Errors: io, no_memory.
+Result<SharedPage> make_page(std::string_view pool_path, const std::array<std::uint8_t, 16>& pool_uuid, std::string_view engine_name,
                              const StatisticsTable& table)
 {
-    statistics_close();
     const int file = os::claim_descriptor(memfd_create(Statistics::file_name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (file < 0) {
         return fail(SP_E_IO, errno, "the statistics page cannot be made: {}", strerror(errno));
@@ -101,10 +95,58 @@ Result<void> statistics_open(std::string_view pool_path, const std::array<std::u
     copy_text(page.pool_path, realpath(path.c_str(), absolute) != nullptr ? std::string_view{absolute} : pool_path);
     std::atomic_thread_fence(std::memory_order_release);
     page.magic = Statistics::expected_magic;  // Last: a reader that sees it sees the rest.
+    return SharedPage{&page, file};
+}
+
+}  // namespace
+
+constinit StatisticsTableOfProgram statistics_table_of_program = nullptr;
+constinit Statistics PoolFigures::private_words{};
+
+Result<void> PoolFigures::open(std::string_view pool_path, const std::array<std::uint8_t, 16>& pool_uuid, std::string_view engine_name)
+{
+    if (statistics_table_of_program == nullptr) {
+        return {};
+    }
+    const auto page = make_page(pool_path, pool_uuid, engine_name, statistics_table_of_program());
+    if (!page) {
+        return pass_on(page.error());
+    }
+    words_ = page->words;
+    file_ = page->file;
+    return {};
+}
+
+void PoolFigures::close() noexcept
+{
+    if (file_ >= 0) {
+        os::close_descriptor(std::exchange(file_, -1));
+        munmap(std::exchange(words_, &private_words), statistics_file_bytes);
+    }
+}
+
+Statistics& statistics() noexcept { return statistics_of(own_number); }
+
+Statistics& statistics_of(unsigned number) noexcept { return *pages[number].words.load(std::memory_order_acquire); }
+
+StatisticsScope::StatisticsScope(unsigned number) noexcept : before_(std::exchange(own_number, number)) {}
+
+StatisticsScope::~StatisticsScope() { own_number = before_; }
+
+unsigned StatisticsScope::current() noexcept { return own_number; }
+
+Result<void> statistics_open(std::string_view pool_path, const std::array<std::uint8_t, 16>& pool_uuid, std::string_view engine_name,
+                             const StatisticsTable& table)
+{
+    statistics_close();
+    const auto page = make_page(pool_path, pool_uuid, engine_name, table);
+    if (!page) {
+        return pass_on(page.error());
+    }
     Page& own = own_page();
-    own.shared_file = file;
+    own.shared_file = page->file;
     own.stop_times = {};
-    own.words.store(&page, std::memory_order_release);
+    own.words.store(page->words, std::memory_order_release);
     return {};
 }
 

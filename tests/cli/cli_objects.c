@@ -1,4 +1,4 @@
-/* Makes a pool of breeze: cli_objects POOL [damage]. Two lists that share a node, a ring, a weak pointer. With "damage" the header of the
+/* Makes a pool of breeze: cli_objects POOL [damage|wait]. Two lists that share a node, a ring, a weak pointer. With "damage" the header of the
  * last node of an existing pool gets another byte; its offset in the image is printed. */
 
 #include <stdint.h>
@@ -75,9 +75,32 @@ static int damage(const char* path)
     return nvm_pool_close(pool) == SP_OK ? 0 : 1;
 }
 
+/* The pool stays open until standard input ends; a transaction is rolled back first. */
+static int wait(const char* path)
+{
+    NVM_POOL* const pool = nvm_pool_open(path);
+    if (pool == NULL) {
+        return 1;
+    }
+    nvm_tx_begin(pool);
+    add(pool, NULL, 7);
+    nvm_tx_abort(pool);
+    nvm_tx_begin(pool);
+    Root* const root = nvm_pool_root(pool);
+    NVM_SET(root->lists[1], add(pool, NULL, 8));
+    if (nvm_tx_commit(pool) != SP_OK || nvm_drain(pool) != SP_OK) {
+        return 1;
+    }
+    puts("open");
+    fflush(stdout);
+    while (getchar() != EOF) {
+    }
+    return nvm_pool_close(pool) == SP_OK ? 0 : 1;
+}
+
 int main(int argc, char** argv)
 {
-    const int failed = argc == 3 ? damage(argv[1]) : make(argv[1]);
+    const int failed = argc != 3 ? make(argv[1]) : strcmp(argv[2], "wait") == 0 ? wait(argv[1]) : damage(argv[1]);
     if (failed != 0) {
         fprintf(stderr, "%s\n", sp_last_error());
     }

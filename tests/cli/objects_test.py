@@ -1,6 +1,9 @@
 """Pools of breeze, whose programs open them: the tools that look at them, and those that refuse them."""
 
 import json
+import os
+import subprocess
+import time
 import unittest
 
 from command_line import BUILD, CommandLineTest
@@ -108,6 +111,27 @@ class TypedObjects(CommandLineTest):
     def test_dump_refuses_pools_without_types(self):
         self.new_pool()
         self.assert_refused(self.stillpoint("dump", self.pool), 65, "does not know the types")
+
+    def test_stats_shows_the_program_that_has_one_open(self):
+        self.make()
+        environment = {**os.environ, "STILLPOINT_MEDIUM": "memory"}
+        with subprocess.Popen([OBJECTS, self.pool, "wait"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+            self.assertEqual(program.stdout.readline(), "open\n")
+            figures = {}
+            for _ in range(100):  # They change some 50 times a second.
+                done = self.stillpoint("stats", "--json", self.pool)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                figures = json.loads(done.stdout)
+                if figures["transactions_committed"] == 1 and figures["objects_freed"] == 1:
+                    break
+                time.sleep(0.05)
+            self.assertEqual((figures["transactions_committed"], figures["transactions_rolled_back"], figures["objects_made"],
+                              figures["objects_freed"], figures["objects_now"]), (1, 1, 2, 1, 7))
+            self.assertIn("open by process", self.stillpoint("info", self.pool).stdout)
+            self.assert_refused(self.stillpoint("check", self.pool), 75)
+            program.stdin.close()
+            self.assertEqual(program.wait(), 0)
+        self.assertEqual(self.stillpoint("stats", self.pool).returncode, 69)
 
     def test_run_refuses_them(self):
         self.make()

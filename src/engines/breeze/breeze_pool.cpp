@@ -9,9 +9,11 @@
 
 #include "arch/checksum.hpp"
 #include "core/canary.hpp"
+#include "engines/breeze/own_statistics.hpp"
 #include "engines/breeze/pointer_rewrite.hpp"
 #include "engines/breeze/scan.hpp"
 #include "os/clock.hpp"
+#include "os/log.hpp"
 #include "pool/commit_record.hpp"
 
 namespace stillpoint::breeze {
@@ -246,13 +248,45 @@ Result<std::unique_ptr<BreezePool>> BreezePool::open(Pool opened, const OpenOpti
     if (auto durable = pool->parts_.memory.make_durable(); !durable) {
         return pass_on(durable.error());
     }
+    pool->figures_.opening_ns = os::monotonic_ns() - begin_ns;
     if (options.counts_in_background) {
-        if (auto started = pool->parts_.counts.start(); !started) {
+        // Figures are a service; a program is not refused where they cannot be kept.
+        if (auto shared = pool->page_.open(pool->path_, pool->pool_.facts().uuid, pool_format().name); !shared) {
+            os::log(os::Severity::warning, "{}", shared.error().text());
+        }
+        if (auto started = pool->parts_.counts.start(&BreezePool::publish_figures, pool.get()); !started) {
             return pass_on(started.error());
         }
     }
-    pool->figures_.opening_ns = os::monotonic_ns() - begin_ns;
     return pool;
+}
+
+void BreezePool::publish_figures(void* self) noexcept
+{
+    BreezePool& pool = *static_cast<BreezePool*>(self);
+    Statistics& page = pool.page_.words();
+    const auto publish = [&page](OwnStatistic word, std::uint64_t value) {
+        page.engine_words[static_cast<std::size_t>(word)].store(value, std::memory_order_relaxed);
+    };
+    std::uint64_t committed = 0;
+    std::uint64_t rolled_back = 0;
+    std::uint64_t made = 0;
+    for (const Transaction& transaction : pool.transactions_) {
+        committed += transaction.figures().committed.load(std::memory_order_relaxed);
+        rolled_back += transaction.figures().rolled_back.load(std::memory_order_relaxed);
+        made += transaction.figures().objects_made.load(std::memory_order_relaxed);
+    }
+    publish(OwnStatistic::transactions_committed, committed);
+    publish(OwnStatistic::transactions_rolled_back, rolled_back);
+    publish(OwnStatistic::transactions_undone, pool.figures_.transactions_undone);
+    publish(OwnStatistic::pointers_rewritten, pool.figures_.pointers_rewritten);
+    publish(OwnStatistic::objects_made, made);
+    publish(OwnStatistic::objects_freed, pool.parts_.counts.freed());
+    publish(OwnStatistic::objects_now, pool.parts_.zones.objects());
+    publish(OwnStatistic::objects_bytes, pool.parts_.zones.bytes_in_use());
+    publish(OwnStatistic::damaged_objects, pool.parts_.damaged_objects);
+    page.image_bytes.store(pool.parts_.memory.bytes(), std::memory_order_relaxed);
+    page.recovery_ns.store(pool.figures_.opening_ns, std::memory_order_relaxed);
 }
 
 Result<void> BreezePool::close()

@@ -14,6 +14,7 @@
 #include "engines/breeze/transaction_gate.hpp"
 #include "os/futex.hpp"
 #include "pool/pool.hpp"
+#include "runtime/pool_services.hpp"
 
 namespace stillpoint::breeze {
 
@@ -75,6 +76,8 @@ private:
     [[nodiscard]] Result<void> recover(unsigned threads);
     [[nodiscard]] Result<void> undo_transactions();
     void end_old_transactions() noexcept;
+    /// Into the page of statistics; `self`: the pool.
+    static void publish_figures(void* self) noexcept;
 
     Pool pool_;
     std::string path_;
@@ -84,6 +87,7 @@ private:
     TransactionGate gate_;
     os::FutexLock collection_lock_;
     OpenFigures figures_;
+    PoolFigures page_;
     static_assert(logs_max == 32);
 };
 

@@ -3,6 +3,7 @@
 #include "engines/breeze/breeze_pool.hpp"
 #include "engines/breeze/object_view.hpp"
 #include "engines/breeze/offline.hpp"
+#include "engines/breeze/own_statistics.hpp"
 
 namespace stillpoint::breeze {
 
@@ -15,6 +16,7 @@ EngineDriver driver() noexcept
                       .table_format = layout::TableFormat::plain,
                       .interval_ms = 0};
     made.sums_program_bytes = false;
+    made.statistics = own_statistic_rows;
     made.programs = Programs::typed_objects;
     made.shares_process = true;
     made.opened_by = "nvm_pool_create and nvm_pool_open of stillpoint/breeze.h";

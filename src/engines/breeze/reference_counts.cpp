@@ -40,7 +40,12 @@ Result<void> ReferenceCounts::prepare(const Parts& parts, const Geometry& geomet
     return batch_.recover();
 }
 
-Result<void> ReferenceCounts::start() { return thread_.start("sp-counts", &ReferenceCounts::run, this); }
+Result<void> ReferenceCounts::start(void (*after_pass)(void* context) noexcept, void* context)
+{
+    after_pass_ = after_pass;
+    context_ = context;
+    return thread_.start("sp-counts", &ReferenceCounts::run, this);
+}
 
 void ReferenceCounts::stop() noexcept
 {
@@ -61,6 +66,7 @@ void ReferenceCounts::run(void* self)
             os::futex_wait(counts.wanted_, seen, os::monotonic_ns() + idle_ns);
         }
         counts.pass();
+        counts.after_pass_(counts.context_);
     }
 }
 

@@ -33,8 +33,8 @@ public:
     };
     /// Applies what a crash has left in the redo record. Errors: no_memory, pool_corrupt.
     [[nodiscard]] Result<void> prepare(const Parts& parts, const Geometry& geometry);
-    /// Starts the thread. Errors: no_memory.
-    [[nodiscard]] Result<void> start();
+    /// Starts the thread, which calls after_pass(context) after each pass. Errors: no_memory.
+    [[nodiscard]] Result<void> start(void (*after_pass)(void* context) noexcept, void* context);
     /// Ends the thread, if there is one.
     void stop() noexcept;
     void forget_thread() noexcept { thread_.forget(); }
@@ -98,6 +98,8 @@ private:
     ReservedList<std::uint64_t> later_;
     bool keeps_all_ = false;
     std::atomic<std::uint64_t> freed_{0};
+    void (*after_pass_)(void* context) noexcept = nullptr;
+    void* context_ = nullptr;
     os::ServiceThread thread_;
     sync::Atomic<std::uint32_t> wanted_{0};  ///< records since the last pass
     std::atomic<bool> ending_{false};

@@ -276,6 +276,8 @@ Result<void> Transaction::commit()
     write_back_everything();
     pool_->memory.fence();
     log_.finish(id_);
+    add(figures_.committed, 1);
+    add(figures_.objects_made, allocated_.size());
     if (!changes_.empty()) {
         activation.committed(id_);
         pool_->counts.note_record();
@@ -317,6 +319,8 @@ void Transaction::roll_back() noexcept
     }
     log_.roll_back();
     log_.finish(id_);
+    add(figures_.rolled_back, 1);
+    add(figures_.objects_made, allocated_.size());
     for (const std::uint64_t block : allocated_) {
         pool_->zones.release(block);
     }

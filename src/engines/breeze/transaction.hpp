@@ -1,6 +1,7 @@
 #pragma once
 // A transaction, and the log that it has [Breeze, thesis §3.1.2, §3.2.3].
 
+#include <atomic>
 #include <cstdint>
 
 #include "core/result.hpp"
@@ -40,6 +41,14 @@ public:
     /// `block` 0: none. Errors: invalid_argument, transaction_too_large.
     [[nodiscard]] Result<void> set_root(std::uint64_t block);
 
+    /// What the transactions of this log have done since the opening. Read by any thread.
+    struct Figures {
+        std::atomic<std::uint64_t> committed{0};
+        std::atomic<std::uint64_t> rolled_back{0};
+        std::atomic<std::uint64_t> objects_made{0};
+    };
+    [[nodiscard]] const Figures& figures() const noexcept { return figures_; }
+
 private:
     struct Site {
         std::uint64_t offset;
@@ -65,6 +74,11 @@ private:
     /// Counts pointers to objects that the transaction has allocated in their headers, and leaves in changes_ what others gain and lose.
     void settle_changes() noexcept;
     void end() noexcept;
+    /// One thread at a time has the log.
+    static void add(std::atomic<std::uint64_t>& figure, std::uint64_t more) noexcept
+    {
+        figure.store(figure.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+    }
 
     PoolParts* pool_ = nullptr;
     unsigned number_ = 0;
@@ -84,6 +98,7 @@ private:
     ReservedList<Site> sites_;
     bool refused_ = false;
     Failure refusal_;
+    Figures figures_;
 };
 
 }  // namespace stillpoint::breeze

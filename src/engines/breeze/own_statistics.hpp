@@ -1,0 +1,20 @@
+#pragma once
+// The words of this engine in a pool's page of statistics (statistics.inc in this folder).
+
+#include "runtime/statistics.hpp"
+
+namespace stillpoint::breeze {
+
+enum class OwnStatistic : std::size_t {
+#define STATISTIC(name, unit, sentence) name,
+#include "engines/breeze/statistics.inc"
+#undef STATISTIC
+};
+
+inline constexpr StatisticRow own_statistic_rows[] = {
+#define STATISTIC(name, unit, sentence) {#name, unit, sentence},
+#include "engines/breeze/statistics.inc"
+#undef STATISTIC
+};
+
+}  // namespace stillpoint::breeze
