@@ -42,6 +42,8 @@ inline constexpr sim::Profile every_profile[] = {sim::Profile::process, sim::Pro
 [[nodiscard]] std::vector<Campaign> object_campaigns();
 /// Programs in transactions: likewise, and none survives without what it has read.
 [[nodiscard]] std::vector<Campaign> transaction_campaigns();
+/// Programs over typed objects: likewise; counts and pointers are right wherever a pool lies.
+[[nodiscard]] std::vector<Campaign> typed_campaigns();
 /// Programs with locks whose sections are durable one by one: likewise, with nested and overlapping locks.
 [[nodiscard]] std::vector<Campaign> section_campaigns();
 /// A reader that does not wait believes what a crash may lose: each must find that.

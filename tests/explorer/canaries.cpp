@@ -80,6 +80,7 @@ std::vector<Campaign> campaigns_against(const CanaryEntry& canary)
     add(object_campaigns());
     add(transaction_campaigns());
     add(section_campaigns());
+    add(typed_campaigns());
     add(media_campaigns());
     add(damage_campaigns());
     add(leftover_campaigns());

@@ -34,7 +34,7 @@ Campaign exploration(std::string name, ProgramPlan plan)
             limits.kills = 1;
             limits.generations = 2;
         }
-        if (plan.kill_around_commits) {
+        if (plan.kill_around_commits || plan.kill_in_openings) {
             limits.kills = 8;
             limits.power_cuts = 1;
         }

@@ -10,6 +10,7 @@
 #include "arch/flush.hpp"
 #include "program.hpp"
 #include "runtime/engine.hpp"
+#include "typed/typed_program.hpp"
 
 namespace stillpoint::explorer {
 
@@ -53,6 +54,33 @@ Counts count(const std::vector<sim::Event>& events)
     return counts;
 }
 
+std::string row_of(ProgramRunner& runner, const ProgramPlan& plan, std::string_view program)
+{
+    const ProgramRun run = runner.run(plan, sim::CrashImage{{}, false});
+    if (!run.problem.empty()) {
+        throw std::runtime_error(run.problem);
+    }
+    const Counts counts = count(run.events);
+    return fmt::format("{:<12} {:<10} {:<10} {:>6} {:>9} {:>7} {:>7} {:>8} {:>6}\n", plan.engine, to_text(plan.profile), program,
+                       counts.lines_written_back, counts.nontemporal_bytes, counts.fences, counts.block_writes,
+                       counts.block_bytes / page_bytes, counts.syncs);
+}
+
+/// Engines without checkpoints: so many transactions, with the counting of references after one of three.
+std::string rows_of_typed_objects(ProgramRunner& runner, const EngineDriver& driver, std::uint64_t operations)
+{
+    std::string text;
+    for (const char* const name : {"lists", "tree", "rings", "shapes"}) {
+        ProgramPlan plan;
+        plan.typed = &typed_program_called(name);
+        plan.engine = driver.format.name;
+        plan.profile = sim::Profile::cache_line;
+        plan.operations = operations;
+        text += row_of(runner, plan, name);
+    }
+    return text;
+}
+
 }  // namespace
 
 std::string count_checkpoints(const std::string& scratch)
@@ -73,16 +101,12 @@ std::string count_checkpoints(const std::string& scratch)
                 plan.profile = profile;
                 plan.operations = operations;
                 plan.checkpoint_each = true;
-                const ProgramRun run = runner.run(plan, sim::CrashImage{{}, false});
-                if (!run.problem.empty()) {
-                    throw std::runtime_error(run.problem);
-                }
-                const Counts counts = count(run.events);
-                text += fmt::format("{:<12} {:<10} {:<10} {:>6} {:>9} {:>7} {:>7} {:>8} {:>6}\n", plan.engine, to_text(profile), workload,
-                                    counts.lines_written_back, counts.nontemporal_bytes, counts.fences, counts.block_writes,
-                                    counts.block_bytes / page_bytes, counts.syncs);
+                text += row_of(runner, plan, workload);
             }
         }
+    }
+    for (const EngineDriver& driver : every_engine_driver()) {
+        text += driver.programs == Programs::typed_objects ? rows_of_typed_objects(runner, driver, operations) : "";
     }
     return text;
 }

@@ -37,8 +37,8 @@ double seconds_since(std::chrono::steady_clock::time_point begun)
 std::vector<Campaign> all_campaigns()
 {
     std::vector<Campaign> all = conformance_campaigns();
-    for (auto* const more :
-         {&object_campaigns, &transaction_campaigns, &section_campaigns, &damage_campaigns, &leftover_campaigns, &media_campaigns}) {
+    for (auto* const more : {&object_campaigns, &transaction_campaigns, &section_campaigns, &typed_campaigns, &damage_campaigns,
+                             &leftover_campaigns, &media_campaigns}) {
         for (Campaign& campaign : more()) {
             all.push_back(std::move(campaign));
         }

@@ -50,6 +50,18 @@ std::vector<std::size_t> stores_between(const std::vector<Event>& events, std::u
     return found;
 }
 
+/// Before the program works.
+std::vector<std::size_t> write_backs_of_opening(const std::vector<Event>& events)
+{
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < events.size() && events[i].kind != EventKind::acknowledge; ++i) {
+        if (events[i].kind == EventKind::write_back) {
+            found.push_back(i);
+        }
+    }
+    return found;
+}
+
 /// For each of these events the fence or sync before it: what a commit record waits for.
 std::vector<std::size_t> last_fences_before(const std::vector<Event>& events, const std::vector<std::size_t>& stores)
 {
@@ -130,7 +142,7 @@ History history_for(const ProgramPlan& plan)
     if (plan.timed) {
         history.expect_states_by_the_clock();
     }
-    if (plan.objects != nullptr) {
+    if (plan.objects != nullptr || plan.typed != nullptr) {
         history.expect_parts_only();
     } else if (operations_are_durable(plan)) {
         history.expect_operations_only();
@@ -233,9 +245,13 @@ std::vector<std::size_t> Explorer::kill_moments(const std::vector<Event>& events
         std::find_if(events.begin(), events.end(), [](const Event& event) { return event.kind == EventKind::sync_failed; }) -
         events.begin());
     const std::vector<std::size_t> promised = fences_of_promises(events);
+    const std::vector<std::size_t> opening = write_backs_of_opening(events);
     std::generate(kill_at.begin(), kill_at.end(), [&] {
         if (failed < events.size() && random_() % 2 == 0) {
             return failed + 1;  // The next run finds what was not made durable.
+        }
+        if (plan_.kill_in_openings && !opening.empty()) {
+            return opening[random_() % opening.size()];  // The next opening continues from what is in the caches alone.
         }
         if (plan_.kill_around_commits && !awaited.empty()) {
             // The epoch's slots are durable and nothing commits them; the next run clears them, and does not come to its fence.

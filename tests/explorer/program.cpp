@@ -21,6 +21,7 @@
 #include "sim/sim_medium.hpp"
 #include "sim/store_tracer.hpp"
 #include "stillpoint/stillpoint.h"
+#include "typed/typed_program.hpp"
 
 namespace stillpoint::explorer {
 
@@ -210,6 +211,13 @@ private:
     void* root_ = nullptr;
 };
 
+int typed_ran(const ProgramPlan& plan, char* message)
+{
+    const std::string problem = run_typed(plan);
+    std::strncpy(message, problem.c_str(), message_bytes - 1);
+    return problem.empty() ? 0 : failed;
+}
+
 int objects_ran(const ProgramPlan& plan, const std::string& path, char* message)
 {
     const std::string problem = run_objects(plan, path);
@@ -322,7 +330,9 @@ ProgramRun ProgramRunner::run(const ProgramPlan& plan, const sim::CrashImage& fi
         alarm(120);  // A program that hangs is a finding, not a reason to wait.
         sim::recording.store(trace_.get(), std::memory_order_release);
         sim::set_stage(stage.get());
-        const int code = plan.objects != nullptr ? objects_ran(plan, path, message_) : Program(plan, !file.named, message_).run(path);
+        const int code = plan.typed != nullptr     ? typed_ran(plan, message_)
+                         : plan.objects != nullptr ? objects_ran(plan, path, message_)
+                                                   : Program(plan, !file.named, message_).run(path);
         const sim::BetweenTracedStores for_ever;  // Recorded stores are done, and done stores are recorded.
         _exit(code);
     }

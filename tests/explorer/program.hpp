@@ -20,10 +20,12 @@ enum class Place : std::uint8_t {
 };
 
 struct ObjectWorkloadEntry;
+struct TypedProgramEntry;
 
 struct ProgramPlan {
     const WorkloadEntry* workload = nullptr;
     const ObjectWorkloadEntry* objects = nullptr;  ///< in place of a workload: a program over durable objects
+    const TypedProgramEntry* typed = nullptr;      ///< in place of both: a program over typed objects
     std::string engine;
     std::string tracker;
     sim::Profile profile = sim::Profile::page;
@@ -41,6 +43,7 @@ struct ProgramPlan {
     bool checkpoint_each = false;  ///< after each operation, not after two of five
     bool power_cuts_only = false;  ///< go on from many power cuts, each with a few images
     bool kill_around_commits = false;  ///< kill only around the fences that commit records wait for
+    bool kill_in_openings = false;  ///< kill only before write backs of an opening
     bool torn_words = false;       ///< look at ImageChoice::torn_words_only
     /// Stores past the medium, as a defect would: the explorer must notice.
     bool stray_store = false;

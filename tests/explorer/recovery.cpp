@@ -18,6 +18,7 @@
 #include "runtime/engine.hpp"
 #include "runtime/sync_objects.hpp"
 #include "sim/sim_medium.hpp"
+#include "typed/typed_program.hpp"
 
 namespace stillpoint::explorer {
 
@@ -158,6 +159,9 @@ Recovered recover(const ProgramPlan& plan, const sim::CrashImage& image)
     Recovered recovered;
     if (!image.named) {
         return recovered;
+    }
+    if (plan.typed != nullptr) {
+        return recover_typed(plan, image);
     }
     const EngineDriver& driver = *find_engine(plan.engine);
     auto pool = Pool::open(std::make_unique<sim::ImageMedium>(image.content, byte_addressable(plan), image.unreadable_sector),

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "arch/checksum.hpp"
+#include "core/canary.hpp"
 
 namespace stillpoint::breeze {
 
@@ -50,7 +51,9 @@ bool ActivationLog::append(std::uint64_t transaction, std::span<const PointerCha
     record.count = changes.size();
     std::memcpy(&record + 1, changes.data(), changes.size_bytes());
     record.checksum = checksum_of(record);
-    memory_->write_back(&record, bytes);
+    if (!is_removed(Canary::activation_record)) {
+        memory_->write_back(&record, bytes);
+    }
     return true;
 }
 
@@ -120,7 +123,9 @@ void ActivationLog::recover() noexcept
         }
         ActivationRecord& record = at(place);
         if (record.transaction > header_->finished) {
-            memory_->persist_word(record.transaction, 0);
+            if (!is_removed(Canary::activation_void)) {
+                memory_->persist_word(record.transaction, 0);
+            }
             return;
         }
         newest = record.transaction;

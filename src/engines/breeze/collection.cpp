@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "core/canary.hpp"
 #include "os/clock.hpp"
 
 namespace stillpoint::breeze {
@@ -108,7 +109,9 @@ void Collection::sweep_zone(std::uint64_t number)
 Result<void> Collection::sweep()
 {
     PoolHeader& header = pool_.memory.header();
-    pool_.memory.persist_word(header.collecting, 1);
+    if (!is_removed(Canary::collection_mark)) {
+        pool_.memory.persist_word(header.collecting, 1);
+    }
     for (std::uint64_t number = 0; number < pool_.zones.count(); ++number) {
         sweep_zone(number);
     }

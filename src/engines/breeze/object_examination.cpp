@@ -1,4 +1,4 @@
-// What `stillpoint check` finds in objects: headers, pointers, and reference counts against a count from scratch.
+// `stillpoint check` on objects: headers, pointers, and reference counts against a count from scratch.
 
 #include <cstring>
 #include <string_view>
@@ -63,7 +63,7 @@ void Examination::check_object(std::uint64_t block, const Type& type)
 {
     const ObjectHeader& header = pool_.memory.object(block);
     if (!type.allows_size(header.size)) {
-        damage(block, type.name, "has {} bytes, which is no size of that type", header.size);
+        damage(block, type.name, "has {} bytes, which an object of that type never has", header.size);
     }
     if (generation_in(header.generation) != pool_.generation) {
         damage(block, type.name, "has the generation {}, and the pool {}: its pointers may be those of another address",
@@ -96,7 +96,7 @@ void Examination::check_count(std::uint64_t block, const Type& type)
 {
     const std::uint64_t counted = references_in(load_word(pool_.memory.object(block).counts));
     const std::uint64_t pointers = count_of(block);
-    // What damaged objects point to is not known, so there a count may be too large.
+    // Pointers of damaged objects are not known, so there a count may be too large.
     if (pool_.damaged_objects == 0 ? counted != pointers : counted < pointers) {
         damage(block, type.name, "has the reference count {}, and {} pointers lead to it", counted, pointers);
     }

@@ -49,7 +49,7 @@ struct Head {
     PoolHeader pool;
     LogHeaders logs;
 
-    /// It grows with each transaction that ends, and with each opening; 0: there was neither.
+    /// Grows with each transaction that ends, and with each opening; 0: there was neither.
     [[nodiscard]] std::uint64_t transactions() const noexcept
     {
         std::uint64_t sum = 0;
@@ -106,7 +106,7 @@ RecoveryReport report_of(const Head& head, const Pool& pool)
     return report;
 }
 
-/// What the logs say of themselves, before recovery changes them.
+/// Headers of logs, as recovery finds them.
 void check_logs(const Head& head, const Pool& pool, Findings& findings)
 {
     const Geometry geometry = Geometry::of(pool.facts().image_bytes);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "arch/checksum.hpp"
+#include "core/canary.hpp"
 #include "engines/breeze/zone_team.hpp"
 #include "os/reserved_array.hpp"
 
@@ -95,7 +96,9 @@ void Rewriter::flush() noexcept
     record_->done_after = done_after_;
     record_->number = ++number_;
     record_->checksum = checksum_of(*record_);
-    memory.persist(record_, sizeof *record_ + count_ * sizeof(RedoWord));
+    if (!is_removed(Canary::rewrite_fence)) {
+        memory.persist(record_, sizeof *record_ + count_ * sizeof(RedoWord));
+    }
     LinesToWriteBack lines(memory);
     for (std::uint64_t i = 0; i < count_; ++i) {
         auto& word = memory.at<std::uint64_t>(words_of(*record_)[i].offset);
@@ -103,7 +106,9 @@ void Rewriter::flush() noexcept
         lines.add(&word, sizeof word);
     }
     lines.flush();
-    memory.fence();
+    if (!is_removed(Canary::rewrite_words)) {
+        memory.fence();
+    }
     memory.persist_word(record_->applied, record_->checksum);
     record_ = record_ == records_[0] ? records_[1] : records_[0];
     count_ = 0;
@@ -135,7 +140,9 @@ void Rewriter::rewrite(std::uint64_t block, std::uint64_t generation)
             ++changed_;
         }
     });
-    add(header.generation, (header.generation & ~std::uint64_t{0xffffffff}) | generation);
+    if (!is_removed(Canary::rewrite_generation)) {
+        add(header.generation, (header.generation & ~std::uint64_t{0xffffffff}) | generation);
+    }
 }
 
 void Rewriter::rewrite_in_parts(std::uint64_t block, std::uint64_t generation, std::uint64_t done)
@@ -180,7 +187,7 @@ Result<void> Rewriter::recover()
     const auto damaged = [&] {
         return fail(SP_E_POOL_CORRUPT, 0, "{}: a rewrite record names bytes outside of the pool's objects", memory.medium().path());
     };
-    if (record.applied != record.checksum) {
+    if (record.applied != record.checksum && !is_removed(Canary::rewrite_undo)) {
         for (std::uint64_t i = 0; i < record.count; ++i) {
             const RedoWord& word = words_of(record)[i];
             if (word.offset % sizeof(std::uint64_t) != 0 || word.offset >= memory.bytes() || word.offset < pool_->geometry.zones_offset) {
@@ -279,11 +286,15 @@ Result<std::uint64_t> rewrite_pointers(PoolParts& pool, unsigned threads)
             }
             changed += *rewritten;
         }
-        pool.memory.persist_word(header.bases[(header.generation + 1) % bases_max], pool.base());
+        if (is_removed(Canary::base_before_generation)) {
+            store_word(header.bases[(header.generation + 1) % bases_max], pool.base());
+        } else {
+            pool.memory.persist_word(header.bases[(header.generation + 1) % bases_max], pool.base());
+        }
         pool.memory.persist_word(header.generation, header.generation + 1);
     }
     pool.generation = header.generation;
-    if (header.oldest_generation != header.generation) {
+    if (header.oldest_generation != header.generation && !is_removed(Canary::oldest_generation)) {
         const auto rewritten = rewrite_all(pool, header.generation, threads);
         if (!rewritten) {
             return rewritten;

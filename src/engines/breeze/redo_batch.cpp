@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "arch/checksum.hpp"
+#include "core/canary.hpp"
 
 namespace stillpoint::breeze {
 
@@ -37,13 +38,17 @@ void RedoBatch::store_words(std::uint64_t count) const noexcept
         lines.add(&word, sizeof word);
     }
     lines.flush();
-    memory_->fence();
+    if (!is_removed(Canary::redo_batch_words)) {
+        memory_->fence();
+    }
     memory_->persist_word(record_->checksum, 0);
 }
 
 Result<void> RedoBatch::recover() noexcept
 {
-    if (record_->checksum == 0 || record_->count > capacity_ || checksum(record_->count) != record_->checksum) {
+    if (record_->checksum == 0 || record_->count > capacity_ ||
+        (checksum(record_->count) != record_->checksum && !is_removed(Canary::typed_redo_checksum)) ||
+        is_removed(Canary::redo_batch_recovery)) {
         return {};  // None, or one that was being written: nothing of it has been stored.
     }
     for (std::uint64_t i = 0; i < record_->count; ++i) {
@@ -91,7 +96,9 @@ void RedoBatch::commit() noexcept
     }
     record_->count = count_;
     record_->checksum = checksum(count_);
-    memory_->persist(record_, sizeof *record_ + count_ * sizeof(RedoWord));
+    if (!is_removed(Canary::redo_batch_fence)) {
+        memory_->persist(record_, sizeof *record_ + count_ * sizeof(RedoWord));
+    }
     store_words(count_);
     count_ = 0;
     ++number_;

@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "core/canary.hpp"
 #include "engines/breeze/object_headers.hpp"
 #include "os/clock.hpp"
 
@@ -165,7 +166,9 @@ void ReferenceCounts::apply_records()
                 add(change.new_offset, 1);
                 add(change.old_offset, static_cast<std::uint32_t>(-1));
             }
-            batch_.set(log.applied_offset(), record.transaction);
+            if (!is_removed(Canary::activation_applied)) {
+                batch_.set(log.applied_offset(), record.transaction);
+            }
             batch_.set(log.applied_end_offset(), log.end_of(record));
         }
         if (!records_.empty()) {
@@ -236,7 +239,9 @@ bool ReferenceCounts::free_object(std::uint64_t offset, ReservedList<std::uint64
     if (type == nullptr) {
         return false;
     }
-    take_pointers(offset, header, *type);
+    if (!is_removed(Canary::freed_pointers)) {
+        take_pointers(offset, header, *type);
+    }
     make_room(1);
     batch_.set(offset, head_of(parts_.key, offset, {BlockState::free, head.granules}));
     if (held != nullptr) {

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "arch/prefetch.hpp"
+#include "core/canary.hpp"
 #include "engines/breeze/zone_team.hpp"
 #include "os/log.hpp"
 
@@ -55,7 +56,7 @@ bool Scan::is_unfinished(const ObjectHeader& header) const noexcept
 {
     const std::uint64_t number = header.owner >> owner_log_shift;
     const std::uint64_t id = header.owner & ((std::uint64_t{1} << owner_log_shift) - 1);
-    return number < logs_max && id > pool_.activations[number].header().finished;
+    return !is_removed(Canary::unfinished_objects) && number < logs_max && id > pool_.activations[number].header().finished;
 }
 
 bool Scan::examine(std::uint64_t block, std::uint64_t granules)
@@ -72,11 +73,14 @@ bool Scan::examine(std::uint64_t block, std::uint64_t granules)
     if (is_unfinished(header)) {
         // Also where the head says so already: a roll back, or a scan, that was killed may have left that in the CPU's caches only. When
         // the transaction's number has passed, the block would be taken for an object.
-        if (head.state == BlockState::allocated) {
+        const bool was_free = head.state == BlockState::free;
+        if (!was_free) {
             store_word(header.head, head_of(pool_.key, block, {BlockState::free, granules}));
             unfinished_.fetch_add(1, std::memory_order_relaxed);
         }
-        pool_.memory.write_back(&header.head, sizeof header.head);
+        if (!was_free || !is_removed(Canary::freed_heads)) {
+            pool_.memory.write_back(&header.head, sizeof header.head);
+        }
         return true;
     }
     if (head.state == BlockState::free) {

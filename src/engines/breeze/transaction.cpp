@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/canary.hpp"
 #include "engines/breeze/messages.hpp"
 
 namespace stillpoint::breeze {
@@ -104,7 +105,9 @@ std::uint64_t Transaction::next_version() noexcept
     if (version >= pool_->versions_end.load(std::memory_order_acquire)) {
         const std::lock_guard hold(pool_->versions_lock);
         if (version >= pool_->versions_end.load(std::memory_order_relaxed)) {
-            pool_->memory.persist_word(pool_->memory.header().versions_reserved, version + versions_at_once);
+            if (!is_removed(Canary::reserved_versions)) {
+                pool_->memory.persist_word(pool_->memory.header().versions_reserved, version + versions_at_once);
+            }
             pool_->versions_end.store(version + versions_at_once, std::memory_order_release);
         }
     }
@@ -145,7 +148,9 @@ Result<std::byte*> Transaction::allocate(std::uint32_t type, std::uint64_t size,
     const std::uint64_t granules = pool_->zones.bytes_of_block(block) / granule_bytes;
     if (is_large) {  // The object's bytes lie where other zones have their first header.
         store_word(header.head, head_of(pool_->key, block, {BlockState::allocated, granules}));
-        pool_->memory.persist(&header, sizeof header);
+        if (!is_removed(Canary::large_object_header)) {
+            pool_->memory.persist(&header, sizeof header);
+        }
         std::memset(object, 0, size);
     } else {
         std::memset(object, 0, size);
@@ -201,7 +206,12 @@ void Transaction::write_back_everything() noexcept
 {
     const PoolMemory& memory = pool_->memory;
     LinesToWriteBack lines(memory);
-    log_.visit([&](const LoggedRange& range) { lines.add(&memory.at<std::byte>(range.offset), range.size); });
+    if (!is_removed(Canary::commit_stores)) {
+        log_.visit([&](const LoggedRange& range) { lines.add(&memory.at<std::byte>(range.offset), range.size); });
+    }
+    if (is_removed(Canary::commit_objects)) {
+        return;
+    }
     for (const std::uint64_t block : allocated_) {
         lines.add(&memory.object(block), object_header_bytes + memory.object(block).size);
     }
@@ -228,7 +238,9 @@ void Transaction::settle_changes() noexcept
         }
         if (owns(block)) {  // Until the commit no other thread counts them.
             std::uint64_t& counts = pool_->memory.object(block).counts;
-            store_word(counts, counts + static_cast<std::uint64_t>(references));
+            if (!is_removed(Canary::new_references)) {
+                store_word(counts, counts + static_cast<std::uint64_t>(references));
+            }
             continue;
         }
         for (; references > 0; --references) {
@@ -274,7 +286,9 @@ Result<void> Transaction::commit()
         store_word(pool_->memory.object(block).head, head_of(pool_->key, block, {BlockState::free, granules}));
     }
     write_back_everything();
-    pool_->memory.fence();
+    if (!is_removed(Canary::typed_commit_fence)) {
+        pool_->memory.fence();
+    }
     log_.finish(id_);
     add(figures_.committed, 1);
     add(figures_.objects_made, allocated_.size());
@@ -312,6 +326,9 @@ void Transaction::roll_back() noexcept
         reach_changed();
     }
     for (const std::uint64_t block : allocated_) {
+        if (is_removed(Canary::aborted_objects)) {
+            break;
+        }
         const std::uint64_t granules = pool_->zones.bytes_of_block(block) / granule_bytes;
         ObjectHeader& header = pool_->memory.object(block);
         store_word(header.head, head_of(pool_->key, block, {BlockState::free, granules}));

@@ -41,7 +41,7 @@ public:
     /// `block` 0: none. Errors: invalid_argument, transaction_too_large.
     [[nodiscard]] Result<void> set_root(std::uint64_t block);
 
-    /// What the transactions of this log have done since the opening. Read by any thread.
+    /// Counts of this log's transactions since the opening. Read by any thread.
     struct Figures {
         std::atomic<std::uint64_t> committed{0};
         std::atomic<std::uint64_t> rolled_back{0};

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "arch/checksum.hpp"
+#include "core/canary.hpp"
 
 namespace stillpoint::breeze {
 
@@ -376,7 +377,9 @@ Result<void> PoolTypes::append(const Type& type)
     }
     std::byte& place = memory_->at<std::byte>(types_offset + used);
     std::memcpy(&place, type.record.data(), type.record.size());
-    memory_->persist(&place, type.record.size());
+    if (!is_removed(Canary::type_record_order)) {
+        memory_->persist(&place, type.record.size());
+    }
     memory_->persist_word(header.types_bytes, used + type.record.size());
     return {};
 }

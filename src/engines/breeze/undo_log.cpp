@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "arch/checksum.hpp"
+#include "core/canary.hpp"
 
 namespace stillpoint::breeze {
 
@@ -59,7 +60,9 @@ void UndoLog::finish(std::uint64_t transaction) noexcept
     alignas(cache_line_bytes) const std::uint64_t line[cache_line_bytes / word_bytes] = {transaction};
     finished_ = transaction;
     memory_->store_lines(memory_->offset_of(header_), line, sizeof line);
-    memory_->fence();
+    if (!is_removed(Canary::finish_fence)) {
+        memory_->fence();
+    }
 }
 
 void UndoLog::begin(std::uint64_t transaction) noexcept
@@ -107,7 +110,8 @@ bool UndoLog::log(std::uint64_t offset, std::uint64_t size) noexcept
         const std::uint64_t in_line = word % words_of_line;
         const std::uint64_t count = std::min(words_of_line - in_line, end - word);
         const auto mask = static_cast<std::uint8_t>(((1u << count) - 1) << in_line);
-        const std::uint8_t fresh = logged_.add(word / words_of_line, mask);
+        const std::uint8_t added_words = logged_.add(word / words_of_line, mask);
+        const std::uint8_t fresh = is_removed(Canary::undo_words) ? mask : added_words;
         if (fresh == mask) {
             word += count;
             continue;
@@ -126,7 +130,7 @@ bool UndoLog::log(std::uint64_t offset, std::uint64_t size) noexcept
         fits = append(run_begin * word_bytes, (end - run_begin) * word_bytes);
         added = true;
     }
-    if (added) {
+    if (added && !is_removed(Canary::undo_log_fence)) {
         memory_->fence();
     }
     is_full_ = !fits;
@@ -147,7 +151,9 @@ void UndoLog::roll_back() noexcept
         lines.add(words, range.size);
     });
     lines.flush();
-    memory_->fence();
+    if (!is_removed(Canary::typed_undo_fence)) {
+        memory_->fence();
+    }
 }
 
 Result<bool> UndoLog::find_unfinished() noexcept
@@ -162,7 +168,7 @@ Result<bool> UndoLog::find_unfinished() noexcept
         const UndoEntry& entry = entry_at(used_);
         const std::uint64_t room = capacity_ - used_ - sizeof(UndoEntry);
         if (entry.transaction != transaction_ || entry.size == 0 || entry.size > room || entry.size % word_bytes != 0 ||
-            entry.offset % word_bytes != 0 || checksum_of(entry) != entry.checksum) {
+            entry.offset % word_bytes != 0 || (checksum_of(entry) != entry.checksum && !is_removed(Canary::undo_log_checksum))) {
             break;
         }
         const bool is_root = entry.offset == offsetof(PoolHeader, root) && entry.size == word_bytes;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <mutex>
 
+#include "core/canary.hpp"
 #include "engines/breeze/object_headers.hpp"
 
 namespace stillpoint::breeze {
@@ -240,7 +241,9 @@ void Zones::release(std::uint64_t offset) noexcept
     const Zone found = zone(number);
     if (found.kind == Kind::large) {
         const std::uint64_t zones = zones_for(found.value);
-        clear_large(number, zones);
+        if (!is_removed(Canary::large_object_zones)) {
+            clear_large(number, zones);
+        }
         for (std::uint64_t i = 0; i < zones; ++i) {
             make_blank(number + i);
         }
