@@ -13,7 +13,7 @@ namespace stillpoint {
 [[nodiscard]] std::span<const EngineDriver> engine_drivers() noexcept;
 /// These, and after them the engines whose pools programs open by functions of their own (EngineDriver::opened_by).
 [[nodiscard]] std::span<const EngineDriver> every_engine_driver() noexcept;
-/// Of every engine.
+/// nullptr: no engine has that name, sessions or not.
 [[nodiscard]] const EngineDriver* find_engine(std::string_view name) noexcept;
 
 }  // namespace stillpoint

@@ -1,6 +1,6 @@
 #pragma once
-// What an engine whose pools programs open themselves has of the layers above it: a page of statistics for each of its pools, which is no
-// session's, for `stillpoint stats`.
+// A page of statistics for a pool that is not a session's, for `stillpoint stats`: all that an engine whose pools programs open themselves
+// needs of the layers above it.
 
 #include <array>
 #include <cstdint>

@@ -1,5 +1,5 @@
-/* Makes a pool of breeze: cli_objects POOL [damage|wait]. Two lists that share a node, a ring, a weak pointer. With "damage" the header of the
- * last node of an existing pool gets another byte; its offset in the image is printed. */
+/* Makes a pool of breeze: cli_objects POOL [damage|wait]. Two lists that share a node, a ring, a weak pointer. With "damage" the header
+ * of the last node of an existing pool gets another byte; its offset in the image is printed. */
 
 #include <stdint.h>
 #include <stdio.h>

@@ -115,7 +115,8 @@ class TypedObjects(CommandLineTest):
     def test_stats_shows_the_program_that_has_one_open(self):
         self.make()
         environment = {**os.environ, "STILLPOINT_MEDIUM": "memory"}
-        with subprocess.Popen([OBJECTS, self.pool, "wait"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        pipe = subprocess.PIPE
+        with subprocess.Popen([OBJECTS, self.pool, "wait"], env=environment, stdin=pipe, stdout=pipe, text=True) as program:
             self.assertEqual(program.stdout.readline(), "open\n")
             figures = {}
             for _ in range(100):  # They change some 50 times a second.
