@@ -95,6 +95,34 @@ ATTACH = {
     "object_bytes": bytes([0, 4, 16, 0, 255]),
 }
 
+TYPED_IMAGE = {
+    "whole": bytes([0]),
+    "head": bytes([0, 1, 0, 5, 1]),
+    "head_sealed": bytes([1, 1, 0, 0, 2]),
+    "head_huge_sealed": bytes([1, 1, 0, 3, 255]),
+    "free_sealed": bytes([1, 2, 0, 5, 48]),
+    "size_sealed": bytes([2, 1, 0, 32, 64]),
+    "size_huge_sealed": bytes([2, 2, 0, 39, 255]),
+    "type_sealed": bytes([2, 1, 0, 20, 1]),
+    "version_sealed": bytes([2, 3, 0, 24, 255]),
+    "count": bytes([0, 1, 0, 16, 1]),
+    "count_zero": bytes([0, 1, 0, 16, 2]),
+    "generation": bytes([0, 1, 0, 40, 3]),
+    "pointer": bytes([0, 1, 0, 48, 64]),
+    "pointer_out": bytes([0, 0, 0, 52, 255]),
+    "tag": bytes([0, 0, 0, 80, 1]),
+    "table_count": bytes([0, 7, 0, 48, 255]),
+    "clean_and_collecting": bytes([0, 10, 0, 80, 1, 10, 0, 88, 1]),
+    "generation_of_pool": bytes([0, 10, 0, 64, 1]),
+    "root": bytes([0, 10, 0, 128, 64]),
+    "base": bytes([0, 10, 0, 203, 255]),
+    "types_bytes": bytes([0, 10, 0, 104, 8]),
+    "type_record": bytes([0, 11, 0, 16, 1]),
+    "finished": bytes([0, 14, 0, 0, 1]),
+    "applied_end": bytes([0, 14, 0, 72, 8]),
+    "undo_entry": bytes([0, 15, 0, 16, 255]),
+}
+
 
 def superblock_seeds():
     """The input is laid over the pool by exclusive or; its first byte says which copies are sealed."""
@@ -118,7 +146,7 @@ def main():
     families = {
         "options_fuzz": {name: text.encode() for name, text in OPTIONS.items()}, "heap_fuzz": HEAP, "version_table_fuzz": TABLE,
         "attach_fuzz": ATTACH, "semantic_log_fuzz": SEMANTIC_LOG, "superblock_fuzz": superblock_seeds(),
-        "directory_fuzz": directory_seeds(),
+        "directory_fuzz": directory_seeds(), "typed_image_fuzz": TYPED_IMAGE,
     }
     for fuzzer, seeds in families.items():
         folder = CORPUS / fuzzer

@@ -200,6 +200,10 @@ Result<void> BreezePool::recover(unsigned threads)
         return undone;
     }
     figures_.objects = scan_zones(parts_, threads).objects;
+    if (const std::uint64_t root = parts_.memory.header().root; root != 0 && parts_.zones.block_of(root) != root) {
+        return fail(SP_E_POOL_CORRUPT, 0,
+                    "{}: the root leads to byte {} of the image, where no object begins: restore the pool from a copy", path_, root);
+    }
     end_old_transactions();
     if (auto recovered = recover_rewriting(parts_); !recovered) {
         return recovered;
