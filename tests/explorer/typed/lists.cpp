@@ -1,0 +1,98 @@
+// Lists: nodes are added, dropped, moved and changed, with weak pointers to some of them.
+
+#include <iterator>
+
+#include "typed/typed_stores.hpp"
+
+namespace stillpoint::explorer {
+
+namespace {
+
+struct ListNode {
+    ListNode* next;
+    std::uint64_t value;
+    nvm_weak first;  ///< of its list, when it was added
+    char text[40];
+};
+struct ListRoot {
+    ListNode* heads[4];
+};
+NVM_TYPE(ListNode, NVM_HAS_PTR(ListNode, next), NVM_HAS_WEAK(ListNode, first));
+NVM_TYPE(ListRoot, NVM_HAS_PTR(ListRoot, heads));
+
+/// A list for each part; the only part has them all.
+class Lists final : public TypedProgram {
+public:
+    explicit Lists(bool is_divided) : is_divided_(is_divided) {}
+
+    void* make_root(NVM_POOL* pool) override { return make<ListRoot>(pool, NVM_TYPE_ID(ListRoot)); }
+
+    void change(NVM_POOL* pool, void* root, unsigned part, Random& random) override
+    {
+        auto& heads = static_cast<ListRoot*>(root)->heads;
+        ListNode*& from = is_divided_ ? heads[part] : heads[random() % std::size(heads)];
+        ListNode*& to = is_divided_ ? heads[part] : heads[random() % std::size(heads)];
+        ListNode* const first = from;
+        switch (first == nullptr ? 0 : random() % 6) {
+        case 0:
+        case 1: add(pool, from, random()); break;
+        case 2: set(from, first->next); break;
+        case 3:
+            set(from, first->next);
+            set(first->next, to);
+            set(to, first);
+            break;
+        case 4:
+            if (nvm_tx_begin(pool) != SP_OK) {  // A part of the transaction.
+                refused("no inner transaction");
+            }
+            for (ListNode* node = first; node != nullptr; node = node->next) {
+                set(node->value, node->value * 3 + 1);
+                set(node->value, node->value + 1);
+            }
+            if (nvm_tx_commit(pool) != SP_OK) {
+                refused("no inner commit");
+            }
+            break;
+        default:
+            add(pool, from, random());
+            set(from, from->next);  // Nothing has ever led to the new one.
+            break;
+        }
+    }
+
+    [[nodiscard]] std::uint64_t digest(const void* root, unsigned part) const override
+    {
+        BoundedDigest digest;
+        const auto& heads = static_cast<const ListRoot*>(root)->heads;
+        for (unsigned i = 0; i < std::size(heads); ++i) {
+            digest.add(i);
+            for (const ListNode* node = is_divided_ && i != part ? nullptr : heads[i]; node != nullptr; node = node->next) {
+                digest.add(node->value);
+                digest.add(static_cast<unsigned char>(node->text[39]));
+            }
+        }
+        return digest.value();
+    }
+
+private:
+    static void add(NVM_POOL* pool, ListNode*& head, std::uint64_t value)
+    {
+        auto* const node = make<ListNode>(pool, NVM_TYPE_ID(ListNode));
+        node->value = value;
+        node->next = head;
+        node->text[39] = static_cast<char>(value);
+        if (nvm_weak_set(pool, &node->first, head) != SP_OK) {
+            refused("no weak pointer");
+        }
+        set(head, node);
+    }
+
+    bool is_divided_;
+};
+
+}  // namespace
+
+std::unique_ptr<TypedProgram> make_lists(bool is_divided) { return std::make_unique<Lists>(is_divided); }
+
+}  // namespace stillpoint::explorer
