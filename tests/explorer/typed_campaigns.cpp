@@ -10,9 +10,6 @@ namespace stillpoint::explorer {
 
 namespace {
 
-/// On a file a pool has a journal, whose defects the engine's guide names: those campaigns come with their repair.
-constexpr sim::Profile mapped_profiles[] = {sim::Profile::persistent_caches, sim::Profile::cache_line};
-
 void add_campaigns(std::string_view engine, std::vector<Campaign>& campaigns)
 {
     const auto add = [&](const char* what, const TypedProgramEntry& program, ProgramPlan plan, std::uint64_t operations = 0) {
@@ -24,7 +21,7 @@ void add_campaigns(std::string_view engine, std::vector<Campaign>& campaigns)
             exploration(plan.engine + "/" + what + "/" + std::string(to_text(plan.profile)) + "/" + std::string(program.name), plan));
     };
     for (const TypedProgramEntry& program : typed_programs()) {
-        for (const sim::Profile profile : mapped_profiles) {
+        for (const sim::Profile profile : every_profile) {
             ProgramPlan plan;
             plan.profile = profile;
             plan.fence_us_max = program.parts > 1 ? 100 : 0;

@@ -213,6 +213,7 @@ Result<void> BreezePool::recover(unsigned threads)
         return pass_on(rewritten.error());
     }
     figures_.pointers_rewritten = *rewritten;
+    parts_.counts.apply_recovered();
     return {};
 }
 

@@ -1,6 +1,7 @@
 // Garbage, at the edges:
 //   - A collection that crashes at any fence frees no object that can be reached, and the next opening frees the rest.
 //   - Objects with more pointers than a record holds are rewritten, and freed, in parts that crashes may divide.
+//   - A freed block that a record of an older run names is not taken for the object that lies there now.
 //   - The ring of activation records wraps, and what waits in it when a process dies is counted once.
 //   - Large objects, blocks of every size, and zones that change their block size come through openings.
 
@@ -104,6 +105,48 @@ TEST(BreezeGarbage, IsCollectedWhollyAfterACrashWithinACollection)
         ASSERT_EQ(complaint_of_counts(**again, 2).value_or(""), "");
     }
     EXPECT_GT(begun, 0u);
+}
+
+TEST(BreezeGarbage, RecordsOfAnOlderRunDoNotCountForObjectsThatHaveTheirBlocksNow)
+{
+    auto memory = new_memory(0);
+    auto pool = open_memory(memory, 0);
+    ASSERT_TRUE(pool) << pool.error().message;
+    Transaction& first = (*pool)->begin();
+    auto* const all = make<Lists>(first, NVM_TYPE_ID(Lists));
+    all->heads[0] = make<Node>(first, NVM_TYPE_ID(Node));
+    ASSERT_TRUE(first.set_root(block_of(**pool, all)));
+    commit(**pool, first);
+    (*pool)->parts().counts.drain();
+
+    Transaction& second = (*pool)->begin();
+    Node* const gone = all->heads[0];
+    set<Node*>(**pool, second, all->heads[0], nullptr);
+    ASSERT_TRUE(second.free_block(block_of(**pool, gone)));
+    const std::uint64_t block = block_of(**pool, gone);
+    commit(**pool, second);
+    std::mt19937_64 random(1);
+    auto crashed = std::make_shared<CrashMemory>(memory->crash(CrashMemory::Lines::all, random));
+
+    auto again = open_memory(crashed, 1);  // Its logs have the record that takes a reference from the block.
+    ASSERT_TRUE(again) << again.error().message;
+    bool is_used_again = false;
+    for (int i = 0; i < 100 && !is_used_again; ++i) {
+        Transaction& transaction = (*again)->begin();
+        Lists* const lists = lists_of(**again);
+        auto* const made = make<Node>(transaction, NVM_TYPE_ID(Node));
+        is_used_again = block_of(**again, made) == block;
+        made->next = lists->heads[0];
+        set(**again, transaction, lists->heads[0], made);
+        commit(**again, transaction);
+    }
+    EXPECT_TRUE(is_used_again);
+    (*again)->parts().counts.drain();
+    const auto references = references_of((*again)->parts());
+    for (const auto& [object, count] : references) {
+        ASSERT_TRUE((*again)->parts().allocated(object));
+        ASSERT_EQ(references_in((*again)->parts().memory.object(object).counts), count);
+    }
 }
 
 constexpr std::uint64_t pointers = 5000;

@@ -84,6 +84,16 @@ void ReferenceCounts::release_later(std::uint64_t offset) noexcept
     later_.push_back(offset);
 }
 
+void ReferenceCounts::apply_recovered()
+{
+    if (is_removed(Canary::recovered_records)) {
+        return;
+    }
+    const std::lock_guard hold(lock_);
+    apply_records();
+    commit_batch();
+}
+
 void ReferenceCounts::pass()
 {
     const std::lock_guard hold(lock_);

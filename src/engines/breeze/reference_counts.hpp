@@ -49,6 +49,9 @@ public:
     /// Nothing is freed any more: what points to what is not known for certain.
     void keep_all() noexcept { keeps_all_ = true; }
 
+    /// At opening, before the program begins: the records that a run has left. A free block that one of them names must not be an object
+    /// again before. Frees nothing.
+    void apply_recovered();
     /// One pass.
     void pass();
     /// Passes until nothing waits.
