@@ -23,6 +23,7 @@
 #include "runtime/lint_rules.hpp"
 #include "runtime/object_view.hpp"
 #include "runtime/options.hpp"
+#include "runtime/pool_compaction.hpp"
 #include "runtime/statistics.hpp"
 
 namespace stillpoint {
@@ -186,6 +187,12 @@ struct EngineDriver {
     /// no_memory; invalid_argument (no object is where the request begins).
     Result<ObjectFigures> (*show_objects)(const Pool& pool, const ObjectRequest& request, Findings& findings,
                                           void (*show)(void* context, const ShownObject& object), void* context) = nullptr;
+    /// Copies the objects that a program can reach into a new pool, for `stillpoint compact`, where the engine knows their types; nullptr:
+    /// it does not. The new file gets its name when it is whole and was checked; on a file system without unnamed files it has it at once,
+    /// and a failure leaves it. Errors: pool_corrupt (the first finding of a check), pool_exists, no_space, io, no_memory, unsupported;
+    /// invalid_argument (the size does not hold the objects).
+    Result<CompactionFigures> (*compact)(const Pool& pool, const CompactionRequest& request,
+                                         void (*progress)(std::uint64_t done, std::uint64_t total)) = nullptr;
 };
 
 /// The format of a pool of that layout version; nullptr: the engine has none.

@@ -1,5 +1,6 @@
-/* Makes a pool of breeze: cli_objects POOL [damage|wait]. Two lists that share a node, a ring, a weak pointer. With "damage" the header
- * of the last node of an existing pool gets another byte; its offset in the image is printed. */
+/* Makes a pool of breeze: cli_objects POOL [damage|wait|lose]. Two lists that share a node, a ring, a weak pointer. With "damage" the
+ * header of the last node of an existing pool gets another byte; its offset in the image is printed. With "lose" the ring of an existing
+ * pool cannot be reached any more. */
 
 #include <stdint.h>
 #include <stdio.h>
@@ -98,9 +99,25 @@ static int wait(const char* path)
     return nvm_pool_close(pool) == SP_OK ? 0 : 1;
 }
 
+static int lose(const char* path)
+{
+    NVM_POOL* const pool = nvm_pool_open(path);
+    if (pool == NULL) {
+        return 1;
+    }
+    nvm_tx_begin(pool);
+    Root* const root = nvm_pool_root(pool);
+    NVM_SET(root->ring, NULL);
+    return nvm_tx_commit(pool) == SP_OK && nvm_pool_close(pool) == SP_OK ? 0 : 1;
+}
+
 int main(int argc, char** argv)
 {
-    const int failed = argc != 3 ? make(argv[1]) : strcmp(argv[2], "wait") == 0 ? wait(argv[1]) : damage(argv[1]);
+    const char* const what = argc == 3 ? argv[2] : "make";
+    const int failed = strcmp(what, "make") == 0   ? make(argv[1])
+                       : strcmp(what, "wait") == 0 ? wait(argv[1])
+                       : strcmp(what, "lose") == 0 ? lose(argv[1])
+                                                   : damage(argv[1]);
     if (failed != 0) {
         fprintf(stderr, "%s\n", sp_last_error());
     }

@@ -1,6 +1,7 @@
 """Each command, brought into each situation that docs/guide/exit-codes.md gives it a code for: the code is the documented one. The table by
 command, --help and the manual pages name the same codes."""
 
+import json
 import os
 import re
 import resource
@@ -13,7 +14,7 @@ from command_line import BUILD, COUNTER, ROOT, SMALL, TOOL, CommandLineTest
 DOCUMENT = (ROOT / "docs/guide/exit-codes.md").read_text(encoding="utf8")
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 # Codes of situations that no test can bring about at will: a disk that fails (tests/faults has those), and Ctrl-C.
-ELSEWHERE = {"run": {74}, "info": {71, 74}, "check": {71, 74}, "doctor": {74}, "stats": {74},
+ELSEWHERE = {"run": {74}, "info": {71, 74}, "check": {71, 74}, "compact": {71, 74}, "doctor": {74}, "stats": {74},
              "crashtest": {0, 1, 65, 69, 73, 74, 75, 77, 130}}
 
 
@@ -110,6 +111,30 @@ class ExitCodes(CommandLineTest):
         self.assertEqual(self.run_counter(pool=self.folder / "b.pool").returncode, 0)
         expect(0, self.folder / "b.pool")
         self.end_check("check")
+
+    def test_of_compact(self):
+        expect = self.everywhere_the_same("compact", "new.pool")
+        expect(65, self.new_pool_of_another_engine())
+        expect(75, self.pool)
+        typed = self.folder / "typed.pool"
+        made = subprocess.run([BUILD / "bin/cli_objects", typed], capture_output=True, text=True, check=False)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.expect("compact", 64, typed, "new.pool", "--size", "1M")
+        if self.survives_the_machine(typed) and os.path.ismount("/dev/shm"):
+            self.expect("compact", 69, typed, f"/dev/shm/{self.folder.name}.pool")
+        else:
+            self.seen["compact"].add(69)
+        expect(0, typed)
+        expect(73, typed)
+        self.end_check("compact")
+
+    def new_pool_of_another_engine(self):
+        path = self.folder / "b.pool"
+        self.assertEqual(self.run_counter(pool=path).returncode, 0)
+        return path
+
+    def survives_the_machine(self, path):
+        return json.loads(self.stillpoint("info", "--json", path).stdout)["durability"] == "power"
 
     def test_of_stats(self):
         expect = self.everywhere_the_same("stats")

@@ -150,6 +150,7 @@ int main(int argc, char** argv)
     add_info(app, invocation);
     add_check(app, invocation);
     add_dump(app, invocation);
+    add_compact(app, invocation);
     add_doctor(app, invocation);
     add_stats(app, invocation);
     add_crashtest(app, invocation);

@@ -111,9 +111,16 @@ void print_progress(std::uint64_t done, std::uint64_t total)
     std::fflush(stderr);
 }
 
-void erase_progress() { print_error("\r\033[K"); }
-
 }  // namespace
+
+ProgressLine progress_line(bool wanted) { return wanted && isatty(STDERR_FILENO) == 1 ? &print_progress : nullptr; }
+
+void erase(ProgressLine progress)
+{
+    if (progress != nullptr) {
+        print_error("\r\033[K");
+    }
+}
 
 Result<OpenedPool> open_pool_to_read(const std::string& path, bool lock)
 {
@@ -155,14 +162,12 @@ Result<Verification> verify(const OpenedPool& opened, bool progress, const std::
 
 Result<Verification> verify_all(const OpenedPool& opened, bool progress, const std::function<void(const HandleFacts&)>& visit)
 {
-    const bool show = progress && isatty(STDERR_FILENO) == 1;
+    const ProgressLine line = progress_line(progress);
     Verification result;
     KeptFindings findings(result);
     ImageVisit context{opened, opened.pool.facts(), result.facts, findings, visit};
-    auto report = opened.driver->check(opened.pool, &findings, &check_layers, &context, show ? print_progress : nullptr);
-    if (show) {
-        erase_progress();
-    }
+    auto report = opened.driver->check(opened.pool, &findings, &check_layers, &context, line);
+    erase(line);
     if (!report) {
         return pass_on(report.error());
     }

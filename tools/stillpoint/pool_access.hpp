@@ -53,6 +53,11 @@ struct HandleFacts {
 [[nodiscard]] Result<Verification> verify_all(const OpenedPool& opened, bool progress,
                                               const std::function<void(const HandleFacts&)>& visit);
 
+/// Prints a line of progress, a few times a second; nullptr unless standard error is a terminal and `wanted`.
+using ProgressLine = void (*)(std::uint64_t done, std::uint64_t total);
+[[nodiscard]] ProgressLine progress_line(bool wanted);
+void erase(ProgressLine progress);
+
 /// "1.5 GiB", "64 MiB", "4096 B".
 [[nodiscard]] std::string size_text(std::uint64_t bytes);
 

@@ -50,24 +50,30 @@ bool is_journaled(const Pool& pool) noexcept { return pool.facts().engine_layout
 
 const EngineFormat& pool_format(bool is_journaled) noexcept { return is_journaled ? journaled_format : format_of_pools; }
 
-Result<void> BreezePool::format(Pool& pool)
+PoolHeader BreezePool::new_header(const Pool& pool) noexcept
 {
     const PoolFacts& facts = pool.facts();
+    PoolHeader header{};
+    std::memcpy(header.magic, header_magic, sizeof header_magic);
+    header.header_bytes = sizeof(PoolHeader);
+    header.log_count = logs_max;
+    std::memcpy(header.uuid, facts.uuid.data(), sizeof header.uuid);
+    header.image_bytes = facts.image_bytes;
+    header.key = checksum64(facts.uuid.data(), facts.uuid.size(), key_seed);
+    header.generation = 1;
+    header.oldest_generation = 1;
+    header.bases[1] = facts.base_address;
+    header.clean = 1;
+    header.versions_reserved = 1;
+    header.checksum = checksum_of(header);
+    return header;
+}
+
+Result<void> BreezePool::format(Pool& pool)
+{
     struct alignas(page_bytes) AlignedHeader : PoolHeader {};
     const auto header = std::make_unique<AlignedHeader>();
-    std::memset(static_cast<void*>(header.get()), 0, sizeof *header);
-    std::memcpy(header->magic, header_magic, sizeof header_magic);
-    header->header_bytes = sizeof(PoolHeader);
-    header->log_count = logs_max;
-    std::memcpy(header->uuid, facts.uuid.data(), sizeof header->uuid);
-    header->image_bytes = facts.image_bytes;
-    header->key = checksum64(facts.uuid.data(), facts.uuid.size(), key_seed);
-    header->generation = 1;
-    header->oldest_generation = 1;
-    header->bases[1] = facts.base_address;
-    header->clean = 1;
-    header->versions_reserved = 1;
-    header->checksum = checksum_of(*header);
+    static_cast<PoolHeader&>(*header) = new_header(pool);
     Medium& medium = pool.medium();
     const std::uint64_t place = pool.segments().front().first_file_page * page_bytes;
     const BlockWrite write{place, reinterpret_cast<const std::byte*>(header.get()), sizeof(PoolHeader)};

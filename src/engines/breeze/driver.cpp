@@ -1,6 +1,7 @@
 #include "engines/breeze/driver.hpp"
 
 #include "engines/breeze/breeze_pool.hpp"
+#include "engines/breeze/compaction.hpp"
 #include "engines/breeze/object_view.hpp"
 #include "engines/breeze/offline.hpp"
 #include "engines/breeze/own_statistics.hpp"
@@ -22,6 +23,7 @@ EngineDriver driver() noexcept
     made.opened_by = "nvm_pool_create and nvm_pool_open of stillpoint/breeze.h";
     made.more_formats = {&pool_format(true), 1};
     made.show_objects = &show_objects;
+    made.compact = &compact_pool;
     return made;
 }
 

@@ -169,6 +169,30 @@ Result<std::unique_ptr<BreezePool>> open_copy(const Pool& pool, Findings& findin
     return BreezePool::open(std::move(*copy), options);
 }
 
+Result<std::unique_ptr<BreezePool>> open_sound_copy(const Pool& pool, OverlayMedium::Progress progress)
+{
+    FirstFinding first;
+    auto copy = copy_of(pool, nullptr);
+    if (!copy) {
+        return pass_on(copy.error());
+    }
+    const auto head = read_head(*copy);
+    if (!head) {
+        return pass_on(head.error());
+    }
+    check_logs(**head, pool, first);
+    auto opened = open_copy(pool, first, progress);
+    if (opened) {
+        if (auto examined = examine_objects(**opened, first); !examined) {
+            return pass_on(examined.error());
+        }
+    }
+    if (first.first) {
+        return pass_on(*first.first);
+    }
+    return opened;
+}
+
 Result<RecoveryReport> check_pool(const Pool& pool, Findings* findings,
                                   Result<void> (* /*visit_image*/)(void* context, std::byte* base, std::uint64_t image_bytes),
                                   void* /*context*/, void (*progress)(std::uint64_t done, std::uint64_t total))

@@ -26,6 +26,10 @@ namespace stillpoint::breeze {
 [[nodiscard]] Result<std::unique_ptr<BreezePool>>
 open_copy(const Pool& pool, Findings& findings, void (*progress)(std::uint64_t done, std::uint64_t total), std::uintptr_t base_address = 0);
 
+/// As open_copy(), and a check has found nothing. Errors: pool_corrupt (also the first finding), and as open_copy().
+[[nodiscard]] Result<std::unique_ptr<BreezePool>> open_sound_copy(const Pool& pool,
+                                                                  void (*progress)(std::uint64_t done, std::uint64_t total));
+
 /// Compares every object of an open pool, on which no transaction runs, with its type, its header and the pointers of all others. What
 /// cannot be reached from the root is a remark. Errors: no_memory.
 [[nodiscard]] Result<void> examine_objects(BreezePool& pool, Findings& findings);

@@ -15,12 +15,6 @@ constexpr unsigned kind_shift = 62;
 constexpr std::uint64_t value_mask = (std::uint64_t{1} << kind_shift) - 1;
 constexpr std::uint64_t refill_bytes = 32 * kib;
 
-constexpr std::uint64_t zones_for(std::uint64_t granules) noexcept { return (granules + zone_granules - 1) / zone_granules; }
-constexpr std::uint64_t granules_for(std::uint64_t object_bytes) noexcept
-{
-    return (object_bytes + object_header_bytes + granule_bytes - 1) / granule_bytes;
-}
-
 }  // namespace
 
 std::size_t size_class_of(std::uint64_t granules) noexcept

@@ -23,6 +23,14 @@ static_assert(block_sizes.back() == small_granules_max);
 /// The first size that holds so many granules, at most small_granules_max.
 [[nodiscard]] std::size_t size_class_of(std::uint64_t granules) noexcept;
 
+/// The size of a block for an object of that size.
+constexpr std::uint64_t granules_for(std::uint64_t object_bytes) noexcept
+{
+    return (object_bytes + object_header_bytes + granule_bytes - 1) / granule_bytes;
+}
+/// The zones that a large block takes.
+constexpr std::uint64_t zones_for(std::uint64_t granules) noexcept { return (granules + zone_granules - 1) / zone_granules; }
+
 /// Free blocks of one log: used by one transaction at a time.
 class BlockCache {
 public:

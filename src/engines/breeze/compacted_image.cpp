@@ -1,0 +1,202 @@
+#include "engines/breeze/compacted_image.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engines/breeze/object_headers.hpp"
+#include "stillpoint/breeze.h"
+
+namespace stillpoint::breeze {
+
+namespace {
+
+constexpr std::uint64_t first_generation = 1;  ///< of a new pool's header
+constexpr std::uint64_t transaction = 1;  ///< of log 0: the copying counts as one, so the pool does not pass for one that was never used
+
+std::uint64_t word_at(const std::byte* place) noexcept
+{
+    std::uint64_t value = 0;
+    std::memcpy(&value, place, sizeof value);
+    return value;
+}
+
+void set_word(std::byte* place, std::uint64_t value) noexcept { std::memcpy(place, &value, sizeof value); }
+
+/// Writes [begin, end) of an image, whole pages. Errors: no_space, io.
+Result<void> write_range(Medium& medium, std::uint64_t image_offset, const std::byte* image, std::uint64_t begin, std::uint64_t end)
+{
+    constexpr std::uint64_t at_once = 4 * mib;
+    for (std::uint64_t at = begin; at < end; at += at_once) {
+        const BlockWrite write{image_offset + at, image + at, std::min(at_once, end - at)};
+        if (auto written = medium.write({&write, 1}); !written) {
+            return written;
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+void CompactedImage::reach(std::uint64_t block)
+{
+    if (block != 0 && number_of(block) == 0) {
+        number_of(block) = waits;
+        found_.push_back(block);
+    }
+}
+
+std::uint64_t CompactedImage::place(std::uint64_t object_bytes) noexcept
+{
+    const std::uint64_t granules = granules_for(object_bytes);
+    if (granules > small_granules_max) {
+        const std::uint64_t begin = zones_ * zone_bytes;
+        zones_ += zones_for(granules);
+        return begin;
+    }
+    const std::size_t size_class = size_class_of(granules);
+    OpenZone& zone = open_zones_[size_class];
+    if (zone.blocks_left == 0) {
+        zone = {zones_ * zone_bytes, zone_granules / block_sizes[size_class]};
+        ++zones_;
+    }
+    const std::uint64_t begin = zone.begin;
+    zone.begin += block_sizes[size_class] * granule_bytes;
+    --zone.blocks_left;
+    return begin;
+}
+
+void CompactedImage::follow()
+{
+    const auto take_found = [this] {  // The first one is taken next.
+        waiting_.insert(waiting_.end(), found_.rbegin(), found_.rend());
+        found_.clear();
+    };
+    take_found();
+    while (!waiting_.empty()) {
+        const std::uint64_t block = waiting_.back();
+        waiting_.pop_back();
+        const std::uint64_t size = from_.memory.object(block).size;
+        objects_.push_back({block, place(size)});
+        number_of(block) = objects_.size();
+        object_bytes_ += size;
+        const std::byte* const object = from_.bytes_of(block);
+        from_.type_of(block)->visit_pointers(object, size, [&](std::uint64_t offset, const PointerRun& run) {
+            if (run.kind == PointerKind::strong) {
+                reach(from_.target_of(word_at(object + offset)));
+            }
+        });
+        take_found();
+    }
+}
+
+Result<void> CompactedImage::place_objects()
+{
+    if (auto reserved = numbers_.reserve(from_.memory.bytes() / granule_bytes, "the places of a pool's objects"); !reserved) {
+        return reserved;
+    }
+    reach(load_word(from_.memory.header().root));
+    follow();
+    for (std::uint64_t number = 0; from_.types.has_pinned() && number < from_.zones.count(); ++number) {
+        from_.zones.visit_blocks(number, [&](std::uint64_t block) {
+            if (from_.allocated(block) && from_.type_of(block)->is_pinned) {
+                reach(block);
+                follow();
+            }
+        });
+    }
+    return {};
+}
+
+std::uint64_t CompactedImage::image_bytes_min(std::uint64_t more_zones) const noexcept
+{
+    const std::uint64_t wanted = zones_ + more_zones;
+    std::uint64_t bytes = std::max<std::uint64_t>(wanted * zone_bytes, Pool::image_bytes_min);
+    while (Geometry::of(bytes).zone_count < wanted) {
+        bytes += zone_bytes;
+    }
+    return bytes;
+}
+
+void CompactedImage::move_pointer(const std::byte* old_place, std::byte* new_place, const PointerRun& run)
+{
+    const std::uint64_t pointer = word_at(old_place);
+    if (pointer == 0) {
+        return;
+    }
+    const bool is_weak = run.kind == PointerKind::weak;
+    const std::uint64_t target = from_.target_of(pointer);
+    std::uint64_t to = new_place_of(target);
+    if (is_weak && to != 0 && word_at(old_place + offsetof(nvm_weak, version)) != from_.memory.object(target).version) {
+        to = 0;  // The object was freed, and another one lies there.
+    }
+    if (to == 0) {
+        std::memset(new_place, 0, is_weak ? sizeof(nvm_weak) : sizeof pointer);
+        return;
+    }
+    // Objects keep their versions, so a weak pointer does too.
+    set_word(new_place, base_ + to + (pointer - from_.base() - target));
+    if (!is_weak) {
+        ++object_at(to).counts;
+    }
+}
+
+void CompactedImage::move(const Moved& object)
+{
+    const ObjectHeader& old = from_.memory.object(object.from);
+    const Type& type = *from_.type_of(object.from);
+    const std::uint64_t to = geometry_.zones_offset + object.to;
+    ObjectHeader& header = object_at(to);
+    const std::uint64_t granules = granules_for(old.size);
+    const std::uint64_t block_granules = granules > small_granules_max ? granules : block_sizes[size_class_of(granules)];
+    header.head = head_of(key_, to, {BlockState::allocated, block_granules});
+    header.owner = transaction;
+    header.counts += std::uint64_t{type.id} << type_shift;
+    header.version = old.version;
+    header.size = old.size;
+    header.generation = first_generation | header_check(key_, to, header) << header_check_shift;
+    const std::byte* const from_bytes = from_.bytes_of(object.from);
+    std::byte* const to_bytes = image_.data() + to + object_header_bytes;
+    std::memcpy(to_bytes, from_bytes, old.size);
+    type.visit_pointers(from_bytes, old.size,
+                        [&](std::uint64_t offset, const PointerRun& run) { move_pointer(from_bytes + offset, to_bytes + offset, run); });
+}
+
+Result<void> CompactedImage::make(const PoolHeader& header, std::uintptr_t base)
+{
+    geometry_ = Geometry::of(header.image_bytes);
+    key_ = header.key;
+    base_ = base;
+    if (auto reserved = image_.reserve(geometry_.zones_offset + zones_ * zone_bytes, "the image of a new pool"); !reserved) {
+        return reserved;
+    }
+    const PoolHeader& old = from_.memory.header();
+    auto& made = *reinterpret_cast<PoolHeader*>(image_.data());
+    made = header;
+    made.types_bytes = old.types_bytes;
+    made.versions_reserved = from_.versions_end;
+    std::memcpy(image_.data() + types_offset, &from_.memory.at<std::byte>(types_offset), old.types_bytes);
+    reinterpret_cast<LogHeader*>(image_.data() + geometry_.log_headers_offset)->finished = objects_.empty() ? 0 : transaction;
+    for (const Moved& object : objects_) {
+        move(object);
+    }
+    if (made.root = new_place_of(old.root); made.root != 0) {
+        ++object_at(made.root).counts;
+    }
+    return {};
+}
+
+Result<void> CompactedImage::write_to(Pool& pool) const
+{
+    Medium& medium = pool.medium();
+    const std::uint64_t offset = pool.segments().front().first_file_page * page_bytes;
+    if (auto written = write_range(medium, offset, image_.data(), 0, geometry_.logs_offset); !written) {
+        return written;
+    }
+    const std::uint64_t zones_end = geometry_.zones_offset + zones_ * zone_bytes;
+    if (auto written = write_range(medium, offset, image_.data(), geometry_.zones_offset, zones_end); !written) {
+        return written;
+    }
+    return medium.sync();
+}
+
+}  // namespace stillpoint::breeze

@@ -1,0 +1,80 @@
+#pragma once
+// The image of a new pool with the objects of another one that a program can reach: those of a size beside each other, in the order in
+// which they are reached.
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "core/result.hpp"
+#include "engines/breeze/pool_parts.hpp"
+#include "engines/breeze/zones.hpp"
+#include "os/reserved_array.hpp"
+#include "pool/pool.hpp"
+
+namespace stillpoint::breeze {
+
+class CompactedImage {
+public:
+    /// `from` outlives it. It has no damage, no transaction runs, and its counts are applied.
+    explicit CompactedImage(PoolParts& from) noexcept : from_(from) {}
+
+    /// Finds the objects that the root and pinned ones lead to, and gives each a place. Errors: no_memory.
+    [[nodiscard]] Result<void> place_objects();
+    /// The size of the smallest image with room for the objects, and for as many zones more.
+    [[nodiscard]] std::uint64_t image_bytes_min(std::uint64_t more_zones) const noexcept;
+    /// Zones that the objects take.
+    [[nodiscard]] std::uint64_t zones() const noexcept { return zones_; }
+    [[nodiscard]] std::uint64_t objects() const noexcept { return objects_.size(); }
+    [[nodiscard]] std::uint64_t object_bytes() const noexcept { return object_bytes_; }
+
+    /// Makes the image for a pool that has this header and lies at `base`. Errors: no_memory.
+    [[nodiscard]] Result<void> make(const PoolHeader& header, std::uintptr_t base);
+    /// Writes it to a new pool, whose other pages are zero; durable on return. Errors: no_space, io.
+    [[nodiscard]] Result<void> write_to(Pool& pool) const;
+
+private:
+    struct Moved {
+        std::uint64_t from;  ///< the header's offset in the old image
+        std::uint64_t to;    ///< and in the new one, from the first zone on
+    };
+    /// A zone whose blocks have one size, and are given out in their order.
+    struct OpenZone {
+        std::uint64_t begin = 0;
+        std::uint64_t blocks_left = 0;
+    };
+    static constexpr std::uint64_t waits = UINT64_MAX;
+
+    void reach(std::uint64_t block);
+    /// Places everything that waits, depth first.
+    void follow();
+    [[nodiscard]] std::uint64_t place(std::uint64_t object_bytes) noexcept;
+    [[nodiscard]] std::uint64_t& number_of(std::uint64_t block) noexcept { return numbers_[block / granule_bytes]; }
+    [[nodiscard]] ObjectHeader& object_at(std::uint64_t offset) noexcept
+    {
+        return *reinterpret_cast<ObjectHeader*>(image_.data() + offset);
+    }
+    void move(const Moved& object);
+    void move_pointer(const std::byte* old_place, std::byte* new_place, const PointerRun& run);
+    /// Where the object of that block lies in the new image; 0: it has not moved.
+    [[nodiscard]] std::uint64_t new_place_of(std::uint64_t block) noexcept
+    {
+        return block == 0 || number_of(block) == 0 ? 0 : geometry_.zones_offset + objects_[number_of(block) - 1].to;
+    }
+
+    PoolParts& from_;
+    std::vector<Moved> objects_;
+    std::uint64_t object_bytes_ = 0;
+    os::ReservedArray<std::uint64_t> numbers_;  ///< places in objects_ + 1, by granule of the old image; 0: not reached
+    std::vector<std::uint64_t> waiting_;
+    std::vector<std::uint64_t> found_;  ///< that one object leads to
+    std::array<OpenZone, block_sizes.size()> open_zones_{};
+    std::uint64_t zones_ = 0;
+
+    os::ReservedArray<std::byte> image_;  ///< up to the last zone that has objects
+    Geometry geometry_{};
+    std::uint64_t key_ = 0;
+    std::uintptr_t base_ = 0;
+};
+
+}  // namespace stillpoint::breeze
