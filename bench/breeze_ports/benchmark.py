@@ -19,7 +19,8 @@ Breeze: a B+tree and a cuckoo hash table (bench/breeze_ports), each written thre
 libpmemobj, by hand. YCSB's load phase and workloads A (half updates), B (5 % updates), D (5 % inserts, the newest are read) and F (half
 read-modify-write), Zipf, values of 1024 bytes. Pools lie in shared memory with real write backs (PMEM_IS_PMEM_FORCE=1 for libpmemobj).
 
-Lines changed: a replaced line counts once, and so does one that is new or gone; comments and empty lines do not count [Breeze, Table 3.4]."""
+Lines changed: a replaced line counts once, and so does one that is new or gone; comments and empty lines do not count
+[Breeze, Table 3.4]."""
 SECONDS = 15
 POOL_MIB = 1024
 SOURCES = Path(__file__).resolve().parent
@@ -74,7 +75,8 @@ class Ports:
         sides = self.sides(store)
         slice_ms = 60 if self.options.quick else 300
         rounds = max(self.options.repeat, round(self.options.seconds * 1000 / (slice_ms * len(EVERY_MIX) * len(sides))))
-        answers = alternate(self.bench, sides, orders(sides, self.options.seed), (max(3, rounds // 4), rounds), (slice_ms / 2, slice_ms), EVERY_MIX)
+        counts = (max(3, rounds // 4), rounds)
+        answers = alternate(self.bench, sides, orders(sides, self.options.seed), counts, (slice_ms / 2, slice_ms), EVERY_MIX)
         rows = []
         for name, of_workload in answers.items():
             for workload, mine in of_workload.items():

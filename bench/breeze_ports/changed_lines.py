@@ -1,4 +1,4 @@
-"""How many lines a durable source has changed, against the volatile one: a replaced line counts once, and so does a line that is new or gone.
+"""How many lines a durable source has changed, against the volatile one: a replaced line counts once, and so does one that is new or gone.
 Comments and empty lines do not count."""
 
 import difflib
@@ -11,7 +11,7 @@ def lines_of_code(path):
 
 
 def changed(before, after):
-    """Of two lists of lines."""
+    """How many, between two lists of lines."""
     steps = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
     return sum(max(old_end - old, new_end - new) for what, old, old_end, new, new_end in steps if what != "equal")
 

@@ -34,7 +34,8 @@ def sides(workload):
 
 
 def add_options(parser):
-    parser.add_argument("--workload", nargs="+", default=[*PHOENIX, *PARSEC], choices=[*PHOENIX, *PARSEC], metavar="W", help="(default all)")
+    every = [*PHOENIX, *PARSEC]
+    parser.add_argument("--workload", nargs="+", default=every, choices=every, metavar="W", help="(default all)")
     parser.add_argument("--threads", type=int, default=2, metavar="N", help="(default 2)")
 
 
@@ -75,6 +76,7 @@ def means(cells):
 
 def lines(result):
     rows = [[cell["workload"], cell["name"], *ratio_cells(cell["slower"])] for cell in result["cells"]]
-    rows += [[f"{mean['suite']}, geometric mean of {mean['workloads']}", mean["name"], f"{mean['slower']:.3g}", ""] for mean in result["means"]]
+    rows += [[f"{mean['suite']}, geometric mean of {mean['workloads']}", mean["name"], f"{mean['slower']:.3g}", ""]
+             for mean in result["means"]]
     return [f"programs without durable data, {result['options']['threads']} threads",
             *table(["", "side", "times volatile's time", "quartiles"], rows), *(f"left out: {reason}" for reason in result["left_out"])]

@@ -138,7 +138,7 @@ class LedgerOfDyingThreads(NvthreadsLedgerOfProcesses):
         return [*super().arguments(last), "dying"]
 
     def deaths(self):
-        """Of single threads, which the program has survived."""
+        """Single threads that have died, and the program has gone on."""
         return int.from_bytes(self.acknowledged.read_bytes()[-8:], "little") if self.acknowledged.exists() else 0
 
     def finished(self, _output):

@@ -232,7 +232,7 @@ void kill_threads(std::vector<std::thread>& threads)
         const std::size_t victim = 1 + random() % threads.size();
         const pid_t process = processes[victim].exchange(0);
         if (process == 0) {
-            continue;  // It has not begun.
+            continue;  // A new thread that has not begun.
         }
         kill(process, SIGKILL);
         threads[victim - 1].join();

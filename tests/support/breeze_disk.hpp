@@ -48,7 +48,7 @@ inline Bytes power_cut(const FakeDisk& disk, std::mt19937_64& random)
 {
     Bytes left = disk.durable;
     left.resize(disk.cached.size());
-    const std::uint64_t mostly = random() % 3;  // Of some writes nearly all sectors are there, of some nearly none.
+    const std::uint64_t mostly = random() % 3;  // Some writes have nearly all of their sectors, and some nearly none.
     for (const auto* const sectors : {&disk.in_flight, &disk.lost}) {
         for (const std::uint64_t sector : *sectors) {
             const std::uint64_t kind = mostly < 2 && random() % 16 != 0 ? 4 * mostly : random() % 5;

@@ -128,7 +128,7 @@ TEST(BreezeGarbage, RecordsOfAnOlderRunDoNotCountForObjectsThatHaveTheirBlocksNo
     std::mt19937_64 random(1);
     auto crashed = std::make_shared<CrashMemory>(memory->crash(CrashMemory::Lines::all, random));
 
-    auto again = open_memory(crashed, 1);  // Its logs have the record that takes a reference from the block.
+    auto again = open_memory(crashed, 1);  // The logs have the record that takes a reference from the block.
     ASSERT_TRUE(again) << again.error().message;
     bool is_used_again = false;
     for (int i = 0; i < 100 && !is_used_again; ++i) {

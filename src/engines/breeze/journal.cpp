@@ -45,7 +45,7 @@ Result<void> Journal::replay(Pool& pool, std::byte* image, ReservedList<std::uin
     if (!in_force) {
         return pass_on(in_force.error());
     }
-    if (*in_force) {  // Else the pool is new: it has no journal yet.
+    if (*in_force) {  // A new pool has no journal yet.
         epoch_ = (*in_force)->epoch;
         if (auto replayed = replay_epoch(image, changed, (*in_force)->table_digest); !replayed) {
             return replayed;

@@ -31,7 +31,7 @@ public:
     /// `round_bytes` it is due to begin again; 0: as many as is good. Errors: pool_corrupt, io, no_memory.
     [[nodiscard]] Result<void> replay(Pool& pool, std::byte* image, ReservedList<std::uint64_t>& changed, std::uint64_t round_bytes);
 
-    /// Where the pages of the next record go, and behind them its lines.
+    /// Where the pages of the next record go, and after them its lines.
     [[nodiscard]] JournalPage* pages() noexcept { return reinterpret_cast<JournalPage*>(staging_.data() + sizeof(JournalRecord)); }
     [[nodiscard]] bool has_room(const Entries& entries) const noexcept
     {

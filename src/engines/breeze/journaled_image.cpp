@@ -103,7 +103,7 @@ void JournaledImage::place_at(std::byte* image) noexcept
 JournaledImage::NotedLine& JournaledImage::noted_line(std::uint64_t number) noexcept
 {
     std::uint32_t& place = place_of_line_[number];
-    if (place >= noted_.size() || noted_[place].number != number) {  // Else it is of an older capture.
+    if (place >= noted_.size() || noted_[place].number != number) {  // An index of an older capture.
         place = static_cast<std::uint32_t>(noted_.size());
         noted_.push_back({number, 0, {}});
     }

@@ -29,7 +29,7 @@ class JournaledImage {
 public:
     /// Reads what the file has, with its journal. `round_bytes`: see Journal::replay(). Errors: pool_corrupt, io, no_memory.
     [[nodiscard]] Result<void> read(Pool& pool, std::uint64_t round_bytes);
-    /// What was read.
+    /// The image as it was read.
     [[nodiscard]] const std::byte* content() const noexcept { return stable_.data(); }
     /// Puts what was read to where the image lies from here on, in fresh memory.
     void place_at(std::byte* image) noexcept;
