@@ -4,7 +4,9 @@
 //   breeze_costs ycsb POOL A|F RECORDS OPS  operations a second on a hash map with values of 1000 bytes: A half updates, F half
 //                                           read-modify-write, keys by a power law
 //   breeze_costs fill POOL MIB              fills the pool with objects of 1 KiB in a list (breeze alone)
-//   breeze_costs open POOL [taken]          ms of opening; `taken`: at another address than before (breeze alone)
+//   breeze_costs open POOL THREADS PLACE    ms of opening by so many threads; PLACE 0: where the pool lay last, else at one of 16 other
+//                                           addresses by its number (breeze alone)
+//   breeze_costs cpus THREADS               how many CPUs so many threads get that compute only: fewer where others use the machine
 
 #include <chrono>
 #include <cstdint>
@@ -12,7 +14,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <ctime>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "../harness/random.hpp"
@@ -243,6 +247,32 @@ void run_ycsb(const char* path, char workload, std::uint64_t records, std::uint6
     close();
 }
 
+void run_cpus(unsigned threads)
+{
+    constexpr auto slice = std::chrono::milliseconds(50);
+    const auto process_seconds = [] {
+        timespec time{};
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+        return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+    };
+    const double cpu_begin = process_seconds();
+    const auto begin_time = Clock::now();
+    const auto compute = [end_time = begin_time + slice] {
+        while (Clock::now() < end_time) {
+        }
+    };
+    std::vector<std::thread> others;
+    for (unsigned i = 1; i < threads; ++i) {
+        others.emplace_back(compute);
+    }
+    compute();
+    for (std::thread& other : others) {
+        other.join();
+    }
+    std::printf("{\"part\": \"cpus\", \"threads\": %u, \"cpus\": %.2f}\n", threads,
+                (process_seconds() - cpu_begin) / seconds_since(begin_time));
+}
+
 #ifndef BREEZE_COSTS_PMEMOBJ
 void run_fill(const char* path, std::uint64_t mib)
 {
@@ -259,10 +289,13 @@ void run_fill(const char* path, std::uint64_t mib)
     close();
 }
 
-void run_open(const char* path, bool is_taken)
+void run_open(const char* path, unsigned threads, std::uintptr_t place)
 {
+    constexpr std::uintptr_t first_place = (SP_WINDOW_INDEX << SP_WINDOW_SHIFT) + (std::uintptr_t{1} << 38);
+    constexpr unsigned place_shift = 36;
     nvm_options chosen = options();
-    chosen.base_address = is_taken ? (SP_WINDOW_INDEX << SP_WINDOW_SHIFT) + (std::uintptr_t{1} << 38) : 0;
+    chosen.threads = threads;
+    chosen.base_address = place == 0 ? 0 : first_place + (place % 16 << place_shift);
     const auto begin_time = Clock::now();
     pool = nvm_pool_open_with(path, &chosen);
     const double seconds = seconds_since(begin_time);
@@ -286,11 +319,13 @@ int main(int count, char** words)
         run_alloc(words[2], std::strtoull(words[3], nullptr, 10), std::strtoull(words[4], nullptr, 10));
     } else if (part == "ycsb" && count == 6) {
         run_ycsb(words[2], *words[3], std::strtoull(words[4], nullptr, 10), std::strtoull(words[5], nullptr, 10));
+    } else if (part == "cpus" && count == 3) {
+        run_cpus(static_cast<unsigned>(std::strtoul(words[2], nullptr, 10)));
 #ifndef BREEZE_COSTS_PMEMOBJ
     } else if (part == "fill" && count == 4) {
         run_fill(words[2], std::strtoull(words[3], nullptr, 10));
-    } else if (part == "open") {
-        run_open(words[2], count == 4);
+    } else if (part == "open" && count == 5) {
+        run_open(words[2], static_cast<unsigned>(std::strtoul(words[3], nullptr, 10)), std::strtoull(words[4], nullptr, 10));
 #endif
     } else {
         die("unknown part, or a wrong number of words", "the head of the source has the usage");

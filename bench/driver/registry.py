@@ -46,6 +46,8 @@ BENCHMARKS = {
     "nvhooks": Benchmark("What do compiled-in hooks cost, by layer and optimisation?", "nvhooks.benchmark", is_in_all=True),
     "breeze_ports": Benchmark("What do Breeze and libpmemobj cost a B+tree and a cuckoo table, in speed and in changed lines?",
                               "breeze_ports.benchmark"),
+    "breeze_costs": Benchmark("How long does the engine breeze take to open a pool, and what does its collection of garbage cost?",
+                              "breeze_costs.benchmark"),
     "respct_costs": Benchmark("What does the engine respct cost, part by part?", "respct_costs", "PAGE", PAGES),
     "pronto_costs": Benchmark("What does the engine pronto cost against volatile objects, libpmemobj and RocksDB?", "pronto_costs.page",
                               "PAGE", PAGES),
