@@ -83,14 +83,18 @@ Result<void> read_mapped(Pool& copy, Head& head)
     return copy.medium().read(begin + geometry.log_headers_offset, std::as_writable_bytes(std::span(&head.logs, 1)));
 }
 
-/// Errors: io, pool_corrupt, no_memory.
-Result<std::unique_ptr<Head>> read_head(Pool& copy)
+/// From a copy of the pool. Errors: those of copy_of(), io, pool_corrupt, no_memory.
+Result<std::unique_ptr<Head>> read_head(const Pool& pool)
 {
+    auto copy = copy_of(pool, nullptr);
+    if (!copy) {
+        return pass_on(copy.error());
+    }
     auto head = std::make_unique<Head>();
-    if (auto read = is_journaled(copy) ? read_journaled(copy, *head) : read_mapped(copy, *head); !read) {
+    if (auto read = is_journaled(*copy) ? read_journaled(*copy, *head) : read_mapped(*copy, *head); !read) {
         return pass_on(read.error());
     }
-    if (auto checked = BreezePool::check_header(head->pool, copy); !checked) {
+    if (auto checked = BreezePool::check_header(head->pool, *copy); !checked) {
         return pass_on(checked.error());
     }
     return head;
@@ -142,11 +146,7 @@ void check_logs(const Head& head, const Pool& pool, Findings& findings)
 
 Result<RecoveryReport> inspect_pool(const Pool& pool)
 {
-    auto copy = copy_of(pool, nullptr);
-    if (!copy) {
-        return pass_on(copy.error());
-    }
-    const auto head = read_head(*copy);
+    const auto head = read_head(pool);
     if (!head) {
         return pass_on(head.error());
     }
@@ -172,11 +172,7 @@ Result<std::unique_ptr<BreezePool>> open_copy(const Pool& pool, Findings& findin
 Result<std::unique_ptr<BreezePool>> open_sound_copy(const Pool& pool, OverlayMedium::Progress progress)
 {
     FirstFinding first;
-    auto copy = copy_of(pool, nullptr);
-    if (!copy) {
-        return pass_on(copy.error());
-    }
-    const auto head = read_head(*copy);
+    const auto head = read_head(pool);
     if (!head) {
         return pass_on(head.error());
     }
@@ -199,11 +195,7 @@ Result<RecoveryReport> check_pool(const Pool& pool, Findings* findings,
 {
     FirstFinding first;
     Findings& told = findings != nullptr ? *findings : first;
-    auto copy = copy_of(pool, nullptr);
-    if (!copy) {
-        return pass_on(copy.error());
-    }
-    const auto head = read_head(*copy);
+    const auto head = read_head(pool);
     if (!head) {
         return pass_on(head.error());
     }
