@@ -209,6 +209,11 @@ int nvm_tx_abort(NVM_POOL* pool);
  * SP_E_INVALID_ARGUMENT (bytes beyond an object, or of another pool than the transaction's), SP_E_OBJECT_REFUSED (a freed object).
  * Cost: one fence for bytes that this transaction has not logged yet; none for objects that it has allocated. */
 int nvm_log(const void* address, size_t size_bytes);
+/* Several places share one fence: as nvm_log, but the bytes must not be stored to before nvm_log_wait, or another nvm_log, has returned.
+ * Errors: those of nvm_log. Cost: no fence. */
+int nvm_log_ahead(const void* address, size_t size_bytes);
+/* Everything that this thread's transaction has logged is durable on return. Cost: one fence, if something was logged ahead. */
+void nvm_log_wait(void);
 /* The place in the code of later calls of nvm_log by this thread, for messages; static text. */
 int nvm_log_at(const void* address, size_t size_bytes, const char* file, int line);
 /* Logs a place and stores to it: NVM_SET(node->next, other). */

@@ -52,6 +52,13 @@ public:
     {
         check(nvm_log(&object, count * sizeof(T)));
     }
+    /// Before stores to all of the objects, which share one fence.
+    template <class... T>
+    void log_all(const T&... objects)
+    {
+        (check(nvm_log_ahead(&objects, sizeof objects)), ...);
+        nvm_log_wait();
+    }
     /// Logs the place, and stores to it.
     template <class T>
     void set(T& place, const std::type_identity_t<T>& value)

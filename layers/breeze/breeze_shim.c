@@ -16,6 +16,8 @@ static NVM_POOL* open_pool;
 static uint64_t own_run;
 
 void nvhooks_pre_nvm_write(void* address, size_t size_bytes);
+void nvhooks_pre_nvm_write_gathered(void* address, size_t size_bytes);
+void nvhooks_writes_gathered(void);
 
 /* The store that follows cannot be held back, and it must not happen without its old bytes in the log. */
 static void die(const char* what)
@@ -31,6 +33,15 @@ void nvhooks_pre_nvm_write(void* address, size_t size_bytes)
         die("the old bytes of a durable store cannot be logged");
     }
 }
+
+void nvhooks_pre_nvm_write_gathered(void* address, size_t size_bytes)
+{
+    if (nvm_log_ahead(address, size_bytes) != SP_OK) {
+        die("the old bytes of a durable store cannot be logged");
+    }
+}
+
+void nvhooks_writes_gathered(void) { nvm_log_wait(); }
 
 static int errno_of(int code)
 {

@@ -3,7 +3,8 @@
 
 A file says in lines `RUN: KEY=VALUE ...` how it is compiled; each such line is a test:
   optimizations=A,B   those of the layer that are on; `all`, or none
-  hooks=A,B           hooks of the layer; `writes` (the default) is is_nvm, pre_nvm_write and post_nvm_write
+  hooks=A,B           hooks of the layer; `writes` (the default) is is_nvm, pre_nvm_write and post_nvm_write;
+                      `gathered` is is_nvm, pre_nvm_write, and the two hooks of writes that wait together
   marks=cards         cards of 64 bytes at 0x470000000000
   blocking=A,B        functions that may block; with hooks=blocking_call
   track-new=no        the allocator recorder_allocate gives memory that needs no hook before a write
@@ -40,7 +41,8 @@ def runs_of(text):
 def layer_of(run):
     chosen = run.get("optimizations", "")
     chosen_hooks = run.get("hooks", "writes")
-    hooks = tuple(chosen_hooks.replace("writes", "is_nvm,pre_nvm_write,post_nvm_write").split(","))
+    named = {"writes": ("is_nvm", "pre_nvm_write", "post_nvm_write"), "gathered": ("is_nvm", "pre_nvm_write", *fuzz.GATHERED)}
+    hooks = tuple(hook for name in chosen_hooks.split(",") for hook in named.get(name, (name,)))
     layer = fuzz.layer(fuzz.OPTIMIZATIONS if chosen == "all" else tuple(chosen.split(",")), hooks, run.get("marks", "calls"),
                        run.get("track-new", "yes") == "yes")
     if chosen_hooks == "none":

@@ -22,6 +22,7 @@ from program_generator import Program
 HERE = Path(__file__).resolve().parent
 SKIPPED = 77
 OPTIMIZATIONS = ("static-check", "coalesce-fields", "coalesce-loops", "no-extra-tracking")
+GATHERED = ("pre_nvm_write_gathered", "writes_gathered")
 WRITES = ("pre_nvm_write", "post_nvm_write")
 LEVELS = ("-O0", "-O1", "-O2", "-O3", "-O3 -mavx512f -mavx512bw -mprefer-vector-width=512", "-Os", "-O2 -fno-builtin",
           "-O2 -flto", "-O3 -flto=thin")
@@ -60,6 +61,9 @@ SETTINGS = {
     "every-hook": (layer(OPTIMIZATIONS, hooks=("is_nvm", *WRITES, "pre_nvm_read", "post_nvm_read", "pointer_stored")), BOTH),
     "reads-initial": (layer((), hooks=("is_nvm", "pre_nvm_read", "post_nvm_read", "pre_nvm_write")), ["--pre", "--reads"]),
     "reads": (layer(OPTIMIZATIONS, hooks=("is_nvm", "pre_nvm_read", "pre_nvm_write")), ["--pre", "--reads"]),
+    "gathered": (layer(OPTIMIZATIONS, hooks=("is_nvm", *WRITES, *GATHERED)), BOTH),
+    "gathered-initial": (layer((), hooks=("is_nvm", *WRITES, *GATHERED)), BOTH),
+    "gathered-reads": (layer(OPTIMIZATIONS, hooks=("is_nvm", "pre_nvm_read", "pre_nvm_write", *GATHERED)), ["--pre", "--reads"]),
     "relative-initial": (layer((), hooks=("is_nvm", "to_absolute_ptr", *WRITES)), [*BOTH, "--relative"]),
     "relative": (layer(OPTIMIZATIONS, hooks=("is_nvm", "to_absolute_ptr", *WRITES)), [*BOTH, "--relative"]),
 }
@@ -71,6 +75,7 @@ CANARIES = {
     "canary-moves-extra": (layer(OPTIMIZATIONS[3:], keeps_fase="opaque, boundary"), BOTH),
     "canary-moves-marks": (layer(OPTIMIZATIONS, hooks=("post_nvm_write",), marks="cards", keeps_fase="opaque, boundary"),
                            ["--cards=6"]),
+    "canary-moves-gathered": (layer((), hooks=("is_nvm", *WRITES, *GATHERED), keeps_fase="opaque, boundary"), BOTH),
     "canary-undescribed": (layer((), described=False), BOTH),
     "canary-reads": (layer((), hooks=("is_nvm", "pre_nvm_write")), ["--pre", "--reads"]),
     "canary-moves-reads": (layer(OPTIMIZATIONS, hooks=("is_nvm", "pre_nvm_read", "pre_nvm_write"), keeps_fase="opaque, boundary"),

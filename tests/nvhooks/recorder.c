@@ -143,8 +143,33 @@ void nvhooks_pre_nvm_write(void *address, size_t size)
     append(&undo, address, size);
 }
 
+/* The first record in `undo` of a group of writes that wait. */
+static uint64_t waiting_from = UINT64_MAX;
+
+void nvhooks_pre_nvm_write_gathered(void *address, size_t size)
+{
+    if (waiting_from == UINT64_MAX) {
+        waiting_from = undo.count;
+    }
+    nvhooks_pre_nvm_write(address, size);
+}
+
+void nvhooks_writes_gathered(void)
+{
+    for (uint64_t i = waiting_from; i < undo.count; ++i) {
+        const struct record *record = (const struct record *)(const void *)(undo.bytes + undo.first[i]);
+        if (memcmp(record->contents, memory + record->offset, record->size) != 0) {
+            fail("a write of a group came before all of them were told of", record->offset);
+        }
+    }
+    waiting_from = UINT64_MAX;
+}
+
 void nvhooks_post_nvm_write(void *address, size_t size)
 {
+    if (waiting_from != UINT64_MAX) {
+        fail("a write came while others waited", 0);
+    }
     uint64_t offset;
     if (options.card_shift == 0) {
         append(&redo, address, size);
@@ -277,6 +302,9 @@ static void take_ranges(const struct log *log, unsigned char *into)
 
 void boundary(int place)
 {
+    if (waiting_from != UINT64_MAX) {
+        fail("a group of writes never came", 0);
+    }
     if (epoch_at >= EPOCHS_MAX) {
         fail("more boundaries than the recorder has room for", 0);
         exit(2);

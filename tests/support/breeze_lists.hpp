@@ -68,7 +68,7 @@ inline std::uint64_t block_of(BreezePool& pool, const void* object) { return off
 template <class T>
 void set(BreezePool& pool, Transaction& transaction, T& place, T value)
 {
-    ASSERT_TRUE(transaction.log_range(offset_in(pool, &place), sizeof place, {}));
+    ASSERT_TRUE(transaction.log_range(offset_in(pool, &place), sizeof place, {}, true));
     place = value;
 }
 

@@ -78,14 +78,14 @@ void end_own() noexcept
     own = {};
 }
 
-int log_at(const void* address, std::size_t size_bytes, breeze::CodePlace place) noexcept
+int log_at(const void* address, std::size_t size_bytes, breeze::CodePlace place, bool waits) noexcept
 {
     const breeze::OwnTransaction& own = breeze::own_transaction;
     if (size_bytes == 0) {
         return SP_OK;
     }
     if (own.transaction != nullptr && own.pool->parts().memory.contains(reinterpret_cast<std::uintptr_t>(address))) {
-        return code_of(own.transaction->log_range(own.pool->parts().memory.offset_of(address), size_bytes, place));
+        return code_of(own.transaction->log_range(own.pool->parts().memory.offset_of(address), size_bytes, place, waits));
     }
     breeze::BreezePool* const pool = breeze::pool_at(address);
     if (pool == nullptr) {
@@ -284,12 +284,24 @@ STILLPOINT_API int nvm_tx_abort(NVM_POOL* pool)
 
 STILLPOINT_API int nvm_log(const void* address, size_t size_bytes)
 {
-    return log_at(address, size_bytes, {.code = __builtin_return_address(0)});
+    return log_at(address, size_bytes, {.code = __builtin_return_address(0)}, true);
+}
+
+STILLPOINT_API int nvm_log_ahead(const void* address, size_t size_bytes)
+{
+    return log_at(address, size_bytes, {.code = __builtin_return_address(0)}, false);
+}
+
+STILLPOINT_API void nvm_log_wait(void)
+{
+    if (breeze::Transaction* const transaction = breeze::own_transaction.transaction; transaction != nullptr) {
+        transaction->log().wait();
+    }
 }
 
 STILLPOINT_API int nvm_log_at(const void* address, size_t size_bytes, const char* file, int line)
 {
-    return log_at(address, size_bytes, {nullptr, file, line});
+    return log_at(address, size_bytes, {nullptr, file, line}, true);
 }
 
 STILLPOINT_API int nvm_drain(NVM_POOL* pool)

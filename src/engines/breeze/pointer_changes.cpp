@@ -43,8 +43,18 @@ bool Transaction::owner_has_finished(std::uint64_t block) const noexcept
     return id <= load_word(pool_->activations[number].header().finished);
 }
 
+bool Transaction::leads_to_object(std::uint64_t pointer, std::uint64_t target) const noexcept
+{
+    return pointer - pool_->base() >= target + object_header_bytes && pool_->allocated(target) && !is_freed(target) &&
+           owner_has_finished(target);
+}
+
 Result<void> Transaction::check_target(std::uint64_t block, std::uint64_t place, const PointerRun& run, std::uint64_t pointer)
 {
+    const std::uint64_t target = pool_->target_of(pointer);
+    if (target != 0 && leads_to_object(pointer, target)) {
+        return {};
+    }
     CodePlace where;
     const std::uint64_t offset = block + object_header_bytes + place;
     for (const Site& site : sites_) {  // The last one that has the pointer.
@@ -54,49 +64,63 @@ Result<void> Transaction::check_target(std::uint64_t block, std::uint64_t place,
     }
     const Type* const type = pool_->types.find(type_in(load_word(pool_->memory.object(block).counts)));
     const std::string_view structure = type != nullptr ? std::string_view(type->name) : "?";
-    const std::uint64_t target = pool_->target_of(pointer);
     if (target == 0) {
         const bool is_durable = stillpoint_is_persistent(reinterpret_cast<const void*>(pointer));
         return fail(SP_E_NOT_DURABLE_ADDRESS, 0,
                     "{}.{} gets the pointer {:#x}, which leads {}; stored at {}; the transaction is rolled back", structure, run.name,
                     pointer, is_durable ? "into another pool, or to no object" : "to memory that is not durable", describe(where).text);
     }
-    if (pointer - pool_->base() < target + object_header_bytes || !pool_->allocated(target) || is_freed(target) ||
-        !owner_has_finished(target)) {
-        return fail(
-            SP_E_OBJECT_REFUSED, 0,
-            "{}.{} gets the pointer {:#x}, where no object is: it was freed, or the transaction that allocates it has not committed; "
-            "stored at {}; the transaction is rolled back",
-            structure, run.name, pointer, describe(where).text);
-    }
-    return {};
+    return fail(SP_E_OBJECT_REFUSED, 0,
+                "{}.{} gets the pointer {:#x}, where no object is: it was freed, or the transaction that allocates it has not committed; "
+                "stored at {}; the transaction is rolled back",
+                structure, run.name, pointer, describe(where).text);
 }
 
 Result<void> Transaction::add_change(std::uint64_t block, std::uint64_t place, const PointerRun& run, std::uint64_t before,
-                                     std::uint64_t after, bool checks)
+                                     std::uint64_t after, Check check)
 {
     if (before == after) {
         return {};
     }
-    if (checks && after != 0) {
+    const bool is_strong = run.kind == PointerKind::strong;
+    const std::uint64_t target = pool_->target_of(after);
+    const bool is_placed = after == 0 || (target != 0 && after - pool_->base() >= target + object_header_bytes);
+    if (check == Check::place && is_strong && is_placed && last_.goes_on) {
+        // Elements that were moved: each place gets what its neighbour had, and the two changes are one.
+        if (after == last_.before) {
+            changes_.back().old_offset = pool_->target_of(before);
+            last_.before = before;
+            return {};
+        }
+        if (before == last_.after) {
+            changes_.back().new_offset = target;
+            last_.after = after;
+            return {};
+        }
+    }
+    if (after != 0 && (check == Check::object || (check == Check::place && !(is_strong && is_placed)))) {
         if (auto fits = check_target(block, place, run, after); !fits) {
             return fits;
         }
     }
-    const PointerChange change{pool_->target_of(before), pool_->target_of(after)};
-    if (run.kind == PointerKind::strong && change.old_offset != change.new_offset && !changes_.push_back(change)) {
-        return too_large();
+    const PointerChange change{pool_->target_of(before), target};
+    if (is_strong && change.old_offset != change.new_offset) {
+        if (!changes_.push_back(change)) {
+            return too_large();
+        }
+        last_ = {true, before, after};
     }
     return {};
 }
 
-Result<void> Transaction::find_changes_in(const LoggedRange& range, bool checks)
+Result<void> Transaction::find_changes_in(const LoggedRange& range, Check check)
 {
     if (range.offset == offsetof(PoolHeader, root)) {
         const PointerChange change{word_at(range.old_bytes), load_word(pool_->memory.header().root)};
         if (change.old_offset != change.new_offset && !changes_.push_back(change)) {
             return too_large();
         }
+        last_.goes_on = false;
         return {};
     }
     const std::uint64_t block = pool_->zones.block_of(range.offset);
@@ -113,13 +137,13 @@ Result<void> Transaction::find_changes_in(const LoggedRange& range, bool checks)
     type->visit_pointers(
         object, pool_->memory.object(block).size, begin, begin + range.size, [&](std::uint64_t place, const PointerRun& run) {
             if (result && run.tag_bytes == 0) {
-                result = add_change(block, place, run, word_at(range.old_bytes + (place - begin)), word_at(object + place), checks);
+                result = add_change(block, place, run, word_at(range.old_bytes + (place - begin)), word_at(object + place), check);
             }
         });
     return result;
 }
 
-Result<void> Transaction::find_changes_of_tagged(std::uint64_t block, bool checks)
+Result<void> Transaction::find_changes_of_tagged(std::uint64_t block, Check check)
 {
     const Type* const type = pool_->type_of(block);
     const std::uint64_t size = pool_->memory.object(block).size;
@@ -161,18 +185,18 @@ Result<void> Transaction::find_changes_of_tagged(std::uint64_t block, bool check
     type->visit_pointers(before, size, [&](std::uint64_t place, const PointerRun& run) {
         if (result && run.tag_bytes != 0) {
             const std::uint64_t after = type->has(now, place, run) ? word_at(now + place) : 0;
-            result = add_change(block, place, run, word_at(before + place), after, checks);
+            result = add_change(block, place, run, word_at(before + place), after, check);
         }
     });
     type->visit_pointers(now, size, [&](std::uint64_t place, const PointerRun& run) {
         if (result && run.tag_bytes != 0 && !type->has(before, place, run)) {
-            result = add_change(block, place, run, 0, word_at(now + place), checks);
+            result = add_change(block, place, run, 0, word_at(now + place), check);
         }
     });
     return result;
 }
 
-Result<void> Transaction::add_all_pointers(std::uint64_t block, bool checks)
+Result<void> Transaction::add_all_pointers(std::uint64_t block, Check check)
 {
     const Type* const type = pool_->type_of(block);
     const std::byte* const object = pool_->bytes_of(block);
@@ -182,33 +206,35 @@ Result<void> Transaction::add_all_pointers(std::uint64_t block, bool checks)
         type->visit_pointers(object, pool_->memory.object(block).size, [&](std::uint64_t place, const PointerRun& run) {
             const std::uint64_t pointer = word_at(object + place);
             if (result && pointer != 0) {
-                result = is_new ? add_change(block, place, run, 0, pointer, checks) : add_change(block, place, run, pointer, 0, false);
+                result = is_new ? add_change(block, place, run, 0, pointer, check) : add_change(block, place, run, pointer, 0, Check::none);
             }
         });
     }
     return result;
 }
 
-Result<void> Transaction::find_changes(bool checks)
+Result<void> Transaction::find_changes(Check check)
 {
     Result<void> result;
+    changes_.clear();
+    last_.goes_on = false;
     tagged_.clear();
     log_.visit([&](const LoggedRange& range) {
         if (result) {
-            result = find_changes_in(range, checks);
+            result = find_changes_in(range, check);
         }
     });
     for (const std::uint64_t block : tagged_) {
-        result = result ? find_changes_of_tagged(block, checks) : result;
+        result = result ? find_changes_of_tagged(block, check) : result;
     }
     for (const std::uint64_t block : allocated_) {
         if (result && (freed_.empty() || !is_freed(block))) {
-            result = add_all_pointers(block, checks);
+            result = add_all_pointers(block, check);
         }
     }
     for (const std::uint64_t block : freed_) {
         if (result && !owns(block)) {
-            result = add_all_pointers(block, false);
+            result = add_all_pointers(block, Check::none);
         }
     }
     return result;

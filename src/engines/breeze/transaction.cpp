@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "core/canary.hpp"
 #include "engines/breeze/messages.hpp"
@@ -73,7 +74,7 @@ Result<void> Transaction::too_large()
 
 bool Transaction::is_freed(std::uint64_t block) const noexcept { return std::ranges::find(freed_, block) != freed_.end(); }
 
-Result<void> Transaction::log_range(std::uint64_t offset, std::uint64_t size, CodePlace place)
+Result<void> Transaction::log_range(std::uint64_t offset, std::uint64_t size, CodePlace place, bool waits)
 {
     const std::uint64_t block = pool_->zones.block_of(offset);
     Result<void> result;
@@ -93,10 +94,13 @@ Result<void> Transaction::log_range(std::uint64_t offset, std::uint64_t size, Co
         return result;
     }
     sites_.push_back({offset, size, place});
-    if (owns(block) || log_.log(offset, size)) {
-        return {};
+    if (!owns(block) && !log_.log(offset, size)) {
+        return too_large();
     }
-    return too_large();
+    if (waits) {
+        log_.wait();
+    }
+    return {};
 }
 
 std::uint64_t Transaction::next_version() noexcept
@@ -171,8 +175,7 @@ Result<void> Transaction::free_block(std::uint64_t block)
                     pool_->base() + block + object_header_bytes);
     }
     pool_->counts.drain();
-    changes_.clear();
-    if (auto found = find_changes(false); !found) {
+    if (auto found = find_changes(Check::none); !found) {
         return found;
     }
     std::uint32_t references = references_in(load_word(pool_->memory.object(block).counts));
@@ -187,6 +190,7 @@ Result<void> Transaction::free_block(std::uint64_t block)
     if ((!owns(block) && !log_.log(block, sizeof(std::uint64_t))) || !freed_.push_back(block)) {
         return too_large();
     }
+    log_.wait();
     return {};
 }
 
@@ -198,6 +202,7 @@ Result<void> Transaction::set_root(std::uint64_t block)
     if (!log_.log(offsetof(PoolHeader, root), sizeof(std::uint64_t))) {
         return too_large();
     }
+    log_.wait();
     store_word(pool_->memory.header().root, block);
     return {};
 }
@@ -217,7 +222,7 @@ void Transaction::write_back_everything() noexcept
     }
 }
 
-void Transaction::settle_changes() noexcept
+bool Transaction::settle_changes() noexcept
 {
     differences_.clear();
     for (const PointerChange& change : changes_) {
@@ -229,13 +234,23 @@ void Transaction::settle_changes() noexcept
         }
     }
     std::ranges::sort(differences_, {}, &Difference::block);
-    changes_.clear();
-    for (const Difference* at = differences_.begin(); at != differences_.end();) {
-        const std::uint64_t block = at->block;
-        std::int64_t references = 0;
-        for (; at != differences_.end() && at->block == block; ++at) {
-            references += at->references;
+    Difference* end = differences_.begin();  // One for each block from here on.
+    for (const Difference& difference : differences_) {
+        if (end != differences_.begin() && end[-1].block == difference.block) {
+            end[-1].references += difference.references;
+        } else {
+            *end++ = difference;
         }
+    }
+    const std::span<const Difference> of_blocks(differences_.begin(), end);
+    for (const auto& [block, references] : of_blocks) {
+        if (references > 0 && !(pool_->allocated(block) && owner_has_finished(block))) {
+            return false;
+        }
+    }
+    changes_.clear();
+    for (const auto& [block, difference] : of_blocks) {
+        std::int64_t references = difference;
         if (owns(block)) {  // Until the commit no other thread counts them.
             std::uint64_t& counts = pool_->memory.object(block).counts;
             if (!is_removed(Canary::new_references)) {
@@ -250,6 +265,30 @@ void Transaction::settle_changes() noexcept
             changes_.push_back({block, 0});
         }
     }
+    return true;
+}
+
+Result<void> Transaction::find_and_settle_changes()
+{
+    const Check check = freed_.empty() ? Check::place : Check::object;
+    auto result = find_changes(check);
+    if (result && pool_->marks.is_active()) {
+        if (check == Check::place) {  // A collection wants those that cancel out, too.
+            result = find_changes(Check::object);
+        }
+        if (result) {
+            reach_changed();
+        }
+    }
+    if (result && !settle_changes()) {
+        result = find_changes(Check::object);  // For the message.
+        return result ? fail(SP_E_OBJECT_REFUSED, 0,
+                             "{}: a pointer leads to an object that another thread is making; the transaction is "
+                             "rolled back",
+                             pool_->memory.medium().path())
+                      : result;
+    }
+    return result;
 }
 
 Result<void> Transaction::commit()
@@ -261,14 +300,7 @@ Result<void> Transaction::commit()
         end();
         return {};
     } else {
-        changes_.clear();
-        result = find_changes(true);
-        if (result && pool_->marks.is_active()) {
-            reach_changed();
-        }
-        if (result) {
-            settle_changes();
-        }
+        result = find_and_settle_changes();
         if (result && changes_.size() > pool_->activations[number_].changes_max()) {
             result = too_large();
         }
@@ -321,8 +353,7 @@ void Transaction::roll_back() noexcept
         return;
     }
     if (pool_->marks.is_active()) {
-        changes_.clear();
-        static_cast<void>(find_changes(false));
+        static_cast<void>(find_changes(Check::none));
         reach_changed();
     }
     for (const std::uint64_t block : allocated_) {

@@ -32,8 +32,9 @@ public:
     /// The commit fails with this.
     void refuse(const Failure& failure) noexcept;
 
-    /// Before stores to these bytes of the image. Errors: those of nvm_log.
-    [[nodiscard]] Result<void> log_range(std::uint64_t offset, std::uint64_t size, CodePlace place);
+    /// Before stores to these bytes of the image. `waits`: the old bytes, and those of earlier calls, are durable on return.
+    /// Errors: those of nvm_log.
+    [[nodiscard]] Result<void> log_range(std::uint64_t offset, std::uint64_t size, CodePlace place, bool waits);
     /// Errors: object_type, invalid_argument, pool_full.
     [[nodiscard]] Result<std::byte*> allocate(std::uint32_t type, std::uint64_t size, CodePlace place);
     /// Errors: invalid_argument, object_refused, transaction_too_large.
@@ -59,20 +60,30 @@ private:
     [[nodiscard]] bool is_freed(std::uint64_t block) const noexcept;
     [[nodiscard]] std::uint64_t next_version() noexcept;
     [[nodiscard]] Result<void> too_large();
-    /// Algorithm 2: the changed pointers, into changes_. `checks`: new ones must lead to objects of this pool.
-    [[nodiscard]] Result<void> find_changes(bool checks);
-    [[nodiscard]] Result<void> find_changes_in(const LoggedRange& range, bool checks);
-    [[nodiscard]] Result<void> find_changes_of_tagged(std::uint64_t block, bool checks);
-    [[nodiscard]] Result<void> add_all_pointers(std::uint64_t block, bool checks);
+    /// How new pointers are checked, which must lead to objects of this pool.
+    enum class Check : std::uint8_t {
+        none,
+        place,    ///< that they lead to where objects are; settle_changes() does the rest. Pointers that were moved cancel out
+        object,   ///< each, with its object's header
+    };
+    /// Algorithm 2: the changed pointers, into changes_.
+    [[nodiscard]] Result<void> find_changes(Check check);
+    [[nodiscard]] Result<void> find_changes_in(const LoggedRange& range, Check check);
+    [[nodiscard]] Result<void> find_changes_of_tagged(std::uint64_t block, Check check);
+    [[nodiscard]] Result<void> add_all_pointers(std::uint64_t block, Check check);
     [[nodiscard]] Result<void> add_change(std::uint64_t block, std::uint64_t place, const PointerRun& run, std::uint64_t before,
-                                          std::uint64_t after, bool checks);
+                                          std::uint64_t after, Check check);
+    [[nodiscard]] bool leads_to_object(std::uint64_t pointer, std::uint64_t target) const noexcept;
     [[nodiscard]] Result<void> check_target(std::uint64_t block, std::uint64_t place, const PointerRun& run, std::uint64_t pointer);
+    /// The changes that a commit makes, checked, told to a collection, and settled.
+    [[nodiscard]] Result<void> find_and_settle_changes();
     [[nodiscard]] bool owner_has_finished(std::uint64_t block) const noexcept;
     /// A collection runs: what pointers led to, and lead to now, is reachable.
     void reach_changed() noexcept;
     void write_back_everything() noexcept;
     /// Counts pointers to objects that the transaction has allocated in their headers, and leaves in changes_ what others gain and lose.
-    void settle_changes() noexcept;
+    /// False: one that gains references is no object; nothing was counted. Those that gain none had some before the transaction.
+    [[nodiscard]] bool settle_changes() noexcept;
     void end() noexcept;
     /// One thread at a time has the log.
     static void add(std::atomic<std::uint64_t>& figure, std::uint64_t more) noexcept
@@ -94,6 +105,12 @@ private:
         std::int64_t references;
     };
     ReservedList<PointerChange> changes_;
+    /// The words that the last of changes_ was made from; it may go on, with the next element of an array whose elements were moved.
+    struct {
+        bool goes_on = false;
+        std::uint64_t before = 0;
+        std::uint64_t after = 0;
+    } last_;
     ReservedList<Difference> differences_;
     ReservedList<Site> sites_;
     bool refused_ = false;

@@ -70,6 +70,7 @@ void UndoLog::begin(std::uint64_t transaction) noexcept
     transaction_ = transaction;
     used_ = 0;
     is_full_ = false;
+    waits_ = false;
     logged_.begin(transaction);
 }
 
@@ -92,6 +93,7 @@ bool UndoLog::append(std::uint64_t offset, std::uint64_t size) noexcept
     entry.checksum = checksum_of(entry);
     memory_->store_lines(offset_ + used_, &entry, bytes);
     used_ += bytes;
+    waits_ = true;
     return true;
 }
 
@@ -105,7 +107,6 @@ bool UndoLog::log(std::uint64_t offset, std::uint64_t size) noexcept
     const std::uint64_t end = (offset + size + word_bytes - 1) / word_bytes;
     std::uint64_t run_begin = first;  // Words in front of `word` that are to be logged.
     bool fits = true;
-    bool added = false;
     for (std::uint64_t word = first; word < end && fits;) {
         const std::uint64_t in_line = word % words_of_line;
         const std::uint64_t count = std::min(words_of_line - in_line, end - word);
@@ -120,7 +121,6 @@ bool UndoLog::log(std::uint64_t offset, std::uint64_t size) noexcept
             if ((fresh >> word % words_of_line & 1) == 0) {
                 if (run_begin != word) {
                     fits = fits && append(run_begin * word_bytes, (word - run_begin) * word_bytes);
-                    added = true;
                 }
                 run_begin = word + 1;
             }
@@ -128,13 +128,19 @@ bool UndoLog::log(std::uint64_t offset, std::uint64_t size) noexcept
     }
     if (fits && run_begin < end) {
         fits = append(run_begin * word_bytes, (end - run_begin) * word_bytes);
-        added = true;
-    }
-    if (added && !is_removed(Canary::undo_log_fence)) {
-        memory_->fence();
     }
     is_full_ = !fits;
     return fits;
+}
+
+void UndoLog::wait() noexcept
+{
+    if (waits_) {
+        waits_ = false;
+        if (!is_removed(Canary::undo_log_fence)) {
+            memory_->fence();
+        }
+    }
 }
 
 void UndoLog::roll_back() noexcept

@@ -54,8 +54,11 @@ public:
     void finish(std::uint64_t transaction) noexcept;
 
     void begin(std::uint64_t transaction) noexcept;
-    /// Logs those words of the range that are not logged yet, durably. False: the log is full; nothing of the range may be stored to.
+    /// Logs those words of the range that are not logged yet; durable after wait(). False: the log is full; nothing of the range may be
+    /// stored to.
     [[nodiscard]] bool log(std::uint64_t offset, std::uint64_t size) noexcept;
+    /// One fence for everything that was logged since the last one.
+    void wait() noexcept;
     /// Calls visit(LoggedRange) for each entry of the running transaction, in their order.
     template <class Visit>
     void visit(Visit&& visit) const
@@ -94,6 +97,7 @@ private:
     std::uint64_t capacity_ = 0;
     std::uint64_t used_ = 0;
     std::uint64_t transaction_ = 0;
+    bool waits_ = false;  ///< entries were made since the last fence
     bool is_full_ = false;  ///< the running transaction can only be rolled back
     std::uint64_t finished_ = 0;  ///< by transactions of this run; 0: none yet
     std::uint64_t seed_ = 0;

@@ -20,6 +20,10 @@
  * void  nvhooks_pre_nvm_write(void *address, size_t size);
  * void  nvhooks_post_nvm_write(void *address, size_t size);
  *     Around an access, or around several that were merged; with absolute addresses.
+ * void  nvhooks_pre_nvm_write_gathered(void *address, size_t size);
+ * void  nvhooks_writes_gathered(void);
+ *     Not in the paper: several writes follow; each is told of by the first instead of pre_nvm_write, and none of them happens
+ *     before the second has returned. So a runtime waits once for all of them.
  * void  nvhooks_pointer_stored(void *location, const void *value);
  *     Not in the paper: after a pointer (or a vector of them, one call for each) was stored to
  *     durable memory. For `stillpoint lint`.

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/Support/Alignment.h"
 #include "llvm/Transforms/Utils/Local.h"
 #include "llvm_version.hpp"
@@ -29,7 +32,7 @@ public:
         for (const bool after : {true, false}) {
             for (const Site& site : sites) {
                 if (!site.removed && site.after == after) {
-                    placed.push_back({&site, after ? site.anchor->getNextNode() : site.anchor});
+                    placed.push_back({&site, after ? site.anchor->getNextNode() : before_which(site)});
                 }
             }
         }
@@ -46,6 +49,9 @@ public:
                 emit_hook(*one.site, one.before, one.site->dynamic_size);
             }
         }
+        for (const auto& [place, group] : groups_) {
+            emit_end_of_group(place, group);
+        }
         return {static_cast<unsigned>(placed.size()), translator_.checked_outside_loops()};
     }
 
@@ -55,6 +61,36 @@ private:
         llvm::Instruction* before;
         llvm::Value* address;
     };
+
+    /// The sites before writes that wait together, by the instruction that they stand before.
+    using Groups = llvm::MapVector<llvm::Instruction*, llvm::SmallVector<const Site*, 4>>;
+
+    llvm::Instruction* before_which(const Site& site)
+    {
+        if (site.gathered_at == nullptr) {
+            return site.anchor;
+        }
+        groups_[site.gathered_at].push_back(&site);
+        return site.gathered_at;
+    }
+
+    /// Behind the hooks of a group, where one of its objects is durable.
+    void emit_end_of_group(llvm::Instruction* place, llvm::ArrayRef<const Site*> group)
+    {
+        BuilderBefore builder(place, place);
+        llvm::SmallPtrSet<const llvm::Value*, 4> objects;
+        llvm::Value* any = nullptr;
+        bool always = false;
+        for (const Site* site : group) {
+            if (objects.insert(llvm::getUnderlyingObject(site->pointer)).second) {
+                llvm::Value* durable = emit_is_durable(builder, site->pointer, scope_.layer());
+                always = always || durable == nullptr;
+                any = any == nullptr || durable == nullptr ? durable : builder.CreateOr(any, durable);
+            }
+        }
+        llvm::Instruction* at = always ? place : split_if(any, place, false, updater_, scope_.loops);
+        BuilderBefore(at, place).CreateCall(hook(Hook::writes_gathered));
+    }
 
     /// Opens the block that runs if the bytes at `pointer` are durable.
     Guarded guard(const Site& site, llvm::Instruction* before)
@@ -115,7 +151,8 @@ private:
             before = split_if(some, before, false, updater_, scope_.loops);
         }
         static constexpr Hook hooks[] = {Hook::pre_nvm_read, Hook::post_nvm_read, Hook::pre_nvm_write, Hook::post_nvm_write};
-        BuilderBefore(before, site.anchor).CreateCall(hook(hooks[static_cast<std::size_t>(kind)]), {here.address, size});
+        const Hook which = site.gathered_at != nullptr ? Hook::pre_nvm_write_gathered : hooks[static_cast<std::size_t>(kind)];
+        BuilderBefore(before, site.anchor).CreateCall(hook(which), {here.address, size});
     }
 
     /// Test, then set: the order of nvhooks_abi.h. The loads and stores of cards are atomic, so neither they nor the store before
@@ -257,6 +294,7 @@ private:
     llvm::DomTreeUpdater& updater_;
     Translator translator_;
     bool translates_;
+    Groups groups_;
 };
 
 }  // namespace

@@ -136,6 +136,9 @@ unsigned instrument(llvm::Function& function, const Configuration& configuration
     if (optimizations.no_extra_tracking) {
         remove_extra_tracking(scope, sites);
     }
+    if (configuration.layer.has(Hook::pre_nvm_write_gathered)) {
+        gather_writes(scope, analyses.getResult<llvm::AAManager>(function), sites);
+    }
     const Emitted emitted = emit_sites(scope, sites, uses);
     if (emitted.checks_before_loops && !function.hasOptNone() && !function.hasOptSize()) {
         unswitch_loops(function, analyses);

@@ -63,6 +63,8 @@ struct ScalarEnumerationTraits<Hook> {
         io.enumCase(value, "pre_nvm_read", Hook::pre_nvm_read);
         io.enumCase(value, "post_nvm_read", Hook::post_nvm_read);
         io.enumCase(value, "pre_nvm_write", Hook::pre_nvm_write);
+        io.enumCase(value, "pre_nvm_write_gathered", Hook::pre_nvm_write_gathered);
+        io.enumCase(value, "writes_gathered", Hook::writes_gathered);
         io.enumCase(value, "post_nvm_write", Hook::post_nvm_write);
         io.enumCase(value, "pointer_stored", Hook::pointer_stored);
         io.enumCase(value, "blocking_call", Hook::blocking_call);
@@ -159,6 +161,10 @@ struct MappingTraits<Layer> {
             if (std::count(layer.hooks.begin(), layer.hooks.end(), layer.hooks[i]) > 1) {
                 return "hooks: one is named twice";
             }
+        }
+        if (layer.has(Hook::pre_nvm_write_gathered) != layer.has(Hook::writes_gathered) ||
+            (layer.has(Hook::writes_gathered) && (!layer.has(Hook::pre_nvm_write) || layer.has(Hook::to_absolute_ptr)))) {
+            return "hooks: pre_nvm_write_gathered and writes_gathered go together, beside pre_nvm_write and without to_absolute_ptr";
         }
         if (layer.marks == Marks::cards && (!layer.window || !layer.optimizations.static_check)) {
             return "marks: cards need a window, and the optimization static-check";

@@ -18,6 +18,8 @@ enum class Hook : std::uint8_t {
     pre_nvm_read,
     post_nvm_read,
     pre_nvm_write,
+    pre_nvm_write_gathered,  ///< with writes_gathered
+    writes_gathered,
     post_nvm_write,
     pointer_stored,
     blocking_call,

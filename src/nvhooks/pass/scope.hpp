@@ -2,6 +2,7 @@
 // The common state of the passes over one function: configuration, analyses, and what ends a FASE.
 
 #include "configuration.hpp"
+#include "llvm/Analysis/AliasAnalysis.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
@@ -54,6 +55,8 @@ void coalesce_loops(FunctionScope& scope, Sites& sites);
 void coalesce_fields(FunctionScope& scope, Sites& sites);
 /// [§4.2.4]
 void remove_extra_tracking(FunctionScope& scope, Sites& sites);
+/// Sites before writes that are made together get `gathered_at`. Moves computations of addresses and sizes.
+void gather_writes(FunctionScope& scope, llvm::AAResults& aliases, Sites& sites);
 struct Emitted {
     unsigned hooks = 0;
     bool checks_before_loops = false;  ///< conditions in loops that do not change there

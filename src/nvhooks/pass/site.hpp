@@ -30,6 +30,7 @@ struct Site {
     llvm::Value* stored_pointer = nullptr;  ///< pointer_stored: the value
     llvm::SmallVector<llvm::Instruction*, 1> accesses;  ///< what it is the hook of
     bool hoisted = false;                   ///< made for a loop
+    llvm::Instruction* gathered_at = nullptr;  ///< before which its group of hooks stands; null: it is in none
     bool removed = false;
 
     /// Whether all is known that merging needs: a constant number of bytes, written for certain.

@@ -61,6 +61,8 @@ llvm::FunctionCallee hook_function(llvm::Module& module, Hook hook)
     case Hook::pre_nvm_read: return declare("nvhooks_pre_nvm_read", nothing, {pointer, size});
     case Hook::post_nvm_read: return declare("nvhooks_post_nvm_read", nothing, {pointer, size});
     case Hook::pre_nvm_write: return declare("nvhooks_pre_nvm_write", nothing, {pointer, size});
+    case Hook::pre_nvm_write_gathered: return declare("nvhooks_pre_nvm_write_gathered", nothing, {pointer, size});
+    case Hook::writes_gathered: return declare("nvhooks_writes_gathered", nothing, {});
     case Hook::post_nvm_write: return declare("nvhooks_post_nvm_write", nothing, {pointer, size});
     case Hook::pointer_stored: return declare("nvhooks_pointer_stored", nothing, {pointer, pointer});
     case Hook::blocking_call: return declare("nvhooks_blocking_call", nothing, {pointer, size, size});

@@ -89,10 +89,11 @@ private:
                 next = &(*next)->children[0];
             }
             TreeNode* const successor = *next;
-            set(*next, successor->children[1]);
-            set(successor->children[0], node->children[0]);
-            set(successor->children[1], node->children[1]);
-            set(place, successor);
+            log_together(*next, successor->children, place);
+            *next = successor->children[1];
+            successor->children[0] = node->children[0];
+            successor->children[1] = node->children[1];
+            place = successor;
         }
         if (tree.index == nullptr && nvm_free(pool, node) != SP_OK) {  // The index may still lead to it.
             refused("a node is not freed");

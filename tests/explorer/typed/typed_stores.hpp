@@ -27,6 +27,16 @@ void set(T& place, T value)
     place = value;
 }
 
+/// Before stores to all of the places.
+template <class... T>
+void log_together(const T&... places)
+{
+    if (((nvm_log_ahead(&places, sizeof places) != SP_OK) || ...)) {
+        refused("stores are refused");
+    }
+    nvm_log_wait();
+}
+
 template <class T>
 T* make(NVM_POOL* pool, std::uint32_t type, std::size_t bytes = sizeof(T))
 {
