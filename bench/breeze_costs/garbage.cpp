@@ -166,7 +166,7 @@ private:
         auto* const record = reinterpret_cast<Record*>(checked(transaction.allocate(NVM_TYPE_ID(Record), sizeof(Record), {})));
         record->key = key;
         std::memset(record->value, static_cast<int>(key), sizeof record->value);
-        checked(transaction.log_range(offset_of(&head), sizeof head, {}));
+        checked(transaction.log_range(offset_of(&head), sizeof head, {}, true));
         head = record;
         checked(transaction.commit());
         pool_.end(transaction);

@@ -1,7 +1,5 @@
 #include "engines/breeze/redo_batch.hpp"
 
-#include <bit>
-
 #include "arch/checksum.hpp"
 #include "core/canary.hpp"
 
@@ -19,8 +17,8 @@ Result<void> RedoBatch::prepare(PoolMemory& memory, const Geometry& geometry, st
     record_ = &memory.at<RedoRecord>(geometry.redo_offset);
     capacity_ = (geometry.redo_bytes - sizeof(RedoRecord)) / sizeof(RedoWord);
     seed_ = key ^ redo_seed;
-    places_mask_ = std::bit_ceil(2 * capacity_) - 1;
-    return places_.reserve(places_mask_ + 1, "the words of a redo record");
+    set_limit(usual());
+    return places_.reserve(std::bit_ceil(2 * capacity_), "the words of a redo record");
 }
 
 std::uint64_t RedoBatch::checksum(std::uint64_t count) const noexcept
@@ -102,6 +100,7 @@ void RedoBatch::commit() noexcept
     store_words(count_);
     count_ = 0;
     ++number_;
+    set_limit(usual());
 }
 
 }  // namespace stillpoint::breeze

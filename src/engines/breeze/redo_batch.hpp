@@ -2,6 +2,8 @@
 // Words of the image that change together: first their new values are durable in the pool's redo record, then they are stored. Reference
 // counts are changed by this alone, since adding to them twice would be wrong [Breeze, thesis §3.2.7].
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "core/result.hpp"
@@ -19,8 +21,11 @@ public:
     /// Stores what a record that a crash has left says. Errors: pool_corrupt.
     [[nodiscard]] Result<void> recover() noexcept;
 
-    [[nodiscard]] std::uint64_t capacity() const noexcept { return capacity_; }
-    [[nodiscard]] std::uint64_t room() const noexcept { return capacity_ - count_; }
+    /// Words of a usual batch, which is small enough for the caches.
+    [[nodiscard]] std::uint64_t usual() const noexcept { return std::min(capacity_, usual_words); }
+    [[nodiscard]] std::uint64_t room() const noexcept { return limit_ - count_; }
+    /// An empty batch gets room for what the record can hold; until it is committed.
+    void widen() noexcept { set_limit(capacity_); }
     /// The word as it will be.
     [[nodiscard]] std::uint64_t value_of(std::uint64_t offset) const noexcept;
     /// There is room for it.
@@ -33,6 +38,12 @@ private:
         std::uint64_t offset;
         std::uint64_t number;  ///< of the batch, and the word's index in the lower half
     };
+    static constexpr std::uint64_t usual_words = 4096;
+    void set_limit(std::uint64_t words) noexcept
+    {
+        limit_ = words;
+        places_mask_ = std::bit_ceil(2 * words) - 1;
+    }
     [[nodiscard]] std::uint64_t place_of(std::uint64_t offset) const noexcept;
     [[nodiscard]] RedoWord* words() const noexcept { return reinterpret_cast<RedoWord*>(record_ + 1); }
     [[nodiscard]] std::uint64_t checksum(std::uint64_t count) const noexcept;
@@ -42,6 +53,7 @@ private:
     RedoRecord* record_ = nullptr;
     std::uint64_t seed_ = 0;
     std::uint64_t capacity_ = 0;
+    std::uint64_t limit_ = 0;  ///< of words in this batch
     std::uint64_t count_ = 0;
     std::uint64_t number_ = 1;
     os::ReservedArray<Place> places_;

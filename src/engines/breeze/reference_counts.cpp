@@ -11,6 +11,7 @@ namespace stillpoint::breeze {
 namespace {
 
 constexpr std::uint32_t records_that_wake = 512;
+constexpr std::uint64_t records_ahead = 4;  ///< whose objects are on their way to the caches
 constexpr std::uint64_t idle_ns = 20'000'000;  ///< between passes where fewer records wait
 
 }  // namespace
@@ -147,6 +148,9 @@ void ReferenceCounts::make_room(std::uint64_t words)
     if (batch_.room() < words) {
         commit_batch();
     }
+    if (batch_.room() < words) {
+        batch_.widen();
+    }
 }
 
 void ReferenceCounts::add(std::uint64_t offset, std::uint32_t difference)
@@ -164,12 +168,24 @@ void ReferenceCounts::add(std::uint64_t offset, std::uint32_t difference)
     }
 }
 
+void ReferenceCounts::fetch_ahead(std::span<const PointerChange> changes) const noexcept
+{
+    for (const PointerChange& change : changes) {
+        __builtin_prefetch(&parts_.memory->object(change.new_offset), 1);
+        __builtin_prefetch(&parts_.memory->object(change.old_offset), 1);
+    }
+}
+
 void ReferenceCounts::apply_records()
 {
     for (ActivationLog& log : *parts_.logs) {
         records_.clear();
         log.take(records_);
-        for (const CommittedRecord& record : records_) {
+        for (std::uint64_t i = 0; i < records_.size(); ++i) {
+            const CommittedRecord& record = records_[i];
+            if (i + records_ahead < records_.size()) {
+                fetch_ahead(log.changes(records_[i + records_ahead]));
+            }
             const auto changes = log.changes(record);
             make_room(2 * changes.size() + 2);
             for (const PointerChange& change : changes) {
@@ -198,7 +214,11 @@ void ReferenceCounts::look_at_suspects()
     if (keeps_all_) {
         return;
     }
-    for (const Suspect& suspect : older_suspects_) {
+    for (std::uint64_t i = 0; i < older_suspects_.size(); ++i) {
+        const Suspect& suspect = older_suspects_[i];
+        if (i + records_ahead < older_suspects_.size()) {
+            __builtin_prefetch(&parts_.memory->object(older_suspects_[i + records_ahead].offset), 1);
+        }
         const std::uint64_t word = suspect.offset + offsetof(ObjectHeader, counts);
         if (!is_object(suspect.offset) || references_in(batch_.value_of(word)) != 0 || is_pinned(type_in(batch_.value_of(word)))) {
             continue;
@@ -217,7 +237,7 @@ void ReferenceCounts::take_pointers(std::uint64_t offset, ObjectHeader& header, 
     std::uint64_t pointers = 0;
     type.visit_pointers(object, header.size, [&](std::uint64_t, const PointerRun&) { ++pointers; });
     // An object with many pointers loses them batch by batch, and is freed with the last.
-    const std::uint64_t few = batch_.capacity() / 4;
+    const std::uint64_t few = batch_.usual() / 4;
     const bool loses_them = pointers > few;
     make_room(few + 1);
     type.visit_pointers(object, header.size, [&](std::uint64_t place, const PointerRun& run) {

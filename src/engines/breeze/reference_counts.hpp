@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <span>
 
 #include "core/result.hpp"
 #include "engines/breeze/activation_log.hpp"
@@ -76,6 +77,7 @@ private:
     static void run(void* self);
     void pass_locked();
     void apply_records();
+    void fetch_ahead(std::span<const PointerChange> changes) const noexcept;
     void add(std::uint64_t offset, std::uint32_t difference);
     /// Each object that this one points to loses a reference.
     void take_pointers(std::uint64_t offset, ObjectHeader& header, const Type& type);

@@ -6,6 +6,7 @@
 
 #include "core/canary.hpp"
 #include "engines/breeze/object_headers.hpp"
+#include "os/own_mappings.hpp"
 
 namespace stillpoint::breeze {
 
@@ -34,6 +35,9 @@ Result<void> Zones::prepare(PoolMemory& memory, const Geometry& geometry, std::u
         return reserved;
     }
     if (auto reserved = links_.reserve(count(), "the zones of a pool"); !reserved) {
+        return reserved;
+    }
+    if (auto reserved = unasked_from_.reserve(count(), "the zones of a pool"); !reserved) {
         return reserved;
     }
     return bits_.reserve(count() * words_of_zone, "the free blocks of a pool");
@@ -140,7 +144,7 @@ bool Zones::refill(BlockCache& cache, std::size_t size_class) noexcept
 {
     const std::uint64_t granules = block_sizes[size_class];
     const std::uint64_t wanted = std::clamp<std::uint64_t>(refill_bytes / (granules * granule_bytes), 1, BlockCache::blocks_max);
-    const std::lock_guard hold(lock_);
+    std::unique_lock hold(lock_);
     if (with_free_[size_class] == 0) {
         const std::uint64_t blank = take_blank(1);
         if (blank == none) {
@@ -162,6 +166,16 @@ bool Zones::refill(BlockCache& cache, std::size_t size_class) noexcept
     }
     if (free_counts_[number] == 0) {
         unlist(number, granules);
+    }
+    const std::uint64_t end = cache.blocks[size_class][in_cache - 1] - offset_of(number) + granules * granule_bytes;
+    const std::uint64_t unasked = unasked_from_[number];
+    const bool asks = unasked != 0 && end > unasked;
+    if (asks) {
+        unasked_from_[number] = end < zone_bytes ? static_cast<std::uint32_t>(end) : 0;
+    }
+    hold.unlock();
+    if (asks) {  // One call for all their pages costs less than a fault for each.
+        os::populate_own(&memory_->at<std::byte>(offset_of(number) + unasked), end - unasked);
     }
     std::reverse(cache.blocks[size_class].begin(), cache.blocks[size_class].begin() + in_cache);  // In the order of their addresses.
     return true;
@@ -194,6 +208,9 @@ void Zones::carve(std::uint64_t number, std::uint64_t granules) noexcept
             memory_->write_back(&other, sizeof other);
         }
         memory_->fence();
+        unasked_from_[number] = 0;
+    } else {
+        unasked_from_[number] = page_bytes;
     }
     memory_->persist_word(head, head_of(key_, begin, {BlockState::free, granules}));
     std::uint64_t* const bits = free_bits(number);

@@ -104,6 +104,8 @@ private:
     os::ReservedArray<std::atomic<std::uint64_t>> zones_;
     os::ReservedArray<std::uint64_t> bits_;
     os::ReservedArray<std::uint32_t> free_counts_;
+    /// In a zone that was never used before: the byte from which on its memory was not asked for yet. 0: all was, or it is not known.
+    os::ReservedArray<std::uint32_t> unasked_from_;
     /// The zones of each size that have free blocks outside of caches: numbers + 1, 0: none.
     std::array<std::uint32_t, block_sizes.size()> with_free_{};
     struct Link {
