@@ -38,10 +38,9 @@ public:
         case 1: add(pool, from, random()); break;
         case 2: set(from, first->next); break;
         case 3:
-            log_together(from, first->next, to);
-            from = first->next;
-            first->next = to;
-            to = first;
+            set(from, first->next);
+            set(first->next, to);
+            set(to, first);
             break;
         case 4:
             if (nvm_tx_begin(pool) != SP_OK) {  // A part of the transaction.
