@@ -50,6 +50,9 @@ public:
 
     void write_back(std::uint64_t offset, std::uint64_t size)
     {
+        if (before_write_back) {
+            before_write_back();
+        }
         const std::lock_guard hold(lock_);
         auto& pending = pending_[std::this_thread::get_id()];
         for (std::uint64_t line = offset / cache_line_bytes; line * cache_line_bytes < offset + size; ++line) {
@@ -93,6 +96,7 @@ public:
         return left;
     }
 
+    std::function<void()> before_write_back;
     std::function<void()> before_fence;    ///< what it had been told to write back is not durable yet
     std::uint64_t fences = 0;
     std::uint64_t fence_left_out = 0;      ///< one that does nothing: a mistake that tests must notice

@@ -4,6 +4,7 @@
 
 #include "core/canary.hpp"
 #include "os/clock.hpp"
+#include "os/thread_calls.hpp"
 
 namespace stillpoint::breeze {
 
@@ -135,6 +136,11 @@ Result<CollectionFigures> Collection::run(TransactionGate& gate)
     pool_.counts.drain();
     if (auto begun = pool_.marks.begin(pool_.memory.bytes()); !begun) {
         return pass_on(begun.error());
+    }
+    // A transaction that has not seen the mark of a collection has made its stores: from here on they are seen.
+    static const bool has_membarrier = os::register_for_membarrier();
+    if (has_membarrier) {
+        os::membarrier();
     }
     pool_.marks.reach(load_word(pool_.memory.header().root));
     reach_pinned();

@@ -3,9 +3,14 @@
 //   - Objects with more pointers than a record holds are rewritten, and freed, in parts that crashes may divide.
 //   - A freed block that a record of an older run names is not taken for the object that lies there now.
 //   - The ring of activation records wraps, and what waits in it when a process dies is counted once.
+//   - A collection frees neither an object that is being made while it sweeps, nor one whose pointer comes back by a roll back.
 //   - Large objects, blocks of every size, and zones that change their block size come through openings.
 
 #include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <thread>
 
 #include "support/breeze_lists.hpp"
 
@@ -255,6 +260,84 @@ TEST(BreezeGarbage, WaitsInARingOfRecordsThatWraps)
         }
     }
     EXPECT_EQ(complaint_of_counts(**pool, objects_in(model)).value_or(""), "");
+}
+
+void await(const std::function<bool()>& condition)
+{
+    while (!condition()) {
+        std::this_thread::yield();
+    }
+}
+
+TEST(BreezeGarbage, IsNotALargeObjectThatIsMadeWhileACollectionSweeps)
+{
+    auto memory = new_memory(0);
+    auto pool = open_memory(memory, 0);
+    ASSERT_TRUE(pool) << pool.error().message;
+    make_rings(**pool, 2, 3);
+    Transaction& first = (*pool)->begin();
+    make<Blob>(first, NVM_TYPE_ID(Blob));  // The pool has the type.
+    commit(**pool, first);
+    const std::thread::id own = std::this_thread::get_id();
+    std::atomic<bool> sweeps{false};
+    std::atomic<bool> may_sweep{false};
+    std::atomic<bool> has_swept{false};
+    memory->before_fence = [&] {
+        if (std::this_thread::get_id() == own) {  // The header of the large object, before its bytes are zeroed.
+            may_sweep = true;
+            await([&] { return has_swept.load(); });
+        } else if ((*pool)->parts().memory.header().collecting == 1 && !sweeps.exchange(true)) {
+            await([&] { return may_sweep.load(); });
+        }
+    };
+    std::thread collector([&] {
+        EXPECT_TRUE((*pool)->collect());
+        has_swept = true;
+    });
+    await([&] { return sweeps.load(); });
+    Transaction& transaction = (*pool)->begin();
+    constexpr std::uint64_t size = 200'000;
+    auto* const blob = make<Blob>(transaction, NVM_TYPE_ID(Blob), size);
+    collector.join();
+    memory->before_fence = nullptr;
+    EXPECT_TRUE((*pool)->parts().allocated(block_of(**pool, blob)));
+    transaction.roll_back();
+    (*pool)->end(transaction);
+    EXPECT_EQ((*pool)->parts().zones.objects(), 2u);
+}
+
+TEST(BreezeGarbage, IsNoObjectWhosePointerARollBackStoresAgainWhileACollectionMarks)
+{
+    auto memory = new_memory(0);
+    auto pool = open_memory(memory, 0);
+    ASSERT_TRUE(pool) << pool.error().message;
+    Transaction& first = (*pool)->begin();
+    auto* const all = make<Lists>(first, NVM_TYPE_ID(Lists));
+    all->heads[0] = make<Node>(first, NVM_TYPE_ID(Node));
+    all->heads[1] = make<Node>(first, NVM_TYPE_ID(Node));
+    ASSERT_TRUE(first.set_root(block_of(**pool, all)));
+    commit(**pool, first);
+    Transaction& transaction = (*pool)->begin();
+    make<Node>(transaction, NVM_TYPE_ID(Node));
+    const std::uint64_t node = block_of(**pool, all->heads[0]);
+    const std::uint64_t other = block_of(**pool, all->heads[1]);
+    set(**pool, transaction, all->heads[0], static_cast<Node*>(nullptr));
+    std::thread collector;
+    std::atomic<bool> has_begun{false};
+    memory->before_write_back = [&] {  // The head of the new node; no old word is stored yet.
+        if (has_begun.exchange(true)) {
+            return;
+        }
+        collector = std::thread([&] { EXPECT_TRUE((*pool)->collect()); });
+        await([&] { return (*pool)->parts().marks.is_active() && (*pool)->parts().marks.is_marked(other); });
+    };
+    transaction.roll_back();
+    (*pool)->end(transaction);
+    collector.join();
+    memory->before_write_back = nullptr;
+    EXPECT_EQ(block_of(**pool, all->heads[0]), node);
+    EXPECT_TRUE((*pool)->parts().allocated(node));
+    EXPECT_EQ(complaint_of_counts(**pool, 3).value_or(""), "");
 }
 
 TEST(BreezeGarbage, OfEverySizeLeavesRoomForEveryOther)

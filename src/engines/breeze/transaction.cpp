@@ -141,6 +141,9 @@ Result<std::byte*> Transaction::allocate(std::uint32_t type, std::uint64_t size,
         return fail(SP_E_POOL_FULL, 0, "{}: no room for an object of {} bytes: make a larger pool", pool_->memory.medium().path(), size);
     }
     const std::uint64_t version = next_version();
+    if (pool_->marks.is_active()) {  // Before a collection can take the block for an object that nothing leads to.
+        pool_->marks.mark(block);
+    }
     ObjectHeader& header = pool_->memory.object(block);
     std::byte* const object = pool_->bytes_of(block);
     // A collection may still look at the object that was here.
@@ -162,9 +165,6 @@ Result<std::byte*> Transaction::allocate(std::uint32_t type, std::uint64_t size,
     }
     allocated_.push_back(block);
     sites_.push_back({block + object_header_bytes, size, place});
-    if (pool_->marks.is_active()) {
-        pool_->marks.mark(block);
-    }
     return object;
 }
 
@@ -352,10 +352,7 @@ void Transaction::roll_back() noexcept
         end();
         return;
     }
-    if (pool_->marks.is_active()) {
-        static_cast<void>(find_changes(Check::none));
-        reach_changed();
-    }
+    static_cast<void>(find_changes(Check::none));
     for (const std::uint64_t block : allocated_) {
         if (is_removed(Canary::aborted_objects)) {
             break;
@@ -366,6 +363,9 @@ void Transaction::roll_back() noexcept
         pool_->memory.write_back(&header.head, sizeof header.head);
     }
     log_.roll_back();
+    if (pool_->marks.is_active()) {  // After the old pointers are back: a collection that begins later finds them itself.
+        reach_changed();
+    }
     log_.finish(id_);
     add(figures_.rolled_back, 1);
     add(figures_.objects_made, allocated_.size());
