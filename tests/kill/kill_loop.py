@@ -6,7 +6,7 @@ kill that nothing that was promised is broken:
   - the durable epoch of the pool is not older than any that the killed program had been told is durable;
   - the restarted program finds its invariant intact: bank its sum, its counters, its statements, its heap, and every
     acknowledged transfer; the ledger with restart points the same; the one with durable objects every acknowledged operation;
-    word-index its list of files;
+    the one of breeze every acknowledged transaction, with exact reference counts; word-index its list of files;
   - at the end the program finishes: bank its transfers, word-index the index of an undisturbed run.
 
 Exit code 0: all held. 1: something did not; the line before names the seed and the kill, to repeat it.
@@ -154,6 +154,55 @@ class NvthreadsOrderLedger(NvthreadsLedger):
         return [*super().arguments(last), "order"]
 
 
+class BreezeLedger(ProntoLedger):
+    """tests/kill/breeze_ledger.cpp: typed objects in two pools, which the program opens itself; every other start moves them."""
+
+    name = "breeze_ledger"
+    engine = "breeze"
+    PHASES = ("in the start", "in an opening", "in a check", "at work")
+    FIGURES = ("openings with rewritten pointers", "transactions undone", "collections", "copies opened beside their pool")
+
+    def __init__(self, loop):
+        super().__init__(loop)
+        self.kills = dict.fromkeys(self.PHASES, 0)
+
+    def words(self, last):
+        options = self.loop.options
+        medium = options.medium if options.medium != "auto" else "file"
+        return [self.loop.tool.program(self.name), str(self.loop.pool), medium, *map(str, self.arguments(last))]
+
+    def pools(self):
+        return [self.loop.pool, Path(f"{self.loop.pool}.second")]
+
+    def told(self, word):
+        """A word of what the program notes: 0 the phase, 1 starts, and then FIGURES."""
+        if not self.acknowledged.exists():
+            return 0
+        with self.acknowledged.open("rb") as file:
+            file.seek(8 * word)
+            return int.from_bytes(file.read(8), "little")
+
+    def promised_epoch(self):
+        return 0  # each thread's transactions are compared by the program
+
+    def wait(self, delay_s):
+        """A third of the kills come in an opening, and most of the others at work: the program says when each begins."""
+        chance = self.loop.random.random()
+        wanted = 1 if chance < 1 / 3 else 0 if chance < 1 / 2 else 3
+        deadline = time.monotonic() + 20
+        while wanted != 0 and self.told(0) != wanted and time.monotonic() < deadline:
+            time.sleep(0.0002)
+        opening_s = 0.015 if self.loop.options.medium == "memory" else 0.04
+        time.sleep(self.loop.random.uniform(0, opening_s) if wanted == 1 else delay_s)
+
+    def note_kill(self):
+        self.kills[self.PHASES[self.told(0)]] += 1
+
+    def figures(self):
+        figures = {f"kills {phase}": count for phase, count in self.kills.items()}
+        return figures | {what: self.told(2 + i) for i, what in enumerate(self.FIGURES)}
+
+
 class WordIndex:
     """examples/word-index: when the index is finished, a new one is begun in a new pool."""
 
@@ -203,13 +252,17 @@ class WordIndex:
 PROGRAMS = {"bank": Bank, "word-index": WordIndex, "respct-ledger": Ledger, "pronto-ledger": ProntoLedger, "spht-ledger": SphtLedger,
             "nvthreads-ledger": NvthreadsLedger, "ledger-of-processes": NvthreadsLedgerOfProcesses,
             "ledger-of-dying-threads": LedgerOfDyingThreads,
-            "nvthreads-order-ledger": NvthreadsOrderLedger}
+            "nvthreads-order-ledger": NvthreadsOrderLedger, "breeze-ledger": BreezeLedger}
 SKIPPED = 77
 
 
 def settle_engine(options):
     """Chooses engine and program where they were not given. False: there is no such engine in the build."""
     listed = engines.listed_by(Tool(options.binaries).command)
+    for name, program in PROGRAMS.items():  # `stillpoint run` does not open pools of these engines.
+        if hasattr(program, "engine") and (options.engine == program.engine or options.program == name):
+            options.engine, options.program = program.engine, name
+            return Path(Tool(options.binaries).binaries / program.name).exists()
     if options.engine is None:
         programs = PROGRAMS[options.program or "bank"].programs
         options.engine = next((engine.name for engine in listed if engine.programs == programs), None)
@@ -230,13 +283,23 @@ class Loop:
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         self.pool = Path(options.pool_folder or self.folder) / f"{name}.pool"
-        self.pool.unlink(missing_ok=True)
         self.output = self.folder / "output.txt"
         self.program = PROGRAMS[options.program](self)
+        self.remove_pools()
         self.promised = 0
         self.counts = {"kills": 0, "before the program began its work": 0, "before the pool was made": 0}
 
+    def pools(self):
+        return self.program.pools() if hasattr(self.program, "pools") else [self.pool]
+
+    def remove_pools(self):
+        for pool in self.pools():
+            for file in (pool, Path(f"{pool}.copy")):
+                file.unlink(missing_ok=True)
+
     def words(self, last):
+        if hasattr(self.program, "words"):
+            return self.program.words(last)
         options = {"interval_ms": self.options.interval_ms, "tracker": self.options.tracker,
                    "medium": self.options.medium, "durability": self.options.durability,
                    "pool_size_mb": self.program.pool_size_mb, "engine": self.options.engine, **getattr(self.program, "options", {})}
@@ -258,8 +321,11 @@ class Loop:
     def killed_run(self):
         with self.output.open("wb") as output:
             process = subprocess.Popen(self.words(False), stdout=output, stderr=subprocess.STDOUT)
-            time.sleep(self.delay_s())
-            self.ask_stats(process)
+            if hasattr(self.program, "wait"):
+                self.program.wait(self.delay_s())
+            else:
+                time.sleep(self.delay_s())
+                self.ask_stats(process)
             _, was_killed = kill(process)
             was_killed = was_killed or (getattr(self.program, "may_die", False) and process.returncode == -signal.SIGKILL)
         text = self.output.read_text(errors="replace")
@@ -269,8 +335,16 @@ class Loop:
         if was_killed:
             self.counts["kills"] += 1
             self.counts["before the program began its work"] += 0 if begun else 1
+            if hasattr(self.program, "note_kill"):
+                self.program.note_kill()
         if self.program.finished(text):
             self.new_pool()
+
+    def check_others(self):
+        """The pools of the program besides the first one, where they are there already."""
+        for pool in self.pools()[1:]:
+            if pool.exists():
+                self.tool.check(pool)
 
     def new_pool(self):
         self.tool.check(self.pool)
@@ -278,6 +352,7 @@ class Loop:
         self.promised = 0
 
     def check_pool(self):
+        self.check_others()
         self.promised = max(self.promised, self.program.promised_epoch())
         if not self.pool.exists():
             if self.promised:
@@ -305,8 +380,9 @@ class Loop:
         if done.returncode != 0:
             raise Broken(f"the last run ended with exit code {done.returncode}: {done.stdout}")
         self.program.judge_end(done.stdout)
-        if not self.tool.check(self.pool)["clean"]:
-            raise Broken("the last run ended normally, and the pool says that it did not")
+        for pool in self.pools():
+            if not self.tool.check(pool)["clean"]:
+                raise Broken(f"the last run ended normally, and {pool} says that it did not")
 
     def run(self):
         begin = time.monotonic()
@@ -318,6 +394,7 @@ class Loop:
         self.last_run()
         if hasattr(self.program, "deaths"):
             self.counts["deaths of single threads besides"] = self.program.deaths()
+        self.counts |= self.program.figures() if hasattr(self.program, "figures") else {}
         facts = ", ".join(f"{count} {what}" for what, count in self.counts.items())
         print(f"kill_loop: {self.program.name} ({self.options.engine}, {self.options.tracker}, {self.options.medium}, "
               f"{self.options.durability}, seed {self.options.seed}): {facts}; all promises kept in "
@@ -357,7 +434,7 @@ def main():
         print(f"kill_loop: BROKEN at kill {kills}, seed {options.seed}; the pool is kept in {options.folder}: {failure}",
               file=sys.stderr)
         return 1
-    loop.pool.unlink(missing_ok=True)
+    loop.remove_pools()
     shutil.rmtree(loop.folder, ignore_errors=True)
     return 0
 
