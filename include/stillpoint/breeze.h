@@ -18,8 +18,10 @@
 #include <stdint.h>
 
 #include "stillpoint/stillpoint.h"
+#include "stillpoint/typed_fields.h"
 
 #ifdef __cplusplus
+#include <type_traits>
 extern "C" {
 #endif
 
@@ -37,79 +39,189 @@ typedef struct nvm_weak {
     uint64_t version; /* the object's: another object at the same place has another one */
 } nvm_weak;
 
-enum nvm_field_kind {
-    NVM_FIELD_POINTER = 1, /* to an object of the same pool, or into one */
-    NVM_FIELD_WEAK = 2,    /* an nvm_weak */
-    NVM_FIELD_STRUCT = 3,  /* a structure with pointers of its own */
-    NVM_FIELD_TAIL = 4,    /* the bytes from here to the object's end: no pointers */
-    NVM_FIELD_PINNED = 5   /* no field: objects of the type live until nvm_free, whether something points to them or not */
-};
-
-/* One field that has pointers. */
-typedef struct nvm_field {
-    const char* name;
-    uint32_t kind;
-    uint32_t tag_bytes;             /* a member of a union: the size of its tag, 1, 2, 4 or 8; 0: the field is always there */
-    size_t offset_bytes;
-    size_t count;                   /* elements of an array; 0 with kind pointer: as many as reach the object's end */
-    const struct nvm_type* nested;  /* kind structure */
-    size_t tag_offset_bytes;
-    uint64_t tag_value;             /* the field is there while the tag has this value */
-} nvm_field;
-
 typedef struct nvm_type {
     const char* name;
     size_t size_bytes;
-    const nvm_field* fields;
+    const nvm_field*
+        fields; /* typed_fields.h; of several types, where nested ones are described with it: then each begins with its entry */
     size_t field_count;
     uint32_t id; /* by nvm_type_register */
 } nvm_type;
 
-/* Makes the type known: at most 47 bytes of name, 1024 types. Types of the same name must have the same fields. Not while another
- * thread registers types. Errors: SP_E_INVALID_ARGUMENT, SP_E_OBJECT_TYPE (the name is taken by a type with other fields). */
+/* Makes the type known: at most 47 bytes of name, 1024 types. A type may be described twice, if what both say agrees; the more complete
+ * description counts. Not while another thread registers types. Errors: SP_E_INVALID_ARGUMENT, SP_E_OBJECT_TYPE (the name is taken by a
+ * type with other fields). */
 int nvm_type_register(nvm_type* type);
 
-/* Describes a structure type, by its typedef name, and registers it before main. After the name come its fields with pointers; all other
- * bytes are data:
+/* Describes a structure type, by its typedef name, and registers it before main. After the name come its fields:
  *     typedef NVM_STRUCT Node { NVM_PTR(struct Node) next; char data[32]; } Node;
  *     NVM_TYPE(Node, NVM_HAS_PTR(Node, next));
- * A member of a union needs its tag: a union that has pointers and no tag cannot be described, since the library could not know which
- * member is there. */
+ * Bytes that are not described are data that tools cannot name, and that `stillpoint convert` cannot move: NVM_HAS_DATA describes them, and
+ * NVM_IS_COMPLETE says that nothing is missing. A member of a union needs its tag: a union that has pointers and no tag cannot be
+ * described, since the library could not know which member is there. */
 #define NVM_TYPE(type_name, ...)                                                                                                           \
-    static const nvm_field nvm_fields_of_##type_name[] = {{0, 0, 0, 0, 0, 0, 0, 0}, __VA_ARGS__};                                          \
-    static nvm_type nvm_type_of_##type_name = {#type_name, sizeof(type_name), nvm_fields_of_##type_name + 1,                               \
-                                               sizeof nvm_fields_of_##type_name / sizeof nvm_fields_of_##type_name[0] - 1, 0};             \
+    NVM_DESCRIPTION static const nvm_field nvm_fields_of_##type_name[] = {NVM_BEGINS_TYPE(type_name), __VA_ARGS__};                        \
+    NVM_REGISTERS(type_name, nvm_fields_of_##type_name)
+
+/* Describes all of a structure type by what the compiler knows: `stillpoint cc --runtime=breeze`.
+ *     NVM_AUTO_TYPE(Node);
+ * Every pointer leads to an object, unless NVM_IS_VOLATILE names it. Where a union has pointers, NVM_TAGGED says for each member when it is
+ * there. NVM_IS_PINNED, NVM_RENAMED and NVM_DEFAULT follow the name too. What cannot be described ends the compilation, with the name of
+ * the field. */
+#ifdef STILLPOINT_DESCRIBES_TYPES
+#define NVM_AUTO_TYPE(type_name, ...)                                                                                                      \
+    static const nvm_field nvm_hints_of_##type_name[] = {                                                                                  \
+        NVM_BEGINS_TYPE(type_name), {#type_name, NVM_FIELD_BY_COMPILER, 0, 0, 0, "", 0, 0, 0, 0}, __VA_ARGS__};                            \
+    NVM_REGISTERS(type_name, nvm_hints_of_##type_name);                                                                                    \
+    __attribute__((used, section(NVM_SHAPES_SECTION))) static struct {                                                                     \
+        const type_name* shape;                                                                                                            \
+        nvm_type* type;                                                                                                                    \
+    } nvm_shape_of_##type_name = {0, &nvm_type_of_##type_name}
+#elif defined(__cplusplus)
+#define NVM_AUTO_TYPE(type_name, ...)                                                                                                      \
+    static_assert(sizeof(type_name) == 0,                                                                                                  \
+                  "NVM_AUTO_TYPE needs `stillpoint c++ --runtime=breeze`; with this compiler write NVM_TYPE, and name the fields")
+#else
+#define NVM_AUTO_TYPE(type_name, ...)                                                                                                      \
+    _Static_assert(sizeof(type_name) == 0,                                                                                                 \
+                   "NVM_AUTO_TYPE needs `stillpoint cc --runtime=breeze`; with this compiler write NVM_TYPE, and name the fields")
+#endif
+/* As NVM_AUTO_TYPE for each of up to eight types. */
+#define NVM_AUTO_TYPES(...) NVM_AUTO_NTH(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1)(__VA_ARGS__)
+
+#define NVM_DESCRIPTION __attribute__((used, section(NVM_TYPES_SECTION), aligned(16)))
+#define NVM_BEGINS_TYPE(type_name)                                                                                                         \
+    {#type_name, NVM_FIELD_TYPE, 0, 0, sizeof(type_name), "", 0, NVM_TYPE_MAGIC, (uint32_t)sizeof(nvm_field), 0}
+#define NVM_REGISTERS(type_name, list)                                                                                                     \
+    static nvm_type nvm_type_of_##type_name = {#type_name, sizeof(type_name), list, sizeof list / sizeof list[0], 0};                      \
     __attribute__((constructor)) static void nvm_register_##type_name(void) { (void)nvm_type_register(&nvm_type_of_##type_name); }         \
     struct nvm_ignored_semicolon_##type_name
+#define NVM_AUTO_NTH(a, b, c, d, e, f, g, h, n, ...) NVM_AUTO_##n
+#define NVM_AUTO_1(a) NVM_AUTO_TYPE(a)
+#define NVM_AUTO_2(a, ...)                                                                                                                 \
+    NVM_AUTO_TYPE(a);                                                                                                                      \
+    NVM_AUTO_1(__VA_ARGS__)
+#define NVM_AUTO_3(a, ...)                                                                                                                 \
+    NVM_AUTO_TYPE(a);                                                                                                                      \
+    NVM_AUTO_2(__VA_ARGS__)
+#define NVM_AUTO_4(a, ...)                                                                                                                 \
+    NVM_AUTO_TYPE(a);                                                                                                                      \
+    NVM_AUTO_3(__VA_ARGS__)
+#define NVM_AUTO_5(a, ...)                                                                                                                 \
+    NVM_AUTO_TYPE(a);                                                                                                                      \
+    NVM_AUTO_4(__VA_ARGS__)
+#define NVM_AUTO_6(a, ...)                                                                                                                 \
+    NVM_AUTO_TYPE(a);                                                                                                                      \
+    NVM_AUTO_5(__VA_ARGS__)
+#define NVM_AUTO_7(a, ...)                                                                                                                 \
+    NVM_AUTO_TYPE(a);                                                                                                                      \
+    NVM_AUTO_6(__VA_ARGS__)
+#define NVM_AUTO_8(a, ...)                                                                                                                 \
+    NVM_AUTO_TYPE(a);                                                                                                                      \
+    NVM_AUTO_7(__VA_ARGS__)
 
 #ifdef __cplusplus
-#define NVM_SIZEOF(type_name, member) sizeof(type_name::member)
+#define NVM_MEMBER(type_name, member) (reinterpret_cast<type_name*>(0)->member)
 #else
-#define NVM_SIZEOF(type_name, member) sizeof(((type_name*)0)->member)
+#define NVM_MEMBER(type_name, member) (((type_name*)0)->member)
 #endif
+#define NVM_SIZEOF(type_name, member) sizeof NVM_MEMBER(type_name, member)
 #define NVM_ELEMENTS(type_name, member, element) (NVM_SIZEOF(type_name, member) / sizeof(element))
 /* A pointer, or an array of pointers. */
 #define NVM_HAS_PTR(type_name, member)                                                                                                     \
-    {#member, NVM_FIELD_POINTER, 0, offsetof(type_name, member), NVM_ELEMENTS(type_name, member, void*), 0, 0, 0}
+    {#member, NVM_FIELD_POINTER, 0, offsetof(type_name, member), NVM_ELEMENTS(type_name, member, void*), "", 0, 0, 0, 0}
 /* An nvm_weak, or an array of them. */
 #define NVM_HAS_WEAK(type_name, member)                                                                                                    \
-    {#member, NVM_FIELD_WEAK, 0, offsetof(type_name, member), NVM_ELEMENTS(type_name, member, nvm_weak), 0, 0, 0}
-/* A structure, or an array of structures, of a type that NVM_TYPE has described before. */
+    {#member, NVM_FIELD_WEAK, 0, offsetof(type_name, member), NVM_ELEMENTS(type_name, member, nvm_weak), "", 0, 0, 0, 0}
+/* A structure, or an array of structures, of a type that has been described before. */
 #define NVM_HAS_STRUCT(type_name, member, nested_name)                                                                                     \
-    {                                                                                                                                      \
-        #member,                                                                                                                           \
-        NVM_FIELD_STRUCT,                                                                                                                  \
-        0,                                                                                                                                 \
-        offsetof(type_name, member),                                                                                                       \
-        NVM_ELEMENTS(type_name, member, nested_name),                                                                                      \
-        &nvm_type_of_##nested_name,                                                                                                        \
-        0,                                                                                                                                 \
-        0}
+    {#member, NVM_FIELD_STRUCT, 0, offsetof(type_name, member), NVM_ELEMENTS(type_name, member, nested_name), #nested_name, 0, 0, 0, 0}
+/* Numbers, characters or other bytes without pointers, or an array of them; no bit field. */
+#define NVM_HAS_DATA(type_name, member)                                                                                                    \
+    {#member,                                                                                                                              \
+     NVM_FIELD_DATA,                                                                                                                       \
+     0,                                                                                                                                    \
+     offsetof(type_name, member),                                                                                                          \
+     NVM_SIZEOF(type_name, member) / NVM_DATA_SIZE(type_name, member),                                                                     \
+     "",                                                                                                                                   \
+     0,                                                                                                                                    \
+     0,                                                                                                                                    \
+     (uint32_t)NVM_DATA_SIZE(type_name, member),                                                                                           \
+     NVM_DATA_ENCODING(type_name, member)}
+/* The size and the encoding of one value of a member, for NVM_HAS_DATA. */
+#ifdef __cplusplus
+extern "C++" {
+template <class T>
+constexpr uint32_t nvm_encoding_of() noexcept
+{
+    if (std::is_same<T, char>::value) {
+        return NVM_DATA_CHARACTER;
+    }
+    if (std::is_same<T, bool>::value) {
+        return NVM_DATA_BOOL;
+    }
+    if (std::is_enum<T>::value) {
+        return NVM_DATA_ENUM_UNSIGNED;
+    }
+    return std::is_floating_point<T>::value ? NVM_DATA_FLOAT
+           : !std::is_integral<T>::value    ? NVM_DATA_BYTES
+           : std::is_signed<T>::value       ? NVM_DATA_SIGNED
+                                            : NVM_DATA_UNSIGNED;
+}
+}
+#define NVM_VALUE_TYPE(type_name, member)                                                                                                  \
+    std::remove_cv<std::remove_all_extents<std::remove_reference<decltype(NVM_MEMBER(type_name, member))>::type>::type>::type
+#define NVM_DATA_SIZE(type_name, member) sizeof(NVM_VALUE_TYPE(type_name, member))
+#define NVM_DATA_ENCODING(type_name, member) nvm_encoding_of<NVM_VALUE_TYPE(type_name, member)>()
+#else
+/* An array is chosen by the pointer that it becomes; one of arrays is bytes. */
+#define NVM_BY_VALUE(type_name, member, other, integer, real, character, boolean)                                                          \
+    _Generic(NVM_MEMBER(type_name, member),                                                                                                \
+        char: character,                                                                                                                   \
+        char*: character,                                                                                                                  \
+        _Bool: boolean,                                                                                                                    \
+        _Bool*: boolean,                                                                                                                   \
+        signed char: integer(signed char, NVM_DATA_SIGNED),                                                                                \
+        signed char*: integer(signed char, NVM_DATA_SIGNED),                                                                               \
+        unsigned char: integer(unsigned char, NVM_DATA_UNSIGNED),                                                                          \
+        unsigned char*: integer(unsigned char, NVM_DATA_UNSIGNED),                                                                         \
+        short: integer(short, NVM_DATA_SIGNED),                                                                                            \
+        short*: integer(short, NVM_DATA_SIGNED),                                                                                           \
+        unsigned short: integer(unsigned short, NVM_DATA_UNSIGNED),                                                                        \
+        unsigned short*: integer(unsigned short, NVM_DATA_UNSIGNED),                                                                       \
+        int: integer(int, NVM_DATA_SIGNED),                                                                                                \
+        int*: integer(int, NVM_DATA_SIGNED),                                                                                               \
+        unsigned: integer(unsigned, NVM_DATA_UNSIGNED),                                                                                    \
+        unsigned*: integer(unsigned, NVM_DATA_UNSIGNED),                                                                                   \
+        long: integer(long, NVM_DATA_SIGNED),                                                                                              \
+        long*: integer(long, NVM_DATA_SIGNED),                                                                                             \
+        unsigned long: integer(unsigned long, NVM_DATA_UNSIGNED),                                                                          \
+        unsigned long*: integer(unsigned long, NVM_DATA_UNSIGNED),                                                                         \
+        long long: integer(long long, NVM_DATA_SIGNED),                                                                                    \
+        long long*: integer(long long, NVM_DATA_SIGNED),                                                                                   \
+        unsigned long long: integer(unsigned long long, NVM_DATA_UNSIGNED),                                                                \
+        unsigned long long*: integer(unsigned long long, NVM_DATA_UNSIGNED),                                                               \
+        float: real(float),                                                                                                                \
+        float*: real(float),                                                                                                               \
+        double: real(double),                                                                                                              \
+        double*: real(double),                                                                                                             \
+        default: other)
+#define NVM_SIZE_OF_INTEGER(type, encoding) sizeof(type)
+#define NVM_ENCODING_OF_INTEGER(type, encoding) encoding
+#define NVM_ENCODING_OF_REAL(type) NVM_DATA_FLOAT
+#define NVM_DATA_SIZE(type_name, member)                                                                                                   \
+    NVM_BY_VALUE(type_name, member, NVM_SIZEOF(type_name, member), NVM_SIZE_OF_INTEGER, sizeof, sizeof(char), sizeof(_Bool))
+#define NVM_DATA_ENCODING(type_name, member)                                                                                               \
+    NVM_BY_VALUE(type_name, member, NVM_DATA_BYTES, NVM_ENCODING_OF_INTEGER, NVM_ENCODING_OF_REAL, NVM_DATA_CHARACTER, NVM_DATA_BOOL)
+#endif
+
 /* The last member is an array without a size, of pointers or of bytes: objects may have any size from sizeof on. */
-#define NVM_HAS_PTR_TAIL(type_name, member) {#member, NVM_FIELD_POINTER, 0, offsetof(type_name, member), 0, 0, 0, 0}
-#define NVM_HAS_TAIL(type_name, member) {#member, NVM_FIELD_TAIL, 0, offsetof(type_name, member), 0, 0, 0, 0}
+#define NVM_HAS_PTR_TAIL(type_name, member) {#member, NVM_FIELD_POINTER, 0, offsetof(type_name, member), 0, "", 0, 0, 0, 0}
+#define NVM_HAS_TAIL(type_name, member) {#member, NVM_FIELD_TAIL, 0, offsetof(type_name, member), 0, "", 0, 0, 1, NVM_DATA_BYTES}
 /* Objects of the type are roots: for data that has pointers which no type describes. */
-#define NVM_IS_PINNED {"pinned", NVM_FIELD_PINNED, 0, 0, 0, 0, 0, 0}
+#define NVM_IS_PINNED {"pinned", NVM_FIELD_PINNED, 0, 0, 0, "", 0, 0, 0, 0}
+/* All fields are described: other bytes are padding. */
+#define NVM_IS_COMPLETE {"complete", NVM_FIELD_COMPLETE, 0, 0, 0, "", 0, 0, 0, 0}
 /* A pointer in a union, there while the integer member `tag` has the value. */
 #define NVM_HAS_PTR_IF(type_name, member, tag, value)                                                                                      \
     {#member,                                                                                                                              \
@@ -117,9 +229,32 @@ int nvm_type_register(nvm_type* type);
      (uint32_t)NVM_SIZEOF(type_name, tag),                                                                                                 \
      offsetof(type_name, member),                                                                                                          \
      NVM_ELEMENTS(type_name, member, void*),                                                                                               \
-     0,                                                                                                                                    \
+     "",                                                                                                                                   \
      offsetof(type_name, tag),                                                                                                             \
-     (uint64_t)(value)}
+     (uint64_t)(value),                                                                                                                    \
+     0,                                                                                                                                    \
+     0}
+/* With NVM_AUTO_TYPE: the member, of any type, is there while the integer member `tag` has the value. Members of an array are named by its
+ * first element: NVM_TAGGED(Node, slots[0].leaf, slots[0].kind, 1). */
+#define NVM_TAGGED(type_name, member, tag, value)                                                                                          \
+    {#member,                                                                                                                              \
+     NVM_FIELD_TAGGED,                                                                                                                     \
+     (uint32_t)NVM_SIZEOF(type_name, tag),                                                                                                 \
+     offsetof(type_name, member),                                                                                                          \
+     0,                                                                                                                                    \
+     "",                                                                                                                                   \
+     offsetof(type_name, tag),                                                                                                             \
+     (uint64_t)(value),                                                                                                                    \
+     0,                                                                                                                                    \
+     0}
+/* With NVM_AUTO_TYPE: a pointer to memory that ends with the process, or to a function. It is not followed, and a program must not read it
+ * before it has written it in this run. */
+#define NVM_IS_VOLATILE(type_name, member) {#member, NVM_FIELD_VOLATILE, 0, offsetof(type_name, member), 0, "", 0, 0, 0, 0}
+/* For `stillpoint convert`: the member was called `old_name`. */
+#define NVM_RENAMED(type_name, member, old_name) {#member, NVM_FIELD_RENAMED, 0, offsetof(type_name, member), 0, #old_name, 0, 0, 0, 0}
+/* For `stillpoint convert`: objects in which the integer member is new get this value there. */
+#define NVM_DEFAULT(type_name, member, value)                                                                                              \
+    {#member, NVM_FIELD_DEFAULT, 0, offsetof(type_name, member), 0, "", 0, (uint64_t)(value), 0, 0}
 
 /* The number of a described type, positive; 0: it could not be registered. */
 #define NVM_TYPE_ID(type_name) (nvm_type_of_##type_name.id)

@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 /* Blocks of breeze_allocate: bytes whose pointers nothing knows. */
-static const nvm_field block_fields[] = {{"pinned", NVM_FIELD_PINNED, 0, 0, 0, NULL, 0, 0}, {"bytes", NVM_FIELD_TAIL, 0, 0, 0, NULL, 0, 0}};
+static const nvm_field block_fields[] = {{"pinned", NVM_FIELD_PINNED, 0, 0, 0, "", 0, 0, 0, 0},
+                                         {"bytes", NVM_FIELD_TAIL, 0, 0, 0, "", 0, 0, 0, 0}};
 static nvm_type block_type = {"durable-block", 1, block_fields, 2, 0};
 
 static NVM_POOL* open_pool;

@@ -79,6 +79,17 @@ void add_header_folder(std::vector<std::string>& words, const std::string& folde
     }
 }
 
+/// The plugin reads structures from debug information, which goes again unless the user has asked for it.
+void add_type_descriptions(std::vector<std::string>& words, const CompilerArguments& arguments)
+{
+    words.insert(words.end(), {"-DSTILLPOINT_DESCRIBES_TYPES", "-g"});
+    const bool is_wanted = std::any_of(arguments.words.begin(), arguments.words.end(),
+                                       [](const std::string& word) { return word.starts_with("-g") && word != "-g0"; });
+    if (!is_wanted) {
+        add_plugin_option(words, "-stillpoint-drop-debug-info");
+    }
+}
+
 /// Where a command takes no more words than the system passes on, they go through a response file.
 int become(const std::vector<std::string>& words)
 {
@@ -146,6 +157,9 @@ tl::expected<std::vector<std::string>, Refusal> clang_command(Language language,
     add_header_folder(words, layer.folder);
     if (arguments.runtime == "lint") {
         words.emplace_back("-DSTILLPOINT_LINT");  // Headers call the library where they would read durable memory themselves.
+    }
+    if (describes_types(layer)) {
+        add_type_descriptions(words, arguments);
     }
     words.emplace_back("--end-no-unused-arguments");
     words.insert(words.end(), arguments.words.begin(), arguments.words.end());

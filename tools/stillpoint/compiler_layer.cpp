@@ -141,6 +141,20 @@ tl::expected<std::vector<std::string>, Refusal> link_flags(const CompilerLayer& 
     return flags;
 }
 
+bool describes_types(const CompilerLayer& layer)
+{
+    std::ifstream configuration(layer.configuration);
+    std::string line;
+    while (std::getline(configuration, line)) {
+        line.resize(std::min(line.size(), line.find('#')));
+        std::erase_if(line, [](char one) { return one == ' ' || one == '\t' || one == '\r'; });
+        if (line == "describe-types:yes") {
+            return true;
+        }
+    }
+    return false;
+}
+
 std::vector<std::string> files_of(const CompilerLayer& layer)
 {
     std::vector<std::string> files = {layer.configuration};

@@ -24,6 +24,9 @@ struct CompilerLayer {
 /// begin with '#', are skipped. A layer without the file adds nothing.
 [[nodiscard]] tl::expected<std::vector<std::string>, Refusal> link_flags(const CompilerLayer& layer);
 
+/// The layer's programs may ask the compiler to describe their types (describe-types).
+[[nodiscard]] bool describes_types(const CompilerLayer& layer);
+
 /// The files that change what is compiled: the configuration, and the files of descriptions that it names.
 [[nodiscard]] std::vector<std::string> files_of(const CompilerLayer& layer);
 

@@ -357,7 +357,7 @@ TEST_F(BreezeApi, RefusesATypeThatIsAnotherOneInThePool)
     ASSERT_NE(nvm_alloc(pool, NVM_TYPE_ID(Variant), sizeof(Variant)), nullptr);
     ASSERT_EQ(nvm_tx_commit(pool), SP_OK);
     ASSERT_EQ(nvm_pool_close(pool), SP_OK);
-    nvm_field fields[] = {{"content", NVM_FIELD_POINTER, 0, 8, 1, nullptr, 0, 0}};
+    nvm_field fields[] = {{"content", NVM_FIELD_POINTER, 0, 8, 1, "", 0, 0, 0, 0}};
     nvm_type changed = {"Variant", 16, fields, 1, 0};
     EXPECT_EQ(nvm_type_register(&changed), SP_E_OBJECT_TYPE);
     const pid_t child = fork();
@@ -397,7 +397,7 @@ TEST_F(BreezeApi, RollsBackWhatItsLogCannotHold)
 
 TEST_F(BreezeApi, KeepsPinnedObjectsUntilTheyAreFreed)
 {
-    static const nvm_field fields[] = {NVM_IS_PINNED, {"bytes", NVM_FIELD_TAIL, 0, 0, 0, nullptr, 0, 0}};
+    static const nvm_field fields[] = {NVM_IS_PINNED, {"bytes", NVM_FIELD_TAIL, 0, 0, 0, "", 0, 0, 0, 0}};
     static nvm_type type = {"Pinned", 1, fields, 2, 0};
     ASSERT_EQ(nvm_type_register(&type), SP_OK) << sp_last_error();
     NVM_POOL* pool = create();

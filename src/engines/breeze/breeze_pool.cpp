@@ -248,6 +248,7 @@ Result<std::unique_ptr<BreezePool>> BreezePool::open(Pool opened, const OpenOpti
         return pass_on(recovered.error());
     }
     pool->parts_.memory.persist_word(header.clean, 0);
+    pool->parts_.types.adopt_complete_descriptions();
     if (options.collect || header.collecting != 0) {
         // With damaged objects there is no collection, and what the last one has left half freed may not be counted on.
         auto collected = pool->collect();

@@ -4,192 +4,13 @@
 #include <cstring>
 #include <utility>
 
-#include "arch/checksum.hpp"
 #include "core/canary.hpp"
+#include "engines/breeze/type_comparison.hpp"
+#include "engines/breeze/type_descriptions.hpp"
 
 namespace stillpoint::breeze {
 
 namespace {
-
-constexpr std::uint64_t checksum_seed = 0x4252455a54595045;
-constexpr std::size_t fields_max = 256;
-constexpr std::size_t runs_max = 4096;  ///< of a type, nested structures resolved
-constexpr std::uint64_t type_bytes_max = std::uint64_t{1} << 32;
-
-std::uint32_t id_of(std::string_view name) noexcept
-{
-    const auto id = static_cast<std::uint32_t>(checksum64(name.data(), name.size(), checksum_seed) & 0x7fffffff);
-    return id == 0 ? 1 : id;
-}
-
-template <class... Args>
-std::string formatted(fmt::format_string<Args...> format, Args&&... args)
-{
-    char text[256];
-    const auto end = fmt::format_to_n(text, sizeof text, format, std::forward<Args>(args)...);
-    return {text, end.out};
-}
-
-template <class... Args>
-auto refuse(std::string_view name, fmt::format_string<Args...> format, Args&&... args)
-{
-    const std::string text = formatted(format, std::forward<Args>(args)...);
-    return fail(SP_E_INVALID_ARGUMENT, 0, "type {}: {}", name, text);
-}
-
-std::uint64_t bytes_of_element(const FieldRecord& field, const Type* nested) noexcept
-{
-    switch (field.kind) {
-    case NVM_FIELD_POINTER: return sizeof(void*);
-    case NVM_FIELD_WEAK: return sizeof(nvm_weak);
-    case NVM_FIELD_STRUCT: return nested->size;
-    default: return 1;
-    }
-}
-
-/// Adds the pointers of one field. `nested`: its type, of kind structure.
-Result<void> add_field(Type& type, const FieldRecord& field, const Type* nested)
-{
-    if (field.kind == NVM_FIELD_PINNED) {
-        type.is_pinned = true;
-        return {};
-    }
-    const bool is_tail = field.kind == NVM_FIELD_TAIL || (field.kind == NVM_FIELD_POINTER && field.count == 0);
-    if (field.kind < NVM_FIELD_POINTER || field.kind > NVM_FIELD_TAIL || (field.kind == NVM_FIELD_STRUCT && nested == nullptr)) {
-        return refuse(type.name, "field {} has an unknown kind, or a structure that is not described", field.name);
-    }
-    const std::uint64_t element = bytes_of_element(field, nested);
-    if (field.offset > type.size || (!is_tail && (field.count == 0 || field.count > (type.size - field.offset) / element)) ||
-        (field.kind != NVM_FIELD_TAIL && field.offset % sizeof(std::uint64_t) != 0)) {
-        return refuse(type.name, "field {} does not lie in its {} bytes, or not at a multiple of 8", field.name, type.size);
-    }
-    const bool tag_fits = field.tag_bytes == 0 ||
-                          ((field.tag_bytes == 1 || field.tag_bytes == 2 || field.tag_bytes == 4 || field.tag_bytes == 8) &&
-                           field.tag_offset <= type.size && field.tag_bytes <= type.size - field.tag_offset);
-    if (!tag_fits || (is_tail && field.tag_bytes != 0)) {
-        return refuse(type.name, "the tag of field {} is no integer member", field.name);
-    }
-    type.has_tail = type.has_tail || is_tail;
-    const auto tag_bytes = static_cast<std::uint8_t>(field.tag_bytes);
-    if (field.kind == NVM_FIELD_TAIL) {
-        return {};
-    }
-    if (field.kind != NVM_FIELD_STRUCT) {
-        type.runs.push_back({field.offset, field.count, static_cast<std::uint32_t>(element),
-                             field.kind == NVM_FIELD_WEAK ? PointerKind::weak : PointerKind::strong, tag_bytes, field.tag_offset,
-                             field.tag_value, field.name});
-        return {};
-    }
-    if (nested->has_tail) {
-        return refuse(type.name, "field {} is a structure with a tail", field.name);
-    }
-    for (std::uint64_t index = 0; index < field.count; ++index) {
-        for (PointerRun run : nested->runs) {
-            if (run.tag_bytes != 0 && tag_bytes != 0) {
-                return refuse(type.name, "field {} depends on two tags", field.name);
-            }
-            const std::uint64_t begin = field.offset + index * element;
-            run.offset += begin;
-            run.tag_offset = tag_bytes != 0 ? field.tag_offset : run.tag_offset + begin;
-            run.tag_value = tag_bytes != 0 ? field.tag_value : run.tag_value;
-            run.tag_bytes = tag_bytes != 0 ? tag_bytes : run.tag_bytes;
-            run.name = field.count == 1 ? formatted("{}.{}", field.name, run.name) : formatted("{}[{}].{}", field.name, index, run.name);
-            type.runs.push_back(std::move(run));
-        }
-        if (type.runs.size() > runs_max) {
-            return refuse(type.name, "it has more than {} runs of pointers", runs_max);
-        }
-    }
-    return {};
-}
-
-/// The type that a record describes, validated. `find`: gives the types of nested structures.
-template <class Find>
-Result<std::shared_ptr<Type>> type_of(std::vector<std::byte> record, Find&& find)
-{
-    TypeRecord head;
-    std::memcpy(&head, record.data(), sizeof head);
-    auto type = std::make_shared<Type>();
-    head.name[name_bytes - 1] = '\0';
-    type->name = head.name;
-    type->id = head.id;
-    type->size = head.size;
-    if (type->name.empty() || head.id != id_of(type->name) || head.size == 0 || head.size > type_bytes_max) {
-        return refuse(type->name, "it has no name, or {} bytes", head.size);
-    }
-    for (std::uint32_t i = 0; i < head.field_count; ++i) {
-        FieldRecord field;
-        std::memcpy(&field, record.data() + sizeof head + i * sizeof field, sizeof field);
-        field.name[name_bytes - 1] = '\0';
-        const std::shared_ptr<const Type> nested = field.nested != 0 ? find(static_cast<std::uint32_t>(field.nested)) : nullptr;
-        if (auto added = add_field(*type, field, nested.get()); !added) {
-            return pass_on(added.error());
-        }
-    }
-    type->record = std::move(record);
-    return type;
-}
-
-void copy_name(char (&to)[name_bytes], const char* from) noexcept { std::strncpy(to, from, name_bytes - 1); }
-
-/// The record of what the program describes.
-Result<std::vector<std::byte>> record_of(const nvm_type& described)
-{
-    if (described.name == nullptr || *described.name == '\0' || std::strlen(described.name) >= name_bytes) {
-        return fail(SP_E_INVALID_ARGUMENT, 0, "a type's name has 1 to {} bytes", name_bytes - 1);
-    }
-    if (described.field_count > fields_max) {
-        return refuse(described.name, "it has more than {} fields", fields_max);
-    }
-    std::vector<std::byte> record(sizeof(TypeRecord) + described.field_count * sizeof(FieldRecord));
-    TypeRecord head{};
-    head.id = id_of(described.name);
-    head.field_count = static_cast<std::uint32_t>(described.field_count);
-    head.size = described.size_bytes;
-    copy_name(head.name, described.name);
-    for (std::size_t i = 0; i < described.field_count; ++i) {
-        const nvm_field& from = described.fields[i];
-        FieldRecord field{};
-        if (from.name == nullptr || std::strlen(from.name) >= name_bytes) {
-            return refuse(described.name, "the name of field {} has 1 to {} bytes", i, name_bytes - 1);
-        }
-        copy_name(field.name, from.name);
-        field.kind = from.kind;
-        field.tag_bytes = from.tag_bytes;
-        field.offset = from.offset_bytes;
-        field.count = from.count;
-        field.tag_offset = from.tag_offset_bytes;
-        field.tag_value = from.tag_value;
-        field.nested = from.kind == NVM_FIELD_STRUCT && from.nested != nullptr ? from.nested->id : 0;
-        std::memcpy(record.data() + sizeof head + i * sizeof field, &field, sizeof field);
-    }
-    std::memcpy(record.data(), &head, sizeof head);
-    head.checksum = checksum64(record.data() + sizeof head.checksum, record.size() - sizeof head.checksum, checksum_seed);
-    std::memcpy(record.data(), &head, sizeof head);
-    return record;
-}
-
-/// The first difference, for a message.
-std::string difference(const Type& in_pool, const Type& in_program)
-{
-    if (in_pool.size != in_program.size) {
-        return formatted("there it has {} bytes, here {}", in_pool.size, in_program.size);
-    }
-    for (std::size_t i = 0; i < std::max(in_pool.runs.size(), in_program.runs.size()); ++i) {
-        if (i >= in_pool.runs.size()) {
-            return formatted("here it has a pointer {}, which is new", in_program.runs[i].name);
-        }
-        if (i >= in_program.runs.size()) {
-            return formatted("there it has a pointer {}, which is gone", in_pool.runs[i].name);
-        }
-        const PointerRun& there = in_pool.runs[i];
-        const PointerRun& here = in_program.runs[i];
-        if (there.name != here.name || there.offset != here.offset || there.count != here.count) {
-            return formatted("there it has a pointer {} at byte {}, here {} at byte {}", there.name, there.offset, here.name, here.offset);
-        }
-    }
-    return "its fields are described in another way";
-}
 
 struct Registry {
     os::FutexLock lock;
@@ -199,6 +20,27 @@ Registry& registry()
 {
     static Registry* const made = new Registry;  // Used by constructors and destructors of the program.
     return *made;
+}
+
+/// Errors: object_type.
+Result<void> keep(std::shared_ptr<const Type> type)
+{
+    Registry& known = registry();
+    const std::lock_guard hold(known.lock);
+    const auto other = std::ranges::find(known.types, type->id, [](const auto& registered) { return registered->id; });
+    if (other == known.types.end()) {
+        known.types.push_back(std::move(type));
+        return {};
+    }
+    const std::string differs = (*other)->name == type->name ? difference(**other, *type, "there", "here")
+                                                             : "choose another name, this one's number is taken";
+    if (!differs.empty()) {
+        return fail(SP_E_OBJECT_TYPE, 0, "type {} is registered twice, with different fields: {}", type->name, differs);
+    }
+    if (!(*other)->is_complete) {
+        *other = std::move(type);
+    }
+    return {};
 }
 
 }  // namespace
@@ -215,28 +57,30 @@ namespace registered_types {
 Result<void> add(nvm_type& type)
 {
     type.id = 0;
-    auto record = record_of(type);
-    if (!record) {
-        return pass_on(record.error());
+    if (type.name == nullptr || *type.name == '\0' || std::strlen(type.name) >= name_bytes) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "a type's name has 1 to {} bytes", name_bytes - 1);
     }
-    auto made = type_of(std::move(*record), [](std::uint32_t id) { return find(id); });
-    if (!made) {
-        return pass_on(made.error());
+    std::vector<nvm_field> entries;
+    if (type.field_count == 0 || type.fields[0].kind != NVM_FIELD_TYPE) {
+        nvm_field& begin = entries.emplace_back();
+        std::strncpy(begin.name, type.name, name_bytes - 1);
+        begin.kind = NVM_FIELD_TYPE;
+        begin.count = type.size_bytes;
     }
-    Registry& known = registry();
-    const std::lock_guard hold(known.lock);
-    for (const auto& other : known.types) {
-        if (other->id == (*made)->id && other->record != (*made)->record) {
-            return fail(SP_E_OBJECT_TYPE, 0, "type {} is registered twice, with different fields: {}", (*made)->name,
-                        other->name == (*made)->name ? difference(*other, **made) : "choose another name, this one's number is taken");
+    entries.insert(entries.end(), type.fields, type.fields + type.field_count);
+    auto described = types_of_entries(entries, &find);
+    if (!described) {
+        return pass_on(described.error());
+    }
+    for (const DescribedType& each : *described) {
+        if (auto kept = keep(each.type); !kept) {
+            return kept;
         }
-        if (other->id == (*made)->id) {
-            type.id = other->id;
-            return {};
-        }
     }
-    type.id = (*made)->id;
-    known.types.push_back(std::move(*made));
+    if (described->back().type->name != type.name) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "type {}: its description is that of {}", type.name, described->back().type->name);
+    }
+    type.id = described->back().type->id;
     return {};
 }
 
@@ -261,50 +105,74 @@ Result<void> PoolTypes::load(PoolMemory& memory)
 {
     memory_ = &memory;
     const std::uint64_t used = load_word(memory.header().types_bytes);
-    const auto damaged = [&](std::uint64_t place) {
-        return fail(SP_E_POOL_CORRUPT, 0, "{}: the type record at byte {} of the image is damaged: the pool's pointers cannot be found",
-                    memory.medium().path(), types_offset + place);
-    };
-    if (used > types_bytes_max) {
-        return damaged(0);
-    }
-    for (std::uint64_t place = 0; place < used;) {
-        TypeRecord head;
-        if (used - place < sizeof head) {
-            return damaged(place);
+    for (std::uint64_t place = 0; place < used || used > types_bytes_max;) {
+        const auto bytes = used > types_bytes_max ? Result<std::uint64_t>(fail(SP_E_POOL_CORRUPT, 0, "")) : load_record(place, used);
+        if (!bytes) {
+            return fail(SP_E_POOL_CORRUPT, 0, "{}: the type record at byte {} of the image is damaged: the pool's pointers cannot be found",
+                        memory.medium().path(), types_offset + place);
         }
-        std::memcpy(&head, &memory.at<std::byte>(types_offset + place), sizeof head);
-        const std::uint64_t bytes = sizeof head + head.field_count * sizeof(FieldRecord);
-        if (head.field_count > fields_max || bytes > used - place || types_.size() == types_max) {
-            return damaged(place);
-        }
-        const std::byte* const begin = &memory.at<std::byte>(types_offset + place);
-        std::vector<std::byte> record(begin, begin + bytes);
-        if (checksum64(record.data() + sizeof head.checksum, record.size() - sizeof head.checksum, checksum_seed) != head.checksum ||
-            find(head.id) != nullptr) {
-            return damaged(place);
-        }
-        auto made = type_of(std::move(record), [this](std::uint32_t id) -> std::shared_ptr<const Type> {
-            const auto found = std::ranges::find(types_, id, [](const auto& type) { return type->id; });
-            return found == types_.end() ? nullptr : *found;
-        });
-        if (!made) {
-            return damaged(place);
-        }
-        insert(std::move(*made));
-        place += bytes;
+        place += *bytes;
     }
     for (const auto& type : registered_types::all()) {
         const Type* const there = find(type->id);
-        if (there != nullptr && there->record != type->record) {
-            return fail(
-                SP_E_OBJECT_TYPE, 0,
-                "{}: type {} is another one in the pool than in this program: {}; open the pool with the program that made it, or make "
-                "the type under another name",
-                memory.medium().path(), type->name, difference(*there, *type));
+        const std::string differs = there != nullptr ? difference(*there, *type, "there", "here") : "";
+        if (!differs.empty()) {
+            return fail(SP_E_OBJECT_TYPE, 0,
+                        "{}: type {} is another one in the pool than in this program: {}; `stillpoint convert` makes a pool for this "
+                        "program; or open the pool with the program that made it, or give the type another name",
+                        memory.medium().path(), type->name, differs);
         }
     }
     return {};
+}
+
+/// Reads the record at that place; its bytes. Errors: pool_corrupt, invalid_argument: without the place.
+Result<std::uint64_t> PoolTypes::load_record(std::uint64_t place, std::uint64_t used)
+{
+    const auto damaged = [] { return fail(SP_E_POOL_CORRUPT, 0, "a damaged type record"); };
+    TypeRecord head;
+    if (used - place < sizeof head) {
+        return damaged();
+    }
+    std::memcpy(&head, &memory_->at<std::byte>(types_offset + place), sizeof head);
+    const std::uint64_t bytes = sizeof head + std::uint64_t{head.field_count} * sizeof(FieldRecord);
+    if (head.field_count > fields_max || bytes > used - place) {
+        return damaged();
+    }
+    const std::byte* const begin = &memory_->at<std::byte>(types_offset + place);
+    std::vector<std::byte> record(begin, begin + bytes);
+    if (!is_whole_record(record)) {
+        return damaged();
+    }
+    auto made = type_of_record(std::move(record), [this](std::uint32_t id) { return shared(id); });
+    if (!made) {
+        return pass_on(made.error());
+    }
+    // A second record of a type is its complete description, where the first one was not.
+    const Type* const before = find(head.id);
+    const bool is_allowed = before == nullptr ? types_.size() < types_max
+                                              : (*made)->is_complete && !before->is_complete && difference(*before, **made, "", "").empty();
+    if (!is_allowed) {
+        return damaged();
+    }
+    insert(std::move(*made));
+    return bytes;
+}
+
+void PoolTypes::adopt_complete_descriptions()
+{
+    for (const auto& type : registered_types::all()) {
+        const Type* const there = find(type->id);
+        if (there != nullptr && !there->is_complete && type->is_complete && !add_with_nested(type)) {
+            return;  // No room: the pool goes on with what it has.
+        }
+    }
+}
+
+std::shared_ptr<const Type> PoolTypes::shared(std::uint32_t id) const noexcept
+{
+    const auto found = std::ranges::find(types_, id, [](const auto& type) { return type->id; });
+    return found == types_.end() ? nullptr : *found;
 }
 
 const Type* PoolTypes::find(std::uint32_t id) const noexcept
@@ -320,12 +188,17 @@ const Type* PoolTypes::find(std::uint32_t id) const noexcept
 void PoolTypes::insert(std::shared_ptr<const Type> type)
 {
     std::size_t i = type->id % places;
-    while (by_id_[i].load(std::memory_order_relaxed) != nullptr) {
+    for (const Type* there = nullptr; (there = by_id_[i].load(std::memory_order_relaxed)) != nullptr && there->id != type->id;) {
         i = (i + 1) % places;
     }
-    types_.push_back(type);
     has_pinned_.store(has_pinned() || type->is_pinned, std::memory_order_release);
     by_id_[i].store(type.get(), std::memory_order_release);
+    const auto before = std::ranges::find(types_, type->id, [](const auto& known) { return known->id; });
+    if (before == types_.end()) {
+        types_.push_back(std::move(type));
+    } else {
+        replaced_.push_back(std::exchange(*before, std::move(type)));
+    }
 }
 
 Result<const Type*> PoolTypes::find_or_add(std::uint32_t id)
@@ -346,17 +219,13 @@ Result<const Type*> PoolTypes::find_or_add(std::uint32_t id)
 
 Result<void> PoolTypes::add_with_nested(const std::shared_ptr<const Type>& type)
 {
-    if (find(type->id) != nullptr) {
+    if (const Type* const there = find(type->id); there != nullptr && (there->is_complete || !type->is_complete)) {
         return {};
     }
     // Nested structures first: their records come before it.
-    TypeRecord head;
-    std::memcpy(&head, type->record.data(), sizeof head);
-    for (std::uint32_t i = 0; i < head.field_count; ++i) {
-        FieldRecord field;
-        std::memcpy(&field, type->record.data() + sizeof head + i * sizeof field, sizeof field);
-        if (field.nested != 0) {
-            if (auto added = add_with_nested(registered_types::find(static_cast<std::uint32_t>(field.nested))); !added) {
+    for (const Field& field : type->fields) {
+        if (field.nested != nullptr) {
+            if (auto added = add_with_nested(field.nested); !added) {
                 return added;
             }
         }

@@ -32,14 +32,35 @@ struct PointerRun {
     std::string name;          ///< of the field, as the program would write it
 };
 
+class Type;
+
+/// A field as it was described; arrays of structures are not resolved.
+struct Field {
+    std::string name;
+    std::uint32_t kind;           ///< nvm_field_kind
+    std::uint64_t offset;         ///< in the element
+    std::uint64_t count;          ///< of a tail 0
+    std::uint64_t element_bytes;  ///< of one pointer, structure or value
+    std::uint32_t encoding;       ///< kinds data and tail: see nvm_encoding
+    std::uint8_t tag_bytes;       ///< 0: the field is always there
+    std::uint64_t tag_offset;
+    std::uint64_t tag_value;
+    std::shared_ptr<const Type> nested;  ///< kind structure
+
+    [[nodiscard]] bool is_tail() const noexcept { return count == 0; }
+};
+
 class Type {
 public:
     std::uint32_t id = 0;
     std::uint64_t size = 0;
     bool has_tail = false;  ///< objects have one element and then more bytes
     bool is_pinned = false; ///< objects live until the program frees them
+    bool is_complete = false; ///< what no field describes is padding; else it may be data
     std::string name;
-    std::vector<PointerRun> runs;
+    std::vector<Field> fields;      ///< in the order of the description
+    std::size_t leaves = 0;         ///< fields, those of nested structures once
+    std::vector<PointerRun> runs;   ///< all pointers of the fields
     std::vector<std::byte> record;  ///< as pools have it, for comparison
 
     [[nodiscard]] bool allows_size(std::uint64_t size_bytes) const noexcept
@@ -91,6 +112,9 @@ public:
         return run.tag_bytes == 0 || tag_at(object + element + run.tag_offset, run.tag_bytes) == run.tag_value;
     }
 
+    /// The integer at a tag's place.
+    [[nodiscard]] static std::uint64_t tag_at(const std::byte* place, std::uint8_t bytes) noexcept;
+
 private:
     template <class Visit>
     static void visit_run(const std::byte* object, std::uint64_t element, std::uint64_t element_end, std::uint64_t begin, std::uint64_t end,
@@ -112,10 +136,9 @@ private:
             }
         }
     }
-    [[nodiscard]] static std::uint64_t tag_at(const std::byte* place, std::uint8_t bytes) noexcept;
 };
 
-/// The process's types.
+/// The process's types. Two descriptions of a type that agree count as one, the more complete of them.
 namespace registered_types {
 /// Errors: invalid_argument, object_type.
 [[nodiscard]] Result<void> add(nvm_type& type);
@@ -129,6 +152,10 @@ class PoolTypes {
 public:
     /// Reads the pool's records, and compares them with the program's. Errors: pool_corrupt, object_type.
     [[nodiscard]] Result<void> load(PoolMemory& memory);
+    /// Where the program describes a type of the pool more completely, the pool gets its description, if there is room. While the pool is
+    /// being opened, by one thread, after recovery: objects have the pointers that they had.
+    void adopt_complete_descriptions();
+    [[nodiscard]] const std::vector<std::shared_ptr<const Type>>& all() const noexcept { return types_; }
     /// nullptr: the pool has no object of it. Any thread.
     [[nodiscard]] const Type* find(std::uint32_t id) const noexcept;
     /// Objects of some type are pinned.
@@ -137,16 +164,19 @@ public:
     [[nodiscard]] Result<const Type*> find_or_add(std::uint32_t id);
 
 private:
+    [[nodiscard]] Result<std::uint64_t> load_record(std::uint64_t place, std::uint64_t used);
     [[nodiscard]] Result<void> add_with_nested(const std::shared_ptr<const Type>& type);
     [[nodiscard]] Result<void> append(const Type& type);
     void insert(std::shared_ptr<const Type> type);
+    [[nodiscard]] std::shared_ptr<const Type> shared(std::uint32_t id) const noexcept;
 
     static constexpr std::size_t places = 4096;  ///< of which at most types_max are taken
     static constexpr std::size_t types_max = 1024;
     PoolMemory* memory_ = nullptr;
     os::FutexLock lock_;
     std::atomic<bool> has_pinned_{false};
-    std::vector<std::shared_ptr<const Type>> types_;
+    std::vector<std::shared_ptr<const Type>> types_;  ///< one for each number
+    std::vector<std::shared_ptr<const Type>> replaced_;  ///< by more complete descriptions; a reader may still have them
     std::array<std::atomic<const Type*>, places> by_id_{};
 };
 

@@ -144,6 +144,7 @@ struct MappingTraits<Layer> {
         io.mapOptional("cards", layer.cards);
         io.mapOptional("optimizations", layer.optimizations);
         map_switch(io, "track-newly-allocated", layer.track_newly_allocated);
+        map_switch(io, "describe-types", layer.describe_types);
         io.mapOptional("allocators", layer.allocators);
         io.mapOptional("keeps-fase", layer.keeps_fase);
         io.mapOptional("blocking", layer.blocking);

@@ -68,6 +68,7 @@ struct Layer {
     std::optional<CardTable> cards;
     Optimizations optimizations;
     bool track_newly_allocated = true;
+    bool describe_types = false;  ///< for the command `stillpoint cc`: programs may use NVM_AUTO_TYPE
     std::vector<Allocator> allocators;
     std::vector<std::string> keeps_fase;
     std::vector<std::string> blocking;  ///< functions whose calls get the hook blocking_call; C++ ones by their symbol

@@ -3,9 +3,10 @@
 //   clang-19 -fplugin=P -fpass-plugin=P -mllvm -stillpoint-runtime=layers/NAME/layer.yaml ...
 //
 // (`stillpoint cc` writes that.) It runs after all other optimisations: instrumented code is opaque to them,
-// and what they remove need not be tracked. [NVHooks §4.2] instruments first and optimises its own hooks last;
+// and what they remove need not be tracked; structures are described before (describe_types.hpp). [NVHooks §4.2] instruments first and optimises its own hooks last;
 // here both happen last, and the initial pass sees what is left to see.
 
+#include "describe_types.hpp"
 #include "instrument.hpp"
 #include "llvm/Passes/PassBuilder.h"
 #if __has_include("llvm/Plugins/PassPlugin.h")
@@ -27,6 +28,8 @@ void register_passes(llvm::PassBuilder& builder)
             passes.addPass(stillpoint::nvhooks::InstrumentPass());
             return true;
         });
+    builder.registerPipelineStartEPCallback(
+        [](llvm::ModulePassManager& passes, llvm::OptimizationLevel) { passes.addPass(stillpoint::nvhooks::DescribeTypesPass()); });
     builder.registerOptimizerEarlyEPCallback([](llvm::ModulePassManager& passes, llvm::OptimizationLevel level
 #if LLVM_VERSION_MAJOR >= 20
                                                 ,
@@ -42,7 +45,10 @@ void register_passes(llvm::PassBuilder& builder)
                                                ,
                                                llvm::ThinOrFullLTOPhase
 #endif
-                                            ) { passes.addPass(stillpoint::nvhooks::InstrumentPass()); });
+                                            ) {
+        passes.addPass(stillpoint::nvhooks::InstrumentPass());
+        passes.addPass(stillpoint::nvhooks::DropDebugInfoPass());
+    });
 }
 
 }  // namespace
