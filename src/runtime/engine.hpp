@@ -24,6 +24,7 @@
 #include "runtime/object_view.hpp"
 #include "runtime/options.hpp"
 #include "runtime/pool_compaction.hpp"
+#include "runtime/pool_conversion.hpp"
 #include "runtime/statistics.hpp"
 
 namespace stillpoint {
@@ -193,6 +194,11 @@ struct EngineDriver {
     /// invalid_argument (the size does not hold the objects).
     Result<CompactionFigures> (*compact)(const Pool& pool, const CompactionRequest& request,
                                          void (*progress)(std::uint64_t done, std::uint64_t total)) = nullptr;
+    /// Copies them into a new pool for a program whose types have changed, for `stillpoint convert`; nullptr: as for `compact`. Where data
+    /// would be lost the report says so, and no pool is made. Errors: those of `compact`; invalid_argument (the program describes no types,
+    /// or a field to drop is not gone), object_type (it describes one twice, and differently), pool_full (too many types).
+    Result<ConversionReport> (*convert)(const Pool& pool, const ConversionRequest& request,
+                                        void (*progress)(std::uint64_t done, std::uint64_t total)) = nullptr;
 };
 
 /// The format of a pool of that layout version; nullptr: the engine has none.

@@ -62,6 +62,7 @@ void add_info(CLI::App& app, Invocation& invocation);
 void add_check(CLI::App& app, Invocation& invocation);
 void add_dump(CLI::App& app, Invocation& invocation);
 void add_compact(CLI::App& app, Invocation& invocation);
+void add_convert(CLI::App& app, Invocation& invocation);
 void add_doctor(CLI::App& app, Invocation& invocation);
 void add_stats(CLI::App& app, Invocation& invocation);
 void add_crashtest(CLI::App& app, Invocation& invocation);

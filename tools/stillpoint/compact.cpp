@@ -1,12 +1,10 @@
 // `stillpoint compact`: copies the objects of a pool that can be reached into a new, smaller pool; the old one is only read.
 
-#include <optional>
-
 #include "api/registry.hpp"
 #include "command.hpp"
+#include "copied_pool.hpp"
 #include "json.hpp"
 #include "new_file.hpp"
-#include "option_flags.hpp"
 #include "pool_access.hpp"
 
 namespace stillpoint::tool {
@@ -31,43 +29,18 @@ struct CompactArguments {
     bool quiet = false;
 };
 
-/// The engines that can do it, for a message.
-std::string names_of_engines()
-{
-    std::string names;
-    for (const EngineDriver& driver : every_engine_driver()) {
-        if (driver.compact != nullptr) {
-            names += names.empty() ? "" : " and ";
-            names += driver.format.name;
-        }
-    }
-    return names;
-}
-
 void print_json(const CompactArguments& arguments, std::string_view engine, const CompactionFigures& figures)
 {
     Json json;
     json.begin_object().text("pool", arguments.path).text("new", arguments.new_path).text("engine", engine);
-    json.number("objects_before", figures.objects_before).number("objects_after", figures.objects_after);
-    json.number("left_out", figures.objects_before - figures.objects_after);
-    json.number("object_bytes_before", figures.object_bytes_before).number("object_bytes_after", figures.object_bytes_after);
-    json.number("image_bytes_before", figures.image_bytes_before).number("image_bytes_after", figures.image_bytes_after);
-    json.number("file_bytes_before", figures.file_bytes_before).number("file_bytes_after", figures.file_bytes_after);
+    add_copy_figures(json, figures);
     print("{}\n", json.end_object().str());
 }
 
 void print_text(const CompactArguments& arguments, const CompactionFigures& figures)
 {
-    const auto row = [](std::string_view what, const std::string& before, const std::string& after) {
-        print("  {:<12}{:>12}  ->{:>12}\n", what, before, after);
-    };
     print("{}: made from {}, and checked\n", arguments.new_path, arguments.path);
-    row("objects", std::to_string(figures.objects_before), std::to_string(figures.objects_after));
-    row("their bytes", size_text(figures.object_bytes_before), size_text(figures.object_bytes_after));
-    row("pool size", size_text(figures.image_bytes_before), size_text(figures.image_bytes_after));
-    row("file size", size_text(figures.file_bytes_before), size_text(figures.file_bytes_after));
-    const std::uint64_t left_out = figures.objects_before - figures.objects_after;
-    print("{} object{} left out: nothing leads there from the root\n", left_out, left_out == 1 ? " was" : "s were");
+    print_copy_figures(figures);
 }
 
 int compact(const CompactArguments& arguments, bool progress)
@@ -86,7 +59,7 @@ int compact(const CompactArguments& arguments, bool progress)
             exit_codes::data_error,
             text_of("{}: the pool belongs to the engine {}, which does not know the types of a program's objects: only pools of {} "
                     "can be compacted",
-                    arguments.path, engine, names_of_engines()));
+                    arguments.path, engine, names_of_copying_engines()));
     }
     const ProgressLine line = progress_line(progress);
     const auto figures = opened->driver->compact(opened->pool, {file->first_name(), arguments.size_mb * mib}, line);
@@ -103,20 +76,6 @@ int compact(const CompactArguments& arguments, bool progress)
         print_text(arguments, *figures);
     }
     return exit_codes::ok;
-}
-
-/// Takes a size with a unit into `value`, as --pool-size does.
-std::function<std::string(const std::string&)> size_in_mb(std::uint64_t& value)
-{
-    return [&value](const std::string& text) -> std::string {
-        const std::optional<std::uint64_t> size = parse_quantity("size_mb", text);
-        constexpr std::uint64_t size_max = UINT64_MAX / mib;
-        if (!size || *size == 0 || *size > size_max) {
-            return "\"" + text + "\" is not a size of whole MiB, such as 64M or 2G";
-        }
-        value = *size;
-        return "";
-    };
 }
 
 }  // namespace

@@ -151,6 +151,7 @@ int main(int argc, char** argv)
     add_check(app, invocation);
     add_dump(app, invocation);
     add_compact(app, invocation);
+    add_convert(app, invocation);
     add_doctor(app, invocation);
     add_stats(app, invocation);
     add_crashtest(app, invocation);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engines/breeze/formatted.hpp"
 #include "engines/breeze/object_headers.hpp"
 #include "stillpoint/breeze.h"
 
@@ -75,13 +76,13 @@ void CompactedImage::follow()
     while (!waiting_.empty()) {
         const std::uint64_t block = waiting_.back();
         waiting_.pop_back();
-        const std::uint64_t size = from_.memory.object(block).size;
+        const std::uint64_t size = size_after(block);
         objects_.push_back({block, place(size)});
         number_of(block) = objects_.size();
         object_bytes_ += size;
         const std::byte* const object = from_.bytes_of(block);
-        from_.type_of(block)->visit_pointers(object, size, [&](std::uint64_t offset, const PointerRun& run) {
-            if (run.kind == PointerKind::strong) {
+        visit_pointers(block, [&](std::uint64_t offset, std::uint64_t, PointerKind kind) {
+            if (kind == PointerKind::strong) {
                 reach(from_.target_of(word_at(object + offset)));
             }
         });
@@ -96,9 +97,10 @@ Result<void> CompactedImage::place_objects()
     }
     reach(load_word(from_.memory.header().root));
     follow();
-    for (std::uint64_t number = 0; from_.types.has_pinned() && number < from_.zones.count(); ++number) {
+    for (std::uint64_t number = 0;
+         (from_.types.has_pinned() || (conversion_ != nullptr && conversion_->has_pinned())) && number < from_.zones.count(); ++number) {
         from_.zones.visit_blocks(number, [&](std::uint64_t block) {
-            if (from_.allocated(block) && from_.type_of(block)->is_pinned) {
+            if (from_.allocated(block) && (change_of(block) != nullptr ? *change_of(block)->to() : *from_.type_of(block)).is_pinned) {
                 reach(block);
                 follow();
             }
@@ -117,13 +119,24 @@ std::uint64_t CompactedImage::image_bytes_min(std::uint64_t more_zones) const no
     return bytes;
 }
 
-void CompactedImage::move_pointer(const std::byte* old_place, std::byte* new_place, const PointerRun& run)
+std::uint64_t CompactedImage::place_inside(std::uint64_t block, std::uint64_t offset) noexcept
+{
+    const TypeChange* const change = change_of(block);
+    const auto place = change != nullptr ? change->new_place_of(from_.bytes_of(block), from_.memory.object(block).size, offset)
+                                         : std::optional(offset);
+    if (!place) {
+        conversion_->tell_of(from_, block, formatted("a pointer leads to its byte {}, which has no place in the new type", offset));
+    }
+    return place.value_or(0);
+}
+
+void CompactedImage::move_pointer(const std::byte* old_place, std::byte* new_place, PointerKind kind)
 {
     const std::uint64_t pointer = word_at(old_place);
     if (pointer == 0) {
         return;
     }
-    const bool is_weak = run.kind == PointerKind::weak;
+    const bool is_weak = kind == PointerKind::weak;
     const std::uint64_t target = from_.target_of(pointer);
     std::uint64_t to = new_place_of(target);
     if (is_weak && to != 0 && word_at(old_place + offsetof(nvm_weak, version)) != from_.memory.object(target).version) {
@@ -134,7 +147,11 @@ void CompactedImage::move_pointer(const std::byte* old_place, std::byte* new_pla
         return;
     }
     // Objects keep their versions, so a weak pointer does too.
-    set_word(new_place, base_ + to + (pointer - from_.base() - target));
+    const std::uint64_t inside = pointer - from_.base() - target - object_header_bytes;
+    set_word(new_place, base_ + to + object_header_bytes + place_inside(target, inside));
+    if (is_weak) {
+        std::memcpy(new_place + sizeof pointer, old_place + sizeof pointer, sizeof(nvm_weak) - sizeof pointer);
+    }
     if (!is_weak) {
         ++object_at(to).counts;
     }
@@ -143,22 +160,28 @@ void CompactedImage::move_pointer(const std::byte* old_place, std::byte* new_pla
 void CompactedImage::move(const Moved& object)
 {
     const ObjectHeader& old = from_.memory.object(object.from);
-    const Type& type = *from_.type_of(object.from);
+    const TypeChange* const change = change_of(object.from);
+    const std::uint64_t size = size_after(object.from);
     const std::uint64_t to = geometry_.zones_offset + object.to;
     ObjectHeader& header = object_at(to);
-    const std::uint64_t granules = granules_for(old.size);
+    const std::uint64_t granules = granules_for(size);
     const std::uint64_t block_granules = granules > small_granules_max ? granules : block_sizes[size_class_of(granules)];
     header.head = head_of(key_, to, {BlockState::allocated, block_granules});
     header.owner = transaction;
-    header.counts += std::uint64_t{type.id} << type_shift;
+    header.counts += std::uint64_t{from_.type_of(object.from)->id} << type_shift;
     header.version = old.version;
-    header.size = old.size;
+    header.size = size;
     header.generation = first_generation | header_check(key_, to, header) << header_check_shift;
     const std::byte* const from_bytes = from_.bytes_of(object.from);
     std::byte* const to_bytes = image_.data() + to + object_header_bytes;
-    std::memcpy(to_bytes, from_bytes, old.size);
-    type.visit_pointers(from_bytes, old.size,
-                        [&](std::uint64_t offset, const PointerRun& run) { move_pointer(from_bytes + offset, to_bytes + offset, run); });
+    if (change == nullptr) {
+        std::memcpy(to_bytes, from_bytes, size);
+    } else {
+        conversion_->convert(from_, object.from, *change, to_bytes);
+    }
+    visit_pointers(object.from, [&](std::uint64_t offset, std::uint64_t new_offset, PointerKind kind) {
+        move_pointer(from_bytes + offset, to_bytes + new_offset, kind);
+    });
 }
 
 Result<void> CompactedImage::make(const PoolHeader& header, std::uintptr_t base)
@@ -172,9 +195,14 @@ Result<void> CompactedImage::make(const PoolHeader& header, std::uintptr_t base)
     const PoolHeader& old = from_.memory.header();
     auto& made = *reinterpret_cast<PoolHeader*>(image_.data());
     made = header;
-    made.types_bytes = old.types_bytes;
     made.versions_reserved = from_.versions_end;
-    std::memcpy(image_.data() + types_offset, &from_.memory.at<std::byte>(types_offset), old.types_bytes);
+    if (conversion_ != nullptr) {
+        made.types_bytes = conversion_->records().size();
+        std::memcpy(image_.data() + types_offset, conversion_->records().data(), made.types_bytes);
+    } else {
+        made.types_bytes = old.types_bytes;
+        std::memcpy(image_.data() + types_offset, &from_.memory.at<std::byte>(types_offset), made.types_bytes);
+    }
     reinterpret_cast<LogHeader*>(image_.data() + geometry_.log_headers_offset)->finished = objects_.empty() ? 0 : transaction;
     for (const Moved& object : objects_) {
         move(object);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "engines/breeze/conversion_plan.hpp"
 #include "engines/breeze/pool_parts.hpp"
 #include "engines/breeze/zones.hpp"
 #include "os/reserved_array.hpp"
@@ -16,8 +17,9 @@ namespace stillpoint::breeze {
 
 class CompactedImage {
 public:
-    /// `from` outlives it. It has no damage, no transaction runs, and its counts are applied.
-    explicit CompactedImage(PoolParts& from) noexcept : from_(from) {}
+    /// `from` outlives it, and so does `conversion`: how objects change meanwhile; nullptr: they do not. The pool has no damage, no
+    /// transaction runs, and its counts are applied.
+    explicit CompactedImage(PoolParts& from, ConversionPlan* conversion = nullptr) noexcept : from_(from), conversion_(conversion) {}
 
     /// Finds the objects that the root and pinned ones lead to, and gives each a place. Errors: no_memory.
     [[nodiscard]] Result<void> place_objects();
@@ -55,7 +57,32 @@ private:
         return *reinterpret_cast<ObjectHeader*>(image_.data() + offset);
     }
     void move(const Moved& object);
-    void move_pointer(const std::byte* old_place, std::byte* new_place, const PointerRun& run);
+    void move_pointer(const std::byte* old_place, std::byte* new_place, PointerKind kind);
+    /// nullptr: the object stays as it is.
+    [[nodiscard]] const TypeChange* change_of(std::uint64_t block) const noexcept
+    {
+        return conversion_ != nullptr ? conversion_->change_of(*from_.type_of(block)) : nullptr;
+    }
+    /// Calls visit(old offset, new offset, kind) for each pointer of the object that is kept.
+    template <class Visit>
+    void visit_pointers(std::uint64_t block, Visit&& visit) const
+    {
+        const std::byte* const object = from_.bytes_of(block);
+        const std::uint64_t size = from_.memory.object(block).size;
+        if (const TypeChange* const change = change_of(block); change != nullptr) {
+            change->visit_pointers(object, size, visit);
+            return;
+        }
+        from_.type_of(block)->visit_pointers(object, size,
+                                             [&](std::uint64_t offset, const PointerRun& run) { visit(offset, offset, run.kind); });
+    }
+    [[nodiscard]] std::uint64_t size_after(std::uint64_t block) const noexcept
+    {
+        const std::uint64_t size = from_.memory.object(block).size;
+        const TypeChange* const change = change_of(block);
+        return change != nullptr ? change->size_after(size) : size;
+    }
+    [[nodiscard]] std::uint64_t place_inside(std::uint64_t block, std::uint64_t offset) noexcept;
     /// Where the object of that block lies in the new image; 0: it has not moved.
     [[nodiscard]] std::uint64_t new_place_of(std::uint64_t block) noexcept
     {
@@ -63,6 +90,7 @@ private:
     }
 
     PoolParts& from_;
+    ConversionPlan* conversion_;
     std::vector<Moved> objects_;
     std::uint64_t object_bytes_ = 0;
     os::ReservedArray<std::uint64_t> numbers_;  ///< places in objects_ + 1, by granule of the old image; 0: not reached

@@ -2,6 +2,7 @@
 
 #include "engines/breeze/breeze_pool.hpp"
 #include "engines/breeze/compaction.hpp"
+#include "engines/breeze/conversion.hpp"
 #include "engines/breeze/object_view.hpp"
 #include "engines/breeze/offline.hpp"
 #include "engines/breeze/own_statistics.hpp"
@@ -24,6 +25,7 @@ EngineDriver driver() noexcept
     made.more_formats = {&pool_format(true), 1};
     made.show_objects = &show_objects;
     made.compact = &compact_pool;
+    made.convert = &convert_pool;
     return made;
 }
 

@@ -182,6 +182,7 @@ llvm::PreservedAnalyses DescribeTypesPass::run(llvm::Module& module, llvm::Modul
         return variable != nullptr && variable->getSection() == NVM_SHAPES_SECTION;
     });
     for (const Request& request : requests) {
+        request.shape->removeDeadConstantUsers();  // lists that it was taken from
         if (request.shape->use_empty()) {
             request.shape->eraseFromParent();
         }
