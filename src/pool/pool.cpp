@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "core/canary.hpp"
 #include "os/clock.hpp"
@@ -179,7 +180,8 @@ Result<Pool> Pool::create(std::unique_ptr<Medium> medium, const CreateOptions& o
     block.segments[0] = {0, options.image_bytes / page_bytes, first, *file_bytes / page_bytes - first};
 
     pool.medium_ = std::move(medium);
-    if (auto formatted = pool.format_medium(); !formatted) {
+    pool.take_facts();
+    if (auto formatted = pool.format_medium(options); !formatted) {
         return pass_on(formatted.error());
     }
     return pool;
@@ -187,7 +189,7 @@ Result<Pool> Pool::create(std::unique_ptr<Medium> medium, const CreateOptions& o
 
 /// Marker and zeroes, sync, then the superblocks: a crash before the first good superblock
 /// leaves the marker or nothing, and never a pool with an engine area that is not zero.
-Result<void> Pool::format_medium()
+Result<void> Pool::format_medium(const CreateOptions& options)
 {
     const SuperblockPointer page = new_superblock();
     if (page == nullptr) {
@@ -213,12 +215,42 @@ Result<void> Pool::format_medium()
             return zeroed;
         }
     }
+    if (options.write_image != nullptr) {
+        if (auto written = options.write_image(*this); !written) {
+            return written;
+        }
+    }
     if (!is_removed(Canary::format_sync)) {
         if (auto synced = medium_->sync(); !synced) {
             return synced;
         }
     }
     return write_superblocks();
+}
+
+Result<bool> Pool::is_unfinished(const Medium& medium)
+{
+    if (medium.size_bytes() >= layout::superblock_copies * page_bytes) {
+        const SuperblockPair pair = read_pair(medium);
+        if (pair.states[0] == SuperblockState::unfinished) {
+            return pair.states[1] != SuperblockState::good;
+        }
+        if (pair.states[0] != SuperblockState::zero || pair.states[1] != SuperblockState::zero) {
+            return false;
+        }
+    }
+    // Some other file may begin with zeroes: each byte counts.
+    std::vector<std::byte> bytes(mib);
+    for (std::uint64_t offset = 0; offset < medium.size_bytes(); offset += bytes.size()) {
+        const std::span<std::byte> part(bytes.data(), std::min<std::uint64_t>(bytes.size(), medium.size_bytes() - offset));
+        if (auto read = medium.read(offset, part); !read) {
+            return pass_on(read.error());
+        }
+        if (std::ranges::any_of(part, [](std::byte byte) { return byte != std::byte{0}; })) {
+            return false;
+        }
+    }
+    return true;
 }
 
 Result<Pool> Pool::open(std::unique_ptr<Medium> medium, const EngineFormat& expected, bool read_only, bool record_later)

@@ -76,6 +76,8 @@ public:
         std::uint64_t image_bytes;       ///< multiple of page_bytes, at least image_bytes_min
         std::uint64_t image_bytes_max;   ///< >= image_bytes, at most window_bytes
         std::uintptr_t base_address = window_base;
+        /// Writes the first bytes of the image, which are durable before the file is a pool. nullptr: the image is zero.
+        Result<void> (*write_image)(Pool& pool) = nullptr;
     };
 
     static constexpr std::uint64_t image_bytes_min = 4 * mib;
@@ -91,6 +93,10 @@ public:
     /// them so. The pool gets the medium's durability. Cost: 3 syncs.
     /// Errors: invalid_argument (also: the medium is smaller than file_bytes_for()), no_space, io.
     [[nodiscard]] static Result<Pool> create(std::unique_ptr<Medium> medium, const CreateOptions& options);
+
+    /// The file holds nothing but what create() has left before it was cut off: it is empty, has the marker of an unfinished creation, or
+    /// zeroes alone. Such a file may be given to create() again. Errors: io.
+    [[nodiscard]] static Result<bool> is_unfinished(const Medium& medium);
 
     /// Reads and validates both superblocks, takes the valid one with the larger sequence number, rewrites a
     /// bad copy, and (unless `read_only`) increments the generation durably.
@@ -135,7 +141,7 @@ private:
 
     Pool() = default;
     [[nodiscard]] static SuperblockPointer new_superblock();
-    [[nodiscard]] Result<void> format_medium();
+    [[nodiscard]] Result<void> format_medium(const CreateOptions& options);
     [[nodiscard]] Result<void> plan_segment(std::uint64_t new_image_bytes, const EngineFormat& format);
     [[nodiscard]] Result<void> append_planned_segments();
     [[nodiscard]] Result<void> append_segment(std::uint64_t new_image_bytes, const EngineFormat& format);

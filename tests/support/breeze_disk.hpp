@@ -33,11 +33,10 @@ inline Result<std::unique_ptr<BreezePool>> open_disk(const std::shared_ptr<FakeD
 inline const Bytes& new_disk()
 {
     static const Bytes content = [] {
-        const Pool::CreateOptions options{pool_format(true), image_bytes, image_bytes, place(0)};
+        const Pool::CreateOptions options{pool_format(true), image_bytes, image_bytes, place(0), &BreezePool::format};
         auto disk = std::make_shared<FakeDisk>(Pool::file_bytes_for(options).value());
         auto pool = Pool::create(std::make_unique<FakeMedium>(disk), options);
         EXPECT_TRUE(pool) << pool.error().message;
-        EXPECT_TRUE(BreezePool::format(*pool));
         return disk->durable;
     }();
     return content;

@@ -38,11 +38,10 @@ inline std::uintptr_t place(unsigned number) { return window_base + window_bytes
 
 inline std::shared_ptr<test::CrashMemory> new_memory(unsigned place_number)
 {
-    const Pool::CreateOptions options{pool_format(), image_bytes, image_bytes, place(place_number)};
+    const Pool::CreateOptions options{pool_format(), image_bytes, image_bytes, place(place_number), &BreezePool::format};
     auto memory = std::make_shared<test::CrashMemory>(Pool::file_bytes_for(options).value());
     auto pool = Pool::create(std::make_unique<test::CrashMedium>(memory), options);
     EXPECT_TRUE(pool) << pool.error().message;
-    EXPECT_TRUE(BreezePool::format(*pool));
     return memory;
 }
 

@@ -1,5 +1,7 @@
 // Calls of the C API that open or make, by the others (stillpoint/breeze.h).
 
+#include <new>
+
 #include "engines/breeze/open_pools.hpp"
 #include "runtime/api_export.hpp"
 #include "runtime/session_state.hpp"
@@ -12,17 +14,20 @@ namespace breeze = stillpoint::breeze;
 
 STILLPOINT_API NVM_POOL* nvm_pool_obtain(const char* path, size_t size_bytes)
 {
-    if (path != nullptr && *path != '\0') {
-        const auto opened = breeze::open_pool_file(path, nullptr);
-        if (opened) {
-            return reinterpret_cast<NVM_POOL*>(*opened);
-        }
-        if (opened.error().code != SP_E_POOL_MISSING) {
-            report(opened.error());
-            return nullptr;
-        }
+    if (path == nullptr || *path == '\0') {
+        report(fail(SP_E_INVALID_ARGUMENT, 0, "nvm_pool_obtain needs a path").value());
+        return nullptr;
     }
-    return nvm_pool_create(path, size_bytes);
+    try {
+        const auto obtained = breeze::obtain_pool(path, size_bytes);
+        if (obtained) {
+            return reinterpret_cast<NVM_POOL*>(*obtained);
+        }
+        report(obtained.error());
+    } catch (const std::bad_alloc&) {
+        report(fail(SP_E_NO_MEMORY, 0, "no memory to open {}", path).value());
+    }
+    return nullptr;
 }
 
 STILLPOINT_API void* nvm_pool_obtain_root(NVM_POOL* pool, uint32_t type, size_t size_bytes)

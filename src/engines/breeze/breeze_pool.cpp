@@ -77,10 +77,7 @@ Result<void> BreezePool::format(Pool& pool)
     Medium& medium = pool.medium();
     const std::uint64_t place = pool.segments().front().first_file_page * page_bytes;
     const BlockWrite write{place, reinterpret_cast<const std::byte*>(header.get()), sizeof(PoolHeader)};
-    if (auto written = medium.write({&write, 1}); !written) {
-        return written;
-    }
-    return medium.sync();
+    return medium.write({&write, 1});
 }
 
 BreezePool::~BreezePool()

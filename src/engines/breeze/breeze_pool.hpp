@@ -44,7 +44,7 @@ class BreezePool {
 public:
     /// The header of a new pool's image.
     [[nodiscard]] static PoolHeader new_header(const Pool& pool) noexcept;
-    /// The image of a new pool, before it is opened: its header alone. Errors: io.
+    /// Pool::CreateOptions::write_image of breeze's pools: the header alone. Errors: io.
     [[nodiscard]] static Result<void> format(Pool& pool);
     /// Compares the header of the pool's image with its checksum and with the pool. Errors: pool_corrupt.
     [[nodiscard]] static Result<void> check_header(const PoolHeader& header, const Pool& pool);

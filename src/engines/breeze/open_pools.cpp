@@ -113,6 +113,65 @@ Result<std::uintptr_t> first_place(std::uint64_t image_bytes)
     return window_base + half + random % ((half - image_bytes) / layout::base_address_alignment) * layout::base_address_alignment;
 }
 
+/// A pool of that size. Errors: invalid_argument, io.
+Result<Pool::CreateOptions> creation_of(const std::string& path, std::uint64_t size_bytes, const nvm_options* options)
+{
+    if (size_bytes > window_bytes / 2) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "{}: a pool has at most {} GiB", path, window_bytes / 2 / gib);
+    }
+    const std::uint64_t image_bytes = std::max<std::uint64_t>(round_up(size_bytes, zone_bytes), Pool::image_bytes_min);
+    Pool::CreateOptions create{pool_format(), image_bytes, image_bytes};
+    create.write_image = &BreezePool::format;
+    const auto place = options != nullptr && options->base_address != 0 ? Result<std::uintptr_t>(options->base_address)
+                                                                        : first_place(image_bytes);
+    if (!place) {
+        return pass_on(place.error());
+    }
+    create.base_address = *place;
+    return create;
+}
+
+/// An image's header that a creation has written before it was cut off: a pool of another medium has its image elsewhere. Errors: io.
+Result<void> clear_headers(Medium& medium)
+{
+    alignas(page_bytes) static constexpr std::array<std::byte, page_bytes> zeroes{};
+    for (const bool is_journaled : {false, true}) {
+        const EngineFormat& format = pool_format(is_journaled);
+        const std::uint64_t place = format.first_segment_page(layout::superblock_copies + format.area_pages) * page_bytes;
+        const BlockWrite write{place, zeroes.data(), zeroes.size()};
+        if (place + page_bytes <= medium.size_bytes()) {
+            if (auto written = medium.write({&write, 1}); !written) {
+                return written;
+            }
+        }
+    }
+    return {};
+}
+
+/// A pool in a file that holds nothing, opened. Errors: those of nvm_pool_create.
+Result<BreezePool*> make_pool(std::unique_ptr<Medium> medium, Pool::CreateOptions create, const nvm_options* options)
+{
+    create.format = pool_format(!medium->byte_addressable());
+    const auto file_bytes = Pool::file_bytes_for(create);
+    if (!file_bytes) {
+        return pass_on(file_bytes.error());
+    }
+    if (medium->size_bytes() < *file_bytes) {
+        if (auto resized = medium->resize(*file_bytes); !resized) {
+            return pass_on(resized.error());
+        }
+    }
+    auto pool = Pool::create(std::move(medium), create);
+    if (!pool) {
+        return pass_on(pool.error());
+    }
+    if (auto published = pool->medium().publish(); !published) {
+        return pass_on(published.error());
+    }
+    auto opened = BreezePool::open(std::move(*pool), open_options(options));
+    return opened ? keep(std::move(*opened)) : Result<BreezePool*>(pass_on(opened.error()));
+}
+
 }  // namespace
 
 BreezePool* pool_at(const void* address) noexcept
@@ -149,48 +208,56 @@ Result<BreezePool*> create_pool(const std::string& path, std::uint64_t size_byte
     if (!medium_wanted) {
         return pass_on(medium_wanted.error());
     }
-    if (size_bytes > window_bytes / 2) {
-        return fail(SP_E_INVALID_ARGUMENT, 0, "{}: a pool has at most {} GiB", path, window_bytes / 2 / gib);
+    auto create = creation_of(path, size_bytes, options);
+    if (!create) {
+        return pass_on(create.error());
     }
-    const std::uint64_t image_bytes = std::max<std::uint64_t>(round_up(size_bytes, zone_bytes), Pool::image_bytes_min);
-    Pool::CreateOptions create{pool_format(), image_bytes, image_bytes};
-    const auto place = options != nullptr && options->base_address != 0 ? Result<std::uintptr_t>(options->base_address)
-                                                                        : first_place(image_bytes);
-    if (!place) {
-        return pass_on(place.error());
-    }
-    create.base_address = *place;
-    const auto file_bytes = Pool::file_bytes_for(create);
+    const auto file_bytes = Pool::file_bytes_for(*create);
     if (!file_bytes) {
         return pass_on(file_bytes.error());
     }
     medium_wanted->publish_later = true;
     auto medium = create_medium(*medium_wanted, *file_bytes);
-    if (!medium) {
-        return pass_on(medium.error());
+    return medium ? make_pool(std::move(*medium), *create, options) : Result<BreezePool*>(pass_on(medium.error()));
+}
+
+Result<BreezePool*> obtain_pool(const std::string& path, std::uint64_t size_bytes)
+{
+    auto opened = open_pool_file(path, nullptr);
+    if (!opened && opened.error().code == SP_E_POOL_MISSING) {
+        return create_pool(path, size_bytes, nullptr);
     }
-    if (!(*medium)->byte_addressable()) {
-        create.format = pool_format(true);
-        const auto with_journal = Pool::file_bytes_for(create);
-        if (!with_journal) {
-            return pass_on(with_journal.error());
+    if (opened || opened.error().code != SP_E_NOT_A_POOL) {
+        return opened;
+    }
+    // Perhaps a file system without unnamed files, where a crash has left the name of a pool that was being made.
+    const auto medium_wanted = medium_options(path, nullptr);
+    const auto create = creation_of(path, size_bytes, nullptr);
+    if (!medium_wanted || !create) {
+        return pass_on(medium_wanted ? create.error() : medium_wanted.error());
+    }
+    for (int attempt = 0; attempt < 2; ++attempt) {
+        auto medium = open_medium(*medium_wanted);  // Locked: no other process makes it meanwhile.
+        const auto unfinished = medium ? Pool::is_unfinished(**medium) : Result<bool>(false);
+        if (!medium || !unfinished) {
+            return pass_on(medium ? unfinished.error() : medium.error());
         }
-        if (auto resized = (*medium)->resize(*with_journal); !resized) {
+        if (!*unfinished) {
+            break;
+        }
+        if ((*medium)->size_bytes() != 0) {
+            if (auto cleared = clear_headers(**medium); !cleared) {
+                return pass_on(cleared.error());
+            }
+            return make_pool(std::move(*medium), *create, nullptr);
+        }
+        // The best medium is known for a file that has bytes.
+        const auto file_bytes = Pool::file_bytes_for(*create);
+        if (auto resized = file_bytes ? (*medium)->resize(*file_bytes) : pass_on(file_bytes.error()); !resized) {
             return pass_on(resized.error());
         }
     }
-    auto pool = Pool::create(std::move(*medium), create);
-    if (!pool) {
-        return pass_on(pool.error());
-    }
-    if (auto formatted = BreezePool::format(*pool); !formatted) {
-        return pass_on(formatted.error());
-    }
-    if (auto published = pool->medium().publish(); !published) {
-        return pass_on(published.error());
-    }
-    auto opened = BreezePool::open(std::move(*pool), open_options(options));
-    return opened ? keep(std::move(*opened)) : Result<BreezePool*>(pass_on(opened.error()));
+    return opened;
 }
 
 Result<BreezePool*> open_pool_file(const std::string& path, const nvm_options* options)

@@ -25,6 +25,8 @@ struct OwnTransaction {
 /// Work of nvm_pool_create and nvm_pool_open. Errors: theirs.
 [[nodiscard]] Result<BreezePool*> create_pool(const std::string& path, std::uint64_t size_bytes, const nvm_options* options);
 [[nodiscard]] Result<BreezePool*> open_pool_file(const std::string& path, const nvm_options* options);
+/// Work of nvm_pool_obtain: a file whose creation was cut off by a crash is made a pool. Errors: those of both.
+[[nodiscard]] Result<BreezePool*> obtain_pool(const std::string& path, std::uint64_t size_bytes);
 /// Errors: inside_fase, io.
 [[nodiscard]] Result<void> close_pool(BreezePool& pool);
 
