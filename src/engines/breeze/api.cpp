@@ -44,7 +44,12 @@ Result<std::uint64_t> block_at(const NVM_POOL* pool, const void* object) noexcep
     }
     breeze::PoolParts& parts = (*found)->parts();
     const std::uint64_t block = parts.target_of(reinterpret_cast<std::uintptr_t>(object));
-    if (block == 0 || !parts.allocated(block) || parts.bytes_of(block) != object) {
+    const bool begins_there = block != 0 && parts.bytes_of(block) == object;
+    if (begins_there && !parts.allocated(block) && parts.type_of(block) != nullptr) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "{}: object {} of type {}, at {}, was freed", (*found)->path(), block,
+                    parts.type_of(block)->name, object);
+    }
+    if (!begins_there || !parts.allocated(block)) {
         return fail(SP_E_INVALID_ARGUMENT, 0, "{}: no object begins at {}", (*found)->path(), object);
     }
     return block;

@@ -137,7 +137,7 @@ Result<void> BreezePool::begin_run()
     return has_record ? stillpoint::begin_run(pool_) : pool_.record_opening();
 }
 
-Result<void> BreezePool::prepare_parts()
+Result<void> BreezePool::prepare_parts(const OpenOptions& options)
 {
     const PoolHeader& header = parts_.memory.header();
     parts_.key = header.key;
@@ -149,6 +149,11 @@ Result<void> BreezePool::prepare_parts()
     }
     if (auto prepared = parts_.zones.prepare(parts_.memory, parts_.geometry, parts_.key); !prepared) {
         return prepared;
+    }
+    if (options.is_checked) {
+        if (auto kept = parts_.zones.keep_freed(parts_.memory.bytes() / 4); !kept) {
+            return kept;
+        }
     }
     for (unsigned number = 0; number < logs_max; ++number) {
         if (auto prepared = parts_.activations[number].prepare(parts_.memory, parts_.geometry, parts_.key, number); !prepared) {
@@ -232,7 +237,7 @@ Result<std::unique_ptr<BreezePool>> BreezePool::open(Pool opened, const OpenOpti
     if (auto checked = check_header(pool->parts_.memory.header(), pool->pool_); !checked) {
         return pass_on(checked.error());
     }
-    if (auto prepared = pool->prepare_parts(); !prepared) {
+    if (auto prepared = pool->prepare_parts(options); !prepared) {
         return pass_on(prepared.error());
     }
     // From here on nothing refuses a sound pool: it is changed.

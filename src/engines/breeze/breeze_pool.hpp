@@ -27,6 +27,7 @@ struct OpenOptions {
     unsigned threads = 0;             ///< of the scan; 0: one for each CPU, at most rewriters_max
     bool collect = false;
     bool stays = false;               ///< at no other place
+    bool is_checked = false;          ///< freed objects are overwritten, and their blocks kept: see Zones::keep_freed()
     std::uint64_t journal_round_bytes = 0;  ///< on a file pages are brought up to date after so much; 0: as good
     bool counts_in_background = true;  ///< false: reference counts change in passes that the caller makes
     Findings* findings = nullptr;      ///< gets the damaged objects; nullptr: they are logged
@@ -74,7 +75,7 @@ private:
     explicit BreezePool(Pool pool) : pool_(std::move(pool)) {}
     [[nodiscard]] Result<void> map(const OpenOptions& options);
     [[nodiscard]] Result<void> begin_run();
-    [[nodiscard]] Result<void> prepare_parts();
+    [[nodiscard]] Result<void> prepare_parts(const OpenOptions& options);
     [[nodiscard]] Result<void> recover(unsigned threads);
     [[nodiscard]] Result<void> undo_transactions();
     void end_old_transactions() noexcept;

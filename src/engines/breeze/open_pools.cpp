@@ -88,6 +88,8 @@ Result<MediumOptions> medium_options(const std::string& path, const nvm_options*
 OpenOptions open_options(const nvm_options* options)
 {
     OpenOptions made;
+    const char* const checked = os::environment_variable("STILLPOINT_BREEZE_CHECKED");
+    made.is_checked = checked != nullptr && std::strcmp(checked, "1") == 0;
     if (options != nullptr) {
         made.base_address = options->base_address;
         made.threads = options->threads;

@@ -81,8 +81,9 @@ Result<void> Transaction::log_range(std::uint64_t offset, std::uint64_t size, Co
     if (block == 0) {
         result = fail(SP_E_INVALID_ARGUMENT, 0, "{}: a store to the pool's own tables", describe(place).text);
     } else if (!pool_->allocated(block) || (!freed_.empty() && is_freed(block))) {
-        result = fail(SP_E_OBJECT_REFUSED, 0, "{}: a store to an object that was freed, at {:#x}", describe(place).text,
-                      pool_->base() + offset);
+        const Type* const type = pool_->type_of(block);
+        result = fail(SP_E_OBJECT_REFUSED, 0, "{}: a store to an object that was freed, at {:#x}: object {} of type {}",
+                      describe(place).text, pool_->base() + offset, block, type != nullptr ? std::string_view(type->name) : "?");
     } else if (const std::uint64_t begin = block + object_header_bytes; offset < begin ||
                                                                         offset - begin > pool_->memory.object(block).size ||
                                                                         size > pool_->memory.object(block).size - (offset - begin)) {

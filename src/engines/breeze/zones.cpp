@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <mutex>
 
 #include "core/canary.hpp"
@@ -85,6 +86,20 @@ std::uint64_t Zones::bytes_of_block(std::uint64_t offset) const noexcept
 }
 
 std::uint64_t Zones::allocate(BlockCache& cache, std::uint64_t object_bytes, bool& is_large) noexcept
+{
+    for (;;) {
+        const std::uint64_t block = take(cache, object_bytes, is_large);
+        if (block != 0 || keeps_bytes_ == 0) {
+            return block;
+        }
+        const std::lock_guard hold(lock_);
+        if (!make_oldest_usable()) {
+            return 0;
+        }
+    }
+}
+
+std::uint64_t Zones::take(BlockCache& cache, std::uint64_t object_bytes, bool& is_large) noexcept
 {
     is_large = false;
     if (object_bytes > count() * zone_bytes) {
@@ -244,10 +259,52 @@ void Zones::clear_large(std::uint64_t first_zone, std::uint64_t zones) noexcept
     memory_->fence();
 }
 
+Result<void> Zones::keep_freed(std::uint64_t bytes)
+{
+    keeps_bytes_ = bytes;
+    return kept_.reserve(count() * zone_granules, "freed blocks that are kept");
+}
+
 void Zones::release(std::uint64_t offset) noexcept
 {
     const std::lock_guard hold(lock_);
+    const Zone found = zone((offset - geometry_.zones_offset) / zone_bytes);
+    const std::uint64_t bytes = found.kind == Kind::large ? zones_for(found.value) * zone_bytes : found.value * granule_bytes;
     blocks_in_use_.fetch_sub(1, std::memory_order_relaxed);
+    bytes_in_use_.fetch_sub(bytes, std::memory_order_relaxed);
+    if (keeps_bytes_ != 0) {
+        keep(offset);
+    } else {
+        make_usable(offset);
+    }
+}
+
+void Zones::keep(std::uint64_t offset) noexcept
+{
+    const std::uint64_t bytes = bytes_of_block(offset);
+    std::memset(&memory_->at<std::byte>(offset + object_header_bytes), static_cast<int>(freed_byte), bytes - object_header_bytes);
+    kept_[(kept_begin_ + kept_count_++) % kept_.capacity()] = offset;
+    kept_bytes_ += bytes;
+    while (kept_bytes_ > keeps_bytes_) {
+        make_oldest_usable();
+    }
+}
+
+bool Zones::make_oldest_usable() noexcept
+{
+    if (kept_count_ == 0) {
+        return false;
+    }
+    const std::uint64_t offset = kept_[kept_begin_];
+    kept_begin_ = (kept_begin_ + 1) % kept_.capacity();
+    --kept_count_;
+    kept_bytes_ -= bytes_of_block(offset);
+    make_usable(offset);
+    return true;
+}
+
+void Zones::make_usable(std::uint64_t offset) noexcept
+{
     const std::uint64_t number = (offset - geometry_.zones_offset) / zone_bytes;
     const Zone found = zone(number);
     if (found.kind == Kind::large) {
@@ -258,12 +315,10 @@ void Zones::release(std::uint64_t offset) noexcept
         for (std::uint64_t i = 0; i < zones; ++i) {
             make_blank(number + i);
         }
-        bytes_in_use_.fetch_sub(zones * zone_bytes, std::memory_order_relaxed);
         return;
     }
     const std::uint64_t block = (offset - offset_of(number)) / granule_bytes / found.value;
     free_bits(number)[block / 64] |= std::uint64_t{1} << block % 64;
-    bytes_in_use_.fetch_sub(found.value * granule_bytes, std::memory_order_relaxed);
     if (++free_counts_[number] == 1) {
         list(number, found.value);
     }

@@ -75,6 +75,12 @@ public:
     void release(std::uint64_t offset) noexcept;
     [[nodiscard]] std::uint64_t bytes_in_use() const noexcept { return bytes_in_use_.load(std::memory_order_relaxed); }
 
+    /// Checked form: the bytes of a freed object are overwritten, and its block is used again only when others do not suffice, or
+    /// `bytes` of blocks have been freed after it. Before the first release(). Errors: no_memory.
+    [[nodiscard]] Result<void> keep_freed(std::uint64_t bytes);
+    /// Each byte of a freed object in the checked form. A pointer of such bytes leads to no memory.
+    static constexpr std::byte freed_byte{0xdf};
+
     /// Blocks in use; those in caches are not.
     [[nodiscard]] std::uint64_t objects() const noexcept { return blocks_in_use_.load(std::memory_order_relaxed); }
 
@@ -91,6 +97,13 @@ public:
 private:
     void list(std::uint64_t zone, std::uint64_t granules) noexcept;
     void unlist(std::uint64_t zone, std::uint64_t granules) noexcept;
+    [[nodiscard]] std::uint64_t take(BlockCache& cache, std::uint64_t object_bytes, bool& is_large) noexcept;
+    // With lock_ held.
+    void make_usable(std::uint64_t offset) noexcept;
+    /// Overwrites the block's object, and makes the oldest blocks usable that are more than are to be kept.
+    void keep(std::uint64_t offset) noexcept;
+    /// False: none was kept.
+    bool make_oldest_usable() noexcept;
     [[nodiscard]] bool refill(BlockCache& cache, std::size_t size_class) noexcept;
     [[nodiscard]] std::uint64_t take_blank(std::uint64_t zones) noexcept;
     void carve(std::uint64_t zone, std::uint64_t granules) noexcept;
@@ -101,6 +114,11 @@ private:
     Geometry geometry_{};
     std::uint64_t key_ = 0;
     os::FutexLock lock_;
+    std::uint64_t keeps_bytes_ = 0;  ///< 0: freed blocks are usable at once
+    std::uint64_t kept_bytes_ = 0;
+    os::ReservedArray<std::uint64_t> kept_;  ///< a ring
+    std::uint64_t kept_begin_ = 0;
+    std::uint64_t kept_count_ = 0;
     os::ReservedArray<std::atomic<std::uint64_t>> zones_;
     os::ReservedArray<std::uint64_t> bits_;
     os::ReservedArray<std::uint32_t> free_counts_;
