@@ -5,7 +5,6 @@
 #include <cstring>
 #include <new>
 #include <utility>
-#include <vector>
 
 #include "core/canary.hpp"
 #include "os/clock.hpp"
@@ -226,31 +225,6 @@ Result<void> Pool::format_medium(const CreateOptions& options)
         }
     }
     return write_superblocks();
-}
-
-Result<bool> Pool::is_unfinished(const Medium& medium)
-{
-    if (medium.size_bytes() >= layout::superblock_copies * page_bytes) {
-        const SuperblockPair pair = read_pair(medium);
-        if (pair.states[0] == SuperblockState::unfinished) {
-            return pair.states[1] != SuperblockState::good;
-        }
-        if (pair.states[0] != SuperblockState::zero || pair.states[1] != SuperblockState::zero) {
-            return false;
-        }
-    }
-    // Some other file may begin with zeroes: each byte counts.
-    std::vector<std::byte> bytes(mib);
-    for (std::uint64_t offset = 0; offset < medium.size_bytes(); offset += bytes.size()) {
-        const std::span<std::byte> part(bytes.data(), std::min<std::uint64_t>(bytes.size(), medium.size_bytes() - offset));
-        if (auto read = medium.read(offset, part); !read) {
-            return pass_on(read.error());
-        }
-        if (std::ranges::any_of(part, [](std::byte byte) { return byte != std::byte{0}; })) {
-            return false;
-        }
-    }
-    return true;
 }
 
 Result<Pool> Pool::open(std::unique_ptr<Medium> medium, const EngineFormat& expected, bool read_only, bool record_later)

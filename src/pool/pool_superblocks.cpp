@@ -1,6 +1,9 @@
 #include "pool/pool.hpp"
 
+#include <algorithm>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "core/canary.hpp"
 #include "pool/superblock.hpp"
@@ -61,6 +64,38 @@ Result<void> Pool::record_opening()
     opening_unrecorded_ = false;
     facts_.superblock_repaired = facts_.superblock_damaged;
     return {};
+}
+
+Result<bool> Pool::is_unfinished(const Medium& medium)
+{
+    if (medium.size_bytes() >= layout::superblock_copies * page_bytes) {
+        SuperblockState states[layout::superblock_copies];
+        for (std::size_t copy = 0; copy < layout::superblock_copies; ++copy) {
+            layout::Superblock block;
+            if (auto read = medium.read(copy * page_bytes, std::as_writable_bytes(std::span(&block, 1))); !read) {
+                return pass_on(read.error());
+            }
+            states[copy] = judge_superblock(block);
+        }
+        if (states[0] == SuperblockState::unfinished) {
+            return states[1] != SuperblockState::good;
+        }
+        if (states[0] != SuperblockState::zero || states[1] != SuperblockState::zero) {
+            return false;
+        }
+    }
+    // Some other file may begin with zeroes: each byte counts.
+    std::vector<std::byte> bytes(mib);
+    for (std::uint64_t offset = 0; offset < medium.size_bytes(); offset += bytes.size()) {
+        const std::span<std::byte> part(bytes.data(), std::min<std::uint64_t>(bytes.size(), medium.size_bytes() - offset));
+        if (auto read = medium.read(offset, part); !read) {
+            return pass_on(read.error());
+        }
+        if (std::ranges::any_of(part, [](std::byte byte) { return byte != std::byte{0}; })) {
+            return false;
+        }
+    }
+    return true;
 }
 
 Result<void> Pool::write_superblocks()

@@ -1,6 +1,6 @@
 // Pools on file systems without unnamed files, where a new pool has its name from the beginning:
 //   - Whenever the process is killed while it makes one, nvm_pool_obtain makes or opens it the next time.
-//   - A file that is no pool stays as it is.
+//   - A file that is not a pool stays as it is.
 
 #include <gtest/gtest.h>
 
