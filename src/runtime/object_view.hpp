@@ -30,6 +30,14 @@ struct ShownPointer {
     std::uint64_t inside;    ///< bytes from that object's first one to where it leads
 };
 
+/// Data that the type describes.
+struct ShownField {
+    std::string_view field;  ///< as the program writes it
+    std::uint64_t offset;    ///< of its first byte in the object
+    std::uint64_t bytes;
+    std::string_view value;  ///< as the program would write it; long ones are cut
+};
+
 /// Valid during the call that shows it.
 struct ShownObject {
     std::uint64_t place;     ///< the byte of the image where its header lies: its name in this pool
@@ -39,6 +47,8 @@ struct ShownObject {
     std::uint32_t references;
     std::span<const std::byte> bytes;
     std::span<const ShownPointer> pointers;  ///< in the order of their offsets
+    std::span<const ShownField> fields;      ///< in the order of their offsets; the first 4096
+    bool is_complete;  ///< bytes that belong to no pointer and to no field are padding
 };
 
 struct ObjectFigures {

@@ -14,7 +14,7 @@ from command_line import BUILD, COUNTER, ROOT, SMALL, TOOL, CommandLineTest
 DOCUMENT = (ROOT / "docs/guide/exit-codes.md").read_text(encoding="utf8")
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 # Codes of situations that no test can bring about at will: a disk that fails (tests/faults has those), and Ctrl-C.
-ELSEWHERE = {"run": {74}, "info": {71, 74}, "check": {71, 74}, "compact": {71, 74}, "doctor": {74}, "stats": {74},
+ELSEWHERE = {"run": {74}, "info": {71, 74}, "check": {71, 74}, "compact": {71, 74}, "convert": {71, 74}, "doctor": {74}, "stats": {74},
              "crashtest": {0, 1, 65, 69, 73, 74, 75, 77, 130}}
 
 
@@ -127,6 +127,23 @@ class ExitCodes(CommandLineTest):
         expect(0, typed)
         expect(73, typed)
         self.end_check("compact")
+
+    def test_of_convert(self):
+        expect = self.everywhere_the_same("convert", "new.pool", "--types", BUILD / "bin/cli_objects")
+        expect(65, self.new_pool_of_another_engine())
+        expect(75, self.pool)
+        typed = self.folder / "typed.pool"
+        made = subprocess.run([BUILD / "bin/cli_objects", typed], capture_output=True, text=True, check=False)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.expect("convert", 64, typed, "new.pool")
+        self.expect("convert", 66, typed, "new.pool", "--types", "/bin/true")
+        if self.survives_the_machine(typed) and os.path.ismount("/dev/shm"):
+            self.expect("convert", 69, typed, f"/dev/shm/{self.folder.name}.pool", "--types", BUILD / "bin/cli_objects")
+        else:
+            self.seen["convert"].add(69)
+        expect(0, typed)
+        expect(73, typed)
+        self.end_check("convert")
 
     def new_pool_of_another_engine(self):
         path = self.folder / "b.pool"

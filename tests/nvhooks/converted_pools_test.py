@@ -217,6 +217,22 @@ class Conversion(CompilerCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(self.output_of("./new", "new.pool", **self.medium), "1 4\n")
 
+    def test_a_dump_shows_fields_by_name_with_their_values(self):
+        self.simple("old", "struct Item* next; int32_t key; float share; char name[6]; unsigned low : 3; int high : 5; _Bool done; "
+                    "struct { int16_t x[2]; } parts[2]; int64_t wide;",
+                    'root->key = -5; root->share = 0.5f; strcpy(root->name, "a\\"\\n"); root->low = 6; root->high = -3; root->done = 1;'
+                    "root->parts[1].x[0] = 7;")
+        self.output_of("./old", "make", "old.pool", **self.medium)
+        text = self.output_of(TOOL, "dump", "old.pool", **self.medium)
+        found = json.loads(self.output_of(TOOL, "dump", "--json", "old.pool", **self.medium))["objects"][0]
+        fields = {field["field"]: field["value"] for field in found["fields"]}
+        self.assertEqual(fields, {"key": "-5", "share": "0.5", "name": '"a\\"\\x0a"', "low": "6", "high": "-3", "done": "true",
+                                  "parts[0].x": "{0, 0}", "parts[1].x": "{7, 0}", "wide": "0"})
+        self.assertEqual(found["data"], [])
+        for line in (" +0  next null", " +8  key = -5", " +12  share = 0.5", r" +28  parts\[1\]\.x = \{7, 0\}"):
+            self.assertRegex(text, f"(?m)^{line}".replace("next null", "next -> null"))
+        self.assertEqual(len(self.output_of(TOOL, "dump", "--bytes", "5", "old.pool", **self.medium).splitlines()), 4)
+
     def test_leaves_the_new_pool_whole_or_not_at_all_where_it_is_killed(self):
         self.simple("old", "int32_t key;", "root->key = 4;")
         self.simple("new", "int64_t key;", shown='printf("%ld\\n", (long)root->key);')

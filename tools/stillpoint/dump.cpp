@@ -75,20 +75,26 @@ std::string hexadecimal(std::span<const std::byte> bytes, std::string_view separ
     return text;
 }
 
-/// The bytes between pointers: the program's data, of which no type says more.
+/// The bytes of which the type says nothing; padding is left out where that is known.
 std::vector<std::pair<std::uint64_t, std::uint64_t>> data_of(const ShownObject& object)
 {
     constexpr std::uint64_t pointer_bytes = sizeof(std::uint64_t);
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
-    std::uint64_t begin = 0;
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> known;  // Begin and end.
     for (const ShownPointer& pointer : object.pointers) {
-        if (pointer.offset > begin) {
-            ranges.emplace_back(begin, pointer.offset);
-        }
-        begin = std::max(begin, pointer.offset + pointer_bytes * (pointer.is_weak ? 2 : 1));
+        known.emplace_back(pointer.offset, pointer.offset + pointer_bytes * (pointer.is_weak ? 2 : 1));
     }
-    if (begin < object.bytes.size()) {
-        ranges.emplace_back(begin, object.bytes.size());
+    for (const ShownField& field : object.fields) {
+        known.emplace_back(field.offset, field.offset + field.bytes);
+    }
+    std::ranges::sort(known);
+    known.emplace_back(object.is_complete ? 0 : object.bytes.size(), object.bytes.size());
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
+    std::uint64_t begin = object.is_complete ? object.bytes.size() : 0;
+    for (const auto& [from, to] : known) {
+        if (from > begin) {
+            ranges.emplace_back(begin, from);
+        }
+        begin = std::max(begin, to);
     }
     return ranges;
 }
@@ -127,7 +133,15 @@ void print_object(const ShownObject& object, std::uint64_t bytes_max)
     for (const ShownPointer& pointer : object.pointers) {
         print("  {:>6}  {} {}\n", pointer.offset, printable(pointer.field), text_of_pointer(pointer));
     }
-    print_data(object, bytes_max);
+    std::uint64_t left = bytes_max;
+    for (const ShownField& field : object.fields) {
+        if (left == 0) {
+            return;
+        }
+        print("  {:>6}  {} = {}\n", field.offset, printable(field.field), printable(field.value));
+        left -= std::min(left, field.bytes);
+    }
+    print_data(object, left);
 }
 
 void add_object(Json& json, const ShownObject& object, std::uint64_t bytes_max)
@@ -151,8 +165,15 @@ void add_object(Json& json, const ShownObject& object, std::uint64_t bytes_max)
         }
         json.end_object();
     }
-    json.end_array().begin_array("data");
+    json.end_array().begin_array("fields");
     std::uint64_t left = bytes_max;
+    for (const ShownField& field : object.fields) {
+        if (left != 0) {
+            json.begin_object().text("field", field.field).number("offset", field.offset).text("value", field.value).end_object();
+        }
+        left -= std::min(left, field.bytes);
+    }
+    json.end_array().begin_array("data");
     for (const auto& [begin, end] : data_of(object)) {
         const std::uint64_t count = std::min(end - begin, left);
         if (count != 0) {

@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "engines/breeze/formatted.hpp"
 #include "engines/breeze/object_headers.hpp"
 #include "engines/breeze/offline.hpp"
+#include "engines/breeze/value_forms.hpp"
 #include "stillpoint/breeze.h"
 
 namespace stillpoint::breeze {
@@ -20,6 +22,68 @@ std::uint64_t word_at(const std::byte* place) noexcept
     std::memcpy(&value, place, sizeof value);
     return value;
 }
+
+constexpr std::size_t fields_shown_max = 4096;    ///< of an object
+constexpr std::uint64_t elements_shown_max = 16;  ///< of an array of numbers
+constexpr std::uint64_t text_shown_max = 256;     ///< of an array of characters
+
+/// Characters up to the first zero, as C writes them.
+std::string text_of_characters(const std::byte* place, std::uint64_t count)
+{
+    std::string text = "\"";
+    std::uint64_t i = 0;
+    for (; i < count && i < text_shown_max && place[i] != std::byte{0}; ++i) {
+        const auto one = std::to_integer<unsigned char>(place[i]);
+        const bool is_plain = one >= ' ' && one < 0x7f;
+        text += one == '"' || one == '\\' ? "\\" : "";
+        text += is_plain ? std::string(1, static_cast<char>(one)) : formatted("\\x{:02x}", one);
+    }
+    return text + (i == text_shown_max && i < count ? "\"..." : "\"");
+}
+
+std::string text_of_values(const Field& field, const std::byte* place, std::uint64_t count)
+{
+    if (field.encoding == NVM_DATA_CHARACTER && (count != 1 || field.is_tail())) {
+        return text_of_characters(place, count);
+    }
+    if (count == 1 && !field.is_tail()) {
+        return text_of_value(field, place);
+    }
+    std::string text = "{";
+    for (std::uint64_t i = 0; i < count && i < elements_shown_max; ++i) {
+        text += (i == 0 ? "" : ", ") + text_of_value(field, place + i * field.element_bytes);
+    }
+    return text + (count > elements_shown_max ? ", ...}" : "}");
+}
+
+/// The data of an object, field by field.
+struct ShownData {
+    std::deque<std::string> texts;  ///< They stay where they are.
+    std::vector<ShownField> fields;
+
+    void add(const Type& type, const std::byte* object, std::uint64_t begin, std::uint64_t end, const std::string& prefix)
+    {
+        for (const Field& field : type.fields) {
+            const std::uint64_t place = begin + field.offset;
+            const bool is_there = field.tag_bytes == 0 ||
+                                  Type::tag_at(object + begin + field.tag_offset, field.tag_bytes) == field.tag_value;
+            if (!is_there || fields.size() >= fields_shown_max) {
+                continue;
+            }
+            const std::uint64_t count = field.is_tail() ? (end - place) / field.element_bytes : field.count;
+            for (std::uint64_t i = 0; field.nested != nullptr && i < count && fields.size() < fields_shown_max; ++i) {
+                const std::uint64_t inner = place + i * field.element_bytes;
+                const std::string index = count == 1 ? std::string() : formatted("[{}]", i);
+                add(*field.nested, object, inner, inner + field.element_bytes, prefix + field.name + index + ".");
+            }
+            if (field.kind == NVM_FIELD_DATA || field.kind == NVM_FIELD_TAIL) {
+                const std::string& name = texts.emplace_back(prefix + field.name);
+                fields.push_back(
+                    {name, place, count * field.element_bytes, texts.emplace_back(text_of_values(field, object + place, count))});
+            }
+        }
+    }
+};
 
 /// Objects nearest to the root first, each once.
 class View {
@@ -114,13 +178,22 @@ void View::show(const Waiting& object)
         shown.field = names.emplace_back(name_of(type, header.size, place, run));
     });
     std::ranges::sort(pointers, {}, &ShownPointer::offset);
+    ShownData data;
+    for (std::uint64_t begin = 0; begin + type.size <= header.size; begin += type.has_tail ? header.size : type.size) {
+        const bool is_array = !type.has_tail && header.size > type.size;
+        data.add(type, bytes, begin, type.has_tail ? header.size : begin + type.size,
+                 is_array ? formatted("[{}].", begin / type.size) : std::string());
+    }
+    std::ranges::stable_sort(data.fields, {}, &ShownField::offset);
     show_(context_, {.place = object.block,
                      .depth = object.depth,
                      .type = type.name,
                      .element_bytes = type.size,
                      .references = references_in(header.counts),
                      .bytes = {bytes, header.size},
-                     .pointers = pointers});
+                     .pointers = pointers,
+                     .fields = data.fields,
+                     .is_complete = type.is_complete && data.fields.size() < fields_shown_max});
     ++figures_.shown;
     for (const ShownPointer& pointer : pointers) {
         if (pointer.target == PointerTarget::object) {
