@@ -13,7 +13,7 @@
 /* Written by the compiler's plugin where it finds them: see NVM_AUTO_TYPE. */
 #define NVM_SHAPES_SECTION "stillpoint_shapes"
 #define NVM_NAME_BYTES 48
-/* Of the entry that begins a type, in `tag_value`. */
+/* The entry that begins a type has it in `tag_value`. */
 #define NVM_TYPE_MAGIC 0x3145505954564e53u
 
 enum nvm_field_kind {

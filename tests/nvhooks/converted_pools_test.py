@@ -62,7 +62,8 @@ class Structure:
     def values(self, dice):
         """name -> its values, those that each float holds exactly."""
         def one(kind):
-            return dice.randint(-9999, 9999) / 8 if kind in ("float", "double") else dice.choice((*WIDTHS[kind], dice.randint(*WIDTHS[kind])))
+            real = kind in ("float", "double")
+            return dice.randint(-9999, 9999) / 8 if real else dice.choice((*WIDTHS[kind], dice.randint(*WIDTHS[kind])))
         return {name: [one(kind) for _ in range(count)] for name, (kind, count) in self.fields.items()} | {
             "bits": [dice.getrandbits(self.bits)]}
 
@@ -85,18 +86,21 @@ def program(item, objects, links):
     for number, (values, (to, inside)) in enumerate(zip(objects, links)):
         for place in (f"items[{number}]->", f"root->block[{number % 3}].", f"items[{number}]->parts[1]."):
             for name, each in values.items():
-                lines += [f"    {place}{name}{'' if name == 'bits' else f'[{index}]'} = {constant(value)};" for index, value in enumerate(each)]
+                lines += [f"    {place}{name}{'' if name == 'bits' else f'[{index}]'} = {constant(value)};"
+                          for index, value in enumerate(each)]
         lines += [f"    items[{number}]->next = items[{to}];", f"    items[{number}]->mark = {number};",
                   f"    items[{number}]->into = &{f'items[{to}]->' if inside else 'root->block[2].'}mark;",
                   f"    items[{number}]->parts[0].other = root->block + 1;",
                   f"    CHECK(nvm_weak_set(pool, &items[{number}]->back, items[{to}]) == SP_OK);"]
     shown = [f"    for (int i = 0; i < {len(objects)}; ++i) {{", "        Item* at = root->items[i];"]
     for name, (kind, count) in [*item.fields.items(), ("bits", ("unsigned", 1))]:
-        text = '"%g"' if kind in ("float", "double") else '"%u"' if name == "bits" else f"PRI{'u' if kind[0] == 'u' else 'd'}{kind.strip('uint_')}"
+        number = f"PRI{'u' if kind[0] == 'u' else 'd'}{kind.strip('uint_')}"
+        text = '"%g"' if kind in ("float", "double") else '"%u"' if name == "bits" else number
         text = text if text.startswith('"') else f'"%" {text}'
         for index in range(count):
             for place in ("at->", "at->parts[1]."):
-                shown.append(f'        printf("%d {place} {name} {index} " {text} "\\n", i, {place}{name}{"" if name == "bits" else f"[{index}]"});')
+                member = f'{place}{name}{"" if name == "bits" else f"[{index}]"}'
+                shown.append(f'        printf("%d {place} {name} {index} " {text} "\\n", i, {member});')
     shown += ["        int to = -1;", f"        for (int j = 0; j < {len(objects)}; ++j) {{ to = root->items[j] == at->next ? j : to; }}",
               '        printf("%d to %d %d %d %d\\n", i, to, at->into == &at->next->mark ? 1 : at->into == &root->block[2].mark ? 0 : -1,',
               "               nvm_weak_get(pool, &at->back) == at->next, at->parts[0].other == root->block + 1);", "    }"]
@@ -117,7 +121,8 @@ class Conversion(CompilerCase):
     def simple(self, name, item, values="", shown=""):
         """A program with one object; `item`: its structure and what NVM_AUTO_TYPE gets."""
         members, _, rest = item.partition("|")
-        types = f"typedef NVM_STRUCT Item {{ {members} }} Item;\nNVM_AUTO_TYPE(Item{rest});\ntypedef Item Root;\n#define nvm_type_of_Root nvm_type_of_Item"
+        types = (f"typedef NVM_STRUCT Item {{ {members} }} Item;\nNVM_AUTO_TYPE(Item{rest});\ntypedef Item Root;\n"
+                 "#define nvm_type_of_Root nvm_type_of_Item")
         self.build(name, PROGRAM.format(types=types, values=values, shown=shown))
 
     def convert(self, *options, to="new", old="old.pool", new="new.pool"):

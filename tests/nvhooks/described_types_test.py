@@ -113,7 +113,8 @@ class Descriptions(CompilerCase):
         done = self.compile(text + '#pragma GCC diagnostic ignored "-Winvalid-offsetof"\nNVM_AUTO_TYPE(Node);\n' + PRINTER, compiler=CXX)
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = self.output_of("./program").splitlines()
-        self.assertEqual(lines[2:], ["id 6 0 1 - 8 1 0@0=0", "next 1 8 1 - 0 0 0@0=0", "done 6 16 1 - 1 5 0@0=0", "kind 6 18 1 - 2 6 0@0=0"])
+        self.assertEqual(lines[2:], [
+            "id 6 0 1 - 8 1 0@0=0", "next 1 8 1 - 0 0 0@0=0", "done 6 16 1 - 1 5 0@0=0", "kind 6 18 1 - 2 6 0@0=0"])
 
     def test_keeps_no_debug_information_that_was_not_asked_for(self):
         self.write("unit.c", HEAD + "typedef struct Node { long n; } Node;\nNVM_AUTO_TYPE(Node);\n")

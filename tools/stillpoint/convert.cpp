@@ -173,7 +173,7 @@ std::string take_drops(const std::string& text, std::vector<std::string>& drops)
         const std::size_t end = std::min(text.find(',', begin), text.size());
         drops.push_back(text.substr(begin, end - begin));
         if (drops.back().find('.') == std::string::npos) {
-            return "\"" + drops.back() + "\" is no type and field, such as Node.comment";
+            return "\"" + drops.back() + "\" does not name a type and a field, such as Node.comment";
         }
         begin = end + 1;
     }

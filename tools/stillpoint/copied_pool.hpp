@@ -1,5 +1,5 @@
 #pragma once
-// What `stillpoint compact` and `stillpoint convert` have in common: the new pool's size, and figures of both pools.
+// Shared by `stillpoint compact` and `stillpoint convert`: the new pool's size, and figures of both pools.
 
 #include <functional>
 #include <string>

@@ -9,7 +9,7 @@ namespace stillpoint::breeze {
 
 namespace {
 
-/// What the file says. Errors: invalid_argument, object_type.
+/// Reads what the file says. Errors: invalid_argument, object_type.
 Result<NewTypes> read_program(const ConversionRequest& request)
 {
     auto types = types_of_section(request.types);

@@ -14,7 +14,7 @@
 
 namespace stillpoint::breeze {
 
-/// What a program's file says of its types, and what the user allows.
+/// Contents of a program's file: what it says of its types, and what the user allows.
 struct NewTypes {
     std::vector<DescribedType> types;
     std::set<std::string> drops;       ///< "Type.field"

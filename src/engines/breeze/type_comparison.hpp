@@ -1,6 +1,6 @@
 #pragma once
-// Whether two descriptions of a type agree: both must have the same pointers, and what both say of other fields must be alike. A description
-// that is not complete says nothing of the rest.
+// Whether two descriptions of a type agree: both must have the same pointers, and what both say of other fields must be alike. A
+// description that is not complete says nothing of the rest.
 
 #include <cstdint>
 #include <string>

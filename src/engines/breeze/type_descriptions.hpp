@@ -48,8 +48,8 @@ struct DescribedType {
 /// types. Errors: invalid_argument.
 [[nodiscard]] Result<std::vector<DescribedType>> types_of_entries(std::span<const nvm_field> entries, const FindType& find);
 
-/// The types in the section of a program's file (NVM_TYPES_SECTION); of several that agree, the most complete one. Errors: invalid_argument,
-/// object_type (two of one name do not agree).
+/// The types in the section of a program's file (NVM_TYPES_SECTION); of several that agree, the most complete one. Errors:
+/// invalid_argument, object_type (two of one name do not agree).
 [[nodiscard]] Result<std::vector<DescribedType>> types_of_section(std::string_view section);
 
 }  // namespace stillpoint::breeze

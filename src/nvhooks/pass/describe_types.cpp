@@ -90,7 +90,7 @@ bool append_bytes(const llvm::Constant& value, const llvm::DataLayout& layout, s
     return true;
 }
 
-/// What the program says of the type: the entries after the first two.
+/// The program's own words on the type: the entries after the first two.
 std::optional<std::vector<nvm_field>> read_hints(const llvm::GlobalVariable& variable, std::string& name)
 {
     std::string bytes;

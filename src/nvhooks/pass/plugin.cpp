@@ -3,7 +3,8 @@
 //   clang-19 -fplugin=P -fpass-plugin=P -mllvm -stillpoint-runtime=layers/NAME/layer.yaml ...
 //
 // (`stillpoint cc` writes that.) It runs after all other optimisations: instrumented code is opaque to them,
-// and what they remove need not be tracked; structures are described before (describe_types.hpp). [NVHooks §4.2] instruments first and optimises its own hooks last;
+// and what they remove need not be tracked; structures are described before
+// (describe_types.hpp). [NVHooks §4.2] instruments first and optimises its own hooks last;
 // here both happen last, and the initial pass sees what is left to see.
 
 #include "describe_types.hpp"
