@@ -1,5 +1,5 @@
 #pragma once
-// A plan of what happens to the objects of each type of a pool when it is converted for another program, and what was found to have no place there.
+// A plan of what happens to the objects of each type when a pool is converted for another program. It collects what has no place there.
 
 #include <cstdint>
 #include <map>
