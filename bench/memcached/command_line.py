@@ -23,8 +23,8 @@ bars.FIGURES.update({f"{rank}_ratio": lambda row, rank=rank: of(row, "latency_to
 
 DESCRIPTION = """\
 Measures memcached as it is (stock) and memcached with its items in a pool of Stillpoint (durable: tracker uffd; hooks: compiled by
-`stillpoint cc`), with the same flags, on this machine's CPUs, which the client shares. Each server is a process of its own; they work
-in turn, in slices of some seconds, and ratios are taken between slices of the same round.
+`stillpoint cc`; breeze: by the engine breeze, each reply durable), with the same flags, on this machine's CPUs, which the client shares.
+Each server is a process of its own; they work in turn, in slices of some seconds, and ratios are taken between slices of the same round.
 
 parts:
   memory      resident memory, and what lies on the medium, with all keys loaded
@@ -52,6 +52,8 @@ def parser():
     made.add_argument("--stock", type=Path, default=INTEGRATION / "stock/memcached", help="default: %(default)s or memcached in PATH")
     made.add_argument("--durable", type=Path, default=INTEGRATION / "durable/memcached-durable", help="default: %(default)s")
     made.add_argument("--hooks", type=Path, default=INTEGRATION / "hooks/memcached-durable", help="default: %(default)s")
+    made.add_argument("--breeze", type=Path, metavar="PROGRAM", nargs="?", const=INTEGRATION / "breeze/memcached-durable",
+                      help="the variant breeze takes part too, by default %(const)s")
     made.add_argument("--pool-options", default="", help="further options of the pool: 'tracker=mprotect staging_max_mb=64'")
     made.add_argument("--control", action="store_true", help="a second stock server takes part: what ratio nothing at all gives")
     made.add_argument("--bar", action="append", metavar="BAR",

@@ -33,12 +33,16 @@ def kinds_of(options, remarks):
                               " ".join(filter(None, [options.pool_options, "tracker=hooks" if name == "hooks" else ""]))))
         else:
             remarks.append(f"left out: {name}: {shown_path(program)} is missing; {command_line.BUILD_REMEDY}")
+    if options.breeze:
+        if not options.breeze.is_file():
+            raise BenchError(f"{shown_path(options.breeze)} is missing; {command_line.BUILD_REMEDY}, with --variants breeze", UNAVAILABLE)
+        kinds.append(Kind("breeze", options.breeze, "process"))
     return kinds
 
 
 def steps_of(options, kinds):
     """The step that Bench.measure() says that it begins."""
-    mixes, has_pool = len(options.mix), any(not kind.is_stock for kind in kinds)
+    mixes, has_pool = len(options.mix), any(kind.has_checkpoints for kind in kinds)
     steps = {"throughput": 3 * mixes, "latency": mixes}
     if has_pool:
         steps |= {"intervals": 1 + len(options.interval), "power": 1 + 2 * mixes}

@@ -71,7 +71,7 @@ class Bench:
         if {"memory", "throughput", "latency"} & set(parts):
             with Fleet(self) as fleet:
                 self.process_parts(fleet, parts)
-        if "intervals" in parts and any(not kind.is_stock for kind in self.kinds):
+        if "intervals" in parts and any(kind.has_checkpoints for kind in self.kinds):
             with Fleet(self) as fleet:
                 self.interval_part(fleet)
         if "power" in parts and any(kind.name == "durable" for kind in self.kinds):
@@ -150,7 +150,7 @@ class Bench:
             self.step(f"interval {interval} ms")
             servers = [stock]
             for kind in self.kinds:
-                if not kind.is_stock:
+                if kind.has_checkpoints:
                     again = Kind(kind.name, kind.program, "process", interval, kind.pool_options)
                     servers.append(fleet.start(again, self.folder_of(kind).with_name(f"{kind.name}-intervals"), kind.name in loaded))
                     loaded.add(kind.name)
@@ -202,7 +202,8 @@ class Bench:
         self.step("loading")
         durable = next(kind for kind in self.kinds if kind.name == "durable")
         servers = [fleet.start(self.kinds[0]),
-                   fleet.start(Kind("durable", durable.program, "power", INTERVAL_MS, durable.pool_options))]
+                   fleet.start(Kind("durable", durable.program, "power", INTERVAL_MS, durable.pool_options)),
+                   *(fleet.start(Kind(kind.name, kind.program, "power")) for kind in self.kinds if kind.name == "breeze")]
         self.throughput(servers, "throughput-power", self.fewer_rounds)
         self.latency(servers, "latency-power", self.fewer_rounds)
         self.note_memory(servers[1:], "loaded, power" if self.options.part == ["power"] else "after the traffic, power")

@@ -23,7 +23,7 @@ BLOCK_BYTES = 512
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """A program, and how it keeps its items: durability None is a server without a pool."""
+    """A program, and how it keeps its items: durability None is a server without a pool, interval_ms None one without checkpoints."""
 
     name: str
     program: Path
@@ -34,6 +34,10 @@ class Kind:
     @property
     def is_stock(self):
         return self.durability is None
+
+    @property
+    def has_checkpoints(self):
+        return self.interval_ms is not None
 
     def facts(self):
         return {"name": self.name, "engine": self.name, "kind": "volatile" if self.is_stock else "engine",
@@ -75,8 +79,10 @@ class Server:
         if os.geteuid() == 0:
             words += ["-u", "root"]
         if self.pool:
+            words += ["-o", f"pool={self.pool}"]
+        if self.kind.has_checkpoints:
             options = f"interval_ms={self.kind.interval_ms} durability={self.kind.durability} {self.kind.pool_options}".strip()
-            words += ["-o", f"pool={self.pool}", "-o", f"pool_options={options}"]
+            words += ["-o", f"pool_options={options}"]
         keeper = shutil.which("setpriv")  # it dies with the driver, also where that is killed
         return ([keeper, "--pdeathsig", "KILL"] if keeper else []) + words
 
@@ -116,7 +122,7 @@ class Server:
 
     def settle(self):
         """Waits until what was written is durable: no checkpoint of this server shall run in another's slice."""
-        if not self.pool:
+        if not self.kind.has_checkpoints:
             return
         first = self.statistics()
         deadline = time.monotonic() + SETTLE_SECONDS

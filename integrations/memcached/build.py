@@ -3,12 +3,14 @@
 
     python3 integrations/memcached/build.py                       # stock, durable and, where Clang 19 is there, hooks
     python3 integrations/memcached/build.py --variants durable
+    python3 integrations/memcached/build.py --variants breeze     # by the engine breeze: each reply is durable
 
-fetches the source package, applies durable.patch, and leaves in build/integrations/memcached/
+fetches the source package, applies durable.patch or breeze.patch, and leaves in build/integrations/memcached/
 
     stock/memcached               as Debian's, with Debian's configure options
     durable/memcached-durable     compiled by the same compiler with the same options: trackers uffd and mprotect
     hooks/memcached-durable       compiled by `stillpoint cc`: the tracker hooks too
+    breeze/memcached-durable      assoc.c, which has the hash table, compiled by `stillpoint cc --runtime=breeze`
 
 Nothing is installed. What is up to date is not built again. Exit codes: 0; 69 where the source, a library or a compiler is not
 available here (the message names it); 1 where the build fails (its log is named).
@@ -28,10 +30,12 @@ sys.path.insert(0, str(HERE.parent))
 
 import debian_source  # noqa: E402  (it lies beside this folder)
 
-PATCH = HERE / "durable.patch"
+PATCHES = {"durable": HERE / "durable.patch", "hooks": HERE / "durable.patch", "breeze": HERE / "breeze.patch"}
 DEBIAN_CONFIGURE = ["--enable-sasl", "--enable-tls"]
 HEADERS = {"event2/event.h": "libevent-dev", "sasl/sasl.h": "libsasl2-dev", "openssl/ssl.h": "libssl-dev"}
 VARIANTS = ("stock", "durable", "hooks")
+OTHER_VARIANTS = ("breeze",)
+BREEZE_OBJECT = "memcached-assoc.o"  # the compiler logs its stores; elsewhere a store of durable bytes is announced by hand
 TEST_PROGRAMS = ["memcached-debug", "testapp", "timedrun", "sizes"]
 
 
@@ -59,13 +63,17 @@ def check_headers() -> None:
         raise debian_source.SourceUnavailable("install what memcached is built with: apt-get install " + " ".join(missing))
 
 
+def stillpoint_compiler(stillpoint_build: pathlib.Path, *words: str) -> str:
+    tool = stillpoint_build / "bin/stillpoint"
+    probe = subprocess.run([tool, "cc", *words, "--version"], capture_output=True, check=False)
+    if probe.returncode != 0:
+        raise debian_source.SourceUnavailable(f"{tool} cc does not work here: {probe.stderr.decode().strip()}")
+    return " ".join([f"{tool} cc", *words])
+
+
 def compiler(variant: str, stillpoint_build: pathlib.Path) -> str:
     if variant == "hooks":
-        tool = stillpoint_build / "bin/stillpoint"
-        probe = subprocess.run([tool, "cc", "--version"], capture_output=True, check=False)
-        if probe.returncode != 0:
-            raise debian_source.SourceUnavailable(f"{tool} cc does not work here: {probe.stderr.decode().strip()}")
-        return f"{tool} cc"
+        return stillpoint_compiler(stillpoint_build)
     return "ccache gcc" if shutil.which("ccache") else "gcc"
 
 
@@ -73,8 +81,8 @@ def identity(variant: str, source: pathlib.Path, stillpoint_build: pathlib.Path)
     """Changes with whatever the result depends on."""
     parts = [variant, source.name, compiler(variant, stillpoint_build), pathlib.Path(__file__).read_text()]
     if variant != "stock":
-        parts.append(PATCH.read_text())
-    if variant == "hooks":
+        parts.append(PATCHES[variant].read_text())
+    if variant in ("hooks", "breeze"):
         pass_plugin = sorted((stillpoint_build / "lib").glob("*nvhooks*"))
         parts += [f"{path.name} {path.stat().st_mtime_ns}" for path in pass_plugin]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
@@ -96,10 +104,13 @@ def build(variant: str, folder: pathlib.Path, stillpoint_build: pathlib.Path, jo
         shutil.copytree(source, target, symlinks=True)  # with its times: make must not run autoconf
         flags = ["CFLAGS=-O2 -g -Wno-strict-prototypes"]
         if variant != "stock":
-            step(["patch", "-p1", "--no-backup-if-mismatch", "-i", str(PATCH)], target, log)
-            flags = [f"CFLAGS=-O2 -g -Wno-strict-prototypes -I{ROOT / 'include'}", "LIBS=-lstillpoint",
+            step(["patch", "-p1", "--no-backup-if-mismatch", "-i", str(PATCHES[variant])], target, log)
+            libraries = "-lstillpoint-layer-breeze -lstillpoint" if variant == "breeze" else "-lstillpoint"
+            flags = [f"CFLAGS=-O2 -g -Wno-strict-prototypes -I{ROOT / 'include'}", f"LIBS={libraries}",
                      f"LDFLAGS=-L{stillpoint_build / 'lib'} -Wl,-rpath,{stillpoint_build / 'lib'}"]
         step(["./configure", *DEBIAN_CONFIGURE, f"CC={compiler(variant, stillpoint_build)}", *flags], target, log)
+        if variant == "breeze":
+            step(["make", BREEZE_OBJECT, f"CC={stillpoint_compiler(stillpoint_build, '--runtime=breeze')}"], target, log)
         step(["make", f"-j{jobs}", "memcached"], target, log)
         if variant != "stock":
             shutil.copy2(target / "memcached", program)
@@ -113,7 +124,8 @@ def build(variant: str, folder: pathlib.Path, stillpoint_build: pathlib.Path, jo
 
 def arguments_of(words: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--variants", default=",".join(VARIANTS), help="of stock, durable, hooks (default: all that can be built)")
+    parser.add_argument("--variants", default=",".join(VARIANTS),
+                        help="of stock, durable, hooks, breeze (default: all that can be built, without breeze)")
     parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build/integrations/memcached", help="where (default: %(default)s)")
     parser.add_argument("--stillpoint", type=pathlib.Path, default=ROOT / "build", help="Stillpoint's build (default: %(default)s)")
     parser.add_argument("--with-tests", metavar="VARIANTS", nargs="?", const=",".join(VARIANTS), default="",
@@ -125,8 +137,8 @@ def arguments_of(words: list[str] | None) -> argparse.Namespace:
 def main() -> int:
     arguments = arguments_of(None)
     chosen = arguments.variants.split(",")
-    if unknown := [name for name in chosen if name not in VARIANTS]:
-        print(f"memcached: there is no variant '{unknown[0]}'; variants: {', '.join(VARIANTS)}", file=sys.stderr)
+    if unknown := [name for name in chosen if name not in VARIANTS + OTHER_VARIANTS]:
+        print(f"memcached: there is no variant '{unknown[0]}'; variants: {', '.join(VARIANTS + OTHER_VARIANTS)}", file=sys.stderr)
         return 64
     stillpoint_build = arguments.stillpoint.resolve()
     try:

@@ -28,10 +28,12 @@ class Server:
     """One life of a server.
 
     `options` are its words after those for port, address and user. With a pool it is durable, and `pool_options` are the
-    runtime's (`interval_ms=100 durability=process`); without one it is as Debian's.
+    runtime's (`interval_ms=100 durability=process`), or None for a server that takes none; without a pool it is as Debian's.
+    `environment` is added to its own.
     """
 
-    def __init__(self, path, options=(), pool=None, pool_options="interval_ms=100 durability=process", stderr=None):
+    def __init__(self, path, options=(), pool=None, pool_options="interval_ms=100 durability=process", stderr=None,
+                 environment=None):
         self.path, self.pool = Path(path), pool
         self.port = free_port()
         self.began = self.listening = None  # monotonic seconds
@@ -39,13 +41,17 @@ class Server:
         self.log = []
         words = [str(path), "-l", HOST, "-p", str(self.port), "-U", "0", "-u", "root", *map(str, options)]
         if pool:
-            words += ["-o", f"pool={pool}", "-o", f"pool_options={pool_options}"]
+            words += ["-o", f"pool={pool}"]
+        if pool and pool_options is not None:
+            words += ["-o", f"pool_options={pool_options}"]
         self.words = words
+        self.environment = environment or {}
         self.process = None
 
     def start(self):
         """Returns when it accepts connections. Raises ServerFailed."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("STILLPOINT_")}
+        environment |= self.environment
         self.began = time.monotonic()
         self.process = subprocess.Popen(self.words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                         stderr=subprocess.PIPE, env=environment)
