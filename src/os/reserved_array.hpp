@@ -15,6 +15,50 @@
 
 namespace stillpoint::os {
 
+/// Address space for several arrays that begin and end together: one mapping costs less than one for each.
+class ReservedSpace {
+public:
+    ReservedSpace() = default;
+    ReservedSpace(const ReservedSpace&) = delete;
+    ReservedSpace& operator=(const ReservedSpace&) = delete;
+    ~ReservedSpace() { release(); }
+
+    /// What was lent is gone. Errors: no_memory (no address space).
+    [[nodiscard]] Result<void> reserve(std::uint64_t bytes, const char* purpose)
+    {
+        release();
+        void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED) {
+            return fail(SP_E_NO_MEMORY, errno, "cannot reserve {} bytes of address space for {}", bytes, purpose);
+        }
+        memory_ = static_cast<std::byte*>(memory);
+        bytes_ = bytes;
+        return {};
+    }
+    /// Whole pages, which are zero; there are so many left.
+    [[nodiscard]] std::byte* lend(std::uint64_t bytes) noexcept
+    {
+        std::byte* const lent = memory_ + lent_;
+        lent_ += bytes;
+        return lent;
+    }
+
+private:
+    void release() noexcept
+    {
+        if (memory_ != nullptr) {
+            munmap(memory_, bytes_);
+        }
+        memory_ = nullptr;
+        bytes_ = 0;
+        lent_ = 0;
+    }
+
+    std::byte* memory_ = nullptr;
+    std::uint64_t bytes_ = 0;
+    std::uint64_t lent_ = 0;
+};
+
 /// Elements start as zero bytes. Not thread-safe by itself; elements are plain memory.
 template <class T>
 class ReservedArray {
@@ -36,7 +80,7 @@ public:
     [[nodiscard]] Result<void> reserve(std::uint64_t capacity, const char* purpose)
     {
         release();
-        const std::size_t bytes = round_up(capacity * sizeof(T) + 1, page_bytes);
+        const std::size_t bytes = bytes_for(capacity);
         void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED) {
             return fail(SP_E_NO_MEMORY, errno, "cannot reserve {} bytes of address space for {}", bytes, purpose);
@@ -45,6 +89,19 @@ public:
         capacity_ = capacity;
         mapped_bytes_ = bytes;
         return {};
+    }
+
+    /// Of address space, for so many elements.
+    [[nodiscard]] static constexpr std::uint64_t bytes_for(std::uint64_t capacity) noexcept
+    {
+        return round_up(capacity * sizeof(T) + 1, page_bytes);
+    }
+    /// Takes bytes_for(capacity) of a space that has them, and lasts longer than the array's use.
+    void borrow(ReservedSpace& space, std::uint64_t capacity) noexcept
+    {
+        release();
+        elements_ = reinterpret_cast<T*>(space.lend(bytes_for(capacity)));
+        capacity_ = capacity;
     }
 
     [[nodiscard]] T* data() noexcept { return elements_; }
@@ -65,7 +122,7 @@ public:
 private:
     void release() noexcept
     {
-        if (elements_ != nullptr) {
+        if (mapped_bytes_ != 0) {
             munmap(elements_, mapped_bytes_);
         }
         elements_ = nullptr;
@@ -81,7 +138,7 @@ private:
 
     T* elements_ = nullptr;
     std::uint64_t capacity_ = 0;
-    std::size_t mapped_bytes_ = 0;
+    std::size_t mapped_bytes_ = 0;  ///< 0: none, or borrowed ones
 };
 
 /// A bitmap of the same kind.

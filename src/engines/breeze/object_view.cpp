@@ -4,6 +4,7 @@
 #include <cstring>
 #include <deque>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "engines/breeze/formatted.hpp"
@@ -184,7 +185,8 @@ void View::show(const Waiting& object)
         data.add(type, bytes, begin, type.has_tail ? header.size : begin + type.size,
                  is_array ? formatted("[{}].", begin / type.size) : std::string());
     }
-    std::ranges::stable_sort(data.fields, {}, &ShownField::offset);
+    std::ranges::sort(data.fields,
+                      [](const ShownField& a, const ShownField& b) { return std::tie(a.offset, a.field) < std::tie(b.offset, b.field); });
     show_(context_, {.place = object.block,
                      .depth = object.depth,
                      .type = type.name,

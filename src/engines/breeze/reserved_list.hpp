@@ -15,6 +15,12 @@ class ReservedList {
 public:
     /// Errors: no_memory.
     [[nodiscard]] Result<void> reserve(std::uint64_t capacity, const char* purpose) { return elements_.reserve(capacity, purpose); }
+    /// See ReservedArray.
+    [[nodiscard]] static constexpr std::uint64_t bytes_for(std::uint64_t capacity) noexcept
+    {
+        return os::ReservedArray<T>::bytes_for(capacity);
+    }
+    void borrow(os::ReservedSpace& space, std::uint64_t capacity) noexcept { elements_.borrow(space, capacity); }
     /// False: the list is full.
     bool push_back(const T& element) noexcept
     {

@@ -21,22 +21,21 @@ Result<void> Transaction::prepare(PoolParts& pool, unsigned number)
 {
     pool_ = &pool;
     number_ = number;
-    if (auto prepared = log_.prepare(pool.memory, pool.geometry, pool.key, number); !prepared) {
-        return prepared;
-    }
     const std::uint64_t blocks = std::min(pool.zones.count() * zone_granules, objects_max);
+    const std::uint64_t bytes = UndoLog::space_bytes(pool.geometry) + 3 * ReservedList<std::uint64_t>::bytes_for(blocks) +
+                                ReservedList<PointerChange>::bytes_for(blocks) + ReservedList<Difference>::bytes_for(2 * blocks) +
+                                ReservedList<Site>::bytes_for(sites_max);
+    if (auto reserved = space_.reserve(bytes, "the lists of a transaction"); !reserved) {
+        return reserved;
+    }
+    log_.prepare(pool.memory, pool.geometry, pool.key, number, space_);
     for (ReservedList<std::uint64_t>* const list : {&allocated_, &freed_, &tagged_}) {
-        if (auto reserved = list->reserve(blocks, "the objects of a transaction"); !reserved) {
-            return reserved;
-        }
+        list->borrow(space_, blocks);
     }
-    if (auto reserved = changes_.reserve(blocks, "the pointers of a transaction"); !reserved) {
-        return reserved;
-    }
-    if (auto reserved = differences_.reserve(2 * blocks, "the pointers of a transaction"); !reserved) {
-        return reserved;
-    }
-    return sites_.reserve(sites_max, "the places of a transaction's stores");
+    changes_.borrow(space_, blocks);
+    differences_.borrow(space_, 2 * blocks);
+    sites_.borrow(space_, sites_max);
+    return {};
 }
 
 void Transaction::begin() noexcept

@@ -93,6 +93,7 @@ private:
 
     PoolParts* pool_ = nullptr;
     unsigned number_ = 0;
+    os::ReservedSpace space_;  ///< of the log and the lists
     std::uint64_t id_ = 0;
     std::uint64_t owner_ = 0;
     UndoLog log_;

@@ -22,7 +22,7 @@ bool is_same(const PointerRun& a, const PointerRun& b) noexcept
 std::vector<PointerRun> in_order(const Type& type)
 {
     std::vector<PointerRun> runs = type.runs;
-    std::ranges::stable_sort(runs, {}, [](const PointerRun& run) { return std::tuple(run.offset, run.tag_value, run.name); });
+    std::ranges::sort(runs, {}, [](const PointerRun& run) { return std::tuple(run.offset, run.tag_value, run.name); });
     return runs;
 }
 

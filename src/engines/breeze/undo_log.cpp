@@ -16,12 +16,17 @@ constexpr std::uint64_t log_seed = 0x42524545554e444f;
 
 }  // namespace
 
-Result<void> LoggedWords::prepare(std::uint64_t log_bytes)
+std::uint64_t LoggedWords::places_for(std::uint64_t log_bytes) noexcept
 {
     // Every line takes at least an entry with one word; a table half full stays fast.
-    const std::uint64_t places = std::bit_ceil(2 * log_bytes / (sizeof(UndoEntry) + word_bytes) + words_of_line);
+    return std::bit_ceil(2 * log_bytes / (sizeof(UndoEntry) + word_bytes) + words_of_line);
+}
+
+void LoggedWords::prepare(std::uint64_t log_bytes, os::ReservedSpace& space) noexcept
+{
+    const std::uint64_t places = places_for(log_bytes);
     places_mask_ = places - 1;
-    return places_.reserve(places, "the lines that a transaction has logged");
+    places_.borrow(space, places);
 }
 
 std::uint8_t LoggedWords::add(std::uint64_t line, std::uint8_t mask) noexcept
@@ -41,18 +46,21 @@ std::uint8_t LoggedWords::add(std::uint64_t line, std::uint8_t mask) noexcept
     }
 }
 
-Result<void> UndoLog::prepare(PoolMemory& memory, const Geometry& geometry, std::uint64_t key, unsigned number)
+std::uint64_t UndoLog::space_bytes(const Geometry& geometry) noexcept
+{
+    return os::ReservedArray<std::byte>::bytes_for(geometry.log_bytes) + LoggedWords::space_bytes(geometry.log_bytes);
+}
+
+void UndoLog::prepare(PoolMemory& memory, const Geometry& geometry, std::uint64_t key, unsigned number, os::ReservedSpace& space) noexcept
 {
     memory_ = &memory;
     header_ = &memory.at<LogHeader>(geometry.log_headers_offset + number * sizeof(LogHeader));
     offset_ = geometry.logs_offset + number * geometry.log_bytes;
     capacity_ = geometry.log_bytes;
-    if (auto reserved = copy_.reserve(capacity_, "the copy of a log"); !reserved) {
-        return reserved;
-    }
+    copy_.borrow(space, capacity_);
     seed_ = mix64(key ^ log_seed, number);
     zones_offset_ = geometry.zones_offset;
-    return logged_.prepare(capacity_);
+    logged_.prepare(capacity_, space);
 }
 
 void UndoLog::finish(std::uint64_t transaction) noexcept

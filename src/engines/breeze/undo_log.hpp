@@ -20,18 +20,23 @@ struct LoggedRange {
 
 /// The words of the pool that a transaction has logged: for each line eight bits.
 class LoggedWords {
+    struct Place {
+        std::uint64_t line;
+        std::uint64_t stamp_and_mask;  ///< of a transaction: places of older ones are free
+    };
+
 public:
-    /// Errors: no_memory.
-    [[nodiscard]] Result<void> prepare(std::uint64_t log_bytes);
+    [[nodiscard]] static std::uint64_t space_bytes(std::uint64_t log_bytes) noexcept
+    {
+        return os::ReservedArray<Place>::bytes_for(places_for(log_bytes));
+    }
+    void prepare(std::uint64_t log_bytes, os::ReservedSpace& space) noexcept;
     void begin(std::uint64_t transaction) noexcept { stamp_ = transaction; }
     /// The bits of `mask` that are new; they are logged from here on.
     [[nodiscard]] std::uint8_t add(std::uint64_t line, std::uint8_t mask) noexcept;
 
 private:
-    struct Place {
-        std::uint64_t line;
-        std::uint64_t stamp_and_mask;  ///< of a transaction: places of older ones are free
-    };
+    [[nodiscard]] static std::uint64_t places_for(std::uint64_t log_bytes) noexcept;
     os::ReservedArray<Place> places_;
     std::uint64_t places_mask_ = 0;
     std::uint64_t stamp_ = 0;
@@ -39,8 +44,10 @@ private:
 
 class UndoLog {
 public:
-    /// The log of that number. Errors: no_memory.
-    [[nodiscard]] Result<void> prepare(PoolMemory& memory, const Geometry& geometry, std::uint64_t key, unsigned number);
+    /// Of address space that a log takes.
+    [[nodiscard]] static std::uint64_t space_bytes(const Geometry& geometry) noexcept;
+    /// The log of that number.
+    void prepare(PoolMemory& memory, const Geometry& geometry, std::uint64_t key, unsigned number, os::ReservedSpace& space) noexcept;
     [[nodiscard]] LogHeader& header() const noexcept { return *header_; }
     /// The number of the next one. After recovery; no load of the pool's own line, which is not in the caches.
     [[nodiscard]] std::uint64_t next_transaction() noexcept
