@@ -21,6 +21,9 @@ void add_campaigns(std::string_view engine, std::vector<Campaign>& campaigns)
             exploration(plan.engine + "/" + what + "/" + std::string(to_text(plan.profile)) + "/" + std::string(program.name), plan));
     };
     for (const TypedProgramEntry& program : typed_programs()) {
+        if (program.for_openings) {
+            continue;
+        }
         for (const sim::Profile profile : every_profile) {
             ProgramPlan plan;
             plan.profile = profile;
@@ -44,6 +47,7 @@ void add_campaigns(std::string_view engine, std::vector<Campaign>& campaigns)
     plan.profile = sim::Profile::cache_line;
     plan.kill_in_openings = true;
     add("typed-killed-openings", typed_program_called("lists"), plan, 3);
+    add("typed-killed-openings", typed_program_called("makers"), plan);
     plan.kill_in_openings = false;
     plan.power_cuts_only = true;
     add("typed-cut", typed_program_called("lists"), plan);

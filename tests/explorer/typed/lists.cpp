@@ -23,7 +23,8 @@ NVM_TYPE(ListRoot, NVM_HAS_PTR(ListRoot, heads));
 /// A list for each part; the only part has them all.
 class Lists final : public TypedProgram {
 public:
-    explicit Lists(bool is_divided) : is_divided_(is_divided) {}
+    using Kind = ListsKind;
+    explicit Lists(Kind kind) : is_divided_(kind == Kind::divided), only_grows_(kind == Kind::growing) {}
 
     void* make_root(NVM_POOL* pool) override { return make<ListRoot>(pool, NVM_TYPE_ID(ListRoot)); }
 
@@ -33,6 +34,12 @@ public:
         ListNode*& from = is_divided_ ? heads[part] : heads[random() % std::size(heads)];
         ListNode*& to = is_divided_ ? heads[part] : heads[random() % std::size(heads)];
         ListNode* const first = from;
+        if (only_grows_) {
+            for (int i = 0; i < 6; ++i) {
+                add(pool, heads[random() % std::size(heads)], random());
+            }
+            return;
+        }
         switch (first == nullptr ? 0 : random() % 6) {
         case 0:
         case 1: add(pool, from, random()); break;
@@ -89,10 +96,11 @@ private:
     }
 
     bool is_divided_;
+    bool only_grows_;  ///< by several nodes at a time
 };
 
 }  // namespace
 
-std::unique_ptr<TypedProgram> make_lists(bool is_divided) { return std::make_unique<Lists>(is_divided); }
+std::unique_ptr<TypedProgram> make_lists(ListsKind kind) { return std::make_unique<Lists>(kind); }
 
 }  // namespace stillpoint::explorer

@@ -32,6 +32,7 @@ struct TypedProgramEntry {
     std::uint64_t operations;  ///< of one run
     unsigned parts = 1;        ///< each with a thread, if there are several
     bool makes_cycles = false; ///< what only a collection finds
+    bool for_openings = false; ///< a short one: most crashes are those of openings
 };
 
 [[nodiscard]] const std::vector<TypedProgramEntry>& typed_programs();

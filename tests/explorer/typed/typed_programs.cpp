@@ -10,11 +10,12 @@ namespace stillpoint::explorer {
 const std::vector<TypedProgramEntry>& typed_programs()
 {
     static const std::vector<TypedProgramEntry> programs = {
-        {"lists", [] { return make_lists(false); }, 12},
+        {"lists", [] { return make_lists(ListsKind::whole); }, 12},
         {"tree", &make_tree, 12},
         {"rings", &make_rings, 12, 1, true},
         {"shapes", &make_shapes, 10, 1, true},
-        {"threads", [] { return make_lists(true); }, 8, 2},
+        {"threads", [] { return make_lists(ListsKind::divided); }, 8, 2},
+        {"makers", [] { return make_lists(ListsKind::growing); }, 3, 1, false, true},
     };
     return programs;
 }

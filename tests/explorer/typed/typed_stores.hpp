@@ -65,7 +65,8 @@ private:
 };
 
 // The programs, each in the file of its name.
-[[nodiscard]] std::unique_ptr<TypedProgram> make_lists(bool is_divided);
+enum class ListsKind : std::uint8_t { whole, divided, growing };
+[[nodiscard]] std::unique_ptr<TypedProgram> make_lists(ListsKind kind);
 [[nodiscard]] std::unique_ptr<TypedProgram> make_tree();
 [[nodiscard]] std::unique_ptr<TypedProgram> make_rings();
 [[nodiscard]] std::unique_ptr<TypedProgram> make_shapes();
