@@ -23,7 +23,7 @@ public:
     ReservedSpace& operator=(const ReservedSpace&) = delete;
     ~ReservedSpace() { release(); }
 
-    /// What was lent is gone. Errors: no_memory (no address space).
+    /// Everything that was lent is gone. Errors: no_memory (no address space).
     [[nodiscard]] Result<void> reserve(std::uint64_t bytes, const char* purpose)
     {
         release();
@@ -91,7 +91,7 @@ public:
         return {};
     }
 
-    /// Of address space, for so many elements.
+    /// The address space for so many elements.
     [[nodiscard]] static constexpr std::uint64_t bytes_for(std::uint64_t capacity) noexcept
     {
         return round_up(capacity * sizeof(T) + 1, page_bytes);

@@ -82,7 +82,7 @@ private:
     void reach_changed() noexcept;
     void write_back_everything() noexcept;
     /// Counts pointers to objects that the transaction has allocated in their headers, and leaves in changes_ what others gain and lose.
-    /// False: one that gains references is no object; nothing was counted. Those that gain none had some before the transaction.
+    /// False: one that gains references is not an object; nothing was counted. Those that gain none had some before the transaction.
     [[nodiscard]] bool settle_changes() noexcept;
     void end() noexcept;
     /// One thread at a time has the log.

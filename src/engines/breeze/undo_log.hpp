@@ -44,7 +44,7 @@ private:
 
 class UndoLog {
 public:
-    /// Of address space that a log takes.
+    /// The address space that a log takes.
     [[nodiscard]] static std::uint64_t space_bytes(const Geometry& geometry) noexcept;
     /// The log of that number.
     void prepare(PoolMemory& memory, const Geometry& geometry, std::uint64_t key, unsigned number, os::ReservedSpace& space) noexcept;

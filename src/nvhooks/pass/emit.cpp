@@ -74,7 +74,7 @@ private:
         return site.gathered_at;
     }
 
-    /// Behind the hooks of a group, where one of its objects is durable.
+    /// After the hooks of a group, where one of its objects is durable.
     void emit_end_of_group(llvm::Instruction* place, llvm::ArrayRef<const Site*> group)
     {
         BuilderBefore builder(place, place);

@@ -69,7 +69,7 @@ private:
         return first;
     }
 
-    /// What the hook is told becomes known before `place`. False: it cannot.
+    /// The address and the size that the hook is told become known before `place`. False: it cannot.
     bool bring_before(const Site& site, llvm::Instruction& place)
     {
         llvm::SmallSetVector<llvm::Instruction*, 16> moved;
@@ -107,7 +107,7 @@ private:
         return moved.size() <= moved_max;
     }
 
-    /// A load that nothing from `place` on changes. It is executed in any case: control leaves the block behind it only.
+    /// A load that nothing from `place` on changes. It is executed in any case: control leaves the block after it only.
     bool loads_the_same_before(llvm::Instruction& instruction, llvm::Instruction& place)
     {
         auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
@@ -118,16 +118,16 @@ private:
         unsigned passed = 0;
         for (llvm::Instruction* at = &place; at != load; at = at->getNextNode()) {
             if (++passed > passed_max ||
-                (at->mayWriteToMemory() && !writes_behind(*at, *load) && llvm::isModSet(aliases_.getModRefInfo(at, loaded)))) {
+                (at->mayWriteToMemory() && !writes_after(*at, *load) && llvm::isModSet(aliases_.getModRefInfo(at, loaded)))) {
                 return false;
             }
         }
         return true;
     }
 
-    /// The instruction is a memset, memcpy or memmove, whose bytes all lie behind those that are loaded, as their addresses tell: the
-    /// elements of an array behind their number.
-    [[nodiscard]] bool writes_behind(llvm::Instruction& instruction, llvm::LoadInst& load) const
+    /// The instruction is a memset, memcpy or memmove, whose bytes all lie after those that are loaded, as their addresses tell: the
+    /// elements of an array after their number.
+    [[nodiscard]] bool writes_after(llvm::Instruction& instruction, llvm::LoadInst& load) const
     {
         const auto* memory = llvm::dyn_cast<llvm::MemIntrinsic>(&instruction);
         if (memory == nullptr || memory->isVolatile()) {

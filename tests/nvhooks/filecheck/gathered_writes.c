@@ -40,7 +40,7 @@ void insert(struct leaf *leaf, u32 at, u64 key, struct leaf *slot)
 // CHECK:         ret void
 void alone(struct leaf *leaf) { leaf->count = 0; }
 
-// The second address is loaded behind the first store, which may have changed it.
+// The second address is loaded after the first store, which may have changed it.
 // CHECK-LABEL: define{{.*}} @unknown_address(
 // CHECK:         call void @nvhooks_pre_nvm_write(
 // CHECK:         store ptr null
@@ -67,7 +67,7 @@ void other_side(struct leaf *leaf, struct leaf *other)
     other->count = 2;
 }
 
-// Two objects: the wait is behind a check of both.
+// Two objects: a check of both comes before the wait.
 // CHECK-LABEL: define{{.*}} @two_objects(
 // CHECK:         call void @nvhooks_pre_nvm_write_gathered(
 // CHECK:         call void @nvhooks_pre_nvm_write_gathered(
