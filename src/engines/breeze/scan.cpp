@@ -73,14 +73,11 @@ bool Scan::examine(std::uint64_t block, std::uint64_t granules)
     if (is_unfinished(header)) {
         // Also where the head says so already: a roll back, or a scan, that was killed may have left that in the CPU's caches only. When
         // the transaction's number has passed, the block would be taken for an object.
-        const bool was_free = head.state == BlockState::free;
-        if (!was_free) {
+        if (head.state != BlockState::free) {
             store_word(header.head, head_of(pool_.key, block, {BlockState::free, granules}));
             unfinished_.fetch_add(1, std::memory_order_relaxed);
         }
-        if (!was_free || !is_removed(Canary::freed_heads)) {
-            pool_.memory.write_back(&header.head, sizeof header.head);
-        }
+        pool_.memory.write_back(&header.head, sizeof header.head);
         return true;
     }
     if (head.state == BlockState::free) {
