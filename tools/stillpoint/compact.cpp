@@ -1,7 +1,6 @@
 // `stillpoint compact`: copies the objects of a pool that can be reached into a new, smaller pool; the old one is only read.
 
 #include "api/registry.hpp"
-#include "command.hpp"
 #include "copied_pool.hpp"
 #include "json.hpp"
 #include "new_file.hpp"
@@ -55,11 +54,7 @@ int compact(const CompactArguments& arguments, bool progress)
     }
     const std::string_view engine = opened->driver->format.name;
     if (opened->driver->compact == nullptr) {
-        return report_error(
-            exit_codes::data_error,
-            text_of("{}: the pool belongs to the engine {}, which does not know the types of a program's objects: only pools of {} "
-                    "can be compacted",
-                    arguments.path, engine, names_of_copying_engines()));
+        return refuse_engine(arguments.path, engine, "compacted");
     }
     const ProgressLine line = progress_line(progress);
     const auto figures = opened->driver->compact(opened->pool, {file->first_name(), arguments.size_mb * mib}, line);
@@ -86,8 +81,7 @@ void add_compact(CLI::App& app, Invocation& invocation)
     const auto arguments = std::make_shared<CompactArguments>();
     line.positional("POOL", arguments->path, true, "Path of the pool file; it is only read.");
     line.positional("NEW", arguments->new_path, true, "Path of the new pool, which must not exist.");
-    line.option("--size", "SIZE", size_in_mb(arguments->size_mb),
-                "Size of the new pool, e.g. 64M. Default: what the objects need and a sixteenth more, at least 4M.");
+    add_size_option(line, arguments->size_mb);
     line.flag("--json", arguments->json, "Print one JSON object.");
     line.flag("-q,--quiet", arguments->quiet, "Print errors and results only: no progress.");
     line.footer(examples, exit_code_lines);

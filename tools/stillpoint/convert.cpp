@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "api/registry.hpp"
-#include "command.hpp"
 #include "copied_pool.hpp"
 #include "elf_file.hpp"
 #include "json.hpp"
@@ -131,11 +130,7 @@ int convert(const ConvertArguments& arguments, bool progress)
     }
     const std::string_view engine = opened->driver->format.name;
     if (opened->driver->convert == nullptr) {
-        return report_error(
-            exit_codes::data_error,
-            text_of("{}: the pool belongs to the engine {}, which does not know the types of a program's objects: only pools of {} "
-                    "can be converted",
-                    arguments.path, engine, names_of_copying_engines()));
+        return refuse_engine(arguments.path, engine, "converted");
     }
     ConversionRequest request;
     request.made = {file->first_name(), arguments.size_mb * mib};
@@ -200,8 +195,7 @@ void add_convert(CLI::App& app, Invocation& invocation)
         "--drop", "TYPE.FIELD,...", [arguments](const std::string& text) { return take_drops(text, arguments->drops); },
         "The data of these fields, which the program has no more, may be lost.");
     line.flag("--dry-run", arguments->dry_run, "Print what would change, type by type, and write nothing.");
-    line.option("--size", "SIZE", size_in_mb(arguments->size_mb),
-                "Size of the new pool, e.g. 64M. Default: what the objects need and a sixteenth more, at least 4M.");
+    add_size_option(line, arguments->size_mb);
     line.flag("--json", arguments->json, "Print one JSON object.");
     line.flag("-q,--quiet", arguments->quiet, "Print errors and results only: no progress.");
     line.footer(examples, exit_code_lines);

@@ -2,24 +2,12 @@
 
 #include <optional>
 
-#include "command.hpp"
 #include "option_flags.hpp"
 #include "pool_access.hpp"
 
 namespace stillpoint::tool {
 
-std::function<std::string(const std::string&)> size_in_mb(std::uint64_t& value)
-{
-    return [&value](const std::string& text) -> std::string {
-        const std::optional<std::uint64_t> size = parse_quantity("size_mb", text);
-        constexpr std::uint64_t size_max = UINT64_MAX / mib;
-        if (!size || *size == 0 || *size > size_max) {
-            return "\"" + text + "\" is not a size of whole MiB, such as 64M or 2G";
-        }
-        value = *size;
-        return "";
-    };
-}
+namespace {
 
 std::string names_of_copying_engines()
 {
@@ -31,6 +19,32 @@ std::string names_of_copying_engines()
         }
     }
     return names;
+}
+
+}  // namespace
+
+void add_size_option(CommandLine& line, std::uint64_t& size_mb)
+{
+    const auto take = [&size_mb](const std::string& text) -> std::string {
+        const std::optional<std::uint64_t> size = parse_quantity("size_mb", text);
+        constexpr std::uint64_t size_max = UINT64_MAX / mib;
+        if (!size || *size == 0 || *size > size_max) {
+            return "\"" + text + "\" is not a size of whole MiB, such as 64M or 2G";
+        }
+        size_mb = *size;
+        return "";
+    };
+    line.option("--size", "SIZE", take,
+                "Size of the new pool, e.g. 64M. Default: what the objects need and a sixteenth more, at least 4M.");
+}
+
+int refuse_engine(const std::string& path, std::string_view engine, std::string_view done)
+{
+    return report_error(
+        exit_codes::data_error,
+        text_of("{}: the pool belongs to the engine {}, which does not know the types of a program's objects: only pools of "
+                "{} can be {}",
+                path, engine, names_of_copying_engines(), done));
 }
 
 void add_copy_figures(Json& json, const CompactionFigures& figures)

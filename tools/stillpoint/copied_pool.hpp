@@ -1,20 +1,21 @@
 #pragma once
 // Shared by `stillpoint compact` and `stillpoint convert`: the new pool's size, and figures of both pools.
 
-#include <functional>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "api/registry.hpp"
+#include "command.hpp"
 #include "json.hpp"
 
 namespace stillpoint::tool {
 
-/// Takes a size with a unit into `value`, as --pool-size does; for CommandLine::option().
-[[nodiscard]] std::function<std::string(const std::string&)> size_in_mb(std::uint64_t& value);
+/// The option --size: takes a size with a unit, as --pool-size does.
+void add_size_option(CommandLine& line, std::uint64_t& size_mb);
 
-/// The engines that can copy a pool's objects, for a message.
-[[nodiscard]] std::string names_of_copying_engines();
+/// Reports that the pool's engine does not know the objects of its programs, so that it cannot be `done`, e.g. "compacted". The exit code.
+[[nodiscard]] int refuse_engine(const std::string& path, std::string_view engine, std::string_view done);
 
 void add_copy_figures(Json& json, const CompactionFigures& figures);
 /// The rows of a table, and a sentence on what was left out.
