@@ -15,6 +15,16 @@
 
 namespace stillpoint::os {
 
+/// Zeroed memory of so many bytes that costs nothing until it is touched. Errors: no_memory (no address space).
+[[nodiscard]] inline Result<std::byte*> reserve_address_space(std::uint64_t bytes, const char* purpose)
+{
+    void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        return fail(SP_E_NO_MEMORY, errno, "cannot reserve {} bytes of address space for {}", bytes, purpose);
+    }
+    return static_cast<std::byte*>(memory);
+}
+
 /// Address space for several arrays that begin and end together: one mapping costs less than one for each.
 class ReservedSpace {
 public:
@@ -27,11 +37,11 @@ public:
     [[nodiscard]] Result<void> reserve(std::uint64_t bytes, const char* purpose)
     {
         release();
-        void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (memory == MAP_FAILED) {
-            return fail(SP_E_NO_MEMORY, errno, "cannot reserve {} bytes of address space for {}", bytes, purpose);
+        const auto memory = reserve_address_space(bytes, purpose);
+        if (!memory) {
+            return pass_on(memory.error());
         }
-        memory_ = static_cast<std::byte*>(memory);
+        memory_ = *memory;
         bytes_ = bytes;
         return {};
     }
@@ -81,11 +91,11 @@ public:
     {
         release();
         const std::size_t bytes = bytes_for(capacity);
-        void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (memory == MAP_FAILED) {
-            return fail(SP_E_NO_MEMORY, errno, "cannot reserve {} bytes of address space for {}", bytes, purpose);
+        const auto memory = reserve_address_space(bytes, purpose);
+        if (!memory) {
+            return pass_on(memory.error());
         }
-        elements_ = static_cast<T*>(memory);
+        elements_ = reinterpret_cast<T*>(*memory);
         capacity_ = capacity;
         mapped_bytes_ = bytes;
         return {};
