@@ -112,16 +112,25 @@ TEST(BreezeGarbage, IsCollectedWhollyAfterACrashWithinACollection)
     EXPECT_GT(begun, 0u);
 }
 
+/// The root, whose first lists have a node each.
+Lists* make_lists(BreezePool& pool, int nodes)
+{
+    Transaction& transaction = pool.begin();
+    auto* const all = make<Lists>(transaction, NVM_TYPE_ID(Lists));
+    for (int i = 0; i < nodes; ++i) {
+        all->heads[i] = make<Node>(transaction, NVM_TYPE_ID(Node));
+    }
+    EXPECT_TRUE(transaction.set_root(block_of(pool, all)));
+    commit(pool, transaction);
+    return all;
+}
+
 TEST(BreezeGarbage, RecordsOfAnOlderRunDoNotCountForObjectsThatHaveTheirBlocksNow)
 {
     auto memory = new_memory(0);
     auto pool = open_memory(memory, 0);
     ASSERT_TRUE(pool) << pool.error().message;
-    Transaction& first = (*pool)->begin();
-    auto* const all = make<Lists>(first, NVM_TYPE_ID(Lists));
-    all->heads[0] = make<Node>(first, NVM_TYPE_ID(Node));
-    ASSERT_TRUE(first.set_root(block_of(**pool, all)));
-    commit(**pool, first);
+    Lists* const all = make_lists(**pool, 1);
     (*pool)->parts().counts.drain();
 
     Transaction& second = (*pool)->begin();
@@ -311,12 +320,7 @@ TEST(BreezeGarbage, IsNoObjectWhosePointerARollBackStoresAgainWhileACollectionMa
     auto memory = new_memory(0);
     auto pool = open_memory(memory, 0);
     ASSERT_TRUE(pool) << pool.error().message;
-    Transaction& first = (*pool)->begin();
-    auto* const all = make<Lists>(first, NVM_TYPE_ID(Lists));
-    all->heads[0] = make<Node>(first, NVM_TYPE_ID(Node));
-    all->heads[1] = make<Node>(first, NVM_TYPE_ID(Node));
-    ASSERT_TRUE(first.set_root(block_of(**pool, all)));
-    commit(**pool, first);
+    Lists* const all = make_lists(**pool, 2);
     Transaction& transaction = (*pool)->begin();
     make<Node>(transaction, NVM_TYPE_ID(Node));
     const std::uint64_t node = block_of(**pool, all->heads[0]);

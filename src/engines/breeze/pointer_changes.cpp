@@ -43,16 +43,10 @@ bool Transaction::owner_has_finished(std::uint64_t block) const noexcept
     return id <= load_word(pool_->activations[number].header().finished);
 }
 
-bool Transaction::leads_to_object(std::uint64_t pointer, std::uint64_t target) const noexcept
-{
-    return pointer - pool_->base() >= target + object_header_bytes && pool_->allocated(target) && !is_freed(target) &&
-           owner_has_finished(target);
-}
-
 Result<void> Transaction::check_target(std::uint64_t block, std::uint64_t place, const PointerRun& run, std::uint64_t pointer)
 {
     const std::uint64_t target = pool_->target_of(pointer);
-    if (target != 0 && leads_to_object(pointer, target)) {
+    if (leads_into(pointer, target) && is_object(target) && !is_freed(target)) {
         return {};
     }
     CodePlace where;
@@ -84,7 +78,7 @@ Result<void> Transaction::add_change(std::uint64_t block, std::uint64_t place, c
     }
     const bool is_strong = run.kind == PointerKind::strong;
     const std::uint64_t target = pool_->target_of(after);
-    const bool is_placed = after == 0 || (target != 0 && after - pool_->base() >= target + object_header_bytes);
+    const bool is_placed = after == 0 || leads_into(after, target);
     if (check == Check::place && is_strong && is_placed && last_.goes_on) {
         // Elements that were moved: each place gets what its neighbour had, and the two changes are one.
         if (after == last_.before) {

@@ -244,7 +244,7 @@ bool Transaction::settle_changes() noexcept
     }
     const std::span<const Difference> of_blocks(differences_.begin(), end);
     for (const auto& [block, references] : of_blocks) {
-        if (references > 0 && !(pool_->allocated(block) && owner_has_finished(block))) {
+        if (references > 0 && !is_object(block)) {
             return false;
         }
     }

@@ -73,7 +73,13 @@ private:
     [[nodiscard]] Result<void> add_all_pointers(std::uint64_t block, Check check);
     [[nodiscard]] Result<void> add_change(std::uint64_t block, std::uint64_t place, const PointerRun& run, std::uint64_t before,
                                           std::uint64_t after, Check check);
-    [[nodiscard]] bool leads_to_object(std::uint64_t pointer, std::uint64_t target) const noexcept;
+    /// The pointer leads to the block's bytes, not to its header.
+    [[nodiscard]] bool leads_into(std::uint64_t pointer, std::uint64_t block) const noexcept
+    {
+        return block != 0 && pointer - pool_->base() >= block + object_header_bytes;
+    }
+    /// An object that this transaction, or a committed one, has made.
+    [[nodiscard]] bool is_object(std::uint64_t block) const noexcept { return pool_->allocated(block) && owner_has_finished(block); }
     [[nodiscard]] Result<void> check_target(std::uint64_t block, std::uint64_t place, const PointerRun& run, std::uint64_t pointer);
     /// The changes that a commit makes, checked, told to a collection, and settled.
     [[nodiscard]] Result<void> find_and_settle_changes();
