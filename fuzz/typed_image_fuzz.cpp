@@ -101,7 +101,7 @@ void fill(BreezePool& pool)
     pool.end(transaction);
     // One that is cut off.
     Transaction& open = pool.begin();
-    demand(open.log_range(pool.parts().memory.offset_of(root), sizeof(Root), {}).has_value());
+    demand(open.log_range(pool.parts().memory.offset_of(root), sizeof(Root), {}, true).has_value());
     root->lists[0] = make<Node>(open, NVM_TYPE_ID(Node));
 }
 
