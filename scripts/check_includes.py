@@ -55,6 +55,7 @@ NAMED_HERE = {
     "bench/parts/": "it measures parts of one engine",
     "bench/model/": "it models the systems of a paper, by their names",
     "bench/tokyocabinet/": "it measures one library on the engines that suit it",
+    "bench/breeze_ports/": "it compares ports by one engine with the same program by another",
     "bench/memcached/": "one of the ports that it measures is by another engine",
     "integrations/memcached/": "one of its patches is by another engine",
     "bench/respct_costs.py": "it shows counters of two engines side by side",

@@ -1,4 +1,5 @@
-"""Breeze: the time to open a pool, by threads, with and without rewriting; throughput with and without the collection of garbage."""
+"""Breeze: the time of an allocation; to open a pool, by threads, with and without rewriting; throughput with and without the collection of
+garbage."""
 
 import json
 import os
@@ -6,7 +7,7 @@ import shutil
 import subprocess
 
 from driver.benchmark import table
-from driver.build import make_sure_of
+from driver.build import can_be_made, make_sure_of
 from driver.errors import BenchError
 from driver.figures import rate, spread
 from driver.in_turn import for_seconds, in_turn, ratios
@@ -15,6 +16,8 @@ from driver.tables import duration, percent, ratio_cells, short
 DESCRIPTION = """\
 What the engine breeze costs when a pool is opened, and while it runs. Pools lie in shared memory, with real write backs.
 
+allocation a transaction that makes an object and links it at the front of a list, one thread, beside libpmemobj in turn. "settled" has
+          what the engine's thread has left to count at the end [Breeze, Figure 3.12].
 opening   a pool of objects of 1 KiB in a list. A scan of their headers finds what is free; where the pool lies at another address than
           before, pointers are rewritten too. Openings of all kinds alternate. Times are also given for a GiB of objects.
 garbage   a hash map with values of 1000 bytes; half of the operations replace a record by a new object. Slices in which the engine's thread
@@ -25,7 +28,8 @@ garbage   a hash map with values of 1000 bytes; half of the operations replace a
 threads others use the machine: then the rows do not tell what more threads are worth."""
 SECONDS = 20
 MIB_OF_GIB = 1024
-PARTS = ("opening", "garbage")
+PARTS = ("allocation", "opening", "garbage")
+ALLOCATED_BYTES = (1024, 2048, 4096)
 THREADS_MAX = 8  # of an opening
 
 
@@ -68,6 +72,27 @@ class Costs:
         free = shutil.disk_usage(self.folder).free >> 20
         if free < mib:
             raise BenchError(f"{mib} MiB are needed in /dev/shm, and {free} MiB are free: choose a smaller --mib or --records")
+
+    def allocation(self):
+        count = 2000 if self.options.quick else 50_000
+        kinds = [name for name in ("breeze_costs", "breeze_costs_pmemobj") if can_be_made(self.bench.place.tool.binaries / name)]
+        make_sure_of([self.bench.place.tool.binaries / name for name in kinds])
+        rows = []
+        for size_bytes in ALLOCATED_BYTES:
+            def turn(program, number, size_bytes=size_bytes):
+                self.bench.progress.show(f"allocation of {size_bytes} bytes: round {number + 1}")
+                pool = self.folder / "allocation.pool"
+                found, = self.run(program, "alloc", pool, size_bytes, count)
+                pool.unlink()
+                return found
+
+            answers = dict(zip(kinds, in_turn(kinds, turn, for_seconds(self.options, 1), self.options.seed)))
+            mine, peer = answers["breeze_costs"], answers.get("breeze_costs_pmemobj")
+            rows.append({"bytes": size_bytes, "rounds": len(mine), "ns": spread(one["ns"] for one in mine),
+                         "ns_settled": spread(one["ns_settled"] for one in mine),
+                         "libpmemobj_ns": peer and spread(one["ns"] for one in peer),
+                         "times_as_fast": peer and ratios(peer, mine, lambda one: one["ns"])})
+        return {"count": count, "rows": rows}
 
     def opening(self):
         mib = self.options.mib or (16 if self.options.quick else MIB_OF_GIB)
@@ -133,6 +158,12 @@ def cpus_cell(row):
 
 def lines(result):
     shown = []
+    if "allocation" in result:
+        rows = [[row["bytes"], row["rounds"], *(duration(row[name]["median"]) for name in ("ns", "ns_settled")),
+                 *((duration(row["libpmemobj_ns"]["median"]), *ratio_cells(row["times_as_fast"])) if row["libpmemobj_ns"] else ["-"] * 3)]
+                for row in result["allocation"]["rows"]]
+        shown += ["A transaction that makes an object and links it",
+                  *table(["bytes", "rounds", "time", "settled", "libpmemobj", "times as fast", "quartiles"], rows)]
     if "opening" in result:
         rows = [[row["threads"], "yes" if row["rewrites"] else "no", row["rounds"], cpus_cell(row), duration(row["ms"]["median"] * 1e6),
                  *ratio_cells(row["ms_per_gib"], lambda ms: duration(ms * 1e6))] for row in result["opening"]["rows"]]

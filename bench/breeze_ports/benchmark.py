@@ -1,4 +1,4 @@
-"""Breeze: a B+tree and a cuckoo hash table, volatile, by Breeze and by libpmemobj: speed, and how many lines of a program change."""
+"""Breeze: a B+tree and a cuckoo hash table, volatile, by Breeze, libpmemobj and pronto: speed, and how many lines of a program change."""
 
 import tempfile
 from pathlib import Path
@@ -16,8 +16,9 @@ from .changed_lines import count
 
 DESCRIPTION = """\
 Breeze: a B+tree and a cuckoo hash table (bench/breeze_ports), each written three times: in memory, durable by Breeze, and durable by
-libpmemobj, by hand. YCSB's load phase and workloads A (half updates), B (5 % updates), D (5 % inserts, the newest are read) and F (half
-read-modify-write), Zipf, values of 1024 bytes. Pools lie in shared memory with real write backs (PMEM_IS_PMEM_FORCE=1 for libpmemobj).
+libpmemobj, by hand; and the volatile one as a durable object of pronto. YCSB's load phase and workloads A (half updates), B (5 %
+updates), D (5 % inserts, the newest are read) and F (half read-modify-write), Zipf, values of 1024 bytes. Pools lie in shared memory
+with real write backs (PMEM_IS_PMEM_FORCE=1 for libpmemobj).
 
 Lines changed: a replaced line counts once, and so does one that is new or gone; comments and empty lines do not count
 [Breeze, Table 3.4]."""
@@ -25,7 +26,8 @@ SECONDS = 15
 POOL_MIB = 1024
 SOURCES = Path(__file__).resolve().parent
 STORES = ("btree", "cuckoo")
-DURABLE = ("breeze", "pmdk")
+DURABLE = ("breeze", "pmdk")  # with sources of their own, whose lines are counted
+SIDES = ("volatile", *DURABLE, "pronto")
 
 
 def add_options(parser):
@@ -53,20 +55,29 @@ class Ports:
         """Linked with the driver. Clang compiles all of them."""
         name = store if kind == "volatile" else f"{store}_{kind}"
         target, driver = self.folder / name, self.compilers.driver("ycsb_worker")
-        words = ["-std=gnu11", "-O2", "-g", f"-I{ROOT / 'bench' / 'nvhooks'}", "-c", SOURCES / f"{name}.c", "-o", f"{target}.o"]
+        includes = [f"-I{ROOT / 'bench' / 'nvhooks'}", f"-I{ROOT / 'include'}"]
+        words = ["-std=gnu11", "-O2", "-g", *includes, "-c", SOURCES / f"{name}.c", "-o", f"{target}.o"]
         tool = self.compilers.build / "bin" / "stillpoint"
         if kind == "breeze":
             self.compilers.run(tool, "cc", "--runtime=breeze", *words)
             self.compilers.run(tool, "c++", "--runtime=breeze", f"{target}.o", driver, "-o", target)
+        elif kind == "pronto":
+            wrapper = f"{target}-object.o"
+            self.compilers.run(self.compilers.clang, *words)
+            self.compilers.run("c++", "-std=c++20", "-O2", *includes, "-c", SOURCES / "pronto_store.cpp", "-o", wrapper)
+            library = self.compilers.build / "lib"
+            self.compilers.run("c++", f"{target}.o", wrapper, driver, f"-L{library}", "-lstillpoint", f"-Wl,-rpath,{library}", "-pthread",
+                               "-o", target)
         else:
             self.compilers.run(self.compilers.clang, *words)
             self.compilers.run("c++", f"{target}.o", driver, *["-lpmemobj"] * (kind == "pmdk"), "-pthread", "-o", target)
         return target
 
     def sides(self, store):
-        kinds = ("volatile", *(kind for kind in DURABLE if kind != "pmdk" or Path("/usr/include/libpmemobj.h").exists()))
+        kinds = [kind for kind in SIDES if kind != "pmdk" or Path("/usr/include/libpmemobj.h").exists()]
         environment = (("PMEM_IS_PMEM_FORCE", "1"), ("STILLPOINT_QUIET", "1"), ("STILLPOINT_MEDIUM", "memory"))
-        return {kind: Side(f"{store} {kind}", self.program(store, kind), environment=environment,
+        run = {"pronto": (("engine", "pronto"), ("medium", "memory"), ("durability", "power"), ("pool-size-mb", POOL_MIB))}
+        return {kind: Side(f"{store} {kind}", self.program(store, kind), run=run.get(kind), environment=environment,
                            settings=(("pool_mib", POOL_MIB), ("entries", self.entries), ("threads", self.options.threads)))
                 for kind in kinds}
 

@@ -13,7 +13,6 @@ enum { tree_count = 64, keys_max = 31 };
 typedef struct Value {
     unsigned char bytes[STORE_VALUE_BYTES];
 } Value;
-NVM_TYPE(Value);
 
 typedef struct Node {
     uint32_t level; /* 0: a leaf */
@@ -21,12 +20,11 @@ typedef struct Node {
     uint64_t keys[keys_max];
     void* slots[keys_max + 1]; /* leaf: value of keys[i]; else slots[i] is the child with the keys below keys[i] */
 } Node;
-NVM_TYPE(Node, NVM_HAS_PTR(Node, slots));
 
 typedef struct Forest {
     Node* trees[tree_count];
 } Forest;
-NVM_TYPE(Forest, NVM_HAS_PTR(Forest, trees));
+NVM_AUTO_TYPES(Value, Node, Forest);
 
 static NVM_POOL* pool;
 static Forest* forest;

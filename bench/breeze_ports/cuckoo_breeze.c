@@ -14,18 +14,16 @@ typedef struct Item {
     uint64_t key;
     unsigned char value[STORE_VALUE_BYTES];
 } Item;
-NVM_TYPE(Item);
 
 typedef struct Table {
     uint64_t buckets; /* a power of two */
     Item* slots[];
 } Table;
-NVM_TYPE(Table, NVM_HAS_PTR_TAIL(Table, slots));
 
 typedef struct Map {
     Table* tables[table_count];
 } Map;
-NVM_TYPE(Map, NVM_HAS_PTR(Map, tables));
+NVM_AUTO_TYPES(Item, Table, Map);
 
 static NVM_POOL* pool;
 static Map* map;

@@ -28,6 +28,7 @@ class Engine:
     options: tuple = ()  # of `stillpoint run`
     chooses_interval: bool = True  # False: the options above do
     durability: str = None  # instead of the one that is asked for
+    opens_its_pool: bool = False  # True: the worker does, as a peer's; `stillpoint run` does not know it
     survives: bool = True  # False: a measurement aid, whose memory no crash spares; it is not killed
 
     @property
@@ -41,6 +42,11 @@ class Engine:
     @property
     def has_intervals(self):
         return self.usual_interval_ms is not None
+
+    @property
+    def is_run(self):
+        """`stillpoint run` opens the pool before the worker begins."""
+        return self.kind == "engine" and not self.opens_its_pool
 
     @property
     def engine_of_run(self):
@@ -103,6 +109,11 @@ def engines_of(product):
                 found.append(Engine(**row | {"kind": "engine", "worker": worker, "runs_as": name, "trackers": trackers,
                                              "usual_interval_ms": interval, "options": tuple(row.get("options", ()))}))
     return found
+
+
+def engines_that_open_their_pools():
+    return [Engine(**row | {"kind": "engine", "worker": f"bench_worker_{folder.name}"})
+            for folder in sorted(ROWS.iterdir()) for row in rows_of(folder.name) or () if row.get("opens_its_pool")]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,7 +179,8 @@ class Installation:
     @property
     def engines(self):
         volatile = [engine for engine in ENGINES if engine.kind == "volatile"]
-        return volatile + engines_of(self.product()) + [engine for engine in ENGINES if engine.kind == "peer"]
+        peers = [engine for engine in ENGINES if engine.kind == "peer"]
+        return volatile + engines_of(self.product()) + engines_that_open_their_pools() + peers
 
     def engine_named(self, name):
         engines = {engine.name: engine for engine in self.engines}
@@ -204,7 +216,7 @@ class Installation:
         arguments = [workload, *(f"{name}={value}" for name, value in settings.items())]
         worker = str(self.worker(engine, configuration.worker))
         environment = {}
-        if engine.kind == "engine":
+        if engine.is_run:
             run = [str(self.command), "run", "--quiet", "--pool", str(pool), "--engine", engine.engine_of_run, "--durability",
                    engine.durability or configuration.durability, "--pool-size-mb", str(engine.pool_mib), *engine.options]
             run += ["--medium", configuration.medium]
@@ -213,8 +225,11 @@ class Installation:
             if engine.has_intervals:
                 run += ["--interval-ms", str(configuration.interval_ms)]
             return [*run, "--", worker, *arguments], environment
-        if engine.kind == "peer":
+        if engine.kind == "peer" or engine.opens_its_pool:
             arguments += [f"folder={pool}", f"durability={configuration.durability}"]
+        if engine.opens_its_pool:
+            arguments.append(f"pool_mib={engine.pool_mib}")
+            environment.update(STILLPOINT_MEDIUM=configuration.medium, STILLPOINT_QUIET="1")
         if engine.name.startswith("rocksdb"):
             environment["BENCH_ROCKSDB_SYNC"] = "1" if engine.name == "rocksdb-sync" else "0"
         if engine.name == "pmemobj":

@@ -63,7 +63,7 @@ def transactions_of(slices):
 
 def bytes_counter(configuration):
     """Which counter tells what went to the medium."""
-    if configuration.engine.kind == "engine":
+    if configuration.engine.is_run:
         return "bytes_written"
     # tmpfs is not a disk: what is handed to write calls is what can be seen; of mapped files nothing can.
     return "bytes_to_disk" if configuration.medium == "file" else "bytes_in_write_calls"

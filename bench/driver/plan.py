@@ -168,6 +168,6 @@ def configurations_of(options, installation):
                              *([f"{interval} ms"] if interval and len(options.interval) > 1 else []),
                              *([durability] if engine.kind != "volatile" and len(options.durability) > 1 else [])])
             found.append(Configuration(engine, name, durability, medium, folder, tracker, interval,
-                                       compiler if engine.kind != "peer" else ""))
+                                       compiler if engine.kind == "volatile" or engine.is_run else ""))
     make_sure_of([installation.worker(one.engine, one.worker) for one in found])
     return found, skipped

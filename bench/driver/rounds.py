@@ -57,10 +57,10 @@ class CellRun:
         return left_out_of(self.installation, configuration).get(self.cell.workload)
 
     def pool(self, configuration):
-        """The path of an engine's pool, or a peer's folder."""
+        """The path of an engine's pool, or the folder of a worker that opens its own."""
         place = self.folder / configuration.name.replace(" ", "-")
         place.mkdir(exist_ok=True)
-        return place / "pool" if configuration.engine.kind == "engine" else place
+        return place / "pool" if configuration.engine.is_run else place
 
     def start_worker(self, configuration):
         return Process(configuration.name, *self.installation.words(configuration, self.cell.workload, self.cell.settings(self.options),

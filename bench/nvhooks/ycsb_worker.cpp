@@ -24,6 +24,8 @@
 extern "C" {
 __attribute__((weak)) std::uint64_t sp_epoch();
 __attribute__((weak)) int sp_wait_durable(std::uint64_t epoch, std::int64_t timeout_ms);
+// A store has it that waits in its own way, or for nothing.
+__attribute__((weak)) void store_settle();
 }
 
 namespace bench {
@@ -33,7 +35,9 @@ constexpr unsigned threads_max = 64;
 
 void settle_store()
 {
-    if (sp_epoch != nullptr && sp_wait_durable != nullptr) {
+    if (store_settle != nullptr) {
+        store_settle();
+    } else if (sp_epoch != nullptr && sp_wait_durable != nullptr) {
         (void)sp_wait_durable(sp_epoch(), 10'000);
     }
 }

@@ -14,6 +14,14 @@ namespace bench::transactional {
 template <Word Value>
 class Tree {
 public:
+    /// For memory that must know the types of its blocks.
+    struct Node {
+        std::uint64_t key;
+        Value value;
+        Node* left;
+        Node* right;
+    };
+
     /// The value's place; nullptr: there is no such key.
     template <Transaction Tx>
     [[nodiscard]] Value* find(Tx& tx, std::uint64_t key)
@@ -111,13 +119,6 @@ public:
     }
 
 private:
-    struct Node {
-        std::uint64_t key;
-        Value value;
-        Node* left;
-        Node* right;
-    };
-
     /// Hangs what is below `key` to the left of `node`, and the rest to its right. `below` has keys of lower ranks only.
     template <Transaction Tx>
     static void split(Tx& tx, Node* below, std::uint64_t key, Node& node)

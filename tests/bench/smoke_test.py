@@ -32,7 +32,8 @@ def bench(*words):
 
 class Smoke(unittest.TestCase):
     def test_every_workload_gives_the_right_result_on_every_engine(self):
-        document = bench("--workload", "all", "--engine", "pmthreads,respct,pronto,volatile-tm,peers", "--kills", "0", "--value-size", "64")
+        document = bench("--workload", "all", "--engine", "pmthreads,respct,pronto,breeze,volatile-tm,peers", "--kills", "0",
+                         "--value-size", "64")
         listed = json.loads(subprocess.run([BUILD / "bin" / "bench_worker_volatile", "--list"], stdout=subprocess.PIPE,
                                            check=True).stdout)
         self.assertEqual([cell["workload"] for cell in document["cells"]], [row["name"] for row in listed["workloads"]])
@@ -51,7 +52,7 @@ class Smoke(unittest.TestCase):
             self.assertIn("apt-get install", one["remedy"])
 
     def test_a_kill_loses_no_more_than_each_engine_says(self):
-        document = bench("--workload", "hash_map,queue,list,vacation", "--engine", "pmthreads,respct,respct-stop,pronto,peers")
+        document = bench("--workload", "hash_map,queue,list,vacation", "--engine", "pmthreads,respct,respct-stop,pronto,breeze,peers")
         for cell in document["cells"]:
             for row in cell["configurations"]:
                 kill = row["kill"]

@@ -12,47 +12,13 @@
 
 #include "../../harness/bucket_of_key.hpp"
 #include "../../transactions/tree.hpp"
+#include "../batched_filling.hpp"
 #include "../engine.hpp"
 #include "spht_memory.hpp"
 
 namespace bench {
 
-/// Puts of a fill go together, some at a time, so that a disk syncs once for all of them.
-template <class Store>
-class SphtFilling {
-public:
-    void begin_fill() noexcept { filling_ = true; }
-    void end_fill()
-    {
-        filling_ = false;
-        constexpr std::size_t puts_at_once = 256;
-        for (std::size_t first = 0; first < filled_.size(); first += puts_at_once) {
-            const std::size_t end = std::min(filled_.size(), first + puts_at_once);
-            SphtMemory::atomically([&](auto& tx) {
-                for (std::size_t i = first; i < end; ++i) {
-                    static_cast<Store&>(*this).put_in(tx, filled_[i].first, filled_[i].second);
-                }
-            });
-        }
-        filled_ = {};
-    }
-
-protected:
-    void put_or_fill(std::uint64_t key, std::span<const std::byte> value)
-    {
-        if (filling_) {
-            filled_.emplace_back(key, std::vector(value.begin(), value.end()));
-            return;
-        }
-        SphtMemory::atomically([&](auto& tx) { static_cast<Store&>(*this).put_in(tx, key, value); });
-    }
-
-private:
-    bool filling_ = false;
-    std::vector<std::pair<std::uint64_t, std::vector<std::byte>>> filled_;
-};
-
-class SphtHashStore : public SphtFilling<SphtHashStore> {
+class SphtHashStore : public BatchedFilling<SphtHashStore, SphtMemory> {
 public:
     SphtHashStore(const Shape& shape, const char* name, std::uint64_t keys)
         : value_bytes_(shape.value_bytes), bucket_count_(std::bit_ceil(keys / 2 + (keys < 2 ? 1 : 0))),
@@ -72,7 +38,12 @@ public:
             return false;
         });
     }
-    void put(unsigned, std::uint64_t key, std::span<const std::byte> value) { put_or_fill(key, value); }
+    void put(unsigned, std::uint64_t key, std::span<const std::byte> value)
+    {
+        if (!is_kept_for_later(key, value)) {
+            SphtMemory::atomically([&](auto& tx) { put_in(tx, key, value); });
+        }
+    }
     template <class Tx>
     void put_in(Tx& tx, std::uint64_t key, std::span<const std::byte> value)
     {
@@ -120,7 +91,7 @@ private:
     Node** buckets_;
 };
 
-class SphtTreeStore : public SphtFilling<SphtTreeStore> {
+class SphtTreeStore : public BatchedFilling<SphtTreeStore, SphtMemory> {
 public:
     SphtTreeStore(const Shape& shape, const char* name, std::uint64_t)
         : value_bytes_(shape.value_bytes), tree_(*SphtMemory::named<Map>(name))
@@ -138,7 +109,12 @@ public:
             return true;
         });
     }
-    void put(unsigned, std::uint64_t key, std::span<const std::byte> value) { put_or_fill(key, value); }
+    void put(unsigned, std::uint64_t key, std::span<const std::byte> value)
+    {
+        if (!is_kept_for_later(key, value)) {
+            SphtMemory::atomically([&](auto& tx) { put_in(tx, key, value); });
+        }
+    }
     template <class Tx>
     void put_in(Tx& tx, std::uint64_t key, std::span<const std::byte> value)
     {
