@@ -1,8 +1,12 @@
 // POSIX mutexes of every kind. A robust mutex that is acquired from a dead owner (EOWNERDEAD) is held, so it
 // counts; every other error means that nothing was acquired or released.
 
+#include <cerrno>
+
 #include "interpose/counted.hpp"
+#include "interpose/process.hpp"
 #include "interpose/real.hpp"
+#include "os/thread_calls.hpp"
 #include "runtime/plain_mutex.hpp"
 #include "runtime/sync_uses.hpp"
 
@@ -16,6 +20,46 @@ using stillpoint::real::Addresses;
 namespace fase = stillpoint::fase;
 
 namespace {
+
+/// The id of a thread that has no record; 0: not asked for yet.
+constinit thread_local int unrecorded_thread_id [[gnu::tls_model("initial-exec")]] = 0;
+
+/// No pool is open, so a plain mutex is locked and unlocked in line and nothing else: that is less than a call of libc's function.
+[[gnu::always_inline]] inline bool is_locked_in_line_without_pool(const pthread_mutex_t& mutex) noexcept
+{
+    return fase::gate.locks_plainly.load(std::memory_order_relaxed) && stillpoint::is_plain_mutex(mutex);
+}
+
+[[gnu::noinline]] int lock_without_record(pthread_mutex_t* mutex) noexcept
+{
+    if (unrecorded_thread_id == 0) [[unlikely]] {
+        unrecorded_thread_id = stillpoint::os::thread_id();
+    }
+    if (is_locked_in_line_without_pool(*mutex) && stillpoint::try_lock_plain(*mutex, unrecorded_thread_id)) [[likely]] {
+        return 0;
+    }
+    return acquire_without_record<LockKind::mutex, &Addresses::pthread_mutex_lock>(mutex);
+}
+
+[[gnu::noinline]] int unlock_without_record(pthread_mutex_t* mutex) noexcept
+{
+    if (is_locked_in_line_without_pool(*mutex) && stillpoint::try_unlock_plain(*mutex)) [[likely]] {
+        return 0;
+    }
+    return release_without_record<&Addresses::pthread_mutex_unlock>(mutex);
+}
+
+[[gnu::noinline]] int trylock_through_libc(pthread_mutex_t* mutex) noexcept
+{
+    return acquire<LockKind::mutex, &Addresses::pthread_mutex_trylock>(mutex);
+}
+
+/// A plain mutex that another thread holds: nothing was changed.
+[[gnu::noinline]] int leave_busy(stillpoint::ThreadRecord& record, pthread_mutex_t* mutex) noexcept
+{
+    fase::leave_counted(record, mutex);
+    return EBUSY;
+}
 
 /// Any mutex, any result; the rare cases of the in-line code. Out of line, or that would need a stack frame.
 [[gnu::noinline]] int lock_through_libc(pthread_mutex_t* mutex) noexcept
@@ -93,6 +137,8 @@ int unlock_plain_and_tell(pthread_mutex_t* mutex, stillpoint::ThreadRecord& reco
 
 namespace stillpoint::interpose {
 
+void forget_thread_id() noexcept { unrecorded_thread_id = 0; }
+
 void forget(const void* lock) noexcept
 {
     fase_forget_lock(lock);
@@ -105,7 +151,7 @@ SHIM int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept
 {
     stillpoint::ThreadRecord* const record = fase::own_record;
     if (record == nullptr) [[unlikely]] {
-        return acquire_without_record<LockKind::mutex, &Addresses::pthread_mutex_lock>(mutex);
+        return lock_without_record(mutex);
     }
     if (!stillpoint::is_plain_mutex(*mutex)) [[unlikely]] {
         return lock_through_libc(mutex);
@@ -122,7 +168,14 @@ SHIM int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept
 
 SHIM int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept
 {
-    return acquire<LockKind::mutex, &Addresses::pthread_mutex_trylock>(mutex);
+    stillpoint::ThreadRecord* const record = fase::own_record;
+    constexpr std::uint32_t no_part = fase::section_ends_told;  // Such an engine has no part in an acquire.
+    if (record == nullptr || !stillpoint::is_plain_mutex(*mutex) || (fase::gate.bits.load(std::memory_order_relaxed) & ~no_part) != 0)
+        [[unlikely]] {
+        return trylock_through_libc(mutex);
+    }
+    fase::enter_counted(*record, mutex, LockKind::mutex);
+    return stillpoint::try_lock_plain(*mutex, record->thread_id.load(std::memory_order_relaxed)) ? 0 : leave_busy(*record, mutex);
 }
 
 SHIM int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* deadline) noexcept
@@ -139,7 +192,7 @@ SHIM int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept
 {
     stillpoint::ThreadRecord* const record = fase::own_record;
     if (record == nullptr) [[unlikely]] {
-        return release_without_record<&Addresses::pthread_mutex_unlock>(mutex);
+        return unlock_without_record(mutex);
     }
     if (!stillpoint::is_plain_mutex(*mutex) || !fase::is_plain_leave(*record) || !stillpoint::try_unlock_plain(*mutex)) [[unlikely]] {
         return unlock_otherwise(mutex);

@@ -38,6 +38,7 @@ void after_fork_in_child()
     stillpoint::fase_reset_after_fork();
     stillpoint::sync_objects_detach_all();
     stillpoint::interpose::remember_home_process();
+    stillpoint::interpose::forget_thread_id();
     stillpoint::session_after_fork_in_child();
 }
 

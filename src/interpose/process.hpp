@@ -14,4 +14,7 @@ void remember_home_process() noexcept;
 /// registered first run last at exit, after the program's and every library's own.
 void register_process_handlers() noexcept;
 
+/// The calling thread is another one now: a child's.
+void forget_thread_id() noexcept;
+
 }  // namespace stillpoint::interpose

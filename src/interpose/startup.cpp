@@ -25,7 +25,9 @@ bool comes_from_libc(const void* function) noexcept
 void choose_mutex_code() noexcept
 {
     const stillpoint::MutexFunctions libc{REAL(pthread_mutex_lock), REAL(pthread_mutex_trylock), REAL(pthread_mutex_unlock)};
-    if (!comes_from_libc(reinterpret_cast<const void*>(libc.lock)) || !stillpoint::plain_mutex_is_as_expected(libc)) {
+    if (comes_from_libc(reinterpret_cast<const void*>(libc.lock)) && stillpoint::plain_mutex_is_as_expected(libc)) {
+        stillpoint::fase::gate.locks_plainly.store(true, std::memory_order_relaxed);
+    } else {
         stillpoint::fase::gate.bits.fetch_or(stillpoint::fase::libc_only);
     }
 }

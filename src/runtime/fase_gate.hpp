@@ -31,7 +31,9 @@ enum GateBit : std::uint32_t {
 /// Alone in its line: every thread reads it at every lock.
 struct alignas(128) Gate {
     sync::Atomic<std::uint32_t> bits{0};
-    sync::Atomic<bool> accounting{false};  ///< looked at only by threads that have no record yet
+    sync::Atomic<bool> accounting{false};  ///< looked at only by threads that have no record yet, as is the next
+    /// No thread is counted, and plain mutexes are as expected: a thread without a record locks them in line and does nothing else.
+    sync::Atomic<bool> locks_plainly{false};
 };
 [[gnu::visibility("hidden")]] extern constinit Gate gate;  // Hidden: addressed without the GOT.
 

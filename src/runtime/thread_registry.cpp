@@ -207,7 +207,13 @@ bool thread_registry_start() noexcept
     return key_made;
 }
 
-void thread_registry_enable(bool enable) noexcept { fase::gate.accounting.store(enable, std::memory_order_release); }
+void thread_registry_enable(bool enable) noexcept
+{
+    fase::gate.accounting.store(enable, std::memory_order_release);
+    // The interposer has looked at plain mutexes when it started; without it nothing locks them in line.
+    fase::gate.locks_plainly.store(!enable && (fase::gate.bits.load(std::memory_order_relaxed) & fase::libc_only) == 0,
+                                   std::memory_order_release);
+}
 
 void thread_registry_reset_after_fork() noexcept
 {
