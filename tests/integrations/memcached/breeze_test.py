@@ -18,7 +18,9 @@ import unittest
 import weakref
 from pathlib import Path
 
-from server import Server
+sys.path.insert(1, str(Path(__file__).resolve().parent.parent))
+from pool_address import address_of, environment_without  # noqa: E402  (it lies beside this folder)
+from server import Server  # noqa: E402
 
 BUILD = Path(os.environ.get("STILLPOINT_BUILD", Path(__file__).resolve().parents[3] / "build"))
 PROGRAM = BUILD.joinpath("integrations", "memcached", "breeze", "memcached-durable")
@@ -153,25 +155,13 @@ class BreezeMemcached(unittest.TestCase):
         self.folder = Path(tempfile.mkdtemp(prefix="memcached-breeze-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else BUILD))
         self.addCleanup(shutil.rmtree, self.folder)
         self.pool = self.folder / "cache.pool"
-        self.library = self.folder / "taken_address.so"
 
     def server(self, *options, taken=None):
         """Started; `taken`: an address, where the pool cannot lie."""
-        environment = {}
-        if taken:
-            if not self.library.exists():
-                subprocess.run(["cc", "-shared", "-fPIC", Path(__file__).with_name("taken_address.c"), "-o", self.library], check=True)
-            environment = {"LD_PRELOAD": str(self.library), "TAKEN_ADDRESS": str(taken)}
+        environment = environment_without(taken, self.folder) if taken else {}
         server = Server(PROGRAM, ["-m", "64", "-t", "2", *options], self.pool, None, environment=environment)
         self.addCleanup(server.__exit__)
         return server.__enter__()
-
-    def address(self, server):
-        """Where the image of the pool lies in a running server; the pool's head is mapped besides."""
-        maps = [line.split() for line in Path(f"/proc/{server.process.pid}/maps").read_text().splitlines()]
-        inode = str(self.pool.stat().st_ino)  # a new pool has no name when it is mapped
-        place, = {line[0].split("-")[0] for line in maps if line[4] == inode and int(line[2], 16) != 0}
-        return int(place, 16)
 
     def check(self):
         done = subprocess.run([TOOL, "check", self.pool], capture_output=True, text=True, check=False)
@@ -185,14 +175,14 @@ class BreezeMemcached(unittest.TestCase):
             for client in clients:
                 client.follow(server)
             time.sleep(pick.uniform(0.05, 0.7))
-            place = self.address(server)
+            place = address_of(server.process.pid, self.pool)
             server.kill()
             for client in clients:
                 client.join()
                 self.assertIsNone(client.failure)
             self.check()
             server = self.server(taken=place if kill % 2 == 0 else None)
-            self.assertEqual(self.address(server) == place, kill % 2 != 0)
+            self.assertEqual(address_of(server.process.pid, self.pool) == place, kill % 2 != 0)
             connection = Connection(server)
             highest = max(client.compare(connection) for client in clients)
             self.assertLess(max(client.cas for client in clients), 1 << 62)
@@ -223,7 +213,7 @@ class BreezeMemcached(unittest.TestCase):
         connection.socket.sendall(b"".join(b"set k%d 0 0 5 noreply\r\n%05d\r\n" % (number, number) for number in range(count)))
         while int(connection.stats()["curr_items"]) < 25_000:
             pass
-        place = self.address(server)
+        place = address_of(server.process.pid, self.pool)
         server.kill()
         self.check()
         connection = Connection(self.server("-o", "hashpower=14", taken=place))
