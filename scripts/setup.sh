@@ -18,11 +18,11 @@ guest_packages="qemu-system-x86 qemu-utils busybox-static e2fsprogs cpio"
 # The second compiler, and its runtime for the sanitizers; the headers that the compiler plugin is built with, and
 # FileCheck; the runtime of the layer pmdk, which is also a peer of `stillpoint bench`; the other peers. Without llvm-19-dev the plugin
 # is left out, without a runtime or a peer what needs it. Matplotlib draws the plots of the benchmark's report, and
-# Chromium opens it in a test. Foreign programs that are tested with Stillpoint: what fetches and builds Kyoto Cabinet's source, and
-# Tokyo Cabinet with its own test programs; and valgrind. A compiler and an emulator for AArch64, for the arch layer there.
+# Chromium opens it in a test. Foreign programs that are tested with Stillpoint: what fetches and builds the sources of Kyoto Cabinet and
+# rrdcached, and Tokyo Cabinet with its own test programs; and valgrind. A compiler and an emulator for AArch64, for the arch layer there.
 test_packages="clang-19 clang-format-19 libclang-rt-19-dev llvm-19-dev libpmemobj-dev liblmdb-dev librocksdb-dev libsqlite3-dev
 python3-matplotlib chromium-headless-shell
-dpkg-dev zlib1g-dev tokyocabinet-bin libtokyocabinet-dev valgrind g++-aarch64-linux-gnu qemu-user
+dpkg-dev zlib1g-dev libglib2.0-dev tokyocabinet-bin libtokyocabinet-dev valgrind g++-aarch64-linux-gnu qemu-user
 $guest_packages $memcached_packages $site_packages"
 # The programs of tests/foreign. Servers are not here: tests/foreign/unpack.py takes them out of their packages, since
 # installing would start them. Java, Go and Rust are used where they are, and not installed: they are large.
@@ -66,6 +66,7 @@ found_without_dpkg() {
         command -v "$1" >/dev/null 2>&1 || command -v chromium >/dev/null 2>&1 && return 0 || return 1 ;;
     dpkg-dev) command -v dpkg-source >/dev/null 2>&1 && return 0 || return 1 ;;
     zlib1g-dev) header=zlib.h ;;
+    libglib2.0-dev) header=glib-2.0/glib.h ;;
     libtokyocabinet-dev) header=tcbdb.h ;;
     libevent-dev) header=event2/event.h ;;
     libsasl2-dev) header=sasl/sasl.h ;;

@@ -57,6 +57,7 @@ BENCHMARKS = {
     "memcached": Benchmark("What does memcached lose when its items survive a crash?", "memcached.main", main="memcached.main"),
     "tokyocabinet": Benchmark("Tokyo Cabinet's database on memory, durable, against its own synchronised file", "tokyocabinet.benchmark"),
     "kyotocabinet": Benchmark("The same of Kyoto Cabinet's databases on memory", "kyotocabinet.benchmark"),
+    "rrdcached": Benchmark("What does rrdcached lose when each update is durable once it is answered?", "rrdcached.benchmark"),
 }
 
 
