@@ -336,6 +336,12 @@ int nvm_tx_begin(NVM_POOL* pool);
  * was aborted). SP_E_IO, SP_E_NO_SPACE, SP_E_POOL_READ_ONLY: the transaction is done in memory and a crash may lose it; nothing becomes
  * durable in this run any more. */
 int nvm_tx_commit(NVM_POOL* pool);
+/* As nvm_tx_commit, but does not wait for the disk: a pool on a file has the transaction durably once nvm_wait_durable has returned. Locks
+ * may be released before that. What other threads commit on top of it is never durable without it; no other process may be told of it. */
+int nvm_tx_commit_early(NVM_POOL* pool);
+/* Everything that any thread has committed before the call is durable on return; threads that wait share a sync. Errors: SP_E_NOT_OPEN;
+ * SP_E_IO, SP_E_NO_SPACE, SP_E_POOL_READ_ONLY, as those of nvm_tx_commit. */
+int nvm_wait_durable(NVM_POOL* pool);
 /* Rolls everything back; inside an inner transaction the outer ones too, when they end. Errors: SP_E_NO_TRANSACTION. */
 int nvm_tx_abort(NVM_POOL* pool);
 

@@ -149,6 +149,8 @@ std::vector<Failing> failures_of_a_foreign_object_pool()
         {"nvm_weak_set", text, [] { return nvm_weak_set(pool, &weak, &other); }, SP_E_NOT_OPEN},
         {"nvm_tx_begin", text, [] { return nvm_tx_begin(pool); }, SP_E_NOT_OPEN},
         {"nvm_tx_commit", text, [] { return nvm_tx_commit(pool); }, SP_E_NOT_OPEN},
+        {"nvm_tx_commit_early", text, [] { return nvm_tx_commit_early(pool); }, SP_E_NOT_OPEN},
+        {"nvm_wait_durable", text, [] { return nvm_wait_durable(pool); }, SP_E_NOT_OPEN},
         {"nvm_tx_abort", text, [] { return nvm_tx_abort(pool); }, SP_E_NOT_OPEN},
         {"nvm_drain", text, [] { return nvm_drain(pool); }, SP_E_NOT_OPEN},
         {"nvm_collect", text, [] { return nvm_collect(pool, nullptr); }, SP_E_NOT_OPEN},

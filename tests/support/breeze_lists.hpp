@@ -71,8 +71,9 @@ void set(BreezePool& pool, Transaction& transaction, T& place, T value)
     place = value;
 }
 
-/// One transaction by chance, in the pool and in the model, which some roll back. The commit's result.
-inline Result<void> run_transaction(BreezePool& pool, Model& model, std::mt19937_64& random)
+/// One transaction by chance, in the pool and in the model, which some roll back. The commit's result. `waits`: see Transaction::commit().
+/// `saved_midway`: what is stored becomes durable before the commit, as by another thread.
+inline Result<void> run_transaction(BreezePool& pool, Model& model, std::mt19937_64& random, bool waits = true, bool saved_midway = false)
 {
     Transaction& transaction = pool.begin();
     Model after = model;
@@ -113,11 +114,14 @@ inline Result<void> run_transaction(BreezePool& pool, Model& model, std::mt19937
         }
     }
     set(pool, transaction, all->transactions, all->transactions + 1);
+    if (saved_midway) {
+        static_cast<void>(pool.parts().memory.wait_durable());
+    }
     Result<void> committed;
     if (random() % 6 == 0) {
         transaction.roll_back();
     } else {
-        committed = transaction.commit();
+        committed = transaction.commit(waits);
         model = after;
     }
     pool.end(transaction);

@@ -258,7 +258,7 @@ STILLPOINT_API int nvm_tx_begin(NVM_POOL* pool)
     return SP_OK;
 }
 
-STILLPOINT_API int nvm_tx_commit(NVM_POOL* pool)
+static int commit(NVM_POOL* pool, bool waits)
 {
     const auto transaction = transaction_on(pool);
     if (!transaction) {
@@ -267,9 +267,19 @@ STILLPOINT_API int nvm_tx_commit(NVM_POOL* pool)
     if (--breeze::own_transaction.depth != 0) {
         return SP_OK;
     }
-    const auto committed = (*transaction)->commit();
+    const auto committed = (*transaction)->commit(waits);
     end_own();
     return code_of(committed);
+}
+
+STILLPOINT_API int nvm_tx_commit(NVM_POOL* pool) { return commit(pool, true); }
+
+STILLPOINT_API int nvm_tx_commit_early(NVM_POOL* pool) { return commit(pool, false); }
+
+STILLPOINT_API int nvm_wait_durable(NVM_POOL* pool)
+{
+    const auto found = breeze::open_pool(pool);
+    return found ? code_of((*found)->parts().memory.wait_durable()) : report(found.error());
 }
 
 STILLPOINT_API int nvm_tx_abort(NVM_POOL* pool)

@@ -390,6 +390,8 @@ TEST_F(BreezeApi, RollsBackWhatItsLogCannotHold)
     EXPECT_EQ(nvm_collect(pool, nullptr), SP_E_INSIDE_FASE);
     EXPECT_EQ(nvm_tx_commit(pool), SP_E_INVALID_ARGUMENT);
     EXPECT_EQ(nvm_tx_commit(pool), SP_E_NO_TRANSACTION);
+    EXPECT_EQ(nvm_tx_commit_early(pool), SP_E_NO_TRANSACTION);
+    EXPECT_EQ(nvm_wait_durable(pool), SP_OK);
     EXPECT_EQ(nvm_pool_close(pool), SP_OK);
     EXPECT_EQ(nvm_pool_close(pool), SP_E_NOT_OPEN);
     EXPECT_EQ(nvm_tx_begin(pool), SP_E_NOT_OPEN);

@@ -92,6 +92,14 @@ public:
     }
     /// After a fence: what was written back before is durable. Errors: io, no_space.
     [[nodiscard]] Result<void> make_durable() const noexcept { return is_journaled_ ? journal_.make_durable() : Result<void>{}; }
+    /// Transactions that were committed before are durable. Errors: io, no_space; those of a medium that has lost pages.
+    [[nodiscard]] Result<void> wait_durable() const noexcept
+    {
+        if (auto durable = make_durable(); !durable) {
+            return durable;
+        }
+        return medium_->has_lost_pages() ? medium_->check_intact() : Result<void>{};
+    }
     /// Errors: io, no_space.
     [[nodiscard]] Result<void> close() const noexcept { return is_journaled_ ? journal_.close() : Result<void>{}; }
     /// Written back, then a fence.

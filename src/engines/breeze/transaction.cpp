@@ -291,7 +291,7 @@ Result<void> Transaction::find_and_settle_changes()
     return result;
 }
 
-Result<void> Transaction::commit()
+Result<void> Transaction::commit(bool waits)
 {
     Result<void> result;
     if (refused_) {
@@ -332,10 +332,7 @@ Result<void> Transaction::commit()
         pool_->counts.release_later(block);
     }
     end();
-    if (auto durable = pool_->memory.make_durable(); !durable) {
-        return durable;
-    }
-    return pool_->memory.medium().has_lost_pages() ? pool_->memory.medium().check_intact() : Result<void>{};
+    return waits ? pool_->memory.wait_durable() : Result<void>{};
 }
 
 void Transaction::reach_changed() noexcept

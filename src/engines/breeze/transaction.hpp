@@ -26,8 +26,9 @@ public:
     [[nodiscard]] UndoLog& log() noexcept { return log_; }
 
     void begin() noexcept;
-    /// Becomes durable, or is rolled back and an error returned.
-    [[nodiscard]] Result<void> commit();
+    /// Becomes durable, or is rolled back and an error returned. Without `waits` it is durable after PoolMemory::wait_durable(), and never
+    /// later than transactions that begin after it.
+    [[nodiscard]] Result<void> commit(bool waits = true);
     void roll_back() noexcept;
     /// The commit fails with this.
     void refuse(const Failure& failure) noexcept;
@@ -63,8 +64,8 @@ private:
     /// How new pointers are checked, which must lead to objects of this pool.
     enum class Check : std::uint8_t {
         none,
-        place,    ///< that they lead to where objects are; settle_changes() does the rest. Pointers that were moved cancel out
-        object,   ///< each, with its object's header
+        place,  ///< that they lead to where objects are; settle_changes() does the rest. Pointers that were moved cancel out
+        object,  ///< each, with its object's header
     };
     /// Algorithm 2: the changed pointers, into changes_.
     [[nodiscard]] Result<void> find_changes(Check check);
