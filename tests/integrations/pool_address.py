@@ -3,15 +3,15 @@
 import subprocess
 from pathlib import Path
 
+WINDOW_SHIFT, WINDOW = 40, 0x48  # of durable addresses: layers/breeze/layer.yaml
 SOURCE = Path(__file__).with_name("taken_address.c")
 
 
-def address_of(process_id, pool):
-    """Where the image of the pool lies; the pool's head is mapped besides."""
+def address_of(process_id):
+    """Where the image of the process's only pool lies: in shared memory the file is mapped, on a file it is private memory."""
     maps = [line.split() for line in Path(f"/proc/{process_id}/maps").read_text().splitlines()]
-    inode = str(pool.stat().st_ino)  # a new pool has no name when it is mapped
-    place, = {line[0].split("-")[0] for line in maps if line[4] == inode and int(line[2], 16) != 0}
-    return int(place, 16)
+    addresses = [int(line[0].split("-")[0], 16) for line in maps if line[1].startswith("rw")]
+    return min(address for address in addresses if address >> WINDOW_SHIFT == WINDOW)
 
 
 def environment_without(address, folder):

@@ -175,14 +175,14 @@ class BreezeMemcached(unittest.TestCase):
             for client in clients:
                 client.follow(server)
             time.sleep(pick.uniform(0.05, 0.7))
-            place = address_of(server.process.pid, self.pool)
+            place = address_of(server.process.pid)
             server.kill()
             for client in clients:
                 client.join()
                 self.assertIsNone(client.failure)
             self.check()
             server = self.server(taken=place if kill % 2 == 0 else None)
-            self.assertEqual(address_of(server.process.pid, self.pool) == place, kill % 2 != 0)
+            self.assertEqual(address_of(server.process.pid) == place, kill % 2 != 0)
             connection = Connection(server)
             highest = max(client.compare(connection) for client in clients)
             self.assertLess(max(client.cas for client in clients), 1 << 62)
@@ -213,7 +213,7 @@ class BreezeMemcached(unittest.TestCase):
         connection.socket.sendall(b"".join(b"set k%d 0 0 5 noreply\r\n%05d\r\n" % (number, number) for number in range(count)))
         while int(connection.stats()["curr_items"]) < 25_000:
             pass
-        place = address_of(server.process.pid, self.pool)
+        place = address_of(server.process.pid)
         server.kill()
         self.check()
         connection = Connection(self.server("-o", "hashpower=14", taken=place))

@@ -138,7 +138,7 @@ class BreezeRrdcached(unittest.TestCase):
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp(prefix="rrdcached-breeze-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else BUILD))
         self.addCleanup(shutil.rmtree, self.folder)
-        self.pool = self.folder / "updates.pool"
+        self.pool, self.medium = self.folder / "updates.pool", "memory" if self.folder.parts[1:3] == ("dev", "shm") else "file"
 
     def create(self, *names):
         for name in names:
@@ -147,7 +147,7 @@ class BreezeRrdcached(unittest.TestCase):
 
     def daemon(self, *options, taken=None, pool_mib=32):
         """Started; `taken`: an address, where the pool cannot lie."""
-        environment = environment_without(taken, self.folder) if taken else {}
+        environment = {"STILLPOINT_MEDIUM": self.medium} | (environment_without(taken, self.folder) if taken else {})
         daemon = Daemon(PROGRAM, self.folder, ["--pool", self.pool, "--pool-mib", pool_mib, "-w", 3600, *options], environment)
         self.addCleanup(daemon.end)
         return daemon
@@ -157,6 +157,13 @@ class BreezeRrdcached(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_what_was_acknowledged_is_there_after_a_kill(self):
+        self.kill_and_compare()
+
+    def test_what_was_acknowledged_is_there_after_a_kill_on_a_file(self):
+        self.medium = "file"
+        self.kill_and_compare()
+
+    def kill_and_compare(self):
         pick = random.Random(OPTIONS.seed)
         clients = [Client(number, pick.random()) for number in range(CLIENTS)]
         self.create("shared.rrd", *(file.name for client in clients for file in client.files))
@@ -165,14 +172,14 @@ class BreezeRrdcached(unittest.TestCase):
             for client in clients:
                 client.follow(daemon)
             time.sleep(pick.uniform(0.05, 0.5))
-            place = address_of(daemon.process.pid, self.pool)
+            place = address_of(daemon.process.pid)
             daemon.kill()
             for client in clients:
                 client.join()
                 self.assertIsNone(client.failure)
             self.check()
             daemon = self.daemon(taken=place if kill % 2 == 0 else None)
-            self.assertEqual(address_of(daemon.process.pid, self.pool) == place, kill % 2 != 0)
+            self.assertEqual(address_of(daemon.process.pid) == place, kill % 2 != 0)
             connection = Connection(daemon)
             for client in clients:
                 client.compare(connection)
