@@ -172,6 +172,7 @@ class BreezeRrdcached(unittest.TestCase):
             for client in clients:
                 client.follow(daemon)
             time.sleep(pick.uniform(0.05, 0.5))
+            daemon.must_run()
             place = address_of(daemon.process.pid)
             daemon.kill()
             for client in clients:

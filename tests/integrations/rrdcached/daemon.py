@@ -34,9 +34,13 @@ class Daemon:
                     raise AssertionError(f"rrdcached does not listen: {self.log.read_text()[-2000:]}") from None
                 time.sleep(0.002)
 
-    def kill(self):
-        """SIGKILL: no warning, no handler. Fails if the daemon had ended by itself."""
+    def must_run(self):
+        """Fails if the daemon has ended by itself."""
         assert self.process.poll() is None, f"rrdcached has ended with {self.process.returncode}: {self.log.read_text()[-2000:]}"
+
+    def kill(self):
+        """SIGKILL: no warning, no handler."""
+        self.must_run()
         self.process.kill()
         self.process.wait()
 
