@@ -75,10 +75,10 @@ void MappedMedium::set_durability(Durability durability) noexcept
 
 MediumCounters MappedMedium::counters() const noexcept
 {
-    return {.bytes_written = bytes_written_.get() + shared_.get(bytes_appended) + shared_.get(single_lines_written_back) * cache_line_bytes,
+    return {.bytes_written = bytes_written_.get() + shared_.get(bytes_appended) + shared_.get(lines_of_any_thread) * cache_line_bytes,
             .write_calls = write_calls_.get(),
             .syncs = syncs_.get(),
-            .lines_written_back = lines_written_back_.get() + shared_.get(single_lines_written_back),
+            .lines_written_back = lines_written_back_.get() + shared_.get(lines_of_any_thread),
             .fences = shared_.get(fences),
             .persist_points = file_.faults().persist_points() + shared_.get(persist_points)};
 }
@@ -206,7 +206,7 @@ bool MappedMedium::compare_exchange_word(std::uint64_t offset, std::uint64_t& ex
     pass_persist_point();
     const std::atomic_ref word(*reinterpret_cast<std::uint64_t*>(mapping_.base() + offset));
     if constexpr (media_are_observed) {  // In the order in which they take effect.
-        const std::lock_guard hold(lines_lock_);
+        const std::lock_guard hold(observed_lock_);
         const bool exchanged = word.compare_exchange_strong(expected, desired);
         if (exchanged) {
             observe(MediumEvent::store, offset, &desired, sizeof desired);
@@ -221,7 +221,7 @@ void MappedMedium::store_word(std::uint64_t offset, std::uint64_t value) noexcep
     file_.faults().persist();
     const std::atomic_ref word(*reinterpret_cast<std::uint64_t*>(mapping_.base() + offset));
     if constexpr (media_are_observed) {  // In the order in which they take effect.
-        const std::lock_guard hold(lines_lock_);
+        const std::lock_guard hold(observed_lock_);
         word.store(value, std::memory_order_release);
         observe(MediumEvent::store, offset, &value, sizeof value);
         return;
@@ -237,7 +237,7 @@ void MappedMedium::write_back_line(std::uint64_t offset) noexcept
     pass_persist_point();
     observe(MediumEvent::write_back, offset, nullptr, cache_line_bytes);
     arch_.write_back(mapping_.base() + offset);
-    shared_.add(single_lines_written_back, 1);
+    shared_.add(lines_of_any_thread, 1);
     charge_lines(1);
 }
 
@@ -256,11 +256,18 @@ void MappedMedium::write_back(std::uint64_t offset, std::size_t size) noexcept
 
 void MappedMedium::fence() noexcept
 {
-    pass_persist_point();
+    const bool has_rules = file_.faults().has_rules();
+    if (has_rules) {
+        file_.faults().persist();
+    }
     arch_.fence();
     observe(MediumEvent::fence);
     shared_.add(fences, 1);
-    pass_persist_point();  // Durable, and not reported yet.
+    if (has_rules) {
+        file_.faults().persist();  // Durable, and not reported yet.
+    } else {
+        shared_.add(persist_points, 2);  // As pass_persist_point(), before and after.
+    }
 }
 
 Result<void> MappedMedium::map_at(std::byte* address, std::uint64_t offset, std::uint64_t size)
@@ -292,14 +299,12 @@ void MappedMedium::write_back_lines(std::span<const std::uintptr_t> line_address
     if (!needs_write_back_ || line_addresses.empty()) {
         return;
     }
-    file_.faults().persist();
+    pass_persist_point();
     observe_write_backs(line_addresses);
     for (const std::uintptr_t line : line_addresses) {
         arch_.write_back(reinterpret_cast<const void*>(line));
     }
-    const std::lock_guard hold(lines_lock_);
-    lines_written_back_.add(line_addresses.size());
-    bytes_written_.add(line_addresses.size() * arch::Native::line_bytes);
+    shared_.add(lines_of_any_thread, line_addresses.size());
     charge_lines(line_addresses.size());
 }
 

@@ -75,9 +75,9 @@ private:
     Counter write_calls_;
     Counter syncs_;
     Counter lines_written_back_;
-    enum Shared : std::size_t { bytes_appended, single_lines_written_back, fences, persist_points, shared_figures };
+    enum Shared : std::size_t { bytes_appended, lines_of_any_thread, fences, persist_points, shared_figures };
     SharedCounters<shared_figures> shared_;  ///< of the members that any number of threads may call
-    os::FutexLock lines_lock_;  ///< charges and counts of write_back_lines()
+    os::FutexLock observed_lock_;  ///< keeps observed stores of words in their order
 };
 
 }  // namespace stillpoint

@@ -58,7 +58,7 @@ private:
         return sizeof(ActivationRecord) + count * sizeof(PointerChange);
     }
 
-    PoolMemory* memory_ = nullptr;
+    alignas(2 * cache_line_bytes) PoolMemory* memory_ = nullptr;  // Another thread has the next log.
     LogHeader* header_ = nullptr;
     std::byte* bytes_ = nullptr;
     std::uint64_t capacity_ = 0;

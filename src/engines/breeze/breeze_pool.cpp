@@ -42,7 +42,9 @@ unsigned threads_for(const OpenOptions& options) noexcept
     return std::clamp<unsigned>(static_cast<unsigned>(count), 1, rewriters_max);
 }
 
-thread_local unsigned last_log = 0;  ///< that the thread had: its cache has free blocks
+constexpr unsigned no_log = logs_max;
+constinit thread_local unsigned own_log = no_log;  ///< that the thread had last: its cache has free blocks
+constinit std::atomic<unsigned> threads_seen{0};   ///< each begins with another log
 
 }  // namespace
 
@@ -325,31 +327,16 @@ void BreezePool::detach_after_fork() noexcept
 
 Transaction& BreezePool::begin() noexcept
 {
-    gate_.enter();
-    for (;;) {
-        std::uint32_t free = free_logs_.load(std::memory_order_acquire);
-        if (free == 0) {
-            os::futex_wait(free_logs_, 0);
-            continue;
-        }
-        const unsigned number = (free >> last_log % logs_max & 1) != 0 ? last_log % logs_max
-                                                                       : static_cast<unsigned>(std::countr_zero(free));
-        if (free_logs_.compare_exchange_strong(free, free & ~(std::uint32_t{1} << number), std::memory_order_acq_rel)) {
-            last_log = number;
-            transactions_[number].begin();
-            return transactions_[number];
-        }
+    if (own_log == no_log) [[unlikely]] {
+        own_log = threads_seen.fetch_add(1, std::memory_order_relaxed) % logs_max;
     }
+    own_log = gate_.enter(own_log);
+    Transaction& transaction = transactions_[own_log];
+    transaction.begin();
+    return transaction;
 }
 
-void BreezePool::end(Transaction& transaction) noexcept
-{
-    const auto number = static_cast<unsigned>(&transaction - transactions_.data());
-    if (free_logs_.fetch_or(std::uint32_t{1} << number, std::memory_order_acq_rel) == 0) {
-        os::futex_wake(free_logs_);
-    }
-    gate_.leave();
-}
+void BreezePool::end(Transaction& transaction) noexcept { gate_.leave(static_cast<unsigned>(&transaction - transactions_.data())); }
 
 Result<CollectionFigures> BreezePool::collect()
 {

@@ -86,12 +86,10 @@ private:
     std::string path_;
     PoolParts parts_;
     std::array<Transaction, logs_max> transactions_;
-    sync::Atomic<std::uint32_t> free_logs_{UINT32_MAX};  ///< a bit for each
     TransactionGate gate_;
     os::FutexLock collection_lock_;
     OpenFigures figures_;
     PoolFigures page_;
-    static_assert(logs_max == 32);
 };
 
 }  // namespace stillpoint::breeze

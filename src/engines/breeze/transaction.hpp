@@ -98,7 +98,7 @@ private:
         figure.store(figure.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
     }
 
-    PoolParts* pool_ = nullptr;
+    alignas(2 * cache_line_bytes) PoolParts* pool_ = nullptr;  // Another thread has the next transaction.
     unsigned number_ = 0;
     os::ReservedSpace space_;  ///< of the log and the lists
     std::uint64_t id_ = 0;
