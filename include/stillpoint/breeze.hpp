@@ -135,16 +135,16 @@ public:
     template <class Body>
     void atomically(Body&& body)
     {
-        check(nvm_tx_begin(handle_));
-        try {
-            transaction running(handle_);
-            std::forward<Body>(body)(running);
-        } catch (...) {
-            static_cast<void>(nvm_tx_abort(handle_));
-            throw;
-        }
-        check(nvm_tx_commit(handle_));
+        run(std::forward<Body>(body), &nvm_tx_commit);
     }
+    /// As atomically(), and durable after wait_durable(): the locks of what it changed may be released before.
+    template <class Body>
+    void atomically_early(Body&& body)
+    {
+        run(std::forward<Body>(body), &nvm_tx_commit_early);
+    }
+    /// All that any thread has committed before is durable on return.
+    void wait_durable() { check(nvm_wait_durable(handle_)); }
     nvm_collection collect()
     {
         nvm_collection figures{};
@@ -154,6 +154,20 @@ public:
     void drain() { check(nvm_drain(handle_)); }
 
 private:
+    template <class Body>
+    void run(Body&& body, int (*commit)(NVM_POOL*))
+    {
+        check(nvm_tx_begin(handle_));
+        try {
+            transaction running(handle_);
+            std::forward<Body>(body)(running);
+        } catch (...) {
+            static_cast<void>(nvm_tx_abort(handle_));
+            throw;
+        }
+        check(commit(handle_));
+    }
+
     explicit pool(NVM_POOL* handle) : handle_(handle)
     {
         if (handle == nullptr) {

@@ -430,7 +430,9 @@ TEST_F(BreezeApi, RollsBackForExceptionsInCpp)
                  std::runtime_error);
     EXPECT_EQ(root->value, 0u);
     pool.atomically([&](transaction& tx) { tx.set(root->value, 8); });
-    EXPECT_EQ(root->value, 8u);
+    pool.atomically_early([&](transaction& tx) { tx.set(root->value, 9); });
+    pool.wait_durable();
+    EXPECT_EQ(root->value, 9u);
 }
 
 }  // namespace
