@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "core/findings.hpp"
@@ -169,6 +170,8 @@ struct EngineDriver {
     Result<void> (*check_options)(const Options& options) = nullptr;
     /// The engine's own statistics (its statistics.inc): Statistics::engine_words has their words, in this order.
     std::span<const StatisticRow> statistics = {};
+    /// A sentence that says why the run with these figures is slower than it need be, and what would help; empty: they show no reason.
+    std::string (*advice)(const Statistics& page) = nullptr;
     /// With these options the program needs malloc in shared memory (src/shared_heap): `stillpoint run` preloads it. nullptr: never.
     bool (*wants_shared_heap)(const Options& options) = nullptr;
     /// For `stillpoint lint`, where the engine's programs have rules of their own. Empty: they have not.

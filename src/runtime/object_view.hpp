@@ -43,7 +43,7 @@ struct ShownObject {
     std::uint64_t place;     ///< the byte of the image where its header lies: its name in this pool
     std::uint64_t depth;     ///< pointers from the root to it, by the shortest way
     std::string_view type;
-    std::uint64_t element_bytes;  ///< of the type: a larger object is an array, or has a tail
+    std::uint64_t element_bytes;  ///< a larger object is an array; one with a tail is not
     std::uint32_t references;
     std::span<const std::byte> bytes;
     std::span<const ShownPointer> pointers;  ///< in the order of their offsets

@@ -100,7 +100,7 @@ Result<bool> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_pa
     prefetch_older_copy(image_page, pending.location);
     const std::uint64_t content = content_hash(bytes, table_.hash_seed());
     const std::atomic_ref<std::uint64_t> newest(content_hashes_[image_page]);
-    if (!certain && first_time && content == newest.load(std::memory_order_relaxed)) {
+    if (first_time && content == newest.load(std::memory_order_relaxed)) {
         return false;
     }
     if (write_rules_.leaves_out_zero_pages && !certain && first_time && content == hash_of_zeroes_ &&

@@ -58,8 +58,8 @@ public:
 
     void begin(std::uint64_t epoch) noexcept;
     /// Writes the copy of page number `index` of the epoch. The same index may be written again,
-    /// with newer bytes. `certain` false: where the bytes are those of the page's consistent copy nothing is
-    /// written. Neighbouring indexes with neighbouring bytes become one large write.
+    /// with newer bytes. Where the bytes are those of the page's consistent copy nothing is written: a lock was taken and released, a field
+    /// got the value that it had. `certain`: the page was stored to. Neighbouring indexes with neighbouring bytes become one large write.
     /// Returns whether anything is written. Errors: io, no_space, pool_full (no free location: cannot
     /// happen with two data pages for each page).
     [[nodiscard]] Result<bool> write_page(std::uint64_t index, std::uint64_t image_page, const std::byte* bytes, bool certain);

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "api/registry.hpp"
 #include "api/statistics.hpp"
 #include "command.hpp"
 #include "json.hpp"
@@ -52,6 +53,17 @@ std::string value_text(const StatisticRow& row, std::uint64_t value)
     return row.unit.empty() ? std::to_string(value) : text_of("{} {}", value, row.unit);
 }
 
+/// The engine's, about this run; empty: none.
+std::string advice_of(const StatisticsView& view)
+{
+    for (const EngineDriver& driver : every_engine_driver()) {
+        if (driver.advice != nullptr && driver.format.name == view.engine_name()) {
+            return driver.advice(*view);
+        }
+    }
+    return {};
+}
+
 void print_text(const StatisticsView& view, pid_t process)
 {
     print("{} (process {}), pool {}\n", printable(view.program_name()), process, printable(view.pool_path()));
@@ -63,6 +75,9 @@ void print_text(const StatisticsView& view, pid_t process)
         }
         print("{:<24} {:>18}  {}\n", row.name, value_text(row, values[i]), row.sentence);
     }
+    if (const std::string text = advice_of(view); !text.empty()) {
+        print("slower than it need be: {}\n", text);
+    }
 }
 
 void print_json(const StatisticsView& view, pid_t process)
@@ -73,6 +88,7 @@ void print_json(const StatisticsView& view, pid_t process)
     for (std::size_t i = 0; i < values.size(); ++i) {
         json.number(statistic_rows()[i].name, values[i]);
     }
+    json.text("advice", advice_of(view));
     print("{}\n", json.end_object().str());
 }
 

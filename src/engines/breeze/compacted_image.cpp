@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engines/breeze/formatted.hpp"
+#include "core/formatted.hpp"
 #include "engines/breeze/object_headers.hpp"
 #include "stillpoint/breeze.h"
 

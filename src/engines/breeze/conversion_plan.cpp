@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engines/breeze/formatted.hpp"
+#include "core/formatted.hpp"
 #include "engines/breeze/type_comparison.hpp"
 
 namespace stillpoint::breeze {

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "engines/breeze/formatted.hpp"
+#include "core/formatted.hpp"
 #include "engines/breeze/object_headers.hpp"
 #include "engines/breeze/offline.hpp"
 #include "engines/breeze/value_forms.hpp"
@@ -190,7 +190,7 @@ void View::show(const Waiting& object)
     show_(context_, {.place = object.block,
                      .depth = object.depth,
                      .type = type.name,
-                     .element_bytes = type.size,
+                     .element_bytes = type.has_tail ? header.size : type.size,
                      .references = references_in(header.counts),
                      .bytes = {bytes, header.size},
                      .pointers = pointers,

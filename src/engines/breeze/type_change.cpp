@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "engines/breeze/formatted.hpp"
+#include "core/formatted.hpp"
 #include "engines/breeze/type_comparison.hpp"
 #include "stillpoint/typed_fields.h"
 

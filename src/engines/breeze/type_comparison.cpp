@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "engines/breeze/formatted.hpp"
+#include "core/formatted.hpp"
 #include "stillpoint/typed_fields.h"
 
 namespace stillpoint::breeze {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "arch/checksum.hpp"
-#include "engines/breeze/formatted.hpp"
+#include "core/formatted.hpp"
 #include "engines/breeze/type_comparison.hpp"
 
 namespace stillpoint::breeze {

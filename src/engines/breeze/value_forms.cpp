@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "engines/breeze/formatted.hpp"
+#include "core/formatted.hpp"
 #include "engines/breeze/type_comparison.hpp"
 #include "stillpoint/typed_fields.h"
 

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "core/store_marks.hpp"
+#include "engines/pmthreads/advice.hpp"
 #include "engines/pmthreads/own_statistics.hpp"
 #include "os/clock.hpp"
 #include "os/log.hpp"
@@ -41,6 +42,9 @@ bool Checkpointer::finish() noexcept
 {
     const bool finished = turns_.finish();
     watch_.at_end();
+    if (const std::string text = advice(statistics()); !text.empty()) {
+        os::log(os::Severity::note, "slower than it need be: {} (docs/guide/pmthreads.md, \"Slow? Try\")", text);
+    }
     team_.stop();
     return finished;
 }
@@ -195,14 +199,19 @@ Result<void> Checkpointer::write_epoch(bool clean) noexcept
     if (!writing_begun_) {
         writer_.begin(captured_epoch_);
     }
+    std::uint64_t unchanged = 0;
     for (std::uint64_t i = 0; i < capture_.staged_count(); ++i) {
         if (auto written = writer_.write_page(i, capture_.page(i), capture_.staged(i), capture_.certainly_written(i)); !written) {
             return pass_on(written.error());
         } else if (!*written) {
-            parts_.tracker->note_unchanged(capture_.page(i));
+            ++unchanged;
+            if (!capture_.certainly_written(i)) {
+                parts_.tracker->note_unchanged(capture_.page(i));
+            }
         }
         pacer_.page_done();
     }
+    own_statistic(OwnStatistic::unchanged_pages_total).fetch_add(unchanged, std::memory_order_relaxed);
     return writer_.commit({captured_epoch_, parts_.shadow->bytes() / page_bytes, captured_unix_ns_, clean});
 }
 

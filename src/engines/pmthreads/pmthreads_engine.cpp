@@ -1,5 +1,6 @@
 #include "engines/pmthreads/pmthreads_engine.hpp"
 
+#include "engines/pmthreads/advice.hpp"
 #include "engines/pmthreads/own_options.hpp"
 #include "engines/pmthreads/own_statistics.hpp"
 #include "engines/pmthreads/pmthreads_layout.hpp"
@@ -48,7 +49,8 @@ EngineDriver driver() noexcept
             .sums_program_bytes = true,
             .options = own_option_rows,
             .check_options = &check_own_options,
-            .statistics = own_statistic_rows};
+            .statistics = own_statistic_rows,
+            .advice = &advice};
 }
 
 PmthreadsEngine::~PmthreadsEngine() { loader_.stop(); }
@@ -127,7 +129,11 @@ Result<void> PmthreadsEngine::load_image(std::string_view choice, RecoveryReport
     return report.lazy ? loader_.start_lazy(base, *uffd) : Result<void>{};
 }
 
-Result<void> PmthreadsEngine::start_checkpoints() { return checkpointer_->start(); }
+Result<void> PmthreadsEngine::start_checkpoints()
+{
+    own_statistic(OwnStatistic::tracker).store(static_cast<std::uint64_t>(number_of_tracker(tracker_->name())), std::memory_order_relaxed);
+    return checkpointer_->start();
+}
 
 bool PmthreadsEngine::end_checkpoints(bool clean) noexcept { return clean && checkpointer_->finish(); }
 

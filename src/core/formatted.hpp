@@ -6,7 +6,7 @@
 
 #include "core/result.hpp"
 
-namespace stillpoint::breeze {
+namespace stillpoint {
 
 template <class... Args>
 [[nodiscard]] std::string formatted(fmt::format_string<Args...> format, Args&&... args)
@@ -16,4 +16,4 @@ template <class... Args>
     return {text, end.out};
 }
 
-}  // namespace stillpoint::breeze
+}  // namespace stillpoint
