@@ -20,6 +20,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "../../bench/engines/current.hpp"
@@ -28,6 +29,7 @@
 #include "../../bench/structures/coupled_list.hpp"
 #include "../../bench/structures/hash_map.hpp"
 #include "../../bench/structures/queue.hpp"
+#include "../../bench/structures/skip_list.hpp"
 #include "../../bench/workloads/values.hpp"
 
 namespace bench {
@@ -177,9 +179,20 @@ TEST_F(BTreeTest, KeepsShortValuesInItsLeavesThroughSplitsOfInnerNodes)
     }
 }
 
-using List = CoupledList<E>;
+/// The two lists that are locked hand over hand.
+template <class List>
+class Lists : public ::testing::Test {};
+using BothLists = ::testing::Types<CoupledList<E>, SkipList<E>>;
+TYPED_TEST_SUITE(Lists, BothLists);
+template <class List>
+constexpr const char* name_prefix = std::is_same_v<List, SkipList<E>> ? "skip " : "";
+
+/// A single chain has nothing but its order.
+bool is_whole(const CoupledList<E>&) { return true; }
+bool is_whole(const SkipList<E>& list) { return list.is_whole(); }
 
 /// The keys in the list's order.
+template <class List>
 std::vector<std::uint64_t> keys_of(const List& list)
 {
     std::vector<std::uint64_t> keys;
@@ -190,9 +203,9 @@ std::vector<std::uint64_t> keys_of(const List& list)
     return keys;
 }
 
-TEST(CoupledList, AnswersAsTheModelDoesAndIsSorted)
+TYPED_TEST(Lists, AnswersAsTheModelDoesAndIsSorted)
 {
-    List list("list one");
+    TypeParam list(name_prefix<TypeParam> + std::string("list one"));
     std::set<std::uint64_t> model;
     Random random;
     for (unsigned i = 0; i < 30'000; ++i) {
@@ -205,11 +218,12 @@ TEST(CoupledList, AnswersAsTheModelDoesAndIsSorted)
     }
     EXPECT_EQ(keys_of(list), std::vector(model.begin(), model.end()));
     EXPECT_EQ(list.length(), static_cast<std::int64_t>(model.size()));
+    EXPECT_TRUE(is_whole(list));
 }
 
-TEST(CoupledList, StaysSortedAndCountedWhileTwoThreadsChangeTheSameKeys)
+TYPED_TEST(Lists, StaysSortedAndCountedWhileTwoThreadsChangeTheSameKeys)
 {
-    List list("list two");
+    TypeParam list(name_prefix<TypeParam> + std::string("list two"));
     run_two([&](unsigned thread) {
         Random random(thread + 1);
         for (unsigned i = 0; i < 20'000; ++i) {
@@ -221,11 +235,12 @@ TEST(CoupledList, StaysSortedAndCountedWhileTwoThreadsChangeTheSameKeys)
     const std::vector<std::uint64_t> keys = keys_of(list);
     EXPECT_EQ(std::adjacent_find(keys.begin(), keys.end(), std::greater_equal<>()), keys.end());
     EXPECT_EQ(list.length(), static_cast<std::int64_t>(keys.size()));
+    EXPECT_TRUE(is_whole(list));
 }
 
-TEST(CoupledList, AnswersEachThreadForItsOwnKeys)
+TYPED_TEST(Lists, AnswersEachThreadForItsOwnKeys)
 {
-    List list("list own");
+    TypeParam list(name_prefix<TypeParam> + std::string("list own"));
     run_two([&](unsigned thread) {
         std::set<std::uint64_t> model;
         Random random(thread + 1);
