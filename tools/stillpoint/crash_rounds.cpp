@@ -149,7 +149,8 @@ void CrashRounds::round(const Moment& moment, bool counts_as_kill)
     if (interruption() != 0) {
         return;
     }
-    const bool has_finished = ended && WIFEXITED(child.status()) && WEXITSTATUS(child.status()) == 0;
+    // Also where it ended while the kill was on its way.
+    const bool has_finished = WIFEXITED(child.status()) && WEXITSTATUS(child.status()) == 0;
     if (has_finished) {
         ++figures_.ended_by_itself;
         moment_text_ = "by itself";
