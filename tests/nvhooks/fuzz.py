@@ -75,7 +75,6 @@ CANARIES = {
     "canary-moves-extra": (layer(OPTIMIZATIONS[3:], keeps_fase="opaque, boundary"), BOTH),
     "canary-moves-marks": (layer(OPTIMIZATIONS, hooks=("post_nvm_write",), marks="cards", keeps_fase="opaque, boundary"),
                            ["--cards=6"]),
-    "canary-moves-gathered": (layer((), hooks=("is_nvm", *WRITES, *GATHERED), keeps_fase="opaque, boundary"), BOTH),
     "canary-undescribed": (layer((), described=False), BOTH),
     "canary-reads": (layer((), hooks=("is_nvm", "pre_nvm_write")), ["--pre", "--reads"]),
     "canary-moves-reads": (layer(OPTIMIZATIONS, hooks=("is_nvm", "pre_nvm_read", "pre_nvm_write"), keeps_fase="opaque, boundary"),
