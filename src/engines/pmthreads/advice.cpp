@@ -88,7 +88,7 @@ std::string advice(const Statistics& page)
     }
     if (const std::uint64_t stretched = figures(&Statistics::stretched_intervals); 4 * stretched > checkpoints) {
         return formatted(
-            "the medium was slower than the interval {} times in {} checkpoints: try a longer --interval, a faster disk, or write "
+            "writing took longer than the interval {} times in {} checkpoints: try a longer --interval, a faster disk, or write "
             "fewer pages",
             stretched, checkpoints);
     }
