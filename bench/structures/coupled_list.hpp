@@ -10,23 +10,18 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
-#include <span>
 #include <string>
 
 #include "../engines/engine.hpp"
+#include "counted_length.hpp"
 
 namespace bench {
 
 template <MemoryEngine E>
 class CoupledList {
 public:
-    static constexpr unsigned threads_max = 16;
-
     /// Finds the list by its name, or makes an empty one.
-    explicit CoupledList(const std::string& name)
-        : head_(E::template named<Node>(name.c_str())), shares_(E::template named<Share>((name + ".shares").c_str(), threads_max))
-    {
-    }
+    explicit CoupledList(const std::string& name) : head_(E::template named<Node>(name.c_str())), length_(name) {}
 
     /// The key's value; nothing: there is no such key.
     [[nodiscard]] std::optional<std::uint64_t> find(std::uint64_t key)
@@ -49,7 +44,7 @@ public:
         node->value = value;
         E::init(node->next, place.node);
         place.before->next = node;
-        count(operation, thread, 1);
+        length_.add(operation, thread, 1);
         return true;
     }
     /// False: there was no such key.
@@ -64,7 +59,7 @@ public:
         // No thread waits for the removed node's lock: to wait it would need the lock of the node before, which is ours.
         operation.unlock_unwritten(place.node->mutex);
         E::deallocate(place.node);
-        count(operation, thread, -1);
+        length_.add(operation, thread, -1);
         return true;
     }
 
@@ -77,14 +72,9 @@ public:
         }
     }
     /// As the updates have counted.
-    [[nodiscard]] std::int64_t length() const
-    {
-        std::int64_t sum = 0;
-        for (const Share& share : std::span(shares_, threads_max)) {
-            sum += share.inserted_less_removed;
-        }
-        return sum;
-    }
+    [[nodiscard]] std::int64_t length() const { return length_.sum(); }
+    /// A single chain has nothing but its order.
+    [[nodiscard]] static bool is_whole() noexcept { return true; }
 
 private:
     struct Node {
@@ -92,10 +82,6 @@ private:
         std::uint64_t key;
         std::uint64_t value;
         typename E::template Durable<Node*> next;
-    };
-    struct alignas(64) Share {
-        typename E::Mutex mutex;
-        typename E::template Durable<std::int64_t> inserted_less_removed;
     };
     /// The first node whose key is not below the one looked for, or nullptr, and the node before: both locked.
     struct Place {
@@ -120,16 +106,8 @@ private:
         }
         return {before, node};
     }
-    template <class Section>
-    void count(Section& section, unsigned thread, std::int64_t change)
-    {
-        Share& share = shares_[thread];
-        section.lock(share.mutex);
-        share.inserted_less_removed = share.inserted_less_removed + change;
-    }
-
     Node* head_;  ///< before the first element; its key and value mean nothing. Zeroed memory is an empty list with free locks
-    Share* shares_;
+    CountedLength<E> length_;
 };
 
 }  // namespace bench

@@ -12,24 +12,20 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
-#include <span>
 #include <string>
 
 #include "../engines/engine.hpp"
+#include "counted_length.hpp"
 
 namespace bench {
 
 template <MemoryEngine E>
 class SkipList {
 public:
-    static constexpr unsigned threads_max = 16;
     static constexpr unsigned levels = 8;
 
     /// Finds the list by its name, or makes an empty one.
-    explicit SkipList(const std::string& name)
-        : head_(E::template named<Node>(name.c_str())), shares_(E::template named<Share>((name + ".shares").c_str(), threads_max))
-    {
-    }
+    explicit SkipList(const std::string& name) : head_(E::template named<Node>(name.c_str())), length_(name) {}
 
     /// The key's value; nothing: there is no such key.
     [[nodiscard]] std::optional<std::uint64_t> find(std::uint64_t key)
@@ -67,7 +63,7 @@ public:
         for (unsigned level = 0; level < height; ++level) {
             update.before[level]->next[level] = node;
         }
-        count(update, thread, 1);
+        length_.add(update.operation, thread, 1);
         return true;
     }
     /// False: there was no such key.
@@ -86,7 +82,7 @@ public:
         }
         update.operation.unlock_unwritten(node->mutex);
         E::deallocate(node);
-        count(update, thread, -1);
+        length_.add(update.operation, thread, -1);
         return true;
     }
 
@@ -99,14 +95,7 @@ public:
         }
     }
     /// As the updates have counted.
-    [[nodiscard]] std::int64_t length() const
-    {
-        std::int64_t sum = 0;
-        for (const Share& share : std::span(shares_, threads_max)) {
-            sum += share.inserted_less_removed;
-        }
-        return sum;
-    }
+    [[nodiscard]] std::int64_t length() const { return length_.sum(); }
     /// On each level are, in order, the elements that are so high, and no others.
     [[nodiscard]] bool is_whole() const
     {
@@ -130,10 +119,6 @@ private:
         std::uint64_t key;
         std::uint64_t value;
         typename E::template Durable<Node*> next[levels];
-    };
-    struct alignas(64) Share {
-        typename E::Mutex mutex;
-        typename E::template Durable<std::int64_t> inserted_less_removed;
     };
     /// An update, and on each level that it changes the node before the place, locked.
     struct Update {
@@ -170,15 +155,8 @@ private:
         Node* const node = before->next[0];
         return node != nullptr && node->key == key ? node : nullptr;
     }
-    void count(Update& update, unsigned thread, std::int64_t change)
-    {
-        Share& share = shares_[thread];
-        update.operation.lock(share.mutex);
-        share.inserted_less_removed = share.inserted_less_removed + change;
-    }
-
     Node* head_;  ///< before the first element; its key and value mean nothing. Zeroed memory is an empty list with free locks
-    Share* shares_;
+    CountedLength<E> length_;
 };
 
 }  // namespace bench

@@ -1,9 +1,10 @@
-// Lookups, insertions and removals on a sorted list that is locked hand over hand [PMThreads §6].
+// Lookups, insertions and removals on a sorted list, and on a skip list, that are locked hand over hand [PMThreads §6].
 
 #include <memory>
 #include <string>
 
 #include "../structures/coupled_list.hpp"
+#include "../structures/skip_list.hpp"
 #include "makers.hpp"
 #include "memory_workload.hpp"
 #include "values.hpp"
@@ -11,10 +12,11 @@
 namespace bench {
 namespace {
 
-/// Half of the key range is there; an update inserts or removes, so the length stays.
+/// Half of the key range is there; an update inserts or removes, so the length stays. `operations_each`: of a turn.
+template <class List, unsigned operations_each>
 class ListWorkload final : public MemoryWorkload {
 public:
-    ListWorkload(const Shape& shape, std::uint64_t elements) : MemoryWorkload(shape), keys_(2 * elements), list_("bench.list") {}
+    ListWorkload(const Shape& shape, const char* name, std::uint64_t elements) : MemoryWorkload(shape), keys_(2 * elements), list_(name) {}
 
     void perform(Context& context, unsigned count) override
     {
@@ -31,8 +33,7 @@ public:
             }
         }
     }
-    /// An operation takes half a millisecond.
-    unsigned operations_per_turn() const noexcept override { return 1; }
+    unsigned operations_per_turn() const noexcept override { return operations_each; }
 
 private:
     /// From the last key on: each is inserted at the head, without a walk.
@@ -56,8 +57,8 @@ private:
                 found_wrong();
             }
         });
-        if (!is_sorted) {
-            return "the keys of the list are not in order";
+        if (!is_sorted || !list_.is_whole()) {
+            return is_sorted ? "a level of the list has other elements than it should" : "the keys of the list are not in order";
         }
         return length == list_.length()
                    ? std::string()
@@ -65,11 +66,20 @@ private:
     }
 
     std::uint64_t keys_;
-    CoupledList<E> list_;
+    List list_;
 };
+
+/// An operation takes half a millisecond.
+using LongList = ListWorkload<CoupledList<CurrentEngine>, 1>;
+using LeveledList = ListWorkload<SkipList<CurrentEngine>, 16>;
 
 }  // namespace
 
-Work make_list(const Shape& shape) { return {std::make_unique<ListWorkload>(shape, shape.size_or(40'000, 200)), nullptr}; }
+Work make_list(const Shape& shape) { return {std::make_unique<LongList>(shape, "bench.list", shape.size_or(40'000, 200)), nullptr}; }
+
+Work make_skip_list(const Shape& shape)
+{
+    return {std::make_unique<LeveledList>(shape, "bench.skip_list", shape.size_or(200'000, 200)), nullptr};
+}
 
 }  // namespace bench

@@ -187,10 +187,6 @@ TYPED_TEST_SUITE(Lists, BothLists);
 template <class List>
 constexpr const char* name_prefix = std::is_same_v<List, SkipList<E>> ? "skip " : "";
 
-/// A single chain has nothing but its order.
-bool is_whole(const CoupledList<E>&) { return true; }
-bool is_whole(const SkipList<E>& list) { return list.is_whole(); }
-
 /// The keys in the list's order.
 template <class List>
 std::vector<std::uint64_t> keys_of(const List& list)
@@ -218,7 +214,7 @@ TYPED_TEST(Lists, AnswersAsTheModelDoesAndIsSorted)
     }
     EXPECT_EQ(keys_of(list), std::vector(model.begin(), model.end()));
     EXPECT_EQ(list.length(), static_cast<std::int64_t>(model.size()));
-    EXPECT_TRUE(is_whole(list));
+    EXPECT_TRUE(list.is_whole());
 }
 
 TYPED_TEST(Lists, StaysSortedAndCountedWhileTwoThreadsChangeTheSameKeys)
@@ -235,7 +231,7 @@ TYPED_TEST(Lists, StaysSortedAndCountedWhileTwoThreadsChangeTheSameKeys)
     const std::vector<std::uint64_t> keys = keys_of(list);
     EXPECT_EQ(std::adjacent_find(keys.begin(), keys.end(), std::greater_equal<>()), keys.end());
     EXPECT_EQ(list.length(), static_cast<std::int64_t>(keys.size()));
-    EXPECT_TRUE(is_whole(list));
+    EXPECT_TRUE(list.is_whole());
 }
 
 TYPED_TEST(Lists, AnswersEachThreadForItsOwnKeys)
