@@ -12,14 +12,14 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import unittest
 import weakref
 from pathlib import Path
 
 sys.path.insert(1, str(Path(__file__).resolve().parent.parent))
-from pool_address import address_of, environment_without  # noqa: E402  (it lies beside this folder)
+from killed_server import MortalClient, killed_and_started  # noqa: E402  (it lies beside this folder)
+from pool_address import address_of, environment_without  # noqa: E402
 from server import Server  # noqa: E402
 
 BUILD = Path(os.environ.get("STILLPOINT_BUILD", Path(__file__).resolve().parents[3] / "build"))
@@ -68,29 +68,16 @@ class Connection:
         return found
 
 
-class Client(threading.Thread):
-    """Changes keys of its own until the server dies. `known` has what was acknowledged: value, flags, time of expiry or 0. The change
-    that was under way lies in `open`: (key, what the key has if it took place)."""
+class Client(MortalClient):
+    """Has keys of its own. `known` has what was acknowledged: value, flags, time of expiry or 0. The change that was under way lies in
+    `open`: (key, what the key has if it took place)."""
 
     def __init__(self, number, seed):
-        super().__init__(daemon=True)
-        self.number, self.random = number, random.Random(seed)
-        self.known, self.open, self.cas, self.failure, self.server = {}, None, 0, None, None
+        super().__init__(seed)
+        self.number, self.known, self.open, self.cas = number, {}, None, 0
 
-    def follow(self, server):
-        self.server = server
-        threading.Thread.__init__(self, daemon=True)
-        self.start()
-
-    def run(self):
-        try:
-            connection = Connection(self.server)
-            while True:
-                self.change(connection)
-        except OSError:
-            return
-        except AssertionError as failure:
-            self.failure = failure
+    def connect(self, server):
+        return Connection(server)
 
     def change(self, connection):
         pick = self.random
@@ -170,19 +157,7 @@ class BreezeMemcached(unittest.TestCase):
     def test_what_was_acknowledged_is_there_after_a_kill(self):
         pick = random.Random(OPTIONS.seed)
         clients = [Client(number, pick.random()) for number in range(CLIENTS)]
-        server = self.server()
-        for kill in range(OPTIONS.kills):
-            for client in clients:
-                client.follow(server)
-            time.sleep(pick.uniform(0.05, 0.7))
-            place = address_of(server.process.pid)
-            server.kill()
-            for client in clients:
-                client.join()
-                self.assertIsNone(client.failure)
-            self.check()
-            server = self.server(taken=place if kill % 2 == 0 else None)
-            self.assertEqual(address_of(server.process.pid) == place, kill % 2 != 0)
+        for server in killed_and_started(self, self.server(), clients, lambda taken: self.server(taken=taken), OPTIONS.kills, pick):
             connection = Connection(server)
             highest = max(client.compare(connection) for client in clients)
             self.assertLess(max(client.cas for client in clients), 1 << 62)

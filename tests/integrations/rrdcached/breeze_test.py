@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import unittest
 from pathlib import Path
@@ -19,7 +18,8 @@ from pathlib import Path
 from daemon import Connection, Daemon
 
 sys.path.insert(1, str(Path(__file__).resolve().parent.parent))
-from pool_address import address_of, environment_without  # noqa: E402  (it lies beside this folder)
+from killed_server import MortalClient, killed_and_started  # noqa: E402  (it lies beside this folder)
+from pool_address import environment_without  # noqa: E402
 
 BUILD = Path(os.environ.get("STILLPOINT_BUILD", Path(__file__).resolve().parents[3] / "build"))
 PROGRAM = BUILD.joinpath("integrations", "rrdcached", "breeze", "rrdcached")
@@ -52,28 +52,15 @@ class File:
         return values
 
 
-class Client(threading.Thread):
-    """Changes files of its own until the daemon dies, and one that all clients change."""
+class Client(MortalClient):
+    """Has files of its own, and changes one that all clients change."""
 
     def __init__(self, number, seed):
-        super().__init__(daemon=True)
-        self.random, self.failure, self.daemon_of_run = random.Random(seed), None, None
+        super().__init__(seed)
         self.files = [File(f"c{number}-{index}.rrd") for index in range(FILES)]
 
-    def follow(self, daemon):
-        self.daemon_of_run = daemon
-        threading.Thread.__init__(self, daemon=True)
-        self.start()
-
-    def run(self):
-        try:
-            connection = Connection(self.daemon_of_run)
-            while True:
-                self.change(connection)
-        except OSError:
-            return
-        except AssertionError as failure:
-            self.failure = failure
+    def connect(self, server):
+        return Connection(server)
 
     def change(self, connection):
         pick = self.random
@@ -167,20 +154,8 @@ class BreezeRrdcached(unittest.TestCase):
         pick = random.Random(OPTIONS.seed)
         clients = [Client(number, pick.random()) for number in range(CLIENTS)]
         self.create("shared.rrd", *(file.name for client in clients for file in client.files))
-        daemon = self.daemon()
-        for kill in range(OPTIONS.kills):
-            for client in clients:
-                client.follow(daemon)
-            time.sleep(pick.uniform(0.05, 0.5))
-            daemon.must_run()
-            place = address_of(daemon.process.pid)
-            daemon.kill()
-            for client in clients:
-                client.join()
-                self.assertIsNone(client.failure)
-            self.check()
-            daemon = self.daemon(taken=place if kill % 2 == 0 else None)
-            self.assertEqual(address_of(daemon.process.pid) == place, kill % 2 != 0)
+        for daemon in killed_and_started(self, self.daemon(), clients, lambda taken: self.daemon(taken=taken), OPTIONS.kills, pick,
+                                         Daemon.must_run):
             connection = Connection(daemon)
             for client in clients:
                 client.compare(connection)
