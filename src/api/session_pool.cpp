@@ -271,7 +271,8 @@ Result<SessionPool> open_pool(std::unique_ptr<Medium> medium, const Options& opt
         return fail(SP_E_POOL_ENGINE, 0, "{}: the pool belongs to engine {}, which this Stillpoint does not have; use a newer one",
                     options.pool, facts.engine_name);
     }
-    if (auto fits = pool->check_engine(driver->format); !fits) {
+    const EngineFormat* const format = format_of(*driver, pool->facts().engine_layout_version);
+    if (auto fits = pool->check_engine(format != nullptr ? *format : driver->format); !fits) {
         return pass_on(fits.error());
     }
     return SessionPool{std::move(*pool), driver};

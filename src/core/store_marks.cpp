@@ -21,6 +21,7 @@ constinit std::atomic<AfterStore> after_program_store{&ignore};
 constinit std::atomic<GroupedStores> grouped_stores{nullptr};
 constinit std::atomic<BeforeStore> before_store{nullptr};
 constinit std::atomic<BeforeBlocksPass> before_blocks_pass{nullptr};
+constinit std::atomic<std::uint8_t> taken_tag{0};
 
 void want_cards() noexcept { wanted.store(Wanted::cards, std::memory_order_release); }
 
@@ -44,6 +45,7 @@ void want_passing_blocks(BeforeBlocksPass call) noexcept { before_blocks_pass.st
 
 void want_nothing() noexcept
 {
+    taken_tag.store(0, std::memory_order_relaxed);
     before_blocks_pass.store(nullptr, std::memory_order_release);
     grouped_stores.store(nullptr, std::memory_order_release);
     before_store.store(nullptr, std::memory_order_release);

@@ -5,8 +5,9 @@
 // engine wants them each is a load and a branch; where cards are wanted they are marked in line; otherwise the engine is called. Words of
 // core/logged_words.hpp are not announced: they keep their old value themselves.
 //
-// Cards, order [DESIGN, Trackers]: store; test the card; set it if it is 0. The collector: clear; membarrier; copy. A store
-// whose test came too early to see the clear is then in the copy. A mark may come late, but never
+// Cards, order [DESIGN, Trackers]: store; test the line's card; set it, and then the page's, if it is not set. The collector: take the
+// pages' cards; membarrier; take their lines' cards; membarrier; copy. A store whose test came too early to see that a card was taken is
+// then in the copy; one whose test of the page's card came too early is among the lines. A mark may come late, but never
 // after the release that ends its FASE.
 
 #include <array>
@@ -25,7 +26,10 @@ static_assert(NVHOOKS_WINDOW_SHIFT == SP_WINDOW_SHIFT);
 static_assert(SP_WINDOW_INDEX == NVHOOKS_WINDOW_INDEX || SP_WINDOW_INDEX == NVHOOKS_WINDOW_INDEX_UNDER_TSAN);
 
 inline constexpr std::uintptr_t table_address = NVHOOKS_CARD_TABLE_FOR(std::uintptr_t{SP_WINDOW_INDEX});
+inline constexpr std::uintptr_t tables_bytes = NVHOOKS_CARD_TABLE_BYTES + NVHOOKS_COARSE_TABLE_BYTES;
 inline constexpr std::uintptr_t card_bias = NVHOOKS_CARD_BIAS_FOR(std::uintptr_t{SP_WINDOW_INDEX});
+inline constexpr std::uintptr_t page_card_bias = NVHOOKS_COARSE_BIAS_FOR(std::uintptr_t{SP_WINDOW_INDEX});
+inline constexpr std::uint8_t written = NVHOOKS_CARD_WRITTEN;
 
 /// How the engine that runs wants to know of stores.
 enum class Wanted : std::uint8_t {
@@ -75,23 +79,39 @@ void want_passing_blocks(BeforeBlocksPass call) noexcept;
 /// The engine gets nothing more; also called in a child made by fork. Calls that have begun may still come.
 void want_nothing() noexcept;
 
+/// The card of a line of memory.
 [[nodiscard]] inline std::uint8_t* card_of(std::uintptr_t address) noexcept
 {
     return reinterpret_cast<std::uint8_t*>((address >> NVHOOKS_CARD_SHIFT) + card_bias);
 }
-
-/// Called after the stores. The compiler keeps this order by the fence here, the CPU by the collector's membarrier.
-[[gnu::always_inline]] inline void mark_card(std::uint8_t& card) noexcept
+[[nodiscard]] inline std::uint8_t* page_card_of(std::uintptr_t address) noexcept
 {
-    sync::compiler_fence(std::memory_order_seq_cst);
-    const sync::AtomicRef<std::uint8_t> mark_of_page(card);
+    return reinterpret_cast<std::uint8_t*>((address >> NVHOOKS_COARSE_SHIFT) + page_card_bias);
+}
+
+/// Threads that write lines of one page share its card's line: it is stored to once.
+inline void mark_page(std::uint8_t& page_card) noexcept
+{
+    const sync::AtomicRef<std::uint8_t> mark_of_page(page_card);
     if (mark_of_page.load(std::memory_order_relaxed) == 0) {
-        mark_of_page.store(1, std::memory_order_relaxed);
+        mark_of_page.store(written, std::memory_order_release);
     }
 }
 
-/// The collector: the marks of `mask`, which are clear now. One locked instruction, so that a mark that comes in between is kept.
-/// While the program runs, order_copies_after_clear() and then the copies must follow.
+/// Called after the stores. The compiler keeps this order by the fence here, the CPU by the collector's membarrier.
+[[gnu::always_inline]] inline void mark_card(std::uint8_t& card, std::uint8_t& page_card) noexcept
+{
+    sync::compiler_fence(std::memory_order_seq_cst);
+    const sync::AtomicRef<std::uint8_t> mark_of_line(card);
+    if ((mark_of_line.load(std::memory_order_relaxed) & written) == 0) {
+        mark_of_line.store(written, std::memory_order_relaxed);
+        sync::compiler_fence(std::memory_order_seq_cst);
+        mark_page(page_card);
+    }
+}
+
+/// The collector: the cards of pages in `mask`, which are clear now. One locked instruction, so that a mark that comes in between is kept.
+/// While the program runs, order_copies_after_clear() must follow before the lines of those pages are examined.
 template <class Word>
 [[nodiscard]] inline Word take_marks(Word& word, Word mask) noexcept
 {
@@ -99,11 +119,36 @@ template <class Word>
     if ((marks.load(std::memory_order_relaxed) & mask) == 0) {
         return 0;
     }
-    return mask == static_cast<Word>(~Word{0}) ? marks.exchange(0, std::memory_order_relaxed)
-                                               : marks.fetch_and(static_cast<Word>(~mask), std::memory_order_relaxed) & mask;
+    return mask == static_cast<Word>(~Word{0}) ? marks.exchange(0, std::memory_order_acquire)
+                                               : marks.fetch_and(static_cast<Word>(~mask), std::memory_order_acquire) & mask;
 }
 
-/// Marks the cards of [address, + size) as far as it lies in the window. The table must be mapped.
+/// The collector: bit 0 of each byte of `word` that is marked. Those bytes are `tag` from now on, an even number; the others stay.
+/// As after take_marks(), order_copies_after_clear() follows before the copies.
+template <class Word>
+[[nodiscard]] inline Word take_lines(Word& word, std::uint8_t tag) noexcept
+{
+    constexpr Word ones = static_cast<Word>(~Word{0}) / 0xff;
+    const sync::AtomicRef<Word> cards(word);
+    Word seen = cards.load(std::memory_order_relaxed);
+    for (;;) {
+        const Word marked = seen & (ones * written);
+        if (marked == 0) {
+            return 0;
+        }
+        const Word taken = static_cast<Word>((seen & static_cast<Word>(~(marked * 0xff))) | (marked * tag));
+        if (cards.compare_exchange_strong(seen, taken, std::memory_order_acquire, std::memory_order_relaxed)) {
+            return marked;
+        }
+    }
+}
+
+/// Cards of lines that were copied ahead for the running epoch, and not written since, have this value; 0: no engine copies ahead.
+/// tag_of_none: each release of a lock is marked.
+[[gnu::visibility("hidden")]] extern constinit std::atomic<std::uint8_t> taken_tag;
+inline constexpr std::uint8_t tag_of_none = 1;
+
+/// Marks the cards of [address, + size) as far as it lies in the window. The tables must be mapped.
 inline void mark(const void* address, std::size_t size) noexcept
 {
     const auto begin = reinterpret_cast<std::uintptr_t>(address);
@@ -112,9 +157,27 @@ inline void mark(const void* address, std::size_t size) noexcept
     }
     constexpr std::uintptr_t window_last = ((SP_WINDOW_INDEX + 1) << SP_WINDOW_SHIFT) - 1;
     const std::uintptr_t last = size - 1 < window_last - begin ? begin + size - 1 : window_last;
-    const std::uint8_t* const last_card = card_of(last);
-    for (std::uint8_t* card = card_of(begin); card <= last_card; ++card) {
-        mark_card(*card);
+    constexpr std::uintptr_t line_bytes = std::uintptr_t{1} << NVHOOKS_CARD_SHIFT;
+    for (std::uintptr_t at = begin & ~(line_bytes - 1); at <= last; at += line_bytes) {
+        mark_card(*card_of(at), *page_card_of(at));
+    }
+}
+
+/// A lock at [address, + size) is free again, as it was before it was acquired, and the FASE goes on: its cards are marked only if a
+/// copy was made ahead in this epoch, which may have it as held.
+inline void mark_free_lock(const void* address, std::size_t size) noexcept
+{
+    const std::uint8_t tag = taken_tag.load(std::memory_order_relaxed);
+    const auto begin = reinterpret_cast<std::uintptr_t>(address);
+    if (tag == 0 || (begin >> SP_WINDOW_SHIFT) != SP_WINDOW_INDEX) {
+        return;
+    }
+    sync::compiler_fence(std::memory_order_seq_cst);
+    const std::uintptr_t ends[] = {begin, begin + size - 1};
+    for (const std::uintptr_t end : ends) {
+        if (tag == tag_of_none || sync::AtomicRef<std::uint8_t>(*card_of(end)).load(std::memory_order_relaxed) == tag) {
+            mark_card(*card_of(end), *page_card_of(end));
+        }
     }
 }
 
@@ -236,6 +299,9 @@ inline void note_block_state(const void* address, std::size_t size) noexcept
         store_marks::after_block_state.load(std::memory_order_relaxed)(address, size);
     }
 }
+
+/// A lock was released that was acquired in the same FASE, which has not ended. Its bytes are what they were before.
+inline void note_lock_free(const void* address, std::size_t size) noexcept { store_marks::mark_free_lock(address, size); }
 
 /// Marks a store to a lock's bytes. Engines that are called do not keep them: recovery makes locks free.
 inline void note_lock_store(const void* address, std::size_t size) noexcept

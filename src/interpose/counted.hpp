@@ -159,8 +159,12 @@ template <Address address, class Lock>
     if (result != 0) [[unlikely]] {
         return result;
     }
-    // A copy of the page made while the lock was held must not be the checkpoint's.
-    note_lock_store(name, sizeof(Lock));
+    // A copy made while the lock was held must not be the checkpoint's.
+    if (std::is_same_v<Lock, pthread_spinlock_t> && fase::gate.bits.load(std::memory_order_relaxed) == 0) {
+        note_lock_free(name, sizeof(Lock));
+    } else {
+        note_lock_store(name, sizeof(Lock));
+    }
     fase::leave_counted(*record, name);
     return 0;
 }

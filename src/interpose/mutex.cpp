@@ -115,7 +115,11 @@ int unlock_plain_and_tell(pthread_mutex_t* mutex, stillpoint::ThreadRecord& reco
         !stillpoint::is_plain_mutex(*mutex) || !stillpoint::try_unlock_plain(*mutex)) {
         return unlock_through_libc(mutex);
     }
-    stillpoint::note_lock_store(mutex, sizeof *mutex);  // As release() does.
+    if (bits == 0) {
+        stillpoint::note_lock_free(mutex, sizeof *mutex);  // As release() does.
+    } else {
+        stillpoint::note_lock_store(mutex, sizeof *mutex);  // A lock that is not counted may be held in a stop.
+    }
     fase::leave_counted(record, mutex);
     return 0;
 }
@@ -197,7 +201,7 @@ SHIM int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept
     if (!stillpoint::is_plain_mutex(*mutex) || !fase::is_plain_leave(*record) || !stillpoint::try_unlock_plain(*mutex)) [[unlikely]] {
         return unlock_otherwise(mutex);
     }
-    stillpoint::note_lock_store(mutex, sizeof *mutex);  // As release() does.
+    stillpoint::note_lock_free(mutex, sizeof *mutex);  // As release() does.
     return fase::leave_outermost(*record) ? announce_departure() : 0;
 }
 

@@ -24,11 +24,11 @@ Result<void> map_card_table()
     if (mapped.load(std::memory_order_acquire)) {
         return {};
     }
-    void* const got = mmap(table(), NVHOOKS_CARD_TABLE_BYTES, PROT_READ | PROT_WRITE,
+    void* const got = mmap(table(), store_marks::tables_bytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (got == table()) {
-        if (!claim_mapping(table(), NVHOOKS_CARD_TABLE_BYTES)) {
-            munmap(table(), NVHOOKS_CARD_TABLE_BYTES);
+        if (!claim_mapping(table(), store_marks::tables_bytes)) {
+            munmap(table(), store_marks::tables_bytes);
             return fail(SP_E_NO_MEMORY, 0, "too many pools are open in this process: close one");
         }
         mapped.store(true, std::memory_order_release);
@@ -36,16 +36,16 @@ Result<void> map_card_table()
     }
     const int error = errno;
     if (got != MAP_FAILED) {
-        munmap(got, NVHOOKS_CARD_TABLE_BYTES);  // A kernel before 4.17 takes the address as a hint.
+        munmap(got, store_marks::tables_bytes);  // A kernel before 4.17 takes the address as a hint.
     }
     if (got != MAP_FAILED || error == EEXIST) {
         return fail(SP_E_WINDOW_TAKEN, error,
-                    "the addresses {:#x} to {:#x} of the card table are in use in this process; instrumented code marks "
+                    "the addresses {:#x} to {:#x} of the card tables are in use in this process; instrumented code marks "
                     "there and nowhere else (/proc/self/maps shows what uses them)",
-                    store_marks::table_address, store_marks::table_address + NVHOOKS_CARD_TABLE_BYTES);
+                    store_marks::table_address, store_marks::table_address + store_marks::tables_bytes);
     }
-    return fail(SP_E_NO_MEMORY, error, "cannot reserve {} MiB of addresses at {:#x} for the card table: {}", NVHOOKS_CARD_TABLE_BYTES / mib,
-                store_marks::table_address, std::strerror(error));
+    return fail(SP_E_NO_MEMORY, error, "cannot reserve {} MiB of addresses at {:#x} for the card tables: {}",
+                store_marks::tables_bytes / mib, store_marks::table_address, std::strerror(error));
 }
 
 }  // namespace stillpoint::os

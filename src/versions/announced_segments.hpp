@@ -7,6 +7,7 @@
 
 #include "os/futex.hpp"
 #include "pool/pool.hpp"
+#include "versions/delta_log.hpp"
 #include "versions/location_allocator.hpp"
 #include "versions/version_table.hpp"
 
@@ -22,12 +23,15 @@ public:
     }
 
     /// In a stop: what was announced belongs to the table, and its data pages are free.
-    void absorb(VersionTable& table, LocationAllocator& locations) noexcept
+    void absorb(VersionTable& table, LocationAllocator& locations, DeltaLog* log = nullptr) noexcept
     {
         const std::lock_guard guard(lock_);
         for (std::size_t i = 0; i < count_; ++i) {
             table.extend(segments_[i]);
             locations.add_segment(segments_[i]);
+            if (log != nullptr) {
+                log->add_segment(segments_[i]);
+            }
         }
         count_ = 0;
     }

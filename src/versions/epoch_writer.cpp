@@ -29,6 +29,9 @@ Result<void> EpochWriter::reserve(std::uint64_t image_pages_max)
         !done) {
         return done;
     }
+    if (auto done = whole_stores_left_.reserve(image_pages_max, "the changes of pages"); !done) {
+        return done;
+    }
     if (auto done = table_pages_.reserve(table_pages_at_once, "table pages of an epoch"); !done) {
         return done;
     }
@@ -77,7 +80,7 @@ Result<std::uint32_t> EpochWriter::choose_location(std::uint64_t image_page)
 /// Prefetches the copy that the page will be compared with, while the page's hash is computed: `location` if it has one.
 void EpochWriter::prefetch_older_copy(std::uint64_t image_page, std::uint32_t location) const noexcept
 {
-    if (!pool_.medium().byte_addressable()) {
+    if (!pool_.medium().byte_addressable() || whole_stores_left_[image_page] != 0) {
         return;
     }
     if (location == 0) {
@@ -123,7 +126,7 @@ Result<bool> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_pa
     }
     pending.checksum = page_checksum(content, image_page, epoch_);
     if (pool_.medium().byte_addressable()) {
-        store_page(pending.location, bytes, !has_old_bytes);
+        store_page(image_page, pending.location, bytes, !has_old_bytes);
         return true;
     }
     if (auto gathered = gather(pending.location, bytes); !gathered) {
@@ -132,20 +135,25 @@ Result<bool> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_pa
     return true;
 }
 
-void EpochWriter::store_page(std::uint32_t location, const std::byte* bytes, bool whole_page)
+void EpochWriter::store_page(std::uint64_t image_page, std::uint32_t location, const std::byte* bytes, bool whole_page)
 {
+    constexpr std::uint64_t nearly_all_lines = page_bytes / cache_line_bytes * 3 / 4;
+    constexpr std::uint8_t whole_stores = 15;
     const std::uint64_t offset = byte_offset(FilePage{location});
+    std::uint8_t& whole_stores_left = whole_stores_left_[image_page];
     const std::lock_guard guard(medium_lock_);
-    if (whole_page) {
+    if (whole_page || whole_stores_left != 0) {
+        whole_stores_left = static_cast<std::uint8_t>(whole_stores_left - (whole_stores_left != 0 ? 1 : 0));
         pool_.medium().store_nontemporal(offset, bytes, page_bytes);
-    } else {
-        store_changed_lines(offset, bytes, Canary::line_write_back);
+    } else if (store_changed_lines(offset, bytes, Canary::line_write_back) >= nearly_all_lines) {
+        whole_stores_left = whole_stores;
     }
 }
 
 /// Byte difference [PMThreads §3.1] at the granularity that the medium writes back.
-void EpochWriter::store_changed_lines(std::uint64_t offset, const std::byte* bytes, Canary write_back)
+std::uint64_t EpochWriter::store_changed_lines(std::uint64_t offset, const std::byte* bytes, Canary write_back)
 {
+    std::uint64_t changed = 0;
     Medium& medium = pool_.medium();
     const std::byte* const old_bytes = medium.mapping() + offset;
     std::size_t at = 0;
@@ -158,12 +166,14 @@ void EpochWriter::store_changed_lines(std::uint64_t offset, const std::byte* byt
         while (end < page_bytes && std::memcmp(old_bytes + end, bytes + end, cache_line_bytes) != 0) {
             end += cache_line_bytes;
         }
+        changed += (end - at) / cache_line_bytes;
         medium.store(offset + at, bytes + at, end - at);
         if (!is_removed(write_back)) {
             medium.write_back(offset + at, end - at);
         }
         at = end;
     }
+    return changed;
 }
 
 Result<void> EpochWriter::gather(std::uint32_t location, const std::byte* bytes)
@@ -273,7 +283,7 @@ Result<void> EpochWriter::write_commit_record(const EpochFacts& facts, std::uint
     record.pool_uuid = pool_.facts().uuid;
     record.epoch = facts.epoch;
     record.generation = pool_.facts().generation;
-    record.table_digest = table_.digest();
+    record.table_digest = table_.digest() + (facts.log != nullptr ? facts.log->digest() : 0);
     record.image_pages = facts.image_pages;
     record.pages_in_epoch = pages;
     record.captured_unix_ns = facts.captured_unix_ns;
@@ -303,6 +313,14 @@ Result<void> EpochWriter::commit(const EpochFacts& facts)
     }
     if (auto done = flush_gathered(); !done) {
         return done;
+    }
+    if (facts.log != nullptr) {
+        for (const std::uint32_t page : facts.deltas.pages) {
+            forget_content(page);  // No copy has these bytes.
+        }
+        if (auto done = facts.log->write(pool_.medium(), medium_lock_, facts.deltas); !done) {
+            return done;
+        }
     }
     if (!is_removed(Canary::epoch_durable)) {
         if (auto done = make_durable(); !done) {

@@ -15,6 +15,7 @@
 
 #include "core/canary.hpp"
 #include "core/result.hpp"
+#include "versions/delta_log.hpp"
 #include "versions/location_allocator.hpp"
 #include "versions/page_layout.hpp"
 #include "versions/version_table.hpp"
@@ -29,6 +30,9 @@ struct EpochFacts {
     std::uint64_t image_pages;
     std::uint64_t captured_unix_ns;
     bool clean;
+    /// The log, and what it gets of this epoch. nullptr: the pool has none.
+    DeltaLog* log = nullptr;
+    DeltaBatch deltas = {};
 };
 
 /// Threads: the checkpoint thread only; the medium's lock keeps a growing pool apart.
@@ -56,6 +60,9 @@ public:
     /// By image page, for Loader::Source, so that pages are not written that are as they were loaded.
     [[nodiscard]] std::uint64_t* content_hashes() noexcept { return content_hashes_.data(); }
 
+    /// The page is written the next time, even if it is as its newest copy.
+    void forget_content(std::uint64_t image_page) noexcept { content_hashes_[image_page] = 0; }
+
     void begin(std::uint64_t epoch) noexcept;
     /// Writes the copy of page number `index` of the epoch. The same index may be written again,
     /// with newer bytes. Where the bytes are those of the page's consistent copy nothing is written: a lock was taken and released, a field
@@ -82,8 +89,9 @@ private:
     /// Byte-addressable media: whether this run has written the whole of that data page, so that only what differs need be stored.
     [[nodiscard]] bool was_written_here(std::uint32_t location) noexcept;
     void prefetch_older_copy(std::uint64_t image_page, std::uint32_t location) const noexcept;
-    void store_changed_lines(std::uint64_t offset, const std::byte* bytes, Canary write_back);
-    void store_page(std::uint32_t location, const std::byte* bytes, bool whole_page);
+    /// Returns how many lines differed.
+    std::uint64_t store_changed_lines(std::uint64_t offset, const std::byte* bytes, Canary write_back);
+    void store_page(std::uint64_t image_page, std::uint32_t location, const std::byte* bytes, bool whole_page);
     [[nodiscard]] Result<void> write_batch(std::span<const BlockWrite> batch);
     void store_table(std::uint64_t epoch) noexcept;
     [[nodiscard]] Result<void> write_table(std::uint64_t epoch);
@@ -107,6 +115,9 @@ private:
     /// By file page, on byte-addressable media: this run has stored the whole page. What is there before is another page's, or lines
     /// that a killed process left in the caches, which read as if they were durable.
     os::ReservedBitmap written_here_;
+    /// By image page, on byte-addressable media: how many more times the page is stored whole, since nearly all of its lines differed when
+    /// they were compared last. To read what is overwritten costs more than to store what has not changed.
+    os::ReservedArray<std::uint8_t> whole_stores_left_;
     os::ReservedArray<TablePage> table_pages_;  ///< on their way to the medium
     WriteRules write_rules_;
     std::uint64_t hash_of_zeroes_ = 0;

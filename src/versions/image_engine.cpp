@@ -5,13 +5,12 @@
 #include "os/card_table.hpp"
 #include "pool/commit_record.hpp"
 #include "runtime/statistics.hpp"
-#include "versions/recovered_state.hpp"
 
 namespace stillpoint::versions {
 
-Result<RecoveryReport> ImageEngine::recover_table()
+Result<RecoveryReport> ImageEngine::recover_table(Deltas* deltas)
 {
-    auto state = recover_state(*pool_, table_, locations_);
+    auto state = recover_state(*pool_, table_, locations_, nullptr, deltas);
     if (!state) {
         return pass_on(state.error());
     }
@@ -73,12 +72,12 @@ void ImageEngine::finish_serving() noexcept
     }
 }
 
-Result<void> ImageEngine::load_pages(bool lazy, std::uint64_t* content_hashes)
+Result<void> ImageEngine::load_pages(bool lazy, std::uint64_t* content_hashes, DeltaReplay* replay)
 {
     if (pages_end_ == 0) {
         return {};
     }
-    if (auto done = loader_.prepare({&table_, &pool_->medium(), pages_end_, content_hashes}); !done) {
+    if (auto done = loader_.prepare({&table_, &pool_->medium(), pages_end_, content_hashes, replay}); !done) {
         return done;
     }
     return lazy ? Result<void>{} : loader_.load_all(shadow_.base());

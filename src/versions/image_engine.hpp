@@ -14,6 +14,7 @@
 #include "runtime/shadow.hpp"
 #include "versions/loader.hpp"
 #include "versions/location_allocator.hpp"
+#include "versions/recovered_state.hpp"
 #include "versions/version_table.hpp"
 
 namespace stillpoint::versions {
@@ -58,12 +59,12 @@ protected:
     /// For engines whose segments all have the shape that `format` says. Errors: pool_corrupt.
     [[nodiscard]] Result<void> check_segments(const EngineFormat& format) const;
     /// Finds the durable epoch, rebuilds table and free locations, sets the clock. Errors: as recover_state(); no_memory.
-    [[nodiscard]] Result<RecoveryReport> recover_table();
+    [[nodiscard]] Result<RecoveryReport> recover_table(Deltas* deltas = nullptr);
     /// Sets report.lazy by the option `recovery`; `auto_is_lazy`: auto takes it too, where the kernel serves first touches,
     /// of system calls too. Errors: unsupported.
     [[nodiscard]] Result<void> choose_loading(std::string_view choice, bool auto_is_lazy, RecoveryReport& report);
     /// Reads all pages that have a durable copy; if `lazy`, only prepares to. Errors: as Loader's.
-    [[nodiscard]] Result<void> load_pages(bool lazy, std::uint64_t* content_hashes = nullptr);
+    [[nodiscard]] Result<void> load_pages(bool lazy, std::uint64_t* content_hashes = nullptr, DeltaReplay* replay = nullptr);
     /// After load_pages() with `lazy`: pages are loaded at their first touch from here on, and read ahead in the background.
     [[nodiscard]] Result<void> serve_first_touches();
     /// Returns when every page is in memory, and no userfaultfd of the loader is registered any more.

@@ -107,7 +107,7 @@ Result<void> Loader::read_run(std::span<const LocatedPage> run, std::byte* buffe
     return {};
 }
 
-Result<void> Loader::verify(std::uint64_t image_page, const std::byte* bytes) const
+Result<void> Loader::verify(std::uint64_t image_page, std::byte* bytes) const
 {
     const VersionSlot& copy = slots_[image_page];
     const std::uint64_t content = content_hash(bytes, source_.table->hash_seed());
@@ -117,6 +117,9 @@ Result<void> Loader::verify(std::uint64_t image_page, const std::byte* bytes) co
                     "{}: the copy of image page {} at file offset {} does not match its checksum "
                     "(written in epoch {}); run `stillpoint check` and restore the pool from a copy",
                     source_.medium->path(), image_page, byte_offset(FilePage{copy.location}), copy.epoch);
+    }
+    if (source_.replay != nullptr && source_.replay->has(image_page)) {
+        return source_.replay->apply(image_page, bytes);  // The page is not as it was written last: it has no hash.
     }
     if (source_.content_hashes != nullptr) {
         // Before the page is placed, and only the first: later ones are of copies that the page has outlived.
@@ -190,7 +193,7 @@ Result<void> Loader::load_all(std::byte* destination, void (*progress)(std::uint
     for (Reader& reader : readers_) {
         reader.buffer.discard_from(0);
     }
-    order_.discard_from(0);
+    release_tables();
     complete_.store(1, std::memory_order_release);
     return {};
 }
@@ -386,6 +389,15 @@ void Loader::read_ahead(void* reader)
     self.buffer.discard_from(0);
 }
 
+/// Every page is loaded.
+void Loader::release_tables() noexcept
+{
+    order_.discard_from(0);
+    if (source_.replay != nullptr) {
+        source_.replay->release();
+    }
+}
+
 /// The last reader.
 void Loader::end_read_ahead(Reader& reader) noexcept
 {
@@ -397,7 +409,7 @@ void Loader::end_read_ahead(Reader& reader) noexcept
     for (std::uint64_t page = 0; page < source_.pages_end && !stopping_.load(std::memory_order_acquire);) {
         page = place_zeroes(page, source_.pages_end);
     }
-    order_.discard_from(0);
+    release_tables();
     complete_.store(1, std::memory_order_release);
     os::futex_wake(complete_);
 }

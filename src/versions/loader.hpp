@@ -15,6 +15,7 @@
 #include "core/result.hpp"
 #include "os/futex.hpp"
 #include "runtime/shadow.hpp"
+#include "versions/delta_replay.hpp"
 #include "versions/version_table.hpp"
 #include "os/reserved_array.hpp"
 #include "os/service_thread.hpp"
@@ -34,6 +35,8 @@ public:
         std::uint64_t pages_end;  ///< one past the last image page that has a copy
         /// By image page: where it is 0 the content hash of what is loaded is put. May be nullptr.
         std::uint64_t* content_hashes = nullptr;
+        /// Lines to lay over the copies. nullptr: there are none.
+        DeltaReplay* replay = nullptr;
     };
 
     Loader() = default;
@@ -88,7 +91,8 @@ private:
     /// The next copies that are read together, at most a batch; none: all are taken.
     [[nodiscard]] std::span<const LocatedPage> take_run() noexcept;
     [[nodiscard]] Result<void> read_run(std::span<const LocatedPage> run, std::byte* buffer) const;
-    [[nodiscard]] Result<void> verify(std::uint64_t image_page, const std::byte* bytes) const;
+    /// Compares the copy's checksum, and lays later lines over it.
+    [[nodiscard]] Result<void> verify(std::uint64_t image_page, std::byte* bytes) const;
     void copy_share(Reader& reader, void (*progress)(std::uint64_t done, std::uint64_t total), Findings* findings);
     [[nodiscard]] Result<void> copy_runs(Reader& reader, void (*progress)(std::uint64_t done, std::uint64_t total), Findings* findings);
     void load_run(std::span<const LocatedPage> run, std::byte* buffer) noexcept;
@@ -97,6 +101,7 @@ private:
     void load_neighbours(std::uint64_t first, std::uint64_t end, std::byte* buffer) noexcept;
     void serve_fault(std::uint64_t image_page, std::byte* buffer) noexcept;
     void end_read_ahead(Reader& reader) noexcept;
+    void release_tables() noexcept;
     std::uint64_t place_zeroes(std::uint64_t first, std::uint64_t end) noexcept;
     void place(std::uint64_t first, std::uint64_t count, const std::byte* bytes) noexcept;
     [[nodiscard]] bool is_loaded(std::uint64_t image_page) const noexcept;

@@ -6,11 +6,12 @@
 
 namespace stillpoint::versions {
 
-Result<RecoveryReport> inspect_pool(const Pool& pool)
+Result<RecoveryReport> inspect_pool(const Pool& pool, bool has_delta_log)
 {
     VersionTable table;
     LocationAllocator locations;
-    auto state = recover_state(pool, table, locations);
+    Deltas deltas;
+    auto state = recover_state(pool, table, locations, nullptr, has_delta_log ? &deltas : nullptr);
     if (!state) {
         return pass_on(state.error());
     }
@@ -21,9 +22,17 @@ Result<RecoveryReport> check_pool(const Pool& pool, Findings* findings,
                                   Result<void> (*visit_image)(void* context, std::byte* base, std::uint64_t image_bytes), void* context,
                                   void (*progress)(std::uint64_t done, std::uint64_t total))
 {
+    return check_pool(pool, false, findings, visit_image, context, progress);
+}
+
+Result<RecoveryReport> check_pool(const Pool& pool, bool has_delta_log, Findings* findings,
+                                  Result<void> (*visit_image)(void* context, std::byte* base, std::uint64_t image_bytes), void* context,
+                                  void (*progress)(std::uint64_t done, std::uint64_t total))
+{
     VersionTable table;
     LocationAllocator locations;
-    auto state = recover_state(pool, table, locations, findings);
+    Deltas deltas;
+    auto state = recover_state(pool, table, locations, findings, has_delta_log ? &deltas : nullptr);
     if (!state) {
         return pass_on(state.error());
     }
@@ -32,7 +41,7 @@ Result<RecoveryReport> check_pool(const Pool& pool, Findings* findings,
         return pass_on(done.error());
     }
     Loader loader;
-    if (auto done = loader.prepare({&table, &pool.medium(), state->pages_end}); !done) {
+    if (auto done = loader.prepare({&table, &pool.medium(), state->pages_end, nullptr, &deltas.replay}); !done) {
         return pass_on(done.error());
     }
     if (auto done = loader.load_all(image.data(), progress, findings); !done) {

@@ -31,9 +31,33 @@ Result<void> take_consistent_copies(const Pool& pool, const VersionTable& table,
     return {};
 }
 
+/// Whether the commit record's digest says that batches of lines are live, and they are there. Damage is told to `findings`.
+Result<bool> take_deltas(const Pool& pool, const VersionTable& table, std::uint64_t durable_epoch, std::uint64_t digest, Deltas& deltas,
+                         Findings* findings)
+{
+    if (auto done = deltas.log.reserve(pool.facts().image_bytes_max / page_bytes, table.hash_seed()); !done) {
+        return pass_on(done.error());
+    }
+    for (const Segment& segment : pool.segments()) {
+        deltas.log.add_segment(segment);
+    }
+    if (digest == 0) {
+        return true;
+    }
+    auto loaded = deltas.log.load(pool.medium(), table, durable_epoch, digest, deltas.replay);
+    if (loaded) {
+        return loaded;
+    }
+    if (auto told = found(findings, pass_on(loaded.error())); !told) {
+        return pass_on(told.error());
+    }
+    return true;
+}
+
 }  // namespace
 
-Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table, LocationAllocator& locations, Findings* findings)
+Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table, LocationAllocator& locations, Findings* findings,
+                                     Deltas* deltas)
 {
     const PoolFacts& facts = pool.facts();
     auto record = load_commit_record(pool, findings);
@@ -64,7 +88,15 @@ Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table, Loca
     if (auto done = table.load(pool.medium(), pool.segments(), state.report.epoch, findings); !done) {
         return pass_on(done.error());
     }
-    if (table.digest() != digest && !is_removed(Canary::table_digest)) {
+    const std::uint64_t beside_table = digest - table.digest();
+    Result<bool> is_explained = beside_table == 0;
+    if (deltas != nullptr) {
+        is_explained = take_deltas(pool, table, state.report.epoch, beside_table, *deltas, findings);
+        if (!is_explained) {
+            return pass_on(is_explained.error());
+        }
+    }
+    if (!*is_explained && !is_removed(Canary::table_digest)) {
         if (!table.unreadable()) {
             return pass_on(table.unreadable().error());  // The unreadable page may have been the page that is missing.
         }

@@ -16,6 +16,7 @@
 #include "runtime/engine.hpp"
 #include "sim/sim_medium.hpp"
 #include "transactions/programs.hpp"
+#include "versions/delta_layout.hpp"
 #include "versions/page_layout.hpp"
 
 namespace stillpoint::explorer {
@@ -142,6 +143,9 @@ public:
         for (const Segment& segment : pool&& driver.sums_program_bytes ? pool->segments() : std::span<const Segment>()) {
             version_tables_.push_back(segment);
         }
+        if (!version_tables_.empty() && driver.format.segment_file_pages == &versions::segment_file_pages_with_deltas) {
+            delta_heads_ = versions::first_delta_page(version_tables_.front()) * page_bytes;
+        }
         if (pool && driver.table_format == layout::TableFormat::logged) {
             tables_begin_ = pool->segments().front().first_file_page * page_bytes;
             tables_end_ = tables_begin_ + ImageGeometry::for_image(pool->facts().image_bytes_max, driver.table_format).heap_offset;
@@ -169,16 +173,17 @@ public:
         return of_log || (kind == Kind::stale && offset == marker_);
     }
 
-    /// The parts that the pool has twice there: superblocks, commit records, version tables. One bad sector must not cost anything.
-    [[nodiscard]] bool have_twins(std::uint64_t offset) const noexcept { return offset < twins_end_ || twin_in_version_table(offset) != 0; }
+    /// The parts that the pool has twice there: superblocks, commit records, version tables, heads of a delta log. One bad sector must
+    /// not cost anything.
+    [[nodiscard]] bool have_twins(std::uint64_t offset) const noexcept { return offset < twins_end_ || twin_of(offset) != 0; }
     /// The engine has another copy, and tells which of the two is damaged, unless it is sound and belongs elsewhere.
     [[nodiscard]] bool have_copies(std::uint64_t offset) const noexcept
     {
         return transactions_ && spht_places::has_copy(*transactions_, offset);
     }
 
-    /// Where the other copy of that sector of a version table is; 0: it is of no table.
-    [[nodiscard]] std::uint64_t twin_in_version_table(std::uint64_t offset) const noexcept
+    /// Where the other copy of that sector of a version table, or of a head of the delta log, is; 0: it is of none.
+    [[nodiscard]] std::uint64_t twin_of(std::uint64_t offset) const noexcept
     {
         for (const Segment& segment : version_tables_) {
             const std::uint64_t begin = segment.first_file_page * page_bytes;
@@ -186,13 +191,16 @@ public:
                 return begin + ((offset - begin) ^ page_bytes);
             }
         }
+        if (delta_heads_ != 0 && offset >= delta_heads_ && offset < delta_heads_ + versions::delta_head_pages * page_bytes) {
+            return delta_heads_ + ((offset - delta_heads_) ^ page_bytes);
+        }
         return 0;
     }
 
     /// The part of the file at `offset`: its head, a version table, page copies, or the engine's own after them, where heads begin pages.
     [[nodiscard]] std::size_t part_of_file(std::uint64_t offset) const noexcept
     {
-        if (offset < area_end_ || twin_in_version_table(offset) != 0) {
+        if (offset < area_end_ || twin_of(offset) != 0) {
             return offset < area_end_ ? 0 : 1;
         }
         const bool of_copies = std::any_of(version_tables_.begin(), version_tables_.end(), [&](const Segment& segment) {
@@ -211,6 +219,7 @@ private:
     std::vector<std::uint64_t> log_ends_;
     std::optional<stillpoint::Pool> transactions_;  ///< the pool, where the engine has transactions
     std::vector<Segment> version_tables_;
+    std::uint64_t delta_heads_ = 0;  ///< 0: there is no log
     std::uint64_t area_end_;
     std::uint64_t tables_begin_ = 0;
     std::uint64_t tables_end_ = 0;
@@ -275,7 +284,7 @@ void damage_pool(const std::string& name, const ProgramPlan& plan, const Campaig
             const Sector sector = damaged(pool, offset, kind, all[random() % all.size()], random);
             image.content.write(offset, sector.data(), sector.size());
             if (kind == Kind::stale_twins) {
-                const std::uint64_t twin = noticed.twin_in_version_table(offset);
+                const std::uint64_t twin = noticed.twin_of(offset);
                 if (twin == 0) {
                     continue;
                 }
@@ -351,6 +360,11 @@ std::vector<Campaign> damage_campaigns()
                 plan.more_options = " section_markers=always";
             }
             add("/damage/", plan);
+            if (std::find(driver.trackers.begin(), driver.trackers.end(), "hooks") != driver.trackers.end()) {
+                plan.tracker = "hooks";  // Such pools have lines in a log.
+                add("/hooks/damage/", plan);
+                plan.tracker = "auto";
+            }
             if (driver.programs == Programs::operations) {
                 plan.objects = &object_workloads().front();
                 add("/objects-damage/", plan);

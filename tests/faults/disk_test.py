@@ -30,7 +30,7 @@ class FullDisk(FaultyRun):
     def test_that_is_really_full(self):
         disk = self.folder / "disk"
         disk.mkdir()
-        mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12M", "tmpfs", disk], capture_output=True, check=False)
+        mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=14M", "tmpfs", disk], capture_output=True, check=False)
         if mount.returncode != 0:
             self.skipTest("no file system can be mounted here")
         self.addCleanup(subprocess.run, ["umount", disk], check=True)

@@ -74,8 +74,8 @@ class HooksTracker(CommandLineTest):
         for program, messages in (
                 ("hooks_counter_without", ("nothing in this program marks", "stillpoint cc", "tracker auto")),
                 ("hooks_counter_other_layer", ("nothing in this program marks",)),
-                ("hooks_counter_other_abi", ("hooks_counter_other_abi", "by hand", "version 77", "has version 1")),
-                ("hooks_counter_other_cards", ("hooks_counter_other_cards", "by hand", "cards of 512", "cards of 4096")),
+                ("hooks_counter_other_abi", ("hooks_counter_other_abi", "by hand", "version 77", "has version 2")),
+                ("hooks_counter_other_cards", ("hooks_counter_other_cards", "by hand", "cards of 512", "cards of 64")),
                 ("hooks_counter_damaged", ("hooks_counter_damaged", "damaged", "0x1122334455667788"))):
             with self.subTest(program=program):
                 self.assert_refused(self.run_with("count", program=program), 69, *messages)
@@ -83,7 +83,7 @@ class HooksTracker(CommandLineTest):
 
     def test_addresses_of_the_card_table_that_something_else_has(self):
         done = self.stillpoint("taken", self.pool, tool=BUILD / "bin/hooks_counter")
-        self.assertRegex(done.stdout, r"^\d+ the addresses 0x47f000000000 to 0x47f010000000 of the card table are in use .*/proc/self/maps")
+        self.assertRegex(done.stdout, r"^\d+ the addresses 0x47f000000000 to 0x47f410000000 of the card tables are in use .*/proc/self/maps")
         self.assertFalse(self.pool.exists())
 
     def test_a_pool_is_left_alone_by_a_refusal(self):

@@ -34,7 +34,7 @@ def layer(optimizations, hooks=("is_nvm", *WRITES), marks="calls", track_new=Tru
     lines += ["optimizations:"]
     lines += [f"  {name}: {'yes' if name in optimizations else 'no'}" for name in OPTIMIZATIONS]
     if marks == "cards":
-        lines.append("cards: { shift: 6, table: 0x470000000000 }")
+        lines.append("cards: { shift: 6, table: 0x470000000000, coarse-shift: 9, coarse-table: 0x471000000000 }")
     lines += [f"track-newly-allocated: {'yes' if track_new else 'no'}", "allocators: [{ function: recorder_allocate, size: arg0 }]",
               f"keeps-fase: [{keeps_fase}]"]
     lines += [f"descriptions: [{HERE}/recorder.yaml]"] if described else []

@@ -26,7 +26,11 @@
 enum { MEMORY_BYTES = 1 << 15, RUNS = 6, EPOCHS_MAX = 128, LOG_BYTES = 1 << 26 };
 
 #define WINDOW ((uintptr_t)NVHOOKS_WINDOW_INDEX << NVHOOKS_WINDOW_SHIFT)
-#define CARD_TABLE ((uintptr_t)0x470000000000) /* as in the layers that nvhooks_fuzz.py writes */
+/* As in the layers that fuzz.py writes. */
+#define CARD_TABLE ((uintptr_t)0x470000000000)
+#define COARSE_TABLE ((uintptr_t)0x471000000000)
+#define COARSE_SHIFT 9
+#define TAKEN_CARD 2 /* no card has bit 0 after the collector took it */
 
 static struct {
     bool pre, post, untracked_blocks, relative, reads;
@@ -41,6 +45,7 @@ struct record {
 
 static unsigned char *memory; /* where durable memory really is; at WINDOW, unless pointers are relative */
 static unsigned char *cards;
+static unsigned char *coarse_cards;
 static unsigned char before[MEMORY_BYTES]; /* the memory at the last boundary */
 static unsigned char scratch[MEMORY_BYTES];
 static bool withheld;                       /* memory holds rubbish where `absent` says so, and the program should see `before` */
@@ -165,6 +170,11 @@ void nvhooks_writes_gathered(void)
     waiting_from = UINT64_MAX;
 }
 
+static void mark_all(unsigned char *table, unsigned shift, uint64_t offset, uint64_t size)
+{
+    memset(table + (offset >> shift), 1, ((offset + size - 1) >> shift) - (offset >> shift) + 1);
+}
+
 void nvhooks_post_nvm_write(void *address, size_t size)
 {
     if (waiting_from != UINT64_MAX) {
@@ -174,7 +184,8 @@ void nvhooks_post_nvm_write(void *address, size_t size)
     if (options.card_shift == 0) {
         append(&redo, address, size);
     } else if (size != 0 && offset_of(address, size, &offset)) { /* Code that marks in line leaves a size of 0 to the call. */
-        memset(cards + (offset >> options.card_shift), 1, ((offset + size - 1) >> options.card_shift) - (offset >> options.card_shift) + 1);
+        mark_all(cards, options.card_shift, offset, size);
+        mark_all(coarse_cards, COARSE_SHIFT, offset, size);
     }
 }
 
@@ -300,6 +311,24 @@ static void take_ranges(const struct log *log, unsigned char *into)
     }
 }
 
+/* A coarse card is marked if one of the cards under it is. */
+static void take_cards(void)
+{
+    const uint64_t under = (uint64_t)1 << (COARSE_SHIFT - options.card_shift);
+    for (uint64_t i = 0; i < MEMORY_BYTES >> COARSE_SHIFT; ++i) {
+        unsigned char any = 0;
+        for (uint64_t card = i * under; card < (i + 1) * under; ++card) {
+            any |= cards[card] & 1;
+        }
+        if (any != coarse_cards[i]) {
+            fail(any != 0 ? "a card is marked, and the coarse one over it is not" : "a coarse card is marked, and none under it",
+                 i << COARSE_SHIFT);
+        }
+    }
+    memset(cards, TAKEN_CARD, MEMORY_BYTES >> options.card_shift);
+    memset(coarse_cards, 0, MEMORY_BYTES >> COARSE_SHIFT);
+}
+
 void boundary(int place)
 {
     if (waiting_from != UINT64_MAX) {
@@ -329,11 +358,11 @@ void boundary(int place)
     for (uint64_t i = 0; i < MEMORY_BYTES; ++i) {
         epoch->written[i] |= memory[i] != before[i];
         if (options.card_shift != 0) {
-            epoch->marked[i] |= cards[i >> options.card_shift];
+            epoch->marked[i] |= cards[i >> options.card_shift] & 1;
         }
     }
     if (options.card_shift != 0) {
-        memset(cards, 0, MEMORY_BYTES >> options.card_shift);
+        take_cards();
     }
     ++epoch_at;
     begin_epoch();
@@ -455,6 +484,7 @@ int main(int count, char **arguments)
     setvbuf(stdout, NULL, _IONBF, 0);
     memory = map(options.relative ? 0 : WINDOW, MEMORY_BYTES);
     cards = options.card_shift != 0 ? map(CARD_TABLE, MEMORY_BYTES >> options.card_shift) : NULL;
+    coarse_cards = options.card_shift != 0 ? map(COARSE_TABLE, MEMORY_BYTES >> COARSE_SHIFT) : NULL;
     epochs = map(0, EPOCHS_MAX * sizeof *epochs);
     undo.bytes = map(0, LOG_BYTES);
     redo.bytes = map(0, LOG_BYTES);

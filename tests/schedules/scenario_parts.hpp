@@ -16,8 +16,9 @@ struct Shared {
     sync::Atomic<std::uint32_t> flag;
     sync::Atomic<std::uint32_t> second_flag;
     int arrived;
-    alignas(8) std::uint8_t card;
-    sync::Atomic<std::uint64_t> datum;  ///< of the card's page
+    alignas(8) std::uint8_t card;       ///< of the line of datum
+    alignas(8) std::uint8_t page_card;  ///< of its page
+    sync::Atomic<std::uint64_t> datum;  ///< its line and page have the cards
     std::uint64_t datum_finished;       ///< what a FASE that is over has stored there; the explorer alone sees it
     std::uint64_t datum_copied;         ///< what the checkpoint has
     const ThreadRecord* record;

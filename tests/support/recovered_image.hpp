@@ -39,11 +39,11 @@ struct RecoveredImage {
 };
 
 /// The engine's own recovery of an open pool; every page is read and verified, unless each is where `known` has it: then the caller
-/// knows that no page copy has changed since. Fills `table` and `locations`.
+/// knows that no page copy has changed since. Fills `table`, `locations`, and `deltas`, of a pool that has a delta log.
 inline Result<RecoveredImage> recover_image(const Pool& pool, VersionTable& table, LocationAllocator& locations,
-                                            const RecoveredImage* known = nullptr)
+                                            const RecoveredImage* known = nullptr, Deltas* deltas = nullptr)
 {
-    auto recovered = recover_state(pool, table, locations);
+    auto recovered = recover_state(pool, table, locations, nullptr, deltas);
     if (!recovered) {
         return pass_on(recovered.error());
     }
@@ -70,7 +70,8 @@ inline Result<RecoveredImage> recover_image(const Pool& pool, VersionTable& tabl
         }
     }
     Loader loader;
-    if (auto done = loader.prepare({&table, &pool.medium(), recovered->pages_end}); !done) {
+    if (auto done = loader.prepare({&table, &pool.medium(), recovered->pages_end, nullptr, deltas != nullptr ? &deltas->replay : nullptr});
+        !done) {
         return pass_on(done.error());
     }
     if (auto done = loader.load_all(memory.data()); !done) {

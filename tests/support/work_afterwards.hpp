@@ -23,6 +23,7 @@ struct OpenedImage {
     Pool pool;
     VersionTable table;
     LocationAllocator locations;
+    std::unique_ptr<Deltas> deltas;  ///< nullptr: pools of the format have no log
     RecoveredImage image;
 };
 
@@ -33,8 +34,11 @@ inline Result<std::unique_ptr<OpenedImage>> open_image(const std::shared_ptr<tes
     if (!pool) {
         return pass_on(pool.error());
     }
-    auto opened = std::make_unique<OpenedImage>(OpenedImage{std::move(*pool), {}, {}, {}});
-    auto image = recover_image(opened->pool, opened->table, opened->locations, known);
+    auto opened = std::make_unique<OpenedImage>(OpenedImage{std::move(*pool), {}, {}, {}, {}});
+    if (format.segment_file_pages == &segment_file_pages_with_deltas) {
+        opened->deltas = std::make_unique<Deltas>();
+    }
+    auto image = recover_image(opened->pool, opened->table, opened->locations, known, opened->deltas.get());
     if (!image) {
         return pass_on(image.error());
     }
@@ -42,7 +46,8 @@ inline Result<std::unique_ptr<OpenedImage>> open_image(const std::shared_ptr<tes
     return opened;
 }
 
-/// One epoch: every second page that there is, with a word changed, and one page that had no copy.
+/// One epoch: every second page that there is, with a word changed, and one page that had no copy. Where there is a log, some of them give
+/// one line to it.
 inline Result<void> write_work_epoch(OpenedImage& opened, EpochWriter& writer, std::uint64_t epoch, ExpectedPages& pages)
 {
     const std::uint64_t image_pages = opened.pool.facts().image_bytes / page_bytes;
@@ -54,6 +59,13 @@ inline Result<void> write_work_epoch(OpenedImage& opened, EpochWriter& writer, s
         pages[added].resize(page_bytes);
     }
     alignas(page_bytes) static std::byte buffer[page_bytes];
+    alignas(page_bytes) static std::byte lines[page_bytes];
+    std::vector<std::uint32_t> pages_of_lines;
+    std::vector<std::uint64_t> masks;
+    DeltaLog* const log = opened.deltas ? &opened.deltas->log : nullptr;
+    if (log != nullptr) {
+        log->begin_epoch(epoch);
+    }
     writer.begin(epoch);
     std::uint64_t index = 0;
     for (auto& [page, bytes] : pages) {
@@ -61,6 +73,14 @@ inline Result<void> write_work_epoch(OpenedImage& opened, EpochWriter& writer, s
             continue;
         }
         std::memcpy(bytes.data() + page % 64 * 64, &epoch, sizeof epoch);
+        const std::uint64_t line = page % 64;
+        if (log != nullptr && page % 3 == 0 && page != added && pages_of_lines.size() < page_bytes / cache_line_bytes &&
+            log->has_room(pages_of_lines.size() + 1, pages_of_lines.size() + 1)) {
+            std::memcpy(lines + pages_of_lines.size() * cache_line_bytes, bytes.data() + line * cache_line_bytes, cache_line_bytes);
+            pages_of_lines.push_back(static_cast<std::uint32_t>(page));
+            masks.push_back(std::uint64_t{1} << line);
+            continue;
+        }
         std::memcpy(buffer, bytes.data(), page_bytes);
         if (auto written = writer.write_page(index++, page, buffer, true); !written) {
             return pass_on(written.error());
@@ -69,7 +89,7 @@ inline Result<void> write_work_epoch(OpenedImage& opened, EpochWriter& writer, s
             return flushed;
         }
     }
-    return writer.commit({epoch, image_pages, 0, false});
+    return writer.commit({epoch, image_pages, 0, false, log, {pages_of_lines, masks, lines, pages_of_lines.size()}});
 }
 
 /// Two epochs of work on the pool in `file`, and a restart. Returns what is wrong, or "". What it writes stays until undo().

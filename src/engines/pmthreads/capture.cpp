@@ -1,12 +1,13 @@
 #include "engines/pmthreads/capture.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <sys/mman.h>
 #include <utility>
 
-#include "core/sanitizers.hpp"
+#include "engines/pmthreads/copy_in_use.hpp"
 #include "engines/pmthreads/hot_chunks.hpp"
 #include "os/clock.hpp"
 #include "os/log.hpp"
@@ -14,29 +15,15 @@
 
 namespace stillpoint::pmthreads {
 
-namespace {
-
-/// Copies a page that the program may be writing: a race on purpose. What is written meanwhile is found by the next
-/// look and copied again. The copy in a stop is not this one, and ThreadSanitizer judges it.
-STILLPOINT_NO_THREAD_SANITIZER void copy_page_in_use(std::byte* destination, const std::byte* source) noexcept
-{
-    if constexpr (thread_sanitizer) {
-        // Not by memcpy, which the sanitizer replaces.
-        const auto* const from = reinterpret_cast<const volatile std::uint64_t*>(source);
-        auto* const to = reinterpret_cast<std::uint64_t*>(destination);
-        for (std::size_t word = 0; word < page_bytes / sizeof(std::uint64_t); ++word) {
-            to[word] = from[word];
-        }
-    } else {
-        std::memcpy(destination, source, page_bytes);
-    }
-}
-
-}  // namespace
-
-Result<void> Capture::reserve(std::uint64_t image_pages_max, std::uint64_t staging_pages)
+Result<void> Capture::reserve(std::uint64_t image_pages_max, std::uint64_t staging_pages, const versions::DeltaLog* log,
+                              const versions::VersionTable* table)
 {
     staging_pages_ = std::min(staging_pages, image_pages_max);
+    log_ = log;
+    table_ = table;
+    if (auto done = reserve_lines(image_pages_max); !done) {
+        return done;
+    }
     if (auto done = index_of_.reserve(image_pages_max, "the pages of an epoch"); !done) {
         return done;
     }
@@ -75,6 +62,9 @@ bool Capture::add(std::uint64_t image_page, bool certain, const Shadow& shadow) 
 {
     std::uint32_t index = index_of_[image_page];
     if (index == 0) {
+        if (log_ != nullptr && lines_of_[image_page] != 0) {
+            made_whole_[made_whole_count_++] = static_cast<std::uint32_t>(image_page);
+        }
         pages_[page_count_] = {static_cast<std::uint32_t>(image_page), certain, collect_number_};
         index = static_cast<std::uint32_t>(++page_count_);
         index_of_[image_page] = index;
@@ -86,6 +76,7 @@ bool Capture::add(std::uint64_t image_page, bool certain, const Shadow& shadow) 
         }
         known.found_in = collect_number_;
         ++found_again_;
+        ++whole_again_;
     }
     --index;
     if (index < staging_pages_) {
@@ -94,6 +85,60 @@ bool Capture::add(std::uint64_t image_page, bool certain, const Shadow& shadow) 
         unstaged_[unstaged_count_++] = index;
     }
     return true;
+}
+
+std::uint64_t Capture::add_wanted(const Shadow& shadow) noexcept
+{
+    std::uint64_t added = 0;
+    for (std::uint64_t i = 0; i < wanted_count_; ++i) {
+        added += index_of_[wanted_[i]] == 0 && add(wanted_[i], true, shadow) ? 1U : 0U;
+    }
+    wanted_count_ = 0;
+    return added;
+}
+
+std::uint64_t Capture::add_runs(Tracker& tracker, const Search& search, const Piece& piece, const Shadow& shadow) noexcept
+{
+    const bool has_lines = tracker.has_lines();
+    std::uint64_t found = 0;
+    for (std::uint64_t r = 0; r < piece.run_count; ++r) {
+        const WrittenRun& run = piece.runs[r];
+        const std::uint64_t last = (run.end - search.base) / page_bytes;
+        for (std::uint64_t page = (run.begin - search.base) / page_bytes; page < last; ++page) {
+            bool is_new = false;
+            if (has_lines && log_ != nullptr) {
+                is_new = add_lines(page, tracker.take_found_lines(page), shadow);
+            } else {
+                is_new = (!has_lines || tracker.take_found_lines(page) != 0) && add(page, run.certain, shadow);
+            }
+            found += is_new ? 1U : 0U;
+        }
+    }
+    return found;
+}
+
+void Capture::copy_found(const Shadow& shadow, CopyTeam* team, Pacer* pacer) noexcept
+{
+    const std::uint64_t groups = group_count_ - first_new_group_;
+    GroupCopy copying{this, &shadow};
+    constexpr std::uint64_t groups_at_a_time = 512;
+    if (team != nullptr) {
+        team->copy(copies_.data(), copy_count_);
+        if (groups > 4 * groups_at_a_time) {
+            team->share(groups, groups_at_a_time, &copy_groups, &copying);
+        } else {
+            copy_groups(&copying, 0, groups);
+        }
+        return;
+    }
+    for (std::uint64_t i = 0; i < copy_count_; ++i) {
+        copy_in_use<page_bytes>(copies_[i].destination, copies_[i].source);
+        pacer->page_done();
+    }
+    for (std::uint64_t i = 0; i < groups; i += groups_at_a_time) {
+        copy_groups(&copying, i, std::min(groups, i + groups_at_a_time));
+        pacer->step_done();
+    }
 }
 
 std::uint64_t Capture::add_kernel_writes(const Shadow& shadow, ScanMode scan_mode) noexcept
@@ -124,7 +169,7 @@ std::uint64_t Capture::add_kernel_writes(const Shadow& shadow, ScanMode scan_mod
 const std::byte* Capture::copy_aside(std::uint64_t slot, const std::byte* page) noexcept
 {
     std::byte* const copy = aside_.data() + slot * page_bytes;
-    copy_page_in_use(copy, page);
+    copy_in_use<page_bytes>(copy, page);
     return copy;
 }
 
@@ -223,6 +268,9 @@ void Capture::carry_found(std::uint32_t since_collect) noexcept
             carry(pages_[i].image_page);
         }
     }
+    for (std::uint64_t i = since_collect == 0 ? 0 : first_new_group_; i < group_count_; ++i) {
+        carry(group_pages_[i]);
+    }
     // No device takes longer: the block layer ends a request after 30 seconds.
     constexpr std::uint64_t longest_request_ns = 60'000'000'000;
     const std::uint64_t now_ns = os::monotonic_ns();
@@ -231,7 +279,7 @@ void Capture::carry_found(std::uint32_t since_collect) noexcept
 
 void Capture::end_stop(const Shadow& shadow) noexcept
 {
-    if (page_count_ == 0) {
+    if (found_pages() == 0) {
         return;
     }
     static_cast<void>(requests_.look(os::AsyncRequests::Depth::low));
@@ -292,38 +340,39 @@ Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow, S
     copy_count_ = 0;
     unstaged_count_ = 0;
     found_again_ = 0;
+    whole_again_ = 0;
+    lines_again_ = 0;
     ++collect_number_;
-    std::uint64_t found = 0;
+    made_whole_count_ = 0;
+    first_new_group_ = group_count_;
+    first_new_line_ = line_count_;
+    first_new_whole_ = page_count_;
+    std::uint64_t found = add_wanted(shadow);
     for (std::uint64_t i = 0; i < piece_count; ++i) {
-        const Piece& piece = pieces_[i];
-        if (piece.error != 0) {
-            return fail(SP_E_IO, piece.error, "the {} tracker cannot find written pages: {}", tracker.name(), std::strerror(piece.error));
+        if (pieces_[i].error != 0) {
+            return fail(SP_E_IO, pieces_[i].error, "the {} tracker cannot find written pages: {}", tracker.name(),
+                        std::strerror(pieces_[i].error));
         }
-        for (std::uint64_t r = 0; r < piece.run_count; ++r) {
-            const WrittenRun& run = piece.runs[r];
-            const std::uint64_t last = (run.end - search.base) / page_bytes;
-            for (std::uint64_t page = (run.begin - search.base) / page_bytes; page < last; ++page) {
-                found += add(page, run.certain, shadow) ? 1U : 0U;
-            }
-        }
+        found += add_runs(tracker, search, pieces_[i], shadow);
     }
     found += add_async_writes(shadow, scan_mode, found);
     found += add_kernel_writes(shadow, scan_mode);
-    if (team != nullptr) {
-        team->copy(copies_.data(), copy_count_);
-    } else {
-        for (std::uint64_t i = 0; i < copy_count_; ++i) {
-            copy_page_in_use(copies_[i].destination, copies_[i].source);
-            pacer->page_done();
-        }
+    if (scan_mode == ScanMode::background) {
+        take_whole_pages(tracker);
     }
+    copy_found(shadow, team, pacer);
     return found;
 }
 
 void Capture::clear() noexcept
 {
     for (std::uint64_t i = 0; i < page_count_; ++i) {
-        index_of_[pages_[i].image_page] = 0;
+        const std::uint32_t page = pages_[i].image_page;
+        index_of_[page] = 0;
+        if (log_ != nullptr) {
+            many_lines_[page] = std::popcount(lines_of_[page]) > lines_of_page_max ? 1 : 0;
+            lines_of_[page] = 0;
+        }
     }
     const std::uint64_t used = staged_count();
     staging_peak_ = std::max(staging_peak_, used);
@@ -335,6 +384,16 @@ void Capture::clear() noexcept
         staging_.discard_from(staging_recent_ * page_bytes);
         staging_held_ = staging_recent_;
     }
+    for (std::uint64_t i = 0; i < group_count_; ++i) {
+        lines_of_[group_pages_[i]] = 0;
+    }
+    constexpr std::uint64_t worth_returning_bytes = 16 * mib;
+    if (line_count_ * cache_line_bytes > worth_returning_bytes) {
+        lines_.discard_from(worth_returning_bytes);
+    }
+    group_count_ = 0;
+    line_count_ = 0;
+    pages_in_part_ = 0;
     page_count_ = 0;
     unstaged_count_ = 0;
     copy_count_ = 0;

@@ -1,6 +1,9 @@
 #pragma once
 // Capture: the pages of one epoch, copied as they were in one quiescent state.
 //
+// Where the tracker knows lines, and the pool has a delta log, a page of which few lines were written gives those lines; other pages are
+// copied whole.
+//
 // Pre-copy, as virtual machines migrate: while the program runs, written pages are armed again
 // and copied; the stop then copies only what was written meanwhile. A copy that is not written
 // again is equivalent to one made in the stop. Pages beyond the staging memory have no copy: they
@@ -17,6 +20,7 @@
 #include "engines/pmthreads/tracker.hpp"
 #include "os/async_requests.hpp"
 #include "os/reserved_array.hpp"
+#include "versions/delta_log.hpp"
 
 namespace stillpoint::pmthreads {
 
@@ -29,7 +33,12 @@ namespace stillpoint::pmthreads {
 /// Threads: the checkpoint thread only.
 class Capture {
 public:
-    [[nodiscard]] Result<void> reserve(std::uint64_t image_pages_max, std::uint64_t staging_pages);
+    /// `log`: where lines go; nullptr: all pages are copied whole. `table`: a page without a copy is.
+    [[nodiscard]] Result<void> reserve(std::uint64_t image_pages_max, std::uint64_t staging_pages, const versions::DeltaLog* log,
+                                       const versions::VersionTable* table);
+
+    /// The next collect() takes the page whole, written or not.
+    void want_whole(std::uint64_t image_page) noexcept { wanted_[wanted_count_++] = static_cast<std::uint32_t>(image_page); }
 
     /// Finds the pages written since the last call and copies them. Returns how many were found,
     /// or a failure (the kernel refused the scan).
@@ -38,7 +47,19 @@ public:
     [[nodiscard]] Result<std::uint64_t> collect(Tracker& tracker, const Shadow& shadow, ScanMode scan_mode, CopyTeam* team,
                                                 Pacer* pacer) noexcept;
 
-    /// Image pages of the epoch, in the order in which they were first found. The first
+    /// Pages of the epoch, whole and in part.
+    [[nodiscard]] std::uint64_t found_pages() const noexcept { return page_count_ + pages_in_part_; }
+    /// The lines of pages that are not copied whole, and of some that are; valid until clear().
+    [[nodiscard]] versions::DeltaBatch deltas() const noexcept
+    {
+        return {{group_pages_.data(), group_count_}, {group_masks_.data(), group_count_}, lines_.data(), line_count_};
+    }
+
+    /// Pages that the last collect() was the first in this epoch to take whole, and that have lines in deltas(): their copies must be
+    /// written, even if they are as the pages' older copies, since the lines are not.
+    [[nodiscard]] std::span<const std::uint32_t> made_whole() const noexcept { return {made_whole_.data(), made_whole_count_}; }
+
+    /// Image pages that are copied whole, in the order in which they were first found. The first
     /// staged_count() have their copies in staged(i), next to each other in memory.
     [[nodiscard]] std::uint64_t page_count() const noexcept { return page_count_; }
     [[nodiscard]] std::uint64_t staged_count() const noexcept { return page_count_ < staging_pages_ ? page_count_ : staging_pages_; }
@@ -58,9 +79,20 @@ public:
     void end_stop(const Shadow& shadow) noexcept;
     void detach_after_fork() noexcept { requests_.close(); }
 
+    /// A measure of the copying that the last collect() did: bytes, and as many again as a scattered line takes the time of.
+    [[nodiscard]] std::uint64_t copied_bytes() const noexcept
+    {
+        return copy_count_ * page_bytes + (line_count_ - first_new_line_) * scattered_line_costs_bytes;
+    }
+    /// Likewise: as far as it copied what had been copied for the epoch before.
+    [[nodiscard]] std::uint64_t copied_again_bytes() const noexcept
+    {
+        return whole_again_ * page_bytes + lines_again_ * scattered_line_costs_bytes;
+    }
     /// How many pages that the last collect() found were in the epoch before.
     [[nodiscard]] std::uint64_t found_again() const noexcept { return found_again_; }
     [[nodiscard]] std::uint64_t staging_bytes_peak() const noexcept { return staging_peak_ * page_bytes; }
+    [[nodiscard]] std::uint64_t staged_bytes() const noexcept { return staged_count() * page_bytes + line_count_ * cache_line_bytes; }
 
     /// Forgets the epoch. Staging memory beyond what recent epochs used goes back to the system.
     void clear() noexcept;
@@ -87,9 +119,25 @@ private:
         ScanMode scan_mode;
         Pacer* pacer;  ///< nullptr in a stop
     };
+    struct GroupCopy {
+        Capture* capture;
+        const Shadow* shadow;
+    };
     static constexpr std::uint64_t pieces_max = 8;
 
+    /// A page of which more lines are written in an epoch is copied whole, and so it is in the next one: to copy its first lines apart,
+    /// only to copy it whole when there are more, would be work for nothing.
+    static constexpr int lines_of_page_max = 32;
+
     static void search_pieces(void* search, std::uint64_t begin, std::uint64_t end);
+    static void copy_groups(void* copying, std::uint64_t begin, std::uint64_t end);
+    /// The lines of a page that the tracker has found. False: this collect has the page already, or nothing is to be copied.
+    bool add_lines(std::uint64_t image_page, std::uint64_t mask, const Shadow& shadow) noexcept;
+    [[nodiscard]] Result<void> reserve_lines(std::uint64_t image_pages_max);
+    [[nodiscard]] std::uint64_t add_runs(Tracker& tracker, const Search& search, const Piece& piece, const Shadow& shadow) noexcept;
+    [[nodiscard]] std::uint64_t add_wanted(const Shadow& shadow) noexcept;
+    void take_whole_pages(Tracker& tracker) noexcept;
+    void copy_found(const Shadow& shadow, CopyTeam* team, Pacer* pacer) noexcept;
     /// False: this collect has the page already.
     bool add(std::uint64_t image_page, bool certain, const Shadow& shadow) noexcept;
     /// Stores by the kernel, which trackers do not see as they arrive (kernel_writes.hpp).
@@ -110,13 +158,34 @@ private:
     os::ReservedArray<std::uint32_t> unstaged_;
     os::ReservedArray<CopyTeam::PageCopy> copies_;
     os::ReservedArray<std::byte> staging_;
+    const versions::DeltaLog* log_ = nullptr;
+    const versions::VersionTable* table_ = nullptr;
+    os::ReservedArray<std::uint64_t> lines_of_;  ///< by image page: lines of the epoch that were found
+    os::ReservedArray<std::uint8_t> many_lines_;  ///< by image page: in the epoch before there were more than lines_of_page_max
+    os::ReservedArray<std::uint32_t> group_pages_;  ///< lines that one collect found in one page are a group
+    os::ReservedArray<std::uint64_t> group_masks_;
+    os::ReservedArray<std::uint32_t> group_lines_;  ///< the number of its first line
+    os::ReservedArray<std::byte> lines_;
+    os::ReservedArray<std::uint32_t> made_whole_;
+    std::uint64_t made_whole_count_ = 0;
+    os::ReservedArray<std::uint32_t> wanted_;
+    std::uint64_t wanted_count_ = 0;
+    std::uint64_t group_count_ = 0;
+    std::uint64_t line_count_ = 0;
+    std::uint64_t pages_in_part_ = 0;
+    static constexpr std::uint64_t scattered_line_costs_bytes = 256;
+    std::uint64_t first_new_group_ = 0;  ///< of the collect that goes on
+    std::uint64_t first_new_line_ = 0;
+    std::uint64_t whole_again_ = 0;  ///< pages
+    std::uint64_t lines_again_ = 0;
+    std::uint64_t first_new_whole_ = 0;  ///< index of the first page that it takes whole
     os::ReservedArray<std::byte> aside_;
     std::uint64_t staging_pages_ = 0;
     os::AsyncRequests requests_;
     std::uint64_t looked_everywhere_ns_ = 0;
     bool pinned_told_ = false;
     os::ReservedArray<std::uint64_t> carried_since_ns_;  ///< by image page; 0: it is not carried
-    os::ReservedArray<std::uint32_t> carried_;           ///< image pages
+    os::ReservedArray<std::uint32_t> carried_;  ///< image pages
     std::uint64_t carried_count_ = 0;
     std::uint32_t collect_number_ = 0;
     std::uint64_t page_count_ = 0;
@@ -125,7 +194,7 @@ private:
     std::uint64_t found_again_ = 0;
     std::uint64_t staging_peak_ = 0;
     std::uint64_t staging_recent_ = 0;  ///< pages that recent epochs used
-    std::uint64_t staging_held_ = 0;    ///< pages that have memory
+    std::uint64_t staging_held_ = 0;  ///< pages that have memory
 };
 
 }  // namespace stillpoint::pmthreads

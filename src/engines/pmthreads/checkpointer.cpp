@@ -24,7 +24,8 @@ Checkpointer::Checkpointer(const Parts& parts, const Settings& settings) noexcep
 
 Result<void> Checkpointer::prepare()
 {
-    if (auto done = capture_.reserve(settings_.image_pages_max, settings_.staging_pages); !done) {
+    const versions::DeltaLog* const log = parts_.tracker->has_lines() ? parts_.log : nullptr;
+    if (auto done = capture_.reserve(settings_.image_pages_max, settings_.staging_pages, log, parts_.table); !done) {
         return done;
     }
     return writer_.reserve(settings_.image_pages_max);
@@ -68,6 +69,9 @@ Checkpointer::Turn Checkpointer::take_turn(void* self, const CheckpointTurns::Fa
 
 Result<void> Checkpointer::write_unstaged() noexcept
 {
+    for (const std::uint32_t page : capture_.made_whole()) {
+        writer_.forget_content(page);
+    }
     if (capture_.unstaged().empty()) {
         return {};
     }
@@ -99,26 +103,39 @@ Result<void> Checkpointer::pre_copy() noexcept
     // is shorter than the one before, until the rest is small. Where the rest does not shrink,
     // further passes would copy the same pages for nothing.
     constexpr unsigned passes_max = 5;
-    constexpr std::uint64_t small_rest_pages = 1024;
-    std::uint64_t found_before = UINT64_MAX;
+    constexpr std::uint64_t small_rest_bytes = 2 * mib;
+    std::uint64_t copied_before = UINT64_MAX;
+    pre_copied_bytes_ = 0;
     for (unsigned pass = 0; pass < passes_max; ++pass) {
+        take_due_pages();
         auto found = capture_.collect(*parts_.tracker, *parts_.shadow, ScanMode::background, nullptr, &pacer_);
         if (!found) {
             return pass_on(found.error());
         }
         // A page that was found may lie in a segment that came while the walk went on.
-        announced_.absorb(*parts_.table, *parts_.locations);
+        announced_.absorb(*parts_.table, *parts_.locations, parts_.log);
         // While the program runs these bytes may change under the write; then the page is found
         // again and written again.
         if (auto written = write_unstaged(); !written) {
             return written;
         }
-        if (*found <= small_rest_pages || *found > found_before / 2) {
+        const std::uint64_t copied = capture_.copied_bytes();
+        pre_copied_bytes_ += copied - std::min(copied, capture_.copied_again_bytes());
+        if (copied <= small_rest_bytes || copied > copied_before / 2) {
             break;
         }
-        found_before = *found;
+        copied_before = copied;
     }
     return {};
+}
+
+/// Pages that are written whole so that the delta log does not fill up.
+void Checkpointer::take_due_pages() noexcept
+{
+    if (parts_.log != nullptr) {
+        parts_.log->begin_epoch(parts_.clock->running());
+        parts_.log->visit_due(*parts_.table, [this](std::uint64_t page) { capture_.want_whole(page); });
+    }
 }
 
 void Checkpointer::prepare_store(void* self, std::byte* address, std::size_t size) noexcept
@@ -129,13 +146,15 @@ void Checkpointer::prepare_store(void* self, std::byte* address, std::size_t siz
 void Checkpointer::capture_in_stop(void* self) noexcept
 {
     auto& here = *static_cast<Checkpointer*>(self);
-    here.announced_.absorb(*here.parts_.table, *here.parts_.locations);
+    here.announced_.absorb(*here.parts_.table, *here.parts_.locations, here.parts_.log);
     const SyncObjectsCapture capture(here.parts_.shadow->base(), &prepare_store, &here);
     here.mirrored_.update([&](std::byte* address, std::size_t size) { prepare_store(&here, address, size); });
+    here.take_due_pages();
     auto found = here.capture_.collect(*here.parts_.tracker, *here.parts_.shadow, ScanMode::stop, &here.team_, nullptr);
+    here.parts_.tracker->epoch_captured();
     here.stop_outcome_ = found ? here.write_unstaged() : Result<void>(pass_on(found.error()));
     const bool awaited = here.parts_.clock->wanted() >= here.parts_.clock->running();
-    here.watch_.at_capture(here.capture_.page_count() != 0, !here.last_ && !awaited);
+    here.watch_.at_capture(here.capture_.found_pages() != 0, !here.last_ && !awaited);
     here.captured_epoch_ = here.parts_.clock->advance();
     here.captured_ns_ = os::monotonic_ns();
     here.captured_unix_ns_ = os::wall_clock_ns();
@@ -156,7 +175,7 @@ Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) 
             give_up_durability(*parts_.clock, copied.error());
             return Turn::failed;
         }
-        pre_copied_ = capture_.page_count();
+        pre_copied_ = capture_.found_pages();
         const bool awaited = parts_.clock->wanted() >= parts_.clock->running();
         if (pre_copied_ == 0 && !last && !even_if_empty && !awaited && !mirrored_.changed() && !parts_.tracker->has_unarmed_pages() &&
             !capture_.wants_stop()) {
@@ -175,7 +194,10 @@ Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) 
     }
     note_stop(os::monotonic_ns() - begun_ns, stop.wait_ns);
     watch_.after_capture();
-    pre_copy_pays_ = 2 * capture_.found_again() <= pre_copied_ || pre_copied_ < 64;
+    constexpr std::uint64_t few_bytes = 64 * page_bytes;
+    if (pre_copied_ != 0) {  // Otherwise there was none, which tells nothing of the next.
+        pre_copy_pays_ = 2 * capture_.copied_again_bytes() <= pre_copied_bytes_ || pre_copied_bytes_ < few_bytes;
+    }
     if (!stop_outcome_) {
         give_up_durability(*parts_.clock, stop_outcome_.error());
         return Turn::failed;
@@ -212,7 +234,7 @@ Result<void> Checkpointer::write_epoch(bool clean) noexcept
         pacer_.page_done();
     }
     own_statistic(OwnStatistic::unchanged_pages_total).fetch_add(unchanged, std::memory_order_relaxed);
-    return writer_.commit({captured_epoch_, parts_.shadow->bytes() / page_bytes, captured_unix_ns_, clean});
+    return writer_.commit({captured_epoch_, parts_.shadow->bytes() / page_bytes, captured_unix_ns_, clean, parts_.log, capture_.deltas()});
 }
 
 void Checkpointer::note_stop(std::uint64_t stop_ns, std::uint64_t quiesce_ns) noexcept
@@ -226,9 +248,11 @@ void Checkpointer::note_commit(std::uint64_t write_ns) noexcept
 {
     record_commit(captured_epoch_, captured_ns_, write_ns, parts_.pool->medium());
     Statistics& here = statistics();
-    here.dirty_pages_last.store(capture_.page_count(), std::memory_order_relaxed);
-    here.dirty_pages_total.fetch_add(capture_.page_count(), std::memory_order_relaxed);
-    here.staging_bytes_max.store(std::max(capture_.staging_bytes_peak(), capture_.staged_count() * page_bytes), std::memory_order_relaxed);
+    own_statistic(OwnStatistic::log_lines_total).fetch_add(capture_.deltas().line_count, std::memory_order_relaxed);
+    own_statistic(OwnStatistic::log_pages).store(parts_.log != nullptr ? parts_.log->live_pages() : 0, std::memory_order_relaxed);
+    here.dirty_pages_last.store(capture_.found_pages(), std::memory_order_relaxed);
+    here.dirty_pages_total.fetch_add(capture_.found_pages(), std::memory_order_relaxed);
+    here.staging_bytes_max.store(std::max(capture_.staging_bytes_peak(), capture_.staged_bytes()), std::memory_order_relaxed);
 }
 
 }  // namespace stillpoint::pmthreads

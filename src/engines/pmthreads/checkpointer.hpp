@@ -35,6 +35,7 @@ public:
         Tracker* tracker;
         versions::VersionTable* table;
         versions::LocationAllocator* locations;
+        versions::DeltaLog* log;  ///< nullptr: pools of this format have none
         os::FutexLock* medium_lock;
         EpochClock* clock;
     };
@@ -73,6 +74,7 @@ private:
     /// Called before a store of this thread into the image.
     static void prepare_store(void* self, std::byte* address, std::size_t size) noexcept;
     [[nodiscard]] Result<void> pre_copy() noexcept;
+    void take_due_pages() noexcept;
     [[nodiscard]] Result<void> write_unstaged() noexcept;
     [[nodiscard]] Result<void> write_epoch(bool clean) noexcept;
     void note_stop(std::uint64_t stop_ns, std::uint64_t quiesce_ns) noexcept;
@@ -99,7 +101,8 @@ private:
     bool writing_begun_ = false;
     bool pre_copy_pays_ = true;
     unsigned turns_without_pre_copy_ = 0;
-    std::uint64_t pre_copied_ = 0;
+    std::uint64_t pre_copied_ = 0;        ///< pages
+    std::uint64_t pre_copied_bytes_ = 0;  ///< by Capture's measure
     std::uint64_t captured_epoch_ = 0;
     std::uint64_t captured_ns_ = 0;
     std::uint64_t captured_unix_ns_ = 0;

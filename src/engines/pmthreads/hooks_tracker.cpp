@@ -1,6 +1,6 @@
 // The tracker of PMThreads-I [PMThreads §3.2]: the program's code, instrumented by the compiler pass, marks the
-// card of each page that it stores to, and a look reads the cards. No page is protected, no store faults,
-// and no look walks the heap: 1 GiB of it has 256 KiB of cards.
+// card of each line that it stores to, and the page's, and a look reads the cards. No page is protected, no store faults,
+// and no look walks the heap: 1 GiB of it has 256 KiB of cards of pages, and only below those that are set are those of lines looked at.
 //
 // The paper protects a page that is still being persisted by a fault. Here the capture has its own copy of
 // the page before the program continues, so a store to it meanwhile is a mark for the next epoch and nothing else.
@@ -14,12 +14,14 @@
 #include "core/units.hpp"
 #include "engines/pmthreads/tracker.hpp"
 #include "os/card_order.hpp"
+#include "os/reserved_array.hpp"
 
 namespace stillpoint::pmthreads {
 
 namespace {
 
-static_assert(NVHOOKS_CARD_SHIFT == page_shift, "a card is a page: docs/internals/decisions/card-granularity.md");
+static_assert(NVHOOKS_COARSE_SHIFT == page_shift && std::uint64_t{1} << NVHOOKS_CARD_SHIFT == cache_line_bytes,
+              "docs/internals/decisions/card-granularity.md");
 
 /// Eight cards, taken at once.
 using Word = std::uint64_t;
@@ -36,6 +38,11 @@ public:
     HooksTracker& operator=(const HooksTracker&) = delete;
     ~HooksTracker() override { store_marks::want_nothing(); }
 
+    [[nodiscard]] Result<void> reserve(std::uint64_t image_bytes_max)
+    {
+        return lines_.reserve(image_bytes_max / page_bytes, "the written lines of pages");
+    }
+
     [[nodiscard]] std::string_view name() const noexcept override { return "hooks"; }
 
     [[nodiscard]] Result<void> add_range(std::byte* begin, std::size_t size, std::size_t served_bytes) override
@@ -45,14 +52,20 @@ public:
                 return done;
             }
         }
+        const auto first = reinterpret_cast<std::uintptr_t>(begin);
+        if (base_ == 0) {
+            base_ = first;
+        }
         // An earlier session's, or of code that marks without a pool.
-        clear(reinterpret_cast<std::uintptr_t>(begin), reinterpret_cast<std::uintptr_t>(begin) + size);
+        clear(first, first + size);
         store_marks::want_cards();
+        // Before a copy is made ahead.
+        store_marks::taken_tag.store(tag_, std::memory_order_relaxed);
         return {};
     }
 
-    /// Clear, membarrier; the caller copies afterwards. A thread that stored and found its card set did so
-    /// before the clear: the membarrier makes its store visible to the copy. In a quiescent state every
+    /// The pages' cards, membarrier, the lines' cards below them, membarrier; the caller copies afterwards. A thread that stored and found
+    /// its card set did so before it was taken: the membarrier makes its store visible to the copy. In a quiescent state every
     /// mark is there, every store is visible, and no thread that comes later can see the cards as they were.
     [[nodiscard]] std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, ScanMode scan_mode, WrittenRun* runs,
                                          std::size_t capacity, std::size_t& count) noexcept override
@@ -62,10 +75,37 @@ public:
             return end;
         }
         const std::uintptr_t stopped = take_cards(begin, end, runs, capacity, count);
-        if (scan_mode == ScanMode::background && count != 0) {
-            os::order_copies_after_clear();
+        if (count != 0) {
+            order_copies(scan_mode);
+            for (std::size_t i = 0; i < count; ++i) {
+                take_lines_of(runs[i]);
+            }
+            order_copies(scan_mode);
         }
         return stopped;
+    }
+
+    [[nodiscard]] bool has_lines() const noexcept override { return true; }
+    [[nodiscard]] std::uint64_t take_found_lines(std::uint64_t image_page) noexcept override
+    {
+        return std::exchange(lines_[image_page], 0);
+    }
+    void take_whole_page(std::uint64_t image_page) noexcept override
+    {
+        constexpr Word tags = all_cards / 0xff;
+        auto* const words = words_of_lines(base_ + image_page * page_bytes);
+        for (std::uint64_t i = 0; i < words_of_page; ++i) {
+            std::atomic_ref<Word>(words[i]).store(tags * tag_, std::memory_order_relaxed);
+        }
+    }
+    void order_copies() noexcept override { os::order_copies_after_clear(); }
+    /// The program is stopped. Tags of pages that are not captured again for 127 epochs come back as this one's: then a release marks its
+    /// lock for nothing.
+    void epoch_captured() noexcept override
+    {
+        constexpr std::uint8_t last_tag = 254;
+        tag_ = static_cast<std::uint8_t>(tag_ == last_tag ? first_tag : tag_ + 2);
+        store_marks::taken_tag.store(tag_, std::memory_order_relaxed);
     }
     [[nodiscard]] bool has_unarmed_pages() const noexcept override { return !has_membarrier_; }
 
@@ -85,16 +125,45 @@ public:
     }
 
 private:
+    static constexpr std::uint8_t first_tag = 2;
+    static constexpr std::uint64_t words_of_page = page_bytes / cache_line_bytes / cards_in_word;
+
     struct Cards {
         Word* word;
         Word mask;  ///< cards of the word that are asked for
         std::uintptr_t first_page;
     };
 
+    static void order_copies(ScanMode scan_mode) noexcept
+    {
+        if (scan_mode == ScanMode::background) {
+            os::order_copies_after_clear();
+        }
+    }
+
+    [[nodiscard]] static Word* words_of_lines(std::uintptr_t page) noexcept { return reinterpret_cast<Word*>(store_marks::card_of(page)); }
+
+    /// Bit 0 of each byte becomes one bit.
+    [[nodiscard]] static std::uint64_t gathered(Word marked) noexcept { return (marked * 0x0102040810204080u) >> 56; }
+
+    void take_lines_of(const WrittenRun& run) noexcept
+    {
+        constexpr std::uintptr_t pages_ahead = 8;
+        for (std::uintptr_t page = run.begin; page < run.end; page += page_bytes) {
+            __builtin_prefetch(words_of_lines(page + pages_ahead * page_bytes), 1);
+            Word* const words = words_of_lines(page);
+            std::uint64_t found = 0;
+            for (std::uint64_t i = 0; i < words_of_page; ++i) {
+                found |= gathered(store_marks::take_lines(words[i], tag_)) << (cards_in_word * i);
+            }
+            lines_[(page - base_) / page_bytes] |= found;
+        }
+    }
+
     /// The word of the card of `at`, without the cards before it and from `end` on.
     [[nodiscard]] static Cards cards_from(std::uintptr_t at, std::uintptr_t end) noexcept
     {
-        const auto card = reinterpret_cast<std::uintptr_t>(store_marks::card_of(at));
+        const auto card = reinterpret_cast<std::uintptr_t>(store_marks::page_card_of(at));
         const std::uint64_t skipped = card % cards_in_word;
         const std::uintptr_t first_page = at - skipped * page_bytes;
         const std::uint64_t wanted = std::min((end - first_page) / page_bytes, cards_in_word);
@@ -117,8 +186,8 @@ private:
             }
             return any == 0;
         };
-        if (reinterpret_cast<std::uintptr_t>(store_marks::card_of(at)) % cards_in_word == 0) {
-            while (end - at >= step_bytes && is_clear(reinterpret_cast<Word*>(store_marks::card_of(at)))) {
+        if (reinterpret_cast<std::uintptr_t>(store_marks::page_card_of(at)) % cards_in_word == 0) {
+            while (end - at >= step_bytes && is_clear(reinterpret_cast<Word*>(store_marks::page_card_of(at)))) {
                 at += step_bytes;
             }
         }
@@ -130,6 +199,10 @@ private:
         for (std::uintptr_t at = begin; at < end;) {
             const Cards cards = cards_from(at, end);
             [[maybe_unused]] const Word were_set = store_marks::take_marks(*cards.word, cards.mask);
+            for (Word set = were_set; set != 0; set &= set - 1) {
+                Word* const words = words_of_lines(cards.first_page + static_cast<unsigned>(std::countr_zero(set)) / 8 * page_bytes);
+                std::fill_n(words, words_of_page, Word{0});
+            }
             at = cards.first_page + cards_in_word * page_bytes;
         }
     }
@@ -162,17 +235,24 @@ private:
     }
 
     std::optional<os::Userfaultfd> uffd_;  ///< serves pages that are not loaded yet; nothing else
-    bool has_membarrier_;                  ///< without it only a stop may look
+    bool has_membarrier_;  ///< without it only a stop may look
+    std::uintptr_t base_ = 0;  ///< of the image
+    std::uint8_t tag_ = first_tag;
+    os::ReservedArray<std::uint64_t> lines_;  ///< by image page: what looks found, and take_found_lines() has not taken
 };
 
 }  // namespace
 
 /// The engine has mapped the card table.
-Result<std::unique_ptr<Tracker>> make_hooks_tracker(std::uint64_t /*image_bytes_max*/)
+Result<std::unique_ptr<Tracker>> make_hooks_tracker(std::uint64_t image_bytes_max)
 {
     static_assert(std::endian::native == std::endian::little, "a word's lowest byte is the card of its first page");
     auto uffd = os::Userfaultfd::open(os::Userfaultfd::Purpose::serving_only);
-    return std::make_unique<HooksTracker>(uffd ? std::optional(std::move(*uffd)) : std::nullopt, os::register_for_membarrier());
+    auto tracker = std::make_unique<HooksTracker>(uffd ? std::optional(std::move(*uffd)) : std::nullopt, os::register_for_membarrier());
+    if (auto reserved = tracker->reserve(image_bytes_max); !reserved) {
+        return pass_on(reserved.error());
+    }
+    return tracker;
 }
 
 }  // namespace stillpoint::pmthreads

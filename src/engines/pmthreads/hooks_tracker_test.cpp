@@ -102,11 +102,48 @@ TEST_F(HooksTracker, TakesAGrownRangeAsNotWritten)
     EXPECT_EQ(collect(0, pages + 64), (Runs{{pages + 5, pages + 6}}));
 }
 
+TEST_F(HooksTracker, KnowsTheLinesOfAPageOnce)
+{
+    for (const std::uint64_t line : {0u, 7u, 8u, 40u, 63u}) {
+        note_store(reinterpret_cast<void*>(page_address(5) + line * cache_line_bytes + 3), 1);
+    }
+    EXPECT_EQ(collect(0, pages, pages, ScanMode::background), (Runs{{5, 6}}));
+    note_store(reinterpret_cast<void*>(page_address(5) + 63 * cache_line_bytes), 2 * cache_line_bytes);
+    EXPECT_EQ(collect(), (Runs{{5, 7}}));
+    EXPECT_EQ(tracker_->take_found_lines(5), (1u | 1u << 7 | 1u << 8 | std::uint64_t{1} << 40 | std::uint64_t{1} << 63));
+    EXPECT_EQ(tracker_->take_found_lines(5), 0u);
+    EXPECT_EQ(tracker_->take_found_lines(6), 1u);
+}
+
+TEST_F(HooksTracker, MarksAReleasedLockOnlyWhereItsLineWasCopiedAheadInThisEpoch)
+{
+    const auto release = [](std::uint64_t page) { note_lock_free(reinterpret_cast<void*>(page_address(page) + 40), 40); };
+    release(3);
+    EXPECT_EQ(collect(), Runs{});
+    // The first of its two lines is copied ahead.
+    note_store(reinterpret_cast<void*>(page_address(3)), 1);
+    EXPECT_EQ(collect(0, pages, pages, ScanMode::background), (Runs{{3, 4}}));
+    EXPECT_EQ(tracker_->take_found_lines(3), 1u);
+    release(3);
+    EXPECT_EQ(collect(0, pages, pages, ScanMode::background), (Runs{{3, 4}}));
+    EXPECT_EQ(tracker_->take_found_lines(3), 1u);
+    tracker_->epoch_captured();
+    release(3);
+    EXPECT_EQ(collect(), Runs{});
+    // A page that is copied whole has all of its locks copied.
+    tracker_->take_whole_page(9);
+    tracker_->order_copies();
+    release(9);
+    EXPECT_EQ(collect(), (Runs{{9, 10}}));
+    EXPECT_EQ(tracker_->take_found_lines(9), 3u);
+}
+
 TEST_F(HooksTracker, WantsNoMarksWhenItIsGone)
 {
     tracker_.reset();
     mark(1);
     EXPECT_EQ(*store_marks::card_of(page_address(1)), 0);
+    EXPECT_EQ(*store_marks::page_card_of(page_address(1)), 0);
 }
 
 }  // namespace

@@ -33,16 +33,28 @@ Result<void> check_own_options(const Options& options)
     return {};
 }
 
-constexpr EngineFormat format{"pmthreads", layout_version, engine_area_pages, &versions::segment_file_pages};
+constexpr EngineFormat newest_format{"pmthreads", layout_version, engine_area_pages, &versions::segment_file_pages_with_deltas};
+constexpr EngineFormat older_formats[] = {{"pmthreads", layout_version_without_deltas, engine_area_pages, &versions::segment_file_pages}};
+
+bool has_delta_log(const Pool& pool) noexcept { return pool.facts().engine_layout_version >= layout_version; }
+
+Result<RecoveryReport> inspect(const Pool& pool) { return versions::inspect_pool(pool, has_delta_log(pool)); }
+
+Result<RecoveryReport> check(const Pool& pool, Findings* findings,
+                             Result<void> (*visit_image)(void* context, std::byte* base, std::uint64_t image_bytes), void* context,
+                             void (*progress)(std::uint64_t done, std::uint64_t total))
+{
+    return versions::check_pool(pool, has_delta_log(pool), findings, visit_image, context, progress);
+}
 
 }  // namespace
 
 EngineDriver driver() noexcept
 {
-    return {.format = format,
+    return {.format = newest_format,
             .make = &make,
-            .inspect = &versions::inspect_pool,
-            .check = &versions::check_pool,
+            .inspect = &inspect,
+            .check = &check,
             .table_format = layout::TableFormat::plain,
             .interval_ms = interval_ms,
             .trackers = trackers,
@@ -50,7 +62,8 @@ EngineDriver driver() noexcept
             .options = own_option_rows,
             .check_options = &check_own_options,
             .statistics = own_statistic_rows,
-            .advice = &advice};
+            .advice = &advice,
+            .more_formats = older_formats};
 }
 
 PmthreadsEngine::~PmthreadsEngine() { loader_.stop(); }
@@ -59,7 +72,8 @@ Result<RecoveryReport> PmthreadsEngine::start(Pool pool, const Options& options)
 {
     pool_ = std::make_unique<Pool>(std::move(pool));
     const PoolFacts& facts = pool_->facts();
-    auto recovered = recover_table();
+    const bool has_log = has_delta_log(*pool_);
+    auto recovered = recover_table(has_log ? &deltas_ : nullptr);
     if (!recovered) {
         return recovered;
     }
@@ -79,7 +93,8 @@ Result<RecoveryReport> PmthreadsEngine::start(Pool pool, const Options& options)
     }
     const std::uint64_t staging_pages = options.staging_max_mb * mib / page_bytes;
     checkpointer_ = std::make_unique<Checkpointer>(
-        Checkpointer::Parts{pool_.get(), &shadow_, tracker_.get(), &table_, &locations_, &medium_lock_, &clock_},
+        Checkpointer::Parts{pool_.get(), &shadow_, tracker_.get(), &table_, &locations_, has_log ? &deltas_.log : nullptr, &medium_lock_,
+                            &clock_},
         Checkpointer::Settings{options.interval_ms * 1'000'000, options.stop_attempt_ms * 1'000'000, staging_pages,
                                facts.image_bytes_max / page_bytes});
     if (auto done = checkpointer_->prepare(); !done) {
@@ -93,7 +108,7 @@ Result<void> PmthreadsEngine::choose_tracker(const Options& options, std::uint64
 {
     const OwnOptions own{options};
     Result<std::uint64_t> marking_units = 0;
-    if (own.tracker == "hooks" && !(marking_units = count_marking_units({format.name, true}))) {
+    if (own.tracker == "hooks" && !(marking_units = count_marking_units({newest_format.name, true}))) {
         return pass_on(marking_units.error());
     }
     auto tracker = make_tracker(own.tracker, image_bytes_max, own.verify_marks);
@@ -120,7 +135,7 @@ Result<void> PmthreadsEngine::load_image(std::string_view choice, RecoveryReport
                     "calls (root, CAP_SYS_PTRACE, or sysctl vm.unprivileged_userfaultfd=1)");
     }
     report.lazy = pages_end_ != 0 && lazy_possible && choice != "eager";
-    if (auto done = load_pages(report.lazy); !done) {
+    if (auto done = load_pages(report.lazy, nullptr, &deltas_.replay); !done) {
         return done;
     }
     if (auto done = tracker_->add_range(base, shadow_.bytes(), report.lazy ? loaded_bytes : 0); !done) {
@@ -156,7 +171,7 @@ Result<std::uint64_t> PmthreadsEngine::grow(std::uint64_t wanted)
     if (wanted <= shadow_.bytes()) {
         return shadow_.bytes();
     }
-    const auto grown = grow_pool(wanted, format);
+    const auto grown = grow_pool(wanted, has_delta_log(*pool_) ? newest_format : older_formats[0]);
     if (!grown) {
         return grown;
     }

@@ -38,6 +38,7 @@ private:
     [[nodiscard]] Result<void> choose_tracker(const Options& options, std::uint64_t image_bytes_max);
     [[nodiscard]] Result<void> load_image(std::string_view choice, RecoveryReport& report);
 
+    versions::Deltas deltas_;  ///< of pools that have a log
     std::unique_ptr<Tracker> tracker_;
     std::string tracker_name_;
     std::unique_ptr<Checkpointer> checkpointer_;

@@ -43,6 +43,17 @@ public:
     /// next call. So: arm first, copy afterwards.
     [[nodiscard]] virtual std::uintptr_t collect(std::uintptr_t begin, std::uintptr_t end, ScanMode scan_mode, WrittenRun* runs,
                                                  std::size_t capacity, std::size_t& count) noexcept = 0;
+    /// Whether it knows the lines that were written, too.
+    [[nodiscard]] virtual bool has_lines() const noexcept { return false; }
+    /// A bit for each line of the page, lowest first, that looks found since the last call. 0: the page was found, and nothing in it: its
+    /// lines are found by the next look. Only where it has lines.
+    [[nodiscard]] virtual std::uint64_t take_found_lines(std::uint64_t /*image_page*/) noexcept { return 0; }
+    /// While the program runs, before the whole page is copied ahead, of which a look found some lines or none: locks in its other lines
+    /// may be held just then. order_copies() follows, once for several pages, and then the copies.
+    virtual void take_whole_page(std::uint64_t /*image_page*/) noexcept {}
+    virtual void order_copies() noexcept {}
+    /// In a stop: all that was found is the epoch's; what is copied ahead from now on is the next one's.
+    virtual void epoch_captured() noexcept {}
     /// The page, found without certainty, was not written.
     virtual void note_unchanged(std::uint64_t /*image_page*/) noexcept {}
     /// An epoch was captured and compared: the tracker may change what it arms.

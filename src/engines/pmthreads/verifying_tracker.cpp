@@ -1,10 +1,10 @@
 // verify_marks: the tracker hooks, and beside it pages that are protected until their first write, as the tracker mprotect
 // has them. The first write to a page since it was captured faults: its bytes are kept, and the writer. A
-// stop compares the pages that were written and have no mark with those bytes. A difference is a store without
-// a mark: it is captured anyway, counted, and its writer named once.
+// stop compares the lines that have no mark, of pages that were written, with those bytes. A difference is a store without
+// a mark: it is captured anyway, since all pages are captured whole, and counted, and its writer named once.
 //
-// The limit: an unmarked store to a page that also has a mark. Nothing is lost then; when the page is
-// captured ahead and armed again, the next such store shows.
+// The limit: an unmarked store to a page that is captured ahead, for another mark, before the stop. Nothing is lost then; the page is
+// armed again, and the next such store shows.
 
 #include <algorithm>
 #include <array>
@@ -15,6 +15,7 @@
 #include <string_view>
 #include <sys/mman.h>
 
+#include "core/store_marks.hpp"
 #include "core/units.hpp"
 #include "engines/pmthreads/hot_chunks.hpp"
 #include "engines/pmthreads/own_statistics.hpp"
@@ -59,6 +60,9 @@ public:
         if (auto done = writers_.reserve(pages_max, "verify_marks"); !done) {
             return done;
         }
+        if (auto done = marked_lines_.reserve(pages_max, "verify_marks"); !done) {
+            return done;
+        }
         prepare_callers();
         return before_.reserve(image_bytes_max, "verify_marks");
     }
@@ -70,6 +74,7 @@ public:
         if (auto done = marks_->add_range(begin, size, 0); !done) {
             return done;
         }
+        store_marks::taken_tag.store(store_marks::tag_of_none, std::memory_order_relaxed);
         return pages_.add(begin, size);
     }
 
@@ -81,6 +86,9 @@ public:
         }
         const std::uintptr_t stopped = marks_->collect(begin, end, scan_mode, runs, capacity, count);
         for (std::size_t i = 0; i < count; ++i) {
+            for (std::uint64_t page = pages_.index_of(runs[i].begin); page < pages_.index_of(runs[i].end); ++page) {
+                note_marked_lines(page);
+            }
             arm(runs[i].begin, runs[i].end);
         }
         return stopped;
@@ -129,6 +137,12 @@ public:
 
 private:
     using AtomicState = std::atomic_ref<std::uint8_t>;
+    using AtomicLines = std::atomic_ref<std::uint64_t>;
+
+    void note_marked_lines(std::uint64_t page) noexcept
+    {
+        AtomicLines(marked_lines_[page]).fetch_or(marks_->take_found_lines(page), std::memory_order_relaxed);
+    }
 
     static bool protect(std::uintptr_t begin, std::uintptr_t end, int protection) noexcept
     {
@@ -146,6 +160,7 @@ private:
         const AtomicState state(states_[page]);
         std::uint8_t seen = armed;
         if (state.compare_exchange_strong(seen, opening, std::memory_order_acq_rel)) {
+            AtomicLines(marked_lines_[page]).store(0, std::memory_order_relaxed);
             std::memcpy(before_.data() + page * page_bytes, bytes_of(page), page_bytes);
             writers_[page] = callers_from(instruction);
             open_pages_.fetch_add(1, std::memory_order_relaxed);
@@ -236,22 +251,26 @@ private:
             if (AtomicState(states_[first + i]).load(std::memory_order_acquire) != open) {
                 continue;
             }
-            if ((written & bit) == 0 && !in_flight(first + i) && differs(first + i)) {
+            if ((written & bit) != 0) {
+                note_marked_lines(first + i);
+            }
+            if (!in_flight(first + i) && differs(first + i, AtomicLines(marked_lines_[first + i]).load(std::memory_order_relaxed))) {
                 written |= bit;
             }
         }
         return written;
     }
 
-    /// The page's bytes are not those it had when it was armed. Keeps what there is to report.
-    [[nodiscard]] bool differs(std::uint64_t page) noexcept
+    /// The bytes of its other lines are not those they were when the page was armed. Keeps what there is to report.
+    [[nodiscard]] bool differs(std::uint64_t page, std::uint64_t marked_lines) noexcept
     {
         const std::byte* const now = bytes_of(page);
         const std::byte* const before = before_.data() + page * page_bytes;
         std::uintptr_t first = 0;
         std::uintptr_t end = 0;
         for (std::size_t at = 0; at < page_bytes; ++at) {
-            if (now[at] != before[at] && !is_reset_by_recovery(pages_.address_of(page) + at)) {
+            const bool is_marked = ((marked_lines >> (at / cache_line_bytes)) & 1U) != 0;
+            if (now[at] != before[at] && !is_marked && !is_reset_by_recovery(pages_.address_of(page) + at)) {
                 first = first == 0 ? pages_.address_of(page) + at : first;
                 end = pages_.address_of(page) + at + 1;
             }
@@ -312,7 +331,10 @@ private:
     std::unique_ptr<Tracker> marks_;
     os::ReservedArray<std::uint8_t> states_;  ///< by image page
     os::ReservedArray<Callers> writers_;       ///< by image page, of pages that are open
-    os::ReservedArray<std::byte> before_;     ///< the image's bytes, of pages that are open
+    /// By image page: lines that had marks since the page was opened. A page stays open in a look if a thread is opening it just then, and
+    /// others may have stored to it already.
+    os::ReservedArray<std::uint64_t> marked_lines_;
+    os::ReservedArray<std::byte> before_;  ///< the image's bytes, of pages that are open
     ProtectedPages pages_;
     std::atomic<std::uint64_t> open_pages_{0};
     std::atomic<bool> mappings_ran_out_{false};

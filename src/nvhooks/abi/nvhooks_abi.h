@@ -6,7 +6,7 @@
  * Instrumented code calls the hooks of [NVHooks Table 4.1] by the names below, as far as the layer's
  * YAML asks for them (docs/guide/nvhooks.md); the layer's shim defines them. Sizes are in bytes. */
 
-#define NVHOOKS_ABI_VERSION 1
+#define NVHOOKS_ABI_VERSION 2
 
 /* ---- The hooks -------------------------------------------------------------------------------
  *
@@ -36,17 +36,24 @@
 #define NVHOOKS_WINDOW_INDEX 0x48ULL
 #define NVHOOKS_WINDOW_INDEX_UNDER_TSAN 0x58ULL
 
-/* ---- Cards: one byte for each 4 KiB of the window; not 0: written since it was cleared --------------
+/* ---- Cards: one byte for each 64 bytes of the window, and a coarse one for each 4 KiB ----------------
  *
- * Order of a store by instrumented code: store; test the card; set it if it is 0. The collector: clear; membarrier;
- * copy. A mark may come late, but never after the release that ends its FASE, so in a quiescent
- * state every mark is there. The table lies at a fixed address below the window, so that code
- * computes a card's address from constants: (address >> NVHOOKS_CARD_SHIFT) + nvhooks_card_bias. */
-#define NVHOOKS_CARD_SHIFT 12
+ * Bit 0 of a card: its memory was written since the collector took the card. The other bits are the collector's own; a mark
+ * stores 1. Order of a store by instrumented code: store; test the card; if bit 0 is clear, set the card, and then the coarse
+ * card, unless it is set already. The collector: take the coarse cards; membarrier; take the cards below those; membarrier; copy.
+ * A mark may come late, but never after the release that ends its FASE, so in a quiescent
+ * state every mark is there. The tables lie at fixed addresses below the window, the coarse one after the fine one, so that code
+ * computes a card's address from constants: (address >> NVHOOKS_CARD_SHIFT) + bias. */
+#define NVHOOKS_CARD_SHIFT 6
+#define NVHOOKS_CARD_WRITTEN 1
 #define NVHOOKS_CARD_TABLE_BYTES (1ULL << (NVHOOKS_WINDOW_SHIFT - NVHOOKS_CARD_SHIFT))
 #define NVHOOKS_CARD_TABLE_BELOW_WINDOW 0x1000000000ULL /* 64 GiB */
 #define NVHOOKS_CARD_TABLE_FOR(index) (((index) << NVHOOKS_WINDOW_SHIFT) - NVHOOKS_CARD_TABLE_BELOW_WINDOW)
 #define NVHOOKS_CARD_BIAS_FOR(index) (NVHOOKS_CARD_TABLE_FOR(index) - ((index) << (NVHOOKS_WINDOW_SHIFT - NVHOOKS_CARD_SHIFT)))
+#define NVHOOKS_COARSE_SHIFT 12
+#define NVHOOKS_COARSE_TABLE_BYTES (1ULL << (NVHOOKS_WINDOW_SHIFT - NVHOOKS_COARSE_SHIFT))
+#define NVHOOKS_COARSE_TABLE_FOR(index) (NVHOOKS_CARD_TABLE_FOR(index) + NVHOOKS_CARD_TABLE_BYTES)
+#define NVHOOKS_COARSE_BIAS_FOR(index) (NVHOOKS_COARSE_TABLE_FOR(index) - ((index) << (NVHOOKS_WINDOW_SHIFT - NVHOOKS_COARSE_SHIFT)))
 
 /* ---- What an instrumented object says of itself ------------------------------------------------------
  *

@@ -57,6 +57,7 @@ void follow_thread_sanitizer(const llvm::Module& module, Layer& layer)
     layer.window->index = NVHOOKS_WINDOW_INDEX_UNDER_TSAN;
     if (layer.cards && layer.cards->table == NVHOOKS_CARD_TABLE_FOR(NVHOOKS_WINDOW_INDEX)) {
         layer.cards->table = NVHOOKS_CARD_TABLE_FOR(NVHOOKS_WINDOW_INDEX_UNDER_TSAN);
+        layer.cards->coarse_table = layer.cards->coarse_table == 0 ? 0 : NVHOOKS_COARSE_TABLE_FOR(NVHOOKS_WINDOW_INDEX_UNDER_TSAN);
     }
 }
 

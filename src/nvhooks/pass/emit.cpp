@@ -8,6 +8,7 @@
 #include "llvm/Support/Alignment.h"
 #include "llvm/Transforms/Utils/Local.h"
 #include "llvm_version.hpp"
+#include "nvhooks/abi/nvhooks_abi.h"
 #include "translate.hpp"
 
 namespace stillpoint::nvhooks {
@@ -181,31 +182,54 @@ private:
 
     void mark_ends(const Site& site, llvm::Value* address, llvm::Value* size, llvm::Instruction* before, bool only_one)
     {
+        const CardTable& cards = *scope_.layer().cards;
         BuilderBefore builder(before, site.anchor);
         llvm::Value* first_byte = builder.CreatePtrToInt(address, builder.getInt64Ty());
-        llvm::Value* first = card_of(builder, first_byte);
+        llvm::Value* first = card_of(builder, first_byte, cards.shift, cards.table);
         llvm::Value* mark = load_card(builder, first);
+        llvm::Value* last_byte = nullptr;
         llvm::Value* last = nullptr;
         if (!only_one) {
-            llvm::Value* last_byte = builder.CreateAdd(first_byte, builder.CreateSub(size, builder.getInt64(1)));
-            last = card_of(builder, last_byte);
+            last_byte = builder.CreateAdd(first_byte, builder.CreateSub(size, builder.getInt64(1)));
+            last = card_of(builder, last_byte, cards.shift, cards.table);
             mark = builder.CreateAnd(mark, load_card(builder, last));
         }
-        llvm::Instruction* set = split_if(builder.CreateIsNull(mark), before, true, updater_, scope_.loops);
+        llvm::Instruction* set = split_if(is_clear(builder, mark), before, true, updater_, scope_.loops);
         BuilderBefore setting(set, site.anchor);
-        store_card(setting, first);
+        store_card(setting, first, llvm::AtomicOrdering::Monotonic);
         if (last != nullptr) {
-            store_card(setting, last);
+            store_card(setting, last, llvm::AtomicOrdering::Monotonic);
+        }
+        if (cards.coarse_shift != 0) {
+            mark_coarse(site, set, first_byte);
+            if (last_byte != nullptr) {
+                mark_coarse(site, set, last_byte);
+            }
         }
     }
 
-    [[nodiscard]] llvm::Value* card_of(llvm::IRBuilder<>& builder, llvm::Value* address) const
+    /// After the card, which it must not overtake.
+    void mark_coarse(const Site& site, llvm::Instruction* before, llvm::Value* byte)
     {
         const CardTable& cards = *scope_.layer().cards;
+        BuilderBefore builder(before, site.anchor);
+        llvm::Value* card = card_of(builder, byte, cards.coarse_shift, cards.coarse_table);
+        llvm::Instruction* set = split_if(is_clear(builder, load_card(builder, card)), before, false, updater_, scope_.loops);
+        BuilderBefore setting(set, site.anchor);
+        store_card(setting, card, llvm::AtomicOrdering::Release);
+    }
+
+    [[nodiscard]] llvm::Value* card_of(llvm::IRBuilder<>& builder, llvm::Value* address, unsigned shift, std::uint64_t table) const
+    {
         const Window& window = *scope_.layer().window;
-        const std::uint64_t bias = cards.table - (window.index << window.shift >> cards.shift);
-        llvm::Value* card = builder.CreateAdd(builder.CreateLShr(address, cards.shift), builder.getInt64(bias));
+        const std::uint64_t bias = table - (window.index << window.shift >> shift);
+        llvm::Value* card = builder.CreateAdd(builder.CreateLShr(address, shift), builder.getInt64(bias));
         return builder.CreateIntToPtr(card, builder.getPtrTy());
+    }
+
+    static llvm::Value* is_clear(llvm::IRBuilder<>& builder, llvm::Value* mark)
+    {
+        return builder.CreateIsNull(builder.CreateAnd(mark, builder.getInt8(NVHOOKS_CARD_WRITTEN)));
     }
 
     static llvm::Value* load_card(llvm::IRBuilder<>& builder, llvm::Value* card)
@@ -216,10 +240,10 @@ private:
         return load;
     }
 
-    static void store_card(llvm::IRBuilder<>& builder, llvm::Value* card)
+    static void store_card(llvm::IRBuilder<>& builder, llvm::Value* card, llvm::AtomicOrdering ordering)
     {
-        llvm::StoreInst* store = builder.CreateAlignedStore(builder.getInt8(1), card, llvm::Align(1));
-        store->setAtomic(llvm::AtomicOrdering::Monotonic);
+        llvm::StoreInst* store = builder.CreateAlignedStore(builder.getInt8(NVHOOKS_CARD_WRITTEN), card, llvm::Align(1));
+        store->setAtomic(ordering);
         store->setMetadata(llvm::LLVMContext::MD_nosanitize, llvm::MDNode::get(store->getContext(), {}));
     }
 

@@ -87,10 +87,18 @@ struct MappingTraits<CardTable> {
     {
         io.mapRequired("shift", cards.shift);
         io.mapRequired("table", cards.table);
+        io.mapOptional("coarse-shift", cards.coarse_shift);
+        io.mapOptional("coarse-table", cards.coarse_table);
     }
     static std::string validate(IO&, CardTable& cards)
     {
-        return cards.shift >= 4 && cards.shift <= 21 ? "" : "cards: shift is 4 to 21 (a card of 16 bytes to 2 MiB)";
+        if (cards.shift < 4 || cards.shift > 21) {
+            return "cards: shift is 4 to 21 (a card of 16 bytes to 2 MiB)";
+        }
+        if ((cards.coarse_shift == 0) != (cards.coarse_table == 0) || (cards.coarse_shift != 0 && cards.coarse_shift <= cards.shift)) {
+            return "cards: coarse-shift and coarse-table come together, and a coarse card stands for more than a card";
+        }
+        return "";
     }
 };
 
@@ -204,7 +212,8 @@ std::optional<CardTable> default_cards(const Window& window)
     if (window.shift != NVHOOKS_WINDOW_SHIFT) {
         return std::nullopt;
     }
-    return CardTable{NVHOOKS_CARD_SHIFT, NVHOOKS_CARD_TABLE_FOR(window.index)};
+    return CardTable{NVHOOKS_CARD_SHIFT, NVHOOKS_CARD_TABLE_FOR(window.index), NVHOOKS_COARSE_SHIFT,
+                     NVHOOKS_COARSE_TABLE_FOR(window.index)};
 }
 
 }  // namespace

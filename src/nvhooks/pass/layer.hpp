@@ -37,6 +37,9 @@ struct Window {
 struct CardTable {
     unsigned shift = 0;
     std::uint64_t table = 0;  ///< address of the card of the window's first byte
+    /// A mark that sets a card sets the coarse card over it, too. 0: there are none.
+    unsigned coarse_shift = 0;
+    std::uint64_t coarse_table = 0;
 
     /// Bytes of memory that one card stands for.
     [[nodiscard]] std::uint64_t bytes() const { return std::uint64_t{1} << shift; }

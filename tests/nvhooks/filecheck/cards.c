@@ -1,5 +1,5 @@
 // RUN: optimizations=static-check hooks=post_nvm_write marks=cards
-// Marks of cards in line: the store, then the test, then the mark; no call, but for long and unknown sizes.
+// Marks of cards in line: the store, then the test, then the mark, and then the coarse card's; no call, but for long and unknown sizes.
 #include "recorder.h"
 
 void *memset(void *, int, u64);
@@ -13,8 +13,11 @@ void *memset(void *, int, u64);
 // CHECK:         lshr i64 {{.*}}, 6
 // CHECK:         %[[CARD:[a-z0-9.]+]] = inttoptr i64
 // CHECK:         %[[SEEN:[a-z0-9.]+]] = load atomic i8, ptr %[[CARD]] monotonic
-// CHECK:         icmp eq i8 %[[SEEN]], 0
+// CHECK:         and i8 %[[SEEN]], 1
 // CHECK:         store atomic i8 1, ptr %[[CARD]] monotonic
+// CHECK:         lshr i64 {{.*}}, 9
+// CHECK:         load atomic i8, ptr %[[COARSE:[a-z0-9.]+]] monotonic
+// CHECK:         store atomic i8 1, ptr %[[COARSE]] release
 // CHECK-NOT:     store atomic
 // CHECK-NOT:     @nvhooks
 // CHECK:         ret void
@@ -25,7 +28,8 @@ struct __attribute__((packed)) tight { u8 a; u64 b; };
 // CHECK-LABEL: define{{.*}} @straddling(
 // CHECK:         store i64
 // CHECK-COUNT-2: load atomic i8
-// CHECK-COUNT-2: store atomic i8 1
+// CHECK-COUNT-2: store atomic i8 1, ptr {{.*}} monotonic
+// CHECK-COUNT-2: store atomic i8 1, ptr {{.*}} release
 // CHECK-NOT:     @nvhooks
 // CHECK:         ret void
 void straddling(struct tight *p, u64 x) { p->b = x; }
