@@ -127,7 +127,7 @@ private:
 
     /// A page of which more lines are written in an epoch is copied whole, and so it is in the next one: to copy its first lines apart,
     /// only to copy it whole when there are more, would be work for nothing.
-    static constexpr int lines_of_page_max = 32;
+    static constexpr int lines_of_page_max = 16;
 
     static void search_pieces(void* search, std::uint64_t begin, std::uint64_t end);
     static void copy_groups(void* copying, std::uint64_t begin, std::uint64_t end);
