@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <utility>
 
-#include "engines/pmthreads/copy_in_use.hpp"
+#include "core/racing_copy.hpp"
 #include "engines/pmthreads/hot_chunks.hpp"
 #include "os/clock.hpp"
 #include "os/log.hpp"
@@ -131,8 +131,10 @@ void Capture::copy_found(const Shadow& shadow, CopyTeam* team, Pacer* pacer) noe
         }
         return;
     }
+    // The program may be writing them: what it writes meanwhile is found by the next look and copied again. In a stop it is not, and
+    // ThreadSanitizer judges those copies.
     for (std::uint64_t i = 0; i < copy_count_; ++i) {
-        copy_in_use<page_bytes>(copies_[i].destination, copies_[i].source);
+        racing_copy(copies_[i].destination, copies_[i].source, page_bytes);
         pacer->page_done();
     }
     for (std::uint64_t i = 0; i < groups; i += groups_at_a_time) {
@@ -169,7 +171,7 @@ std::uint64_t Capture::add_kernel_writes(const Shadow& shadow, ScanMode scan_mod
 const std::byte* Capture::copy_aside(std::uint64_t slot, const std::byte* page) noexcept
 {
     std::byte* const copy = aside_.data() + slot * page_bytes;
-    copy_in_use<page_bytes>(copy, page);
+    racing_copy(copy, page, page_bytes);
     return copy;
 }
 

@@ -2,8 +2,8 @@
 
 #include <bit>
 
+#include "core/racing_copy.hpp"
 #include "engines/pmthreads/capture.hpp"
-#include "engines/pmthreads/copy_in_use.hpp"
 
 namespace stillpoint::pmthreads {
 
@@ -75,6 +75,7 @@ void Capture::take_whole_pages(Tracker& tracker) noexcept
     tracker.order_copies();
 }
 
+/// As copy_found() says of pages.
 void Capture::copy_groups(void* copying, std::uint64_t begin, std::uint64_t end)
 {
     const auto& [capture, shadow] = *static_cast<const GroupCopy*>(copying);
@@ -90,7 +91,7 @@ void Capture::copy_groups(void* copying, std::uint64_t begin, std::uint64_t end)
         const std::byte* const page = shadow->page(capture->group_pages_[i]);
         std::byte* to = capture->lines_.data() + std::uint64_t{capture->group_lines_[i]} * cache_line_bytes;
         for (std::uint64_t mask = capture->group_masks_[i]; mask != 0; mask &= mask - 1, to += cache_line_bytes) {
-            copy_in_use<cache_line_bytes>(to, page + static_cast<unsigned>(std::countr_zero(mask)) * cache_line_bytes);
+            racing_copy(to, page + static_cast<unsigned>(std::countr_zero(mask)) * cache_line_bytes, cache_line_bytes);
         }
     }
 }

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/sanitizers.hpp"
+#include "core/racing_copy.hpp"
 #include "os/file_mapping.hpp"
 #include "os/futex_calls.hpp"
 #include "os/own_mappings.hpp"
@@ -18,20 +18,6 @@
 namespace stillpoint::pronto {
 
 namespace {
-
-/// No thread writes to the piece meanwhile, but ThreadSanitizer cannot know it: what keeps others away is the page's protection.
-STILLPOINT_NO_THREAD_SANITIZER void copy_protected(std::byte* destination, const std::byte* source, std::size_t size) noexcept
-{
-    if constexpr (thread_sanitizer) {
-        const auto* const from = reinterpret_cast<const volatile std::uint64_t*>(source);
-        auto* const to = reinterpret_cast<std::uint64_t*>(destination);
-        for (std::size_t word = 0; word < size / sizeof(std::uint64_t); ++word) {
-            to[word] = from[word];
-        }
-    } else {
-        std::memcpy(destination, source, size);
-    }
-}
 
 /// While a piece is opened no other handler of this thread may run: it might write to the same piece, and wait for itself.
 class SignalsBlocked {
@@ -243,7 +229,8 @@ bool SnapshotPieces::make_writable(std::uint32_t piece) noexcept
 
 void SnapshotPieces::copy_to(std::uint32_t slot, std::uint32_t piece) noexcept
 {
-    copy_protected(staging_.bytes_of(slot), shadow_.base() + piece * piece_bytes, captured_bytes_of(piece));
+    // No thread writes to the piece meanwhile: the page's protection keeps others away.
+    racing_copy(staging_.bytes_of(slot), shadow_.base() + piece * piece_bytes, captured_bytes_of(piece));
     staging_.fill(slot, piece);
 }
 

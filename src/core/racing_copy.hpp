@@ -1,5 +1,5 @@
 #pragma once
-// Copies of memory that the program may be writing.
+// A copy of memory that other threads may be writing, or that ThreadSanitizer cannot know they are not.
 
 #include <cstddef>
 #include <cstdint>
@@ -7,12 +7,10 @@
 
 #include "core/sanitizers.hpp"
 
-namespace stillpoint::pmthreads {
+namespace stillpoint {
 
-/// Copies a page, or a line, that the program may be writing: a race on purpose. What is written meanwhile is found by the next
-/// look and copied again. The copy in a stop is not this one, and ThreadSanitizer judges it.
-template <std::size_t size>
-STILLPOINT_NO_THREAD_SANITIZER void copy_in_use(std::byte* destination, const std::byte* source) noexcept
+/// memcpy, of whole words, that ThreadSanitizer does not judge. The caller says why the race is none, or harmless.
+STILLPOINT_NO_THREAD_SANITIZER inline void racing_copy(std::byte* destination, const std::byte* source, std::size_t size) noexcept
 {
     if constexpr (thread_sanitizer) {
         // Not by memcpy, which the sanitizer replaces.
@@ -26,4 +24,4 @@ STILLPOINT_NO_THREAD_SANITIZER void copy_in_use(std::byte* destination, const st
     }
 }
 
-}  // namespace stillpoint::pmthreads
+}  // namespace stillpoint
