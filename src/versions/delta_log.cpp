@@ -107,17 +107,6 @@ Result<bool> DeltaLog::find_head(const Medium& medium, std::uint64_t durable_epo
     return is_found && head.batches != 0 && weight(head.epoch, head.checksum) == digest;
 }
 
-Result<void> DeltaLog::read_index(const Medium& medium, std::uint64_t page, std::uint64_t pages)
-{
-    Result<void> outcome;
-    row_.visit_pieces(page, pages, [&](std::uint64_t file_page, std::uint64_t index, std::uint64_t count) {
-        if (outcome) {
-            outcome = medium.read(byte_offset(FilePage{file_page}), {index_.data() + index * page_bytes, count * page_bytes});
-        }
-    });
-    return outcome;
-}
-
 Result<void> DeltaLog::take_batch(const Medium& medium, const VersionTable& table, DeltaReplay& replay, std::uint64_t page,
                                   std::uint64_t index_pages, std::uint64_t newer_epoch)
 {
@@ -128,7 +117,7 @@ Result<void> DeltaLog::take_batch(const Medium& medium, const VersionTable& tabl
     if (index_pages == 0 || index_pages > row_.page_count() || page > row_.page_count() - index_pages) {
         return is_damaged("lies outside of it");
     }
-    if (auto read = read_index(medium, page, index_pages); !read) {
+    if (auto read = row_.read(medium, page, index_pages, index_.data()); !read) {
         return read;
     }
     DeltaBatchHead head{};

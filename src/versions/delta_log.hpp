@@ -93,7 +93,6 @@ private:
     [[nodiscard]] std::uint64_t pages_in_use() const noexcept;
     [[nodiscard]] Place largest_room() const noexcept;
     [[nodiscard]] Result<bool> find_head(const Medium& medium, std::uint64_t durable_epoch, std::uint64_t digest, DeltaHead& head);
-    [[nodiscard]] Result<void> read_index(const Medium& medium, std::uint64_t page, std::uint64_t pages);
     [[nodiscard]] Result<void> take_batch(const Medium& medium, const VersionTable& table, DeltaReplay& replay, std::uint64_t page,
                                           std::uint64_t index_pages, std::uint64_t newer_epoch);
     [[nodiscard]] std::uint64_t seed_of(std::uint64_t epoch, std::uint64_t page) const noexcept;

@@ -84,15 +84,8 @@ Result<const std::byte*> DeltaReplay::block(const Batch& batch, std::uint64_t fi
         return bytes;
     }
     const std::uint64_t size = std::min(delta_block_bytes, batch.lines * cache_line_bytes - number * delta_block_bytes);
-    Result<void> outcome;
-    row_.visit_pieces(first_page, (size + page_bytes - 1) / page_bytes,
-                      [&](std::uint64_t file_page, std::uint64_t index, std::uint64_t pages) {
-                          if (outcome) {
-                              outcome = medium_->read(byte_offset(FilePage{file_page}), {bytes + index * page_bytes, pages * page_bytes});
-                          }
-                      });
-    if (!outcome) {
-        return pass_on(outcome.error());
+    if (auto read = row_.read(*medium_, first_page, (size + page_bytes - 1) / page_bytes, bytes); !read) {
+        return pass_on(read.error());
     }
     if (checksum64(bytes, size, batch.seed + number) != sums_[first_sum + number] && !is_removed(Canary::delta_block_checksum)) {
         return fail(SP_E_POOL_CORRUPT, 0,

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 
+#include "core/result.hpp"
+#include "media/medium.hpp"
 #include "pool/pool.hpp"
 #include "versions/delta_layout.hpp"
 
@@ -43,6 +45,18 @@ public:
             visit(part.first_file_page + (at - part.first), done, pages);
             done += pages;
         }
+    }
+
+    /// Reads [first, + count) of the row into `bytes`. Errors: pool_truncated, io.
+    [[nodiscard]] Result<void> read(const Medium& medium, std::uint64_t first, std::uint64_t count, std::byte* bytes) const
+    {
+        Result<void> outcome;
+        visit_pieces(first, count, [&](std::uint64_t file_page, std::uint64_t index, std::uint64_t pages) {
+            if (outcome) {
+                outcome = medium.read(byte_offset(FilePage{file_page}), {bytes + index * page_bytes, pages * page_bytes});
+            }
+        });
+        return outcome;
     }
 
 private:
