@@ -1,6 +1,7 @@
 # Programs that are built besides the product, in two groups, each found by walking the folders: no list to edit.
 #   bench_programs  what `stillpoint bench` measures of the project's own, and what the parts' benchmarks do; other programs are built
 #                   when a benchmark asks for them (bench/driver/build.py): STILLPOINT_BENCH_ON_DEMAND
+#   program_tests   test_programs without the tests of the layers, which `make test` runs under the sanitizers alone
 #   test_programs   every program that a test runs, with the product and all benchmarks but those that no test asks for:
 #                   STILLPOINT_BENCH_UNTESTED
 
@@ -29,5 +30,7 @@ stillpoint_targets_below(${CMAKE_SOURCE_DIR}/examples examples)
 if(untested)
     list(REMOVE_ITEM benches ${untested})
 endif()
+add_custom_target(program_tests)
+add_dependencies(program_tests bench_programs ${benches} ${tests} ${layers} ${examples})
 add_custom_target(test_programs)
-add_dependencies(test_programs bench_programs ${benches} ${tests} ${layer_tests} ${layers} ${examples})
+add_dependencies(test_programs program_tests ${layer_tests})

@@ -4,6 +4,7 @@
 A build keeps all CPUs busy; tests mostly wait for disks, kills and intervals. So two things go on at a time: the unit tests under
 AddressSanitizer run while the release is built, and ThreadSanitizer's build and unit tests run beside the release's tests. Compilers
 have a lower priority than tests. What goes on beside is written to a file, and shown where it fails. The first failure ends all.
+The tests of the layers are run under the sanitizers alone; `make check` runs them in the release too.
 ThreadSanitizer leaves out tests that damage a file bit by bit, which one thread does alone (CMakePresets.json).
 """
 
@@ -20,6 +21,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = {"asan": "AddressSanitizer and UBSan", "tsan": "ThreadSanitizer"}
 LINES_SHOWN = 60
+COMPLAINT = r": Failure$|\[  FAILED  \]|ERROR: |WARNING: ThreadSanitizer|runtime error: |\*\*\*(Failed|Exception|Timeout)"
+COMPLAINT_LINES = 6
 POLL_S = 0.2
 PATIENCE_S = 10  # between SIGTERM and SIGKILL
 INTERRUPTED = 130
@@ -71,6 +74,13 @@ class Steps:
                 continue
 
 
+def complaints_in(lines):
+    """The lines at which a test or a sanitizer says that something is wrong, each with the lines after it."""
+    begins = [i for i, line in enumerate(lines) if re.search(COMPLAINT, line)]
+    shown = sorted({j for i in begins for j in range(i, min(i + COMPLAINT_LINES, len(lines)))})
+    return [lines[j] for j in shown[:LINES_SHOWN]]
+
+
 class TwoAtATime:
     """The shown output of one command, and that of the one that runs at the same time."""
 
@@ -108,10 +118,14 @@ class TwoAtATime:
             steps.stop()
 
     def show_failure(self):
-        """The end of a file that was not shown yet."""
+        """The end of a file that was not shown yet, and what tests and sanitizers complain of."""
         if self.beside is not None and self.beside.process is not None and self.beside.process.poll():
-            lines = self.beside.log.read_text(errors="replace").splitlines()[-LINES_SHOWN:]
-            print("\n".join(["", f"The last {len(lines)} lines of {os.path.relpath(self.beside.log, ROOT)}:", *lines]), flush=True)
+            lines = self.beside.log.read_text(errors="replace").splitlines()
+            name = os.path.relpath(self.beside.log, ROOT)
+            last = lines[-LINES_SHOWN:]
+            print("\n".join(["", f"The last {len(last)} lines of {name}:", *last]), flush=True)
+            if complaints := complaints_in(lines[:-LINES_SHOWN]):
+                print("\n".join(["", f"Complaints in {name} before them:", *complaints]), flush=True)
 
 
 def configure(preset, definitions):
@@ -126,14 +140,14 @@ def run(two, jobs, definitions):
     say(f"Building the unit tests with {NAMES['asan']} in build-asan/: a minute and a half on two CPUs from nothing")
     two.show("the build of the preset asan", [configure("asan", definitions), build("asan", jobs, "unit_tests")])
     two.start_beside("unit tests under " + NAMES["asan"], [["ctest", "--preset", "asan", "-L", "unit"]], ROOT / "build-asan/tests.log")
-    say("Building everything in build/, five minutes from nothing; the tests of build-asan/ go on beside it")
-    two.show("the build of the preset release", [configure("release", definitions), build("release", jobs, "all", "test_programs")])
+    say("Building everything in build/ but tests of the layers, four minutes from nothing; the tests of build-asan/ go on beside it")
+    two.show("the build of the preset release", [configure("release", definitions), build("release", jobs, "all", "program_tests")])
     two.start_beside("build and unit tests under " + NAMES["tsan"],
                      [configure("tsan", definitions), build("tsan", jobs, "unit_tests"), ["ctest", "--preset", "tsan", "-L", "unit"]],
                      ROOT / "build/tsan.log")
     say("Testing the release: about seven minutes; build-tsan/ is built and tested beside it. Quick tests alone: "
         "ctest --test-dir build -L quick")
-    two.show("tests of the release", [["ctest", "--preset", "release"]])
+    two.show("tests of the release", [["ctest", "--preset", "release", "-LE", "layer"]])
     two.wait_for_beside()
 
 

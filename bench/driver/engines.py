@@ -23,7 +23,7 @@ class Engine:
     package: str = None  # of a peer: what brings it
     trackers: tuple = ()  # and
     usual_interval_ms: int = None  # are of the product's own registry (Installation.engines); None: no interval can be chosen
-    pool_mib: int = 64  # to begin with: pools grow
+    pool_mib: int = 0  # to begin with: what the engine chooses; pools grow
     runs_as: str = None  # the engine that `stillpoint run` knows, where this is one with options of its own
     options: tuple = ()  # of `stillpoint run`
     chooses_interval: bool = True  # False: the options above do

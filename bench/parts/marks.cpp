@@ -217,7 +217,7 @@ void run(const bench::Settings& settings)
     map_at(table_of<shifts[0]>, gib >> shifts[0]);
     map_at(table_of<shifts[1]>, gib >> shifts[1]);
     map_at(table_of<shifts[2]>, gib >> shifts[2]);
-    if (auto mapped = stillpoint::os::map_card_table(); !mapped) {
+    if (auto mapped = stillpoint::os::map_cards(reinterpret_cast<void*>(window_base), gib); !mapped) {
         throw std::runtime_error(std::string(mapped.error().text()));
     }
     const auto aside = std::make_unique<std::byte[]>(64 * stillpoint::mib);

@@ -5,6 +5,7 @@
 
 #include "api/options.hpp"
 #include "api/registry.hpp"
+#include "heap/heap_layout.hpp"
 #include "media/open.hpp"
 #include "os/log.hpp"
 #include "os/same_file.hpp"
@@ -76,18 +77,27 @@ tl::unexpected<Failure> contradicts(sp_error code, const Options& options, std::
                 options.pool, option, of_pool, unit, given, option);
 }
 
-/// The given size; else the table's value, made to fit a maximum that was given alone, and the engine's tables. Errors: invalid_argument.
+/// Room for the tables of the heap, and for the first objects of a small program.
+std::uint64_t tables_and_first_spans(std::uint64_t heap_offset, std::uint64_t maximum, const EngineDriver& driver)
+{
+    constexpr std::uint64_t first_spans = 8;
+    const auto heap = heap::HeapLayout::of(heap_offset, maximum, driver.table_format);
+    return round_up(heap.spans_offset + first_spans * heap::span_bytes, mib);
+}
+
+/// The given size; else what the engine begins with, made to fit a maximum that was given alone, and its tables. Errors: invalid_argument.
 Result<std::uint64_t> size_of_new_pool(const Options& options, const EngineDriver& driver)
 {
     const std::uint64_t maximum = options.pool_max_mb * mib;
-    const std::uint64_t least = round_up(ImageGeometry::for_image(maximum, driver.table_format).heap_offset + page_bytes, mib);
+    const std::uint64_t heap_offset = ImageGeometry::for_image(maximum, driver.table_format).heap_offset;
+    const std::uint64_t least = std::max(round_up(heap_offset + page_bytes, mib), Pool::image_bytes_min);
     if (least > maximum) {
         return fail(SP_E_INVALID_ARGUMENT, 0,
                     "option pool_max_mb: {} is too small for the engine {}, whose tables alone take {} MiB; use {}", options.pool_max_mb,
                     driver.format.name, least / mib, least / mib + 1);
     }
-    if (!is_given(options, "pool_size_mb")) {
-        return std::max(std::min(options.pool_size_mb * mib, maximum), least);
+    if (options.pool_size_mb == 0) {
+        return std::min(std::max(driver.new_image_bytes, tables_and_first_spans(heap_offset, maximum, driver)), maximum);
     }
     if (options.pool_size_mb * mib < least) {
         return fail(
@@ -197,6 +207,7 @@ Result<SessionPool> create_pool(const Options& options, PoolPlace where)
         os::log(os::Severity::note, "{} lies in memory (tmpfs), which ends with the machine: its durability is process", options.pool);
     }
     unnamed.publish_later = true;
+    unnamed.without_room = Pool::bytes_without_room(create);
     auto medium = create_medium(unnamed, *file_bytes);
     if (!medium) {
         return pass_on(medium.error());

@@ -21,6 +21,8 @@ constinit std::atomic<AfterStore> after_program_store{&ignore};
 constinit std::atomic<GroupedStores> grouped_stores{nullptr};
 constinit std::atomic<BeforeStore> before_store{nullptr};
 constinit std::atomic<BeforeBlocksPass> before_blocks_pass{nullptr};
+constinit std::atomic<std::uintptr_t> cards_begin{UINTPTR_MAX};
+constinit std::atomic<std::uintptr_t> cards_end{0};
 constinit std::atomic<std::uint8_t> taken_tag{0};
 
 void want_cards() noexcept { wanted.store(Wanted::cards, std::memory_order_release); }

@@ -148,15 +148,19 @@ template <class Word>
 [[gnu::visibility("hidden")]] extern constinit std::atomic<std::uint8_t> taken_tag;
 inline constexpr std::uint8_t tag_of_none = 1;
 
-/// Marks the cards of [address, + size) as far as it lies in the window. The tables must be mapped.
+/// All cards that can be marked are those of memory in here (os/card_table.cpp). Empty: none.
+[[gnu::visibility("hidden")]] extern constinit std::atomic<std::uintptr_t> cards_begin;
+[[gnu::visibility("hidden")]] extern constinit std::atomic<std::uintptr_t> cards_end;
+
+/// Marks the cards of [address, + size) as far as there are cards.
 inline void mark(const void* address, std::size_t size) noexcept
 {
     const auto begin = reinterpret_cast<std::uintptr_t>(address);
-    if ((begin >> SP_WINDOW_SHIFT) != SP_WINDOW_INDEX || size == 0) {
+    const std::uintptr_t end = cards_end.load(std::memory_order_relaxed);
+    if (begin < cards_begin.load(std::memory_order_relaxed) || begin >= end || size == 0) {
         return;
     }
-    constexpr std::uintptr_t window_last = ((SP_WINDOW_INDEX + 1) << SP_WINDOW_SHIFT) - 1;
-    const std::uintptr_t last = size - 1 < window_last - begin ? begin + size - 1 : window_last;
+    const std::uintptr_t last = size < end - begin ? begin + size - 1 : end - 1;
     constexpr std::uintptr_t line_bytes = std::uintptr_t{1} << NVHOOKS_CARD_SHIFT;
     for (std::uintptr_t at = begin & ~(line_bytes - 1); at <= last; at += line_bytes) {
         mark_card(*card_of(at), *page_card_of(at));

@@ -35,15 +35,8 @@ bool grow(HeapState& state, const RoomSearch& search) noexcept
         note_full(state, search.spans);
         return false;
     }
-    // Each growth appends a segment to the pool and there are not many of them: grow by a
-    // quarter, which takes 4 MiB to 1 TiB in 56 steps.
-    const std::uint64_t least = state.layout.spans_offset + spans_needed * span_bytes;
-    const std::uint64_t wanted = std::min(std::max(least, round_up(state.image_bytes + state.image_bytes / 4, span_bytes)),
-                                          state.options.image_bytes_max);
-    auto grown = state.options.grow(state.options.grow_context, wanted);
-    if (!grown && wanted > least) {
-        grown = state.options.grow(state.options.grow_context, least);
-    }
+    // The pool adds what its own policy adds.
+    auto grown = state.options.grow(state.options.grow_context, state.layout.spans_offset + spans_needed * span_bytes);
     if (!grown) {
         failure_slot() = grown.error();
         return false;

@@ -32,6 +32,7 @@ public:
     [[nodiscard]] MediumCounters counters() const noexcept override;
     [[nodiscard]] Result<void> publish() override { return file_.publish(); }
     [[nodiscard]] Result<void> resize(std::uint64_t size) override;
+    [[nodiscard]] Result<void> allocate(FileRange range) override { return file_.allocate(range); }
     [[nodiscard]] Result<void> read(std::uint64_t offset, std::span<std::byte> destination) const override;
     [[nodiscard]] Result<void> write(std::span<const BlockWrite> batch) override;
     [[nodiscard]] Result<void> sync() override;

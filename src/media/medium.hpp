@@ -25,6 +25,12 @@ struct BlockWrite {
     std::size_t size;
 };
 
+/// Bytes [begin, end) of the file.
+struct FileRange {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+};
+
 /// Figures since the medium was opened; every field only grows.
 struct MediumCounters {
     std::uint64_t bytes_written = 0;
@@ -59,6 +65,14 @@ public:
     /// Grows the file to `size` bytes with all space allocated. Durable on return.
     /// Errors: no_space (nothing changed), io.
     [[nodiscard]] virtual Result<void> resize(std::uint64_t size) = 0;
+
+    /// Takes room on the disk for bytes that MediumOptions::without_room left out. Nothing where they have it. Durable with what is
+    /// written there. Errors: no_space (nothing changed), io.
+    [[nodiscard]] virtual Result<void> allocate(FileRange range)
+    {
+        static_cast<void>(range);
+        return {};
+    }
 
     /// Reads exactly destination.size() bytes. No alignment is asked.
     /// Errors: pool_truncated (the file ends before), io.

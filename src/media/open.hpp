@@ -22,6 +22,9 @@ struct MediumOptions {
     /// create_medium only: the file has no name before Medium::publish(), so that a creation that
     /// is killed leaves nothing behind. Where the file system has no unnamed files it has its name at once.
     bool publish_later = false;
+    /// create_medium only: bytes inside the new file for which no room is taken on the disk until Medium::allocate(), before which nothing
+    /// is written there.
+    FileRange without_room;
     // Forcing, for tests and for machines where detection is wrong.
     bool disable_io_uring = false;
     bool disable_direct_io = false;
@@ -44,7 +47,7 @@ public:
 void set_medium_opener(MediumOpener* opener) noexcept;
 
 /// Creates the file with mode 0600, locks it, and allocates `size` bytes (multiple of
-/// page_bytes). The name appears durably only with the first sync after this.
+/// page_bytes), but for `without_room`. The name appears durably only with the first sync after this.
 /// Errors: pool_exists, no_space (the file is removed again), pool_read_only (permission),
 ///   unsupported (a forced kind that this file system cannot give), io.
 [[nodiscard]] Result<std::unique_ptr<Medium>> create_medium(const MediumOptions& options, std::uint64_t size);

@@ -55,7 +55,7 @@ Result<PoolFile> PoolFile::create(const MediumOptions& options, std::uint64_t si
     }
     auto ready = file.lock_and_inspect();
     if (ready) {
-        ready = file.allocate(0, size);
+        ready = file.allocate_new(size, options.without_room);
     }
     if (!ready) {
         if (!file.unnamed_) {
@@ -211,7 +211,7 @@ Result<void> PoolFile::grow(std::uint64_t size)
         return intact;
     }
     const std::uint64_t old_size = size_bytes_;
-    if (auto allocated = allocate(old_size, size); !allocated) {
+    if (auto allocated = allocate({old_size, size}); !allocated) {
         // Give back what a partial allocation took. If this fails too, the file is longer than
         // its owner says, which does no harm.
         const os::FileSizeSignalHeld held;
@@ -237,8 +237,20 @@ int PoolFile::allocate_once(std::uint64_t begin, std::uint64_t size) noexcept
     return fallocate(fd(), 0, static_cast<off_t>(begin), static_cast<off_t>(size)) == 0 ? 0 : errno;
 }
 
-Result<void> PoolFile::allocate(std::uint64_t begin, std::uint64_t end)
+/// The last bytes come last: they give the file its size.
+Result<void> PoolFile::allocate_new(std::uint64_t size, FileRange without_room)
 {
+    if (without_room.begin < without_room.end) {
+        if (auto allocated = allocate({0, without_room.begin}); !allocated) {
+            return allocated;
+        }
+    }
+    return allocate({without_room.end, size});
+}
+
+Result<void> PoolFile::allocate(FileRange range)
+{
+    const auto [begin, end] = range;
     int error = 0;
     unsigned tries = 0;
     do {

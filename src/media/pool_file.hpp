@@ -39,6 +39,9 @@ public:
     /// unsupported (nothing changed), pool_read_only, invalid_argument, io.
     [[nodiscard]] Result<void> grow(std::uint64_t size);
 
+    /// See Medium::allocate.
+    [[nodiscard]] Result<void> allocate(FileRange range);
+
     /// False between a creation with publish_later and publish().
     [[nodiscard]] bool named() const noexcept { return !unnamed_; }
     /// See Medium::publish.
@@ -109,7 +112,7 @@ private:
     [[nodiscard]] bool is_descriptor_of_this(int fd, struct stat& facts) const noexcept;
     [[nodiscard]] Result<void> lock_and_inspect();
     [[nodiscard]] int open_new(bool unnamed) noexcept;
-    [[nodiscard]] Result<void> allocate(std::uint64_t begin, std::uint64_t end);
+    [[nodiscard]] Result<void> allocate_new(std::uint64_t size, FileRange without_room);
     [[nodiscard]] int allocate_once(std::uint64_t begin, std::uint64_t size) noexcept;
     [[nodiscard]] int fill_with_zeroes(std::uint64_t begin, std::uint64_t end) noexcept;
     void open_directory();

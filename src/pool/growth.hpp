@@ -1,12 +1,10 @@
 #pragma once
 // Growth policy: how large an image becomes when it must grow. Pure arithmetic.
 //
-// A small image doubles; from 1 GiB on it grows by 1 GiB; from 8 GiB on by an eighth of itself.
-// The last rule keeps the number of segments small: fixed steps of 1 GiB would need 1024 of
-// them for 1 TiB. From the smallest image (4 MiB) to 1 TiB this takes 8 doublings, 7 steps of
-// 1 GiB and 42 steps of an eighth: with the first segment 58 of the 64 that a superblock holds.
-// A larger first size or a larger request only skips steps, since next_image_bytes() grows
-// with its first argument.
+// A small image doubles; from 64 MiB on it grows by 64 MiB, and from 320 MiB on by a fifth of itself, so that little of the file lies
+// unused. Fixed steps would need too many segments: from the smallest image (4 MiB) to 1 TiB this takes 4 doublings, 4 steps of
+// 64 MiB and 45 steps of a fifth: with the first segment 54 of the 64 that a superblock holds. A larger first size or a larger request
+// only skips steps, since next_image_bytes() grows with its first argument.
 
 #include <algorithm>
 #include <cstddef>
@@ -22,7 +20,8 @@ inline constexpr std::uint64_t granule_bytes = mib;
 /// Size after `current` where no call asks for more. `current` <= `maximum` <= window_bytes.
 [[nodiscard]] constexpr std::uint64_t next_image_bytes(std::uint64_t current, std::uint64_t maximum) noexcept
 {
-    const std::uint64_t step = std::max(std::min(current, gib), current / 8);
+    constexpr std::uint64_t small = 64 * mib;
+    const std::uint64_t step = std::max(std::min(current, small), current / 5);
     return std::min(round_up(current + step, granule_bytes), maximum);
 }
 
@@ -36,6 +35,6 @@ inline constexpr std::uint64_t granule_bytes = mib;
     return count;
 }
 
-static_assert(segments_to_maximum(4 * mib, window_bytes) == 57);
+static_assert(segments_to_maximum(4 * mib, window_bytes) == 53);
 
 }  // namespace stillpoint::growth

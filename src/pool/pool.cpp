@@ -139,6 +139,19 @@ Result<std::uint64_t> Pool::file_bytes_for(const CreateOptions& options)
     return (options.format.first_segment_page(layout::superblock_copies + options.format.area_pages) + *pages) * page_bytes;
 }
 
+FileRange Pool::bytes_without_room(const CreateOptions& options)
+{
+    const EngineFormat& format = options.format;
+    if (format.pages_without_room == nullptr) {
+        return {};
+    }
+    const std::uint64_t image_pages = options.image_bytes / page_bytes;
+    const Segment first{0, image_pages, format.first_segment_page(layout::superblock_copies + format.area_pages),
+                        format.segment_file_pages(image_pages)};
+    const FilePageRange pages = format.pages_without_room(first, options.image_bytes_max);
+    return {pages.begin * page_bytes, pages.end * page_bytes};
+}
+
 Result<Pool> Pool::create(std::unique_ptr<Medium> medium, const CreateOptions& options)
 {
     const auto file_bytes = file_bytes_for(options);

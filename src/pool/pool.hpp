@@ -27,6 +27,12 @@ struct Segment {
     std::uint64_t file_pages;
 };
 
+/// Pages [begin, end) of the file.
+struct FilePageRange {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+};
+
 /// The engine's description of its own areas of the file.
 struct EngineFormat {
     std::string_view name;               ///< at most 15 bytes
@@ -36,6 +42,9 @@ struct EngineFormat {
     std::uint64_t (*segment_file_pages)(std::uint64_t image_pages);
     /// The first segment begins at a multiple of this; what lies before it stays unused. For engines that map the file.
     std::uint64_t first_segment_alignment_pages = 1;
+    /// Pages of the first segment for which a new file takes no room on the disk: the engine takes it (Medium::allocate) before it writes
+    /// there. nullptr: none.
+    FilePageRange (*pages_without_room)(const Segment& first, std::uint64_t image_bytes_max) noexcept = nullptr;
 
     [[nodiscard]] std::uint64_t first_segment_page(std::uint64_t area_end_page) const noexcept
     {
@@ -52,15 +61,15 @@ struct PoolFacts {
     Durability durability;
     std::uint64_t feature_bits;
     std::uintptr_t base_address;
-    std::uint64_t image_bytes;           ///< present size of the durable memory
-    std::uint64_t image_bytes_max;       ///< it never grows beyond this
-    std::uint64_t generation;            ///< how many times the pool was opened for writing
+    std::uint64_t image_bytes;  ///< present size of the durable memory
+    std::uint64_t image_bytes_max;  ///< it never grows beyond this
+    std::uint64_t generation;  ///< how many times the pool was opened for writing
     std::uint64_t file_bytes;
     std::uint64_t engine_area_first_page;
     std::uint64_t engine_area_pages;
     std::uint64_t created_unix_seconds;
-    bool superblock_damaged;             ///< one of the two copies was found bad by open()
-    bool superblock_repaired;            ///< and it was rewritten (not by a read-only open)
+    bool superblock_damaged;  ///< one of the two copies was found bad by open()
+    bool superblock_repaired;  ///< and it was rewritten (not by a read-only open)
 };
 
 namespace layout {
@@ -73,8 +82,8 @@ class Pool {
 public:
     struct CreateOptions {
         EngineFormat format;
-        std::uint64_t image_bytes;       ///< multiple of page_bytes, at least image_bytes_min
-        std::uint64_t image_bytes_max;   ///< >= image_bytes, at most window_bytes
+        std::uint64_t image_bytes;  ///< multiple of page_bytes, at least image_bytes_min
+        std::uint64_t image_bytes_max;  ///< >= image_bytes, at most window_bytes
         std::uintptr_t base_address = window_base;
         /// Writes the first bytes of the image, which are durable before the file is a pool. nullptr: the image is zero.
         Result<void> (*write_image)(Pool& pool) = nullptr;
@@ -85,6 +94,9 @@ public:
 
     /// File bytes that create() needs: what the medium must be created with.
     [[nodiscard]] static Result<std::uint64_t> file_bytes_for(const CreateOptions& options);
+
+    /// Bytes inside the file that need no room on the disk when it is created: MediumOptions::without_room.
+    [[nodiscard]] static FileRange bytes_without_room(const CreateOptions& options);
 
     /// Formats a new medium. When it returns a Pool, a crash at any later instruction leaves a
     /// file that open() accepts; before that, either a whole, empty pool or one that open() rejects as

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "os/card_table.hpp"
 #include "os/own_mappings.hpp"
 
 namespace stillpoint {
@@ -60,6 +61,10 @@ Result<void> Shadow::make_file(std::uint64_t image_bytes_max)
 
 Result<void> Shadow::make_accessible(std::uint64_t image_bytes)
 {
+    // However written pages are found: a program whose code marks cards may run with any engine.
+    if (auto mapped = os::map_cards(base_ + bytes(), image_bytes - bytes()); !mapped) {
+        return mapped;
+    }
     if (os::protect_own(base_ + bytes(), image_bytes - bytes(), PROT_READ | PROT_WRITE) != 0) {
         return fail(SP_E_NO_MEMORY, errno, "cannot make {} MiB of durable memory accessible: {}", image_bytes / mib, std::strerror(errno));
     }

@@ -26,8 +26,8 @@ public:
     /// Reserves the addresses of the largest image and makes the present one accessible.
     /// Errors: window_taken (with what is there), no_memory.
     [[nodiscard]] Result<void> map(std::uintptr_t base, std::uint64_t image_bytes, std::uint64_t image_bytes_max, Pages pages);
-    /// Makes addresses up to `image_bytes` accessible; bytes() stays until publish(), so that no thread
-    /// looks for written pages where the tracker does not know them yet. Errors: no_memory.
+    /// Makes addresses up to `image_bytes` accessible, and their cards; bytes() stays until publish(), so that no thread
+    /// looks for written pages where the tracker does not know them yet. Errors: window_taken, no_memory.
     [[nodiscard]] Result<void> make_accessible(std::uint64_t image_bytes);
     void publish(std::uint64_t image_bytes) noexcept { bytes_.store(image_bytes, std::memory_order_release); }
     void unmap() noexcept;

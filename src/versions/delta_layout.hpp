@@ -2,8 +2,7 @@
 // The bytes of the delta log: lines of pages that changed, by epoch, beside the pages' copies. Structures and constants only;
 // docs/internals/format explains them.
 //
-//   part of a segment:  delta pages, half as many as the segment has image pages, at least delta_pages_min; those of the first segment
-//                       begin with heads
+//   part of a segment:  delta pages, delta_pages_for() the image pages of the segment; those of the first segment begin with heads
 //   heads:              place A, copy 0 | copy 1 | place B, copy 0 | copy 1
 //   batch:              index pages (head, masks, image pages, checksums of blocks) | lines, 64 bytes each
 //
@@ -26,7 +25,13 @@ inline constexpr std::uint64_t delta_head_pages = table_places * table_copies;
 inline constexpr std::uint64_t lines_per_page = page_bytes / cache_line_bytes;
 inline constexpr std::uint64_t delta_block_bytes = 64 * kib;  ///< of lines under one checksum
 
-constexpr std::uint64_t delta_pages_for(std::uint64_t image_pages) noexcept { return std::max(image_pages / 2, delta_pages_min); }
+/// Half as many as the image's; less in a small segment, which holds little data: most of a small first one are tables of the heap.
+constexpr std::uint64_t delta_pages_for(std::uint64_t image_pages) noexcept
+{
+    constexpr std::uint64_t image_pages_of_small = 4096;
+    constexpr std::uint64_t of_small_max = 384;
+    return image_pages > image_pages_of_small ? image_pages / 2 : std::clamp(image_pages / 2, delta_pages_min, of_small_max);
+}
 static_assert(delta_pages_for(1) <= engine_part_pages_max(1));
 
 /// EngineFormat::segment_file_pages of an engine with a delta log.

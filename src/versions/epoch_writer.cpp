@@ -56,17 +56,33 @@ void EpochWriter::begin(std::uint64_t epoch) noexcept
     locations_.begin_epoch();
 }
 
+Result<void> EpochWriter::take_room()
+{
+    // Copies of an earlier run may lie in all of the pages that get room.
+    for (FilePageRange pages = locations_.room_to_take(); pages.begin != pages.end; pages = locations_.room_to_take()) {
+        const std::lock_guard guard(medium_lock_);
+        if (auto taken = pool_.medium().allocate({pages.begin * page_bytes, pages.end * page_bytes}); !taken) {
+            return locations_.has_free_pages() ? Result<void>{} : taken;
+        }
+        locations_.note_room(pages);
+    }
+    return {};
+}
+
 Result<std::uint32_t> EpochWriter::choose_location(std::uint64_t image_page)
 {
     if (pool_.medium().byte_addressable()) {
         for (const std::uint32_t home : table_.home_locations(image_page)) {
-            if (locations_.is_free(home)) {
+            if (locations_.is_free_and_has_room(home)) {
                 locations_.take(home);
                 return home;
             }
         }
     }
     if (run_.count == 0) {
+        if (auto taken = take_room(); !taken) {
+            return pass_on(taken.error());
+        }
         constexpr std::uint32_t run_pages_max = 4096;
         run_ = locations_.take_run(pool_.medium().byte_addressable() ? 1 : run_pages_max);
     }

@@ -84,6 +84,7 @@ private:
     static constexpr std::size_t gathered_max = 1024;
     static constexpr std::uint64_t table_pages_at_once = 64;
 
+    [[nodiscard]] Result<void> take_room();
     [[nodiscard]] Result<std::uint32_t> choose_location(std::uint64_t image_page);
     [[nodiscard]] Result<void> gather(std::uint32_t location, const std::byte* bytes);
     /// Byte-addressable media: whether this run has written the whole of that data page, so that only what differs need be stored.

@@ -1,10 +1,11 @@
 #include "versions/image_engine.hpp"
 
+#include <algorithm>
 #include <mutex>
 
-#include "os/card_table.hpp"
 #include "pool/commit_record.hpp"
 #include "runtime/statistics.hpp"
+#include "versions/room.hpp"
 
 namespace stillpoint::versions {
 
@@ -17,10 +18,6 @@ Result<RecoveryReport> ImageEngine::recover_table(Deltas* deltas)
     pages_end_ = state->pages_end;
     after_crash_ = state->after_crash;
     clock_.set(state->next_epoch, state->report.epoch);
-    // However pages are found: a program whose code marks cards may run with any engine.
-    if (auto mapped = os::map_card_table(); !mapped) {
-        return pass_on(mapped.error());
-    }
     return state->report;
 }
 
@@ -145,6 +142,10 @@ Result<void> ImageEngine::check_may_grow() const
 Result<std::uint64_t> ImageEngine::grow_pool(std::uint64_t wanted, const EngineFormat& format)
 {
     if (wanted > pool_->facts().image_bytes) {
+        // The policy of growth may add as much again.
+        if (auto taken = take_room_for_tables(*pool_, std::min(2 * wanted, pool_->facts().image_bytes_max)); !taken) {
+            return pass_on(taken.error());
+        }
         const std::size_t segments_before = pool_->segments().size();
         if (auto grown = pool_->grow(wanted, format); !grown) {
             return pass_on(grown.error());

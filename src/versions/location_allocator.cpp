@@ -24,13 +24,35 @@ void LocationAllocator::add_segment(const Segment& segment) noexcept
 void LocationAllocator::take(std::uint32_t location) noexcept
 {
     free_.clear(location);
-    --free_pages_;
+    free_pages_ -= has_room(location) ? 1u : 0u;
 }
 
 void LocationAllocator::give_back(std::uint32_t location) noexcept
 {
     free_.set(location);
-    ++free_pages_;
+    free_pages_ += has_room(location) ? 1u : 0u;
+}
+
+void LocationAllocator::note_without_room(FilePageRange pages) noexcept
+{
+    without_room_ = pages;
+    free_pages_ -= pages.end - pages.begin;
+}
+
+FilePageRange LocationAllocator::room_to_take() const noexcept
+{
+    constexpr std::uint64_t few_pages = 16;
+    constexpr std::uint64_t pages_at_a_time = 512;
+    const auto [begin, end] = without_room_;
+    return free_pages_ >= few_pages ? FilePageRange{} : FilePageRange{begin, std::min(end, begin + pages_at_a_time)};
+}
+
+void LocationAllocator::note_room(FilePageRange pages) noexcept
+{
+    for (std::uint64_t page = pages.begin; page < pages.end; ++page) {
+        free_pages_ += free_.test(page) ? 1u : 0u;
+    }
+    without_room_.begin = pages.end;
 }
 
 LocationAllocator::Run LocationAllocator::find_from(std::uint64_t begin, std::uint64_t end, std::uint32_t wanted,
@@ -38,6 +60,10 @@ LocationAllocator::Run LocationAllocator::find_from(std::uint64_t begin, std::ui
 {
     std::uint64_t page = begin;
     while (page < end) {
+        if (!has_room(page)) {
+            page = without_room_.end;
+            continue;
+        }
         const std::uint64_t free_here = free_.word(page / 64) >> (page % 64);
         if (free_here == 0) {
             page = (page / 64 + 1) * 64;
@@ -47,7 +73,11 @@ LocationAllocator::Run LocationAllocator::find_from(std::uint64_t begin, std::ui
         if (page >= end) {
             break;
         }
-        const std::uint64_t limit = std::min(end, page + wanted);
+        if (!has_room(page)) {
+            continue;
+        }
+        const std::uint64_t room_ends = page < without_room_.begin ? without_room_.begin : end;
+        const std::uint64_t limit = std::min({end, page + wanted, room_ends});
         std::uint64_t stop = page;
         while (stop < limit) {
             const std::uint64_t used_here = ~free_.word(stop / 64) >> (stop % 64);

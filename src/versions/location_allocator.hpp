@@ -23,6 +23,15 @@ public:
     /// Makes the segment's data pages known, and free.
     void add_segment(const Segment& segment) noexcept;
 
+    /// These data pages, which are known and free, may have no room on the disk.
+    void note_without_room(FilePageRange pages) noexcept;
+    /// Pages that should get room now, because few others are free; empty: none. They may have it, from an earlier run. note_room() says
+    /// that they have.
+    [[nodiscard]] FilePageRange room_to_take() const noexcept;
+    void note_room(FilePageRange pages) noexcept;
+    /// That take_run() can give.
+    [[nodiscard]] bool has_free_pages() const noexcept { return free_pages_ != 0; }
+
     /// Up to `wanted` free neighbours. It prefers long runs: from where the last one ended it takes
     /// the first of at least 64 pages, and shorter ones only when a whole turn found none, so
     /// that the copies of one epoch lie together and are written in few large writes.
@@ -30,20 +39,22 @@ public:
 
     /// False for what is not a data page.
     [[nodiscard]] bool is_free(std::uint32_t location) const noexcept { return location < end_ && free_.test(location); }
+    [[nodiscard]] bool is_free_and_has_room(std::uint32_t location) const noexcept { return is_free(location) && has_room(location); }
     void take(std::uint32_t location) noexcept;
     void give_back(std::uint32_t location) noexcept;
-    [[nodiscard]] std::uint64_t free_pages() const noexcept { return free_pages_; }
     /// Forgets which run lengths were not available: at the start of each epoch.
     void begin_epoch() noexcept { shortest_accepted_ = longest_preferred; }
 
 private:
     static constexpr std::uint32_t longest_preferred = 64;
 
+    [[nodiscard]] bool has_room(std::uint64_t page) const noexcept { return page < without_room_.begin || page >= without_room_.end; }
     [[nodiscard]] Run find_from(std::uint64_t begin, std::uint64_t end, std::uint32_t wanted, std::uint32_t at_least) const noexcept;
 
     os::ReservedBitmap free_;
     std::uint64_t end_ = 0;  ///< one past the highest known page
-    std::uint64_t free_pages_ = 0;
+    std::uint64_t free_pages_ = 0;  ///< that have room
+    FilePageRange without_room_;
     std::uint64_t cursor_ = 0;
     std::uint32_t shortest_accepted_ = longest_preferred;
 };

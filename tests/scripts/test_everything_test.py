@@ -45,6 +45,15 @@ class TwoAtATime(unittest.TestCase):
         self.two.stop()
         self.assertIsNotNone(shown.poll())
 
+    def test_complaints_long_before_the_end_are_shown_too(self):
+        lines = ["file.cpp:7: Failure", "  Actual: 3", *["[       OK ] Something"] * 500]
+        self.two.start_beside("tests beside", [[sys.executable, "-c", f"print(chr(10).join({lines})); exit(8)"]], self.log)
+        with self.assertRaises(test_everything.Failed):
+            self.two.show("a long build", [["sleep", NEVER_S]])
+        said = self.said(self.two.show_failure)
+        self.assertIn("file.cpp:7: Failure\n  Actual: 3\n", said)
+        self.assertLess(len(said.splitlines()), 80)
+
     def test_a_failure_of_what_is_shown_ends_what_goes_on_beside(self):
         self.two.start_beside("tests beside", [["sh", "-c", f"sleep {NEVER_S} & wait"]], self.log)
         with self.assertRaisesRegex(test_everything.Failed, "the build: exit code 3 of sh"):

@@ -25,6 +25,7 @@ public:
         if (is_unreadable(offset, size)) {
             make_unreadable(0, 0);  // A disk writes elsewhere what it cannot write in its place.
         }
+        writes_without_room_ += offset < without_room_.end && offset + size > without_room_.begin ? 1 : 0;
         saved_.push_back(
             {offset, {bytes_.begin() + static_cast<std::ptrdiff_t>(offset), bytes_.begin() + static_cast<std::ptrdiff_t>(offset + size)}});
         std::memcpy(bytes_.data() + offset, data, size);
@@ -52,6 +53,21 @@ public:
         return offset < unreadable_end_ && offset + size > unreadable_begin_;
     }
 
+    /// The disk has no room for these bytes yet: what is written there is counted.
+    void leave_without_room(FileRange range) noexcept { without_room_ = range; }
+    /// The first of them. False: the disk is full.
+    [[nodiscard]] bool take_room(FileRange range) noexcept
+    {
+        if (disk_is_full && range.end > without_room_.begin) {
+            return false;
+        }
+        without_room_.begin = range.begin > without_room_.begin ? without_room_.begin : std::max(without_room_.begin, range.end);
+        return true;
+    }
+    [[nodiscard]] FileRange without_room() const noexcept { return without_room_; }
+    [[nodiscard]] std::uint64_t writes_without_room() const noexcept { return writes_without_room_; }
+    bool disk_is_full = false;
+
     /// A moment to which undo_to() returns.
     [[nodiscard]] std::size_t patches() const noexcept { return saved_.size(); }
     void undo_to(std::size_t patches)
@@ -77,6 +93,8 @@ private:
     std::uint64_t size_before_ = 0;  ///< 0: not resized
     std::uint64_t unreadable_begin_ = 0;
     std::uint64_t unreadable_end_ = 0;
+    FileRange without_room_;
+    std::uint64_t writes_without_room_ = 0;
 };
 
 class PatchedMedium final : public Medium {
@@ -97,6 +115,13 @@ public:
             return fail(SP_E_NO_SPACE, ENOSPC, "patched.pool: no space for {} bytes", size);
         }
         file_->resize(size);
+        return {};
+    }
+    Result<void> allocate(FileRange range) override
+    {
+        if (!file_->take_room(range)) {
+            return fail(SP_E_NO_SPACE, ENOSPC, "patched.pool: no space for {} bytes", range.end - range.begin);
+        }
         return {};
     }
     Result<void> read(std::uint64_t offset, std::span<std::byte> destination) const override

@@ -1,6 +1,7 @@
 #pragma once
 // An image in plain memory in the window, with a heap on it: for the heap's own tests.
 
+#include <algorithm>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -9,6 +10,7 @@
 #include "core/units.hpp"
 #include "heap/heap.hpp"
 #include "heap/heap_layout.hpp"
+#include "pool/growth.hpp"
 
 namespace stillpoint {
 
@@ -86,8 +88,8 @@ private:
             return fail(SP_E_NO_SPACE, 28, "the disk is full");
         }
         ++growths;
-        options.image_bytes = wanted_bytes;
-        return wanted_bytes;
+        options.image_bytes = std::max(wanted_bytes, growth::next_image_bytes(options.image_bytes, options.image_bytes_max));
+        return options.image_bytes;
     }
 
     std::uint64_t bytes_max_;

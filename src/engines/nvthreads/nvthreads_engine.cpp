@@ -14,6 +14,7 @@
 #include "runtime/session_process.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/statistics.hpp"
+#include "versions/room.hpp"
 
 namespace stillpoint::nvthreads {
 
@@ -27,7 +28,8 @@ constexpr std::uint64_t interval_ms = 10'000;
 constexpr unsigned replayers = 1;
 constexpr std::uint64_t ns_per_ms = 1'000'000;
 
-constexpr EngineFormat format{"nvthreads", layout_version, logs::engine_area_pages, &logs::segment_file_pages};
+constexpr EngineFormat format{
+    "nvthreads", layout_version, logs::engine_area_pages, &logs::segment_file_pages, 1, &versions::data_pages_without_room};
 
 /// The engine of this process, for those that tell of stores and locks.
 constinit std::atomic<NvthreadsEngine*> running{nullptr};
@@ -52,6 +54,7 @@ EngineDriver driver() noexcept
             .check = &check_pool,
             .table_format = layout::TableFormat::plain,
             .interval_ms = interval_ms,
+            .new_image_bytes = 64 * mib,
             .interval_means = "replays of the logs, so that a restart has less to replay: what a crash can lose is said by acknowledge",
             .trackers = trackers,
             .sums_program_bytes = true,

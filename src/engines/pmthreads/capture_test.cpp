@@ -7,7 +7,6 @@
 
 #include "core/store_marks.hpp"
 #include "engines/pmthreads/capture.hpp"
-#include "os/card_table.hpp"
 
 namespace stillpoint::pmthreads {
 namespace {
@@ -19,7 +18,6 @@ protected:
     void SetUp() override
     {
         const Segment segment{0, pages, 6, versions::segment_file_pages_with_deltas(pages)};
-        ASSERT_TRUE(os::map_card_table());
         ASSERT_TRUE(shadow_.map(window_base, pages * page_bytes, pages * page_bytes, Shadow::Pages::small));
         auto made = make_tracker("hooks", pages * page_bytes, false);
         ASSERT_TRUE(made);

@@ -197,6 +197,8 @@ Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) 
     constexpr std::uint64_t few_bytes = 64 * page_bytes;
     if (pre_copied_ != 0) {  // Otherwise there was none, which tells nothing of the next.
         pre_copy_pays_ = 2 * capture_.copied_again_bytes() <= pre_copied_bytes_ || pre_copied_bytes_ < few_bytes;
+    } else if (stop_outcome_ && capture_.found_pages() == 0) {  // The program rests: the next turn finds that out without a stop.
+        pre_copy_pays_ = true;
     }
     if (!stop_outcome_) {
         give_up_durability(*parts_.clock, stop_outcome_.error());

@@ -21,7 +21,7 @@ class HooksTracker : public testing::Test {
 protected:
     void SetUp() override
     {
-        ASSERT_TRUE(os::map_card_table());
+        ASSERT_TRUE(os::map_cards(reinterpret_cast<void*>(window_base), 2 * pages * page_bytes));
         auto made = make_tracker("hooks", pages * page_bytes, false);
         ASSERT_TRUE(made);
         tracker_ = std::move(*made);

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "versions/offline.hpp"
+#include "versions/room.hpp"
 #include "os/log.hpp"
 #include "runtime/instrumented_units.hpp"
 #include "runtime/kernel_writes.hpp"
@@ -33,7 +34,8 @@ Result<void> check_own_options(const Options& options)
     return {};
 }
 
-constexpr EngineFormat newest_format{"pmthreads", layout_version, engine_area_pages, &versions::segment_file_pages_with_deltas};
+constexpr EngineFormat newest_format{
+    "pmthreads", layout_version, engine_area_pages, &versions::segment_file_pages_with_deltas, 1, &versions::data_pages_without_room};
 constexpr EngineFormat older_formats[] = {{"pmthreads", layout_version_without_deltas, engine_area_pages, &versions::segment_file_pages}};
 
 bool has_delta_log(const Pool& pool) noexcept { return pool.facts().engine_layout_version >= layout_version; }

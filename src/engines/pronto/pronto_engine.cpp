@@ -10,6 +10,7 @@
 #include "runtime/session_state.hpp"
 #include "runtime/statistics.hpp"
 #include "versions/offline.hpp"
+#include "versions/room.hpp"
 
 namespace stillpoint::pronto {
 
@@ -21,7 +22,7 @@ constexpr std::string_view tracker = "pieces";
 constexpr std::string_view trackers[] = {tracker};
 constexpr std::uint64_t interval_ms = 10'000;
 
-constexpr EngineFormat format{"pronto", layout_version, engine_area_pages, &segment_file_pages};
+constexpr EngineFormat format{"pronto", layout_version, engine_area_pages, &segment_file_pages, 1, &versions::data_pages_without_room};
 
 }  // namespace
 
@@ -33,6 +34,7 @@ EngineDriver driver() noexcept
             .check = &versions::check_pool,
             .table_format = layout::TableFormat::plain,
             .interval_ms = interval_ms,
+            .new_image_bytes = 64 * mib,
             .interval_means = "snapshots that shorten the logs: a crash loses nothing that was acknowledged",
             .trackers = trackers,
             .sums_program_bytes = true,

@@ -13,6 +13,7 @@
 #include "runtime/session_state.hpp"
 #include "runtime/statistics.hpp"
 #include "versions/offline.hpp"
+#include "versions/room.hpp"
 
 namespace stillpoint::spht {
 
@@ -32,7 +33,7 @@ std::optional<logs::LinkDirection> direction_of(std::string_view linking)
     return linking == "forward" ? logs::LinkDirection::forward : logs::LinkDirection::backward;
 }
 
-constexpr EngineFormat format{"spht", layout_version, engine_area_pages, &segment_file_pages};
+constexpr EngineFormat format{"spht", layout_version, engine_area_pages, &segment_file_pages, 1, &versions::data_pages_without_room};
 
 Visibility visibility_of(std::string_view word)
 {
@@ -67,6 +68,7 @@ EngineDriver driver() noexcept
             .check = &check_pool,
             .table_format = layout::TableFormat::plain,
             .interval_ms = interval_ms,
+            .new_image_bytes = 64 * mib,
             .interval_means = "replays of the logs, so that a restart has less to replay: a crash loses nothing that has returned",
             .trackers = trackers,
             .sums_program_bytes = true,

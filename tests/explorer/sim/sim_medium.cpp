@@ -1,7 +1,10 @@
 #include "sim/sim_medium.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -82,6 +85,7 @@ Result<std::unique_ptr<Medium>> SimMedium::create(Stage& stage, const MediumOpti
     }
     auto medium = std::unique_ptr<SimMedium>(new SimMedium(stage, options));
     stage.size_bytes_ = size;
+    stage.without_room_ = options.without_room;
     record(EventKind::resize, 0, nullptr, 0, size);
     if (!options.publish_later || stage.primitive) {
         stage.named_ = true;
@@ -156,6 +160,15 @@ Result<void> SimMedium::resize(std::uint64_t size)
     return sync_file();
 }
 
+/// Room is taken from the first byte on.
+Result<void> SimMedium::allocate(FileRange range)
+{
+    if (range.begin <= stage_.without_room_.begin) {
+        stage_.without_room_.begin = std::max(stage_.without_room_.begin, range.end);
+    }
+    return {};
+}
+
 Result<void> SimMedium::read(std::uint64_t offset, std::span<std::byte> destination) const
 {
     if (offset > stage_.size_bytes_ || destination.size() > stage_.size_bytes_ - offset) {
@@ -167,6 +180,11 @@ Result<void> SimMedium::read(std::uint64_t offset, std::span<std::byte> destinat
 
 void SimMedium::put(EventKind kind, std::uint64_t offset, const void* data, std::size_t size) noexcept
 {
+    if (offset < stage_.without_room_.end && offset + size > stage_.without_room_.begin) {
+        std::fprintf(stderr, "%s: bytes are stored at %llu, where no room was taken on the disk\n", path_.c_str(),
+                     static_cast<unsigned long long>(offset));
+        std::abort();
+    }
     const BetweenTracedStores alone;
     record(kind, offset, data, size);
     std::memcpy(stage_.writable_ + offset, data, size);

@@ -54,6 +54,7 @@ private:
     bool byte_addressable_;
     bool named_;
     std::uint64_t size_bytes_;
+    FileRange without_room_;  ///< of a pool that this run has made
     int fd_;
     std::byte* writable_;        ///< of the medium alone
     const std::byte* readable_;  ///< the same memory, for all readers
@@ -76,6 +77,7 @@ public:
     [[nodiscard]] MediumCounters counters() const noexcept override;
     [[nodiscard]] Result<void> publish() override;
     [[nodiscard]] Result<void> resize(std::uint64_t size) override;
+    [[nodiscard]] Result<void> allocate(FileRange range) override;
     [[nodiscard]] Result<void> read(std::uint64_t offset, std::span<std::byte> destination) const override;
     [[nodiscard]] Result<void> write(std::span<const BlockWrite> batch) override;
     [[nodiscard]] Result<void> sync() override;

@@ -1,0 +1,45 @@
+#include "versions/room.hpp"
+
+#include <algorithm>
+
+#include "heap/heap_layout.hpp"
+#include "pool/image.hpp"
+#include "versions/page_layout.hpp"
+
+namespace stillpoint::versions {
+
+namespace {
+
+/// A program with some hundred names and a small heap fills no more of the tables.
+constexpr std::uint64_t table_pages_with_room = 40;
+
+heap::HeapLayout heap_of(std::uint64_t image_bytes_max) noexcept
+{
+    constexpr auto format = layout::TableFormat::plain;
+    return heap::HeapLayout::of(ImageGeometry::for_image(image_bytes_max, format).heap_offset, image_bytes_max, format);
+}
+
+}  // namespace
+
+FilePageRange data_pages_without_room(const Segment& first, std::uint64_t image_bytes_max) noexcept
+{
+    const std::uint64_t tables = std::min(heap_of(image_bytes_max).spans_offset / page_bytes, first.image_pages);
+    if (tables <= 2 * table_pages_with_room) {
+        return {};
+    }
+    const std::uint64_t end = first_data_page(first) + data_pages_per_image_page * first.image_pages;
+    return {end - data_pages_per_image_page * (tables - table_pages_with_room), end};
+}
+
+Result<void> take_room_for_tables(const Pool& pool, std::uint64_t image_bytes)
+{
+    const std::uint64_t image_bytes_max = pool.facts().image_bytes_max;
+    const FilePageRange without = data_pages_without_room(pool.segments().front(), image_bytes_max);
+    const heap::HeapLayout heap = heap_of(image_bytes_max);
+    const std::uint64_t filled_bytes = heap.spans_in(image_bytes) * (heap::coarse_marks_per_span + sizeof(heap::SpanEntry));
+    const std::uint64_t filled_pages = data_pages_per_image_page * (filled_bytes / page_bytes);
+    const FilePageRange pages{without.begin, std::min(without.begin + filled_pages, without.end)};
+    return pages.begin == pages.end ? Result<void>{} : pool.medium().allocate({pages.begin * page_bytes, pages.end * page_bytes});
+}
+
+}  // namespace stillpoint::versions
