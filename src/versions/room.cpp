@@ -27,8 +27,9 @@ FilePageRange data_pages_without_room(const Segment& first, std::uint64_t image_
     if (tables <= 2 * table_pages_with_room) {
         return {};
     }
-    const std::uint64_t end = first_data_page(first) + data_pages_per_image_page * first.image_pages;
-    return {end - data_pages_per_image_page * (tables - table_pages_with_room), end};
+    // The pages at which the copies of these pages lie on byte-addressable media; those of the program's memory have room.
+    const std::uint64_t begin = first_data_page(first);
+    return {begin + data_pages_per_image_page * table_pages_with_room, begin + data_pages_per_image_page * tables};
 }
 
 Result<void> take_room_for_tables(const Pool& pool, std::uint64_t image_bytes)

@@ -11,7 +11,7 @@
 
 namespace stillpoint::versions {
 
-/// EngineFormat::pages_without_room: the last data pages of the first segment.
+/// EngineFormat::pages_without_room: data pages of the first segment.
 [[nodiscard]] FilePageRange data_pages_without_room(const Segment& first, std::uint64_t image_bytes_max) noexcept;
 
 /// Takes room for the pages of the heap's tables that an image of that size fills. The medium's lock is held. Errors: no_space, io.

@@ -25,7 +25,7 @@ public:
         if (is_unreadable(offset, size)) {
             make_unreadable(0, 0);  // A disk writes elsewhere what it cannot write in its place.
         }
-        writes_without_room_ += offset < without_room_.end && offset + size > without_room_.begin ? 1 : 0;
+        writes_without_room_ += std::max(offset, without_room_.begin) < std::min(offset + size, without_room_.end) ? 1u : 0u;
         saved_.push_back(
             {offset, {bytes_.begin() + static_cast<std::ptrdiff_t>(offset), bytes_.begin() + static_cast<std::ptrdiff_t>(offset + size)}});
         std::memcpy(bytes_.data() + offset, data, size);

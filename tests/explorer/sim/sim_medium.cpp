@@ -180,7 +180,7 @@ Result<void> SimMedium::read(std::uint64_t offset, std::span<std::byte> destinat
 
 void SimMedium::put(EventKind kind, std::uint64_t offset, const void* data, std::size_t size) noexcept
 {
-    if (offset < stage_.without_room_.end && offset + size > stage_.without_room_.begin) {
+    if (std::max(offset, stage_.without_room_.begin) < std::min(offset + size, stage_.without_room_.end)) {
         std::fprintf(stderr, "%s: bytes are stored at %llu, where no room was taken on the disk\n", path_.c_str(),
                      static_cast<unsigned long long>(offset));
         std::abort();
