@@ -65,7 +65,7 @@ bool Capture::add(std::uint64_t image_page, bool certain, const Shadow& shadow) 
         if (log_ != nullptr && lines_of_[image_page] != 0) {
             made_whole_[made_whole_count_++] = static_cast<std::uint32_t>(image_page);
         }
-        pages_[page_count_] = {static_cast<std::uint32_t>(image_page), certain, collect_number_};
+        pages_[page_count_] = {static_cast<std::uint32_t>(image_page), certain, false, collect_number_};
         index = static_cast<std::uint32_t>(++page_count_);
         index_of_[image_page] = index;
     } else {
@@ -92,6 +92,7 @@ std::uint64_t Capture::add_wanted(const Shadow& shadow) noexcept
     std::uint64_t added = 0;
     for (std::uint64_t i = 0; i < wanted_count_; ++i) {
         added += index_of_[wanted_[i]] == 0 && add(wanted_[i], true, shadow) ? 1U : 0U;
+        pages_[index_of_[wanted_[i]] - 1].wanted_whole = true;
     }
     wanted_count_ = 0;
     return added;

@@ -33,7 +33,7 @@ namespace stillpoint::pmthreads {
 /// Threads: the checkpoint thread only.
 class Capture {
 public:
-    /// `log`: where lines go; nullptr: all pages are copied whole. `table`: a page without a copy is.
+    /// `log`: where lines go; nullptr: pages are written whole. `table`: a page without a copy is.
     [[nodiscard]] Result<void> reserve(std::uint64_t image_pages_max, std::uint64_t staging_pages, const versions::DeltaLog* log,
                                        const versions::VersionTable* table);
 
@@ -67,6 +67,10 @@ public:
     /// False: the page may be as it was in the epoch before.
     [[nodiscard]] bool certainly_written(std::uint64_t index) const noexcept { return pages_[index].certain; }
     [[nodiscard]] const std::byte* staged(std::uint64_t index) const noexcept { return staging_.data() + index * page_bytes; }
+    /// want_whole() was called for it.
+    [[nodiscard]] bool is_wanted_whole(std::uint64_t index) const noexcept { return pages_[index].wanted_whole; }
+    /// After the stop: these lines of a staged page, which has a copy, are to be written in its place. False: the log has no room for them.
+    [[nodiscard]] bool give_lines(std::uint64_t index, std::uint64_t mask) noexcept;
     /// Copies a page that has no staging memory, to be written at once: there is room for so many.
     static constexpr std::uint64_t pages_aside = 256;
     [[nodiscard]] const std::byte* copy_aside(std::uint64_t slot, const std::byte* page) noexcept;
@@ -101,6 +105,7 @@ private:
     struct Page {
         std::uint32_t image_page;
         bool certain;
+        bool wanted_whole;
         std::uint32_t found_in;  ///< number of the collect that found it last
     };
 

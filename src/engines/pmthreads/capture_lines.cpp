@@ -7,6 +7,18 @@
 
 namespace stillpoint::pmthreads {
 
+namespace {
+
+/// One after the other. As copy_found() says of pages.
+void copy_lines(std::byte* to, const std::byte* page, std::uint64_t mask) noexcept
+{
+    for (; mask != 0; mask &= mask - 1, to += cache_line_bytes) {
+        racing_copy(to, page + static_cast<unsigned>(std::countr_zero(mask)) * cache_line_bytes, cache_line_bytes);
+    }
+}
+
+}  // namespace
+
 Result<void> Capture::reserve_lines(std::uint64_t image_pages_max)
 {
     if (auto done = wanted_.reserve(image_pages_max, "the pages of an epoch"); !done || log_ == nullptr) {
@@ -63,6 +75,21 @@ bool Capture::add_lines(std::uint64_t image_page, std::uint64_t mask, const Shad
     return true;
 }
 
+bool Capture::give_lines(std::uint64_t index, std::uint64_t mask) noexcept
+{
+    const auto count = static_cast<std::uint64_t>(std::popcount(mask));
+    if (!log_->has_room(group_count_ + 1, line_count_ + count)) {
+        return false;
+    }
+    group_pages_[group_count_] = pages_[index].image_page;
+    group_masks_[group_count_] = mask;
+    group_lines_[group_count_] = static_cast<std::uint32_t>(line_count_);
+    copy_lines(lines_.data() + line_count_ * cache_line_bytes, staged(index), mask);
+    ++group_count_;
+    line_count_ += count;
+    return true;
+}
+
 /// Lines of these pages that have no mark may have locks that are held now: a release marks those from here on.
 void Capture::take_whole_pages(Tracker& tracker) noexcept
 {
@@ -88,11 +115,8 @@ void Capture::copy_groups(void* copying, std::uint64_t begin, std::uint64_t end)
                 __builtin_prefetch(page + static_cast<unsigned>(std::countr_zero(mask)) * cache_line_bytes);
             }
         }
-        const std::byte* const page = shadow->page(capture->group_pages_[i]);
-        std::byte* to = capture->lines_.data() + std::uint64_t{capture->group_lines_[i]} * cache_line_bytes;
-        for (std::uint64_t mask = capture->group_masks_[i]; mask != 0; mask &= mask - 1, to += cache_line_bytes) {
-            racing_copy(to, page + static_cast<unsigned>(std::countr_zero(mask)) * cache_line_bytes, cache_line_bytes);
-        }
+        copy_lines(capture->lines_.data() + std::uint64_t{capture->group_lines_[i]} * cache_line_bytes,
+                   shadow->page(capture->group_pages_[i]), capture->group_masks_[i]);
     }
 }
 

@@ -24,9 +24,14 @@ Checkpointer::Checkpointer(const Parts& parts, const Settings& settings) noexcep
 
 Result<void> Checkpointer::prepare()
 {
-    const versions::DeltaLog* const log = parts_.tracker->has_lines() ? parts_.log : nullptr;
-    if (auto done = capture_.reserve(settings_.image_pages_max, settings_.staging_pages, log, parts_.table); !done) {
+    if (auto done = capture_.reserve(settings_.image_pages_max, settings_.staging_pages, parts_.log, parts_.table); !done) {
         return done;
+    }
+    if (parts_.log != nullptr && !parts_.tracker->has_lines()) {
+        line_sums_.emplace();
+        if (auto done = line_sums_->reserve(settings_.image_pages_max, parts_.table->hash_seed()); !done) {
+            return done;
+        }
     }
     return writer_.reserve(settings_.image_pages_max);
 }
@@ -82,6 +87,9 @@ Result<void> Checkpointer::write_unstaged() noexcept
     std::uint64_t copied = 0;
     for (const std::uint32_t index : capture_.unstaged()) {
         const std::uint64_t page = capture_.page(index);
+        if (line_sums_) {
+            line_sums_->forget(page);
+        }
         if (copied == Capture::pages_aside) {
             if (auto flushed = writer_.flush_gathered(); !flushed) {
                 return flushed;
@@ -218,6 +226,30 @@ Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) 
     return Turn::committed;
 }
 
+Result<Checkpointer::Written> Checkpointer::write_staged(std::uint64_t index) noexcept
+{
+    constexpr std::uint64_t pages_worth_a_batch = 32;  // Fewer copies are less to write than an index, lines, and the sweep.
+    const std::uint64_t page = capture_.page(index);
+    if (line_sums_ && capture_.staged_count() < pages_worth_a_batch) {
+        line_sums_->forget(page);
+    } else if (line_sums_) {
+        const auto changed = line_sums_->changed_lines(page, capture_.staged(index));
+        if (changed && !capture_.is_wanted_whole(index) && parts_.table->consistent(page).epoch != 0) {
+            if (*changed == 0) {
+                return Written::unchanged;
+            }
+            if (capture_.give_lines(index, *changed)) {
+                return Written::by_lines;
+            }
+        }
+    }
+    const auto written = writer_.write_page(index, page, capture_.staged(index), capture_.certainly_written(index));
+    if (!written) {
+        return pass_on(written.error());
+    }
+    return *written ? Written::whole : Written::unchanged;
+}
+
 Result<void> Checkpointer::write_epoch(bool clean) noexcept
 {
     if (!writing_begun_) {
@@ -225,9 +257,11 @@ Result<void> Checkpointer::write_epoch(bool clean) noexcept
     }
     std::uint64_t unchanged = 0;
     for (std::uint64_t i = 0; i < capture_.staged_count(); ++i) {
-        if (auto written = writer_.write_page(i, capture_.page(i), capture_.staged(i), capture_.certainly_written(i)); !written) {
+        const auto written = write_staged(i);
+        if (!written) {
             return pass_on(written.error());
-        } else if (!*written) {
+        }
+        if (*written == Written::unchanged) {
             ++unchanged;
             if (!capture_.certainly_written(i)) {
                 parts_.tracker->note_unchanged(capture_.page(i));

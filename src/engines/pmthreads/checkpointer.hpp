@@ -8,10 +8,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "core/result.hpp"
 #include "engines/pmthreads/capture.hpp"
 #include "versions/epoch_writer.hpp"
+#include "versions/line_sums.hpp"
 #include "engines/pmthreads/pacer.hpp"
 #include "runtime/section_watch.hpp"
 #include "runtime/tracer_watch.hpp"
@@ -76,6 +78,9 @@ private:
     [[nodiscard]] Result<void> pre_copy() noexcept;
     void take_due_pages() noexcept;
     [[nodiscard]] Result<void> write_unstaged() noexcept;
+    /// How a staged page becomes durable.
+    enum class Written { whole, by_lines, unchanged };
+    [[nodiscard]] Result<Written> write_staged(std::uint64_t index) noexcept;
     [[nodiscard]] Result<void> write_epoch(bool clean) noexcept;
     void note_stop(std::uint64_t stop_ns, std::uint64_t quiesce_ns) noexcept;
     void note_commit(std::uint64_t write_ns) noexcept;
@@ -83,6 +88,7 @@ private:
     Parts parts_;
     Settings settings_;
     Capture capture_;
+    std::optional<versions::LineSums> line_sums_;  ///< where the tracker knows pages, and the pool has a delta log
     CopyTeam team_;
     versions::EpochWriter writer_;
     CheckpointTurns turns_;

@@ -286,7 +286,7 @@ protected:
             void tell(const Failure&, bool) override {}
         } counting;
         const auto pool = Pool::open(std::make_unique<PatchedMedium>(file_), driver().format, true);
-        return pool && versions::check_pool(*pool, &counting, nullptr, nullptr, nullptr) ? counting.damages() : 0;
+        return pool && versions::check_pool(*pool, true, &counting, nullptr, nullptr, nullptr) ? counting.damages() : 0;
     }
 
     /// Each copy has its own checksum: so a bit is flipped in all of them at once, and a check must tell of each. A start, which ends
