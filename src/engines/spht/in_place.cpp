@@ -19,7 +19,7 @@ void InPlace::apply_run(logs::Run run, const std::uint64_t* data) noexcept
 {
     const std::uint64_t page = run.word / logs::run_words_max;
     for (const std::uint32_t home : table_.home_locations(page)) {
-        if (!locations_.is_free(home)) {
+        if (!locations_.is_free_and_has_room(home)) {
             continue;
         }
         const std::uint64_t offset = std::uint64_t{home} * page_bytes + run.word % logs::run_words_max * 8;
