@@ -245,27 +245,56 @@ INSTANTIATE_TEST_SUITE_P(Ways, FileMediumTest,
 
 class FileMediumFaultTest : public testing::Test {
 protected:
-    std::unique_ptr<Medium> create(const std::string& faults, Durability durability = Durability::power)
+    std::unique_ptr<Medium> create(const std::string& faults, Durability durability = Durability::power, FileRange without_room = {})
     {
         MediumOptions options;
         options.path = directory_.file("pool");
         options.kind = MediumKind::file;
         options.faults = faults;
         options.durability = durability;
+        options.without_room = without_room;
         auto medium = create_medium(options, 4 * page_bytes);
         EXPECT_TRUE(medium) << medium.error().message;
         return std::move(*medium);
     }
 
-    [[nodiscard]] off_t size_on_disk() const
+    [[nodiscard]] struct stat facts() const
     {
         struct stat facts{};
         EXPECT_EQ(stat(directory_.file("pool").c_str(), &facts), 0);
-        return facts.st_size;
+        return facts;
     }
+    [[nodiscard]] off_t size_on_disk() const { return facts().st_size; }
 
     test::TemporaryDirectory directory_;
 };
+
+TEST_F(FileMediumFaultTest, TakesRoomForBytesThatWereLeftWithoutWhenAsked)
+{
+    const FileRange without_room{page_bytes, 3 * page_bytes};
+    const auto medium = create({}, Durability::power, without_room);
+    EXPECT_EQ(size_on_disk(), off_t{4 * page_bytes});
+    const auto blocks_before = facts().st_blocks;
+    ASSERT_TRUE(medium->allocate(without_room));
+    EXPECT_EQ((facts().st_blocks - blocks_before) * 512, off_t{2 * page_bytes});
+    const auto pages = numbered_pages(1);
+    const BlockWrite write = write_of(pages[0], 2);
+    ASSERT_TRUE(medium->write({&write, 1}));
+    ASSERT_TRUE(medium->allocate(without_room));
+    EXPECT_EQ(page_value(*medium, 2), 1u) << "an earlier run may have written there";
+}
+
+TEST_F(FileMediumFaultTest, LeavesNothingForLaterWhereTheFileSystemCannotAllocate)
+{
+    const FileRange without_room{page_bytes, 3 * page_bytes};
+    const auto medium = create("fallocate:EOPNOTSUPP@1:always", Durability::power, without_room);
+    EXPECT_EQ(facts().st_blocks * 512, off_t{4 * page_bytes});
+    const auto pages = numbered_pages(1);
+    const BlockWrite write = write_of(pages[0], 2);
+    ASSERT_TRUE(medium->write({&write, 1}));
+    ASSERT_TRUE(medium->allocate(without_room));
+    EXPECT_EQ(page_value(*medium, 2), 1u);
+}
 
 TEST_F(FileMediumFaultTest, NamesTheFileOfAFailedSyncAndFreezes)
 {

@@ -66,8 +66,8 @@ public:
     /// Errors: no_space (nothing changed), io.
     [[nodiscard]] virtual Result<void> resize(std::uint64_t size) = 0;
 
-    /// Takes room on the disk for bytes that MediumOptions::without_room left out. Nothing where they have it. Durable with what is
-    /// written there. Errors: no_space (nothing changed), io.
+    /// Takes room on the disk for bytes that MediumOptions::without_room left out. Nothing where they have it, or where the file system
+    /// cannot allocate; what the bytes hold stays. Durable with what is written there. Errors: no_space (nothing changed), io.
     [[nodiscard]] virtual Result<void> allocate(FileRange range)
     {
         static_cast<void>(range);

@@ -30,6 +30,8 @@ Result<FaultPlan> plan_of(const MediumOptions& options)
     return options.faults.empty() ? FaultPlan::from_environment() : FaultPlan::parse(options.faults);
 }
 
+bool cannot_allocate(int error) noexcept { return error == EOPNOTSUPP || error == ENOSYS; }
+
 }  // namespace
 
 Result<PoolFile> PoolFile::create(const MediumOptions& options, std::uint64_t size)
@@ -211,7 +213,7 @@ Result<void> PoolFile::grow(std::uint64_t size)
         return intact;
     }
     const std::uint64_t old_size = size_bytes_;
-    if (auto allocated = allocate({old_size, size}); !allocated) {
+    if (auto allocated = allocate_fresh({old_size, size}); !allocated) {
         // Give back what a partial allocation took. If this fails too, the file is longer than
         // its owner says, which does no harm.
         const os::FileSizeSignalHeld held;
@@ -237,37 +239,61 @@ int PoolFile::allocate_once(std::uint64_t begin, std::uint64_t size) noexcept
     return fallocate(fd(), 0, static_cast<off_t>(begin), static_cast<off_t>(size)) == 0 ? 0 : errno;
 }
 
-/// The last bytes come last: they give the file its size.
-Result<void> PoolFile::allocate_new(std::uint64_t size, FileRange without_room)
+int PoolFile::reserve(FileRange range) noexcept
 {
-    if (without_room.begin < without_room.end) {
-        if (auto allocated = allocate({0, without_room.begin}); !allocated) {
-            return allocated;
-        }
-    }
-    return allocate({without_room.end, size});
-}
-
-Result<void> PoolFile::allocate(FileRange range)
-{
-    const auto [begin, end] = range;
     int error = 0;
     unsigned tries = 0;
     do {
-        error = allocate_once(begin, end - begin);
+        error = allocate_once(range.begin, range.end - range.begin);
     } while (error == EINTR && ++tries < retries_max);
-    if (error == EOPNOTSUPP || error == ENOSYS) {
-        error = fill_with_zeroes(begin, end);
-    }
+    return error;
+}
+
+Result<void> PoolFile::outcome_of_allocation(int error, FileRange range) const
+{
     if (error == 0) {
         return {};
     }
     const sp_error code = code_of_errno(error);
     if (code == SP_E_NO_SPACE) {
-        return fail(code, error, "no space for {} more bytes of {}: {}; {}, or choose a smaller pool", end - begin, path_,
+        return fail(code, error, "no space for {} more bytes of {}: {}; {}, or choose a smaller pool", range.end - range.begin, path_,
                     describe_errno(error), advice_for_errno(error));
     }
-    return fail(code, error, "cannot allocate bytes {} to {} of {}: {}; {}", begin, end, path_, describe_errno(error), advice_for(code));
+    return fail(code, error, "cannot allocate bytes {} to {} of {}: {}; {}", range.begin, range.end, path_, describe_errno(error),
+                advice_for(code));
+}
+
+/// Where the file system cannot allocate, nothing is left for later.
+Result<void> PoolFile::allocate_new(std::uint64_t size, FileRange without_room)
+{
+    if (without_room.begin == without_room.end) {
+        return allocate_fresh({0, size});
+    }
+    FileRange range{0, without_room.begin};
+    int error = reserve(range);
+    if (cannot_allocate(error)) {
+        return allocate_fresh({0, size});
+    }
+    if (error == 0) {
+        range = {without_room.end, size};  // The last bytes come last: they give the file its size.
+        error = reserve(range);
+    }
+    return outcome_of_allocation(error, range);
+}
+
+Result<void> PoolFile::allocate_fresh(FileRange range)
+{
+    int error = reserve(range);
+    if (cannot_allocate(error)) {
+        error = fill_with_zeroes(range.begin, range.end);
+    }
+    return outcome_of_allocation(error, range);
+}
+
+Result<void> PoolFile::allocate(FileRange range)
+{
+    const int error = reserve(range);
+    return outcome_of_allocation(cannot_allocate(error) ? 0 : error, range);
 }
 
 int PoolFile::fill_with_zeroes(std::uint64_t begin, std::uint64_t end) noexcept

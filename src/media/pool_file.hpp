@@ -113,6 +113,11 @@ private:
     [[nodiscard]] Result<void> lock_and_inspect();
     [[nodiscard]] int open_new(bool unnamed) noexcept;
     [[nodiscard]] Result<void> allocate_new(std::uint64_t size, FileRange without_room);
+    /// Bytes that hold nothing: they are filled with zeroes where the file system cannot allocate.
+    [[nodiscard]] Result<void> allocate_fresh(FileRange range);
+    [[nodiscard]] Result<void> outcome_of_allocation(int error, FileRange range) const;
+    /// errno, or 0.
+    [[nodiscard]] int reserve(FileRange range) noexcept;
     [[nodiscard]] int allocate_once(std::uint64_t begin, std::uint64_t size) noexcept;
     [[nodiscard]] int fill_with_zeroes(std::uint64_t begin, std::uint64_t end) noexcept;
     void open_directory();
