@@ -1,4 +1,4 @@
-# Programs that are built besides the product, in two groups, each found by walking the folders: no list to edit.
+# Programs that are built besides the product, in groups, each found by walking the folders: no list to edit.
 #   bench_programs  what `stillpoint bench` measures of the project's own, and what the parts' benchmarks do; other programs are built
 #                   when a benchmark asks for them (bench/driver/build.py): STILLPOINT_BENCH_ON_DEMAND
 #   program_tests   test_programs without the tests of the layers, which `make test` runs under the sanitizers alone

@@ -22,22 +22,8 @@ using test::stored;
 constexpr std::size_t table_words = 1 << 18;  // 2 MiB: 512 pages
 constexpr std::size_t words_per_page = page_bytes / sizeof(std::uint64_t);
 
-struct Table {
-    std::uint64_t* words;
-    std::uint64_t epochs;
-};
-
-Table* table()
-{
-    auto* root = static_cast<Table*>(sp_root("table", sizeof(Table)));
-    if (root->words == nullptr) {
-        sp_fase_begin();
-        root->words = static_cast<std::uint64_t*>(sp_calloc(table_words, sizeof(std::uint64_t)));
-        stored(root->words);
-        sp_fase_end();
-    }
-    return root;
-}
+/// The table, and after it a word that counts the epochs.
+std::uint64_t* table() { return test::durable_words(table_words + 1); }
 
 /// The stores of an epoch, always the same ones: single words all over the table; in some epochs whole pages, or words of fewer pages.
 /// Words often get the value back that they had; some are never stored to again.
@@ -88,22 +74,23 @@ TEST_P(ScatteredStores, OfManyEpochsAreKept)
 {
     constexpr std::uint64_t epochs_of_run = 150;  // So many that batches of the log die that this run has written.
     const auto session = [](std::uint64_t number) {
-        Table* const root = table();
+        std::uint64_t* const words = table();
+        std::uint64_t& epochs = words[table_words];
         std::vector<std::uint64_t> expected(table_words);
         for (std::uint64_t epoch = 0; epoch < number * epochs_of_run; ++epoch) {
             scattered_stores(epoch, [&](std::size_t word, std::uint64_t value) { expected[word] = value; });
         }
-        if (root->epochs != number * epochs_of_run || !std::equal(expected.begin(), expected.end(), root->words)) {
+        if (epochs != number * epochs_of_run || !std::equal(expected.begin(), expected.end(), words)) {
             return 1;
         }
-        for (std::uint64_t epoch = root->epochs; epoch <= (number + 1) * epochs_of_run; ++epoch) {
+        for (std::uint64_t epoch = epochs; epoch <= (number + 1) * epochs_of_run; ++epoch) {
             sp_fase_begin();
             scattered_stores(epoch, [&](std::size_t word, std::uint64_t value) {
-                root->words[word] = value;
-                stored(root->words[word]);
+                words[word] = value;
+                stored(words[word]);
             });
-            root->epochs = epoch + 1;
-            stored(root->epochs);
+            epochs = epoch + 1;
+            stored(epochs);
             sp_fase_end();
             if (epoch == (number + 1) * epochs_of_run) {
                 crash();  // The last one is not durable.
@@ -124,11 +111,11 @@ TEST_P(ScatteredStores, ThatMakePagesWhatTheyWereAreKept)
 {
     constexpr std::size_t half = table_words * 3 / 5 / words_per_page * words_per_page;
     EXPECT_EQ(run([] {
-                  Table* const root = table();
-                  const auto set = [root](std::size_t first, std::uint64_t value) {
+                  std::uint64_t* const words = table();
+                  const auto set = [words](std::size_t first, std::uint64_t value) {
                       for (std::size_t i = first; i < table_words; i += words_per_page) {
-                          root->words[i] = i < half ? value + 10 : value;
-                          stored(root->words[i]);
+                          words[i] = i < half ? value + 10 : value;
+                          stored(words[i]);
                       }
                   };
                   struct Epoch {
@@ -146,7 +133,7 @@ TEST_P(ScatteredStores, ThatMakePagesWhatTheyWereAreKept)
               }),
               killed);
     EXPECT_EQ(run([] {
-                  const std::uint64_t* const words = table()->words;
+                  const std::uint64_t* const words = table();
                   for (std::size_t i = 0; i < table_words; i += words_per_page) {
                       if (words[i] != (i < half ? 11U : 1U)) {
                           return 1;

@@ -25,7 +25,7 @@ public:
     [[nodiscard]] MediumCounters counters() const noexcept final;
     [[nodiscard]] Result<void> publish() final { return file_.publish(); }
     [[nodiscard]] Result<void> resize(std::uint64_t size) final;
-    [[nodiscard]] Result<void> allocate(FileRange range) override { return file_.allocate(range); }
+    [[nodiscard]] Result<void> allocate(FileRange range) final { return file_.allocate(range); }
     [[nodiscard]] Result<void> read(std::uint64_t offset, std::span<std::byte> destination) const final;
     [[nodiscard]] Result<void> write(std::span<const BlockWrite> batch) final;
     [[nodiscard]] Result<void> sync() final;

@@ -127,39 +127,41 @@ Pool::SuperblockPointer Pool::new_superblock()
     return SuperblockPointer(page == nullptr ? nullptr : ::new (page) Superblock{});
 }
 
-Result<std::uint64_t> Pool::file_bytes_for(const CreateOptions& options)
+Result<Segment> Pool::first_segment(const CreateOptions& options)
 {
     if (auto checked = check_options(options); !checked) {
         return pass_on(checked.error());
     }
-    const auto pages = segment_file_pages(options.format, options.image_bytes / page_bytes);
-    if (!pages) {
-        return pages;
-    }
-    return (options.format.first_segment_page(layout::superblock_copies + options.format.area_pages) + *pages) * page_bytes;
+    const std::uint64_t image_pages = options.image_bytes / page_bytes;
+    const std::uint64_t first_page = options.format.first_segment_page(layout::superblock_copies + options.format.area_pages);
+    return segment_file_pages(options.format, image_pages).map([&](std::uint64_t file_pages) {
+        return Segment{0, image_pages, first_page, file_pages};
+    });
+}
+
+Result<std::uint64_t> Pool::file_bytes_for(const CreateOptions& options)
+{
+    return first_segment(options).map([](const Segment& first) { return (first.first_file_page + first.file_pages) * page_bytes; });
 }
 
 FileRange Pool::bytes_without_room(const CreateOptions& options)
 {
-    const EngineFormat& format = options.format;
-    if (format.pages_without_room == nullptr) {
+    const auto first = first_segment(options);
+    if (!first || options.format.pages_without_room == nullptr) {
         return {};
     }
-    const std::uint64_t image_pages = options.image_bytes / page_bytes;
-    const Segment first{0, image_pages, format.first_segment_page(layout::superblock_copies + format.area_pages),
-                        format.segment_file_pages(image_pages)};
-    const FilePageRange pages = format.pages_without_room(first, options.image_bytes_max);
-    return {pages.begin * page_bytes, pages.end * page_bytes};
+    return options.format.pages_without_room(*first, options.image_bytes_max).bytes();
 }
 
 Result<Pool> Pool::create(std::unique_ptr<Medium> medium, const CreateOptions& options)
 {
-    const auto file_bytes = file_bytes_for(options);
-    if (!file_bytes) {
-        return pass_on(file_bytes.error());
+    const auto first = first_segment(options);
+    if (!first) {
+        return pass_on(first.error());
     }
-    if (medium->size_bytes() < *file_bytes) {
-        return invalid("{}: {} bytes are too few for this pool, it needs {}", medium->path(), medium->size_bytes(), *file_bytes);
+    const std::uint64_t file_bytes = (first->first_file_page + first->file_pages) * page_bytes;
+    if (medium->size_bytes() < file_bytes) {
+        return invalid("{}: {} bytes are too few for this pool, it needs {}", medium->path(), medium->size_bytes(), file_bytes);
     }
     Pool pool;
     pool.superblock_ = new_superblock();
@@ -182,14 +184,13 @@ Result<Pool> Pool::create(std::unique_ptr<Medium> medium, const CreateOptions& o
     block.image_bytes = options.image_bytes;
     block.image_bytes_max = options.image_bytes_max;
     block.generation = 1;
-    block.file_bytes = *file_bytes;
+    block.file_bytes = file_bytes;
     block.engine_area_first_page = layout::superblock_copies;
     block.engine_area_pages = options.format.area_pages;
     block.created_unix_seconds = os::wall_clock_ns() / 1'000'000'000u;
     block.durability = static_cast<std::uint32_t>(medium->durability());
     block.segment_count = 1;
-    const std::uint64_t first = options.format.first_segment_page(block.engine_area_first_page + block.engine_area_pages);
-    block.segments[0] = {0, options.image_bytes / page_bytes, first, *file_bytes / page_bytes - first};
+    block.segments[0] = {first->first_image_page, first->image_pages, first->first_file_page, first->file_pages};
 
     pool.medium_ = std::move(medium);
     pool.take_facts();

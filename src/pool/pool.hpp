@@ -31,6 +31,9 @@ struct Segment {
 struct FilePageRange {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
+
+    [[nodiscard]] constexpr bool is_empty() const noexcept { return begin == end; }
+    [[nodiscard]] constexpr FileRange bytes() const noexcept { return {begin * page_bytes, end * page_bytes}; }
 };
 
 /// The engine's description of its own areas of the file.
@@ -150,6 +153,9 @@ private:
         void operator()(layout::Superblock* superblock) const noexcept;
     };
     using SuperblockPointer = std::unique_ptr<layout::Superblock, SuperblockDeleter>;
+
+    /// A new pool has this one. Errors: invalid_argument.
+    [[nodiscard]] static Result<Segment> first_segment(const CreateOptions& options);
 
     Pool() = default;
     [[nodiscard]] static SuperblockPointer new_superblock();

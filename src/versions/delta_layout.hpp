@@ -23,6 +23,9 @@ namespace stillpoint::versions {
 inline constexpr std::uint64_t delta_pages_min = 64;
 inline constexpr std::uint64_t delta_head_pages = table_places * table_copies;
 inline constexpr std::uint64_t lines_per_page = page_bytes / cache_line_bytes;
+/// A page of which more lines changed in an epoch is written whole, and likely to be so in the next ones: to take its lines apart first
+/// would be work for nothing.
+inline constexpr int delta_lines_of_page_max = 16;
 inline constexpr std::uint64_t delta_block_bytes = 64 * kib;  ///< of lines under one checksum
 
 /// Half as many as the image's; less in a small segment, which holds little data: most of a small first one are tables of the heap.

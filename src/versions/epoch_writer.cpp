@@ -59,9 +59,9 @@ void EpochWriter::begin(std::uint64_t epoch) noexcept
 Result<void> EpochWriter::take_room()
 {
     // Copies of an earlier run may lie in all of the pages that get room.
-    for (FilePageRange pages = locations_.room_to_take(); pages.begin != pages.end; pages = locations_.room_to_take()) {
+    for (FilePageRange pages = locations_.room_to_take(); !pages.is_empty(); pages = locations_.room_to_take()) {
         const std::lock_guard guard(medium_lock_);
-        if (auto taken = pool_.medium().allocate({pages.begin * page_bytes, pages.end * page_bytes}); !taken) {
+        if (auto taken = pool_.medium().allocate(pages.bytes()); !taken) {
             return locations_.has_free_pages() ? Result<void>{} : taken;
         }
         locations_.note_room(pages);

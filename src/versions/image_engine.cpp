@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "pool/commit_record.hpp"
+#include "pool/growth.hpp"
 #include "runtime/statistics.hpp"
 #include "versions/room.hpp"
 
@@ -142,8 +143,9 @@ Result<void> ImageEngine::check_may_grow() const
 Result<std::uint64_t> ImageEngine::grow_pool(std::uint64_t wanted, const EngineFormat& format)
 {
     if (wanted > pool_->facts().image_bytes) {
-        // The policy of growth may add as much again.
-        if (auto taken = take_room_for_tables(*pool_, std::min(2 * wanted, pool_->facts().image_bytes_max)); !taken) {
+        const PoolFacts& facts = pool_->facts();
+        const std::uint64_t by_policy = growth::next_image_bytes(facts.image_bytes, facts.image_bytes_max);
+        if (auto taken = take_room_for_tables(*pool_, std::max(wanted, by_policy)); !taken) {
             return pass_on(taken.error());
         }
         const std::size_t segments_before = pool_->segments().size();

@@ -35,7 +35,7 @@ std::optional<std::uint64_t> LineSums::changed_lines(std::uint64_t image_page, c
         state = known;
         return std::nullopt;
     }
-    if (std::popcount(mask) > lines_max) {
+    if (std::popcount(mask) > delta_lines_of_page_max) {
         state = epochs_left_alone;
         return std::nullopt;
     }

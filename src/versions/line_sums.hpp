@@ -11,18 +11,17 @@
 
 namespace stillpoint::versions {
 
-/// Memory: 512 bytes for each page that changed little at some time, 1 byte for each other one.
+/// Memory: 512 bytes for each page that was compared, 1 byte for each other one.
 /// Threads: the checkpoint thread.
 class LineSums {
 public:
-    /// A page of which more lines changed is not compared again for some epochs: it is likely to be written all over.
-    static constexpr int lines_max = 16;
+    /// A page of which more than delta_lines_of_page_max lines changed is not compared again for so many epochs.
     static constexpr std::uint8_t epochs_left_alone = 60;
 
     [[nodiscard]] Result<void> reserve(std::uint64_t image_pages_max, std::uint64_t seed);
 
     /// To be called for each copy of a page that becomes durable, except after forget(). A bit for each line that changed since the
-    /// last one, lowest first, at most lines_max; empty: that is not known, or there are more.
+    /// last one, lowest first, at most delta_lines_of_page_max; empty: that is not known, or there are more.
     [[nodiscard]] std::optional<std::uint64_t> changed_lines(std::uint64_t image_page, const std::byte* copy) noexcept;
     /// A copy becomes durable that changed_lines() was not called for.
     void forget(std::uint64_t image_page) noexcept { states_[image_page] = unknown; }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/units.hpp"
+#include "versions/delta_layout.hpp"
 
 namespace stillpoint::versions {
 namespace {
@@ -33,7 +34,7 @@ TEST_F(LineSumsOfAPage, TellThoseThatChanged)
 TEST_F(LineSumsOfAPage, LeaveAPageAloneThatIsWrittenAllOver)
 {
     EXPECT_FALSE(changed());
-    for (std::size_t line = 0; line <= LineSums::lines_max; ++line) {
+    for (std::size_t line = 0; line <= std::size_t{delta_lines_of_page_max}; ++line) {
         store(line);
     }
     constexpr unsigned with_first_and_last = LineSums::epochs_left_alone + 2U;

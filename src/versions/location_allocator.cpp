@@ -60,10 +60,6 @@ LocationAllocator::Run LocationAllocator::find_from(std::uint64_t begin, std::ui
 {
     std::uint64_t page = begin;
     while (page < end) {
-        if (!has_room(page)) {
-            page = without_room_.end;
-            continue;
-        }
         const std::uint64_t free_here = free_.word(page / 64) >> (page % 64);
         if (free_here == 0) {
             page = (page / 64 + 1) * 64;
@@ -74,6 +70,7 @@ LocationAllocator::Run LocationAllocator::find_from(std::uint64_t begin, std::ui
             break;
         }
         if (!has_room(page)) {
+            page = without_room_.end;
             continue;
         }
         const std::uint64_t room_ends = page < without_room_.begin ? without_room_.begin : end;

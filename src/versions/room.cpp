@@ -40,7 +40,7 @@ Result<void> take_room_for_tables(const Pool& pool, std::uint64_t image_bytes)
     const std::uint64_t filled_bytes = heap.spans_in(image_bytes) * (heap::coarse_marks_per_span + sizeof(heap::SpanEntry));
     const std::uint64_t filled_pages = data_pages_per_image_page * (filled_bytes / page_bytes);
     const FilePageRange pages{without.begin, std::min(without.begin + filled_pages, without.end)};
-    return pages.begin == pages.end ? Result<void>{} : pool.medium().allocate({pages.begin * page_bytes, pages.end * page_bytes});
+    return pages.is_empty() ? Result<void>{} : pool.medium().allocate(pages.bytes());
 }
 
 }  // namespace stillpoint::versions

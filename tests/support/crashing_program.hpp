@@ -67,6 +67,7 @@ inline std::uint64_t* durable_words(std::size_t count)
     if (*root == nullptr) {
         sp_fase_begin();
         *root = static_cast<std::uint64_t*>(sp_aligned_alloc(page_bytes, count * sizeof(std::uint64_t)));
+        stored(*root);
         sp_fase_end();
     }
     return *root;

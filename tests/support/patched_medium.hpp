@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "media/medium.hpp"
+#include "support/room_on_disk.hpp"
 
 namespace stillpoint::testing {
 
@@ -25,7 +26,7 @@ public:
         if (is_unreadable(offset, size)) {
             make_unreadable(0, 0);  // A disk writes elsewhere what it cannot write in its place.
         }
-        writes_without_room_ += std::max(offset, without_room_.begin) < std::min(offset + size, without_room_.end) ? 1u : 0u;
+        writes_without_room_ += room_.is_there_for(offset, size) ? 0u : 1u;
         saved_.push_back(
             {offset, {bytes_.begin() + static_cast<std::ptrdiff_t>(offset), bytes_.begin() + static_cast<std::ptrdiff_t>(offset + size)}});
         std::memcpy(bytes_.data() + offset, data, size);
@@ -54,17 +55,17 @@ public:
     }
 
     /// The disk has no room for these bytes yet: what is written there is counted.
-    void leave_without_room(FileRange range) noexcept { without_room_ = range; }
+    void leave_without_room(FileRange range) noexcept { room_.leave_without(range); }
     /// The first of them. False: the disk is full.
     [[nodiscard]] bool take_room(FileRange range) noexcept
     {
-        if (disk_is_full && range.end > without_room_.begin) {
+        if (disk_is_full && range.end > room_.without().begin) {
             return false;
         }
-        without_room_.begin = range.begin > without_room_.begin ? without_room_.begin : std::max(without_room_.begin, range.end);
+        room_.take(range);
         return true;
     }
-    [[nodiscard]] FileRange without_room() const noexcept { return without_room_; }
+    [[nodiscard]] FileRange without_room() const noexcept { return room_.without(); }
     [[nodiscard]] std::uint64_t writes_without_room() const noexcept { return writes_without_room_; }
     bool disk_is_full = false;
 
@@ -93,7 +94,7 @@ private:
     std::uint64_t size_before_ = 0;  ///< 0: not resized
     std::uint64_t unreadable_begin_ = 0;
     std::uint64_t unreadable_end_ = 0;
-    FileRange without_room_;
+    RoomOnDisk room_;
     std::uint64_t writes_without_room_ = 0;
 };
 

@@ -373,7 +373,7 @@ void Capture::clear() noexcept
         const std::uint32_t page = pages_[i].image_page;
         index_of_[page] = 0;
         if (log_ != nullptr) {
-            many_lines_[page] = std::popcount(lines_of_[page]) > lines_of_page_max ? 1 : 0;
+            many_lines_[page] = std::popcount(lines_of_[page]) > versions::delta_lines_of_page_max ? 1 : 0;
             lines_of_[page] = 0;
         }
     }

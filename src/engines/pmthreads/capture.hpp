@@ -130,14 +130,16 @@ private:
     };
     static constexpr std::uint64_t pieces_max = 8;
 
-    /// A page of which more lines are written in an epoch is copied whole, and so it is in the next one: to copy its first lines apart,
-    /// only to copy it whole when there are more, would be work for nothing.
-    static constexpr int lines_of_page_max = 16;
-
     static void search_pieces(void* search, std::uint64_t begin, std::uint64_t end);
     static void copy_groups(void* copying, std::uint64_t begin, std::uint64_t end);
     /// The lines of a page that the tracker has found. False: this collect has the page already, or nothing is to be copied.
     bool add_lines(std::uint64_t image_page, std::uint64_t mask, const Shadow& shadow) noexcept;
+    /// The lines, which are yet to be copied, are the last group. False: the log has no room for them.
+    [[nodiscard]] bool add_group(std::uint64_t image_page, std::uint64_t mask) noexcept;
+    [[nodiscard]] std::byte* lines_of_group(std::uint64_t group) noexcept
+    {
+        return lines_.data() + std::uint64_t{group_lines_[group]} * cache_line_bytes;
+    }
     [[nodiscard]] Result<void> reserve_lines(std::uint64_t image_pages_max);
     [[nodiscard]] std::uint64_t add_runs(Tracker& tracker, const Search& search, const Piece& piece, const Shadow& shadow) noexcept;
     [[nodiscard]] std::uint64_t add_wanted(const Shadow& shadow) noexcept;

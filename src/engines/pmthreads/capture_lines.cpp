@@ -52,10 +52,9 @@ bool Capture::add_lines(std::uint64_t image_page, std::uint64_t mask, const Shad
         return false;
     }
     const std::uint64_t before = lines_of_[image_page];
-    const auto count = static_cast<std::uint64_t>(std::popcount(mask));
     const bool is_whole = index_of_[image_page] != 0 || many_lines_[image_page] != 0;
-    if (is_whole || std::popcount(before | mask) > lines_of_page_max || table_->consistent(image_page).epoch == 0 ||
-        !log_->has_room(group_count_ + 1, line_count_ + count)) {
+    if (is_whole || std::popcount(before | mask) > versions::delta_lines_of_page_max || table_->consistent(image_page).epoch == 0 ||
+        !add_group(image_page, mask)) {
         const bool is_new = add(image_page, true, shadow);
         lines_of_[image_page] |= mask;
         return is_new;
@@ -67,6 +66,15 @@ bool Capture::add_lines(std::uint64_t image_page, std::uint64_t mask, const Shad
     // Another line of the page is not one that was written again.
     found_again_ += (before & mask) != 0 ? 1U : 0U;
     lines_again_ += static_cast<std::uint64_t>(std::popcount(before & mask));
+    return true;
+}
+
+bool Capture::add_group(std::uint64_t image_page, std::uint64_t mask) noexcept
+{
+    const auto count = static_cast<std::uint64_t>(std::popcount(mask));
+    if (!log_->has_room(group_count_ + 1, line_count_ + count)) {
+        return false;
+    }
     group_pages_[group_count_] = static_cast<std::uint32_t>(image_page);
     group_masks_[group_count_] = mask;
     group_lines_[group_count_] = static_cast<std::uint32_t>(line_count_);
@@ -77,16 +85,10 @@ bool Capture::add_lines(std::uint64_t image_page, std::uint64_t mask, const Shad
 
 bool Capture::give_lines(std::uint64_t index, std::uint64_t mask) noexcept
 {
-    const auto count = static_cast<std::uint64_t>(std::popcount(mask));
-    if (!log_->has_room(group_count_ + 1, line_count_ + count)) {
+    if (!add_group(page(index), mask)) {
         return false;
     }
-    group_pages_[group_count_] = pages_[index].image_page;
-    group_masks_[group_count_] = mask;
-    group_lines_[group_count_] = static_cast<std::uint32_t>(line_count_);
-    copy_lines(lines_.data() + line_count_ * cache_line_bytes, staged(index), mask);
-    ++group_count_;
-    line_count_ += count;
+    copy_lines(lines_of_group(group_count_ - 1), staged(index), mask);
     return true;
 }
 
@@ -115,8 +117,7 @@ void Capture::copy_groups(void* copying, std::uint64_t begin, std::uint64_t end)
                 __builtin_prefetch(page + static_cast<unsigned>(std::countr_zero(mask)) * cache_line_bytes);
             }
         }
-        copy_lines(capture->lines_.data() + std::uint64_t{capture->group_lines_[i]} * cache_line_bytes,
-                   shadow->page(capture->group_pages_[i]), capture->group_masks_[i]);
+        copy_lines(capture->lines_of_group(i), shadow->page(capture->group_pages_[i]), capture->group_masks_[i]);
     }
 }
 

@@ -226,28 +226,31 @@ Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) 
     return Turn::committed;
 }
 
-Result<Checkpointer::Written> Checkpointer::write_staged(std::uint64_t index) noexcept
+std::optional<std::uint64_t> Checkpointer::lines_in_place_of(std::uint64_t index) noexcept
 {
     constexpr std::uint64_t pages_worth_a_batch = 32;  // Fewer copies are less to write than an index, lines, and the sweep.
+    if (!line_sums_) {
+        return std::nullopt;
+    }
     const std::uint64_t page = capture_.page(index);
-    if (line_sums_ && capture_.staged_count() < pages_worth_a_batch) {
+    if (capture_.staged_count() < pages_worth_a_batch) {
         line_sums_->forget(page);
-    } else if (line_sums_) {
-        const auto changed = line_sums_->changed_lines(page, capture_.staged(index));
-        if (changed && !capture_.is_wanted_whole(index) && parts_.table->consistent(page).epoch != 0) {
-            if (*changed == 0) {
-                return Written::unchanged;
-            }
-            if (capture_.give_lines(index, *changed)) {
-                return Written::by_lines;
-            }
-        }
+        return std::nullopt;
     }
-    const auto written = writer_.write_page(index, page, capture_.staged(index), capture_.certainly_written(index));
-    if (!written) {
-        return pass_on(written.error());
+    const auto changed = line_sums_->changed_lines(page, capture_.staged(index));
+    return capture_.is_wanted_whole(index) || parts_.table->consistent(page).epoch == 0 ? std::nullopt : changed;
+}
+
+Result<bool> Checkpointer::write_staged(std::uint64_t index) noexcept
+{
+    const auto lines = lines_in_place_of(index);
+    if (lines == 0U) {
+        return false;
     }
-    return *written ? Written::whole : Written::unchanged;
+    if (lines && capture_.give_lines(index, *lines)) {
+        return true;
+    }
+    return writer_.write_page(index, capture_.page(index), capture_.staged(index), capture_.certainly_written(index));
 }
 
 Result<void> Checkpointer::write_epoch(bool clean) noexcept
@@ -261,7 +264,7 @@ Result<void> Checkpointer::write_epoch(bool clean) noexcept
         if (!written) {
             return pass_on(written.error());
         }
-        if (*written == Written::unchanged) {
+        if (!*written) {
             ++unchanged;
             if (!capture_.certainly_written(i)) {
                 parts_.tracker->note_unchanged(capture_.page(i));

@@ -78,9 +78,10 @@ private:
     [[nodiscard]] Result<void> pre_copy() noexcept;
     void take_due_pages() noexcept;
     [[nodiscard]] Result<void> write_unstaged() noexcept;
-    /// How a staged page becomes durable.
-    enum class Written { whole, by_lines, unchanged };
-    [[nodiscard]] Result<Written> write_staged(std::uint64_t index) noexcept;
+    /// The lines of a staged page that changed, if they are to be written in its place; 0: it is as it was. Empty: the page is.
+    [[nodiscard]] std::optional<std::uint64_t> lines_in_place_of(std::uint64_t index) noexcept;
+    /// Returns whether anything is written: EpochWriter::write_page().
+    [[nodiscard]] Result<bool> write_staged(std::uint64_t index) noexcept;
     [[nodiscard]] Result<void> write_epoch(bool clean) noexcept;
     void note_stop(std::uint64_t stop_ns, std::uint64_t quiesce_ns) noexcept;
     void note_commit(std::uint64_t write_ns) noexcept;

@@ -1,6 +1,5 @@
 #include "sim/sim_medium.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -85,7 +84,7 @@ Result<std::unique_ptr<Medium>> SimMedium::create(Stage& stage, const MediumOpti
     }
     auto medium = std::unique_ptr<SimMedium>(new SimMedium(stage, options));
     stage.size_bytes_ = size;
-    stage.without_room_ = options.without_room;
+    stage.room_.leave_without(options.without_room);
     record(EventKind::resize, 0, nullptr, 0, size);
     if (!options.publish_later || stage.primitive) {
         stage.named_ = true;
@@ -160,12 +159,9 @@ Result<void> SimMedium::resize(std::uint64_t size)
     return sync_file();
 }
 
-/// Room is taken from the first byte on.
 Result<void> SimMedium::allocate(FileRange range)
 {
-    if (range.begin <= stage_.without_room_.begin) {
-        stage_.without_room_.begin = std::max(stage_.without_room_.begin, range.end);
-    }
+    stage_.room_.take(range);
     return {};
 }
 
@@ -180,7 +176,7 @@ Result<void> SimMedium::read(std::uint64_t offset, std::span<std::byte> destinat
 
 void SimMedium::put(EventKind kind, std::uint64_t offset, const void* data, std::size_t size) noexcept
 {
-    if (std::max(offset, stage_.without_room_.begin) < std::min(offset + size, stage_.without_room_.end)) {
+    if (!stage_.room_.is_there_for(offset, size)) {
         std::fprintf(stderr, "%s: bytes are stored at %llu, where no room was taken on the disk\n", path_.c_str(),
                      static_cast<unsigned long long>(offset));
         std::abort();

@@ -15,6 +15,7 @@
 #include "os/futex.hpp"
 #include "sim/crash_model.hpp"
 #include "sim/trace.hpp"
+#include "support/room_on_disk.hpp"
 
 namespace stillpoint::sim {
 
@@ -54,7 +55,7 @@ private:
     bool byte_addressable_;
     bool named_;
     std::uint64_t size_bytes_;
-    FileRange without_room_;  ///< of a pool that this run has made
+    testing::RoomOnDisk room_;  ///< of a pool that this run has made
     int fd_;
     std::byte* writable_;        ///< of the medium alone
     const std::byte* readable_;  ///< the same memory, for all readers
