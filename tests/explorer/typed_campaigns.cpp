@@ -38,10 +38,10 @@ void add_campaigns(std::string_view engine, std::vector<Campaign>& campaigns)
         plan.fence_us_max = 200;
         add("typed-timed", typed_program_called(name), plan);
     }
-    for (const char* const name : {"lists", "tree"}) {  // Short runs: most crashes are those of openings, which move the pool.
+    for (const char* const name : {"lists", "tree", "reuse"}) {  // Short runs: most crashes are those of openings, which move the pool.
         ProgramPlan plan;
         plan.profile = sim::Profile::cache_line;
-        add("typed-moved", typed_program_called(name), plan, 3);
+        add("typed-moved", typed_program_called(name), plan, typed_program_called(name).for_openings ? 0 : 3);
     }
     ProgramPlan plan;
     plan.profile = sim::Profile::cache_line;

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <string>
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Demangle/Demangle.h"
@@ -36,9 +37,12 @@ llvm::SmallVector<llvm::StringRef, 6> parts_of(llvm::StringRef list)
 bool is_constant_parameter(const llvm::CallBase& call, unsigned argument)
 {
     const llvm::Function* callee = call.getCalledFunction();
+    if (callee == nullptr || !callee->getName().starts_with("_Z")) {
+        return false;
+    }
+    const std::string mangled = callee->getName().str();  // The demangler refers to its characters as long as it is asked.
     llvm::ItaniumPartialDemangler name;
-    if (callee == nullptr || !callee->getName().starts_with("_Z") || name.partialDemangle(callee->getName().str().c_str()) ||
-        !name.isFunction()) {
+    if (name.partialDemangle(mangled.c_str()) || !name.isFunction()) {
         return false;
     }
     const std::unique_ptr<char, decltype(&std::free)> text(name.getFunctionParameters(nullptr, nullptr), &std::free);

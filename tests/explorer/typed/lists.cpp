@@ -24,7 +24,7 @@ NVM_TYPE(ListRoot, NVM_HAS_PTR(ListRoot, heads));
 class Lists final : public TypedProgram {
 public:
     using Kind = ListsKind;
-    explicit Lists(Kind kind) : is_divided_(kind == Kind::divided), only_grows_(kind == Kind::growing) {}
+    explicit Lists(Kind kind) : kind_(kind), is_divided_(kind == Kind::divided || kind == Kind::reusing) {}
 
     void* make_root(NVM_POOL* pool) override { return make<ListRoot>(pool, NVM_TYPE_ID(ListRoot)); }
 
@@ -34,10 +34,14 @@ public:
         ListNode*& from = is_divided_ ? heads[part] : heads[random() % std::size(heads)];
         ListNode*& to = is_divided_ ? heads[part] : heads[random() % std::size(heads)];
         ListNode* const first = from;
-        if (only_grows_) {
+        if (kind_ == Kind::growing) {
             for (int i = 0; i < 6; ++i) {
                 add(pool, heads[random() % std::size(heads)], random());
             }
+            return;
+        }
+        if (kind_ == Kind::reusing) {
+            add_or_free(pool, from, random);
             return;
         }
         switch (first == nullptr ? 0 : random() % 6) {
@@ -95,8 +99,22 @@ private:
         set(head, node);
     }
 
+    /// A node that comes next has the place of one that was freed.
+    static void add_or_free(NVM_POOL* pool, ListNode*& head, Random& random)
+    {
+        ListNode* const first = head;
+        if (first == nullptr || random() % 2 == 0) {
+            add(pool, head, random());
+            return;
+        }
+        set(head, first->next);
+        if (nvm_free(pool, first) != SP_OK) {
+            refused("a node is not freed");
+        }
+    }
+
+    Kind kind_;
     bool is_divided_;
-    bool only_grows_;  ///< by several nodes at a time
 };
 
 }  // namespace

@@ -16,6 +16,7 @@ const std::vector<TypedProgramEntry>& typed_programs()
         {"shapes", &make_shapes, 10, 1, true},
         {"threads", [] { return make_lists(ListsKind::divided); }, 8, 2},
         {"makers", [] { return make_lists(ListsKind::growing); }, 3, 1, false, true},
+        {"reuse", [] { return make_lists(ListsKind::reusing); }, 4, 1, false, true},
     };
     return programs;
 }

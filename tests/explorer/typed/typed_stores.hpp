@@ -65,7 +65,7 @@ private:
 };
 
 // The programs, each in the file of its name.
-enum class ListsKind : std::uint8_t { whole, divided, growing };
+enum class ListsKind : std::uint8_t { whole, divided, growing, reusing };  ///< growing: by several nodes at a time; reusing: freed by hand
 [[nodiscard]] std::unique_ptr<TypedProgram> make_lists(ListsKind kind);
 [[nodiscard]] std::unique_ptr<TypedProgram> make_tree();
 [[nodiscard]] std::unique_ptr<TypedProgram> make_rings();
