@@ -25,7 +25,8 @@ constexpr std::size_t words_per_page = page_bytes / sizeof(std::uint64_t);
 /// The table, and after it a word that counts the epochs.
 std::uint64_t* table() { return test::durable_words(table_words + 1); }
 
-/// The stores of an epoch, always the same ones: single words all over the table; in some epochs whole pages, or words of fewer pages.
+/// The stores of an epoch, always the same ones: single words all over the table; in some epochs whole pages, or words of fewer pages; and
+/// a good part of the lines of the same few pages in most epochs.
 /// Words often get the value back that they had; some are never stored to again.
 template <class Store>
 void scattered_stores(std::uint64_t epoch, Store&& store)
@@ -33,6 +34,9 @@ void scattered_stores(std::uint64_t epoch, Store&& store)
     std::mt19937_64 random(epoch);
     for (std::size_t i = epoch * 16; i < epoch * 16 + 16; ++i) {
         store(i % (table_words / words_per_page) * words_per_page + 2 + epoch / 32 * 8, i);
+    }
+    for (std::size_t i = 0; epoch % 6 != 1 && i < 8 * 30; ++i) {
+        store((40 + i % 8) * words_per_page + random() % words_per_page, random() % 3);
     }
     const std::size_t first = epoch % 5 == 3 ? 300 : 0;
     const std::size_t pages = epoch % 5 == 4 ? 20 : table_words / words_per_page - first;
@@ -62,7 +66,8 @@ protected:
 INSTANTIATE_TEST_SUITE_P(Configurations, ScatteredStores,
                          testing::Values("tracker=uffd medium=file durability=process", "tracker=uffd medium=memory",
                                          "tracker=uffd staging_max_mb=1", "tracker=mprotect medium=file durability=process",
-                                         "tracker=hooks medium=file durability=process", "tracker=hooks verify_marks medium=memory",
+                                         "tracker=hooks medium=file durability=process", "tracker=hooks medium=memory",
+                                         "tracker=hooks medium=memory staging_max_mb=1", "tracker=hooks verify_marks medium=memory",
                                          "engine=pronto medium=memory"),
                          [](const auto& configuration) {
                              std::string name = configuration.param;

@@ -1,6 +1,7 @@
 #include "runtime/fase.hpp"
 
 #include "core/sync.hpp"
+#include "os/clock.hpp"
 #include "os/futex_calls.hpp"
 #include "os/thread_calls.hpp"
 #include "runtime/fase_gate.hpp"
@@ -16,6 +17,7 @@ namespace fase {
 
 constinit Gate gate{};
 constinit Departures departures{};
+constinit Held held{};
 [[gnu::tls_model("initial-exec")]] constinit thread_local ThreadRecord* own_record = nullptr;  // GCC forgets the declaration's here.
 
 namespace {
@@ -70,13 +72,20 @@ void announce_departure() noexcept
 
 void wait_while_shut() noexcept
 {
-    while (true) {
-        const auto bits = gate.bits.load(std::memory_order_relaxed);  // The caller's look at the gate acquires.
-        if ((bits & gate_shut) == 0) {
-            return;
-        }
-        os::futex_wait(gate.bits, bits);
+    auto bits = gate.bits.load(std::memory_order_relaxed);  // The caller's look at the gate acquires.
+    if ((bits & gate_shut) == 0) {
+        return;
     }
+    held.threads.fetch_add(1, std::memory_order_relaxed);
+    while ((bits & gate_shut) != 0) {
+        os::futex_wait(gate.bits, bits);
+        bits = gate.bits.load(std::memory_order_relaxed);
+    }
+    const std::uint64_t now_ns = os::monotonic_ns();
+    std::uint64_t before_ns = held.resumed_ns.load(std::memory_order_relaxed);
+    while (before_ns < now_ns && !held.resumed_ns.compare_exchange_weak(before_ns, now_ns, std::memory_order_relaxed)) {
+    }
+    held.threads.fetch_sub(1, std::memory_order_release);
 }
 
 void enter_first(const void* lock, LockKind kind) noexcept
@@ -311,6 +320,7 @@ void fase_reset_after_fork() noexcept
     sync_uses::reset_after_fork();
     fase::gate.bits.fetch_and(~static_cast<std::uint32_t>(fase::gate_shut));
     thread_registry_enable(false);
+    fase::held.threads.store(0, std::memory_order_relaxed);
     thread_registry_reset_after_fork();
 }
 

@@ -5,6 +5,7 @@
 // Cost when no checkpoint is being taken: enter is one thread-local load, two stores and one load of a shared
 // word that is rarely written; leave is two stores and two loads of that word. No fence, no locked instruction.
 
+#include <atomic>
 #include <cstdint>
 
 #include "core/sync.hpp"
@@ -42,6 +43,13 @@ struct alignas(128) Departures {
     sync::Atomic<std::uint32_t> count{0};
 };
 [[gnu::visibility("hidden")]] extern constinit Departures departures;
+
+/// Threads that a shut gate holds: only figures come of it.
+struct alignas(128) Held {
+    std::atomic<std::uint32_t> threads{0};
+    std::atomic<std::uint64_t> resumed_ns{0};  ///< os::monotonic_ns() when the last one ran again
+};
+[[gnu::visibility("hidden")]] extern constinit Held held;
 
 /// initial-exec: one instruction, and never a call that may allocate.
 extern constinit thread_local ThreadRecord* own_record [[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]];

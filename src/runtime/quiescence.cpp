@@ -1,5 +1,7 @@
 #include "runtime/quiescence.hpp"
 
+#include <algorithm>
+
 #include "core/sync.hpp"
 #include "os/clock.hpp"
 #include "os/futex_calls.hpp"
@@ -94,8 +96,17 @@ StopReport stop_threads(std::uint64_t attempt_ns, void (*stopped)(void*), void* 
         stopped(context);
         report.stopped_ns = os::monotonic_ns() - quiescent_ns;
     }
+    report.begun_ns = begin_ns;
+    report.opened_ns = os::monotonic_ns();
     open_gate();
     return report;
+}
+
+std::uint64_t stop_length_ns(const StopReport& stop) noexcept
+{
+    const bool all_run = fase::held.threads.load(std::memory_order_acquire) == 0;
+    const std::uint64_t resumed_ns = all_run ? fase::held.resumed_ns.load(std::memory_order_relaxed) : os::monotonic_ns();
+    return std::max(stop.opened_ns, resumed_ns) - stop.begun_ns;
 }
 
 }  // namespace stillpoint

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include "arch/prefetch.hpp"
 #include "core/canary.hpp"
@@ -29,6 +31,12 @@ Result<void> EpochWriter::reserve(std::uint64_t image_pages_max)
         !done) {
         return done;
     }
+    if (auto done = lines_between_.reserve(image_pages_max, "the changes of pages"); !done) {
+        return done;
+    }
+    if (auto done = older_location_.reserve(image_pages_max, "the changes of pages"); !done) {
+        return done;
+    }
     if (auto done = whole_stores_left_.reserve(image_pages_max, "the changes of pages"); !done) {
         return done;
     }
@@ -38,14 +46,18 @@ Result<void> EpochWriter::reserve(std::uint64_t image_pages_max)
     return gathered_.reserve(gathered_max, "the writes of an epoch");
 }
 
-bool EpochWriter::was_written_here(std::uint32_t location) noexcept
+std::optional<std::uint64_t> EpochWriter::lines_to_store(std::uint64_t image_page, std::uint32_t location, std::uint64_t lines) noexcept
 {
     if (is_removed(Canary::whole_page_first)) {
-        return true;
+        return all_lines;
     }
-    const bool written = written_here_.test(location);
-    written_here_.set(location);
-    return written;
+    const auto owner = static_cast<std::uint32_t>(image_page) + 1;
+    const std::uint32_t written_for = std::exchange(written_here_[location], owner);
+    if (written_for == 0) {
+        return std::nullopt;
+    }
+    const bool is_older_copy = written_for == owner && older_location_[image_page] == location;
+    return is_older_copy ? lines | lines_between_[image_page] : all_lines;
 }
 
 void EpochWriter::begin(std::uint64_t epoch) noexcept
@@ -93,8 +105,14 @@ Result<std::uint32_t> EpochWriter::choose_location(std::uint64_t image_page)
     return run_.first++;
 }
 
+bool EpochWriter::are_compared(std::uint64_t lines) noexcept
+{
+    constexpr int lines_known_max = 48;  // To read a line costs less than to store one.
+    return std::popcount(lines) > lines_known_max;
+}
+
 /// Prefetches the copy that the page will be compared with, while the page's hash is computed: `location` if it has one.
-void EpochWriter::prefetch_older_copy(std::uint64_t image_page, std::uint32_t location) const noexcept
+void EpochWriter::prefetch_older_copy(std::uint64_t image_page, std::uint32_t location, std::uint64_t lines) const noexcept
 {
     if (!pool_.medium().byte_addressable() || whole_stores_left_[image_page] != 0) {
         return;
@@ -102,21 +120,23 @@ void EpochWriter::prefetch_older_copy(std::uint64_t image_page, std::uint32_t lo
     if (location == 0) {
         const auto [first_home, second_home] = table_.home_locations(image_page);
         location = table_.consistent(image_page).location == first_home ? second_home : first_home;
-        if (!written_here_.test(location)) {
+        if (written_here_[location] == 0 ||
+            (older_location_[image_page] == location && !are_compared(lines | lines_between_[image_page]))) {
             return;
         }
     }
     arch::prefetch(pool_.medium().mapping() + byte_offset(FilePage{location}), page_bytes);
 }
 
-Result<bool> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_page, const std::byte* bytes, bool certain)
+Result<bool> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_page, const std::byte* bytes, bool certain,
+                                     std::uint64_t lines)
 {
     while (pending_end_ <= index) {
         pending_[pending_end_++] = {};
     }
     Pending& pending = pending_[index];
     const bool first_time = pending.location == 0;
-    prefetch_older_copy(image_page, pending.location);
+    prefetch_older_copy(image_page, pending.location, lines);
     const std::uint64_t content = content_hash(bytes, table_.hash_seed());
     const std::atomic_ref<std::uint64_t> newest(content_hashes_[image_page]);
     if (first_time && content == newest.load(std::memory_order_relaxed)) {
@@ -127,7 +147,7 @@ Result<bool> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_pa
         return false;
     }
     newest.store(content, std::memory_order_relaxed);
-    bool has_old_bytes = !first_time;
+    std::optional<std::uint64_t> differing = all_lines;
     if (first_time) {
         if (is_removed(Canary::superseded_copies) && table_.consistent(image_page).epoch != 0) {
             locations_.give_back(table_.consistent(image_page).location);
@@ -136,13 +156,16 @@ Result<bool> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_pa
         if (!location) {
             return pass_on(location.error());
         }
-        has_old_bytes = was_written_here(*location);
+        if (pool_.medium().byte_addressable()) {
+            differing = lines_to_store(image_page, *location, lines);
+        }
         pending.image_page = static_cast<std::uint32_t>(image_page);
         pending.location = *location;
     }
+    pending.lines |= lines;
     pending.checksum = page_checksum(content, image_page, epoch_);
     if (pool_.medium().byte_addressable()) {
-        store_page(image_page, pending.location, bytes, !has_old_bytes);
+        store_page(image_page, pending.location, bytes, differing);
         return true;
     }
     if (auto gathered = gather(pending.location, bytes); !gathered) {
@@ -151,14 +174,16 @@ Result<bool> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_pa
     return true;
 }
 
-void EpochWriter::store_page(std::uint64_t image_page, std::uint32_t location, const std::byte* bytes, bool whole_page)
+void EpochWriter::store_page(std::uint64_t image_page, std::uint32_t location, const std::byte* bytes, std::optional<std::uint64_t> lines)
 {
     constexpr std::uint64_t nearly_all_lines = page_bytes / cache_line_bytes * 3 / 4;
     constexpr std::uint8_t whole_stores = 15;
     const std::uint64_t offset = byte_offset(FilePage{location});
     std::uint8_t& whole_stores_left = whole_stores_left_[image_page];
     const std::lock_guard guard(medium_lock_);
-    if (whole_page || whole_stores_left != 0) {
+    if (lines && !are_compared(*lines)) {
+        store_lines(offset, bytes, *lines, Canary::line_write_back);
+    } else if (!lines || whole_stores_left != 0) {
         whole_stores_left = static_cast<std::uint8_t>(whole_stores_left - (whole_stores_left != 0 ? 1 : 0));
         pool_.medium().store_nontemporal(offset, bytes, page_bytes);
     } else if (store_changed_lines(offset, bytes, Canary::line_write_back) >= nearly_all_lines) {
@@ -169,27 +194,29 @@ void EpochWriter::store_page(std::uint64_t image_page, std::uint32_t location, c
 /// Byte difference [PMThreads §3.1] at the granularity that the medium writes back.
 std::uint64_t EpochWriter::store_changed_lines(std::uint64_t offset, const std::byte* bytes, Canary write_back)
 {
+    const std::byte* const old_bytes = pool_.medium().mapping() + offset;
     std::uint64_t changed = 0;
-    Medium& medium = pool_.medium();
-    const std::byte* const old_bytes = medium.mapping() + offset;
-    std::size_t at = 0;
-    while (at < page_bytes) {
-        if (std::memcmp(old_bytes + at, bytes + at, cache_line_bytes) == 0) {
-            at += cache_line_bytes;
-            continue;
-        }
-        std::size_t end = at + cache_line_bytes;
-        while (end < page_bytes && std::memcmp(old_bytes + end, bytes + end, cache_line_bytes) != 0) {
-            end += cache_line_bytes;
-        }
-        changed += (end - at) / cache_line_bytes;
-        medium.store(offset + at, bytes + at, end - at);
-        if (!is_removed(write_back)) {
-            medium.write_back(offset + at, end - at);
-        }
-        at = end;
+    for (std::uint64_t line = 0; line < lines_per_page; ++line) {
+        const std::uint64_t at = line * cache_line_bytes;
+        changed |= std::uint64_t{std::memcmp(old_bytes + at, bytes + at, cache_line_bytes) != 0} << line;
     }
-    return changed;
+    store_lines(offset, bytes, changed, write_back);
+    return static_cast<std::uint64_t>(std::popcount(changed));
+}
+
+void EpochWriter::store_lines(std::uint64_t offset, const std::byte* bytes, std::uint64_t lines, Canary write_back)
+{
+    Medium& medium = pool_.medium();
+    while (lines != 0) {
+        const auto first = static_cast<unsigned>(std::countr_zero(lines));
+        const auto count = static_cast<unsigned>(std::countr_one(lines >> first));
+        const std::uint64_t at = first * cache_line_bytes;
+        medium.store(offset + at, bytes + at, count * cache_line_bytes);
+        if (!is_removed(write_back)) {
+            medium.write_back(offset + at, count * cache_line_bytes);
+        }
+        lines = first + count == lines_per_page ? 0 : lines >> (first + count) << (first + count);
+    }
 }
 
 Result<void> EpochWriter::gather(std::uint32_t location, const std::byte* bytes)
@@ -321,6 +348,8 @@ Result<void> EpochWriter::commit(const EpochFacts& facts)
         if (old.epoch != 0 && !is_removed(Canary::superseded_copies)) {
             superseded_[superseded_count++] = old.location;
         }
+        older_location_[pending.image_page] = old.location;
+        lines_between_[pending.image_page] = pending.lines;
         table_.switch_copy(pending.image_page, {facts.epoch, pending.location, pending.checksum});
         ++pages;
     }

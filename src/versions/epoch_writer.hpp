@@ -11,6 +11,7 @@
 //   byte-addressable media: the one of the page's two homes that is free, where only changed lines are stored.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "core/canary.hpp"
@@ -38,6 +39,8 @@ struct EpochFacts {
 /// Threads: the checkpoint thread only; the medium's lock keeps a growing pool apart.
 class EpochWriter {
 public:
+    static constexpr std::uint64_t all_lines = UINT64_MAX;
+
     struct WriteRules {
         /// A page of zeroes without a durable copy, which means zeroes, is not written unless it is certain that it was.
         bool leaves_out_zero_pages = false;
@@ -66,10 +69,12 @@ public:
     void begin(std::uint64_t epoch) noexcept;
     /// Writes the copy of page number `index` of the epoch. The same index may be written again,
     /// with newer bytes. Where the bytes are those of the page's consistent copy nothing is written: a lock was taken and released, a field
-    /// got the value that it had. `certain`: the page was stored to. Neighbouring indexes with neighbouring bytes become one large write.
+    /// got the value that it had. `certain`: the page was stored to. `lines`: those that may differ from the bytes that the last call for
+    /// this image page was given and wrote. Neighbouring indexes with neighbouring bytes become one large write.
     /// Returns whether anything is written. Errors: io, no_space, pool_full (no free location: cannot
     /// happen with two data pages for each page).
-    [[nodiscard]] Result<bool> write_page(std::uint64_t index, std::uint64_t image_page, const std::byte* bytes, bool certain);
+    [[nodiscard]] Result<bool> write_page(std::uint64_t index, std::uint64_t image_page, const std::byte* bytes, bool certain,
+                                          std::uint64_t lines = all_lines);
     /// Hands what write_page gathered to the medium.
     [[nodiscard]] Result<void> flush_gathered();
     /// Switches the roles of all pages written since begin(), and returns when the epoch is durable.
@@ -80,6 +85,7 @@ private:
         std::uint32_t image_page;
         std::uint32_t location;  ///< 0: not written in this epoch
         std::uint32_t checksum;
+        std::uint64_t lines;  ///< that may differ from the copy before
     };
     static constexpr std::size_t gathered_max = 1024;
     static constexpr std::uint64_t table_pages_at_once = 64;
@@ -87,12 +93,16 @@ private:
     [[nodiscard]] Result<void> take_room();
     [[nodiscard]] Result<std::uint32_t> choose_location(std::uint64_t image_page);
     [[nodiscard]] Result<void> gather(std::uint32_t location, const std::byte* bytes);
-    /// Byte-addressable media: whether this run has written the whole of that data page, so that only what differs need be stored.
-    [[nodiscard]] bool was_written_here(std::uint32_t location) noexcept;
-    void prefetch_older_copy(std::uint64_t image_page, std::uint32_t location) const noexcept;
+    /// Byte-addressable media: what the data page may differ in from the page's bytes. Nothing: this run has not written it.
+    [[nodiscard]] std::optional<std::uint64_t> lines_to_store(std::uint64_t image_page, std::uint32_t location,
+                                                              std::uint64_t lines) noexcept;
+    /// Whether differing lines are looked for, and not known.
+    [[nodiscard]] static bool are_compared(std::uint64_t lines) noexcept;
+    void prefetch_older_copy(std::uint64_t image_page, std::uint32_t location, std::uint64_t lines) const noexcept;
+    void store_lines(std::uint64_t offset, const std::byte* bytes, std::uint64_t lines, Canary write_back);
     /// Returns how many lines differed.
     std::uint64_t store_changed_lines(std::uint64_t offset, const std::byte* bytes, Canary write_back);
-    void store_page(std::uint64_t image_page, std::uint32_t location, const std::byte* bytes, bool whole_page);
+    void store_page(std::uint64_t image_page, std::uint32_t location, const std::byte* bytes, std::optional<std::uint64_t> lines);
     [[nodiscard]] Result<void> write_batch(std::span<const BlockWrite> batch);
     void store_table(std::uint64_t epoch) noexcept;
     [[nodiscard]] Result<void> write_table(std::uint64_t epoch);
@@ -113,9 +123,13 @@ private:
     std::uint64_t pending_end_ = 0;
     std::uint64_t epoch_ = 0;
     LocationAllocator::Run run_{};  ///< of free pages, being used up
-    /// By file page, on byte-addressable media: this run has stored the whole page. What is there before is another page's, or lines
-    /// that a killed process left in the caches, which read as if they were durable.
-    os::ReservedBitmap written_here_;
+    /// By file page, on byte-addressable media: 1 + image page of the copy that this run has stored there last, whole; 0: none. What is
+    /// there before is another page's, or lines that a killed process left in the caches, which read as if they were durable.
+    os::ReservedArray<std::uint32_t> written_here_;
+    /// By image page, on byte-addressable media: the lines in which the newest copy may differ from the one before, which this run has
+    /// written to older_location_.
+    os::ReservedArray<std::uint64_t> lines_between_;
+    os::ReservedArray<std::uint32_t> older_location_;
     /// By image page, on byte-addressable media: how many more times the page is stored whole, since nearly all of its lines differed when
     /// they were compared last. To read what is overwritten costs more than to store what has not changed.
     os::ReservedArray<std::uint8_t> whole_stores_left_;

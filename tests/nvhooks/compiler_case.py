@@ -40,7 +40,7 @@ class CompilerCase(unittest.TestCase):
     def run_in_folder(self, *words, text=None, **environment):
         clean = {name: value for name, value in os.environ.items()
                  if not name.startswith(("STILLPOINT_", "CCACHE_")) and name not in ("LD_PRELOAD", "CC", "CXX", "CFLAGS")}
-        # What the plugin has freed is full of commas, which part lists; what lies in a thread's cache would not be filled.
+        # Freed memory is full of commas, which part lists; it would not be filled in a thread's cache.
         filled = {"MALLOC_PERTURB_": "44", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
         return subprocess.run([str(word) for word in words], cwd=self.folder, env={**clean, **filled, **environment},
                               input=text if text is not None else "", capture_output=True, text=True, check=False,

@@ -124,14 +124,13 @@ CheckpointTurn WholecopyEngine::take_checkpoint(bool last) noexcept
     if (clock_.failed()) {
         return CheckpointTurn::failed;
     }
-    const std::uint64_t begun_ns = os::monotonic_ns();
     const auto copy = [](void* self) noexcept { static_cast<WholecopyEngine*>(self)->copy_in_stop(); };
     const StopReport stop = stop_threads(stop_attempt_ns_, copy, this);
     if (!stop.reached) {
         note_withdrawn(stop);
         return CheckpointTurn::withdrawn;
     }
-    record_stop(clock_.running(), os::monotonic_ns() - begun_ns, stop.wait_ns);
+    record_stop(clock_.running(), stop_length_ns(stop), stop.wait_ns);
     const std::uint64_t write_begun_ns = os::monotonic_ns();
     if (auto written = write_copy(last); !written) {
         give_up_durability(clock_, written.error());

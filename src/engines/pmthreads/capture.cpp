@@ -36,6 +36,15 @@ Result<void> Capture::reserve(std::uint64_t image_pages_max, std::uint64_t stagi
     if (auto done = copies_.reserve(staging_pages_, "the pages of an epoch"); !done) {
         return done;
     }
+    if (auto done = slot_of_.reserve(image_pages_max, "the pages of an epoch"); !done) {
+        return done;
+    }
+    if (auto done = slot_pages_.reserve(staging_pages_, "page copies"); !done) {
+        return done;
+    }
+    if (auto done = slot_changes_.reserve(staging_pages_, "page copies"); !done) {
+        return done;
+    }
     if (auto done = staging_.reserve(staging_pages_ * page_bytes, "page copies"); !done) {
         return done;
     }
@@ -58,40 +67,114 @@ Result<void> Capture::reserve(std::uint64_t image_pages_max, std::uint64_t stagi
     return {};
 }
 
-bool Capture::add(std::uint64_t image_page, bool certain, const Shadow& shadow) noexcept
+std::uint32_t Capture::take_slot(std::uint64_t image_page) noexcept
+{
+    if (!keeps_copies_) {  // Next to each other, as their pages are written.
+        slot_count_ = std::max(slot_count_, std::min(staged_count_ + 1, staging_pages_));
+        return staged_count_ < staging_pages_ ? static_cast<std::uint32_t>(staged_count_) : no_slot;
+    }
+    if (slot_of_[image_page] != 0) {
+        return slot_of_[image_page] - 1;
+    }
+    constexpr unsigned looks_max = 64;
+    std::uint64_t slot = slot_count_;
+    for (unsigned look = 0; slot_count_ >= staging_recent_ && slot_count_ != 0 && look < looks_max; ++look) {
+        slot_hand_ = slot_hand_ + 1 < slot_count_ ? slot_hand_ + 1 : 0;
+        const std::uint32_t owner = slot_pages_[slot_hand_];
+        if (owner == 0 || index_of_[owner - 1] == 0) {
+            slot = slot_hand_;
+            break;
+        }
+    }
+    if (slot == staging_pages_) {
+        return no_slot;
+    }
+    if (slot == slot_count_) {
+        ++slot_count_;
+    } else if (slot_pages_[slot] != 0) {
+        slot_of_[slot_pages_[slot] - 1] = 0;
+    }
+    slot_pages_[slot] = static_cast<std::uint32_t>(image_page) + 1;
+    slot_of_[image_page] = static_cast<std::uint32_t>(slot) + 1;
+    return static_cast<std::uint32_t>(slot);
+}
+
+void Capture::drop_slot(std::uint64_t image_page) noexcept
+{
+    if (slot_of_[image_page] != 0) {
+        slot_pages_[slot_of_[image_page] - 1] = 0;
+        slot_of_[image_page] = 0;
+    }
+}
+
+bool Capture::add(std::uint64_t image_page, bool certain, const Shadow& shadow, std::uint64_t lines) noexcept
 {
     std::uint32_t index = index_of_[image_page];
+    bool is_new = true;
     if (index == 0) {
         if (log_ != nullptr && lines_of_[image_page] != 0) {
             made_whole_[made_whole_count_++] = static_cast<std::uint32_t>(image_page);
         }
-        pages_[page_count_] = {static_cast<std::uint32_t>(image_page), certain, false, collect_number_};
-        index = static_cast<std::uint32_t>(++page_count_);
-        index_of_[image_page] = index;
-    } else {
-        Page& known = pages_[index - 1];
-        known.certain |= certain;
-        if (known.found_in == collect_number_) {
-            return false;
+        const bool has_copy = slot_of_[image_page] != 0;
+        index = static_cast<std::uint32_t>(page_count_++);
+        pages_[index] = {static_cast<std::uint32_t>(image_page), certain, false, false, collect_number_, take_slot(image_page)};
+        index_of_[image_page] = index + 1;
+        staged_count_ += is_staged(index) ? 1U : 0U;
+        if (has_copy && lines != all_lines) {
+            pages_[index].is_patched = true;
+            if (lines != 0) {
+                add_patch(image_page, lines);
+            }
+            return true;
         }
-        known.found_in = collect_number_;
-        ++found_again_;
-        ++whole_again_;
+    } else {
+        Page& known = pages_[--index];
+        known.certain |= certain;
+        is_new = known.found_in != collect_number_;
+        if (!add_again(known, lines)) {
+            return is_new;
+        }
     }
-    --index;
-    if (index < staging_pages_) {
-        copies_[copy_count_++] = {staging_.data() + std::uint64_t{index} * page_bytes, shadow.page(image_page)};
+    if (is_staged(index)) {
+        slot_changes_[pages_[index].slot] = all_lines;
+        copies_[copy_count_++] = {copy_in(pages_[index].slot), shadow.page(image_page)};
     } else {
         unstaged_[unstaged_count_++] = index;
     }
-    return true;
+    return is_new;
+}
+
+bool Capture::add_again(Page& known, std::uint64_t lines) noexcept
+{
+    if (known.found_in == collect_number_) {
+        if (!known.is_patched) {
+            return false;
+        }
+        known.is_patched = lines != all_lines;  // A system call's stores have no marks.
+        if (known.is_patched) {
+            add_patch(known.image_page, lines);
+        }
+        return !known.is_patched;
+    }
+    known.found_in = collect_number_;
+    ++found_again_;
+    known.is_patched = lines != all_lines && known.slot != no_slot;
+    if (!known.is_patched) {
+        ++whole_again_;
+        return true;
+    }
+    patches_again_ += static_cast<std::uint64_t>(std::popcount(lines));
+    add_patch(known.image_page, lines);
+    return false;
 }
 
 std::uint64_t Capture::add_wanted(const Shadow& shadow) noexcept
 {
     std::uint64_t added = 0;
     for (std::uint64_t i = 0; i < wanted_count_; ++i) {
-        added += index_of_[wanted_[i]] == 0 && add(wanted_[i], true, shadow) ? 1U : 0U;
+        // A copy that is kept is as the page, but for what this look finds.
+        const std::uint64_t lines = slot_of_[wanted_[i]] != 0 ? 0 : all_lines;
+        added += index_of_[wanted_[i]] == 0 && add(wanted_[i], true, shadow, lines) ? 1U : 0U;
         pages_[index_of_[wanted_[i]] - 1].wanted_whole = true;
     }
     wanted_count_ = 0;
@@ -120,28 +203,19 @@ std::uint64_t Capture::add_runs(Tracker& tracker, const Search& search, const Pi
 
 void Capture::copy_found(const Shadow& shadow, CopyTeam* team, Pacer* pacer) noexcept
 {
-    const std::uint64_t groups = group_count_ - first_new_group_;
-    GroupCopy copying{this, &shadow};
-    constexpr std::uint64_t groups_at_a_time = 512;
     if (team != nullptr) {
         team->copy(copies_.data(), copy_count_);
-        if (groups > 4 * groups_at_a_time) {
-            team->share(groups, groups_at_a_time, &copy_groups, &copying);
-        } else {
-            copy_groups(&copying, 0, groups);
+    } else {
+        // The program may be writing them: what it writes meanwhile is found by the next look and copied again. In a stop it is not, and
+        // ThreadSanitizer judges those copies.
+        for (std::uint64_t i = 0; i < copy_count_; ++i) {
+            racing_copy(copies_[i].destination, copies_[i].source, page_bytes);
+            pacer->page_done();
         }
-        return;
     }
-    // The program may be writing them: what it writes meanwhile is found by the next look and copied again. In a stop it is not, and
-    // ThreadSanitizer judges those copies.
-    for (std::uint64_t i = 0; i < copy_count_; ++i) {
-        racing_copy(copies_[i].destination, copies_[i].source, page_bytes);
-        pacer->page_done();
-    }
-    for (std::uint64_t i = 0; i < groups; i += groups_at_a_time) {
-        copy_groups(&copying, i, std::min(groups, i + groups_at_a_time));
-        pacer->step_done();
-    }
+    LinesCopy copying{this, &shadow};
+    copy_lines_of(group_count_ - first_new_group_, &copy_groups, copying, team, pacer);
+    copy_lines_of(patch_count_, &patch_copies, copying, team, pacer);
 }
 
 std::uint64_t Capture::add_kernel_writes(const Shadow& shadow, ScanMode scan_mode) noexcept
@@ -325,9 +399,11 @@ Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow, S
 {
     // A walk over less than this is over before an assistant is awake.
     constexpr std::uint64_t worth_sharing_pages = 128 * mib / page_bytes;
+    constexpr std::uint64_t worth_sharing_found = 4096;
     const std::uint64_t image_pages = shadow.bytes() / page_bytes;
-    const bool shared = team != nullptr && image_pages > worth_sharing_pages;
+    const bool shared = team != nullptr && (image_pages > worth_sharing_pages || found_last_ > worth_sharing_found);
     const std::uint64_t piece_count = shared ? pieces_max : 1;
+    keeps_copies_ = tracker.has_lines() && log_ != nullptr;
     Search search{this,
                   &tracker,
                   reinterpret_cast<std::uintptr_t>(shadow.base()),
@@ -345,6 +421,9 @@ Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow, S
     found_again_ = 0;
     whole_again_ = 0;
     lines_again_ = 0;
+    patches_again_ = 0;
+    patch_count_ = 0;
+    patch_lines_ = 0;
     ++collect_number_;
     made_whole_count_ = 0;
     first_new_group_ = group_count_;
@@ -364,7 +443,26 @@ Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow, S
         take_whole_pages(tracker);
     }
     copy_found(shadow, team, pacer);
+    found_last_ = found;
     return found;
+}
+
+/// A slow decay: a program that writes in bursts keeps its staging memory between them.
+void Capture::return_slots() noexcept
+{
+    staging_peak_ = std::max(staging_peak_, slot_count_);
+    staging_recent_ = std::max(staged_count_, staging_recent_ - staging_recent_ / 64);
+    constexpr std::uint64_t worth_returning_pages = 16 * mib / page_bytes;
+    if (slot_count_ <= 2 * staging_recent_ + worth_returning_pages) {
+        return;
+    }
+    for (std::uint64_t slot = staging_recent_; slot < slot_count_; ++slot) {
+        if (slot_pages_[slot] != 0) {
+            drop_slot(slot_pages_[slot] - 1);
+        }
+    }
+    staging_.discard_from(staging_recent_ * page_bytes);
+    slot_count_ = staging_recent_;
 }
 
 void Capture::clear() noexcept
@@ -377,16 +475,7 @@ void Capture::clear() noexcept
             lines_of_[page] = 0;
         }
     }
-    const std::uint64_t used = staged_count();
-    staging_peak_ = std::max(staging_peak_, used);
-    // A slow decay: a program that writes in bursts keeps its staging memory between them.
-    staging_recent_ = std::max(used, staging_recent_ - staging_recent_ / 64);
-    staging_held_ = std::max(staging_held_, used);
-    constexpr std::uint64_t worth_returning_pages = 16 * mib / page_bytes;
-    if (staging_held_ > 2 * staging_recent_ + worth_returning_pages) {
-        staging_.discard_from(staging_recent_ * page_bytes);
-        staging_held_ = staging_recent_;
-    }
+    return_slots();
     for (std::uint64_t i = 0; i < group_count_; ++i) {
         lines_of_[group_pages_[i]] = 0;
     }
@@ -398,6 +487,7 @@ void Capture::clear() noexcept
     line_count_ = 0;
     pages_in_part_ = 0;
     page_count_ = 0;
+    staged_count_ = 0;
     unstaged_count_ = 0;
     copy_count_ = 0;
 }

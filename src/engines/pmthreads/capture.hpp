@@ -8,6 +8,9 @@
 // and copied; the stop then copies only what was written meanwhile. A copy that is not written
 // again is equivalent to one made in the stop. Pages beyond the staging memory have no copy: they
 // are written to the medium straight from the shadow.
+//
+// A copy keeps its slot of the staging memory after its epoch, as long as no other page needs it. Where the tracker knows lines, a page
+// that is written whole in a later epoch then gets only those lines copied that were written since.
 
 #include <array>
 #include <cstdint>
@@ -59,14 +62,21 @@ public:
     /// written, even if they are as the pages' older copies, since the lines are not.
     [[nodiscard]] std::span<const std::uint32_t> made_whole() const noexcept { return {made_whole_.data(), made_whole_count_}; }
 
-    /// Image pages that are copied whole, in the order in which they were first found. The first
-    /// staged_count() have their copies in staged(i), next to each other in memory.
+    /// Image pages that are copied whole, in the order in which they were first found. Those with is_staged(i), staged_count() in all, have
+    /// their copies in staged(i).
     [[nodiscard]] std::uint64_t page_count() const noexcept { return page_count_; }
-    [[nodiscard]] std::uint64_t staged_count() const noexcept { return page_count_ < staging_pages_ ? page_count_ : staging_pages_; }
+    [[nodiscard]] std::uint64_t staged_count() const noexcept { return staged_count_; }
+    [[nodiscard]] bool is_staged(std::uint64_t index) const noexcept { return pages_[index].slot != no_slot; }
     [[nodiscard]] std::uint64_t page(std::uint64_t index) const noexcept { return pages_[index].image_page; }
     /// False: the page may be as it was in the epoch before.
     [[nodiscard]] bool certainly_written(std::uint64_t index) const noexcept { return pages_[index].certain; }
-    [[nodiscard]] const std::byte* staged(std::uint64_t index) const noexcept { return staging_.data() + index * page_bytes; }
+    [[nodiscard]] const std::byte* staged(std::uint64_t index) const noexcept
+    {
+        return staging_.data() + std::uint64_t{pages_[index].slot} * page_bytes;
+    }
+    /// Lines in which a staged copy may differ from what it was at the last note_written().
+    [[nodiscard]] std::uint64_t changed_lines(std::uint64_t index) const noexcept { return slot_changes_[pages_[index].slot]; }
+    void note_written(std::uint64_t index) noexcept { slot_changes_[pages_[index].slot] = 0; }
     /// want_whole() was called for it.
     [[nodiscard]] bool is_wanted_whole(std::uint64_t index) const noexcept { return pages_[index].wanted_whole; }
     /// After the stop: these lines of a staged page, which has a copy, are to be written in its place. False: the log has no room for them.
@@ -86,17 +96,18 @@ public:
     /// A measure of the copying that the last collect() did: bytes, and as many again as a scattered line takes the time of.
     [[nodiscard]] std::uint64_t copied_bytes() const noexcept
     {
-        return copy_count_ * page_bytes + (line_count_ - first_new_line_) * scattered_line_costs_bytes;
+        return copy_count_ * page_bytes + patch_lines_ * patch_line_costs_bytes +
+               (line_count_ - first_new_line_) * scattered_line_costs_bytes;
     }
     /// Likewise: as far as it copied what had been copied for the epoch before.
     [[nodiscard]] std::uint64_t copied_again_bytes() const noexcept
     {
-        return whole_again_ * page_bytes + lines_again_ * scattered_line_costs_bytes;
+        return whole_again_ * page_bytes + patches_again_ * patch_line_costs_bytes + lines_again_ * scattered_line_costs_bytes;
     }
     /// How many pages that the last collect() found were in the epoch before.
     [[nodiscard]] std::uint64_t found_again() const noexcept { return found_again_; }
     [[nodiscard]] std::uint64_t staging_bytes_peak() const noexcept { return staging_peak_ * page_bytes; }
-    [[nodiscard]] std::uint64_t staged_bytes() const noexcept { return staged_count() * page_bytes + line_count_ * cache_line_bytes; }
+    [[nodiscard]] std::uint64_t staged_bytes() const noexcept { return slot_count_ * page_bytes + line_count_ * cache_line_bytes; }
 
     /// Forgets the epoch. Staging memory beyond what recent epochs used goes back to the system.
     void clear() noexcept;
@@ -106,8 +117,18 @@ private:
         std::uint32_t image_page;
         bool certain;
         bool wanted_whole;
+        bool is_patched;  ///< the collect that found it last copies only lines of it
         std::uint32_t found_in;  ///< number of the collect that found it last
+        std::uint32_t slot;  ///< of its copy
     };
+    static constexpr std::uint32_t no_slot = UINT32_MAX;
+    /// Lines that were written since the page's copy was made: the rest of the copy is as the page.
+    struct Patch {
+        std::uint64_t lines;
+        std::uint32_t image_page;
+        std::uint32_t slot;
+    };
+    static constexpr std::uint64_t all_lines = UINT64_MAX;
 
     /// A part of the image that one thread looks through.
     struct Piece {
@@ -124,14 +145,24 @@ private:
         ScanMode scan_mode;
         Pacer* pacer;  ///< nullptr in a stop
     };
-    struct GroupCopy {
+    struct LinesCopy {
         Capture* capture;
         const Shadow* shadow;
     };
     static constexpr std::uint64_t pieces_max = 8;
 
+    [[nodiscard]] std::byte* copy_in(std::uint32_t slot) noexcept { return staging_.data() + std::uint64_t{slot} * page_bytes; }
+    /// For a page that is new in the epoch: the slot that it has, a fresh one, or one of a page that is not in the epoch. no_slot: there is
+    /// none, or none is found at once.
+    [[nodiscard]] std::uint32_t take_slot(std::uint64_t image_page) noexcept;
+    /// The page's copy is not kept up to date.
+    void drop_slot(std::uint64_t image_page) noexcept;
+    void return_slots() noexcept;
     static void search_pieces(void* search, std::uint64_t begin, std::uint64_t end);
     static void copy_groups(void* copying, std::uint64_t begin, std::uint64_t end);
+    static void patch_copies(void* copying, std::uint64_t begin, std::uint64_t end);
+    /// Some thousand lines: by the whole team in a stop, else with pauses.
+    static void copy_lines_of(std::uint64_t count, CopyTeam::Work work, LinesCopy& copying, CopyTeam* team, Pacer* pacer) noexcept;
     /// The lines of a page that the tracker has found. False: this collect has the page already, or nothing is to be copied.
     bool add_lines(std::uint64_t image_page, std::uint64_t mask, const Shadow& shadow) noexcept;
     /// The lines, which are yet to be copied, are the last group. False: the log has no room for them.
@@ -145,8 +176,12 @@ private:
     [[nodiscard]] std::uint64_t add_wanted(const Shadow& shadow) noexcept;
     void take_whole_pages(Tracker& tracker) noexcept;
     void copy_found(const Shadow& shadow, CopyTeam* team, Pacer* pacer) noexcept;
-    /// False: this collect has the page already.
-    bool add(std::uint64_t image_page, bool certain, const Shadow& shadow) noexcept;
+    /// `lines` were written, and no others, since the last collect. False: this collect has the page already.
+    bool add(std::uint64_t image_page, bool certain, const Shadow& shadow, std::uint64_t lines = all_lines) noexcept;
+    /// A page that the epoch has. False: there is nothing more to copy.
+    bool add_again(Page& known, std::uint64_t lines) noexcept;
+    /// The copy that has a slot gets these lines.
+    void add_patch(std::uint64_t image_page, std::uint64_t lines) noexcept;
     /// Stores by the kernel, which trackers do not see as they arrive (kernel_writes.hpp).
     [[nodiscard]] std::uint64_t add_kernel_writes(const Shadow& shadow, ScanMode scan_mode) noexcept;
     /// Between finding and copying.
@@ -164,7 +199,17 @@ private:
     std::array<Piece, pieces_max> pieces_;
     os::ReservedArray<std::uint32_t> unstaged_;
     os::ReservedArray<CopyTeam::PageCopy> copies_;
+    os::ReservedArray<Patch> patches_;
+    std::uint64_t patch_count_ = 0;
+    std::uint64_t patch_lines_ = 0;
     os::ReservedArray<std::byte> staging_;
+    os::ReservedArray<std::uint32_t> slot_of_;  ///< by image page: 1 + slot of a copy that is as the page was at the last look; 0: none
+    os::ReservedArray<std::uint32_t> slot_pages_;  ///< by slot: 1 + image page, 0 if none
+    os::ReservedArray<std::uint64_t> slot_changes_;  ///< by slot: changed_lines()
+    bool keeps_copies_ = false;  ///< the tracker tells which lines were written since
+    std::uint64_t slot_count_ = 0;  ///< slots that were ever taken, and have memory
+    std::uint64_t slot_hand_ = 0;
+    std::uint64_t staged_count_ = 0;
     const versions::DeltaLog* log_ = nullptr;
     const versions::VersionTable* table_ = nullptr;
     os::ReservedArray<std::uint64_t> lines_of_;  ///< by image page: lines of the epoch that were found
@@ -181,10 +226,12 @@ private:
     std::uint64_t line_count_ = 0;
     std::uint64_t pages_in_part_ = 0;
     static constexpr std::uint64_t scattered_line_costs_bytes = 256;
+    static constexpr std::uint64_t patch_line_costs_bytes = 128;  ///< its page has others
     std::uint64_t first_new_group_ = 0;  ///< of the collect that goes on
     std::uint64_t first_new_line_ = 0;
     std::uint64_t whole_again_ = 0;  ///< pages
     std::uint64_t lines_again_ = 0;
+    std::uint64_t patches_again_ = 0;  ///< lines
     std::uint64_t first_new_whole_ = 0;  ///< index of the first page that it takes whole
     os::ReservedArray<std::byte> aside_;
     std::uint64_t staging_pages_ = 0;
@@ -199,9 +246,9 @@ private:
     std::uint64_t unstaged_count_ = 0;
     std::uint64_t copy_count_ = 0;
     std::uint64_t found_again_ = 0;
+    std::uint64_t found_last_ = 0;  ///< pages that the last collect() found
     std::uint64_t staging_peak_ = 0;
     std::uint64_t staging_recent_ = 0;  ///< pages that recent epochs used
-    std::uint64_t staging_held_ = 0;  ///< pages that have memory
 };
 
 }  // namespace stillpoint::pmthreads

@@ -194,13 +194,11 @@ Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) 
         pre_copied_ = 0;
     }
     last_ = last;
-    const std::uint64_t begun_ns = os::monotonic_ns();
     const StopReport stop = stop_threads(settings_.stop_attempt_ns, &capture_in_stop, this);
     if (!stop.reached) {
         note_withdrawn(stop);
         return Turn::withdrawn;
     }
-    note_stop(os::monotonic_ns() - begun_ns, stop.wait_ns);
     watch_.after_capture();
     constexpr std::uint64_t few_bytes = 64 * page_bytes;
     if (pre_copied_ != 0) {  // Otherwise there was none, which tells nothing of the next.
@@ -219,6 +217,7 @@ Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) 
         return Turn::failed;
     }
     parts_.tracker->end_epoch();
+    note_stop(stop_length_ns(stop), stop.wait_ns);
     note_commit(os::monotonic_ns() - write_begun_ns);
     parts_.clock->set_durable(captured_epoch_);
     capture_.clear();
@@ -250,7 +249,12 @@ Result<bool> Checkpointer::write_staged(std::uint64_t index) noexcept
     if (lines && capture_.give_lines(index, *lines)) {
         return true;
     }
-    return writer_.write_page(index, capture_.page(index), capture_.staged(index), capture_.certainly_written(index));
+    auto written = writer_.write_page(index, capture_.page(index), capture_.staged(index), capture_.certainly_written(index),
+                                      capture_.changed_lines(index));
+    if (written && *written) {
+        capture_.note_written(index);
+    }
+    return written;
 }
 
 Result<void> Checkpointer::write_epoch(bool clean) noexcept
@@ -259,7 +263,10 @@ Result<void> Checkpointer::write_epoch(bool clean) noexcept
         writer_.begin(captured_epoch_);
     }
     std::uint64_t unchanged = 0;
-    for (std::uint64_t i = 0; i < capture_.staged_count(); ++i) {
+    for (std::uint64_t i = 0; i < capture_.page_count(); ++i) {
+        if (!capture_.is_staged(i)) {
+            continue;
+        }
         const auto written = write_staged(i);
         if (!written) {
             return pass_on(written.error());

@@ -82,14 +82,13 @@ CheckpointTurn SnapshotThread::take_snapshot(bool last, bool even_if_empty) noex
         parts_.pieces->collapse_written();
     }
     last_ = last;
-    const std::uint64_t begun_ns = os::monotonic_ns();
     const StopReport stop = stop_threads_in_turn(settings_.stop_attempt_ns, &freeze_in_stop, this);
     if (!stop.reached) {
         note_withdrawn(stop);
         return CheckpointTurn::withdrawn;
     }
     writing_.store(true, std::memory_order_release);
-    record_stop(parts_.clock->running(), os::monotonic_ns() - begun_ns, stop.wait_ns);
+    record_stop(parts_.clock->running(), stop_length_ns(stop), stop.wait_ns);
     watch_.after_capture();
     const std::uint64_t write_begun_ns = os::monotonic_ns();
     auto outcome = stop_outcome_ ? write_epoch(last) : stop_outcome_;

@@ -75,7 +75,6 @@ CheckpointTurn Checkpointer::take_checkpoint(bool last, bool even_if_empty) noex
     // Restart points may lie far apart: each attempt waits twice as long as the one before. None waits forever, since a thread that
     // is held at its restart point may be what another one waits for.
     const std::uint64_t attempt_ns = attempt_length_ns(settings_.stop_attempt_ns, withdrawn_in_row_);
-    const std::uint64_t begun_ns = os::monotonic_ns();
     StopReport stop{.reached = true};
     if (is_removed(Canary::restart_point_wait)) {
         end_epoch(this);
@@ -91,7 +90,7 @@ CheckpointTurn Checkpointer::take_checkpoint(bool last, bool even_if_empty) noex
         return CheckpointTurn::withdrawn;
     }
     withdrawn_in_row_ = 0;
-    record_stop(parts_.clock->running(), os::monotonic_ns() - begun_ns, stop.wait_ns);
+    record_stop(parts_.clock->running(), stop_length_ns(stop), stop.wait_ns);
     watch_.after_capture();
     const std::uint64_t write_begun_ns = os::monotonic_ns();
     if (settings_.flush == Flush::in_background) {
