@@ -9,6 +9,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "os/clock.hpp"
 #include "os/futex.hpp"
 #include "runtime/fase_gate.hpp"
 #include "runtime/ignored_locks.hpp"
@@ -225,6 +226,36 @@ TEST_F(Fase, OfAThreadThatEndsWithALockBlocksUntilThatLockIsReleased)
     EXPECT_EQ(report.blocker_thread_id, thread_id);
     fase_leave(&lock);  // Released by another thread.
     EXPECT_TRUE(stop_threads(1000 * ms, [](void*) {}, nullptr).reached);
+}
+
+TEST_F(Fase, AStopLastsUntilAThreadThatWasHeldRunsAgain)
+{
+    struct Facts {
+        std::atomic<bool> stopped{false};
+        std::atomic<std::uint64_t> resumed_ns{0};
+    } facts;
+    std::jthread held([&] {
+        const int lock = 0;
+        while (!facts.stopped) {
+            std::this_thread::yield();
+        }
+        fase_enter(&lock);
+        facts.resumed_ns = os::monotonic_ns();
+        fase_leave(&lock);
+    });
+    const std::uint64_t begun_ns = os::monotonic_ns();
+    const StopReport stop = stop_threads(
+        1000 * ms,
+        [](void* context) {
+            static_cast<Facts*>(context)->stopped = true;
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        },
+        &facts);
+    ASSERT_TRUE(stop.reached);
+    held.join();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // The caller has lost the CPU.
+    EXPECT_GE(stop_length_ns(stop), 20 * ms);
+    EXPECT_LE(stop_length_ns(stop), facts.resumed_ns - begun_ns);
 }
 
 TEST_F(Fase, OfAThreadThatEndsWithARobustMutexEndsWithTheThread)
