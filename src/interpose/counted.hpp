@@ -11,9 +11,11 @@
 // tests and a jump to the real function.
 
 #include <cerrno>
+#include <cstdint>
 #include <type_traits>
 
 #include "core/store_marks.hpp"
+#include "core/units.hpp"
 #include "interpose/real.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/fase_gate.hpp"
@@ -143,6 +145,16 @@ template <Address address, class Lock>
     return call_resolved<address>(lock);
 }
 
+/// Whether a copy of the bytes that the lock had before it was acquired is one of a free lock. A free read-write lock of glibc has one of
+/// two values, by how it was held last: either will do, but not the halves of both.
+template <class Lock>
+[[gnu::always_inline]] inline bool is_as_good_as_before(Lock* lock) noexcept
+{
+    const auto begin = reinterpret_cast<std::uintptr_t>(lock);
+    return std::is_same_v<Lock, pthread_spinlock_t> ||
+           (std::is_same_v<Lock, pthread_rwlock_t> && begin / cache_line_bytes == (begin + sizeof(Lock) - 1) / cache_line_bytes);
+}
+
 template <Address address, class Lock>
 [[gnu::always_inline]] inline int release(Lock* lock) noexcept
 {
@@ -160,7 +172,7 @@ template <Address address, class Lock>
         return result;
     }
     // A copy made while the lock was held must not be the checkpoint's.
-    if (std::is_same_v<Lock, pthread_spinlock_t> && fase::gate.bits.load(std::memory_order_relaxed) == 0) {
+    if (is_as_good_as_before(lock) && fase::gate.bits.load(std::memory_order_relaxed) == 0) {
         note_lock_free(name, sizeof(Lock));
     } else {
         note_lock_store(name, sizeof(Lock));

@@ -5,6 +5,9 @@
  *   hooks_counter forget  the same without a mark of the second: it is then not durable
  *   hooks_counter read    reads both from a file into durable memory, by a call that was not instrumented
  *   hooks_counter locks   holds a mutex that lies next to what it guards while pages are copied; ends by SIGKILL
+ *   hooks_counter rwlocks the same with read-write locks; one of them lies across two lines
+ *   hooks_counter idle    takes and releases locks of each kind, stores nothing else, and prints how many pages a checkpoint found
+ *   hooks_counter free    says whether the read-write locks are
  *   hooks_counter blocks  makes blocks by sp_calloc and sp_realloc where old bytes lie, checkpoint, SIGKILL
  *   hooks_counter verify  says what is wrong with those blocks
  *   hooks_counter taken POOL  opens the pool itself, after something else was mapped where the card table belongs
@@ -12,6 +15,8 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +32,16 @@
 #include "stillpoint/nvhooks.h"
 #endif
 
+struct locks {
+    _Alignas(64) pthread_rwlock_t in_a_line;
+    char room[64 - sizeof(pthread_rwlock_t)];
+    char half_a_line[32];
+    pthread_rwlock_t across;
+    _Alignas(64) pthread_mutex_t mutex;
+    pthread_spinlock_t spinlock;
+};
+_Static_assert(offsetof(struct locks, across) % 64 + sizeof(pthread_rwlock_t) > 64, "it lies across two lines");
+
 struct counters {
     long first;
     char room[8192];
@@ -35,6 +50,7 @@ struct counters {
     long guarded;
     unsigned char* zeroed[4]; /* of different sizes: see block_bytes */
     unsigned char* moved;
+    struct locks locks;
 };
 
 static const size_t block_bytes[4] = {3000, 4000, 12000, 100000};
@@ -80,6 +96,58 @@ static void hold_lock_under_checkpoints(struct counters* counters)
     pthread_mutex_unlock(&counters->lock);
     sp_wait_durable(sp_epoch(), -1);
     raise(SIGKILL);
+}
+
+static void hold_rwlocks_under_checkpoints(struct counters* counters)
+{
+    pthread_rwlock_wrlock(&counters->locks.across);
+    pthread_rwlock_rdlock(&counters->locks.in_a_line);
+    counters->guarded++;
+    sp_mark_written(counters, sizeof *counters);
+    usleep(60000);
+    pthread_rwlock_unlock(&counters->locks.in_a_line);
+    pthread_rwlock_unlock(&counters->locks.across);
+    sp_wait_durable(sp_epoch(), -1);
+    raise(SIGKILL);
+}
+
+static void take_locks(struct locks* locks)
+{
+    pthread_rwlock_rdlock(&locks->in_a_line);
+    pthread_rwlock_unlock(&locks->in_a_line);
+    pthread_rwlock_wrlock(&locks->in_a_line);
+    pthread_rwlock_unlock(&locks->in_a_line);
+    pthread_mutex_lock(&locks->mutex);
+    pthread_mutex_unlock(&locks->mutex);
+    pthread_spin_lock(&locks->spinlock);
+    pthread_spin_unlock(&locks->spinlock);
+}
+
+/* Pages that the last of three checkpoints found. */
+static int take_locks_and_nothing_else(struct counters* counters)
+{
+    uint64_t before = 0;
+    uint64_t after = 0;
+    pthread_spin_init(&counters->locks.spinlock, PTHREAD_PROCESS_PRIVATE);
+    sp_mark_written(&counters->locks, sizeof counters->locks);
+    for (int i = 0; i < 3; i++) {
+        before = after;
+        for (int times = 0; times < 100; times++) {
+            take_locks(&counters->locks);
+        }
+        if (sp_checkpoint() != SP_OK || sp_statistic("dirty_pages_total", &after) != SP_OK) {
+            return 3;
+        }
+    }
+    printf("%d pages\n", (int)(after - before));
+    return 0;
+}
+
+static int are_rwlocks_free(struct locks* locks)
+{
+    const int free = pthread_rwlock_trywrlock(&locks->across) == 0 && pthread_rwlock_trywrlock(&locks->in_a_line) == 0;
+    printf("%s\n", free ? "free" : "held");
+    return free ? 0 : 1;
 }
 
 static unsigned char* filled_block(size_t size_bytes, int byte)
@@ -155,6 +223,15 @@ int main(int argc, char** argv)
     }
     if (strcmp(what, "verify") == 0) {
         return verify_blocks(counters);
+    }
+    if (strcmp(what, "idle") == 0) {
+        return take_locks_and_nothing_else(counters);
+    }
+    if (strcmp(what, "free") == 0) {
+        return are_rwlocks_free(&counters->locks);
+    }
+    if (strcmp(what, "rwlocks") == 0) {
+        hold_rwlocks_under_checkpoints(counters);
     }
     if (strcmp(what, "blocks") == 0) {
         make_blocks(counters);

@@ -9,6 +9,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
 from command_line import BUILD, SMALL, TOOL, CommandLineTest  # noqa: E402
 
 KILLED = -9
+# Pages are copied ahead; then a checkpoint waits for the lock, or it has given up for now.
+COPIED_AHEAD = (("--interval", "1"), ("--interval", "10", "--stop-attempt", "1"))
 
 
 class HooksTracker(CommandLineTest):
@@ -44,8 +46,21 @@ class HooksTracker(CommandLineTest):
         self.assertEqual((verified.returncode, verified.stdout), (0, ""), verified.stderr)
 
     def test_a_mutex_that_was_held_while_its_page_was_copied_is_free_after_a_crash(self):
-        self.assertEqual(self.run_with("locks", options=("--interval", "1")).returncode, KILLED)
-        self.assert_prints(self.run_with("count"), "1 1 mutex 0")
+        for options in COPIED_AHEAD:
+            with self.subTest(options=options):
+                self.pool.unlink(missing_ok=True)
+                self.assertEqual(self.run_with("locks", options=options).returncode, KILLED)
+                self.assert_prints(self.run_with("count"), "1 1 mutex 0")
+
+    def test_read_write_locks_that_were_held_while_their_page_was_copied_are_free_after_a_crash(self):
+        for options in COPIED_AHEAD:
+            with self.subTest(options=options):
+                self.pool.unlink(missing_ok=True)
+                self.assertEqual(self.run_with("rwlocks", options=options).returncode, KILLED)
+                self.assert_prints(self.run_with("free"), "free")
+
+    def test_locks_alone_make_no_page_written(self):
+        self.assert_prints(self.run_with("idle", options=("--interval", "1h")), "0 pages")
 
     def test_a_child_made_by_fork_marks_on_to_no_effect(self):
         self.assert_prints(self.run_with("fork"), "1 1 mutex 0")
