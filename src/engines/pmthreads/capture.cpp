@@ -76,9 +76,10 @@ std::uint32_t Capture::take_slot(std::uint64_t image_page) noexcept
     if (slot_of_[image_page] != 0) {
         return slot_of_[image_page] - 1;
     }
-    constexpr unsigned looks_max = 64;
+    constexpr unsigned looks_max = 16;
+    const bool may_be_free = slot_count_ >= staging_recent_ && slot_count_ > staged_count_;
     std::uint64_t slot = slot_count_;
-    for (unsigned look = 0; slot_count_ >= staging_recent_ && slot_count_ != 0 && look < looks_max; ++look) {
+    for (unsigned look = 0; may_be_free && look < looks_max; ++look) {
         slot_hand_ = slot_hand_ + 1 < slot_count_ ? slot_hand_ + 1 : 0;
         const std::uint32_t owner = slot_pages_[slot_hand_];
         if (owner == 0 || index_of_[owner - 1] == 0) {

@@ -68,8 +68,10 @@ Checkpointer::Turn Checkpointer::take_turn(void* self, const CheckpointTurns::Fa
     if (here.parts_.tracker->needs_fault_handler()) {
         here.tracers_.look();
     }
-    here.pacer_.begin(facts.last || facts.even_if_empty ? 0 : facts.begun_ns + here.settings_.interval_ns / 2);
-    return here.take_checkpoint(facts.last, facts.even_if_empty);
+    here.pacer_.begin(facts.last || facts.even_if_empty ? 0 : facts.begun_ns + here.settings_.interval_ns / 4 * 3);
+    const Turn turn = here.take_checkpoint(facts.last, facts.even_if_empty);
+    here.pacer_.end();
+    return turn;
 }
 
 Result<void> Checkpointer::write_unstaged() noexcept

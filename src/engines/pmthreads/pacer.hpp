@@ -11,20 +11,27 @@
 namespace stillpoint::pmthreads {
 
 /// A checkpoint of some thousand pages takes milliseconds. Where each CPU has a thread of the program to run, one of those
-/// waits that long if it is done in one go, since the scheduler lets a thread use up its slice. So the checkpoint thread
-/// works for `work_ns` and sleeps three times as long, until the turn's deadline: what is left then is done without a pause.
+/// waits that long if it is done in one go, since the scheduler lets a thread use up its slice: 4 or 8 ms, where the kernel's clock ticks
+/// 250 times a second. So the checkpoint thread works for `work_ns` and sleeps up to three times as long: shorter, where the turn before
+/// took so much CPU time that this one would not be done by its deadline. What is left at the deadline is done without a pause.
 /// Threads: one.
 class Pacer {
 public:
     /// `wakes`: the futex whose change ends a pause. `hurry`: no more pauses while it is true.
     Pacer(std::atomic<std::uint32_t>& wakes, const std::atomic<bool>& hurry) noexcept : wakes_(wakes), hurry_(hurry) {}
 
-    /// No pause ends after `deadline_ns`; 0: none at all.
+    /// A turn. No pause ends after `deadline_ns`; 0: none at all.
     void begin(std::uint64_t deadline_ns) noexcept
     {
         deadline_ns_ = deadline_ns;
         worked_since_ns_ = os::monotonic_ns();
+        begun_cpu_ns_ = os::thread_cpu_ns();
+        const std::uint64_t left_ns = deadline_ns - std::min(deadline_ns, worked_since_ns_);
+        const std::uint64_t pauses_ns = left_ns - std::min(left_ns, expected_cpu_ns_ + expected_cpu_ns_ / 4);
+        sleep_percent_ = std::min(pauses_ns * 100 / std::max<std::uint64_t>(expected_cpu_ns_, 1), sleep_percent_max);
     }
+    /// The turn is done.
+    void end() noexcept { expected_cpu_ns_ = os::thread_cpu_ns() - begun_cpu_ns_; }
 
     /// Called after each page, outside a stop and without a lock.
     void page_done() noexcept
@@ -38,23 +45,23 @@ public:
     void step_done() noexcept
     {
         if (deadline_ns_ != 0) {
-            scan_mode();
+            pause();
         }
     }
 
 private:
     static constexpr unsigned pages_between_looks = 16;
     static constexpr std::uint64_t work_ns = 50'000;
-    static constexpr std::uint64_t sleep_factor = 3;
+    static constexpr std::uint64_t sleep_percent_max = 300;  ///< of the time that was worked
 
-    void scan_mode() noexcept
+    void pause() noexcept
     {
         const std::uint64_t now_ns = os::monotonic_ns();
         const std::uint64_t worked_ns = now_ns - worked_since_ns_;
         if (worked_ns < work_ns) {
             return;
         }
-        const std::uint64_t until_ns = now_ns + sleep_factor * std::min(worked_ns, 4 * work_ns);
+        const std::uint64_t until_ns = now_ns + sleep_percent_ * std::min(worked_ns, 4 * work_ns) / 100;
         const std::uint32_t seen = wakes_.load(std::memory_order_acquire);
         if (until_ns > deadline_ns_ || hurry_.load(std::memory_order_acquire)) {
             deadline_ns_ = 0;
@@ -68,6 +75,9 @@ private:
     const std::atomic<bool>& hurry_;
     std::uint64_t deadline_ns_ = 0;
     std::uint64_t worked_since_ns_ = 0;
+    std::uint64_t begun_cpu_ns_ = 0;
+    std::uint64_t expected_cpu_ns_ = 0;  ///< what the turn before took
+    std::uint64_t sleep_percent_ = sleep_percent_max;
     unsigned pages_ = 0;
 };
 
