@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
 from command_line import BUILD, SMALL, TOOL, CommandLineTest  # noqa: E402
 
 KILLED = -9
-# Pages are copied ahead; then a checkpoint waits for the lock, or it has given up for now.
+# Pages are copied ahead; then a checkpoint waits for the lock, or pauses between two attempts.
 COPIED_AHEAD = (("--interval", "1"), ("--interval", "10", "--stop-attempt", "1"))
 
 
@@ -45,19 +45,13 @@ class HooksTracker(CommandLineTest):
         verified = self.run_with("verify")
         self.assertEqual((verified.returncode, verified.stdout), (0, ""), verified.stderr)
 
-    def test_a_mutex_that_was_held_while_its_page_was_copied_is_free_after_a_crash(self):
+    def test_locks_that_were_held_while_their_page_was_copied_are_free_after_a_crash(self):
         for options in COPIED_AHEAD:
-            with self.subTest(options=options):
-                self.pool.unlink(missing_ok=True)
-                self.assertEqual(self.run_with("locks", options=options).returncode, KILLED)
-                self.assert_prints(self.run_with("count"), "1 1 mutex 0")
-
-    def test_read_write_locks_that_were_held_while_their_page_was_copied_are_free_after_a_crash(self):
-        for options in COPIED_AHEAD:
-            with self.subTest(options=options):
-                self.pool.unlink(missing_ok=True)
-                self.assertEqual(self.run_with("rwlocks", options=options).returncode, KILLED)
-                self.assert_prints(self.run_with("free"), "free")
+            for held, then, line in (("locks", "count", "1 1 mutex 0"), ("rwlocks", "free", "free")):
+                with self.subTest(held=held, options=options):
+                    self.pool.unlink(missing_ok=True)
+                    self.assertEqual(self.run_with(held, options=options).returncode, KILLED)
+                    self.assert_prints(self.run_with(then), line)
 
     def test_locks_alone_make_no_page_written(self):
         self.assert_prints(self.run_with("idle", options=("--interval", "1h")), "0 pages")

@@ -60,6 +60,16 @@ protected:
         capture_.clear();
         tracker_->epoch_captured();
     }
+    /// The page gives lines from here on.
+    void make_kept_copy_of(std::uint64_t page)
+    {
+        store_many(page, 100);
+        EXPECT_EQ(look(ScanMode::stop), 1U);
+        end_epoch();
+        store(page, 1, 7);
+        EXPECT_EQ(look(ScanMode::stop), 1U);
+        end_epoch();
+    }
     [[nodiscard]] bool is_as_the_page(std::uint64_t index) const
     {
         return std::memcmp(capture_.staged(index), shadow_.page(capture_.page(index)), page_bytes) == 0;
@@ -166,12 +176,7 @@ TEST_F(Captures, OfAPageWithACopyOnlyLinesAreCopiedAgain)
 
 TEST_F(Captures, ACopyIsKeptUpToDateWhileItsPageGivesLines)
 {
-    store_many(5, 100);
-    EXPECT_EQ(look(ScanMode::stop), 1U);
-    end_epoch();
-    store(5, 1, 7);
-    EXPECT_EQ(look(ScanMode::stop), 1U);
-    end_epoch();
+    make_kept_copy_of(5);
     store(5, 2, 8);
     EXPECT_EQ(look(ScanMode::stop), 1U);
     EXPECT_EQ(capture_.page_count(), 0U);
@@ -209,12 +214,7 @@ class CapturesOfLittleStaging : public Captures {
 
 TEST_F(CapturesOfLittleStaging, ACopyGivesItsPlaceToAnotherPage)
 {
-    store_many(5, 100);
-    EXPECT_EQ(look(ScanMode::stop), 1U);
-    end_epoch();
-    store(5, 1, 7);
-    EXPECT_EQ(look(ScanMode::stop), 1U);
-    end_epoch();
+    make_kept_copy_of(5);
     store(5, 2, 8);  // In part, and its copy is told of it: but the place is then that of a later page.
     store_many(9, 300);
     store_many(10, 400);
