@@ -17,7 +17,7 @@ option(STILLPOINT_PRECOMPILED_HEADERS "Compile common headers once" ${precompile
 set(STILLPOINT_LAYERS_WITHOUT_PRECOMPILED core arch os interpose nvhooks/runtime)
 set(precompiled_headers ${CMAKE_SOURCE_DIR}/src/core/result.hpp <algorithm> <atomic> <cstring> <memory> <mutex> <string> <vector>)
 
-# For the sanitizers, whose builds are not measured and not installed: some sources of a layer as one, since what they include is most of
+# For AddressSanitizer, whose build is not measured and not installed: some sources of a layer as one, since what they include is most of
 # their work. The release compiles each alone, and so finds an include that is missing. Internal names differ within a layer's namespace.
 option(STILLPOINT_UNITY "Compile several sources of a layer at a time" OFF)
 function(stillpoint_unity target)
@@ -85,7 +85,7 @@ function(stillpoint_layer folder)
     stillpoint_settings(sp_${name})
     if(sources AND NOT folder IN_LIST STILLPOINT_LAYERS_WITHOUT_PRECOMPILED)
         stillpoint_precompile(sp_${name} layers ${precompiled_headers})
-        if(NOT folder STREQUAL "pool")  # Two of its files have a function of the same name.
+        if(NOT folder MATCHES "^(pool|api)$")  # Two of their files have a name in common.
             stillpoint_unity(sp_${name})
         endif()
     endif()

@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::uint64_t journal_seed = 0x425245454a4f5552;
 constexpr std::uint64_t round_bytes_usual = 64 * mib;
-constexpr std::uint64_t lines_of_page = page_bytes / cache_line_bytes;
 
 }  // namespace
 

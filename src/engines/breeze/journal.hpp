@@ -17,6 +17,8 @@
 
 namespace stillpoint::breeze {
 
+inline constexpr std::uint64_t lines_of_page = page_bytes / cache_line_bytes;
+
 /// One thread at a time.
 class Journal {
 public:

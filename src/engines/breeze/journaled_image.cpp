@@ -12,7 +12,6 @@ namespace stillpoint::breeze {
 
 namespace {
 
-constexpr std::uint64_t lines_of_page = page_bytes / cache_line_bytes;
 constexpr std::uint64_t noted_lines_kept = mib;  ///< memory for more is given back after a capture
 
 /// Writes pages of a copy of the image, runs of neighbours as one. `pages` is sorted. Errors: io, no_space.

@@ -69,7 +69,7 @@ void add_leaves(const Type& type, const Leaf& in, std::vector<Leaf>& leaves)
 }
 
 /// Encodings whose values have the same bytes.
-std::uint32_t form_of(const Field& field) noexcept
+std::uint32_t bytes_form_of(const Field& field) noexcept
 {
     switch (field.encoding & 0xff) {
     case NVM_DATA_ENUM_SIGNED: return NVM_DATA_SIGNED;
@@ -84,10 +84,10 @@ bool is_same(const Leaf& a, const Leaf& b) noexcept
     if (a.field->kind == NVM_FIELD_TAIL && b.field->kind == NVM_FIELD_TAIL) {
         const bool knows_values = a.field->encoding != NVM_DATA_BYTES && b.field->encoding != NVM_DATA_BYTES;
         return a.offset == b.offset &&
-               (!knows_values || (form_of(*a.field) == form_of(*b.field) && a.field->element_bytes == b.field->element_bytes));
+               (!knows_values || (bytes_form_of(*a.field) == bytes_form_of(*b.field) && a.field->element_bytes == b.field->element_bytes));
     }
     return a.offset == b.offset && a.field->kind == b.field->kind && a.field->count == b.field->count && a.arrays == b.arrays &&
-           a.field->element_bytes == b.field->element_bytes && form_of(*a.field) == form_of(*b.field) &&
+           a.field->element_bytes == b.field->element_bytes && bytes_form_of(*a.field) == bytes_form_of(*b.field) &&
            a.field->tag_bytes == b.field->tag_bytes && (a.field->tag_bytes == 0 || a.field->tag_value == b.field->tag_value);
 }
 
