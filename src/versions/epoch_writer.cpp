@@ -13,6 +13,12 @@
 
 namespace stillpoint::versions {
 
+namespace {
+
+constexpr int nearly_all_lines = lines_per_page * 3 / 4;  ///< of a page
+
+}  // namespace
+
 Result<void> EpochWriter::reserve(std::uint64_t image_pages_max)
 {
     alignas(page_bytes) static constexpr std::byte zero_page[page_bytes] = {};
@@ -107,8 +113,7 @@ Result<std::uint32_t> EpochWriter::choose_location(std::uint64_t image_page)
 
 bool EpochWriter::are_compared(std::uint64_t lines) noexcept
 {
-    constexpr int lines_known_max = 48;  // To read a line costs less than to store one.
-    return std::popcount(lines) > lines_known_max;
+    return std::popcount(lines) > nearly_all_lines;  // To read a line costs less than to store one.
 }
 
 /// Prefetches the copy that the page will be compared with, while the page's hash is computed: `location` if it has one.
@@ -176,7 +181,6 @@ Result<bool> EpochWriter::write_page(std::uint64_t index, std::uint64_t image_pa
 
 void EpochWriter::store_page(std::uint64_t image_page, std::uint32_t location, const std::byte* bytes, std::optional<std::uint64_t> lines)
 {
-    constexpr std::uint64_t nearly_all_lines = page_bytes / cache_line_bytes * 3 / 4;
     constexpr std::uint8_t whole_stores = 15;
     const std::uint64_t offset = byte_offset(FilePage{location});
     std::uint8_t& whole_stores_left = whole_stores_left_[image_page];
@@ -192,7 +196,7 @@ void EpochWriter::store_page(std::uint64_t image_page, std::uint32_t location, c
 }
 
 /// Byte difference [PMThreads §3.1] at the granularity that the medium writes back.
-std::uint64_t EpochWriter::store_changed_lines(std::uint64_t offset, const std::byte* bytes, Canary write_back)
+int EpochWriter::store_changed_lines(std::uint64_t offset, const std::byte* bytes, Canary write_back)
 {
     const std::byte* const old_bytes = pool_.medium().mapping() + offset;
     std::uint64_t changed = 0;
@@ -201,7 +205,7 @@ std::uint64_t EpochWriter::store_changed_lines(std::uint64_t offset, const std::
         changed |= std::uint64_t{std::memcmp(old_bytes + at, bytes + at, cache_line_bytes) != 0} << line;
     }
     store_lines(offset, bytes, changed, write_back);
-    return static_cast<std::uint64_t>(std::popcount(changed));
+    return std::popcount(changed);
 }
 
 void EpochWriter::store_lines(std::uint64_t offset, const std::byte* bytes, std::uint64_t lines, Canary write_back)

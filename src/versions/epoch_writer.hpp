@@ -101,7 +101,7 @@ private:
     void prefetch_older_copy(std::uint64_t image_page, std::uint32_t location, std::uint64_t lines) const noexcept;
     void store_lines(std::uint64_t offset, const std::byte* bytes, std::uint64_t lines, Canary write_back);
     /// Returns how many lines differed.
-    std::uint64_t store_changed_lines(std::uint64_t offset, const std::byte* bytes, Canary write_back);
+    int store_changed_lines(std::uint64_t offset, const std::byte* bytes, Canary write_back);
     void store_page(std::uint64_t image_page, std::uint32_t location, const std::byte* bytes, std::optional<std::uint64_t> lines);
     [[nodiscard]] Result<void> write_batch(std::span<const BlockWrite> batch);
     void store_table(std::uint64_t epoch) noexcept;

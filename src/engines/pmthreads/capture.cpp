@@ -92,19 +92,18 @@ std::uint32_t Capture::take_slot(std::uint64_t image_page) noexcept
     }
     if (slot == slot_count_) {
         ++slot_count_;
-    } else if (slot_pages_[slot] != 0) {
-        slot_of_[slot_pages_[slot] - 1] = 0;
+    } else {
+        free_slot(slot);
     }
     slot_pages_[slot] = static_cast<std::uint32_t>(image_page) + 1;
     slot_of_[image_page] = static_cast<std::uint32_t>(slot) + 1;
     return static_cast<std::uint32_t>(slot);
 }
 
-void Capture::drop_slot(std::uint64_t image_page) noexcept
+void Capture::free_slot(std::uint64_t slot) noexcept
 {
-    if (slot_of_[image_page] != 0) {
-        slot_pages_[slot_of_[image_page] - 1] = 0;
-        slot_of_[image_page] = 0;
+    if (const std::uint32_t owner = std::exchange(slot_pages_[slot], 0); owner != 0) {
+        slot_of_[owner - 1] = 0;
     }
 }
 
@@ -458,9 +457,7 @@ void Capture::return_slots() noexcept
         return;
     }
     for (std::uint64_t slot = staging_recent_; slot < slot_count_; ++slot) {
-        if (slot_pages_[slot] != 0) {
-            drop_slot(slot_pages_[slot] - 1);
-        }
+        free_slot(slot);
     }
     staging_.discard_from(staging_recent_ * page_bytes);
     slot_count_ = staging_recent_;

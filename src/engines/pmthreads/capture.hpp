@@ -24,6 +24,7 @@
 #include "os/async_requests.hpp"
 #include "os/reserved_array.hpp"
 #include "versions/delta_log.hpp"
+#include "versions/epoch_writer.hpp"
 
 namespace stillpoint::pmthreads {
 
@@ -128,7 +129,7 @@ private:
         std::uint32_t image_page;
         std::uint32_t slot;
     };
-    static constexpr std::uint64_t all_lines = UINT64_MAX;
+    static constexpr std::uint64_t all_lines = versions::EpochWriter::all_lines;
 
     /// A part of the image that one thread looks through.
     struct Piece {
@@ -155,8 +156,8 @@ private:
     /// For a page that is new in the epoch: the slot that it has, a fresh one, or one of a page that is not in the epoch. no_slot: there is
     /// none, or none is found at once.
     [[nodiscard]] std::uint32_t take_slot(std::uint64_t image_page) noexcept;
-    /// The page's copy is not kept up to date.
-    void drop_slot(std::uint64_t image_page) noexcept;
+    /// The page that has the slot, if one has, has none from here on.
+    void free_slot(std::uint64_t slot) noexcept;
     void return_slots() noexcept;
     static void search_pieces(void* search, std::uint64_t begin, std::uint64_t end);
     static void copy_groups(void* copying, std::uint64_t begin, std::uint64_t end);
