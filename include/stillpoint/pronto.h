@@ -119,6 +119,27 @@ int sp_pronto_commit(sp_pronto_operation* operation);
  * released. Then a reader of the object calls sp_pronto_wait_read before it reports what it has read. */
 int sp_pronto_commit_early(sp_pronto_operation* operation);
 
+/* Says which operation sp_pronto_wait waits for. A value of the caller's; zeroes: none. */
+typedef struct sp_pronto_ticket {
+    const void* object;
+    uint64_t turn;
+} sp_pronto_ticket;
+
+/* Commits in the same order, and neither this nor sp_pronto_end waits until the operation is durable: sp_pronto_wait does, with what
+ * this writes to `ticket`. A crash before that loses the operation, and with it all that came after it on the object. */
+int sp_pronto_commit_async(sp_pronto_operation* operation, sp_pronto_ticket* ticket);
+
+/* Waits until the ticket's operation is durable, and with it every operation that was committed before it, on any object of the pool.
+ * `timeout_ms`: -1 waits forever, 0 only looks. Any thread, any number of times. Cost where it is durable: a look-up and a load.
+ * Errors: SP_E_TIMED_OUT; as sp_pronto_commit: it will never be durable; SP_E_NOT_OPEN. */
+int sp_pronto_wait(const sp_pronto_ticket* ticket, int64_t timeout_ms);
+
+/* From here to sp_pronto_defer_end the calling thread's operations are committed as by sp_pronto_commit_async, whatever the structure
+ * calls that does them. Pairs may be nested: the outermost counts. */
+void sp_pronto_defer_begin(void);
+/* `ticket` (NULL: not wanted) gets that of the thread's newest operation since the outermost begin; zeroes: it did none. */
+void sp_pronto_defer_end(sp_pronto_ticket* ticket);
+
 /* Ends the operation. One that was not committed is rolled out of the log: the program undid what it had changed, or its
  * method promises SP_PRONTO_UNCHANGED_BY_EXCEPTION, otherwise the object is refused from now on.
  * `by_exception`: nonzero if an exception ends it. An operation that is not committed and ends without one

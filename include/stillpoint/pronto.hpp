@@ -14,6 +14,7 @@
 // what it does follows from the object and the arguments. docs/guide/pronto.md is the guide, pronto.h the interface below.
 // Threads: as the class that is wrapped. Cost of an operation: what the log costs on its medium, besides what the method does.
 
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -32,6 +33,63 @@
 namespace stillpoint::pronto {
 
 // ---- Operations ---------------------------------------------------------------------------------------
+
+/// When an operation that was not waited for is durable, and every one that was committed before it. A value: copies mean the same.
+/// Threads: any.
+class durable_future {
+public:
+    /// Stands for no operation, and is ready.
+    durable_future() = default;
+    explicit durable_future(const sp_pronto_ticket& ticket) noexcept : ticket_(ticket) {}
+
+    /// Throws not_durable: it never will be.
+    void wait() const { detail::require_durable(sp_pronto_wait(&ticket_, -1)); }
+    /// False: not yet. Throws not_durable.
+    [[nodiscard]] bool wait_for(std::chrono::milliseconds time) const
+    {
+        const int code = sp_pronto_wait(&ticket_, time.count() < 0 ? 0 : time.count());
+        if (code != SP_E_TIMED_OUT) {
+            detail::require_durable(code);
+        }
+        return code != SP_E_TIMED_OUT;
+    }
+    [[nodiscard]] bool is_ready() const { return wait_for(std::chrono::milliseconds(0)); }
+
+private:
+    sp_pronto_ticket ticket_{};
+};
+
+/// While one lives this thread's operations end before they are durable, those of the ready-made containers too:
+///   pronto::without_waiting batch;
+///   for (const auto& [key, value] : order) map.put(key, value);
+///   acknowledgements.push({client, batch.commit_async()});              // and answer when it is ready
+/// Threads: one. It stays in its scope.
+class [[nodiscard]] without_waiting {
+public:
+    without_waiting() noexcept { sp_pronto_defer_begin(); }
+    without_waiting(const without_waiting&) = delete;
+    without_waiting& operator=(const without_waiting&) = delete;
+    ~without_waiting()
+    {
+        if (!has_ended_) {
+            sp_pronto_defer_end(nullptr);
+        }
+    }
+
+    /// Operations are waited for again; what is returned waits for those that were not.
+    durable_future commit_async() noexcept
+    {
+        sp_pronto_ticket ticket{};
+        if (!has_ended_) {
+            has_ended_ = true;
+            sp_pronto_defer_end(&ticket);
+        }
+        return durable_future(ticket);
+    }
+
+private:
+    bool has_ended_ = false;
+};
 
 /// An operation of this thread, from op_begin() to the end of its scope. It stays in its scope. If it is neither committed nor ended by an
 /// exception, the method has changed nothing, and nothing is logged.
@@ -53,6 +111,13 @@ public:
     void commit() { detail::require_durable(sp_pronto_commit(&native_)); }
     /// In the same order; the end of the operation waits, without the lock. Readers then have a read_guard. Throws not_durable.
     void commit_early() { detail::require_durable(sp_pronto_commit_early(&native_)); }
+    /// In the same order; the operation ends before it is durable: what is returned waits. Throws not_durable.
+    durable_future commit_async()
+    {
+        sp_pronto_ticket ticket{};
+        detail::require_durable(sp_pronto_commit_async(&native_, &ticket));
+        return durable_future(ticket);
+    }
 
 private:
     template <class Self>

@@ -97,7 +97,7 @@ Result<std::uint64_t> size_of_new_pool(const Options& options, const EngineDrive
                     driver.format.name, least / mib, least / mib + 1);
     }
     if (options.pool_size_mb == 0) {
-        return std::min(std::max(driver.new_image_bytes, tables_and_first_spans(heap_offset, maximum, driver)), maximum);
+        return std::min(std::max(Pool::image_bytes_min, tables_and_first_spans(heap_offset, maximum, driver)), maximum);
     }
     if (options.pool_size_mb * mib < least) {
         return fail(

@@ -14,16 +14,19 @@
 #include <thread>
 #include <vector>
 
-#include "stillpoint/spht.h"
 #include "support/crashing_program.hpp"
+#include "support/stores_of_engine.hpp"
 #include "support/temporary_directory.hpp"
 
 namespace stillpoint {
 namespace {
 
+using test::begin_section;
 using test::crash;
+using test::end_section;
 using test::killed;
 using test::run_with_pool;
+using test::store;
 
 constexpr std::size_t words_per_page = page_bytes / sizeof(std::uint64_t);
 constexpr std::size_t table_pages = 48 * mib / page_bytes;
@@ -42,44 +45,16 @@ std::uint64_t* table()
 
 std::uint64_t& word_of(std::size_t page) { return table()[page * words_per_page + page % words_per_page]; }
 
-/// As a program of the engine does: in a FASE, or in a transaction.
-void store(std::uint64_t& word, std::uint64_t value)
-{
-    if (sp_spht_transaction* const running = sp_spht_current(); running != nullptr) {
-        EXPECT_EQ(sp_spht_write_word(running, &word, value, ~std::uint64_t{0}), SP_OK);
-    } else {
-        word = value;
-    }
-}
-
-void begin_section(bool has_transactions)
-{
-    if (has_transactions) {
-        EXPECT_NE(sp_spht_begin(0, nullptr), nullptr);
-    } else {
-        sp_fase_begin();
-    }
-}
-
-void end_section(bool has_transactions)
-{
-    if (has_transactions) {
-        EXPECT_EQ(sp_spht_commit(sp_spht_current()), SP_OK);
-    } else {
-        sp_fase_end();
-    }
-}
-
-int fill_and_crash(bool has_transactions)
+int fill_and_crash(bool is_transaction)
 {
     for (std::uint64_t epoch = 1; epoch <= 2; ++epoch) {
-        begin_section(has_transactions);
+        begin_section(is_transaction);
         for (std::size_t page = 0; page < table_pages; ++page) {
             if (epoch_of(page) != 0 && epoch <= epoch_of(page)) {
                 store(word_of(page), epoch * 1'000'000'000 + page);
             }
         }
-        end_section(has_transactions);
+        end_section(is_transaction);
         if (sp_checkpoint() != SP_OK) {
             return 1;
         }
@@ -97,7 +72,7 @@ std::vector<std::size_t> all_pages()
 }
 
 /// Threads that each look at all pages in an order of their own, and one that writes another word of each.
-std::size_t wrong_pages(bool has_transactions)
+std::size_t wrong_pages(bool is_transaction)
 {
     std::vector<std::vector<std::size_t>> orders(4, all_pages());
     std::reverse(orders[1].begin(), orders[1].end());
@@ -114,9 +89,9 @@ std::size_t wrong_pages(bool has_transactions)
                         ++wrong;
                     }
                     if (writes) {
-                        begin_section(has_transactions);
+                        begin_section(is_transaction);
                         store(words[page * words_per_page + (page + 1) % words_per_page], ~page);
-                        end_section(has_transactions);
+                        end_section(is_transaction);
                     }
                 }
             });
@@ -151,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, Loading,
 
 TEST_P(Loading, GivesEveryThreadEveryPageInAnyOrder)
 {
-    const bool transactions = std::string_view(std::get<0>(GetParam())) == "spht";
+    const bool transactions = test::has_transactions(std::get<0>(GetParam()));
     ASSERT_EQ(run([=] { return fill_and_crash(transactions); }), killed);
     // Not kept: the second run finds what the first one found.
     ASSERT_EQ(run([=]() -> int {

@@ -1,17 +1,18 @@
 #include "logs/chunk_space.hpp"
 
-#include <mutex>
+#include <sys/mman.h>
 
+#include "logs/log_area_layout.hpp"
 #include "os/own_mappings.hpp"
 
 namespace stillpoint::logs {
 
-Result<void> ChunkSpace::reserve(std::uint64_t chunks_max, const std::byte* mapping, bool has_mirrors)
+Result<void> ChunkSpace::reserve(std::uint64_t chunks_max, const std::byte* mapping, bool has_mirrors, Medium* medium)
 {
     constexpr const char* purpose = "the chunks of the log";
     mapping_ = mapping;
     is_mirrored_ = mapping == nullptr;
-    if (auto done = offsets_.reserve(chunks_max, purpose); !done) {
+    if (auto done = free_.reserve(chunks_max, chunk_bytes, medium); !done) {
         return done;
     }
     if (auto done = bytes_.reserve(chunks_max, purpose); !done) {
@@ -22,27 +23,22 @@ Result<void> ChunkSpace::reserve(std::uint64_t chunks_max, const std::byte* mapp
     }
     // Zero bytes are a chunk's state before its first use.
     states_ = reinterpret_cast<ChunkState*>(states_memory_.data());
-    if (auto done = is_mirrored_ || has_mirrors ? mirrors_.reserve(chunks_max * chunk_bytes, "the log") : Result<void>{}; !done) {
-        return done;
-    }
-    return free_.reserve(chunks_max, purpose);
+    return is_mirrored_ || has_mirrors ? mirrors_.reserve(chunks_max * chunk_bytes, "the log") : Result<void>{};
 }
 
-void ChunkSpace::add(std::uint64_t first_page, std::uint64_t pages) noexcept
+void ChunkSpace::add(std::uint64_t first_page, std::uint64_t pages, bool has_room) noexcept
 {
-    const std::lock_guard guard(lock_);
-    ChunkIndex count = chunk_count_.load(std::memory_order_relaxed);
     for (std::uint64_t page = 0; page < pages; page += chunk_pages) {
-        offsets_[count] = (first_page + page) * page_bytes;
-        bytes_[count] = is_mirrored_ ? mirror(count) : mapping_ + offsets_[count];
-        ++count;
+        const ChunkIndex chunk = chunk_count();
+        const std::uint64_t offset = (first_page + page) * page_bytes;
+        bytes_[chunk] = is_mirrored_ ? mirror(chunk) : mapping_ + offset;
+        free_.add(offset, has_room);
     }
-    chunk_count_.store(count, std::memory_order_release);
 }
 
 void ChunkSpace::begin(ChunkIndex chunk, bool in_mirror) noexcept
 {
-    bytes_[chunk] = in_mirror ? mirror(chunk) : mapping_ + offsets_[chunk];
+    bytes_[chunk] = in_mirror ? mirror(chunk) : mapping_ + file_offset(chunk);
     if (!states_[chunk].is_populated) {
         os::populate_own(const_cast<std::byte*>(bytes_[chunk]), chunk_bytes);
         states_[chunk].is_populated = true;
@@ -51,27 +47,31 @@ void ChunkSpace::begin(ChunkIndex chunk, bool in_mirror) noexcept
 
 ChunkIndex ChunkSpace::take(std::uint32_t count) noexcept
 {
-    const std::lock_guard guard(lock_);
-    std::uint32_t left = free_count_.load(std::memory_order_relaxed);
-    if (left < count) {
-        return no_chunk;
-    }
     ChunkIndex first = no_chunk;
     for (; count != 0; --count) {
-        const ChunkIndex chunk = free_[--left];
+        const ChunkIndex chunk = free_.take();
+        if (chunk == no_chunk) {
+            while (first != no_chunk) {
+                const ChunkIndex next = states_[first].next;
+                give_back(first);
+                first = next;
+            }
+            return no_chunk;
+        }
         states_[chunk].next = first;
         first = chunk;
     }
-    free_count_.store(left, std::memory_order_release);
     return first;
 }
 
-void ChunkSpace::give_back(ChunkIndex chunk) noexcept
+void ChunkSpace::give_room_back() noexcept
 {
-    const std::lock_guard guard(lock_);
-    const std::uint32_t count = free_count_.load(std::memory_order_relaxed);
-    free_[count] = chunk;
-    free_count_.store(count + 1, std::memory_order_release);
+    free_.give_room_back(log_chunks_min, [this](ChunkIndex chunk) {
+        states_[chunk].is_populated = false;
+        if (mirrors_.capacity() != 0) {
+            os::advise_own(mirror(chunk), chunk_bytes, MADV_DONTNEED);
+        }
+    });
 }
 
 void ChunkSpace::give_back_from(ChunkIndex first) noexcept

@@ -10,8 +10,7 @@ Result<void> OfflineChunks::read(const Pool& pool)
 {
     std::vector<std::uint64_t> offsets;
     for (const Segment& segment : pool.segments()) {
-        const std::uint64_t pages = log_pages_for(segment.image_pages);
-        for (std::uint64_t page = 0; page < pages; page += chunk_pages) {
+        for (std::uint64_t page = 0; page < log_pages_of(segment); page += chunk_pages) {
             offsets.push_back((first_log_page(segment) + page) * page_bytes);
         }
     }

@@ -433,6 +433,7 @@ void ReplayRounds::give_chunks_back(Timestamp replayed) noexcept
         parts_.logs->log(i).release_up_to(replayed, all);
     }
     space.wake_waiters();
+    space.give_room_back();
 }
 
 }  // namespace stillpoint::logs

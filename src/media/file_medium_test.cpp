@@ -252,7 +252,7 @@ protected:
         options.kind = MediumKind::file;
         options.faults = faults;
         options.durability = durability;
-        options.without_room = without_room;
+        options.without_room = {without_room, FileRange{}};
         auto medium = create_medium(options, 4 * page_bytes);
         EXPECT_TRUE(medium) << medium.error().message;
         return std::move(*medium);

@@ -26,6 +26,7 @@ public:
     [[nodiscard]] Result<void> publish() final { return file_.publish(); }
     [[nodiscard]] Result<void> resize(std::uint64_t size) final;
     [[nodiscard]] Result<void> allocate(FileRange range) final { return file_.allocate(range); }
+    void release(FileRange range) noexcept final { file_.release(range); }
     [[nodiscard]] Result<void> read(std::uint64_t offset, std::span<std::byte> destination) const final;
     [[nodiscard]] Result<void> write(std::span<const BlockWrite> batch) final;
     [[nodiscard]] Result<void> sync() final;

@@ -2,6 +2,7 @@
 // Medium: where bytes become durable. One interface, two capabilities; an engine asks for the
 // capability it needs, never for a kind by name. The crash explorer is one more Medium.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -31,6 +32,9 @@ struct FileRange {
     std::uint64_t end = 0;
 };
 
+/// In ascending order; those at the end may be empty.
+using TwoFileRanges = std::array<FileRange, 2>;
+
 /// Figures since the medium was opened; every field only grows.
 struct MediumCounters {
     std::uint64_t bytes_written = 0;
@@ -43,7 +47,7 @@ struct MediumCounters {
 
 /// One open pool file (or what stands for it), exclusively locked.
 ///
-/// Threads: calls on one Medium are made by one thread at a time, except read(), which any
+/// Threads: calls on one Medium are made by one thread at a time, except read(), allocate() and release(), which any
 ///   number of threads may call, also while another thread writes elsewhere.
 /// Memory: no member but the constructor and resize() calls malloc.
 /// Errors: every failure names the file and the offset. After a failed write() or sync() the
@@ -73,6 +77,10 @@ public:
         static_cast<void>(range);
         return {};
     }
+
+    /// Gives the bytes' room on the disk back: they read as zeroes, after a crash as zeroes or as before, until allocate() takes room
+    /// for them again, before which nothing is written there. Nothing where the file system cannot do it. Never fails.
+    virtual void release(FileRange range) noexcept { static_cast<void>(range); }
 
     /// Reads exactly destination.size() bytes. No alignment is asked.
     /// Errors: pool_truncated (the file ends before), io.

@@ -24,7 +24,7 @@ struct MediumOptions {
     bool publish_later = false;
     /// create_medium only: bytes inside the new file for which no room is taken on the disk until Medium::allocate(), before which nothing
     /// is written there.
-    FileRange without_room;
+    TwoFileRanges without_room;
     // Forcing, for tests and for machines where detection is wrong.
     bool disable_io_uring = false;
     bool disable_direct_io = false;

@@ -264,21 +264,29 @@ Result<void> PoolFile::outcome_of_allocation(int error, FileRange range) const
 }
 
 /// Where the file system cannot allocate, nothing is left for later.
-Result<void> PoolFile::allocate_new(std::uint64_t size, FileRange without_room)
+Result<void> PoolFile::allocate_new(std::uint64_t size, const TwoFileRanges& without_room)
 {
-    if (without_room.begin == without_room.end) {
-        return allocate_fresh({0, size});
+    std::uint64_t begin = 0;
+    for (const FileRange& left_out : without_room) {
+        if (left_out.begin == left_out.end) {
+            continue;
+        }
+        const FileRange range{begin, left_out.begin};
+        const int error = range.begin == range.end ? 0 : reserve(range);
+        if (cannot_allocate(error)) {
+            return allocate_fresh({0, size});
+        }
+        if (error != 0) {
+            return outcome_of_allocation(error, range);
+        }
+        begin = left_out.end;
     }
-    FileRange range{0, without_room.begin};
-    int error = reserve(range);
-    if (cannot_allocate(error)) {
-        return allocate_fresh({0, size});
+    if (begin == size) {
+        const os::FileSizeSignalHeld held;
+        const int error = ftruncate(fd(), static_cast<off_t>(size)) == 0 ? 0 : errno;
+        return outcome_of_allocation(error, {0, size});
     }
-    if (error == 0) {
-        range = {without_room.end, size};  // The last bytes come last: they give the file its size.
-        error = reserve(range);
-    }
-    return outcome_of_allocation(error, range);
+    return allocate_fresh({begin, size});  // The last bytes come last: they give the file its size.
 }
 
 Result<void> PoolFile::allocate_fresh(FileRange range)
@@ -294,6 +302,12 @@ Result<void> PoolFile::allocate(FileRange range)
 {
     const int error = reserve(range);
     return outcome_of_allocation(cannot_allocate(error) ? 0 : error, range);
+}
+
+void PoolFile::release(FileRange range) noexcept
+{
+    constexpr int mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+    static_cast<void>(fallocate(fd(), mode, static_cast<off_t>(range.begin), static_cast<off_t>(range.end - range.begin)));
 }
 
 int PoolFile::fill_with_zeroes(std::uint64_t begin, std::uint64_t end) noexcept

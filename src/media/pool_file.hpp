@@ -41,6 +41,8 @@ public:
 
     /// See Medium::allocate.
     [[nodiscard]] Result<void> allocate(FileRange range);
+    /// See Medium::release.
+    void release(FileRange range) noexcept;
 
     /// False between a creation with publish_later and publish().
     [[nodiscard]] bool named() const noexcept { return !unnamed_; }
@@ -112,7 +114,7 @@ private:
     [[nodiscard]] bool is_descriptor_of_this(int fd, struct stat& facts) const noexcept;
     [[nodiscard]] Result<void> lock_and_inspect();
     [[nodiscard]] int open_new(bool unnamed) noexcept;
-    [[nodiscard]] Result<void> allocate_new(std::uint64_t size, FileRange without_room);
+    [[nodiscard]] Result<void> allocate_new(std::uint64_t size, const TwoFileRanges& without_room);
     /// Bytes that hold nothing: they are filled with zeroes where the file system cannot allocate.
     [[nodiscard]] Result<void> allocate_fresh(FileRange range);
     [[nodiscard]] Result<void> outcome_of_allocation(int error, FileRange range) const;

@@ -46,9 +46,10 @@ Result<void> write_zeroes(Medium& medium, std::uint64_t begin, std::uint64_t end
 }
 
 /// File pages that `format` wants for a segment, or the failure where the number is absurd.
-Result<std::uint64_t> segment_file_pages(const EngineFormat& format, std::uint64_t image_pages)
+Result<std::uint64_t> segment_file_pages(const EngineFormat& format, std::uint64_t first_image_page, std::uint64_t image_pages,
+                                         std::uint64_t image_bytes_max)
 {
-    const std::uint64_t file_pages = format.segment_file_pages(image_pages);
+    const std::uint64_t file_pages = format.file_pages_for(first_image_page, image_pages, image_bytes_max);
     // 64 TiB: far above two copies of the largest image, far below any overflow.
     if (file_pages == 0 || file_pages > (std::uint64_t{1} << 34)) {
         return invalid("engine {}: {} file pages for a segment of {} image pages", format.name, file_pages, image_pages);
@@ -134,7 +135,7 @@ Result<Segment> Pool::first_segment(const CreateOptions& options)
     }
     const std::uint64_t image_pages = options.image_bytes / page_bytes;
     const std::uint64_t first_page = options.format.first_segment_page(layout::superblock_copies + options.format.area_pages);
-    return segment_file_pages(options.format, image_pages).map([&](std::uint64_t file_pages) {
+    return segment_file_pages(options.format, 0, image_pages, options.image_bytes_max).map([&](std::uint64_t file_pages) {
         return Segment{0, image_pages, first_page, file_pages};
     });
 }
@@ -144,13 +145,12 @@ Result<std::uint64_t> Pool::file_bytes_for(const CreateOptions& options)
     return first_segment(options).map([](const Segment& first) { return (first.first_file_page + first.file_pages) * page_bytes; });
 }
 
-FileRange Pool::bytes_without_room(const CreateOptions& options)
+TwoFileRanges Pool::bytes_without_room(const CreateOptions& options)
 {
     const auto first = first_segment(options);
-    if (!first || options.format.pages_without_room == nullptr) {
-        return {};
-    }
-    return options.format.pages_without_room(*first, options.image_bytes_max).bytes();
+    const bool all_have_it = !first || options.format.pages_without_room == nullptr;
+    const auto [one, two] = all_have_it ? TwoFilePageRanges{} : options.format.pages_without_room(*first, options.image_bytes_max);
+    return {one.bytes(), two.bytes()};
 }
 
 Result<Pool> Pool::create(std::unique_ptr<Medium> medium, const CreateOptions& options)
@@ -319,7 +319,7 @@ Result<void> Pool::check_engine(const EngineFormat& expected) const
     }
     for (std::uint32_t i = 0; expected.segment_file_pages != nullptr && i < block.segment_count; ++i) {
         const layout::SegmentRecord& segment = block.segments[i];
-        const std::uint64_t needed = expected.segment_file_pages(segment.image_pages);
+        const std::uint64_t needed = expected.file_pages_for(segment.first_image_page, segment.image_pages, block.image_bytes_max);
         if (segment.file_pages < needed) {
             return fail(SP_E_POOL_CORRUPT, 0, "{}: segment {} has {} file pages for {} image pages, {} needs {}", medium_->path(), i,
                         segment.file_pages, segment.image_pages, expected.name, needed);
@@ -366,7 +366,7 @@ Result<void> Pool::plan_segment(std::uint64_t new_image_bytes, const EngineForma
 {
     const std::uint64_t first_image_page = facts_.image_bytes / page_bytes;
     const std::uint64_t image_pages = new_image_bytes / page_bytes - first_image_page;
-    const auto file_pages = segment_file_pages(format, image_pages);
+    const auto file_pages = segment_file_pages(format, first_image_page, image_pages, facts_.image_bytes_max);
     if (!file_pages) {
         return pass_on(file_pages.error());
     }
@@ -406,7 +406,7 @@ Result<void> Pool::append_segment(std::uint64_t new_image_bytes, const EngineFor
 {
     const std::uint64_t first_image_page = superblock_->image_bytes / page_bytes;
     const std::uint64_t image_pages = new_image_bytes / page_bytes - first_image_page;
-    const auto file_pages = segment_file_pages(format, image_pages);
+    const auto file_pages = segment_file_pages(format, first_image_page, image_pages, facts_.image_bytes_max);
     if (!file_pages) {
         return pass_on(file_pages.error());
     }

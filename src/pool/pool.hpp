@@ -36,6 +36,9 @@ struct FilePageRange {
     [[nodiscard]] constexpr FileRange bytes() const noexcept { return {begin * page_bytes, end * page_bytes}; }
 };
 
+/// In ascending order; those at the end may be empty.
+using TwoFilePageRanges = std::array<FilePageRange, 2>;
+
 /// The engine's description of its own areas of the file.
 struct EngineFormat {
     std::string_view name;               ///< at most 15 bytes
@@ -47,7 +50,16 @@ struct EngineFormat {
     std::uint64_t first_segment_alignment_pages = 1;
     /// Pages of the first segment for which a new file takes no room on the disk: the engine takes it (Medium::allocate) before it writes
     /// there. nullptr: none.
-    FilePageRange (*pages_without_room)(const Segment& first, std::uint64_t image_bytes_max) noexcept = nullptr;
+    TwoFilePageRanges (*pages_without_room)(const Segment& first, std::uint64_t image_bytes_max) noexcept = nullptr;
+    /// File pages that the first segment needs, where those are more. nullptr: as every segment.
+    std::uint64_t (*first_segment_file_pages)(std::uint64_t image_pages, std::uint64_t image_bytes_max) = nullptr;
+
+    [[nodiscard]] std::uint64_t file_pages_for(std::uint64_t first_image_page, std::uint64_t image_pages,
+                                               std::uint64_t image_bytes_max) const
+    {
+        return first_image_page == 0 && first_segment_file_pages != nullptr ? first_segment_file_pages(image_pages, image_bytes_max)
+                                                                            : segment_file_pages(image_pages);
+    }
 
     [[nodiscard]] std::uint64_t first_segment_page(std::uint64_t area_end_page) const noexcept
     {
@@ -99,7 +111,7 @@ public:
     [[nodiscard]] static Result<std::uint64_t> file_bytes_for(const CreateOptions& options);
 
     /// Bytes inside the file that need no room on the disk when it is created: MediumOptions::without_room.
-    [[nodiscard]] static FileRange bytes_without_room(const CreateOptions& options);
+    [[nodiscard]] static TwoFileRanges bytes_without_room(const CreateOptions& options);
 
     /// Formats a new medium. When it returns a Pool, a crash at any later instruction leaves a
     /// file that open() accepts; before that, either a whole, empty pool or one that open() rejects as

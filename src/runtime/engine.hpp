@@ -159,8 +159,6 @@ struct EngineDriver {
     layout::TableFormat table_format;
     /// Time between checkpoints where interval_ms is 0, its default.
     std::uint64_t interval_ms;
-    /// Least size of a new pool's durable memory where pool_size_mb is 0, its default. More than its tables where a log's size goes by it.
-    std::uint64_t new_image_bytes = Pool::image_bytes_min;
     /// The end of a sentence for users: what happens once in an interval, and whether a crash loses what came since.
     std::string_view interval_means = "checkpoints: what a crash can lose";
     /// Names of what finds the program's stores, as option `tracker` has them. Empty: the program itself tells what it stores.

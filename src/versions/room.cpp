@@ -32,6 +32,11 @@ FilePageRange data_pages_without_room(const Segment& first, std::uint64_t image_
     return {begin + data_pages_per_image_page * table_pages_with_room, begin + data_pages_per_image_page * tables};
 }
 
+TwoFilePageRanges only_data_pages_without_room(const Segment& first, std::uint64_t image_bytes_max) noexcept
+{
+    return {data_pages_without_room(first, image_bytes_max), FilePageRange{}};
+}
+
 Result<void> take_room_for_tables(const Pool& pool, std::uint64_t image_bytes)
 {
     const std::uint64_t image_bytes_max = pool.facts().image_bytes_max;

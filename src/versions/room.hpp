@@ -11,8 +11,11 @@
 
 namespace stillpoint::versions {
 
-/// EngineFormat::pages_without_room: data pages of the first segment.
+/// Data pages of the first segment.
 [[nodiscard]] FilePageRange data_pages_without_room(const Segment& first, std::uint64_t image_bytes_max) noexcept;
+
+/// EngineFormat::pages_without_room: the same, of an engine that has no part of its own without room.
+[[nodiscard]] TwoFilePageRanges only_data_pages_without_room(const Segment& first, std::uint64_t image_bytes_max) noexcept;
 
 /// Takes room for the pages of the heap's tables that an image of that size fills. The medium's lock is held. Errors: no_space, io.
 [[nodiscard]] Result<void> take_room_for_tables(const Pool& pool, std::uint64_t image_bytes);

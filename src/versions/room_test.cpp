@@ -16,7 +16,7 @@ namespace {
 /// The image of a new pool that may grow to 16 GiB.
 constexpr std::uint64_t image_bytes = 9 * mib;
 constexpr std::uint64_t image_pages = image_bytes / page_bytes;
-const EngineFormat format{"room", 1, commit_area_pages, &segment_file_pages_with_deltas, 1, &data_pages_without_room};
+const EngineFormat format{"room", 1, commit_area_pages, &segment_file_pages_with_deltas, 1, &only_data_pages_without_room};
 const Pool::CreateOptions options{format, image_bytes, 16 * gib};
 
 /// A pool on a disk that counts what is written where it has no room, and the writer of its epochs.
@@ -59,7 +59,7 @@ protected:
         ++epoch_;
         return done;
     }
-    [[nodiscard]] std::uint64_t without_room() const { return file_->without_room().end - file_->without_room().begin; }
+    [[nodiscard]] std::uint64_t without_room() const { return file_->bytes_without_room(); }
 
     std::shared_ptr<testing::PatchedFile> file_;
     std::optional<Pool> pool_;
@@ -131,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(Media, RoomOn, ::testing::Bool());
 TEST(Room, IsLeftOutOnlyWhereTheTablesAreLarge)
 {
     const auto without = [](std::uint64_t bytes, std::uint64_t maximum) {
-        const FileRange range = Pool::bytes_without_room({format, bytes, maximum});
+        const FileRange range = Pool::bytes_without_room({format, bytes, maximum}).front();
         return range.end - range.begin;
     };
     EXPECT_EQ(without(4 * mib, 16 * mib), 0U);

@@ -163,6 +163,8 @@ std::vector<Failing> failures_of_a_foreign_object_pool()
 std::vector<Failing> failures_without_a_log(int error, const char* text)
 {
     static sp_pronto_operation operation;
+    static sp_pronto_ticket ticket;
+    ticket = {&number, 1};
     return {
         {"sp_pronto_object", text, [] { return sp_pronto_object(nullptr, "o", 0, nullptr, 0, &error_code) == nullptr ? error_code : -1; },
          error},
@@ -171,6 +173,8 @@ std::vector<Failing> failures_without_a_log(int error, const char* text)
          error},
         {"sp_pronto_commit", text, [] { return sp_pronto_commit(&operation); }, error},
         {"sp_pronto_commit_early", text, [] { return sp_pronto_commit_early(&operation); }, error},
+        {"sp_pronto_commit_async", text, [] { return sp_pronto_commit_async(&operation, &ticket); }, error},
+        {"sp_pronto_wait", text, [] { return sp_pronto_wait(&ticket, 0); }, error},
         {"sp_pronto_end", text, [] { return sp_pronto_end(&operation, 0); }, error},
         {"sp_pronto_commit_current", text, [] { return sp_pronto_commit_current(); }, error},
         {"sp_pronto_wait_read", text, [] { return sp_pronto_wait_read(&number); }, error},
@@ -322,7 +326,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, LastErrorWith, ::testing::Values("pmthreads", 
 const std::set<std::string> cannot_fail = {
     "sp_start_kind", "sp_last_error", "sp_free", "sp_usable_size", "sp_fase_begin", "sp_fase_end", "sp_fase_pause", "sp_fase_resume",
     "sp_epoch", "sp_durable_epoch", "sp_pool_default", "sp_pool_current", "sp_pool_of", "sp_version",
-    "sp_error_string", "crashed", "nvfree", "sp_pronto_is_object",
+    "sp_error_string", "crashed", "nvfree", "sp_pronto_is_object", "sp_pronto_defer_begin", "sp_pronto_defer_end",
     "sp_pronto_start_logging", "sp_respct_first_update", "sp_respct_add_modified", "sp_respct_restart_point", "sp_respct_bind_frame",
     "sp_respct_checkpoint_allow", "sp_respct_checkpoint_prevent", "sp_respct_lock_slowly", "sp_respct_try_lock_slowly",
     "sp_respct_unlock_slowly", "sp_respct_wait", "sp_respct_notify_one", "sp_respct_notify_all", "sp_respct_check_wait",

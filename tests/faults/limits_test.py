@@ -39,7 +39,7 @@ class FileSizeLimit(FaultyRun):
             for medium in MEDIA:
                 for how in ("handled", "blocked"):
                     self.pool.unlink(missing_ok=True)
-                    done = self.run_limited(48 * MIB, "grow", how, engine=engine, medium=medium)
+                    done = self.run_limited(64 * MIB, "grow", how, engine=engine, medium=medium)
                     self.assertEqual(done.returncode, 0, f"{engine} {medium} {how}: {done.stdout}{done.stderr}")
                     self.assertRegex(done.stdout, r"blocks 1 errno 12 error .*ulimit -f")
                     self.assertIn("checkpoint 0\n", done.stdout)

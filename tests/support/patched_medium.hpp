@@ -55,17 +55,18 @@ public:
     }
 
     /// The disk has no room for these bytes yet: what is written there is counted.
-    void leave_without_room(FileRange range) noexcept { room_.leave_without(range); }
+    void leave_without_room(const TwoFileRanges& ranges) { room_.leave_without(ranges); }
     /// The first of them. False: the disk is full.
     [[nodiscard]] bool take_room(FileRange range) noexcept
     {
-        if (disk_is_full && range.end > room_.without().begin) {
+        if (disk_is_full && !room_.is_there_for(range.begin, range.end - range.begin)) {
             return false;
         }
         room_.take(range);
         return true;
     }
-    [[nodiscard]] FileRange without_room() const noexcept { return room_.without(); }
+    void release_room(FileRange range) { room_.leave_without(range); }
+    [[nodiscard]] std::uint64_t bytes_without_room() const noexcept { return room_.bytes_without(); }
     [[nodiscard]] std::uint64_t writes_without_room() const noexcept { return writes_without_room_; }
     bool disk_is_full = false;
 
@@ -125,6 +126,7 @@ public:
         }
         return {};
     }
+    void release(FileRange range) noexcept override { file_->release_room(range); }
     Result<void> read(std::uint64_t offset, std::span<std::byte> destination) const override
     {
         const std::uint64_t size = file_->bytes().size();

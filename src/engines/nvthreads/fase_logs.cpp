@@ -57,11 +57,10 @@ Result<void> FaseLogs::prepare(const Parts& parts)
     serial_ = serials.fetch_add(1, std::memory_order_relaxed) + 1;
     medium_ = &parts.pool->medium();
     const std::uint64_t image_pages_max = parts.image_bytes_max / page_bytes;
-    // Each segment rounds its part up by itself.
-    const std::uint64_t chunks = logs::log_pages_for(image_pages_max) / logs::chunk_pages + Pool::segments_max * (logs::log_chunks_min + 1);
+    const std::uint64_t chunks = logs::log_chunks_max(image_pages_max);
     is_direct_ = medium_->byte_addressable() && parts.acknowledge == Acknowledge::unlock;
     has_large_logs_ = medium_->byte_addressable() && !is_direct_;
-    if (auto done = space_.reserve(chunks, medium_->byte_addressable() ? medium_->mapping() : nullptr, has_large_logs_); !done) {
+    if (auto done = space_.reserve(chunks, medium_->byte_addressable() ? medium_->mapping() : nullptr, has_large_logs_, medium_); !done) {
         return done;
     }
     if (auto done = order_.reserve(); !done) {
@@ -306,6 +305,7 @@ bool FaseLogs::make_room(FaseThread& own, logs::RedoLog& log) noexcept
 {
     constexpr std::uint64_t look_again_ns = 100'000'000;
     std::uint64_t stuck_since_ns = 0;
+    logs::WaitOnFullDisk wait(space_);
     while (!has_failed()) {
         const std::uint32_t seen = space_.returns().load(std::memory_order_acquire);
         const logs::RedoLog::Room room = log.prepare(own.record.words());
@@ -323,6 +323,12 @@ bool FaseLogs::make_room(FaseThread& own, logs::RedoLog& log) noexcept
                                "become durable; divide the section, or make a larger pool",
                                space_.chunk_count() * logs::chunk_bytes / kib)
                               .value());
+            return false;
+        }
+        if (wait.is_over()) {
+            fail_for_good(
+                fail(SP_E_NO_SPACE, 0, "{}: the log is full, and the disk has no room for more of it; free some space", medium_->path())
+                    .value());
             return false;
         }
         os::futex_wait(space_.returns(), seen, now_ns + look_again_ns);

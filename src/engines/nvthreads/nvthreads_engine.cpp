@@ -28,8 +28,14 @@ constexpr std::uint64_t interval_ms = 10'000;
 constexpr unsigned replayers = 1;
 constexpr std::uint64_t ns_per_ms = 1'000'000;
 
-constexpr EngineFormat format{
-    "nvthreads", layout_version, logs::engine_area_pages, &logs::segment_file_pages, 1, &versions::data_pages_without_room};
+constexpr EngineFormat newest_format{"nvthreads",
+                                     layout_version,
+                                     logs::engine_area_pages,
+                                     &logs::segment_file_pages,
+                                     1,
+                                     &logs::pages_without_room,
+                                     &logs::first_segment_file_pages};
+constexpr EngineFormat older_formats[] = {{"nvthreads", layout_version_of_short_logs, logs::engine_area_pages, &logs::segment_file_pages}};
 
 /// The engine of this process, for those that tell of stores and locks.
 constinit std::atomic<NvthreadsEngine*> running{nullptr};
@@ -48,13 +54,12 @@ bool wants_shared_heap(const Options& options) { return OwnOptions{options}.thre
 
 EngineDriver driver() noexcept
 {
-    return {.format = format,
+    return {.format = newest_format,
             .make = &make,
             .inspect = &logs::inspect_pool,
             .check = &check_pool,
             .table_format = layout::TableFormat::plain,
             .interval_ms = interval_ms,
-            .new_image_bytes = 64 * mib,
             .interval_means = "replays of the logs, so that a restart has less to replay: what a crash can lose is said by acknowledge",
             .trackers = trackers,
             .sums_program_bytes = true,
@@ -62,7 +67,8 @@ EngineDriver driver() noexcept
             .statistics = own_statistic_rows,
             .wants_shared_heap = &wants_shared_heap,
             .programs = Programs::critical_sections,
-            .facts = &log_facts};
+            .facts = &log_facts,
+            .more_formats = older_formats};
 }
 
 NvthreadsEngine::~NvthreadsEngine()
@@ -147,7 +153,7 @@ Result<RecoveryReport> NvthreadsEngine::start(Pool pool, const Options& options)
 {
     pool_ = std::make_unique<Pool>(std::move(pool));
     const PoolFacts& facts = pool_->facts();
-    if (auto sound = check_segments(format); !sound) {
+    if (auto sound = check_segments(*format_of(driver(), facts.engine_layout_version)); !sound) {
         return pass_on(sound.error());
     }
     auto recovered = recover_table();
@@ -203,7 +209,7 @@ Result<void> NvthreadsEngine::name_tracker()
         tracker_name_ = "private pages (processes)";
         return {};
     }
-    const auto marking_units = count_marking_units({format.name, false});
+    const auto marking_units = count_marking_units({newest_format.name, false});
     if (!marking_units) {
         return pass_on(marking_units.error());
     }
@@ -303,7 +309,7 @@ void NvthreadsEngine::detach_parts_after_fork() noexcept
     rounds_->detach_after_fork();
 }
 
-Result<std::uint64_t> NvthreadsEngine::grow(std::uint64_t wanted) { return grow_image(wanted, format); }
+Result<std::uint64_t> NvthreadsEngine::grow(std::uint64_t wanted) { return grow_image(wanted, newest_format); }
 
 Result<void> NvthreadsEngine::mirror(const MirroredRange&)
 {

@@ -6,6 +6,7 @@
 
 namespace stillpoint::nvthreads {
 
-inline constexpr std::uint32_t layout_version = 2;
+inline constexpr std::uint32_t layout_version = 3;
+inline constexpr std::uint32_t layout_version_of_short_logs = 2;  ///< the first segment's log is as long as the others'
 
 }  // namespace stillpoint::nvthreads

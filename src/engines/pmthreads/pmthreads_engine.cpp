@@ -35,7 +35,7 @@ Result<void> check_own_options(const Options& options)
 }
 
 constexpr EngineFormat newest_format{
-    "pmthreads", layout_version, engine_area_pages, &versions::segment_file_pages_with_deltas, 1, &versions::data_pages_without_room};
+    "pmthreads", layout_version, engine_area_pages, &versions::segment_file_pages_with_deltas, 1, &versions::only_data_pages_without_room};
 constexpr EngineFormat older_formats[] = {{"pmthreads", layout_version_without_deltas, engine_area_pages, &versions::segment_file_pages}};
 
 bool has_delta_log(const Pool& pool) noexcept { return pool.facts().engine_layout_version >= layout_version; }

@@ -12,6 +12,7 @@ using stillpoint::Result;
 using stillpoint::Session;
 using stillpoint::used_session;
 using stillpoint::pronto::OperationLog;
+using stillpoint::pronto::WaitsUntilDurable;
 
 namespace {
 
@@ -70,6 +71,13 @@ int on_log_of(const sp_pronto_operation& memory, Call&& call)
         return on_log(used_session(), call);
     }
     return on_log(stillpoint::is_open(session) ? session : nullptr, call);
+}
+
+/// The ticket of an operation that this thread has just committed. In a replay, and inside another operation, there is nothing to wait for.
+sp_pronto_ticket ticket_of(const sp_pronto_operation& memory)
+{
+    const auto& operation = reinterpret_cast<const stillpoint::pronto::Operation&>(memory);
+    return operation.state == stillpoint::pronto::Operation::inactive ? sp_pronto_ticket{} : operation.thread->newest;
 }
 
 void* address_or_error(const Result<void*>& result, int* error)
@@ -144,12 +152,47 @@ STILLPOINT_API void sp_pronto_start_logging(sp_pronto_operation* operation)
 
 STILLPOINT_API int sp_pronto_commit(sp_pronto_operation* operation)
 {
-    return on_log_of(*operation, [&](OperationLog& log) { return log.commit(*operation, false); });
+    return on_log_of(*operation, [&](OperationLog& log) { return log.commit(*operation, WaitsUntilDurable::commit); });
 }
 
 STILLPOINT_API int sp_pronto_commit_early(sp_pronto_operation* operation)
 {
-    return on_log_of(*operation, [&](OperationLog& log) { return log.commit(*operation, true); });
+    return on_log_of(*operation, [&](OperationLog& log) { return log.commit(*operation, WaitsUntilDurable::end); });
+}
+
+STILLPOINT_API int sp_pronto_commit_async(sp_pronto_operation* operation, sp_pronto_ticket* ticket)
+{
+    return on_log_of(*operation, [&](OperationLog& log) {
+        auto done = log.commit(*operation, WaitsUntilDurable::none);
+        *ticket = ticket_of(*operation);
+        return done;
+    });
+}
+
+STILLPOINT_API int sp_pronto_wait(const sp_pronto_ticket* ticket, int64_t timeout_ms)
+{
+    if (ticket->object == nullptr) {
+        return SP_OK;
+    }
+    return on_log(session_with(ticket->object), [&](OperationLog& log) { return log.wait(*ticket, timeout_ms); });
+}
+
+STILLPOINT_API void sp_pronto_defer_begin(void)
+{
+    if (stillpoint::pronto::ThreadLog* const thread = stillpoint::pronto::own_thread_log(); thread != nullptr && thread->deferrals++ == 0) {
+        thread->newest = {};
+    }
+}
+
+STILLPOINT_API void sp_pronto_defer_end(sp_pronto_ticket* ticket)
+{
+    stillpoint::pronto::ThreadLog* const thread = stillpoint::pronto::existing_thread_log();
+    if (ticket != nullptr) {
+        *ticket = thread != nullptr ? thread->newest : sp_pronto_ticket{};
+    }
+    if (thread != nullptr && thread->deferrals != 0) {
+        --thread->deferrals;
+    }
 }
 
 STILLPOINT_API int sp_pronto_end(sp_pronto_operation* operation, int by_exception)

@@ -47,9 +47,10 @@ void GroupCommit::stop() noexcept
     thread_.join();
 }
 
-void GroupCommit::add(LiveObject& object) noexcept
+std::uint64_t GroupCommit::add(LiveObject& object) noexcept
 {
     bool wake = false;
+    std::uint64_t turn = 0;
     {
         const std::lock_guard guard(list_lock_);
         if (!object.is_pending) {
@@ -58,10 +59,29 @@ void GroupCommit::add(LiveObject& object) noexcept
             pending_ = &object;
         }
         wake = ++operations_ == awaited_operations_;
+        turn = ++turns_;
     }
     if (wake) {
         wakes_.fetch_add(1, std::memory_order_acq_rel);
         os::futex_wake(wakes_, 1);
+    }
+    return turn;
+}
+
+Result<void> GroupCommit::wait_for_turn(std::uint64_t turn, std::uint64_t deadline_ns) noexcept
+{
+    while (true) {
+        const std::uint32_t seen = rounds_.load(std::memory_order_acquire);
+        if (durable_turn_.load(std::memory_order_acquire) >= turn) {
+            return {};
+        }
+        if (failed()) {
+            return pass_on(failure_);
+        }
+        if (os::monotonic_ns() >= deadline_ns) {
+            return fail(SP_E_TIMED_OUT, 0, "the operation was not durable yet when the time was over; wait again");
+        }
+        os::futex_wait(rounds_, seen, deadline_ns);
     }
 }
 
@@ -139,8 +159,10 @@ void GroupCommit::do_round() noexcept
 {
     const std::uint64_t begun_ns = os::monotonic_ns();
     LiveObject* objects = nullptr;
+    std::uint64_t turn = 0;
     {
         const std::lock_guard guard(list_lock_);
+        turn = turns_;
         objects = pending_;
         pending_ = nullptr;
         operations_last_ = std::max<std::uint64_t>(operations_, 1);
@@ -178,6 +200,9 @@ void GroupCommit::do_round() noexcept
     }
     for (; outcome && taken != nullptr; taken = taken->next_flushed) {
         taken->durable.store(taken->captured_number, std::memory_order_release);
+    }
+    if (outcome) {
+        durable_turn_.store(turn, std::memory_order_release);
     }
     round_ns_ = os::monotonic_ns() - begun_ns;
     rounds_.fetch_add(1, std::memory_order_acq_rel);

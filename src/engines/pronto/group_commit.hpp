@@ -28,8 +28,10 @@ public:
     void stop() noexcept;
     void detach_after_fork() noexcept { thread_.forget(); }
 
-    /// The object's log has one more operation. Call with its log_lock held.
-    void add(LiveObject& object) noexcept;
+    /// The object's log has one more operation. Call with its log_lock held. Returns its turn: turns are given in order, from 1.
+    std::uint64_t add(LiveObject& object) noexcept;
+    /// Returns when the operation with that turn and all before it are durable. Errors: timed_out (at `deadline_ns`); as the other.
+    [[nodiscard]] Result<void> wait_for_turn(std::uint64_t turn, std::uint64_t deadline_ns) noexcept;
     /// Returns when the object's operations up to `number` are durable. Errors: io, no_space, pool_read_only.
     [[nodiscard]] Result<void> wait(const LiveObject& object, std::uint64_t number) noexcept;
     /// Returns when all that was added by now is on the medium, or never will be.
@@ -62,10 +64,12 @@ private:
     os::FutexLock list_lock_;
     LiveObject* pending_ = nullptr;
     std::uint64_t operations_ = 0;            ///< added and not yet taken by a round
+    std::uint64_t turns_ = 0;                 ///< given
     std::uint64_t awaited_operations_ = 1;    ///< with so many the thread is woken
     std::atomic<std::uint32_t> wakes_{0};     ///< futex of the thread
     std::atomic<std::uint32_t> rounds_{0};    ///< finished ones; futex of the threads that wait
     std::atomic<std::uint32_t> rounds_begun_{0};
+    std::atomic<std::uint64_t> durable_turn_{0};  ///< this turn and all before it are durable
     std::atomic<bool> stopping_{false};
     std::atomic<bool> has_failed_{false};
     Failure failure_{};

@@ -82,7 +82,7 @@ struct Operation {
         inactive = 0,  ///< inside another operation, or while operations are run again: nothing is logged
         begun = 1,
         logging = 2,  ///< its arguments are complete
-        committed = 3,  ///< durable
+        committed = 3,  ///< durable, or not waited for
         early = 4,  ///< has its number, may not be durable yet
         failed = 5,  ///< has changed the object, and will not be durable
     };

@@ -88,7 +88,7 @@ Result<std::vector<ScannedChunk>> scan_chunks(const Pool& pool)
         std::vector<ScannedChunk> found;
         ChunkIndex index = 0;
         for (const Segment& segment : pool.segments()) {
-            const std::uint64_t pages = log_pages_for(segment.image_pages);
+            const std::uint64_t pages = log_pages_of(segment);
             const std::uint64_t first_page = first_log_page(segment);
             for (std::uint64_t page = 0; page < pages; page += log_chunk_pages, ++index) {
                 const std::uint64_t offset = (first_page + page) * page_bytes;

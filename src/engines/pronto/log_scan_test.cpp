@@ -12,7 +12,8 @@ namespace stillpoint::pronto {
 namespace {
 
 constexpr std::uint64_t object = 0x1'0000'0001;
-constexpr EngineFormat format{"pronto", layout_version, engine_area_pages, &segment_file_pages};
+constexpr EngineFormat format{"pronto", layout_version,      engine_area_pages,        &segment_file_pages,
+                              1,        &pages_without_room, &first_segment_file_pages};
 
 /// A pool on a fake disk, and a hand that writes its log.
 class LogScan : public ::testing::Test {

@@ -9,13 +9,10 @@
 #include "engines/pronto/semantic_log_layout.hpp"
 #include "os/futex.hpp"
 #include "os/reserved_array.hpp"
+#include "pool/free_chunks.hpp"
 #include "pool/pool.hpp"
 
 namespace stillpoint::pronto {
-
-/// Number of a chunk, in the order of the segments.
-using ChunkIndex = std::uint32_t;
-inline constexpr ChunkIndex no_chunk = UINT32_MAX;
 
 /// State of a chunk that an object's log has. Guarded by the object's log_lock.
 struct ChunkState {
@@ -31,49 +28,46 @@ struct ChunkState {
 /// Threads: any, unless a function says otherwise.
 class LogSpace {
 public:
-    /// For pools of at most that many image pages. Errors: no_memory.
-    [[nodiscard]] Result<void> reserve(std::uint64_t image_pages_max, bool mirrored);
+    /// For pools of at most that many image pages, on that medium. Errors: no_memory.
+    [[nodiscard]] Result<void> reserve(std::uint64_t image_pages_max, Medium& medium);
 
     /// Makes the chunks of a segment known, as taken. Before the program's threads know the segment.
     void add_segment(const Segment& segment) noexcept;
 
-    [[nodiscard]] ChunkIndex chunk_count() const noexcept { return chunk_count_.load(std::memory_order_acquire); }
+    [[nodiscard]] ChunkIndex chunk_count() const noexcept { return free_.chunk_count(); }
     /// Where the chunk lies in the pool's file, in bytes.
-    [[nodiscard]] std::uint64_t file_offset(ChunkIndex chunk) const noexcept { return offsets_[chunk]; }
+    [[nodiscard]] std::uint64_t file_offset(ChunkIndex chunk) const noexcept { return free_.file_offset(chunk); }
     [[nodiscard]] ChunkState& state(ChunkIndex chunk) noexcept { return states_[chunk]; }
     /// Block media: the chunk's bytes in DRAM, as the medium is to have them.
     [[nodiscard]] std::byte* mirror(ChunkIndex chunk) noexcept { return mirrors_.data() + std::uint64_t{chunk} * chunk_bytes; }
 
-    /// no_chunk: none is free.
-    [[nodiscard]] ChunkIndex take() noexcept;
-    void give_back(ChunkIndex chunk) noexcept;
+    /// no_chunk: none is free, or the disk has no room for it.
+    [[nodiscard]] ChunkIndex take() noexcept { return free_.take(); }
+    void give_back(ChunkIndex chunk) noexcept { free_.give_back(chunk); }
+    /// The disk had no room for the last chunk that was to be taken.
+    [[nodiscard]] bool disk_is_full() const noexcept { return free_.disk_is_full(); }
+    /// Chunks that the logs have not needed lately give back their room on the disk, and in memory. One thread at a time.
+    void give_room_back() noexcept;
     /// A list linked by ChunkState::next; its chunks are given back.
     void give_back_list(ChunkIndex first) noexcept;
     /// Puts the list `first` in front of `rest`; returns the whole.
     [[nodiscard]] ChunkIndex join(ChunkIndex first, ChunkIndex rest) noexcept;
     /// ChunkHeader::beginning.
     [[nodiscard]] std::uint64_t next_beginning() noexcept { return beginnings_.fetch_add(1, std::memory_order_relaxed) + 1; }
-    [[nodiscard]] std::uint32_t free_chunks() const noexcept { return free_count_.load(std::memory_order_acquire); }
+    [[nodiscard]] std::uint32_t free_chunks() const noexcept { return free_.free_chunks(); }
     /// A snapshot is due while the program still has room: less than half of the chunks is free.
-    [[nodiscard]] bool is_getting_full() const noexcept
-    {
-        return free_count_.load(std::memory_order_relaxed) < chunk_count_.load(std::memory_order_relaxed) / 2;
-    }
+    [[nodiscard]] bool is_getting_full() const noexcept { return free_chunks() < chunk_count() / 2; }
 
     /// A futex that changes when chunks come back.
     [[nodiscard]] sync::Atomic<std::uint32_t>& returns() noexcept { return returns_; }
     void wake_waiters() noexcept;
 
-    void reset_after_fork() noexcept { lock_.reset_after_fork(); }
+    void reset_after_fork() noexcept { free_.reset_after_fork(); }
 
 private:
-    os::ReservedArray<std::uint64_t> offsets_;
+    FreeChunks free_;
     os::ReservedArray<ChunkState> states_;
     os::ReservedArray<std::byte> mirrors_;
-    os::ReservedArray<ChunkIndex> free_;  ///< a stack
-    os::FutexLock lock_;
-    std::atomic<ChunkIndex> chunk_count_{0};
-    std::atomic<std::uint32_t> free_count_{0};
     std::atomic<std::uint64_t> beginnings_{0};
     sync::Atomic<std::uint32_t> returns_{0};
 };

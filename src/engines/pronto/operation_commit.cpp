@@ -86,7 +86,7 @@ void OperationLog::mirror_part(Operation& operation, const EntryPlace& part, std
     note_dirty(object, part.chunk, part.offset, part.offset + static_cast<std::uint32_t>(entry_bytes_for(part.argument_bytes)));
 }
 
-void OperationLog::commit_to_mirror(Operation& operation)
+std::uint64_t OperationLog::commit_to_mirror(Operation& operation)
 {
     LiveObject& object = *operation.object;
     const std::lock_guard guard(object.log_lock);
@@ -97,22 +97,28 @@ void OperationLog::commit_to_mirror(Operation& operation)
     for (std::uint32_t part = 0; part < parts; ++part) {
         mirror_part(operation, parts == 1 ? operation.first : operation.thread->parts[part], part, durable);
     }
-    group_.add(object);
+    return group_.add(object);
 }
 
-Result<void> OperationLog::finish_commit(Operation& operation, bool early)
+Result<void> OperationLog::finish_commit(Operation& operation, WaitsUntilDurable waits)
 {
+    ThreadLog& thread = *operation.thread;
+    thread.newest = {operation.object->object, 0};
     if (byte_addressable_) {
         auto done = commit_lines(operation);
         leave_fase(operation);
         operation.state = done ? Operation::committed : Operation::failed;
         return done;
     }
-    commit_to_mirror(operation);
+    thread.newest.turn = commit_to_mirror(operation);
     // The object is as it will be: a snapshot need not wait for the medium.
     leave_fase(operation);
+    if (thread.deferrals != 0 || waits == WaitsUntilDurable::none) {
+        operation.state = Operation::committed;
+        return {};
+    }
     operation.state = Operation::early;
-    if (early || is_removed(Canary::log_wait)) {
+    if (waits == WaitsUntilDurable::end || is_removed(Canary::log_wait)) {
         return {};
     }
     auto done = group_.wait(*operation.object, operation.number);

@@ -33,7 +33,7 @@ OperationLog::~OperationLog() { stop(); }
 
 Result<void> OperationLog::recover(const Pool& pool)
 {
-    if (auto done = space_.reserve(pool.facts().image_bytes_max / page_bytes, !byte_addressable_); !done) {
+    if (auto done = space_.reserve(pool.facts().image_bytes_max / page_bytes, *medium_); !done) {
         return done;
     }
     for (const Segment& segment : pool.segments()) {
@@ -94,6 +94,7 @@ void OperationLog::snapshot_durable() noexcept
     }
     objects_.release_retired_chunks();
     space_.wake_waiters();
+    space_.give_room_back();
 }
 
 Result<void*> OperationLog::object(Session& session, const sp_pronto_type& type, const char* name, unsigned flags, const void* arguments,
@@ -232,6 +233,10 @@ Result<void> OperationLog::enter_with_room(Operation& operation)
         os::futex_wait(space_.returns(), seen, os::monotonic_ns() + 100'000'000);
         fase_resume();
         if (os::monotonic_ns() > deadline_ns) {
+            if (space_.disk_is_full()) {
+                return fail(SP_E_NO_SPACE, 0, "{}: the log is full, and the disk has no room for more of it; free some space",
+                            medium_->path());
+            }
             return fail(SP_E_TIMED_OUT, 0,
                         "the log is full, and no snapshot could be taken in {} s: an operation does not end, or waits for a lock that "
                         "a thread holds which begins one. Begin operations before locks are acquired",
@@ -350,7 +355,7 @@ void OperationLog::leave_fase(Operation& operation) noexcept
     }
 }
 
-Result<void> OperationLog::commit(sp_pronto_operation& memory, bool early)
+Result<void> OperationLog::commit(sp_pronto_operation& memory, WaitsUntilDurable waits)
 {
     Operation& operation = operation_in(memory);
     if (operation.state == Operation::begun) {
@@ -375,7 +380,7 @@ Result<void> OperationLog::commit(sp_pronto_operation& memory, bool early)
         commit_order::committing(operation);
         commit_order::finished(operation);
     }
-    return finish_commit(operation, early);
+    return finish_commit(operation, waits);
 }
 
 void OperationLog::end_verifying(Operation& operation) noexcept
@@ -431,6 +436,12 @@ Result<void> OperationLog::wait_read(const void* address)
     }
     const std::uint64_t number = object->number.load(std::memory_order_acquire);
     return object->durable.load(std::memory_order_acquire) >= number ? Result<void>{} : group_.wait(*object, number);
+}
+
+Result<void> OperationLog::wait(const sp_pronto_ticket& ticket, std::int64_t timeout_ms)
+{
+    const std::uint64_t deadline_ns = timeout_ms < 0 ? UINT64_MAX : os::monotonic_ns() + static_cast<std::uint64_t>(timeout_ms) * 1'000'000;
+    return ticket.turn == 0 ? check_medium() : group_.wait_for_turn(ticket.turn, deadline_ns);
 }
 
 Result<void> OperationLog::numbers(const void* address, std::uint64_t* committed, std::uint64_t* durable)

@@ -22,6 +22,9 @@ struct Session;
 
 namespace stillpoint::pronto {
 
+/// Which call of an operation waits until it is durable.
+enum class WaitsUntilDurable : std::uint8_t { commit, end, none };
+
 class OperationLog {
 public:
     struct Settings {
@@ -56,7 +59,8 @@ public:
     [[nodiscard]] bool is_object(const void* object) const noexcept { return objects_.find(object) != nullptr; }
     [[nodiscard]] Result<void*> begin(sp_pronto_operation& operation, void* object, std::uint32_t method, std::size_t bytes);
     void start_logging(sp_pronto_operation& operation) noexcept;
-    [[nodiscard]] Result<void> commit(sp_pronto_operation& operation, bool early);
+    [[nodiscard]] Result<void> commit(sp_pronto_operation& operation, WaitsUntilDurable waits);
+    [[nodiscard]] Result<void> wait(const sp_pronto_ticket& ticket, std::int64_t timeout_ms);
     [[nodiscard]] Result<void> end(sp_pronto_operation& operation, bool by_exception);
     [[nodiscard]] Result<void> wait_read(const void* object);
     [[nodiscard]] Result<void> numbers(const void* object, std::uint64_t* committed, std::uint64_t* durable);
@@ -75,9 +79,10 @@ private:
     [[nodiscard]] Result<void> commit_lines(Operation& operation);
     void store_part(Operation& operation, const EntryPlace& part, std::uint32_t part_number, std::uint64_t durable) noexcept;
     void note_dirty(LiveObject& object, ChunkIndex chunk, std::uint32_t begin, std::uint32_t end) noexcept;
-    void commit_to_mirror(Operation& operation);
+    /// Returns its turn in the group commit.
+    std::uint64_t commit_to_mirror(Operation& operation);
     void mirror_part(Operation& operation, const EntryPlace& part, std::uint32_t part_number, std::uint64_t durable);
-    [[nodiscard]] Result<void> finish_commit(Operation& operation, bool early);
+    [[nodiscard]] Result<void> finish_commit(Operation& operation, WaitsUntilDurable waits);
     [[nodiscard]] std::uint32_t part_count(const Operation& operation) const noexcept;
     void refuse(LiveObject& object, const Operation& operation) noexcept;
 

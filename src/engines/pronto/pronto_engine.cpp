@@ -22,26 +22,28 @@ constexpr std::string_view tracker = "pieces";
 constexpr std::string_view trackers[] = {tracker};
 constexpr std::uint64_t interval_ms = 10'000;
 
-constexpr EngineFormat format{"pronto", layout_version, engine_area_pages, &segment_file_pages, 1, &versions::data_pages_without_room};
+constexpr EngineFormat newest_format{"pronto", layout_version,      engine_area_pages,        &segment_file_pages,
+                                     1,        &pages_without_room, &first_segment_file_pages};
+constexpr EngineFormat older_formats[] = {{"pronto", layout_version_of_short_logs, engine_area_pages, &segment_file_pages}};
 
 }  // namespace
 
 EngineDriver driver() noexcept
 {
-    return {.format = format,
+    return {.format = newest_format,
             .make = &make,
             .inspect = &versions::inspect_pool,
             .check = &versions::check_pool,
             .table_format = layout::TableFormat::plain,
             .interval_ms = interval_ms,
-            .new_image_bytes = 64 * mib,
             .interval_means = "snapshots that shorten the logs: a crash loses nothing that was acknowledged",
             .trackers = trackers,
             .sums_program_bytes = true,
             .options = own_option_rows,
             .programs = Programs::operations,
             .shares_process = true,
-            .facts = &object_facts};
+            .facts = &object_facts,
+            .more_formats = older_formats};
 }
 
 OperationLog* log_of_session(const Session& session) noexcept
@@ -55,7 +57,7 @@ Result<RecoveryReport> ProntoEngine::start(Pool pool, const Options& options)
 {
     pool_ = std::make_unique<Pool>(std::move(pool));
     const PoolFacts& facts = pool_->facts();
-    if (auto sound = check_segments(format); !sound) {
+    if (auto sound = check_segments(*format_of(driver(), facts.engine_layout_version)); !sound) {
         return pass_on(sound.error());
     }
     auto recovered = recover_table();
@@ -141,7 +143,7 @@ void ProntoEngine::detach_parts_after_fork() noexcept
     pieces_.detach_after_fork();
 }
 
-Result<std::uint64_t> ProntoEngine::grow(std::uint64_t wanted) { return grow_image(wanted, format); }
+Result<std::uint64_t> ProntoEngine::grow(std::uint64_t wanted) { return grow_image(wanted, newest_format); }
 
 Result<void> ProntoEngine::enlarge_image(std::uint64_t bytes) { return pieces_.grow(bytes); }
 

@@ -78,6 +78,8 @@ struct ThreadLog {
     Operation* current = nullptr;           ///< innermost operation that is logged
     const LiveObject* replaying = nullptr;  ///< operations of it are being run again by this thread
     std::vector<EntryPlace> parts;          ///< of the current operation, if it has more than one
+    std::uint32_t deferrals = 0;            ///< of waiting, that have begun and not ended
+    sp_pronto_ticket newest{};              ///< of the operations that were not waited for since the outermost of them began
     OperationLocks held;
     ThreadLog* next = nullptr;
     bool in_use = false;

@@ -33,7 +33,9 @@ std::optional<logs::LinkDirection> direction_of(std::string_view linking)
     return linking == "forward" ? logs::LinkDirection::forward : logs::LinkDirection::backward;
 }
 
-constexpr EngineFormat format{"spht", layout_version, engine_area_pages, &segment_file_pages, 1, &versions::data_pages_without_room};
+constexpr EngineFormat newest_format{
+    "spht", layout_version, engine_area_pages, &segment_file_pages, 1, &logs::pages_without_room, &logs::first_segment_file_pages};
+constexpr EngineFormat older_formats[] = {{"spht", layout_version_of_short_logs, engine_area_pages, &segment_file_pages}};
 
 Visibility visibility_of(std::string_view word)
 {
@@ -62,13 +64,12 @@ constinit std::atomic<SphtEngine*> running{nullptr};
 
 EngineDriver driver() noexcept
 {
-    return {.format = format,
+    return {.format = newest_format,
             .make = &make,
             .inspect = &logs::inspect_pool,
             .check = &check_pool,
             .table_format = layout::TableFormat::plain,
             .interval_ms = interval_ms,
-            .new_image_bytes = 64 * mib,
             .interval_means = "replays of the logs, so that a restart has less to replay: a crash loses nothing that has returned",
             .trackers = trackers,
             .sums_program_bytes = true,
@@ -76,7 +77,8 @@ EngineDriver driver() noexcept
             .statistics = own_statistic_rows,
             .lint = lint_rules,
             .programs = Programs::transactions,
-            .facts = &log_facts};
+            .facts = &log_facts,
+            .more_formats = older_formats};
 }
 
 TransactionalMemory* memory_of_session(const Session& session) noexcept
@@ -135,7 +137,7 @@ Result<RecoveryReport> SphtEngine::start(Pool pool, const Options& options)
 {
     pool_ = std::make_unique<Pool>(std::move(pool));
     const PoolFacts& facts = pool_->facts();
-    if (auto sound = check_segments(format); !sound) {
+    if (auto sound = check_segments(*format_of(driver(), facts.engine_layout_version)); !sound) {
         return pass_on(sound.error());
     }
     auto recovered = recover_table();
@@ -271,7 +273,7 @@ void SphtEngine::detach_parts_after_fork() noexcept
 Result<std::uint64_t> SphtEngine::grow(std::uint64_t wanted)
 {
     memory_.step_aside();
-    return grow_image(wanted, format);
+    return grow_image(wanted, newest_format);
 }
 
 Result<void> SphtEngine::enlarge_image(std::uint64_t bytes)

@@ -5,7 +5,8 @@
 
 namespace stillpoint::spht {
 
-inline constexpr std::uint32_t layout_version = 1;
+inline constexpr std::uint32_t layout_version = 2;
+inline constexpr std::uint32_t layout_version_of_short_logs = 1;  ///< the first segment's log is as long as the others'
 using logs::engine_area_pages;
 using logs::first_log_page;
 using logs::group_page;

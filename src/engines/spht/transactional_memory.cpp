@@ -41,9 +41,8 @@ Result<void> TransactionalMemory::prepare(const Parts& parts)
     serial_ = serials.fetch_add(1, std::memory_order_relaxed) + 1;
     medium_ = &parts.pool->medium();
     const std::uint64_t image_pages_max = parts.image_bytes_max / page_bytes;
-    // Each segment rounds its part up by itself.
-    const std::uint64_t chunks = log_pages_for(image_pages_max) / logs::chunk_pages + Pool::segments_max * (log_chunks_min + 1);
-    if (auto done = space_.reserve(chunks, medium_->byte_addressable() ? medium_->mapping() : nullptr); !done) {
+    const std::uint64_t chunks = logs::log_chunks_max(image_pages_max);
+    if (auto done = space_.reserve(chunks, medium_->byte_addressable() ? medium_->mapping() : nullptr, false, medium_); !done) {
         return done;
     }
     if (auto done = order_.reserve(); !done) {
@@ -255,6 +254,7 @@ void TransactionalMemory::fail_for_good(const Failure& failure) noexcept
 
 Result<void> TransactionalMemory::make_room(logs::RedoLog& log, std::uint64_t words) noexcept
 {
+    logs::WaitOnFullDisk wait(space_);
     while (true) {
         const std::uint32_t seen = space_.returns().load(std::memory_order_acquire);
         const logs::RedoLog::Room room = log.prepare(words);
@@ -270,7 +270,10 @@ Result<void> TransactionalMemory::make_room(logs::RedoLog& log, std::uint64_t wo
         if (has_failed()) {
             return pass_on(failure_);
         }
-        os::futex_wait(space_.returns(), seen);
+        if (wait.is_over()) {
+            return fail(SP_E_NO_SPACE, 0, "{}: the log is full, and the disk has no room for more of it; free some space", medium_->path());
+        }
+        os::futex_wait(space_.returns(), seen, wait.deadline_ns());
     }
 }
 

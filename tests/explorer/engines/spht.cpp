@@ -12,7 +12,7 @@ bool is_in_chunk_header(const Pool& pool, std::uint64_t byte) noexcept
 {
     for (const Segment& segment : pool.segments()) {
         const std::uint64_t begin = spht::first_log_page(segment) * page_bytes;
-        if (byte >= begin && byte < begin + spht::log_pages_for(segment.image_pages) * page_bytes) {
+        if (byte >= begin && byte < begin + logs::log_pages_of(segment) * page_bytes) {
             const std::uint64_t in_chunk = (byte - begin) % logs::chunk_bytes;
             return in_chunk < sizeof(logs::ChunkHeader) || in_chunk >= logs::header_copy_offset;
         }

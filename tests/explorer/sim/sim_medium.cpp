@@ -1,5 +1,7 @@
 #include "sim/sim_medium.hpp"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -163,6 +165,17 @@ Result<void> SimMedium::allocate(FileRange range)
 {
     stage_.room_.take(range);
     return {};
+}
+
+/// The zeroes are as durable as anything that no sync and no fence follows.
+void SimMedium::release(FileRange range) noexcept
+{
+    static constexpr std::array<std::byte, 64 * kib> zeroes{};
+    for (std::uint64_t at = range.begin; at < range.end; at += zeroes.size()) {
+        put(byte_addressable() ? EventKind::nontemporal_store : EventKind::block_write, at, zeroes.data(),
+            std::min<std::uint64_t>(zeroes.size(), range.end - at));
+    }
+    stage_.room_.leave_without(range);
 }
 
 Result<void> SimMedium::read(std::uint64_t offset, std::span<std::byte> destination) const

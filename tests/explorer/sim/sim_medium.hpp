@@ -79,6 +79,7 @@ public:
     [[nodiscard]] Result<void> publish() override;
     [[nodiscard]] Result<void> resize(std::uint64_t size) override;
     [[nodiscard]] Result<void> allocate(FileRange range) override;
+    void release(FileRange range) noexcept override;
     [[nodiscard]] Result<void> read(std::uint64_t offset, std::span<std::byte> destination) const override;
     [[nodiscard]] Result<void> write(std::span<const BlockWrite> batch) override;
     [[nodiscard]] Result<void> sync() override;

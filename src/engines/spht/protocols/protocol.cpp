@@ -89,7 +89,7 @@ Timestamp CommitProtocol::logged_moment() noexcept
 
 std::uint64_t CommitProtocol::mark_offset(logs::Position position) noexcept
 {
-    const auto chunk = static_cast<logs::ChunkIndex>(logs::chunk_of(position));
+    const auto chunk = static_cast<ChunkIndex>(logs::chunk_of(position));
     return memory_.space().file_offset(chunk) + logs::offset_in_chunk(position) + offsetof(logs::RecordHeader, link);
 }
 

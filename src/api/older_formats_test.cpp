@@ -1,0 +1,94 @@
+// A pool of an older layout of its engine opens, keeps what it has, takes new work, and grows in its own layout.
+
+#include <gtest/gtest.h>
+#include <stdexcept>
+#include <string>
+
+#include "api/registry.hpp"
+#include "media/open.hpp"
+#include "pool/pool.hpp"
+#include "support/crashing_program.hpp"
+#include "support/stores_of_engine.hpp"
+#include "support/temporary_directory.hpp"
+
+namespace stillpoint {
+namespace {
+
+using test::begin_section;
+using test::end_section;
+using test::store;
+
+class OlderFormat : public ::testing::TestWithParam<const char*> {
+protected:
+    [[nodiscard]] static const EngineDriver& driver()
+    {
+        for (const EngineDriver& driver : engine_drivers()) {
+            if (driver.format.name == GetParam()) {
+                return driver;
+            }
+        }
+        throw std::logic_error("there is no such engine");
+    }
+    void make_pool() const
+    {
+        const EngineFormat& older = driver().more_formats.front();
+        ASSERT_LT(older.layout_version, driver().format.layout_version);
+        const Pool::CreateOptions create{older, 16 * mib, 64 * mib};
+        MediumOptions medium;
+        medium.path = pool_;
+        medium.durability = Durability::process;
+        auto created = create_medium(medium, *Pool::file_bytes_for(create));
+        ASSERT_TRUE(created) << created.error().text();
+        ASSERT_TRUE(Pool::create(std::move(*created), create));
+    }
+
+    test::TemporaryDirectory directory_;
+    const std::string pool_ = directory_.file("older.pool");
+};
+
+/// Allocates so much that the pool grows, and leaves `mark` in its root.
+int use(std::uint64_t mark, bool is_transaction)
+{
+    auto* const word = static_cast<std::uint64_t*>(sp_root("word", 8));
+    if (*word != mark - 1) {
+        return 2;
+    }
+    for (unsigned epoch = 0; epoch < 3; ++epoch) {
+        sp_fase_begin();
+        auto* const large = static_cast<std::uint64_t*>(sp_malloc(3 * mib));
+        sp_fase_end();
+        if (large == nullptr) {
+            return 3;
+        }
+        begin_section(is_transaction);
+        store(*large, 1);
+        store(*word, mark);
+        end_section(is_transaction);
+        if (sp_checkpoint() != SP_OK) {
+            return 4;
+        }
+    }
+    return 0;
+}
+
+TEST_P(OlderFormat, OpensAndIsWrittenAndGrows)
+{
+    make_pool();
+    const std::string options = "engine=" + std::string(GetParam()) + " pool_max_mb=64 interval_ms=3600000 durability=process";
+    for (std::uint64_t run = 1; run <= 3; ++run) {
+        ASSERT_EQ(test::run_with_pool(pool_, options, [run] { return use(run, test::has_transactions(GetParam())); }), 0) << "run " << run;
+    }
+    MediumOptions medium;
+    medium.path = pool_;
+    auto opened = open_medium_read_only(medium, false);
+    ASSERT_TRUE(opened);
+    auto read = Pool::open(std::move(*opened), driver().more_formats.front(), true);
+    ASSERT_TRUE(read) << read.error().text();
+    EXPECT_GT(read->segments().size(), 1U);
+    EXPECT_TRUE(driver().check(*read, nullptr, nullptr, nullptr, nullptr));
+}
+// Not nvthreads, which needs a program that was compiled by `stillpoint cc`: its parts are those of spht.
+INSTANTIATE_TEST_SUITE_P(Engines, OlderFormat, ::testing::Values("pmthreads", "pronto", "spht"));
+
+}  // namespace
+}  // namespace stillpoint
